@@ -10,7 +10,7 @@ export type {
   EndpointResult,
   ResolveContext
 } from './answers/endpoint.js'
-export { type Clock, newestSwap, SWAP_QUIET_MS, SwapWatch } from './answers/swap-watch.js'
+export { type Clock, type NewestSwap, SWAP_QUIET_MS, SwapWatch } from './answers/swap-watch.js'
 export { Swaps } from './answers/swaps.js'
 export { API_LIMITS, type ApiLimits, type ApiNeeds, buildApp } from './app.js'
 export type { Readiness } from './http/health.js'

@@ -1,5 +1,5 @@
 import { createIngest, evaluateOnce } from '@gamenet/ingest'
-import { lateReader, storeLateBatch } from '@gamenet/projector'
+import { lateReader, storeLateBatch, storeOver } from '@gamenet/projector'
 import {
   achievements,
   type ImportAdvanced,
@@ -90,10 +90,10 @@ test('queries of the evaluation: about what, when, and by which process', async 
         [epoch, partition, Math.max(...positions.map(({ offset }) => offset)) + 1]
       )
     }
-    const late = lateReader(control, 'achievements')
+    const late = lateReader(storeOver(control), 'achievements')
     const needs = { ...world.needs('one'), late }
     t.same(await evaluateOnce(needs), { outcome: 'idle' })
-    await storeLateBatch(control, 'batch', 'presence', positions)
+    await storeOver(control).do(storeLateBatch, 'batch', 'presence', positions)
     world.projector.wakeForLate()
     while ((await late.pending(['presence'])).length === 0);
     t.match(await evaluateOnce(needs), { outcome: 'done', users: 1 })

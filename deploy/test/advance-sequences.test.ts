@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { migratePostgres, openChdb, openPglite } from '@gamenet/engines'
-import { migrate } from '@gamenet/projector'
+import { migrate, storeOver } from '@gamenet/projector'
 import { test } from 'tap'
 import { advanceSequences } from '../src/wiring/advance-sequences.js'
 
@@ -15,7 +15,9 @@ test('a write side that is older than the tables numbers nothing as it was numbe
   await migratePostgres(writes)
   const said: string[] = []
   const look = () =>
-    advanceSequences(writes, tables, { error: (_about: unknown, sentence?: string) => said.push(String(sentence)) })
+    advanceSequences(writes, storeOver(tables), {
+      error: (_about: unknown, sentence?: string) => said.push(String(sentence))
+    })
 
   await look()
   t.same(said, [], 'an empty one is not older than empty tables')

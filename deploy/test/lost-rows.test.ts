@@ -1,7 +1,7 @@
 import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
-import { migrate } from '@gamenet/projector'
+import { migrate, storeOver } from '@gamenet/projector'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
@@ -153,7 +153,7 @@ test('a username is not reported as unknown while rows that may name it are rest
 
 async function open(clickhouse: ClickHouse, repairs: RepairTime, log: object = { extents: async () => [] }) {
   const registry = new Registry()
-  const engines = { clickhouse, log: log as never, names: { log: 'LMDB' } }
+  const engines = { store: storeOver(clickhouse.control), log: log as never, names: { log: 'LMDB' } }
   const lostRows = await openLostRows({ engines, repairs, registry, logger: pino({ level: 'silent' }) })
   return { lostRows, registry }
 }

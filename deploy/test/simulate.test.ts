@@ -1,20 +1,37 @@
+import {
+  copyEvents,
+  deleteImports,
+  exchangeTables,
+  readForFold,
+  readNewestAnnouncement
+} from '@gamenet/projector/internals'
 import { test } from 'tap'
 import { mistakes } from '../proof/simulate/bugs.js'
 import { readFoundBy } from '../proof/simulate/found-by.js'
 import { type Outcome, runSeed } from '../proof/simulate/run-seed.js'
-import { openTables, playAgain, statementsOf } from './service/simulated-statements.js'
+import type { Played } from '../proof/simulate/store.js'
+import { openTables, playAgain } from './service/simulated-statements.js'
 
 const foundBy = readFoundBy()
 const SEEDS = new Set([...Array.from({ length: 40 }, (_, n) => n + 1), ...Object.values(foundBy)])
 
 /** What chDB does too: of the worlds in which it happens the shortest is played again. */
-const PLAYED = {
-  'an import is taken back': /^DELETE FROM event_/,
-  'what comes late goes into an event table that is reloaded': /^INSERT INTO event_\w+__\d+ \(/,
-  'rebuilt boards are swapped': /^EXCHANGE TABLES .*leaderboard_entry/,
-  'another process is asked about its swap': /^SELECT .* FROM exchange AS e/,
-  'records are carried on': /^SELECT .* FROM record_history AS r/,
-  'reached ranks are carried on': /^SELECT .* FROM rank_reached AS g/
+const PLAYED: Readonly<Record<string, (played: Done) => boolean>> = {
+  'an import is taken back': ({ operation }) => operation === deleteImports,
+  'what comes late goes into an event table that is reloaded': ({ operation }) => operation === copyEvents,
+  'rebuilt boards are swapped': ({ operation, input }) =>
+    operation === exchangeTables && JSON.stringify(input).includes('"leaderboard_entry"'),
+  'another process is asked about its swap': ({ operation, answer }) =>
+    operation === readNewestAnnouncement && answer !== undefined,
+  'records are carried on': (played) => isRead(played, 'records'),
+  'reached ranks are carried on': (played) => isRead(played, 'goals')
+}
+
+type Done = Extract<Played, { readonly operation: unknown }>
+
+/** Whether a fold has read some rows by this name. */
+function isRead({ operation, input, answer }: Done, name: string): boolean {
+  return operation === readForFold && (input[1] as { name: string }).name === name && (answer as Uint8Array).length > 2
 }
 
 const worlds: Outcome[] = []
@@ -49,8 +66,8 @@ test('the plain folds and answers of the simulator are those of the SQL on chDB'
   const tables = await openTables(t)
   const left = new Map(Object.entries(PLAYED))
   for (const { seed, played } of worlds.toSorted((a, b) => a.played.length - b.played.length)) {
-    const statements = statementsOf(played)
-    const here = [...left].filter(([, statement]) => statements.some((each) => statement.test(each)))
+    const done = played.filter((each): each is Done => 'operation' in each)
+    const here = [...left].filter(([, isIt]) => done.some(isIt))
     if (here.length === 0) continue
     for (const [name] of here) left.delete(name)
     const compared = await playAgain(tables, played)

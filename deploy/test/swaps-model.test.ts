@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { setImmediate as turn } from 'node:timers/promises'
 import { ConsistentReads, type SwapCount, Swaps, SwapWatch } from '@gamenet/api'
+import { type Announcement, type Operation, type Store, storeAnnouncement } from '@gamenet/projector'
 import { Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -47,7 +48,7 @@ class VirtualTime {
 class ModelTables {
   readonly generations: Record<string, number> = Object.fromEntries(TABLES.map((table) => [table, 0]))
   version = 0
-  readonly announced: [id: number, state: string][] = []
+  readonly announced: Announcement[] = []
   readonly #time: VirtualTime
   readonly #latency: () => number
 
@@ -63,21 +64,26 @@ class ModelTables {
     return result
   }
 
-  /** What `SwapWatch` and `announceSwap` ask. */
-  rows = (): Promise<Record<string, unknown>[]> =>
+  /** The newest announcement. */
+  newest = (): Promise<Announcement | undefined> =>
     this.statement(() => {
       const order = ['announced', 'begun', 'ended']
-      const [newest] = this.announced.toSorted((a, b) => b[0] - a[0] || order.indexOf(b[1]) - order.indexOf(a[1]))
-      return newest === undefined ? [] : [{ id: newest[0], state: newest[1] }]
+      const byAge = (a: Announcement, b: Announcement) => b.id - a.id || order.indexOf(b.state) - order.indexOf(a.state)
+      return this.announced.toSorted(byAge)[0]
     })
 
-  json = (): Promise<Uint8Array> => Promise.reject(new Error('nobody asks for bytes here'))
-
-  insert = (_table: string, _columns: readonly string[], body: Uint8Array): Promise<void> =>
-    this.statement(() => {
-      const [id, state] = JSON.parse(new TextDecoder().decode(body)) as [number, string]
-      this.announced.push([id, state])
-    }, SWAP_STATEMENT_MS_MAX)
+  /** What `announceSwap` does. */
+  get store(): Store {
+    const announce = (announcement: Announcement) =>
+      this.statement(() => void this.announced.push(announcement), SWAP_STATEMENT_MS_MAX)
+    const todo = (operation: unknown, [announcement]: readonly unknown[]): Promise<unknown> =>
+      operation === storeAnnouncement ? announce(announcement as Announcement) : this.newest()
+    return {
+      do: <Input extends readonly unknown[], Result>(operation: Operation<Input, Result>, ...input: Input) =>
+        todo(operation, input) as Promise<Result>,
+      with: () => this.store
+    }
+  }
 }
 
 /** A process that answers: what it keeps of the first table is as new as the version that it has learnt. */
@@ -209,13 +215,13 @@ test('no answer of any process sees both sides, however late it learns of a swap
     fc.asyncProperty(world, fc.option(fc.nat(2), { nil: undefined }), async (given, diesBefore) => {
       const { time, tables, processes } = modelWorld(given)
       const watches = processes.map((process) => {
-        const watch = new SwapWatch({ tables, learn: process.learn, clock: time })
+        const watch = new SwapWatch({ newest: tables.newest, learn: process.learn, clock: time })
         process.apart = new ConsistentReads(watch)
         return watch
       })
       // One polls, one asks as it answers.
       watches[0]?.start(POLL_MS)
-      const announce = (work: () => Promise<void>) => announceSwap(tables, ['title'], work, time.wait)
+      const announce = (work: () => Promise<void>) => announceSwap(tables.store, ['title'], work, time.wait)
       const operator = async () => {
         for (const [n, atMs] of given.swapsAtMs.toSorted((a, b) => a - b).entries()) {
           await time.wait(Math.max(0, atMs - time.now()))

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { SwapWatch } from '@gamenet/api'
 import { openChdb, openPostgres } from '@gamenet/engines'
 import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
-import { migrate } from '@gamenet/projector'
+import { migrate, readNewestAnnouncement, storeOver } from '@gamenet/projector'
 import { StepsHeld } from '@gamenet/projector/rebuild'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
@@ -15,10 +15,11 @@ const skip = programs === undefined && process.env.CI !== 'true' ? NO_POSTGRES :
 
 test('a swap is announced in the tables, before it begins and when it has ended', async (t) => {
   const chdb = await openTables(t)
+  const store = storeOver(chdb.control)
   let nowMs = 0
   let learnt = 0
   const watch = new SwapWatch({
-    tables: chdb.control,
+    newest: () => store.do(readNewestAnnouncement),
     learn: async () => {
       learnt += 1
     },
@@ -28,7 +29,7 @@ test('a swap is announced in the tables, before it begins and when it has ended'
   const seen: number[] = []
   const swap = (dies: boolean) =>
     announceSwap(
-      chdb.control,
+      store,
       ['title', 'title-latest'],
       async () => {
         seen.push(await watch.after())
@@ -60,12 +61,13 @@ test('a swap is announced in the tables, before it begins and when it has ended'
 test('what may run beside no pass runs beside none of any process', { skip }, async (t) => {
   if (programs === undefined) throw new Error(NO_POSTGRES)
   const chdb = await openTables(t)
+  const store = storeOver(chdb.control)
   const server = await startPostgres(programs)
   t.teardown(() => server.stop())
   const connected = [0, 1].map(() => {
     const postgres = openPostgres({ url: server.url })
     t.teardown(() => postgres.close())
-    return { writes: async () => postgres, tables: chdb.control }
+    return { writes: async () => postgres, store }
   })
   const [one, other] = connected.map((needs) => sharedPasses({ ...needs, lock: PASSES_LOCK }))
   const fills = connected.map((needs) => sharedPasses({ ...needs, lock: FILLS_LOCK }))
@@ -149,7 +151,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
       /PostgreSQL is unavailable/
     )
     await announceSwap(
-      chdb.control,
+      store,
       ['title'],
       async () => undefined,
       () =>
@@ -161,7 +163,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
     await one.shared((check) => check())
     const pass = one.shared(async (check) => {
       await announceSwap(
-        chdb.control,
+        store,
         ['title'],
         async () => undefined,
         async () => undefined
@@ -173,7 +175,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
   await t.test('without PostgreSQL a step of a rebuild waits until it is back', async (t) => {
     const postgres = openPostgres({ url: server.url })
     t.teardown(() => postgres.close())
-    const fills = sharedPasses({ writes: async () => postgres, tables: chdb.control, lock: FILLS_LOCK })
+    const fills = sharedPasses({ writes: async () => postgres, store, lock: FILLS_LOCK })
     let steps = 0
     const step = async () => {
       steps += 1

@@ -51,6 +51,11 @@ export function hasCaughtUp(reached: Heads, heads: Heads): boolean {
 /** The position up to which a projection's table is complete. */
 export type TableProgress = { has(heads: Heads): boolean }
 
+/** The checkpoints of one reader. */
+export const CHECKPOINTS_OF = `
+  SELECT c.epoch AS epoch, c.partition AS partition, max(c.next) AS next
+  FROM checkpoint AS c WHERE c.name = {name: String} GROUP BY c.epoch, c.partition`
+
 /** Reads a projection's position. */
 export async function tableProgress(
   tables: ReadTables,
@@ -58,8 +63,7 @@ export async function tableProgress(
   signal?: AbortSignal
 ): Promise<TableProgress> {
   const rows = await tables.rows(
-    `SELECT c.epoch AS epoch, c.partition AS partition, max(c.next) AS next
-     FROM checkpoint AS c WHERE c.name = {name: String} GROUP BY c.epoch, c.partition`,
+    CHECKPOINTS_OF,
     { name: projectionCheckpoint(projection) },
     signal === undefined ? {} : { signal }
   )

@@ -16,7 +16,6 @@ export {
   deadLettersAt,
   dropAllDeadLetters,
   dropDeadLetters,
-  listDeadLetters,
   projectionsWithout,
   type RetryNeeds,
   type RetryReport,
@@ -34,14 +33,10 @@ export { type AcceptedGap, acceptedGaps, acceptGaps, type StallReport } from './
 export type { Logger } from './logger.js'
 export { type Target, waitUntilCaughtUp } from './project/caught-up.js'
 export { type Folding, foldInline } from './project/folding/folding.js'
-export {
-  lateBatchesPendingFor,
-  readLateRange,
-  storeConsumed,
-  storeLateBatch
-} from './project/late-events/late-batches.js'
+export { readLateRange } from './project/late-events/late-batches.js'
 export { type LateReader, lateReader } from './project/late-events/late-reader.js'
 export type { PassLock } from './project/pass-lock.js'
+export { readProgress, readStalls } from './project/progress.js'
 export type { Projection } from './project/projection.js'
 export { projections } from './projections/projections.js'
 export {
@@ -68,19 +63,26 @@ export {
   VerifyReport
 } from './rebuild/rebuild.js'
 export { settleTableNames } from './rebuild/swap.js'
-export type { Progress } from './store/checkpoint.js'
 export {
+  announceAllChanged,
   beginRepair,
   cancelRebuilds,
   dataTables,
   dropLostParts,
   findLostParts,
   incompleteReads,
-  type LostPart,
   type MissingEvents,
   readMissingEvents,
   repairOf
-} from './store/lost-rows.js'
+} from './repair/lost-rows.js'
+export { ListedPart, listParts, vanishedParts } from './repair/vanished-parts.js'
+export type { Progress } from './store/checkpoint.js'
+export { readDeadLetters } from './store/dead-letter.js'
+export { readNewestWrites } from './store/event-table.js'
+export { type Announcement, readNewestAnnouncement, storeAnnouncement } from './store/exchange.js'
+export { readAppliedErasures, storeAppliedErasures } from './store/forgotten.js'
+export { readImports } from './store/import.js'
+export { readPending, storeConsumed, storeLateBatch } from './store/late-batch.js'
 export {
   changedDefinitions,
   type Migration,
@@ -89,7 +91,7 @@ export {
   NewerTables,
   readMigrations
 } from './store/migrate.js'
-export { newestWrites } from './store/newest-writes.js'
-export { readProgress, readStalls } from './store/progress.js'
+export { type Operation, type Store, storeOver } from './store/operation.js'
+export { readMigrationsApplied } from './store/schema-migration.js'
+export type { LostPart } from './store/table.js'
 export type { Tables } from './store/tables.js'
-export { ListedPart, listParts, vanishedParts } from './store/vanished-parts.js'

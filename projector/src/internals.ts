@@ -1,29 +1,78 @@
 /*
- * What a projector is put together of, for the simulator, which runs the same parts on a clock, a log and tables of its own.
+ * What a projector is put together of, for the simulator, which runs the same parts on a clock and a log of its own, and carries
+ * operations out in memory.
  */
 
 export { eventTables } from './events/event-tables.js'
 export { createLoader, type Loader, type LoaderOptions } from './load/loader.js'
 export { RowBuilder } from './load/row-builder.js'
-export { basisStatement } from './project/folding/basis.js'
 export { type Folding, foldInline } from './project/folding/folding.js'
 export { runFold } from './project/folding/run-fold.js'
-export { bound } from './project/folding/touched-keys.js'
 export { guardedPassLock, LOCAL_PASS_LOCK } from './project/pass-lock.js'
-export {
-  type FoldProjection,
-  type KeySlice,
-  keysStatement,
-  type SqlProjection,
-  slicesStatement,
-  stepStatement,
-  touchedStatement
-} from './project/projection.js'
+export type { FoldProjection, KeySlice, SqlProjection } from './project/projection.js'
 export { projectorMetrics } from './project/projector-metrics.js'
 export type { Range } from './project/range.js'
 export { ProjectionRunner } from './project/run-projections.js'
+export { definitionOf, ServingDefinitions } from './project/serving-definitions.js'
 export type { StepSizes } from './rebuild/fill.js'
 export type { RebuildStatus } from './rebuild/rebuild.js'
 export { RebuildOperations } from './rebuild/rebuild-operations.js'
-export { Checkpoints } from './store/checkpoint.js'
-export { ServingDefinitions } from './store/serving-definitions.js'
+export { Checkpoints, clearCheckpoints, readCheckpoints, storeCheckpoints } from './store/checkpoint.js'
+export {
+  countDifferences,
+  countRows,
+  type LeftOut,
+  readDifferingRows,
+  readHashes,
+  readSamples,
+  readShape,
+  type Side
+} from './store/comparison.js'
+export { readNewestVersion, storeChanges } from './store/data-change.js'
+export {
+  DEAD_LETTER_COLUMNS,
+  readDeadLettersAfter,
+  readMessages,
+  storeDeadLetters,
+  storeDecisions
+} from './store/dead-letter.js'
+export { copyEvents, deleteImports, storeEvents } from './store/event-table.js'
+export { readNewestAnnouncement, storeAnnouncement } from './store/exchange.js'
+export { readImports, readRetractedImports, readRetractions } from './store/import.js'
+export {
+  AGAIN_SECONDS,
+  copyConsumed,
+  readConsumed,
+  readKnownBatches,
+  readLatePositions,
+  readPending,
+  storeConsumed,
+  storeLateBatch
+} from './store/late-batch.js'
+export type { Operation, Store, StoreView } from './store/operation.js'
+export { readDefinitions, readNewestDefinition, storeDefinitions } from './store/projection-definition.js'
+export { readRebuildOwner, readRebuildRecords, storeRebuildOwner, storeRebuildRecord } from './store/rebuild.js'
+export {
+  makeRows,
+  readBasis,
+  readForFold,
+  readKeys,
+  readSlices,
+  readTouched,
+  readWeights,
+  storeRows,
+  type TouchedKey
+} from './store/step.js'
+export {
+  attachPartition,
+  createEventView,
+  createTable,
+  dropTable,
+  exchangeTables,
+  readDisks,
+  readLostParts,
+  readPartitions,
+  readSizes,
+  readTablesOfRebuilds,
+  readTableUuids
+} from './store/table.js'

@@ -16,17 +16,18 @@ import type { Logger } from './logger.js'
 import { type CatchUpWatch, type Target, targetsAtLogEnd, waitForRunner } from './project/caught-up.js'
 import { type Folding, foldInThread } from './project/folding/folding.js'
 import { guardedPassLock, LOCAL_PASS_LOCK, type PassLock } from './project/pass-lock.js'
+import { answeredExtents, topicProgress } from './project/progress.js'
 import type { Projection } from './project/projection.js'
 import { type LogState, projectorMetrics } from './project/projector-metrics.js'
 import { lagOf, ProjectionRunner, type ProjectionState } from './project/run-projections.js'
+import { ServingDefinitions } from './project/serving-definitions.js'
 import { projections } from './projections/projections.js'
 import type { ReservedBytes } from './rebuild/free-space.js'
 import type { AroundSwap, ImportUndos, Rebuilds } from './rebuild/rebuild.js'
 import { registerRebuildGauge } from './rebuild/rebuild-gauge.js'
 import { RebuildOperations } from './rebuild/rebuild-operations.js'
 import { Checkpoints, type Progress } from './store/checkpoint.js'
-import { answeredExtents, topicProgress } from './store/progress.js'
-import { ServingDefinitions } from './store/serving-definitions.js'
+import { type Store, storeOver } from './store/operation.js'
 import type { Tables } from './store/tables.js'
 
 /** A share of one topic's partitions, read from the beginning to the end beside nobody: `group` is its own. */
@@ -139,22 +140,23 @@ const STANDSTILL_MS = 30_000
 
 /** Log → event tables → read tables, in one value: the loader, the projections, and what is known of both. */
 export function createProjector(options: ProjectorOptions): Projector {
-  const { tables, logger, isShared = false, passLock = LOCAL_PASS_LOCK, projections: own = projections } = options
+  const { logger, isShared = false, passLock = LOCAL_PASS_LOCK, projections: own = projections } = options
+  const store = storeOver(options.tables.projections)
   const stopping = new AbortController()
   const watchers = new Set<() => void>()
-  const countDeadLetters = deadLetterCounter(tables.projections, logger)
+  const countDeadLetters = deadLetterCounter(store, logger)
   const metrics = projectorMetrics(options.registry, {
     logState: () => logStateOf(loader, () => runner.checkpoints),
     deadLetters: countDeadLetters
   })
-  registerRebuildGauge(options.registry, tables.projections, logger)
+  registerRebuildGauge(options.registry, store, logger)
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
   const folding = options.folding ?? foldInThread()
   const guarded = isShared ? guardedPassLock(passLock, () => rebuilds.recovery.requireNoInterruptedSwap()) : passLock
-  const serving = new ServingDefinitions(tables.projections, own, isShared)
+  const serving = new ServingDefinitions(store, own, isShared)
 
   const runner: ProjectionRunner = new ProjectionRunner({
-    tables: tables.projections,
+    store,
     serving,
     beforePass: () => rebuilds.recovery.recover(),
     passLock: guarded,
@@ -168,7 +170,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     ...backoff
   })
   const rebuilds: RebuildOperations = new RebuildOperations({
-    tables: tables.rebuild,
+    store: storeOver(options.tables.rebuild),
     projections: own,
     serving,
     runner,
@@ -185,7 +187,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     signal: stopping.signal
   })
   const loader: Loader = createLoader({
-    tables: tables.loader,
+    store: storeOver(options.tables.loader),
     topics,
     startReading: () => options.startReading(),
     sealKeys: options.sealKeys,
@@ -210,9 +212,8 @@ export function createProjector(options: ProjectorOptions): Projector {
     pause: (projection) => runner.pause(known(projection)),
     resume: (projection) => runner.resume(known(projection)),
     wakeForLate: () => runner.wakeForLate(),
-    status: () => statusOf({ tables: tables.projections, loader, runner, serving, countDeadLetters }),
-    caughtUp: (asked = {}) =>
-      waitForTargets({ tables: tables.projections, runner, watchers, loader, signal: stopping.signal }, asked),
+    status: () => statusOf({ store, loader, runner, serving, countDeadLetters }),
+    caughtUp: (asked = {}) => waitForTargets({ store, runner, watchers, loader, signal: stopping.signal }, asked),
     stepsEnded: () => stepsEnded({ loader, runner, rebuilds }),
     inStep: (step) => rebuilds.inStep(step),
     rebuilds,
@@ -221,17 +222,13 @@ export function createProjector(options: ProjectorOptions): Projector {
 }
 
 async function waitForTargets(
-  {
-    tables,
-    signal,
-    ...of
-  }: Pick<CatchUpWatch, 'runner' | 'watchers' | 'loader' | 'signal'> & { readonly tables: Tables },
+  { store, signal, ...of }: Pick<CatchUpWatch, 'runner' | 'watchers' | 'loader' | 'signal'> & { readonly store: Store },
   { targets, standstillMs = STANDSTILL_MS, signal: asked }: NonNullable<Parameters<Projector['caughtUp']>[0]>
 ) {
   const ending = asked === undefined ? signal : AbortSignal.any([asked, signal])
   const watch = { ...of, loaderTrouble: () => troubleOf(of.loader), standstillMs, signal: ending }
   const extents = (topic: string) => of.loader.extents(topic)
-  const wanted = targets ?? (await targetsAtLogEnd(tables, extents, { signal: ending, mostMs: standstillMs }))
+  const wanted = targets ?? (await targetsAtLogEnd(store, extents, { signal: ending, mostMs: standstillMs }))
   await waitForRunner(watch, wanted)
 }
 
@@ -244,7 +241,7 @@ const LOG_SILENT = 'the end of the log is unknown'
 
 /** What of a projector tells its status. */
 type Seen = {
-  readonly tables: Tables
+  readonly store: Store
   readonly loader: Loader
   readonly runner: ProjectionRunner
   readonly serving: ServingDefinitions
@@ -253,11 +250,11 @@ type Seen = {
 }
 
 async function statusOf(seen: Seen): Promise<ProjectorStatus> {
-  const { tables, loader, runner, serving, countDeadLetters } = seen
-  const before = runner.hasPassed ? runner.checkpoints : await Checkpoints.read(tables)
+  const { store, loader, runner, serving, countDeadLetters } = seen
+  const before = runner.hasPassed ? runner.checkpoints : await Checkpoints.read(store)
   const [extents, deadLetters] = await Promise.all([answeredExtents(loader), countDeadLetters()])
   const checkpoints = runner.hasPassed ? runner.checkpoints : before
-  const stalled = await stallReports(tables, stallsOf(loader, extents, before))
+  const stalled = await stallReports(store, stallsOf(loader, extents, before))
   return {
     topics: topics.map(({ name }) => topicStatus(name, extents.get(name), checkpoints, deadLetters.get(name) ?? 0)),
     projections: projections.map((each) => ({
@@ -275,13 +272,13 @@ async function statusOf(seen: Seen): Promise<ProjectorStatus> {
 /** A loader of one topic, beside the live one; what it loads is counted by nobody. */
 function loaderOf(
   options: ProjectorOptions,
-  tables: Tables,
+  store: Store,
   topic: Topic,
   group: string,
   passes: Pick<PassLock, 'shared'>
 ): Loader {
   return createLoader({
-    tables,
+    store,
     topics: [topic],
     startReading: (share) => options.startReading({ topic: topic.name, group: `${group}-${share.index}`, share }),
     readers: options.reloadReaders,

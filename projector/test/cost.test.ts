@@ -2,7 +2,7 @@ import { runs } from '@gamenet/engines/testing'
 import { projectionCheckpoint } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { projections } from '../src/index.js'
+import { projections, storeOver } from '../src/index.js'
 import { foldInline } from '../src/project/folding/folding.js'
 import { costOf, measureCosts } from '../src/rebuild/cost.js'
 import { STEP_SIZES } from '../src/rebuild/fill.js'
@@ -68,7 +68,7 @@ test('what is sampled by keys has the events that its cost is told by, however f
           await engine.rebuild.execute(sql, parameters)
         }
       }
-      const making = { tables, folding: foldInline(), signal: new AbortController().signal }
+      const making = { store: storeOver(tables), folding: foldInline(), signal: new AbortController().signal }
       const { 'entry-time': cost = 0 } = await measureCosts(making, unit, live, { sizes: STEP_SIZES, process: 'this' })
       if (!(cost > 0 && Number.isFinite(cost))) t.fail(`${cost} s an event`)
       if (sampled.length === 0) t.fail('nothing was sampled')

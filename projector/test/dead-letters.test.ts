@@ -19,15 +19,16 @@ import {
   deadLettersAt,
   dropAllDeadLetters,
   dropDeadLetters,
-  lateBatchesPendingFor,
-  listDeadLetters,
   type PassLock,
   projectionsWithout,
   type RetryNeeds,
   readDeadLetter,
+  readDeadLetters,
   readLateRange,
+  readPending,
   retryDeadLetters,
   storeConsumed,
+  storeOver,
   type Tables
 } from '../src/index.js'
 import {
@@ -69,7 +70,7 @@ const counted = (online: number, second = online) =>
 
 /** What is retried in a test that says nothing else: by this program's own schemas. */
 const retryNeeds = (tables: Tables, more: Partial<RetryNeeds> = {}): RetryNeeds => ({
-  tables,
+  store: storeOver(tables),
   topics,
   withSealKeys: async (people, use) => use(await sealKeys(people)),
   inStep: (step) => step(),
@@ -125,7 +126,7 @@ test('dead letters that are retried', async (t) => {
     const found = await readRows(control)
     compare(found, foldOf(plain), true)
     await everyChangeIsTold(control, found, model, version)
-    const { messages } = await listDeadLetters(control, { state: 'parked', limit: 1000 })
+    const { messages } = await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 1000 })
     const places = messages.map((p) => `${p.topic}/${p.epoch}/${p.partition}/${p.offset}`).sort()
     if (places.join() !== unreadable(plain).join()) throw new Error(`still dead letters: ${places}`)
     return deaths
@@ -165,28 +166,31 @@ test('dead letters that are retried', async (t) => {
     projector.start()
     await projector.caughtUp()
     const place = { topic: 'title-count', epoch: 0, partition: 0, offset: 1 }
-    const all = await listDeadLetters(control, { state: 'parked', limit: 2 })
+    const all = await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 2 })
     t.equal(all.total, 3)
     t.match(all.messages, [
       { topic: 'network-count', offset: 0, bytes: 2, state: 'parked', reason: /ce_type is missing/ },
       { ...place, bytes: 3, reason: /ce_type is missing/ }
     ])
     t.ok(Math.abs(Date.now() - (all.messages[0]?.storedAtMs ?? 0)) < 3_600_000)
-    t.match(await listDeadLetters(control, { state: 'parked', topic: 'title-count', limit: 100 }), {
+    t.match(await storeOver(control).do(readDeadLetters, { state: 'parked', topic: 'title-count', limit: 100 }), {
       total: 2,
       messages: [
         place,
         { offset: 2, reason: /^schema version 2 of title-count is newer than this program, which reads up to 1/ }
       ]
     })
-    t.match(await readDeadLetter(control, place), { ...place, key: 'k', headers: { a: 'b' }, bytes: 3 })
-    t.same((await readDeadLetter(control, place))?.value, bytes)
-    t.equal(await readDeadLetter(control, { ...place, offset: 3 }), undefined)
+    t.match(await readDeadLetter(storeOver(control), place), { ...place, key: 'k', headers: { a: 'b' }, bytes: 3 })
+    t.same((await readDeadLetter(storeOver(control), place))?.value, bytes)
+    t.equal(await readDeadLetter(storeOver(control), { ...place, offset: 3 }), undefined)
 
-    await dropDeadLetters(control, [place])
-    t.equal((await listDeadLetters(control, { state: 'parked', limit: 9 })).total, 2)
-    t.match(await listDeadLetters(control, { state: 'dropped', limit: 9 }), { total: 1, messages: [place] })
-    t.equal(await dropAllDeadLetters(control, 'network-count'), 1)
+    await dropDeadLetters(storeOver(control), [place])
+    t.equal((await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 9 })).total, 2)
+    t.match(await storeOver(control).do(readDeadLetters, { state: 'dropped', limit: 9 }), {
+      total: 1,
+      messages: [place]
+    })
+    t.equal(await dropAllDeadLetters(storeOver(control), 'network-count'), 1)
     const deadLettersIn = async (name: string) =>
       (await projector.status()).topics.find(({ topic }) => topic === name)?.deadLetters
     t.same([await deadLettersIn('title-count'), await deadLettersIn('network-count')], [1, 0])
@@ -196,7 +200,7 @@ test('dead letters that are retried', async (t) => {
     await control.execute('TRUNCATE TABLE checkpoint')
     await runToHead(engine, log)
     t.equal(
-      (await listDeadLetters(control, { state: 'parked', limit: 9 })).total,
+      (await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 9 })).total,
       1,
       'read again, what was dropped is dropped'
     )
@@ -213,16 +217,16 @@ test('dead letters that are retried', async (t) => {
       { refused: 1 },
       'a dropped one that is named'
     )
-    t.equal((await listDeadLetters(control, { state: 'dropped', limit: 9 })).total, 2)
+    t.equal((await storeOver(control).do(readDeadLetters, { state: 'dropped', limit: 9 })).total, 2)
     const upgraded = retryNeeds(control, { topics: newerTopics })
     t.match(await retryDeadLetters(upgraded, 'title-count', 'all'), { retried: 1, refused: 0 })
-    t.same(await deadLettersAt(control, [{ ...place, offset: 2 }]), [])
+    t.same(await deadLettersAt(storeOver(control), [{ ...place, offset: 2 }]), [])
     t.equal((await retryDeadLetters(upgraded, 'title-count', 'all')).retried, 0)
     await t.rejects(retryDeadLetters(upgraded, 'titles', 'all'), { message: /There is no topic "titles"/ })
     await control.execute('TRUNCATE TABLE checkpoint')
     await runToHead(engine, log)
     t.equal(
-      (await listDeadLetters(control, { state: 'parked', limit: 9 })).total,
+      (await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 9 })).total,
       1,
       'it is a dead letter of an older program again'
     )
@@ -239,7 +243,7 @@ test('dead letters that are retried', async (t) => {
     const projector = projectorOn(engine, log, { sealKeys: wrongKeys })
     projector.start()
     await projector.caughtUp()
-    t.match((await listDeadLetters(control, { state: 'parked', limit: 9 })).messages, [
+    t.match((await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 9 })).messages, [
       { reason: /cannot be decrypted with the keys/ },
       { reason: /cannot be decrypted with the keys/ }
     ])
@@ -255,7 +259,7 @@ test('dead letters that are retried', async (t) => {
       }
     })
     t.match(await retryDeadLetters(without, 'presence', 'all'), { retried: 1, passedOver: 1, refused: 0 })
-    t.equal((await listDeadLetters(control, { state: 'parked', limit: 9 })).total, 0)
+    t.equal((await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 9 })).total, 0)
     t.same(await control.rows('SELECT e.username FROM event_presence AS e FINAL'), [{ username: 'Ann' }])
     await projector.stop()
   })
@@ -346,9 +350,9 @@ test('dead letters that are retried', async (t) => {
           if (when.endsWith('rollback')) await swapped('rollback')
           for (const name of unit) projector.resume(name)
           projector.wakeForLate()
-          const batches = (await lateBatchesPendingFor(control, 'nobody', ['title-count'])).map(({ id }) => id)
+          const batches = (await storeOver(control).do(readPending, 'nobody', ['title-count'])).map(({ id }) => id)
           t.equal(batches.length, 1, when)
-          while ((await projectionsWithout(control, 'title-count', batches)).length > 0) await wait(20)
+          while ((await projectionsWithout(storeOver(control), 'title-count', batches)).length > 0) await wait(20)
           t.same(await control.rows('SELECT e.online FROM event_title_count AS e FINAL ORDER BY e.online'), [
             { online: 1 },
             { online: 9 }
@@ -379,16 +383,16 @@ test('dead letters that are retried', async (t) => {
     const columns = 'h.title_id, h.hour, h.min, 1, h.max_at, 1, 1, h.position'
     await control.execute(`INSERT INTO title_count_hour SELECT ${columns} FROM title_count_hour AS h FINAL`)
     t.same(await most(), [{ most: 1 }])
-    const [batch] = await lateBatchesPendingFor(control, 'somebody', ['title-count'])
-    t.match(await readLateRange(control, batch?.id ?? ''), [
+    const [batch] = await storeOver(control).do(readPending, 'somebody', ['title-count'])
+    t.match(await readLateRange(storeOver(control), batch?.id ?? ''), [
       { epoch: 0, partition: 0, first: 0, next: 1, offsets: [0] }
     ])
     const other = projectorOn(engine, log)
     other.start()
     while ((await most())[0]?.most !== 9) await wait(25)
     await other.stop()
-    await storeConsumed(control, [{ id: batch?.id ?? '', taker: 'somebody' }])
-    t.same(await lateBatchesPendingFor(control, 'somebody', ['title-count']), [])
+    await storeOver(control).do(storeConsumed, [{ id: batch?.id ?? '', taker: 'somebody' }])
+    t.same(await storeOver(control).do(readPending, 'somebody', ['title-count']), [])
   })
 
   await t.test('of an import that is taken back meanwhile leave no row', async (t) => {

@@ -1,7 +1,7 @@
 import { type PresenceSeen, presenceTopic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
-import type { PassLock, Tables } from '../src/index.js'
+import { type PassLock, storeOver, type Tables } from '../src/index.js'
 import { createLoader } from '../src/load/loader.js'
 import { readInline } from '../src/load/read-inline.js'
 import { SEAL_KEY_CACHE_MS } from '../src/load/seal-key-cache.js'
@@ -59,7 +59,7 @@ test('somebody who is forgotten while rows wait to be stored', async (t) => {
       }
     }
     const loader = createLoader({
-      tables,
+      store: storeOver(tables),
       topics: [presenceTopic],
       startReading: () => readInline(logOf('Ann', 'Gone', 'Ann'), [presenceTopic], AT_ONCE)(),
       sealKeys: async (people) => {

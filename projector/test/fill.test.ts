@@ -1,6 +1,6 @@
 import { projectionCheckpoint } from '@gamenet/schemas'
 import { test } from 'tap'
-import { projections } from '../src/index.js'
+import { projections, storeOver } from '../src/index.js'
 import { foldInline } from '../src/project/folding/folding.js'
 import { type Filling, fill, STEP_SIZES } from '../src/rebuild/fill.js'
 import type { RebuildRecord } from '../src/rebuild/rebuild-record.js'
@@ -46,7 +46,7 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
       await engine.control.execute(`TRUNCATE TABLE ${table}`)
   }
   const filling = (slices: number, more: Partial<Filling> = {}): Filling => ({
-    step: { tables: engine.rebuild, folding: foldInline(), signal: new AbortController().signal },
+    step: { store: storeOver(engine.rebuild), folding: foldInline(), signal: new AbortController().signal },
     unit,
     record: {
       target: { 'leaderboard-entry': [{ epoch: 0, partition: 0, next: EVENTS }] },
@@ -63,7 +63,7 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
     onStep: () => undefined,
     ...more
   })
-  const noted = async () => (await Checkpoints.read(engine.control)).next('slices:leaderboard-entry', 0, 0)
+  const noted = async () => (await Checkpoints.read(storeOver(engine.control))).next('slices:leaderboard-entry', 0, 0)
 
   t.equal(await fill(filling(1)), true)
   const whole = await rowsOf()
@@ -81,7 +81,7 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
     execute: (sql: string, parameters?: Record<string, unknown>) => engine.rebuild.execute(sql, parameters),
     insert: (table: string, columns: readonly string[], body: Uint8Array) => engine.rebuild.insert(table, columns, body)
   }
-  await t.rejects(fill(filling(SLICES, { step: { ...making, tables } })), /tables are away/)
+  await t.rejects(fill(filling(SLICES, { step: { ...making, store: storeOver(tables) } })), /tables are away/)
   t.equal(await noted(), 3, 'those before the one that failed')
   t.notOk(begun.includes(5), 'and no third one was begun beside two')
 
@@ -95,7 +95,7 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
 
   t.equal(await fill(filling(SLICES)), true)
   t.same(await rowsOf(), whole)
-  const reached = await Checkpoints.read(engine.control)
+  const reached = await Checkpoints.read(storeOver(engine.control))
   t.equal(reached.next(projectionCheckpoint('leaderboard-entry'), 0, 0), EVENTS)
 })
 
@@ -130,7 +130,7 @@ test('what is made of another table is filled in few steps, in smaller ones wher
       }
     }
     const isDone = await fill({
-      step: { tables, folding: foldInline(), signal: new AbortController().signal },
+      step: { store: storeOver(tables), folding: foldInline(), signal: new AbortController().signal },
       unit: counts,
       record: {
         target: { 'title-count': [{ epoch: 0, partition: 0, next: COUNTS }] },

@@ -10,7 +10,7 @@ import {
 } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
-import { readInline, type Tables } from '../src/index.js'
+import { readInline, storeOver, type Tables } from '../src/index.js'
 import { createLoader } from '../src/load/loader.js'
 import { projectorMetrics } from '../src/project/projector-metrics.js'
 import { Checkpoints } from '../src/store/checkpoint.js'
@@ -310,7 +310,7 @@ test('the loader', async (t) => {
     const begun = [0, 0, 0]
     const died = latch()
     const loader = createLoader({
-      tables: control,
+      store: storeOver(control),
       topics: [titleCountTopic],
       readers: 3,
       startReading: async ({ index, of }) => {
@@ -333,7 +333,7 @@ test('the loader', async (t) => {
     const all = [0, 1, 2, 3, 4, 5].map((partition) => ({ topic: 'title-count', epoch: 0, partition }))
     const loadedTo = async (next: number) => {
       for (;;) {
-        const checkpoints = await Checkpoints.read(control)
+        const checkpoints = await Checkpoints.read(storeOver(control))
         if (all.every((each) => checkpoints.next('load:title-count', each.epoch, each.partition) === next)) return
         await delay(5)
       }

@@ -15,11 +15,13 @@ import {
   readMissingEvents,
   repairOf,
   settleTableNames,
+  storeOver,
   type Tables,
   vanishedParts
 } from '../src/index.js'
+import { tablesOf } from '../src/project/projection.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuild/rebuild-record.js'
-import { tablesOf, uuidsOf } from '../src/rebuild/rebuild-tables.js'
+import { readTableUuids } from '../src/store/table.js'
 import { AnyEvent, append, appendedOf, compare } from './any-event.js'
 import { foldOf, readRows } from './fold.js'
 import { MemoryLog } from './memory-log.js'
@@ -57,20 +59,20 @@ test('rows of parts that were set aside are made again, of whatever tables', asy
     await runToHead(engine, log)
     const before = await countsOf(engine.control)
     const broken = await breakParts(engine.control, damaged)
-    const lost = await findLostParts(engine.control)
+    const lost = await findLostParts(storeOver(engine.control))
     t.same(new Set(lost.map(({ table }) => table)), new Set(broken), `${what}: found`)
     const repair = repairOf(projections, new Set(broken))
     const extents = new Map(await Promise.all(topicNames.map(async (name) => [name, await log.extents(name)] as const)))
-    const targets = await beginRepair(engine.control, projections, repair, extents)
-    t.same(await readMissingEvents(engine.control), [])
+    const targets = await beginRepair(storeOver(engine.control), projections, repair, extents)
+    t.same(await readMissingEvents(storeOver(engine.control)), [])
     const projector = projectorOn(engine, log)
     projector.start()
     await projector.caughtUp({ targets })
     await projector.stop()
     compare(await readRows(engine.control), expected, true)
     t.same(await countsOf(engine.control), before, `${what}: as many rows as before`)
-    await dropLostParts(engine.control, lost)
-    t.same(await findLostParts(engine.control), [])
+    await dropLostParts(storeOver(engine.control), lost)
+    t.same(await findLostParts(storeOver(engine.control)), [])
   }
 })
 
@@ -96,7 +98,7 @@ test('a part that vanished is found; a part that was merged, was set aside or le
   await control.execute('CREATE TABLE title__9 AS title')
   await breakParts(control, ['network_count'])
   t.same(await vanished(), [])
-  await dropLostParts(control, await findLostParts(control))
+  await dropLostParts(storeOver(control), await findLostParts(storeOver(control)))
   await control.execute('EXCHANGE TABLES title AND title__8')
   await control.execute('ALTER TABLE title__8 DETACH PARTITION ALL')
   const rows = await control.rows(`SELECT d.path AS path FROM system.detached_parts AS d WHERE d.table = 'title__8'`)
@@ -116,14 +118,14 @@ test('where the log no longer has the beginning, what it has is loaded again, an
   const table = eventTables.find((each) => each.topic.name === topic)?.table ?? ''
   const begin = () =>
     beginRepair(
-      engine.control,
+      storeOver(engine.control),
       projections,
       repairOf(projections, new Set([table])),
       new Map([[topic, [{ ...extent, first: 2 }]]])
     )
   const targets = await begin()
   const gone = [{ topic, table, epoch: 0, partition: extent.partition, next: 2 }]
-  t.same(await readMissingEvents(engine.control), gone)
+  t.same(await readMissingEvents(storeOver(engine.control)), gone)
   t.match(targets, [{ topic, next: extent.next }])
   const rows = await engine.control.rows(
     `SELECT max(c.next) AS next FROM checkpoint AS c WHERE c.name = 'load:${topic}'`
@@ -131,13 +133,17 @@ test('where the log no longer has the beginning, what it has is loaded again, an
   t.same(rows, [{ next: '2' }])
   await engine.control.execute(`DELETE FROM checkpoint WHERE name = 'load:${topic}'`)
   await begin()
-  t.same(await readMissingEvents(engine.control), gone, 'also after a crash that forgot how far it was loaded')
+  t.same(
+    await readMissingEvents(storeOver(engine.control)),
+    gone,
+    'also after a crash that forgot how far it was loaded'
+  )
 })
 
 test('rebuilds that would go on without the lost rows are cancelled, others go on', async (t) => {
   const { control } = await openTables()
   const store = async (id: number, change: Partial<RebuildRecord>) =>
-    await storeRebuild(control, { ...RECORD, id }, change)
+    await storeRebuild(storeOver(control), { ...RECORD, id }, change)
   const ofTitle = { unit: ['title'], tables: { title: 'title__1' } }
   const ofCount = { unit: ['network-count'], tables: { network_count: 'network_count__2' } }
   const cases = [
@@ -151,8 +157,8 @@ test('rebuilds that would go on without the lost rows are cancelled, others go o
   ] as const
   for (const [n, [, change]] of cases.entries()) await store(n + 1, change as Partial<RebuildRecord>)
   const damaged = new Set(['event_network_count', 'import_retraction', 'title__1'])
-  t.same(await cancelRebuilds(control, repairOf(projections, damaged)), [6, 4, 2, 1])
-  const states = new Map((await readRebuilds(control)).map(({ id, state }) => [id, state]))
+  t.same(await cancelRebuilds(storeOver(control), repairOf(projections, damaged)), [6, 4, 2, 1])
+  const states = new Map((await readRebuilds(storeOver(control))).map(({ id, state }) => [id, state]))
   for (const [n, [what, , state]] of cases.entries()) t.equal(states.get(n + 1), state, what)
 })
 
@@ -162,9 +168,12 @@ test('rows that were lost during an interrupted swap are found under the name th
   for (const name of names) await control.execute(`CREATE TABLE ${name}__9 AS ${name}`)
   const swapOf = async (id: number, of: readonly string[]) =>
     await storeRebuild(
-      control,
+      storeOver(control),
       { ...RECORD, id, tables: Object.fromEntries(of.map((name) => [name, `${name}__9`])) },
-      { state: 'swapping', exchange: { uuids: Object.fromEntries(await uuidsOf(control, of)), definitions: {} } }
+      {
+        state: 'swapping',
+        exchange: { uuids: Object.fromEntries(await storeOver(control).do(readTableUuids, of)), definitions: {} }
+      }
     )
   await swapOf(8, ['title_latest'])
   await swapOf(9, ['network_count', 'title'])
@@ -173,16 +182,16 @@ test('rows that were lost during an interrupted swap are found under the name th
     await control.execute(`INSERT INTO ${name} SELECT * FROM generateRandom() LIMIT 1`)
   await breakParts(control, ['network_count__9', 'title_latest__9'])
   for (const run of ['once', 'again after a crash']) {
-    await settleTableNames(control)
-    const found = (await findLostParts(control)).map(({ table }) => table)
+    await settleTableNames(storeOver(control))
+    const found = (await findLostParts(storeOver(control))).map(({ table }) => table)
     t.same(found, ['network_count', 'title_latest__9'], run)
-    t.match(await readRebuilds(control), [
+    t.match(await readRebuilds(storeOver(control)), [
       { id: 9, state: 'swapping' },
       { id: 8, state: 'filled', exchange: null }
     ])
   }
   const repair = repairOf(projections, new Set(['network_count', 'title_latest__9']))
-  t.same(await cancelRebuilds(control, repair), [8], 'a rebuild that lost rows is not swapped in later')
+  t.same(await cancelRebuilds(storeOver(control), repair), [8], 'a rebuild that lost rows is not swapped in later')
 })
 
 const RECORD: RebuildRecord = {
@@ -213,7 +222,7 @@ test('where it is lost what changed, everything counts as changed', async (t) =>
   const ahead = (Date.now() + 60_000) * 1000
   await engine.control.execute(`INSERT INTO data_change VALUES (${ahead}, 'title', '4d530064', 0, 1)`)
   const repair = repairOf(projections, new Set(['data_change']))
-  t.same(await beginRepair(engine.control, projections, repair, new Map()), [])
+  t.same(await beginRepair(storeOver(engine.control), projections, repair, new Map()), [])
   t.equal(await newestVersion(engine.control), ahead + 1)
   const rows = await engine.control.rows(
     `SELECT d.projection AS name FROM data_change AS d
@@ -225,7 +234,7 @@ test('where it is lost what changed, everything counts as changed', async (t) =>
 test('readers of an incomplete table, or of a view of one, are identified', async (t) => {
   const engine = await openTables()
   await engine.control.execute('CREATE VIEW all_player AS SELECT u.player_key AS player_key FROM user_player AS u')
-  const tableOf = await incompleteReads(engine.control, new Set(['profile', 'title']))
+  const tableOf = await incompleteReads(storeOver(engine.control), new Set(['profile', 'title']))
   t.equal(tableOf('SELECT t.title FROM match_list AS t'), undefined)
   t.equal(tableOf('SELECT 1 FROM player AS p JOIN title AS t ON t.a = p.a'), 'title')
   t.equal(tableOf('SELECT 1 FROM user_player AS u'), 'user_player')

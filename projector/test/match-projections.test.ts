@@ -1,6 +1,6 @@
 import { loadCheckpoint, type MatchesListed, matchListTopic } from '@gamenet/schemas'
 import { test } from 'tap'
-import type { Tables } from '../src/index.js'
+import { storeOver, type Tables } from '../src/index.js'
 import { Checkpoints } from '../src/store/checkpoint.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, message, openTables, projectorOn, runToHead } from './pipeline.js'
@@ -210,7 +210,7 @@ test('projections of matches', async (t) => {
     log.append('match-list', [list('20:00:00', 'ann')])
     await runToHead(engine, log)
     const isLoaded = async (next: number) =>
-      (await Checkpoints.read(control)).next(loadCheckpoint('match-list'), 0, 0) >= next
+      (await Checkpoints.read(storeOver(control))).next(loadCheckpoint('match-list'), 0, 0) >= next
     let isFirst = true
     const frozen: Tables = {
       ...engine.projections,

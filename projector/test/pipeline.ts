@@ -3,7 +3,6 @@ import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { encodeEvent, type LogMessage, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import tap from 'tap'
-import { deadLettersByTopic } from '../src/dead-letters/dead-letters.js'
 import {
   createProjector,
   foldInline,
@@ -15,8 +14,10 @@ import {
   type RetryReport,
   readInline,
   retryDeadLetters,
+  storeOver,
   type Tables
 } from '../src/index.js'
+import { countDeadLetters } from '../src/store/dead-letter.js'
 import { sealKeys, sealOf } from './people.js'
 
 /** The first failure is retried at once; one that lasts costs a whole pass of processor time per retry. */
@@ -136,10 +137,11 @@ export function newer({ headers, ...message }: LogMessage): LogMessage {
 /** Retries all dead letters by the schemas of the next program, and waits until it is projected. */
 export async function retryAll(tables: Tables, projector: Projector): Promise<RetryReport[]> {
   const reports: RetryReport[] = []
-  for (const name of (await deadLettersByTopic(tables)).keys()) {
+  const store = storeOver(tables)
+  for (const name of (await store.do(countDeadLetters)).keys()) {
     const report = await retryDeadLetters(
       {
-        tables,
+        store,
         topics: newerTopics,
         withSealKeys: async (people, use) => use(await sealKeys(people)),
         inStep: (step) => projector.inStep(step),
@@ -150,7 +152,7 @@ export async function retryAll(tables: Tables, projector: Projector): Promise<Re
       'all'
     )
     if (report.retried > 0) projector.wakeForLate()
-    while ((await projectionsWithout(tables, name, report.batches)).length > 0) await wait(5)
+    while ((await projectionsWithout(store, name, report.batches)).length > 0) await wait(5)
     reports.push(report)
   }
   return reports

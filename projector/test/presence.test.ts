@@ -2,12 +2,13 @@ import { runs } from '@gamenet/engines/testing'
 import { instantOf, millisecondsOf, nameKey, type PresenceSeen, presenceTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import type { Tables } from '../src/index.js'
-import { type SqlProjection, stepStatement } from '../src/project/projection.js'
+import { storeOver, type Tables } from '../src/index.js'
+import type { SqlProjection } from '../src/project/projection.js'
 import { presence } from '../src/projections/presence.js'
 import { presenceDay } from '../src/projections/presence-day.js'
 import { presenceLatest } from '../src/projections/presence-latest.js'
 import { userGamertag } from '../src/projections/user-gamertag.js'
+import { makeRows } from '../src/store/step.js'
 import { MemoryLog } from './memory-log.js'
 import { liveUntilDeath } from './mortal.js'
 import { emptyTables, message, openTables, runToHead } from './pipeline.js'
@@ -151,8 +152,8 @@ async function run(
     const first = isAgain ? (last.get(key) ?? 0) : (own[epoch] ?? 0)
     const next = isAgain ? (own[epoch] ?? 0) : Math.min(limits[epoch] ?? 0, first + events)
     if (first >= next) return
-    const { sql, parameters } = stepStatement(projection, [{ epoch, partition: 0, first, next }])
-    await tables.execute(sql, parameters)
+    const range = [{ epoch, partition: 0, first, next }]
+    await storeOver(tables).do(makeRows, projection, { range, isLate: false })
     last.set(key, first)
     own[epoch] = next
   }

@@ -1,8 +1,9 @@
 import { test } from 'tap'
 import type { RebuildContext } from '../src/rebuild/context.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuild/rebuild-record.js'
-import { uuidsOf } from '../src/rebuild/rebuild-tables.js'
 import { resumeSwap } from '../src/rebuild/swap.js'
+import { storeOver } from '../src/store/operation.js'
+import { readTableUuids } from '../src/store/table.js'
 import { openTables } from './pipeline.js'
 
 const SWAPS = [
@@ -45,9 +46,12 @@ test('a swap that ended while another process took it for not begun has ended', 
       definitions: {},
       exchange: null
     }
-    const exchange = { uuids: Object.fromEntries(await uuidsOf(control, ['title_count'])), definitions: {} }
-    const intended = await storeRebuild(control, record, { state: intent, exchange })
-    const stateNow = async () => (await readRebuilds(control)).find((each) => each.id === record.id)?.state
+    const exchange = {
+      uuids: Object.fromEntries(await storeOver(control).do(readTableUuids, ['title_count'])),
+      definitions: {}
+    }
+    const intended = await storeRebuild(storeOver(control), record, { state: intent, exchange })
+    const stateNow = async () => (await readRebuilds(storeOver(control))).find((each) => each.id === record.id)?.state
 
     const ending = async (meanwhile: () => Promise<unknown>, interrupted = intended) => {
       const rows: typeof control.rows = async (sql, parameters) => {
@@ -55,15 +59,15 @@ test('a swap that ended while another process took it for not begun has ended', 
         await meanwhile()
         return found
       }
-      await resumeSwap({ ...AT_REST, tables: { ...control, rows } } as unknown as RebuildContext, interrupted)
+      await resumeSwap({ ...AT_REST, store: storeOver({ ...control, rows }) } as unknown as RebuildContext, interrupted)
     }
     await ending(async () => undefined)
     t.equal(await stateNow(), before, 'it had not begun')
-    await ending(() => storeRebuild(control, intended, { state: ended, exchange: null }))
+    await ending(() => storeRebuild(storeOver(control), intended, { state: ended, exchange: null }))
     t.equal(await stateNow(), ended)
 
     // A process that begins after the look at the tables, and dies before it reports.
-    const again = await storeRebuild(control, { ...intended, version: intended.version + 4 }, {})
+    const again = await storeRebuild(storeOver(control), { ...intended, version: intended.version + 4 }, {})
     await control.execute(`CREATE TABLE IF NOT EXISTS title_count__1 AS title_count`)
     let swapped: Promise<void> | undefined
     await ending(async () => {

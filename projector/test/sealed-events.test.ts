@@ -8,7 +8,7 @@ import {
 } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
-import { newestWrites } from '../src/index.js'
+import { readNewestWrites, storeOver } from '../src/index.js'
 import { peopleOf, SEAL_KEY_CACHE_MS, SealKeyCache } from '../src/load/seal-key-cache.js'
 import { MemoryLog } from './memory-log.js'
 import { sealKeys, sealOf } from './people.js'
@@ -91,7 +91,7 @@ test('the loader', async (t) => {
         { offset: '7', reason: /cannot be decrypted/ }
       ])
       const opened = Math.max(sealOf('Ann').id, sealOf('Bob').id)
-      t.match(await newestWrites(control), { person: opened }, 'a person above these is new')
+      t.match(await storeOver(control).do(readNewestWrites), { person: opened }, 'a person above these is new')
       for (const { topic, lag } of topics) t.equal(lag === null || lag === 0, true, topic)
       const metrics = await registry.metrics()
       t.match(metrics, /gamenet_passed_over_events_total\{topic="presence"\} 2/)

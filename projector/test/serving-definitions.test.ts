@@ -1,6 +1,7 @@
 import { test } from 'tap'
-import { type Projection, projections, type Tables } from '../src/index.js'
-import { definitionOf, ServingDefinitions } from '../src/store/serving-definitions.js'
+import { type Projection, projections, storeOver, type Tables } from '../src/index.js'
+import { definitionOf, projectionOf, ServingDefinitions } from '../src/project/serving-definitions.js'
+import { storeDefinitions } from '../src/store/projection-definition.js'
 import { latch } from './latch.js'
 import { lockedPasses } from './locks.js'
 import { openTables } from './pipeline.js'
@@ -10,8 +11,8 @@ test('what is new waits while nobody can be alone, and all else serves', async (
   const [known = [], all = []] = [['title-count'], ['title-count', 'title-count-hour']].map((names) =>
     projections.filter(({ name }) => names.includes(name))
   )
-  await new ServingDefinitions(control, known, true).register(lockedPasses())
-  const newer = new ServingDefinitions(control, all, true)
+  await new ServingDefinitions(storeOver(control), known, true).register(lockedPasses())
+  const newer = new ServingDefinitions(storeOver(control), all, true)
   await t.rejects(newer.register({ exclusive: () => Promise.reject(new Error('PostgreSQL is away')) }), /is away/)
   t.same(await newer.current(), known)
   await newer.register(lockedPasses())
@@ -26,7 +27,7 @@ test('what was written down without an answer serves all the same', async (t) =>
     landed = () => control.insert(...row)
     throw new Error('the answer was lost')
   }
-  const serving = new ServingDefinitions({ ...control, insert }, all, false)
+  const serving = new ServingDefinitions(storeOver({ ...control, insert }), all, false)
   await t.rejects(serving.register(lockedPasses()), /was lost/)
   t.same(await serving.current(), [])
   await landed()
@@ -54,8 +55,8 @@ test('of two programs that come to empty tables at once the first one serves in 
     return found
   }
   const passes = lockedPasses()
-  const first = new ServingDefinitions({ ...control, insert }, older, true)
-  const second = new ServingDefinitions({ ...control, rows }, newer, true)
+  const first = new ServingDefinitions(storeOver({ ...control, insert }), older, true)
+  const second = new ServingDefinitions(storeOver({ ...control, rows }), newer, true)
   const registered = first.register(passes)
   await stores.opened
   await Promise.all([registered, second.register(passes)])
@@ -70,4 +71,23 @@ test('of two programs that come to empty tables at once the first one serves in 
     [first, second].map((serving) => serving.isOutdated('title-count')),
     [false, true]
   )
+})
+
+test('a definition of an earlier program, with bare names of tables, is this one', async (t) => {
+  const { control } = await openTables()
+  const all = projections.filter(({ name }) => ['title-count-hour', 'leaderboard-entry'].includes(name))
+  const earlier = (each: Projection) => definitionOf(each).replaceAll(/\{(\w+): Identifier\}/g, '$1')
+  for (const each of all) {
+    t.notMatch(earlier(each), 'Identifier')
+    t.equal(definitionOf(projectionOf(earlier(each))), definitionOf(each))
+  }
+  const store = storeOver(control)
+  await store.do(
+    storeDefinitions,
+    1,
+    all.map((each) => ({ name: each.name, definition: earlier(each) }))
+  )
+  const serving = new ServingDefinitions(store, all, false)
+  t.same(await serving.current(), all)
+  t.notOk(serving.isOutdated('title-count-hour'))
 })

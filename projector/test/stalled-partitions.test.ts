@@ -3,7 +3,7 @@ import { openEmbeddedLog } from '@gamenet/engines/log'
 import { scrapeTopic, titleCountTopic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
-import { acceptedGaps, acceptGaps, readProgress, readStalls } from '../src/index.js'
+import { acceptedGaps, acceptGaps, readProgress, readStalls, storeOver } from '../src/index.js'
 import type { LogReader } from '../src/load/log.js'
 import { MemoryLog } from './memory-log.js'
 import { message, openTables, projectorOn, runToHead } from './pipeline.js'
@@ -26,11 +26,12 @@ const ran = (minute: number) =>
 test('what retention took before it was loaded stalls its partition alone, until the gap is accepted', async (t) => {
   const engine = await openTables()
   const tables = engine.control
+  const store = storeOver(tables)
   const log = openEmbeddedLog({ path: t.testdir({}), retentionBytes: 1 })
   t.teardown(() => log.close())
   await log.append('title-count', [counted(0, 1), counted(1, 2)])
   await runToHead(engine, log)
-  t.same(await readStalls({ tables, log }), [])
+  t.same(await readStalls({ store, log }), [])
 
   for (const minute of [2, 3, 4]) await log.append('title-count', [counted(minute, minute)])
   await log.trim()
@@ -45,13 +46,13 @@ test('what retention took before it was loaded stalls its partition alone, until
   t.equal((await tables.rows('SELECT s.source AS source FROM scrape AS s')).length, 1, 'other topics go on')
   const stall = { topic: 'title-count', epoch: 1, partition: 0, wanted: 2, first: 4, next: 5, reason: sentence }
   t.match((await projector.status()).stalled, [stall])
-  t.match((await readProgress({ tables, log })).stalled, [stall], 'a process that does not load says the same')
+  t.match((await readProgress({ store, log })).stalled, [stall], 'a process that does not load says the same')
   const metrics = await registry.metrics()
   t.match(metrics, /gamenet_loader_halted_partitions\{topic="title-count"\} 1/)
   t.match(metrics, /gamenet_loader_missing_events\{topic="title-count"\} 2/)
   t.match(metrics, /gamenet_loader_halted_partitions\{topic="scrape"\} 0/)
 
-  t.match(await acceptGaps(tables, await readStalls({ tables, log }, 'title-count')), [stall])
+  t.match(await acceptGaps(store, await readStalls({ store, log }, 'title-count')), [stall])
   await projector.caughtUp()
   t.same((await projector.status()).stalled, [])
   t.same(await tables.rows('SELECT c.online AS online FROM title_count AS c FINAL ORDER BY c.ts'), [
@@ -59,8 +60,8 @@ test('what retention took before it was loaded stalls its partition alone, until
     { online: 2 },
     { online: 4 }
   ])
-  t.match(await acceptedGaps(tables), [{ topic: 'title-count', epoch: 1, partition: 0, first: 2, next: 4 }])
-  t.same(await acceptGaps(tables, await readStalls({ tables, log })), [], 'a second time there is nothing to accept')
+  t.match(await acceptedGaps(store), [{ topic: 'title-count', epoch: 1, partition: 0, first: 2, next: 4 }])
+  t.same(await acceptGaps(store, await readStalls({ store, log })), [], 'a second time there is nothing to accept')
   await projector.stop()
 })
 

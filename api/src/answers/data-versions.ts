@@ -214,12 +214,13 @@ export class DataVersions {
   }
 }
 
-const NEWEST_BEGIN = `
+/** The newest instant in which a change begins, in ms. */
+export const NEWEST_BEGIN = `
   SELECT max(least(c.from_ms, {end: Int64} - 1)) AS newest_from_ms
   FROM data_change AS c`
 
 // Returns years of changes as one row per span of whole hours (minutes, where they still count), not one per step.
-const CHANGES_SINCE = `
+export const CHANGES_SINCE = `
   SELECT c.projection AS projection,
          c.key AS key,
          if(c.to_ms > {minutes_from: Int64}, 60000, 3600000) AS width_ms,

@@ -1,8 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { Refusal, SharedRun } from '@gamenet/schemas'
-import { z } from 'zod'
-import { query, rowsOf } from '../queries/query.js'
-import type { ReadTables } from '../read-tables.js'
 import type { SwapCount } from './consistent-reads.js'
 
 /*
@@ -24,12 +21,10 @@ const PATIENCE_MS = 5000
  */
 const HELD_MS_MAX = 10_000
 
-/** The newest swap. */
-export const newestSwap = query({
-  params: z.object({}),
-  row: z.object({ id: z.coerce.number(), state: z.enum(['announced', 'begun', 'ended']) }),
-  sql: 'SELECT e.id AS id, e.state AS state FROM exchange AS e ORDER BY e.id DESC, e.state DESC LIMIT 1'
-})
+/** The newest swap that was announced; undefined where none ever was. */
+export type NewestSwap = () => Promise<
+  { readonly id: number; readonly state: 'announced' | 'begun' | 'ended' } | undefined
+>
 
 /** Time as this process measures it. */
 export type Clock = {
@@ -51,7 +46,7 @@ type Known = {
 
 /** What this process knows of swaps by asking the tables. */
 export class SwapWatch implements SwapCount {
-  readonly #tables: ReadTables
+  readonly #newest: NewestSwap
   readonly #learn: () => Promise<void>
   readonly #clock: Clock
   #known: Known | undefined
@@ -59,8 +54,8 @@ export class SwapWatch implements SwapCount {
   #isStopped = false
 
   /** @param needs.learn brings what is kept in memory up to date behind a swap */
-  constructor(needs: { readonly tables: ReadTables; readonly learn: () => Promise<void>; readonly clock?: Clock }) {
-    this.#tables = needs.tables
+  constructor(needs: { readonly newest: NewestSwap; readonly learn: () => Promise<void>; readonly clock?: Clock }) {
+    this.#newest = needs.newest
     this.#learn = needs.learn
     this.#clock = needs.clock ?? CLOCK
   }
@@ -106,9 +101,8 @@ export class SwapWatch implements SwapCount {
 
   async #learnState(): Promise<Known> {
     const readAt = this.#clock.now()
-    const [row] = await rowsOf(this.#tables, newestSwap, {})
-    const state = row?.state ?? 'ended'
-    const count = 2 * (row?.id ?? 0) - { announced: 2, begun: 1, ended: 0 }[state]
+    const { id, state } = (await this.#newest()) ?? { id: 0, state: 'ended' as const }
+    const count = 2 * id - { announced: 2, begun: 1, ended: 0 }[state]
     const before = this.#known
     // The projector's earlier announcements contain only changes of ended steps.
     if (before?.count !== count && state !== 'begun') await this.#learn()

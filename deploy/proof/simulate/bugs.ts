@@ -1,31 +1,45 @@
 import type { ReadTables } from '@gamenet/api'
 import type { Log } from '@gamenet/ingest'
 import type { BoardLeases } from '@gamenet/ingest/internals'
-import type { LogReader, PassLock, Projection, Tables } from '@gamenet/projector'
-import { LOCAL_PASS_LOCK, type RebuildOperations } from '@gamenet/projector/internals'
+import type { LogReader, PassLock, Projection } from '@gamenet/projector'
+import {
+  LOCAL_PASS_LOCK,
+  makeRows,
+  type RebuildOperations,
+  type Store,
+  storeChanges,
+  storeCheckpoints,
+  storeDeadLetters,
+  storeDecisions,
+  storeEvents,
+  storeLateBatch,
+  storeRows
+} from '@gamenet/projector/internals'
 import { projectionCheckpoint } from '@gamenet/schemas'
+import type { AnyOperation } from './operations/carry-out.js'
 import { HOUR_MS, type PlainFold } from './plain-folds.js'
 import { aheadOfLive, keepingUndone, notCaughtUp, unchangedCheckpoint } from './rebuild-bugs.js'
 import type { Definition, Row } from './replacing-table.js'
 import { simulatedProjections } from './simulated.js'
 import { TABLES } from './table-definitions.js'
+import { type Call, through } from './through.js'
 
 /**
  * A classic mistake, made by putting something wrong between the real parts: what a process of the program calls passes
  * through here on its way.
  */
 export type Bug = {
-  loaderTables(tables: Tables): Tables
-  runnerTables(tables: Tables): Tables
+  loaderStore(store: Store): Store
+  runnerStore(store: Store): Store
   /** Called once in the life of a process. */
-  rebuildTables(tables: Tables): Tables
-  retryTables(tables: Tables): Tables
+  rebuildStore(store: Store): Store
+  retryStore(store: Store): Store
   /** Ending what a crash has cut off; and refusing to go on before. */
   recovery(recovery: Recovery): Recovery
   /** How a process protects its projections, rebuilds and loader from concurrent swaps. */
   passLock(lock: PassLock): PassLock
   loaderPassLock(lock: PassLock): PassLock
-  readerTables(tables: ReadTables & Pick<Tables, 'json'>): ReadTables & Pick<Tables, 'json'>
+  readerTables(tables: ReadTables): ReadTables
   reader(reader: LogReader): LogReader
   publishedLog(log: Log): Log
   relayedLog(log: Log): Log
@@ -39,10 +53,10 @@ const same = <Value>(value: Value): Value => value
 
 /** Nothing wrong. */
 export const NO_BUG: Bug = {
-  loaderTables: same,
-  runnerTables: same,
-  rebuildTables: same,
-  retryTables: same,
+  loaderStore: same,
+  runnerStore: same,
+  rebuildStore: same,
+  retryStore: same,
   recovery: same,
   passLock: same,
   loaderPassLock: same,
@@ -65,7 +79,9 @@ type Mistake = { readonly says: string; make(): Partial<Bug> }
 export const mistakes: Readonly<Record<string, Mistake>> = {
   'commit-before-store': {
     says: 'The loader stores the checkpoint first and the rows behind it.',
-    make: () => ({ loaderTables: (tables) => laterThan(tables, 'checkpoint', (table) => table.startsWith('event_')) })
+    make: () => ({
+      loaderStore: (store) => laterThan(store, storeCheckpoints, ({ operation }) => operation === storeEvents)
+    })
   },
   'offset-resolved-early': {
     says: 'Reading continues after the delivered messages, stored or not.',
@@ -79,21 +95,20 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     make: () => {
       const tokens = new Set<string>()
       return {
-        loaderTables: (tables) => ({
-          ...tables,
-          insert: async (table, columns, body) => {
-            const token = table + Buffer.from(body).toString()
-            if (tokens.has(token)) return
+        loaderStore: (store) =>
+          through(store, async ({ operation, input, next }) => {
+            if (!INSERTS.has(operation)) return await next()
+            const token = operation.name + JSON.stringify(input, textOfBytes)
+            if (tokens.has(token)) return undefined
             tokens.add(token)
-            await tables.insert(table, columns, body)
-          }
-        })
+            return await next()
+          })
       }
     }
   },
   'swallowed-failure': {
     says: 'A dead letter that could not be stored is logged and forgotten.',
-    make: () => ({ loaderTables: (tables) => swallowing(tables, 'parked_message') })
+    make: () => ({ loaderStore: (store) => swallowing(store, storeDeadLetters) })
   },
   'sum-over-increments': {
     says: 'A rollup adds the events of a range to its buckets instead of recomputing them.',
@@ -108,19 +123,19 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
   },
   'checkpoint-before-rows': {
     says: 'A projection stores its checkpoint first and its rows behind it.',
-    make: () => ({ runnerTables: (tables) => laterThan(tables, 'checkpoint', isLast) })
+    make: () => ({ runnerStore: (store) => laterThan(store, storeCheckpoints, isLast) })
   },
   'change-before-rows': {
     says: 'Readers are notified of a change before its rows are stored.',
-    make: () => ({ runnerTables: (tables) => laterThan(tables, 'data_change', isLast) })
+    make: () => ({ runnerStore: (store) => laterThan(store, storeChanges, isLast) })
   },
   'untold-change': {
     says: 'A change that could not be published is logged and dropped.',
-    make: () => ({ runnerTables: (tables) => swallowing(tables, 'data_change') })
+    make: () => ({ runnerStore: (store) => swallowing(store, storeChanges) })
   },
   'version-from-clock': {
     says: 'The version of a change is the clock, whatever came before.',
-    make: () => ({ runnerTables: versionFromClock })
+    make: () => ({ runnerStore: versionFromClock })
   },
   'narrow-touch': {
     says: 'Only the instant of an event is published as changed, not its hour.',
@@ -168,15 +183,15 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
   },
   'swap-before-catch-up': {
     says: 'Events since the fill are not consumed before the swap.',
-    make: () => ({ rebuildTables: notCaughtUp })
+    make: () => ({ rebuildStore: notCaughtUp })
   },
   'rebuild-ahead-of-live': {
     says: 'A rebuild consumes all loaded events, also those that the serving tables have not consumed.',
-    make: () => ({ rebuildTables: (tables) => aheadOfLive(tables, TOPICS) })
+    make: () => ({ rebuildStore: (store) => aheadOfLive(store, TOPICS) })
   },
   'old-tables-not-caught-up': {
     says: 'After a swap the old tables get the checkpoints of the serving tables.',
-    make: () => ({ rebuildTables: unchangedCheckpoint })
+    make: () => ({ rebuildStore: unchangedCheckpoint })
   },
   'passes-not-shared': {
     says: 'Projectors that write to the same tables know nothing of one another when they swap them.',
@@ -184,15 +199,15 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
   },
   'late-untold': {
     says: 'A retried dead letter is stored in its event table, and no projection is notified.',
-    make: () => ({ retryTables: (tables) => without(tables, 'late_batch') })
+    make: () => ({ retryStore: (store) => without(store, storeLateBatch) })
   },
   'retry-decided-first': {
     says: 'A dead letter counts as retried before its event is stored.',
-    make: () => ({ retryTables: decidedFirst })
+    make: () => ({ retryStore: decidedFirst })
   },
   'retracted-reloaded': {
     says: 'A rebuild from the log also loads the events of undone imports.',
-    make: () => ({ rebuildTables: keepingUndone })
+    make: () => ({ rebuildStore: keepingUndone })
   },
   'swap-not-ended': {
     says: 'A swap of tables that a crash cut off is left as it is.',
@@ -215,40 +230,42 @@ export function bugOf(name: string | undefined): Bug {
   throw new Error(`There is no bug ${JSON.stringify(name)}; there are ${Object.keys(mistakes).join(', ')}.`)
 }
 
-/** Tables that no other projection reads. */
-const isLast = (table: string) => ['title_latest', 'rating', 'title_count_hour'].includes(table)
+/** What a loader stores. */
+const INSERTS: ReadonlySet<AnyOperation> = new Set([storeEvents, storeDeadLetters, storeCheckpoints])
 
-/** Puts off writes of some tables until a write of another has been done. */
-function laterThan(tables: Tables, first: string, isPutOff: (table: string) => boolean): Tables {
-  let putOff: (() => Promise<void>)[] = []
-  return {
-    ...tables,
-    execute: async (sql, parameters) => {
-      if (!isPutOff(/INTO (\w+)/.exec(sql)?.[1] ?? '')) return await tables.execute(sql, parameters)
-      putOff.push(() => tables.execute(sql, parameters))
-    },
-    insert: async (table, columns, body) => {
-      if (isPutOff(table)) {
-        putOff.push(() => tables.insert(table, columns, body))
-        return
-      }
-      await tables.insert(table, columns, body)
-      if (table !== first) return
-      const now = putOff
-      putOff = []
-      for (const write of now) await write()
-    }
-  }
+function textOfBytes(_: string, value: unknown): unknown {
+  return value instanceof Uint8Array ? Buffer.from(value).toString() : value
 }
 
-function swallowing(tables: Tables, swallowed: string): Tables {
-  return {
-    ...tables,
-    insert: async (table, columns, body) => {
-      const inserted = tables.insert(table, columns, body)
-      await (table === swallowed ? inserted.catch(() => undefined) : inserted)
+/** Rows of tables that no other projection reads. */
+function isLast({ operation, input }: Call): boolean {
+  if (operation === storeRows) return input[1] === 'rating'
+  if (operation !== makeRows) return false
+  const { name } = input[0] as Projection
+  return ['title-latest', 'rating', 'title-count-hour'].includes(name)
+}
+
+/** Puts off some writes until another has been done. */
+function laterThan(store: Store, first: AnyOperation, isPutOff: (call: Call) => boolean): Store {
+  let putOff: (() => Promise<unknown>)[] = []
+  return through(store, async (call) => {
+    if (isPutOff(call)) {
+      putOff.push(call.next)
+      return undefined
     }
-  }
+    const result = await call.next()
+    if (call.operation !== first) return result
+    const now = putOff
+    putOff = []
+    for (const write of now) await write()
+    return result
+  })
+}
+
+function swallowing(store: Store, swallowed: AnyOperation): Store {
+  return through(store, async ({ operation, next }) => {
+    return await (operation === swallowed ? next().catch(() => undefined) : next())
+  })
 }
 
 function resolvedEarly(reader: LogReader, delivered: Map<string, number>): LogReader {
@@ -271,19 +288,14 @@ function resolvedEarly(reader: LogReader, delivered: Map<string, number>): LogRe
   }
 }
 
-function versionFromClock(tables: Tables): Tables {
-  return {
-    ...tables,
-    insert: async (table, columns, body) => {
-      if (table !== 'data_change') return await tables.insert(table, columns, body)
-      const lines = Buffer.from(body).toString().split('\n').slice(0, -1)
-      const versioned = lines.map((line) => `${JSON.stringify([Date.now() * 1000, ...JSON.parse(line).slice(1)])}\n`)
-      await tables.insert(table, columns, new TextEncoder().encode(versioned.join('')))
-    }
-  }
+function versionFromClock(store: Store): Store {
+  return through(store, async ({ operation, input, next, base }) => {
+    if (operation !== storeChanges) return await next()
+    return await base.do(operation, Date.now() * 1000, input[1])
+  })
 }
 
-function pastCheckpoint(tables: ReadTables & Pick<Tables, 'json'>): ReadTables & Pick<Tables, 'json'> {
+function pastCheckpoint(tables: ReadTables): ReadTables {
   return {
     ...tables,
     rows: async (sql, parameters, options) => {
@@ -293,31 +305,13 @@ function pastCheckpoint(tables: ReadTables & Pick<Tables, 'json'>): ReadTables &
   }
 }
 
-function without(tables: Tables, left: string): Tables {
-  return {
-    ...tables,
-    insert: async (table, columns, body) => {
-      if (table !== left) await tables.insert(table, columns, body)
-    }
-  }
+function without(store: Store, left: AnyOperation): Store {
+  return through(store, async ({ operation, next }) => (operation === left ? undefined : await next()))
 }
 
-/** What is inserted waits for the decision, which is the last insert. */
-function decidedFirst(tables: Tables): Tables {
-  let putOff: (() => Promise<void>)[] = []
-  return {
-    ...tables,
-    insert: async (table, columns, body) => {
-      if (table !== 'parked_decision') {
-        putOff.push(() => tables.insert(table, columns, body))
-        return
-      }
-      const writes = putOff
-      putOff = []
-      await tables.insert(table, columns, body)
-      for (const write of writes) await write()
-    }
-  }
+/** What is stored waits for the decision. */
+function decidedFirst(store: Store): Store {
+  return laterThan(store, storeDecisions, ({ operation }) => operation === storeEvents || operation === storeLateBatch)
 }
 
 const sumOfIncrements: PlainFold = ({ events, final }) => {

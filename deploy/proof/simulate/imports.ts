@@ -12,7 +12,7 @@ import { finishUndos, type ImportUndoNeeds, undoImport } from '../../src/operati
 import { LATER_TYPE } from './newer-program.js'
 import { type Import, type Place, TITLE_IDS } from './place.js'
 import { simulatedProjections, simulatedTopics } from './simulated.js'
-import { tablesOver } from './store.js'
+import { storeIn } from './store.js'
 
 type Rebuilding = { readonly rebuilds: RebuildOperations }
 
@@ -64,12 +64,12 @@ export async function publishImport(place: Place): Promise<void> {
 }
 
 /** An import that can be undone: it is listed, has ended, and all its messages have arrived. */
-export function undoable({ world, imports, store }: Place): string | undefined {
+export function undoable({ world, imports, tables }: Place): string | undefined {
   const { nowMs } = world.time
   const ended: string[] = []
   for (const [importId, each] of imports) {
     if (each.by.isOver) each.endedMs ??= nowMs
-    const isListed = store.written('import_run').get(importId) !== undefined
+    const isListed = tables.written('import_run').get(importId) !== undefined
     if (isListed && each.endedMs !== undefined && nowMs - each.endedMs > ON_ITS_WAY_MS) ended.push(importId)
   }
   const [first, ...others] = ended
@@ -89,22 +89,21 @@ export async function undoWhatWasCutOff(place: Place, projector: Rebuilding): Pr
 }
 
 function undoNeedsIn(place: Place, { rebuilds }: Rebuilding): ImportUndoNeeds {
-  const { world, store, log } = place
-  const tables = tablesOver(world, store)
-  const engines: ImportUndoNeeds['engines'] = { clickhouse: { control: tables }, log: { append: log.append.bind(log) } }
+  const { world, tables, log } = place
+  const engines: ImportUndoNeeds['engines'] = { store: storeIn(world, tables), log: { append: log.append.bind(log) } }
   const caughtUp = (topics: readonly string[] = simulatedTopics.map(({ name }) => name)) => untilTaken(place, topics)
   return { engines, projector: rebuilds, importing: new Set(), caughtUp }
 }
 
 /** Resolves when all that the log holds now of these topics was taken by all. */
-async function untilTaken({ world, store, log }: Place, topics: readonly string[]): Promise<void> {
+async function untilTaken({ world, tables, log }: Place, topics: readonly string[]): Promise<void> {
   const { time } = world
   const life = time.current
-  const tables = tablesOver(world, store)
+  const store = storeIn(world, tables)
   const heads = []
   for (const topic of topics) heads.push({ topic, extents: await log.extents(topic) })
   for (const endMs = time.nowMs + PATIENCE_MS; time.nowMs < endMs; ) {
-    const checkpoints = await Checkpoints.read(tables)
+    const checkpoints = await Checkpoints.read(store)
     const isTaken = heads.every(({ topic, extents }) => {
       const takers = simulatedProjections.filter(({ from }) => from.name === topic)
       const names = [loadCheckpoint(topic), ...takers.map(({ name }) => projectionCheckpoint(name))]

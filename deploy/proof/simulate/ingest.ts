@@ -7,7 +7,7 @@ import { LATER_TYPE } from './newer-program.js'
 import { type Place, TITLE_IDS } from './place.js'
 import type { Process, Running } from './process.js'
 import { loggerOf } from './projector.js'
-import { tablesOver } from './store.js'
+import { queriesIn } from './store.js'
 
 const RELAY_POLL_MS = 1500
 const BOARDS_EVERY_MS = 3000
@@ -17,7 +17,7 @@ const AGAIN_SHARE = 0.6
 
 /** Boards, counts, imports and the relay of the outbox. */
 export function runIngest(place: Place, process: Process): Running {
-  const { world, store, log, postgres, upstream, bug } = place
+  const { world, tables, log, postgres, upstream, bug } = place
   const { time, chance } = world
   const { life } = process
   const stopping = new AbortController()
@@ -33,7 +33,7 @@ export function runIngest(place: Place, process: Process): Running {
   })
   const boards = boardsSource({
     parsing: upstream.parsing,
-    tables: tablesOver(world, store),
+    tables: queriesIn(world, tables),
     log: { extents: (topic) => log.extents(topic) },
     leases: async () => bug.leases(postgres.leases),
     shortestS: postgres.shortestS,

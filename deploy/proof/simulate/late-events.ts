@@ -2,18 +2,18 @@ import { retryDeadLetters } from '@gamenet/projector'
 import { laterTopics } from './newer-program.js'
 import type { Place } from './place.js'
 import type { RunningProjector } from './projector.js'
-import { tablesOver } from './store.js'
+import { storeIn } from './store.js'
 
 /** Retries every dead letter, as `gamenet dead-letters retry` does. */
 export async function retryAll(
   place: Place,
   { rebuilds, runner }: Pick<RunningProjector, 'rebuilds' | 'runner'>
 ): Promise<void> {
-  const { world, store, bug } = place
+  const { world, tables, bug } = place
   for (const { name } of laterTopics) {
     const { batches } = await retryDeadLetters(
       {
-        tables: bug.retryTables(tablesOver(world, store)),
+        store: bug.retryStore(storeIn(world, tables)),
         topics: laterTopics,
         withSealKeys: async (_, use) => await use(new Map()),
         inStep: (step) => rebuilds.inStep(step),

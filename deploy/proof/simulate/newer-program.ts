@@ -2,7 +2,6 @@ import { type Projection, projections } from '@gamenet/projector'
 import type { SqlProjection } from '@gamenet/projector/internals'
 import { type Topic, titleCountTopic } from '@gamenet/schemas'
 import { type PlainFold, plainFolds } from './plain-folds.js'
-import { plain } from './statement-names.js'
 
 /*
  * A later version of the program: one of its projections computes other rows, so rebuilt tables differ from the serving ones.
@@ -13,7 +12,7 @@ const CHANGED = 'title-count'
 
 const changed = projections.flatMap((each): SqlProjection[] =>
   each.form !== 'fold' && each.name === CHANGED
-    ? [{ ...each, select: plain(each.select.replace('e.online,', `e.online + ${ADDED},`)) }]
+    ? [{ ...each, select: each.select.replaceAll(/\s+/g, ' ').trim().replace('e.online,', `e.online + ${ADDED},`) }]
     : []
 )
 

@@ -6,7 +6,7 @@ import type { Place } from './place.js'
 import type { Process } from './process.js'
 import type { RunningProjector } from './projector.js'
 import { simulatedProjections } from './simulated.js'
-import type { Store } from './store.js'
+import type { Tables } from './store.js'
 import { WORLD } from './virtual-time.js'
 
 /** An operator without an answer for so long repeats the command elsewhere, while the first one may still run. */
@@ -38,10 +38,10 @@ function lastFor(newest: RebuildStatus | undefined): Action | 'wait' {
 }
 
 /** Whether a rebuild uses the statements of the serving tables. */
-function isOfServing(store: Store, status: RebuildStatus | undefined): boolean {
-  const { record } = store.written('rebuild').get(String(status?.id)) ?? {}
+function isOfServing(tables: Tables, status: RebuildStatus | undefined): boolean {
+  const { record } = tables.written('rebuild').get(String(status?.id)) ?? {}
   const { definitions } = JSON.parse(String(record)) as { definitions: Readonly<Record<string, string>> }
-  const serving = store.written('projection_definition')
+  const serving = tables.written('projection_definition')
   return Object.entries(definitions).every(([name, text]) => serving.get(name)?.definition === text)
 }
 
@@ -104,7 +104,7 @@ export class Operator {
       const done = await run((rebuilds) => this.#do(rebuilds, action, projection))
       const answer = done?.answer
       if (answer === undefined) yield { fault: `${action} of ${projection} fails with all at rest: ${refusal.reason}` }
-      else if (answer === 'different' && isOfServing(this.#place.store, newest))
+      else if (answer === 'different' && isOfServing(this.#place.tables, newest))
         yield { fault: `what was rebuilt of ${projection} is not what serves` }
       else if (action === 'swap' || action === 'rollback') yield { swapped: `after ${action} of ${projection}` }
       if (action === 'rollback') return

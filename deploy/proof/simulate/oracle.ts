@@ -1,4 +1,12 @@
-import { eventTables, foldInline, type Range, RowBuilder, runFold, stepStatement } from '@gamenet/projector/internals'
+import {
+  DEAD_LETTER_COLUMNS,
+  eventTables,
+  foldInline,
+  makeRows,
+  type Range,
+  RowBuilder,
+  runFold
+} from '@gamenet/projector/internals'
 import {
   decodeEvent,
   type ImportRetracted,
@@ -16,19 +24,19 @@ import { answerText, type Follower } from './reader.js'
 import { servingProjections } from './rebuilding.js'
 import type { Row } from './replacing-table.js'
 import { simulatedProjections } from './simulated.js'
-import { baseName } from './statement-names.js'
-import { Store } from './store.js'
+import { storeAtOnce, Tables } from './store.js'
 import { BOOKKEEPING, TABLES } from './table-definitions.js'
+import { baseName } from './table-set.js'
 
 /** Everything that is not as it must be when all has come to rest. */
 export async function faultsIn(place: Place, follower: Follower): Promise<string[]> {
   const expected = await plainFold(place)
-  const tables = Object.keys(TABLES).filter((name) => !BOOKKEEPING.has(name))
+  const names = Object.keys(TABLES).filter((name) => !BOOKKEEPING.has(name))
   return [
-    ...tables.flatMap((name) =>
-      difference(name, answerText(place.store.final(name)), answerText(expected.final(name)))
+    ...names.flatMap((name) =>
+      difference(name, answerText(place.tables.final(name)), answerText(expected.final(name)))
     ),
-    ...difference('parked_message', deadLettersIn(place.store), deadLettersIn(expected)),
+    ...difference('parked_message', deadLettersIn(place.tables), deadLettersIn(expected)),
     ...boardsUnlikePages(place),
     ...ratingsUnlikePostgres(place),
     ...lostEvents(place),
@@ -38,9 +46,9 @@ export async function faultsIn(place: Place, follower: Follower): Promise<string
 }
 
 /** Tables of rebuilds that have ended; where a process is alone, those too that no rebuild has. */
-export function leftTables({ store, isShared }: Place): string[] {
-  const states = new Map(rebuildsIn(store).map(({ id, state }) => [id, state]))
-  const left = store.names.filter((name) => {
+export function leftTables({ tables, isShared }: Place): string[] {
+  const states = new Map(rebuildsIn(tables).map(({ id, state }) => [id, state]))
+  const left = tables.names.filter((name) => {
     if (baseName(name) === name) return false
     const state = states.get(Number(/__(\d+)/.exec(name)?.[1]))
     return state === undefined ? !isShared : ['cancelled', 'dropped', 'rolled-back'].includes(state)
@@ -48,32 +56,35 @@ export function leftTables({ store, isShared }: Place): string[] {
   return left.length === 0 ? [] : [`tables are left behind: ${left.join(', ')}`]
 }
 
-function rebuildsIn(store: Store): { readonly id: number; readonly state: string }[] {
-  return store.final('rebuild').map(({ record }) => JSON.parse(String(record)))
+function rebuildsIn(tables: Tables): { readonly id: number; readonly state: string }[] {
+  return tables.final('rebuild').map(({ record }) => JSON.parse(String(record)))
 }
 
 /** Whether all projections consumed all events of the log, late ones included. */
-export function isCaughtUp({ store, log }: Place): boolean {
-  const isLateTaken = store
+export function isCaughtUp({ tables, log }: Place): boolean {
+  const isLateTaken = tables
     .final('late_batch')
     .every(({ id, topic }) =>
       simulatedProjections
         .filter(({ from }) => from.name === topic)
-        .every(({ name }) => store.written('late_batch_taken').get(`${id}|${projectionCheckpoint(name)}`) !== undefined)
+        .every(
+          ({ name }) => tables.written('late_batch_taken').get(`${id}|${projectionCheckpoint(name)}`) !== undefined
+        )
     )
   if (!isLateTaken) return false
   return log.partitions.every(({ topic, partition, records }) => {
     const readers = simulatedProjections.filter(({ from }) => from.name === topic).map(({ name }) => name)
     const names = [loadCheckpoint(topic), ...readers.map(projectionCheckpoint)]
     return names.every(
-      (name) => Number(store.written('checkpoint').get(`${name}|0|${partition}`)?.next ?? 0) >= records.length
+      (name) => Number(tables.written('checkpoint').get(`${name}|0|${partition}`)?.next ?? 0) >= records.length
     )
   })
 }
 
 /** The events of the log, each once, in one step. */
-async function plainFold({ log, postgres, store: found, areLaterRead }: Place): Promise<Store> {
-  const store = new Store()
+async function plainFold({ log, postgres, tables: found, areLaterRead }: Place): Promise<Tables> {
+  const tables = new Tables()
+  const store = storeAtOnce(tables)
   const retracted = undoneImports(log)
   const ranges = new Map<string, { epoch: number; partition: number; first: number; next: number }[]>()
   for (const { topic: name, partition, records } of log.partitions) {
@@ -87,23 +98,20 @@ async function plainFold({ log, postgres, store: found, areLaterRead }: Place): 
     const now = built(table.topic)
     const later = areLaterRead ? laterTopics.find((topic) => topic.name === name) : undefined
     const { events } = later === undefined ? now : built(later)
-    store.insertLines(table.table, table.columns, Buffer.from(events.body).toString())
-    store.insertLines('parked_message', DEAD_LETTER_COLUMNS, Buffer.from(now.deadLetters.body).toString())
-    store.written(table.table).delete(({ import_id }) => retracted.has(`${name}/${import_id}`))
+    tables.insertLines(table.table, table.columns, Buffer.from(events.body).toString())
+    tables.insertLines('parked_message', DEAD_LETTER_COLUMNS, Buffer.from(now.deadLetters.body).toString())
+    tables.written(table.table).delete(({ import_id }) => retracted.has(`${name}/${import_id}`))
     ranges.set(name, [...(ranges.get(name) ?? []), { epoch: 0, partition, first: 0, next: records.length }])
   }
   for (const projection of servingProjections(found)) {
     const range: Range = ranges.get(projection.from.name) ?? []
     if (range.length === 0) continue
     if (projection.form === 'fold') {
-      const needs = { tables: atOnce(store), folding: foldInline(), signal: new AbortController().signal }
+      const needs = { store, folding: foldInline(), signal: new AbortController().signal }
       await runFold(needs, projection, { range, isLate: false })
-    } else {
-      const { sql, parameters } = stepStatement(projection, range)
-      store.execute(sql, parameters)
-    }
+    } else await store.do(makeRows, projection, { range, isLate: false })
   }
-  return store
+  return tables
 }
 
 /** Undone imports by the log, each with its topic. */
@@ -117,30 +125,9 @@ function undoneImports({ partitions }: Place['log']): Set<string> {
   )
 }
 
-const DEAD_LETTER_COLUMNS = [
-  'topic',
-  'epoch',
-  'partition',
-  'offset',
-  'reason',
-  'message_key',
-  'headers',
-  'value'
-] as const
-
-function atOnce(store: Store) {
-  return {
-    execute: async (sql: string, parameters = {}) => store.execute(sql, parameters),
-    rows: async (sql: string, parameters = {}) => store.rows(sql, parameters),
-    json: async (sql: string, parameters = {}) => new TextEncoder().encode(JSON.stringify(store.rows(sql, parameters))),
-    insert: async (table: string, columns: readonly string[], body: Uint8Array) =>
-      store.insertLines(table, columns, Buffer.from(body).toString())
-  }
-}
-
-function deadLettersIn(store: Store): string {
+function deadLettersIn(tables: Tables): string {
   return answerText(
-    store.final('parked_message').map(({ topic, partition, offset, value }) => ({ topic, partition, offset, value }))
+    tables.final('parked_message').map(({ topic, partition, offset, value }) => ({ topic, partition, offset, value }))
   )
 }
 
@@ -152,10 +139,10 @@ function difference(what: string, found: string, expected: string): string[] {
   return [`${what}: missing ${missing.join(' and ') || 'nothing'}; too much ${wrong.join(' and ') || 'nothing'}`]
 }
 
-function boardsUnlikePages({ store, upstream }: Place): string[] {
+function boardsUnlikePages({ tables, upstream }: Place): string[] {
   return [...upstream.boards].flatMap(([titleId, boards]) =>
     boards.flatMap((board) => {
-      const rows = store
+      const rows = tables
         .final('leaderboard_entry')
         .filter((row) => row.title_id === titleId && row.leaderboard_id === board.leaderboardId && row.is_gone !== true)
         .sort((a, b) => Number(a.place) - Number(b.place))
@@ -169,8 +156,8 @@ function boardsUnlikePages({ store, upstream }: Place): string[] {
   )
 }
 
-function ratingsUnlikePostgres({ store, postgres }: Place): string[] {
-  const found = store
+function ratingsUnlikePostgres({ tables, postgres }: Place): string[] {
+  const found = tables
     .final('rating')
     .map(({ user_key, rater_key, stars, revision }) => ({ user_key, rater_key, stars, revision }))
   const expected = [...postgres.ratings.values()].map(({ username, raterUsername, stars, revision }) => {
@@ -208,10 +195,10 @@ function eventsWithoutEffect({ log }: Place): string[] {
   return faults.slice(0, 3)
 }
 
-function feedUnlikeTable({ store }: Place, { seen }: Follower): string[] {
+function feedUnlikeTable({ tables }: Place, { seen }: Follower): string[] {
   const lane = ({ epoch, partition }: { epoch?: unknown; partition?: unknown }) => `${epoch}/${partition}`
   const placeOf = (row: Row) => [row.recorded_offset, row.epoch, row.partition, row.offset].map(Number)
-  const expected = store
+  const expected = tables
     .final('leaderboard_feed')
     .filter((row) => row.is_change === true)
     .sort((a, b) => {

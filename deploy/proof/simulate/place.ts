@@ -2,7 +2,7 @@ import type { StepSizes } from '@gamenet/projector/internals'
 import type { Bug } from './bugs.js'
 import type { Conditions } from './conditions.js'
 import type { SimulatedLog } from './log.js'
-import type { Store } from './store.js'
+import type { Tables } from './store.js'
 import type { Upstream } from './upstream.js'
 import type { Life } from './virtual-time.js'
 import type { World } from './world.js'
@@ -14,7 +14,7 @@ export type Import = { readonly by: Life; endedMs: number | undefined; isUndone:
 /** The engines and the world in which processes run. */
 export type Place = {
   readonly world: World
-  readonly store: Store
+  readonly tables: Tables
   readonly log: SimulatedLog
   readonly postgres: SimulatedPostgres
   readonly upstream: Upstream

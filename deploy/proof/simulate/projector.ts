@@ -1,4 +1,4 @@
-import { type LoaderPort, type PassLock, type ReadingSide, runLoaderWorker, type Tables } from '@gamenet/projector'
+import { type LoaderPort, type PassLock, type ReadingSide, runLoaderWorker, type Store } from '@gamenet/projector'
 import {
   createLoader,
   foldInline,
@@ -18,7 +18,7 @@ import type { Place } from './place.js'
 import type { Process, Running } from './process.js'
 import type { SwapSide } from './rebuilding.js'
 import { simulatedProjections, simulatedTopics } from './simulated.js'
-import { tablesOver } from './store.js'
+import { storeIn } from './store.js'
 import type { Life } from './virtual-time.js'
 import type { World } from './world.js'
 
@@ -32,20 +32,20 @@ export type RunningProjector = Running & { readonly rebuilds: RebuildOperations;
 
 /** Loader, projections and rebuilds, composed like in `createProjector`. */
 export function runProjector(place: Place, process: Process, swaps: SwapSide, onChange: () => void): RunningProjector {
-  const { world, store, postgres, bug, isShared } = place
+  const { world, postgres, bug, isShared } = place
   const logger = loggerOf(world)
   const stopping = new AbortController()
   const projections = bug.projections(place.isNewer ? newerOf(simulatedProjections) : simulatedProjections)
-  const tables = {
-    loader: bug.loaderTables(tablesOver(world, store)),
-    runner: bug.runnerTables(tablesOver(world, store)),
-    rebuild: bug.rebuildTables(tablesOver(world, store))
+  const stores = {
+    loader: bug.loaderStore(storeIn(world, place.tables)),
+    runner: bug.runnerStore(storeIn(world, place.tables)),
+    rebuild: bug.rebuildStore(storeIn(world, place.tables))
   }
-  const serving = new ServingDefinitions(tables.runner, projections, isShared)
+  const serving = new ServingDefinitions(stores.runner, projections, isShared)
   const passLock = bug.passLock(swaps.passLock)
   const guarded = (of: PassLock) => (isShared ? guardedPassLock(of, () => recovery.requireNoInterruptedSwap()) : of)
   const runner: ProjectionRunner = new ProjectionRunner({
-    tables: tables.runner,
+    store: stores.runner,
     serving,
     beforePass: () => recovery.recover(),
     passLock: guarded(passLock),
@@ -57,9 +57,9 @@ export function runProjector(place: Place, process: Process, swaps: SwapSide, on
     isLoaderBusy: () => loader.isBusy(),
     isShared
   })
-  const loaderOf = (ownTables: Tables, topics: readonly Topic[], group: string, live: Partial<LoaderOptions>): Loader =>
+  const loaderOf = (store: Store, topics: readonly Topic[], group: string, live: Partial<LoaderOptions>): Loader =>
     createLoader({
-      tables: ownTables,
+      store,
       topics,
       startReading: async () => startReading(place, process, topics, group),
       sealKeys: (people) => postgres.sealKeys(people),
@@ -69,12 +69,12 @@ export function runProjector(place: Place, process: Process, swaps: SwapSide, on
       ...live
     })
   const rebuilds: RebuildOperations = new RebuildOperations({
-    tables: tables.rebuild,
+    store: stores.rebuild,
     projections,
     serving,
     runner,
     loader: { whilePaused: (work) => loader.whilePaused(work) },
-    loaderOf: (ownTables, topic, group) => loaderOf(ownTables, [topic], group, {}),
+    loaderOf: (store, topic, group) => loaderOf(store, [topic], group, {}),
     folding: foldInline(),
     aroundSwap: swaps.around,
     passLock,
@@ -87,7 +87,7 @@ export function runProjector(place: Place, process: Process, swaps: SwapSide, on
     signal: stopping.signal
   })
   const recovery = bug.recovery(rebuilds.recovery)
-  const loader = loaderOf(tables.loader, simulatedTopics, GROUP, {
+  const loader = loaderOf(stores.loader, simulatedTopics, GROUP, {
     passLock: guarded(bug.loaderPassLock(swaps.passLock)),
     onStored: () => runner.wake()
   })

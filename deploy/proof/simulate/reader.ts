@@ -1,17 +1,17 @@
 import { type AnswerContext, ConsistentReads, DataVersions, type Dependency } from '@gamenet/api'
 import { type ChangeRow, type LanePlace, readFeed } from '@gamenet/api/internals'
 import { nameKey } from '@gamenet/schemas'
+import { ALL_CHANGES } from './operations/queries.js'
 import { type Place, TITLE_IDS, USERS } from './place.js'
 import { HOUR_MS } from './plain-folds.js'
 import type { Process, Running } from './process.js'
 import type { SwapSide } from './rebuilding.js'
 import type { Row } from './replacing-table.js'
-import { ALL_CHANGES } from './statements.js'
-import { lookUp, type Store, tablesOver } from './store.js'
+import { lookUp, queriesIn, type Tables } from './store.js'
 import { BEGIN_MS } from './virtual-time.js'
 
 /** A question: what its answer reads, and how it is found. */
-export type Question = { readonly name: string; readonly dependency: Dependency; find(store: Store): readonly Row[] }
+export type Question = { readonly name: string; readonly dependency: Dependency; find(tables: Tables): readonly Row[] }
 
 const READ_EVERY_MS = 1500
 const FEED_EVERY_MS = 4000
@@ -38,10 +38,10 @@ export function runReader(
   follower: Follower,
   swapsOf: (versions: DataVersions) => SwapSide
 ): Running & { readonly reading: Reading; readonly swaps: SwapSide } {
-  const { world, store, bug, conditions } = place
+  const { world, bug, conditions } = place
   const { time, chance } = world
   const { life } = process
-  const tables = bug.readerTables(tablesOver(world, store))
+  const tables = bug.readerTables(queriesIn(world, place.tables))
   const versions = new DataVersions({ tables })
   const swaps = swapsOf(versions)
   const consistent = new ConsistentReads(swaps.count)
@@ -99,7 +99,7 @@ async function askAgain(place: Place, reading: Reading): Promise<void> {
 
 /** The cached answer, if its tables are unchanged. The version is read before the query. */
 export async function answer(
-  { world, store }: Place,
+  { world, tables }: Place,
   { versions, consistent, kept }: Reading,
   { name, dependency, find }: Question
 ): Promise<string> {
@@ -107,7 +107,7 @@ export async function answer(
     const version = versions.versionOf(dependency)
     const before = kept.get(name)
     if (before?.version === version) return before.answer
-    const rows = await consistent.readOnce(() => lookUp(world, store, name, find))
+    const rows = await consistent.readOnce(() => lookUp(world, tables, name, find))
     const found = answerText(rows)
     kept.set(name, { version, answer: found })
     return found
@@ -136,40 +136,40 @@ export const QUESTIONS: readonly Question[] = [
       {
         name: `counts of ${titleId}`,
         dependency: { projection: 'title-count', ...window },
-        find: (store) => store.final('title_count').filter(isIn('ts'))
+        find: (tables) => tables.final('title_count').filter(isIn('ts'))
       },
       {
         name: `hour of ${titleId}`,
         dependency: { projection: 'title-count-hour', ...window },
-        find: (store) => store.final('title_count_hour').filter(isIn('hour'))
+        find: (tables) => tables.final('title_count_hour').filter(isIn('hour'))
       },
       {
         name: `hour begun of ${titleId}`,
         dependency: { projection: 'title-count-hour', key: titleId, fromMs: now, toMs: now + HOUR_MS / 6 },
-        find: (store) => store.final('title_count_hour').filter(isIn('hour'))
+        find: (tables) => tables.final('title_count_hour').filter(isIn('hour'))
       },
       {
         name: `latest of ${titleId}`,
         dependency: { projection: 'title-latest', key: titleId },
-        find: (store) => store.final('title_latest').filter(ofTitle)
+        find: (tables) => tables.final('title_latest').filter(ofTitle)
       },
       {
         name: `boards of ${titleId}`,
         dependency: { projection: 'leaderboard', key: titleId },
-        find: (store) => store.final('leaderboard').filter(ofTitle)
+        find: (tables) => tables.final('leaderboard').filter(ofTitle)
       }
     ]
   }),
   {
     name: 'all entries',
     dependency: { projection: 'leaderboard-entry' },
-    find: (store) => store.final('leaderboard_entry')
+    find: (tables) => tables.final('leaderboard_entry')
   },
   ...USERS.map(
     (user): Question => ({
       name: `ratings of ${user}`,
       dependency: { projection: 'rating', key: nameKey(user) },
-      find: (store) => store.final('rating').filter((row) => row.user_key === nameKey(user))
+      find: (tables) => tables.final('rating').filter((row) => row.user_key === nameKey(user))
     })
   )
 ]

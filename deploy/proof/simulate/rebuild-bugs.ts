@@ -1,79 +1,69 @@
-import type { Tables } from '@gamenet/projector'
-import type { Row } from './replacing-table.js'
+import {
+  deleteImports,
+  readCheckpoints,
+  readRebuildRecords,
+  type Store,
+  storeRebuildRecord
+} from '@gamenet/projector/internals'
+import { type Call, through } from './through.js'
 
 /*
- * Mistakes in rebuilds, planted in the statements of their process.
+ * Mistakes in rebuilds, planted in the operations of their process.
  */
 
-const isLiveCheckpoints = (sql: string) => /FROM checkpoint AS c GROUP BY/.test(sql)
-
-/** What is stored of a rebuild: its id and its state; undefined for other inserts. */
-function storedState(table: string, body: Uint8Array): { readonly id: number; readonly state: string } | undefined {
-  return table === 'rebuild' ? JSON.parse(JSON.parse(Buffer.from(body).toString())[1]) : undefined
+function isOfLive({ operation, view }: Call): boolean {
+  return operation === readCheckpoints && view.names === undefined
 }
 
 /** Where the live tables have come to is what it was when the fill ended. */
-export function notCaughtUp(tables: Tables): Tables {
-  let filledAt: Promise<Row[]> | undefined
-  return {
-    ...tables,
-    rows: async (sql, parameters) => {
-      if (isLiveCheckpoints(sql) && filledAt !== undefined) return [...(await filledAt)]
-      return await tables.rows(sql, parameters)
-    },
-    insert: async (table, columns, body) => {
-      await tables.insert(table, columns, body)
-      const stored = storedState(table, body)
-      if (stored === undefined) return
-      const live =
-        'SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition, max(c.next) AS next FROM checkpoint AS c GROUP BY c.name, c.epoch, c.partition'
-      filledAt = stored.state === 'filled' ? (filledAt ?? tables.rows(live)) : undefined
-    }
-  }
+export function notCaughtUp(store: Store): Store {
+  let filledAt: Promise<unknown> | undefined
+  return through(store, async (call) => {
+    if (isOfLive(call) && filledAt !== undefined) return await filledAt
+    const result = await call.next()
+    if (call.operation !== storeRebuildRecord) return result
+    const { state } = JSON.parse(String(call.input[2]))
+    filledAt = state === 'filled' ? (filledAt ?? store.do(readCheckpoints)) : undefined
+    return result
+  })
 }
 
 /** Assumes that the live tables have consumed all loaded events. */
-export function aheadOfLive(tables: Tables, topicOf: ReadonlyMap<string, string>): Tables {
-  return {
-    ...tables,
-    rows: async (sql, parameters) => {
-      const rows = await tables.rows(sql, parameters)
-      if (!isLiveCheckpoints(sql)) return rows
-      const placeOf = ({ epoch, partition }: Row) => `${epoch}/${partition}`
-      return rows.map((row) => {
-        const load = `load:${topicOf.get(String(row.name))}`
-        const loaded = rows.find((each) => each.name === load && placeOf(each) === placeOf(row))
-        return loaded === undefined ? row : { ...row, next: loaded.next }
+export function aheadOfLive(store: Store, topicOf: ReadonlyMap<string, string>): Store {
+  return through(store, async (call) => {
+    if (!isOfLive(call)) return await call.next()
+    const checkpoints = await call.base.do(readCheckpoints)
+    return checkpoints.map((each) => {
+      const load = `load:${topicOf.get(each.name)}`
+      const loaded = checkpoints.find(({ name, epoch, partition }) => {
+        return name === load && epoch === each.epoch && partition === each.partition
       })
-    }
-  }
+      return loaded === undefined ? each : { ...each, next: loaded.next }
+    })
+  })
 }
 
 /** Nothing is deleted from a table that was loaded from the log. */
-export function keepingUndone(tables: Tables): Tables {
-  return {
-    ...tables,
-    execute: async (sql, parameters) => {
-      if (!/^DELETE FROM \w+__\d/.test(sql)) await tables.execute(sql, parameters)
-    }
-  }
+export function keepingUndone(store: Store): Store {
+  return through(store, async ({ operation, view, next }) => {
+    return operation === deleteImports && view.names !== undefined ? undefined : await next()
+  })
 }
 
 /** Assumes that the old tables have the checkpoints of the serving ones. */
-export function unchangedCheckpoint(tables: Tables): Tables {
+export function unchangedCheckpoint(store: Store): Store {
   const states = new Map<string, string>()
-  return {
-    ...tables,
-    rows: async (sql, parameters) => {
-      const [, id = ''] = /FROM checkpoint__(\d+)/.exec(sql) ?? []
-      const isPutAway = ['swapped', 'rolling-back'].includes(states.get(id) ?? '')
-      const rows = await tables.rows(isPutAway ? sql.replace(`checkpoint__${id}`, 'checkpoint') : sql, parameters)
-      for (const { newest } of rows) {
-        if (typeof newest !== 'string') continue
-        const record = JSON.parse(newest)
-        states.set(String(record.id), record.state)
-      }
-      return rows
+  return through(store, async ({ operation, view, next }) => {
+    if (operation === readCheckpoints) {
+      const state = states.get(view.names?.get('checkpoint') ?? '') ?? ''
+      return await (['swapped', 'rolling-back'].includes(state) ? store.do(readCheckpoints) : next())
     }
-  }
+    const result = await next()
+    if (operation !== readRebuildRecords) return result
+    for (const record of result as string[]) {
+      const { helpers, state } = JSON.parse(record)
+      states.set(helpers.checkpoint, state)
+    }
+    return result
+  })
 }

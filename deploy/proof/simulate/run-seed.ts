@@ -12,7 +12,7 @@ import { runProjector } from './projector.js'
 import { answer, answerText, Follower, QUESTIONS, type Reading, runReader } from './reader.js'
 import { ownSwaps, type SwapSide, sharedSwaps } from './rebuilding.js'
 import { simulatedTopics } from './simulated.js'
-import { type Played, Store } from './store.js'
+import { type Played, Tables } from './store.js'
 import { Upstream } from './upstream.js'
 import { BEGIN_MS, type Life, WORLD } from './virtual-time.js'
 import { ENGINES, World } from './world.js'
@@ -75,7 +75,7 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
       deaths: town.deaths,
       fingerprint: `${world.time.events}/${world.time.nowMs}/${world.chance.state}`,
       trace: world.trace,
-      played: place.store.played ?? []
+      played: place.tables.played ?? []
     }
   } finally {
     for (const each of town.processes) each.die()
@@ -86,16 +86,16 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
 
 function placeOf(world: World, bug: Bug, { isPlayed = false }: SeedOptions): Place {
   const machine = { nowMs: () => world.time.nowMs, isFull: () => world.isFull }
-  const store = new Store({ isPlayed, definitions: bug.tables, machine })
-  Object.assign(store.folds, bug.folds)
+  const tables = new Tables({ isPlayed, definitions: bug.tables, machine })
+  Object.assign(tables.folds, bug.folds)
   const titles = TITLE_IDS.map(
     (titleId, n) => `${JSON.stringify([0, 0, n, '', '', '2026-03-14 20:00:00.000', titleId])}\n`
   )
   const columns = ['epoch', 'partition', 'offset', 'source', 'import_id', 'observed_at', 'title_id']
-  store.insertLines('event_title', columns, titles.join(''))
+  tables.insertLines('event_title', columns, titles.join(''))
   return {
     world,
-    store,
+    tables,
     log: new SimulatedLog(
       world,
       simulatedTopics.map(({ name }) => name),
@@ -255,14 +255,14 @@ class Town {
 
   /** Compares the answers of a caching reader with the tables. */
   async #staleAnswers(): Promise<string[]> {
-    const { world, store } = this.#place
+    const { world, tables } = this.#place
     const reader = this.#reading
     if (reader === undefined) return ['nobody answers']
     const stale: string[] = []
     const ask = async () => {
       for (const question of QUESTIONS) {
         const given = await answer(this.#place, reader.reading, question)
-        const expected = answerText(question.find(store))
+        const expected = answerText(question.find(tables))
         if (given !== expected) stale.push(`stale answer to ${question.name}: ${given}; the tables have ${expected}`)
       }
       await reader.reading.follow()

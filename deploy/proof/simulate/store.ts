@@ -1,21 +1,31 @@
+import type { Operation, Store, StoreView } from '@gamenet/projector/internals'
 import { newerFolds } from './newer-program.js'
-import { liesIn, type PlainFold, plainFolds } from './plain-folds.js'
+import { bookkeeping } from './operations/bookkeeping.js'
+import type { AnyOperation, Implementation, Seen } from './operations/carry-out.js'
+import { messages } from './operations/messages.js'
+import { queries } from './operations/queries.js'
+import { steps } from './operations/steps.js'
+import { tables } from './operations/tables.js'
+import { type PlainFold, plainFolds } from './plain-folds.js'
 import type { Definition, Row } from './replacing-table.js'
-import { baseName, namedOf, plain } from './statement-names.js'
-import { answerOf } from './statements.js'
-import { liesInSlice, rangeIn, stepIn } from './statements-of-projections.js'
 import { INSTANT_COLUMNS, TABLES } from './table-definitions.js'
-import { type Machine, TableSet } from './table-set.js'
-import { changeTables } from './table-statements.js'
+import { baseName, type Machine, TableSet } from './table-set.js'
 import type { World } from './world.js'
 
 type Parameters = Readonly<Record<string, unknown>>
 
 /** What was done to the tables, in order; played again on the real engine, it must give the same answers. */
 export type Played =
-  | { readonly kind: 'insert'; readonly table: string; readonly columns: readonly string[]; readonly lines: string }
-  | { readonly kind: 'execute'; readonly sql: string; readonly parameters: Parameters }
-  | { readonly kind: 'rows'; readonly sql: string; readonly parameters: Parameters; readonly answer: readonly Row[] }
+  | {
+      readonly kind: Implementation['kind']
+      readonly operation: AnyOperation
+      readonly view: StoreView
+      readonly input: readonly unknown[]
+      readonly answer: unknown
+      readonly isOfMachine: boolean
+    }
+  | { readonly kind: 'query'; readonly sql: string; readonly parameters: Parameters; readonly answer: readonly Row[] }
+  | { readonly kind: 'lines'; readonly table: string; readonly columns: readonly string[]; readonly lines: string }
 
 /** Columns that the engine fills by its clock. */
 const STAMPS: Readonly<Record<string, string>> = {
@@ -25,14 +35,20 @@ const STAMPS: Readonly<Record<string, string>> = {
   late_batch: 'stored_at'
 }
 
-/** Late events are copied into an event table that a rebuild has loaded. */
-const COPY_OF_EVENTS = /^INSERT INTO (event_\w+__\d+) \([^)]*\) SELECT .* FROM (event_\w+) AS e FINAL WHERE/
-
 const MERGED_SHARE = 0.1
-const SWAP_RISK = 12
 
-/** ClickHouse as far as the simulator has it: tables in memory, and each statement that is known as a plain function. */
-export class Store extends TableSet {
+const implementations: ReadonlyMap<AnyOperation, Implementation> = new Map(
+  [...bookkeeping, ...messages, ...steps, ...tables].map((each) => [each.operation, each])
+)
+
+function implementationOf(operation: AnyOperation): Implementation {
+  const found = implementations.get(operation)
+  if (found === undefined) throw new Error(`The simulator does not know the operation "${operation.name}".`)
+  return found
+}
+
+/** ClickHouse as far as the simulator has it: tables in memory, and each operation that it knows as a plain function. */
+export class Tables extends TableSet {
   /** How SQL projections fold; a bug may put another in the place of one. */
   readonly folds: Record<string, PlainFold> = { ...plainFolds, ...newerFolds }
   readonly played: Played[] | undefined
@@ -49,114 +65,120 @@ export class Store extends TableSet {
     this.played = options.isPlayed === true ? [] : undefined
   }
 
+  /** Carries an operation out, or a `share` of it. */
+  carryOut(operation: AnyOperation, view: StoreView, input: readonly unknown[], share = 1): unknown {
+    const { kind, run, isOfMachine = () => true } = implementationOf(operation)
+    const answer = run(this.#seen(view), input, share)
+    if (share === 1) this.played?.push({ kind, operation, view, input, answer, isOfMachine: isOfMachine(input) })
+    return answer
+  }
+
+  /** Answers a query. */
+  rows(sql: string, parameters: Parameters = {}): Row[] {
+    const query = queries.get(sql)
+    if (query === undefined) throw new Error(`The simulator does not know this query: ${sql}`)
+    const answer = query(this, parameters)
+    this.played?.push({ kind: 'query', sql, parameters, answer })
+    return answer
+  }
+
   /** Lines of JSONCompactEachRow. */
   insertLines(table: string, columns: readonly string[], lines: string): void {
-    const written = this.written(table)
-    const rows = lines
-      .split('\n')
-      .filter((line) => line !== '')
-      .map((line) => ({ ...this.#defaults(baseName(table)), ...rowOf(table, columns, JSON.parse(line)) }))
-    this.played?.push({ kind: 'insert', table, columns, lines })
-    written.insert(rows)
+    this.#insertLines(table, columns, lines)
+    this.played?.push({ kind: 'lines', table, columns, lines })
   }
 
-  /** `share` of the rows alone, where the statement is torn. */
-  execute(sql: string, parameters: Parameters, share = 1): void {
-    if (changeTables(this, plain(sql), share)) {
-      if (share === 1) this.played?.push({ kind: 'execute', sql, parameters })
-      return
+  #seen({ names = new Map(), targets = names }: StoreView): Seen {
+    const source = (name: string) => names.get(name) ?? name
+    const target = (name: string) => targets.get(name) ?? name
+    return {
+      machine: this.machine,
+      tables: this,
+      folds: this.folds,
+      table: (name) => this.table(source(name)),
+      final: (name) => this.final(source(name)),
+      target: (name) => this.written(target(name)),
+      insert: (name, rows) => this.#insert(target(name), rows),
+      insertLines: (name, columns, lines) => this.#insertLines(target(name), columns, new TextDecoder().decode(lines))
     }
-    const copied = COPY_OF_EVENTS.exec(plain(sql))
-    if (copied !== null) {
-      const [, into = '', from = ''] = copied
-      const range = rangeIn(parameters)
-      const events = this.final(from).filter((event) => liesIn(range, event))
-      this.written(into).insert(events.slice(0, Math.ceil(events.length * share)))
-      if (share === 1) this.played?.push({ kind: 'execute', sql, parameters })
-      return
-    }
-    const named = namedOf(sql)
-    const projection = stepIn(named.text, parameters)
-    if (projection === undefined) throw new Error(`The simulated tables do not know this statement: ${sql}`)
-    const fold = this.folds[projection.select] ?? this.folds[projection.name]
-    if (fold === undefined) throw new Error(`${projection.name} has no plain fold; add it to plain-folds.ts.`)
-    const range = rangeIn(parameters)
-    const seen = this.seenAs(named)
-    const events = seen
-      .table(`event_${projection.from.name.replaceAll('-', '_')}`)
-      .rows.filter((event) => liesIn(range, event) && liesInSlice(event, parameters))
-    const rows = fold({ events, final: (table) => seen.final(table) })
-    this.written(named.into).insert(rows.slice(0, Math.ceil(rows.length * share)))
-    if (share === 1) this.played?.push({ kind: 'execute', sql, parameters })
   }
 
-  rows(sql: string, parameters: Parameters = {}): Row[] {
-    const { rows, isOfMachine } = answerOf(this, sql, parameters)
-    if (!isOfMachine) this.played?.push({ kind: 'rows', sql, parameters, answer: rows })
-    return rows
+  #insertLines(table: string, columns: readonly string[], lines: string): void {
+    const rows = lines.split('\n').filter((line) => line !== '')
+    this.#insert(
+      table,
+      rows.map((line) => rowOf(table, columns, JSON.parse(line)))
+    )
   }
 
-  /** Values that the engine fills in. */
-  #defaults(table: string): Row {
-    const column = STAMPS[table]
-    return column === undefined ? {} : { [column]: this.machine.nowMs() }
+  #insert(table: string, rows: readonly Row[]): void {
+    const column = STAMPS[baseName(table)]
+    const stamp = column === undefined ? {} : { [column]: this.machine.nowMs() }
+    this.written(table).insert(rows.map((row) => ({ ...stamp, ...row })))
   }
 }
 
-/** The tables, as a process reaches them over the network. */
-export function tablesOver(world: World, store: Store) {
-  return {
-    execute: (sql: string, parameters: Parameters = {}) =>
-      world.call('tables', {
-        what: /INTO (\w+)/.test(sql) ? `statement into ${/INTO (\w+)/.exec(sql)?.[1]}` : plain(sql).slice(0, 90),
-        done: () => store.execute(sql, parameters),
-        torn: () => store.execute(sql, parameters, world.chance.number()),
-        takesSpace: !sql.startsWith('DROP'),
-        risk: sql.startsWith('EXCHANGE') ? SWAP_RISK : 1
-      }),
-    rows: (sql: string, parameters: Parameters = {}): Promise<Record<string, unknown>[]> =>
-      world.call('tables', { what: `reads ${sourceOf(sql)}`, done: () => store.rows(sql, parameters) }),
-    json: (sql: string, parameters: Parameters = {}): Promise<Uint8Array> =>
-      world.call('tables', {
-        what: `reads ${sourceOf(sql)}`,
-        done: () => new TextEncoder().encode(JSON.stringify(store.rows(sql, parameters)))
-      }),
-    insert: (table: string, columns: readonly string[], body: Uint8Array): Promise<void> => {
-      const lines = new TextDecoder().decode(body)
-      return world.call('tables', {
-        what: `insert of ${lines.split('\n').length - 1} into ${table} ${brief(lines)}`,
-        done: () => {
-          store.insertLines(table, columns, lines)
-          if (world.chance.happens(MERGED_SHARE)) store.merge()
-        },
-        torn: () => store.insertLines(table, columns, partOf(lines, world.chance.number())),
-        takesSpace: true
-      })
+/** Carries operations out as a process does, over the network. */
+export function storeIn(world: World, tables: Tables, view: StoreView = {}): Store {
+  const call = (operation: AnyOperation, input: readonly unknown[]): Promise<unknown> => {
+    const { kind, cut, risk = 1, freesSpace = false } = implementationOf(operation)
+    const done = () => {
+      const answer = tables.carryOut(operation, view, input)
+      if (kind === 'insert' && world.chance.happens(MERGED_SHARE)) tables.merge()
+      return answer
     }
+    const torn = () => {
+      const share = world.chance.number()
+      if (kind === 'statement') tables.carryOut(operation, view, input, share)
+      const left = kind === 'insert' ? cut?.(input, share) : undefined
+      if (left !== undefined) tables.carryOut(operation, view, left)
+    }
+    const what = `${operation.name} ${detailsOf(view, input)}`
+    if (kind === 'read') return world.call('tables', { what, done })
+    return world.call('tables', { what, done, torn, takesSpace: !freesSpace, risk })
+  }
+  return {
+    do: <Input extends readonly unknown[], Result>(operation: Operation<Input, Result>, ...input: Input) =>
+      call(operation, input) as Promise<Result>,
+    with: (more) => storeIn(world, tables, { ...view, ...more })
+  }
+}
+
+/** Carries operations out at once. */
+export function storeAtOnce(tables: Tables): Store {
+  return {
+    do: async <Input extends readonly unknown[], Result>(operation: Operation<Input, Result>, ...input: Input) =>
+      tables.carryOut(operation, {}, input) as Result,
+    with: () => storeAtOnce(tables)
+  }
+}
+
+/** The tables as answers and ingest query them, over the network. */
+export function queriesIn(world: World, tables: Tables) {
+  const rows = (sql: string, parameters: Parameters = {}): Promise<Record<string, unknown>[]> =>
+    world.call('tables', { what: 'queries tables', done: () => tables.rows(sql, parameters) })
+  return {
+    rows,
+    json: async (sql: string, parameters: Parameters = {}): Promise<Uint8Array> =>
+      new TextEncoder().encode(JSON.stringify(await rows(sql, parameters)))
   }
 }
 
 /** A reader's own look at the tables: not SQL, but what a query would find. */
-export function lookUp<Result>(world: World, store: Store, what: string, look: (store: Store) => Result) {
-  return world.call('tables', { what: `reads ${what}`, done: () => look(store) })
+export function lookUp<Result>(world: World, tables: Tables, what: string, look: (tables: Tables) => Result) {
+  return world.call('tables', { what: `reads ${what}`, done: () => look(tables) })
 }
 
-function sourceOf(sql: string): string {
-  return /FROM\s+([a-z]\w*)/.exec(sql)?.[1] ?? 'tables'
-}
-
-function partOf(lines: string, share: number): string {
-  const all = lines.split('\n').slice(0, -1)
-  return all
-    .slice(0, Math.floor(all.length * share))
-    .map((line) => `${line}\n`)
-    .join('')
-}
-
-function brief(lines: string): string {
-  const [first = ''] = lines.split('\n')
-  const state = /\\"state\\":\\"([\w-]+)/.exec(first)?.[1]
-  return state === undefined ? first.slice(0, 90) : `${first.slice(0, 50)} … ${state}`
+/** For traces: names and numbers, and the state of a rebuild. */
+function detailsOf({ names }: StoreView, input: readonly unknown[]): string {
+  const [table] = names?.values() ?? []
+  const texts = input.flatMap((each) => {
+    if (typeof each === 'number') return [String(each)]
+    if (typeof each === 'string') return [/"state":"([\w-]+)/.exec(each)?.[1] ?? each.slice(0, 60)]
+    const name = (each as { readonly name?: unknown } | undefined)?.name
+    return typeof name === 'string' ? [name] : []
+  })
+  return [...texts, ...(table === undefined ? [] : [`in the place of ${table}`])].join(' ')
 }
 
 function rowOf(table: string, columns: readonly string[], values: readonly unknown[]): Row {

@@ -1,14 +1,18 @@
 import { type Definition, EventView, type ReadTable, ReplacingTable, type Row } from './replacing-table.js'
-import type { Named } from './statement-names.js'
-
-/** The tables under the names by which a statement reads them. */
-export type Seen = { table(name: string): ReadTable; final(name: string): Row[] }
 
 /** The machine on which the engine runs. */
 export type Machine = { nowMs(): number; isFull(): boolean }
 
+/** The names of tables of rebuilds. */
+const RENAMED = /^(.+)__(\d+(?:_live)?|sample_[0-9a-f]{8})$/
+
+/** The table whose structure a table of a rebuild has; other tables' own names. */
+export function baseName(table: string): string {
+  return RENAMED.exec(table)?.[1] ?? table
+}
+
 /** The tables of the engine, in memory. */
-export class TableSet implements Seen {
+export class TableSet {
   readonly machine: Machine
   readonly #tables = new Map<string, ReplacingTable>()
   readonly #views = new Map<string, EventView>()
@@ -42,6 +46,10 @@ export class TableSet implements Seen {
     return this.table(table).final()
   }
 
+  uuidOf(name: string): string {
+    return this.#views.has(name) ? `view-${name}` : this.written(name).uuid
+  }
+
   create(name: string, as: string): void {
     this.#add(name, this.written(as).definition)
   }
@@ -59,10 +67,6 @@ export class TableSet implements Seen {
     const [first, second] = [this.written(a), this.written(b)]
     this.#tables.set(a, second)
     this.#tables.set(b, first)
-  }
-
-  seenAs({ nameOf }: Named): Seen {
-    return { table: (name) => this.table(nameOf(name)), final: (name) => this.final(nameOf(name)) }
   }
 
   merge(): void {

@@ -4,6 +4,7 @@ import { dirname, isAbsolute, join, relative } from 'node:path'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { flushPath, flushTree, makeFolder } from '@gamenet/engines/files'
 import type { EmbeddedLog } from '@gamenet/engines/log'
+import { readMigrationsApplied, storeOver } from '@gamenet/projector'
 import { bytesText } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import { DATA_FORMAT, type DataDirectory, OWNER_FILE } from '../data-directory.js'
@@ -155,11 +156,11 @@ async function writeTexts(
 }
 
 async function migrationsOf(tables: ClickHouse['control'], writes: Postgres): Promise<Manifest['migrations']> {
-  const names = await tables.rows('SELECT DISTINCT m.name AS name FROM schema_migration AS m ORDER BY name')
+  const names = await storeOver(tables).do(readMigrationsApplied)
   const [newest] = await writes.query<{ version: number }>(
     'SELECT max(m.version)::int AS version FROM schema_migration AS m'
   )
-  return { tables: names.map(({ name }) => String(name)), writes: newest?.version ?? 0 }
+  return { tables: [...names.keys()], writes: newest?.version ?? 0 }
 }
 
 async function refuseTarget(target: string, dataDirectory: string): Promise<void> {

@@ -1,7 +1,6 @@
 import { type ClickHouse, ClickHouseError } from '@gamenet/engines'
-import { projections } from '@gamenet/projector'
+import { announceAllChanged, projections, storeOver } from '@gamenet/projector'
 import { poll } from '@gamenet/schemas'
-import type { LedgerEntry } from './ledger.js'
 
 type Lane = ClickHouse['control']
 
@@ -73,27 +72,6 @@ export async function isKnownToTables(tables: Lane, userKey: string): Promise<bo
   return false
 }
 
-/** Returns the erasures that were applied to these tables. */
-export async function readCleaned(tables: Lane): Promise<LedgerEntry[]> {
-  const rows = await tables.rows(
-    `SELECT f.name_hash AS nameHash, toUnixTimestamp64Milli(max(f.forgotten_at)) AS forgottenAtMs
-     FROM forgotten AS f GROUP BY f.name_hash ORDER BY f.name_hash`
-  )
-  return rows.map(({ nameHash, forgottenAtMs }) => ({
-    nameHash: String(nameHash),
-    forgottenAtMs: Number(forgottenAtMs)
-  }))
-}
-
-/** Records in the tables themselves that these erasures were applied; an older copy lacks the record. */
-export async function markCleaned(tables: Lane, entries: readonly LedgerEntry[]): Promise<void> {
-  const lines = entries.map(({ nameHash, forgottenAtMs }) => {
-    const forgottenAt = new Date(forgottenAtMs).toISOString().slice(0, -1).replace('T', ' ')
-    return `${JSON.stringify([nameHash, forgottenAt])}\n`
-  })
-  await tables.insert('forgotten', ['name_hash', 'forgotten_at'], new TextEncoder().encode(lines.join('')))
-}
-
 /**
  * Deletes every row of a user from every table, and waits until their files are deleted.
  *
@@ -122,7 +100,8 @@ export async function eraseRows(cleaning: EraseRowsNeeds, userKey: string): Prom
     }
     await waitForOldParts(tables, [...names], signal)
     await waitForDroppedTables(tables, signal)
-    await recordChanges(tables)
+    // What is known of people may be something else now, whatever it was.
+    await announceAllChanged(storeOver(tables), PEOPLE_PROJECTIONS)
     return deleted
   } finally {
     for (const table of names)
@@ -270,14 +249,4 @@ async function waitForDroppedTables(tables: Lane, signal: AbortSignal): Promise<
 /** Polls until the condition holds, for at most `timeoutMs`. */
 async function until(timeoutMs: number, signal: AbortSignal, isSo: () => Promise<boolean>): Promise<void> {
   await poll(isSo, Boolean, { everyMs: LOOK_MS, timeoutMs, signal })
-}
-
-/** Records that any answer about people may have changed. */
-async function recordChanges(tables: Lane): Promise<void> {
-  await tables.execute(
-    `INSERT INTO data_change (version, projection, key, from_ms, to_ms)
-     SELECT greatest(toUInt64({now: UInt64}), (SELECT max(d.version) FROM data_change AS d) + 1), p.name, '*', 0, {end: Int64}
-     FROM (SELECT arrayJoin({projections: Array(String)}) AS name) AS p`,
-    { now: String(Date.now() * 1000), end: String(Date.UTC(2106, 0, 1)), projections: PEOPLE_PROJECTIONS }
-  )
 }

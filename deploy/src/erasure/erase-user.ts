@@ -1,14 +1,13 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
-import { SEAL_KEY_CACHE_MS } from '@gamenet/projector'
+import { readAppliedErasures, SEAL_KEY_CACHE_MS, storeAppliedErasures, storeOver } from '@gamenet/projector'
 import { nameKey, pause, topics } from '@gamenet/schemas'
-import { eraseConditions, eraseRows, isKnownToTables, markCleaned, readCleaned, usersInTables } from './erase-rows.js'
+import { eraseConditions, eraseRows, isKnownToTables, usersInTables } from './erase-rows.js'
 import type { ErasureProgress, ErasureReport } from './erasure-report.js'
 import {
   addToLedger,
   type Erasure,
   eraseFromWrites,
   isKnownToWrites,
-  type LedgerEntry,
   markDone,
   PEOPLE_TABLES,
   readLedger,
@@ -85,7 +84,7 @@ export type ReapplyNeeds = Pick<EraseNeeds, 'writes' | 'tables' | 'stepsEnded' |
  */
 export async function reapplyMissingErasures(needs: ReapplyNeeds): Promise<number> {
   const { writes, tables, stepsEnded, signal, isAlone } = needs
-  const cleaned = await readCleaned(tables)
+  const cleaned = await storeOver(tables).do(readAppliedErasures)
   await addToLedger(writes, cleaned)
   const cleanedAt = new Map(cleaned.map(({ nameHash, forgottenAtMs }) => [nameHash, forgottenAtMs]))
   const due = (await readLedger(writes)).filter(({ nameHash, forgottenAt, doneAt }) =>
@@ -136,9 +135,10 @@ async function finish({ tables, writes, onProgress }: EraseNeeds, nameHashes: re
   await eraseConditions(tables)
   await writes.erase(PEOPLE_TABLES)
   const done = (await readLedger(writes)).filter(({ nameHash }) => nameHashes.includes(nameHash))
-  await markCleaned(
-    tables,
-    done.map(({ nameHash, forgottenAt }): LedgerEntry => ({ nameHash, forgottenAtMs: forgottenAt.getTime() }))
+  // An older copy of the tables lacks the record.
+  await storeOver(tables).do(
+    storeAppliedErasures,
+    done.map(({ nameHash, forgottenAt }) => ({ nameHash, forgottenAtMs: forgottenAt.getTime() }))
   )
   for (const { nameHash } of done.filter(({ doneAt }) => doneAt === null)) await markDone(writes, nameHash)
 }

@@ -37,7 +37,7 @@ export async function waitUntilCaughtUp(
   const signal = abortedAfter(timeoutMs, stopping)
   const behindByTables = async () => {
     const { waitUntilCaughtUp } = await import('@gamenet/projector')
-    return await waitUntilCaughtUp({ tables: engines.clickhouse.control, log: engines.log }, signal, targets)
+    return await waitUntilCaughtUp({ store: engines.store, log: engines.log }, signal, targets)
   }
   const behind =
     projector === undefined

@@ -87,9 +87,9 @@ export const listDeadLetters = operation({
   result: DeadLetterList,
   run: async ({ engines }, { topic, limit, dropped }) => {
     if (topic !== undefined) requireTopic(topic)
-    const { listDeadLetters } = await import('@gamenet/projector')
+    const { readDeadLetters } = await import('@gamenet/projector')
     const query = { state: dropped ? 'dropped' : 'parked', topic, limit } as const
-    const { messages, total } = await listDeadLetters(engines.clickhouse.control, query)
+    const { messages, total } = await engines.store.do(readDeadLetters, query)
     return { messages: messages.map(shown), total }
   }
 })
@@ -111,7 +111,7 @@ export const showDeadLetter = operation({
   run: async ({ engines }, position) => {
     requireTopic(position.topic)
     const { readDeadLetter } = await import('@gamenet/projector')
-    const stored = await readDeadLetter(engines.clickhouse.control, position)
+    const stored = await readDeadLetter(engines.store, position)
     if (stored === undefined) throw noneAt(position)
     const { key, headers, value } = stored
     return { ...shown(stored), key, headers, value: Buffer.from(value).toString('base64') }
@@ -129,12 +129,12 @@ export const dropDeadLetters = operation({
   run: async ({ engines }, choice) => {
     requireTopic(choice.topic)
     const { dropAllDeadLetters, dropDeadLetters } = await import('@gamenet/projector')
-    const tables = engines.clickhouse.control
-    if (choice.positions === 'all') return { dropped: await dropAllDeadLetters(tables, choice.topic) }
+    const { store } = engines
+    if (choice.positions === 'all') return { dropped: await dropAllDeadLetters(store, choice.topic) }
     const waiting = (await storedAt({ engines }, choice.topic, choice.positions)).filter(
       ({ state }) => state === 'parked'
     )
-    await dropDeadLetters(tables, waiting)
+    await dropDeadLetters(store, waiting)
     return { dropped: waiting.length }
   }
 })
@@ -154,7 +154,7 @@ export const retryDeadLetters = operation({
     const { retryDeadLetters } = await import('@gamenet/projector')
     const report = await retryDeadLetters(
       {
-        tables: needs.engines.clickhouse.control,
+        store: needs.engines.store,
         topics,
         withSealKeys: (people, use) => withSealKeys(needs, people, use),
         inStep: needs.inStep,
@@ -182,7 +182,7 @@ async function storedAt(
 ): Promise<StoredDeadLetter[]> {
   const { deadLettersAt } = await import('@gamenet/projector')
   const wanted = positions.map((each) => ({ topic, ...each }))
-  const stored = await deadLettersAt(engines.clickhouse.control, wanted)
+  const stored = await deadLettersAt(engines.store, wanted)
   const places = new Set(stored.map(textOf))
   const missing = wanted.find((each) => !places.has(textOf(each)))
   if (missing !== undefined) throw noneAt(missing)
@@ -217,7 +217,7 @@ async function waitUntilProjected(
   projector?.wakeForLate()
   const begun = performance.now()
   for (;;) {
-    const behind = await projectionsWithout(engines.clickhouse.control, topic, batches)
+    const behind = await projectionsWithout(engines.store, topic, batches)
     if (behind.length === 0 || performance.now() - begun > PROJECTED_MS_MAX || signal.aborted) return behind
     await pause(POLL_MS, signal)
   }

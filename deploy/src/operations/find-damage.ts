@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import type { PageFault } from '@gamenet/engines/log'
 import { sealKeys } from '@gamenet/ingest'
-import { changedDefinitions, eventTableNames, findLostParts } from '@gamenet/projector'
+import { changedDefinitions, eventTableNames, findLostParts, storeOver } from '@gamenet/projector'
 import { errorMessage, loadCheckpoint, topics } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { TABLES_WAY_OUT } from '../wiring/engine-failures.js'
@@ -203,7 +203,7 @@ async function damageOfTables(
 ): Promise<Damage[]> {
   const damages: Damage[] = []
   const again = 'gamenet verify --repair sets them aside, and the next start restores their rows'
-  const missing = (await findLostParts(tables)).map(({ table }) => table)
+  const missing = (await findLostParts(storeOver(tables))).map(({ table }) => table)
   for (const table of [...missing, ...lost.filter((each) => !missing.includes(each))]) {
     damages.push({
       part: 'tables',

@@ -44,10 +44,9 @@ export const listGaps = operation({
   input: NoInput,
   result: Gaps,
   needsLog: true,
-  run: async ({ engines: { clickhouse, log } }) => {
+  run: async ({ engines: { store, log } }) => {
     const { acceptedGaps, readStalls } = await import('@gamenet/projector')
-    const tables = clickhouse.control
-    return { open: (await readStalls({ tables, log })).map(stallStatus), accepted: await acceptedGaps(tables) }
+    return { open: (await readStalls({ store, log })).map(stallStatus), accepted: await acceptedGaps(store) }
   }
 })
 
@@ -59,12 +58,11 @@ export const acceptGap = operation({
   input: z.strictObject({ topic: z.string() }),
   result: z.array(StallStatus),
   needsLog: true,
-  run: async ({ engines: { clickhouse, log } }, { topic }) => {
+  run: async ({ engines: { store, log } }, { topic }) => {
     requireTopic(topic)
     const { acceptGaps, readStalls } = await import('@gamenet/projector')
-    const tables = clickhouse.control
-    const stalled = await readStalls({ tables, log }, topic)
-    const accepted = await acceptGaps(tables, stalled)
+    const stalled = await readStalls({ store, log }, topic)
+    const accepted = await acceptGaps(store, stalled)
     const [other] = stalled.filter((each) => !accepted.includes(each))
     if (other !== undefined) throw new FailureError(`This is no gap that can be accepted: ${other.reason}.`)
     return accepted.map(stallStatus)

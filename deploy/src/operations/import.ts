@@ -123,26 +123,14 @@ async function publishFile(
   }
 }
 
-const Known = z.object({
-  rowsRead: z.coerce.number(),
-  published: z.coerce.number(),
-  rejected: z.coerce.number(),
-  finished: z.boolean(),
-  isRetracted: z.coerce.boolean()
-})
-
 /** Returns the state of an import, once the tables contain all events of imports. */
 async function knownImport(needs: OperationNeeds, importId: string): Promise<KnownImport | undefined> {
   const targets = await headsOf(needs, [importRunTopic.name, importRetractionTopic.name])
   const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, KNOWN_WITHIN_MS, targets)
   if (!isCaughtUp) throw new FailureError(`It is unknown whether this was imported before: ${behind.join('; ')}.`)
-  const [row] = await needs.engines.clickhouse.control.rows(
-    `SELECT i.rows_read AS rowsRead, i.published AS published, i.rejected AS rejected, i.finished AS finished,
-       i.import_id IN (SELECT r.import_id FROM import_retraction AS r) AS isRetracted
-     FROM import_run AS i FINAL WHERE i.import_id = {importId: String}`,
-    { importId }
-  )
-  return row === undefined ? undefined : Known.parse(row)
+  const { readImports } = await import('@gamenet/projector')
+  const [run] = await needs.engines.store.do(readImports, importId)
+  return run === undefined ? undefined : { ...run, isRetracted: run.retractedMs > 0 }
 }
 
 function concurrent(file: string, importId: string): string {

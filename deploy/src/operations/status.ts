@@ -138,7 +138,7 @@ async function progressOf({ engines, projector }: OperationNeeds): Promise<Progr
 /** For processes without a projector. */
 async function progressByTables(engines: Engines): Promise<Progress> {
   const { readProgress } = await import('@gamenet/projector')
-  const progress = await readProgress({ tables: engines.clickhouse.control, log: engines.log })
+  const progress = await readProgress({ store: engines.store, log: engines.log })
   return {
     topics: progress.topics.flatMap(({ topic, partitions }) => partitions.map((each) => ({ topic, ...each }))),
     parked: Object.fromEntries(progress.deadLetters),

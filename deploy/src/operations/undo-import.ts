@@ -1,6 +1,5 @@
-import { type Projector, RebuildRefused, unfinishedImportUndos } from '@gamenet/projector'
+import { type Projector, RebuildRefused, readImports, unfinishedImportUndos } from '@gamenet/projector'
 import { encodeEvent, importRetractionTopic, instantOf, shownInstant } from '@gamenet/schemas'
-import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import type { Engines } from '../wiring/engines.js'
 import type { ImportRun, ImportUndoProgress, ImportUndoReport } from './import-run.js'
@@ -8,7 +7,7 @@ import { notProjecting } from './rebuild.js'
 
 export type ImportUndoNeeds = {
   readonly engines: {
-    readonly clickhouse: Pick<Engines['clickhouse'], 'control'>
+    readonly store: Engines['store']
     readonly log: Pick<Engines['log'], 'append'>
   }
   readonly projector: Pick<Projector, 'importUndos'> | undefined
@@ -21,36 +20,17 @@ export type ImportUndoNeeds = {
   readonly importing: ReadonlySet<string>
 }
 
-const Row = z.object({
-  importId: z.string(),
-  topic: z.string(),
-  file: z.string(),
-  newestMs: z.coerce.number(),
-  rowsRead: z.coerce.number(),
-  published: z.coerce.number(),
-  rejected: z.coerce.number(),
-  finished: z.boolean(),
-  retractedMs: z.coerce.number()
-})
-
 /** All imports in the tables, newest first. */
 export async function importRuns({
-  engines: { clickhouse },
+  engines: { store },
   importing
 }: {
-  readonly engines: Pick<ImportUndoNeeds['engines'], 'clickhouse'>
+  readonly engines: Pick<ImportUndoNeeds['engines'], 'store'>
   readonly importing: ReadonlySet<string>
 }): Promise<ImportRun[]> {
-  const rows = await clickhouse.control.rows(`
-    SELECT i.import_id AS importId, i.topic AS topic, i.file AS file, toUnixTimestamp64Milli(i.ts) AS newestMs,
-      i.rows_read AS rowsRead, i.published AS published, i.rejected AS rejected, i.finished AS finished,
-      toUnixTimestamp64Milli(r.ts) AS retractedMs
-    FROM import_run AS i FINAL
-    LEFT JOIN (SELECT t.import_id AS import_id, t.ts AS ts FROM import_retraction AS t FINAL) AS r ON r.import_id = i.import_id
-    ORDER BY i.ts DESC, i.import_id`)
-  const unfinished = new Set((await unfinishedImportUndos(clickhouse.control)).map(({ importId }) => importId))
-  return rows.map((row) => {
-    const { newestMs, retractedMs, ...run } = Row.parse(row)
+  const runs = await store.do(readImports)
+  const unfinished = new Set((await unfinishedImportUndos(store)).map(({ importId }) => importId))
+  return runs.map(({ newestMs, retractedMs, ...run }) => {
     return {
       ...run,
       newestAt: shownInstant(newestMs),

@@ -1,5 +1,5 @@
-import type { ClickHouse, Postgres } from '@gamenet/engines'
-import { newestWrites } from '@gamenet/projector'
+import type { Postgres } from '@gamenet/engines'
+import { readNewestWrites, type Store } from '@gamenet/projector'
 import { Refusal } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 
@@ -9,12 +9,8 @@ import type { Logger } from 'pino'
  * and another person's key would open the log's events. Lost rows are not restored. To be called before anything is
  * written.
  */
-export async function advanceSequences(
-  writes: Postgres,
-  tables: Pick<ClickHouse['control'], 'rows'>,
-  logger: Pick<Logger, 'error'>
-): Promise<void> {
-  const known = await newestWrites(tables).catch((error: unknown) => {
+export async function advanceSequences(writes: Postgres, store: Store, logger: Pick<Logger, 'error'>): Promise<void> {
+  const known = await store.do(readNewestWrites).catch((error: unknown) => {
     // If a server is unavailable, the next start checks it.
     if (error instanceof Refusal) return undefined
     throw error

@@ -14,6 +14,7 @@ import {
 } from '@gamenet/engines'
 import { LogDamaged } from '@gamenet/engines/log'
 import { endLeases } from '@gamenet/ingest'
+import { type Store, storeOver } from '@gamenet/projector'
 import { CHANGED_CHANNEL } from '@gamenet/schemas'
 import { unfreeze } from '../backup/freeze.js'
 import { type Config, FailureError, UsageError } from '../config.js'
@@ -37,6 +38,8 @@ export type Engines = {
   readonly log: OpenLog
   readonly logChoice: LogChoice
   readonly clickhouse: ClickHouse
+  /** Carries out operations on the tables, on the connection of operators. */
+  readonly store: Store
   /** The free space of the data directory's disks; checked before large writes. */
   readonly disk: Disk
   /** Open if it was requested: a command opens it only when an operation needs it. */
@@ -113,8 +116,9 @@ export async function openEngines({
       tables: config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse',
       ...(withPostgres ? { writes: config.POSTGRES_URL === undefined ? 'PGlite' : 'PostgreSQL' } : {})
     }
-    const engines = { directory, isEmbedded, log, logChoice, clickhouse, disk, postgres, writes, migrateWrites, names }
-    return { ...engines, close: () => disposers.close() }
+    const store = storeOver(clickhouse.control)
+    const engines = { directory, isEmbedded, log, logChoice, clickhouse, store, disk, postgres, writes, migrateWrites }
+    return { ...engines, names, close: () => disposers.close() }
   } catch (error) {
     // Engines that are still opening are closed too.
     await writing?.catch(() => undefined)

@@ -28,7 +28,7 @@ export function createServiceIngest(needs: Needs): Ingest {
     },
     achievements: {
       consistently: (read) => new ConsistentReads(swaps.count).read(read),
-      late: lateReader(engines.clickhouse.control, 'achievements')
+      late: lateReader(engines.store, 'achievements')
     },
     requestsPerSecond:
       config.SCRAPE_REQUESTS_PER_SECOND ?? (demo === undefined ? REQUESTS_PER_SECOND : DEMO_REQUESTS_PER_SECOND),

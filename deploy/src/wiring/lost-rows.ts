@@ -12,6 +12,7 @@ import {
   projections,
   readMissingEvents,
   repairOf,
+  type Store,
   settleTableNames,
   type Target
 } from '@gamenet/projector'
@@ -66,21 +67,20 @@ const EXTENTS_MS = 5000
  * reads.
  */
 export async function openLostRows({
-  engines: { clickhouse, log, names },
+  engines: { store, log, names },
   repairs,
   registry,
   logger
 }: {
-  readonly engines: Pick<Engines, 'clickhouse' | 'log' | 'names'>
+  readonly engines: Pick<Engines, 'store' | 'log' | 'names'>
   readonly repairs: RepairTime
   readonly registry: Registry
   readonly logger: Logger
 }): Promise<LostRows> {
-  const tables = clickhouse.control
   const stopping = new AbortController()
   const isOurs = repairs !== 'never'
-  if (isOurs) await settleTableNames(tables)
-  const found = await findLostParts(tables).catch((error: unknown) => {
+  if (isOurs) await settleTableNames(store)
+  const found = await findLostParts(store).catch((error: unknown) => {
     if (error instanceof Refusal) return []
     throw error
   })
@@ -90,17 +90,17 @@ export async function openLostRows({
   let incomplete: Awaited<ReturnType<typeof incompleteReads>> = () => undefined
   let targets: readonly Target[] | undefined
   if (isOurs && found.length > 0) {
-    incomplete = await incompleteReads(tables, repair.incomplete)
-    const cancelled = await cancelRebuilds(tables, repair)
+    incomplete = await incompleteReads(store, repair.incomplete)
+    const cancelled = await cancelRebuilds(store, repair)
     if (cancelled.length > 0)
       logger.warn({ rebuilds: cancelled }, 'rebuilds that would lack the lost rows are cancelled')
     const extents = repairs === 'now' ? await extentsOf(log) : new Map<string, readonly PartitionExtent[]>()
     // Events that the log no longer has must be known first.
     if (repairs === 'now' && repair.topics.every(({ name }) => extents.has(name)))
-      targets = await beginRepair(tables, projections, repair, extents)
+      targets = await beginRepair(store, projections, repair, extents)
   }
   const dropped = isOurs
-    ? (await readMissingEvents(tables)).map((each) => unrecoverableTable(each, names.log ?? 'the log'))
+    ? (await readMissingEvents(store)).map((each) => unrecoverableTable(each, names.log ?? 'the log'))
     : []
   const wayOf = (table: string): Way => {
     if (!isOurs) return 'operator'
@@ -108,7 +108,7 @@ export async function openLostRows({
   }
   for (const [table, reason] of sentences(found, repair.lasting, wayOf)) logger.error({ table }, reason)
   for (const { table, reason } of dropped) logger.error({ table }, reason)
-  addMetric(registry, tables, dropped)
+  addMetric(registry, store, dropped)
   const refuse = (sql: string): void => {
     const table = incomplete(sql)
     if (table === undefined) return
@@ -142,14 +142,14 @@ export async function openLostRows({
       finishing = repaired.then(async (isDone) => {
         if (!isDone) return
         const failed = 'parts that were set aside cannot be dropped yet'
-        if (await untilDone(() => dropAgain(tables, ours), failed)) setAside.clear()
+        if (await untilDone(() => dropAgain(store, ours), failed)) setAside.clear()
       })
     },
     whenRepaired: () => repaired,
     found: [...tablesOf(found)],
     repairing: () => [...repairing],
     status: async () => {
-      const now = await findLostParts(tables)
+      const now = await findLostParts(store)
       const tablesNow = sentences(now, repair.lasting, wayOf).map(([table, reason]): LostTable => {
         const parts = now.filter((each) => each.table === table).length
         return { table, parts, state: wayOf(table) === 'now' ? 'repairing' : 'left', reason }
@@ -177,9 +177,9 @@ function refuseUnreadable(error: unknown): never {
 }
 
 /** Drops the remains of these parts. */
-async function dropAgain(tables: ClickHouse['control'], parts: readonly LostPart[]): Promise<void> {
+async function dropAgain(store: Store, parts: readonly LostPart[]): Promise<void> {
   const isOne = (each: LostPart) => parts.some(({ table, part }) => table === each.table && part === each.part)
-  await dropLostParts(tables, (await findLostParts(tables)).filter(isOne))
+  await dropLostParts(store, (await findLostParts(store)).filter(isOne))
 }
 
 function unrecoverableTable({ table, topic, epoch, partition, next }: MissingEvents, log: string): LostTable {
@@ -252,7 +252,7 @@ async function extentsOf(log: Engines['log']): Promise<ReadonlyMap<string, reado
   return new Map(extents)
 }
 
-function addMetric(registry: Registry, tables: ClickHouse['control'], dropped: readonly LostTable[]): void {
+function addMetric(registry: Registry, store: Store, dropped: readonly LostTable[]): void {
   const gauge = new Gauge({
     name: 'gamenet_lost_parts',
     help: 'Alarm: parts of tables that were unreadable at a start, whose rows are missing until they are restored; and partitions whose lost rows the log no longer has',
@@ -260,7 +260,7 @@ function addMetric(registry: Registry, tables: ClickHouse['control'], dropped: r
     registers: [registry],
     async collect() {
       // Other metrics show whether the tables are unavailable.
-      const parts = await findLostParts(tables).catch(() => undefined)
+      const parts = await findLostParts(store).catch(() => undefined)
       if (parts === undefined) return
       gauge.reset()
       for (const table of [...dataTables, ...tablesOf(parts)])

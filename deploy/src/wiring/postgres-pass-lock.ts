@@ -1,6 +1,5 @@
-import { newestSwap } from '@gamenet/api'
-import type { ClickHouse, Postgres } from '@gamenet/engines'
-import type { PassLock } from '@gamenet/projector'
+import type { Postgres } from '@gamenet/engines'
+import { type PassLock, readNewestAnnouncement, type Store } from '@gamenet/projector'
 import { StepsHeld } from '@gamenet/projector/rebuild'
 import { errorCode, FILLS_LOCK, type PASSES_LOCK, Refusal } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
@@ -28,19 +27,19 @@ const WAITS: ReadonlySet<number> = new Set([FILLS_LOCK])
  */
 export function sharedPasses(needs: {
   readonly writes: () => Promise<Postgres>
-  readonly tables: Pick<ClickHouse['control'], 'rows'>
+  readonly store: Store
   readonly lock: typeof PASSES_LOCK | typeof FILLS_LOCK
 }): PassLock {
-  const { writes, tables, lock } = needs
+  const { writes, store, lock } = needs
   /**
    * Without PostgreSQL nobody gets the exclusive lock. A process that held it before, or gets it meanwhile, announces
    * its swap.
    */
   const unlocked = async <Result>(pass: (check: () => Promise<void>) => Promise<Result>): Promise<Result> => {
     if (WAITS.has(lock)) throw new StepsHeld(HELD)
-    const before = await endedSwap(tables)
+    const before = await endedSwap(store)
     return await pass(async () => {
-      if ((await endedSwap(tables)) !== before) throw new Error(SWAPPED)
+      if ((await endedSwap(store)) !== before) throw new Error(SWAPPED)
     })
   }
   return {
@@ -104,11 +103,10 @@ async function withLock<Result>(
 }
 
 /** Returns the number of the newest swap, 0 if there was none; rejects during a swap. */
-async function endedSwap(tables: Pick<ClickHouse['control'], 'rows'>): Promise<number> {
-  const [row] = await tables.rows(newestSwap.sql)
-  if (row === undefined) return 0
-  const { id, state } = newestSwap.row.parse(row)
-  if (state === 'ended') return id
+async function endedSwap(store: Store): Promise<number> {
+  const newest = await store.do(readNewestAnnouncement)
+  if (newest === undefined) return 0
+  if (newest.state === 'ended') return newest.id
   throw new Error(SWAPPED)
 }
 

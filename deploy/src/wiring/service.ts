@@ -193,7 +193,7 @@ function warnAsRoot({ logger }: Pick<Needs, 'logger'>): void {
 }
 
 async function advanceSequencesOf({ engines, logger }: Pick<Needs, 'engines' | 'logger'>): Promise<void> {
-  await advanceSequences(await engines.writes(), engines.clickhouse.control, logger)
+  await advanceSequences(await engines.writes(), engines.store, logger)
 }
 
 function openDataVersions({ engines, logger }: Needs): DataVersions {

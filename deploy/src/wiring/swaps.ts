@@ -1,7 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { type DataVersions, newestSwap, SWAP_QUIET_MS, type SwapCount, Swaps, SwapWatch } from '@gamenet/api'
-import type { ClickHouse } from '@gamenet/engines'
-import type { AroundSwap } from '@gamenet/projector'
+import { type DataVersions, SWAP_QUIET_MS, type SwapCount, Swaps, SwapWatch } from '@gamenet/api'
+import {
+  type Announcement,
+  type AroundSwap,
+  readNewestAnnouncement,
+  type Store,
+  storeAnnouncement
+} from '@gamenet/projector'
 import type { Logger } from 'pino'
 import type { Config } from '../config.js'
 import type { Engines } from './engines.js'
@@ -26,7 +31,7 @@ export function openSwaps(needs: {
   const { config, engines, dataVersions, logger, hasApi } = needs
   if (config.CLICKHOUSE_URL === undefined) return ownSwaps(dataVersions, logger)
   const learn = hasApi ? () => dataVersions.refresh() : async () => undefined
-  return sharedSwaps(engines.clickhouse.control, learn)
+  return sharedSwaps(engines.store, learn)
 }
 
 /** For a process with exclusive use of the tables. */
@@ -47,11 +52,11 @@ function ownSwaps(dataVersions: DataVersions, logger: Logger): TableSwaps {
 }
 
 /** For tables with other readers: swaps are announced in a table. */
-function sharedSwaps(tables: ClickHouse['control'], learn: () => Promise<void>): TableSwaps {
-  const watch = new SwapWatch({ tables, learn })
+function sharedSwaps(store: Store, learn: () => Promise<void>): TableSwaps {
+  const watch = new SwapWatch({ newest: () => store.do(readNewestAnnouncement), learn })
   return {
     count: watch,
-    around: (projections, swap) => announceSwap(tables, projections, swap),
+    around: (projections, swap) => announceSwap(store, projections, swap),
     start: (intervalMs) => watch.start(intervalMs),
     stop: () => watch.stop()
   }
@@ -65,20 +70,14 @@ const ANNOUNCED_MS = 1.5 * SWAP_QUIET_MS
  * that was interrupted after its start is completed by the next one, which all readers wait for.
  */
 export async function announceSwap(
-  tables: Pick<ClickHouse['control'], 'rows' | 'insert'>,
+  store: Store,
   projections: readonly string[],
   swap: () => Promise<void>,
   pause: (ms: number) => Promise<unknown> = wait
 ): Promise<number> {
-  const [row] = await tables.rows(newestSwap.sql)
-  const newest = row === undefined ? undefined : newestSwap.row.parse(row)
+  const newest = await store.do(readNewestAnnouncement)
   const id = newest === undefined ? 1 : newest.state === 'ended' ? newest.id + 1 : newest.id
-  const announce = (state: string) =>
-    tables.insert(
-      'exchange',
-      ['id', 'state', 'projections'],
-      new TextEncoder().encode(`${JSON.stringify([id, state, projections])}\n`)
-    )
+  const announce = (state: Announcement['state']) => store.do(storeAnnouncement, { id, state }, projections)
   if (newest?.state !== 'begun') {
     await announce('announced')
     await pause(ANNOUNCED_MS)

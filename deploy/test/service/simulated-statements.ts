@@ -1,7 +1,6 @@
 import { type ClickHouse, openChdb } from '@gamenet/engines'
-import { migrate } from '@gamenet/projector'
+import { migrate, storeOver } from '@gamenet/projector'
 import type { Test } from 'tap'
-import { baseName, plain as oneLine } from '../../proof/simulate/statement-names.js'
 import type { Played } from '../../proof/simulate/store.js'
 import { TABLES } from '../../proof/simulate/table-definitions.js'
 
@@ -17,64 +16,71 @@ export async function openTables(t: Test): Promise<Tables> {
 
 /** Does on the engine what a simulation did to its tables; gives how many answers were compared. Throws at one that differs. */
 export async function playAgain(tables: Tables, played: readonly Played[]): Promise<number> {
-  for (const table of new Set([...Object.keys(TABLES), ...played.flatMap((each) => tablesIn(each))])) {
-    const isMade = baseName(table) !== table
-    await tables.execute(isMade ? `DROP TABLE IF EXISTS ${table}` : `TRUNCATE TABLE ${table}`)
-  }
+  const made = await tables.rows(
+    `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND position(t.name, '__') > 0`
+  )
+  for (const { name } of made) await tables.execute(`DROP TABLE ${name}`)
+  for (const table of Object.keys(TABLES)) await tables.execute(`TRUNCATE TABLE ${table}`)
   const known = new Set<string>()
   let compared = 0
   for (const each of played) {
-    if (each.kind === 'insert') {
+    if (each.kind === 'lines') {
       known.clear()
-      if (each.lines !== '') await tables.insert(each.table, each.columns, new TextEncoder().encode(each.lines))
-    } else if (each.kind === 'execute') {
+      await tables.insert(each.table, each.columns, new TextEncoder().encode(each.lines))
+    } else if (each.kind === 'insert' || each.kind === 'statement') {
       known.clear()
-      await tables.execute(each.sql, each.parameters)
-    } else {
-      // Pollers repeat their queries.
-      const question = each.sql + JSON.stringify(each.parameters)
+      await storeOver(tables, each.view).do(each.operation, ...each.input)
+    } else if (each.kind === 'query' || !each.isOfMachine) {
+      const question = questionOf(each)
+      // Pollers repeat their questions.
       if (known.has(question)) continue
       known.add(question)
-      const found = textOf(await tables.rows(each.sql, each.parameters))
-      const expected = textOf(each.answer)
+      const found =
+        each.kind === 'query'
+          ? await tables.rows(each.sql, each.parameters)
+          : await storeOver(tables, each.view).do(each.operation, ...each.input)
       compared += 1
-      if (found !== expected) throw new Error(`${each.sql}\nchDB answers\n${found}\nthe simulator\n${expected}`)
+      const [here, there] = [textOf(found), textOf(each.answer)]
+      if (here !== there) throw new Error(`${question}\nchDB answers\n${here}\nthe simulator\n${there}`)
     }
   }
   return compared
 }
 
-/** What was executed, and what was asked and found something, one line each. */
-export function statementsOf(played: readonly Played[]): string[] {
-  return played.flatMap((each) =>
-    each.kind === 'execute' || (each.kind === 'rows' && each.answer.length > 0) ? [oneLine(each.sql)] : []
-  )
+function questionOf(each: Exclude<Played, { kind: 'lines' }>): string {
+  if (each.kind === 'query') return each.sql + JSON.stringify(each.parameters)
+  return each.operation.name + JSON.stringify([[...(each.view.names ?? [])], ...each.input.map(shortOf)])
 }
 
-function tablesIn(each: Played): string[] {
-  if (each.kind === 'insert') return [each.table]
-  if (each.kind === 'rows') return []
-  return [...each.sql.matchAll(/\b(?:INTO|EXISTS|TABLE|VIEW) ([a-z]\w*)/g)].map(([, table = '']) => table)
+/** Projections and their reads by their names. */
+function shortOf(value: unknown): unknown {
+  if (value instanceof Map) return [...value]
+  const { name } = (value ?? {}) as { readonly name?: unknown }
+  return typeof name === 'string' ? name : value
 }
 
-/** Rows in any order; numbers as texts, since wide integers come as such; doubled rows count as the engine merges. */
-function textOf(rows: readonly Readonly<Record<string, unknown>>[]): string {
-  return rows
-    .map((row) => JSON.stringify(plain(row)))
-    .sort()
-    .join('\n')
+/** Values in any order; numbers as texts, since wide integers come as such; doubled rows count as the engine merges. */
+function textOf(value: unknown): string {
+  return JSON.stringify(plain(value))
 }
 
 /** Doubled rows that the engine has merged count once there; its clock is another. */
-const UNLIKE = new Set(['events', 'weight', 'parked_at_ms'])
+const UNLIKE = new Set(['events', 'weight', 'storedAtMs'])
 
 function plain(value: unknown): unknown {
   if (typeof value === 'number') return String(value)
+  if (value instanceof Uint8Array) return textOfBytes(Buffer.from(value).toString())
+  if (value instanceof Map || value instanceof Set) return sorted([...value].map(plain))
   if (value instanceof Date) return value.toISOString()
   if (Array.isArray(value)) return sorted(value.map(plain))
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).filter(([name]) => !UNLIKE.has(name))
   return Object.fromEntries(entries.sort().map(([name, each]) => [name, plain(each)]))
+}
+
+/** An array of rows, or a message. */
+function textOfBytes(text: string): unknown {
+  return text.startsWith('[') ? plain(JSON.parse(text)) : text
 }
 
 /** Groups come in any order, and lists beside one another with them: each list is compared as a set. */

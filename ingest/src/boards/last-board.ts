@@ -11,6 +11,22 @@ export type BoardState = {
 
 export type BoardId = { readonly titleId: string; readonly leaderboardId: number }
 
+/** The states of boards. */
+export const BOARD_STATES = `
+  SELECT e.title_id AS titleId, e.leaderboard_id AS leaderboardId, max(e.version) AS version,
+    toUnixTimestamp64Milli(max(e.ts)) AS newestMs
+  FROM leaderboard_entry AS e
+  WHERE (e.title_id, e.leaderboard_id)
+    IN (SELECT arrayJoin(arrayZip({titleIds: Array(String)}, {leaderboardIds: Array(UInt32)})))
+  GROUP BY e.title_id, e.leaderboard_id`
+
+/** The entries that are on a board. */
+export const LAST_BOARD = `
+  SELECT e.player AS playerName, e.occurrence AS occurrence, e.rating AS rating, e.time_ms AS timeMs,
+    toFloat64(e.ord) AS order, toFloat64(e.step) AS step, e.details AS details
+  FROM leaderboard_entry AS e FINAL
+  WHERE e.title_id = {titleId: String} AND e.leaderboard_id = {leaderboardId: UInt32} AND NOT e.is_gone`
+
 /** Reads the states of the boards that the tables contain, by {@link boardKey}. */
 export async function boardStates(
   tables: ReadTables,
@@ -19,12 +35,7 @@ export async function boardStates(
 ): Promise<Map<string, BoardState>> {
   if (boards.length === 0) return new Map()
   const rows = await tables.rows(
-    `SELECT e.title_id AS titleId, e.leaderboard_id AS leaderboardId, max(e.version) AS version,
-       toUnixTimestamp64Milli(max(e.ts)) AS newestMs
-     FROM leaderboard_entry AS e
-     WHERE (e.title_id, e.leaderboard_id)
-       IN (SELECT arrayJoin(arrayZip({titleIds: Array(String)}, {leaderboardIds: Array(UInt32)})))
-     GROUP BY e.title_id, e.leaderboard_id`,
+    BOARD_STATES,
     {
       titleIds: boards.map(({ titleId }) => titleId),
       leaderboardIds: boards.map(({ leaderboardId }) => leaderboardId)
@@ -45,14 +56,7 @@ export async function lastBoard(
   { titleId, leaderboardId }: BoardId,
   signal: AbortSignal
 ): Promise<KnownEntry[]> {
-  const rows = await tables.rows(
-    `SELECT e.player AS playerName, e.occurrence AS occurrence, e.rating AS rating, e.time_ms AS timeMs,
-       toFloat64(e.ord) AS order, toFloat64(e.step) AS step, e.details AS details
-     FROM leaderboard_entry AS e FINAL
-     WHERE e.title_id = {titleId: String} AND e.leaderboard_id = {leaderboardId: UInt32} AND NOT e.is_gone`,
-    { titleId, leaderboardId },
-    { signal }
-  )
+  const rows = await tables.rows(LAST_BOARD, { titleId, leaderboardId }, { signal })
   return (rows as StoredEntry[]).map(({ details, ...entry }) =>
     details === '' ? entry : { ...entry, details: JSON.parse(details) }
   )

@@ -1,7 +1,7 @@
 import { errorMessage, topics, withTimeout } from '@gamenet/schemas'
 import type { Logger } from '../logger.js'
-import type { Tables } from '../store/tables.js'
-import { deadLettersByTopic } from './dead-letters.js'
+import { countDeadLetters } from '../store/dead-letter.js'
+import type { Store } from '../store/operation.js'
 
 const ASK_MS = 2000
 
@@ -9,11 +9,12 @@ const ASK_MS = 2000
  * Counts the dead letters of every topic. Where the tables are away, or busy for longer than {@link ASK_MS}, it gives what
  * was counted last: neither status nor metrics may fail or hang for that.
  */
-export function deadLetterCounter(tables: Tables, logger: Logger): () => Promise<ReadonlyMap<string, number>> {
+export function deadLetterCounter(store: Store, logger: Logger): () => Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>()
   let counting: Promise<void> | undefined
   return async () => {
-    counting ??= deadLettersByTopic(tables)
+    counting ??= store
+      .do(countDeadLetters)
       .then((counted) => {
         for (const { name } of topics) counts.set(name, counted.get(name) ?? 0)
       })

@@ -1,14 +1,26 @@
 import { randomUUID } from 'node:crypto'
-import { type LogPosition, type LogRecord, projectionCheckpoint, readSealedValue, type Topic } from '@gamenet/schemas'
+import { type LogRecord, projectionCheckpoint, readSealedValue, type Topic } from '@gamenet/schemas'
 import type { EventTable } from '../events/event-table.js'
 import { eventTablesOf } from '../events/event-tables.js'
 import { RowBuilder } from '../load/row-builder.js'
 import type { SealKeys } from '../load/seal-key-cache.js'
-import { LATE_EVENTS_MAX, storeLateBatch } from '../project/late-events/late-batches.js'
 import { projections } from '../projections/projections.js'
 import { requireNoSwap } from '../rebuild/recovery.js'
-import { retractedImports } from '../store/retracted-imports.js'
-import type { Tables } from '../store/tables.js'
+import {
+  type DeadLetter,
+  type DeadLetterPosition,
+  dropWaiting,
+  readDeadLettersAfter,
+  readDeadLettersAt,
+  readMessages,
+  readWaiting,
+  type StoredMessage,
+  storeDecisions
+} from '../store/dead-letter.js'
+import { storeEvents } from '../store/event-table.js'
+import { readRetractedImports } from '../store/import.js'
+import { LATE_EVENTS_MAX, readTakersBehind, storeLateBatch } from '../store/late-batch.js'
+import type { Store } from '../store/operation.js'
 
 /*
  * dead letter  a message that could not be read, kept as it stood in the log, until something is decided about it
@@ -16,99 +28,45 @@ import type { Tables } from '../store/tables.js'
  * retried    decided: it was validated again and stored, or passed over, being of somebody or something that was taken away
  */
 
-export type DeadLetterPosition = LogPosition & { readonly topic: string }
-export type DeadLetterState = 'parked' | 'dropped'
+export type { DeadLetter, DeadLetterPosition } from '../store/dead-letter.js'
 
-export type DeadLetter = DeadLetterPosition & {
-  readonly state: DeadLetterState
-  /** Milliseconds since 1970. */
-  readonly storedAtMs: number
-  readonly reason: string
-  readonly bytes: number
-}
-
-export type DeadLetterContent = DeadLetter & {
-  readonly key: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly value: Uint8Array
-}
-
-/** How many messages of each topic wait for a decision; topics without one are absent. */
-export async function deadLettersByTopic(tables: Tables): Promise<Map<string, number>> {
-  const rows = await tables.rows(
-    `SELECT p.topic AS topic, count() AS messages FROM parked_state AS p WHERE p.state = 'parked' GROUP BY p.topic`
-  )
-  return new Map(rows.map((row) => [String(row.topic), Number(row.messages)]))
-}
-
-/** The first `limit` messages in this state, by topic and position, and how many there are. */
-export async function listDeadLetters(
-  tables: Tables,
-  {
-    state,
-    topic,
-    limit
-  }: { readonly state: DeadLetterState; readonly topic?: string | undefined; readonly limit: number }
-): Promise<{ readonly messages: readonly DeadLetter[]; readonly total: number }> {
-  const where = `p.state = {state: String} AND ({topic: String} = '' OR p.topic = {topic: String})`
-  const parameters = { state, topic: topic ?? '' }
-  const [counted] = await tables.rows(`SELECT count() AS total FROM parked_state AS p WHERE ${where}`, parameters)
-  const rows = await tables.rows(
-    `${SELECT_MESSAGES} WHERE ${where} ORDER BY p.topic, p.epoch, p.partition, p.offset LIMIT {limit: UInt32}`,
-    { ...parameters, limit }
-  )
-  return { messages: rows.map(messageOf), total: Number(counted?.total) }
-}
+export type DeadLetterContent = DeadLetter & Pick<StoredMessage, 'key' | 'headers' | 'value'>
 
 /** One message whole; undefined when there is none at this position, or it was retried. */
 export async function readDeadLetter(
-  tables: Tables,
+  store: Store,
   position: DeadLetterPosition
 ): Promise<DeadLetterContent | undefined> {
-  const [found] = await deadLettersAt(tables, [position])
-  const [content] = await readContents(tables, position.topic, [position])
-  return found === undefined || content === undefined ? undefined : { ...found, ...content }
+  const { topic } = position
+  const [found] = await store.do(readDeadLettersAt, topic, [position])
+  const [message] = await store.do(readMessages, topic, [position])
+  return found === undefined || message === undefined ? undefined : { ...found, ...message }
 }
 
 /** The dead letters at these positions, dropped ones included; of one topic, at most {@link LATE_EVENTS_MAX}. */
-export async function deadLettersAt(tables: Tables, positions: readonly DeadLetterPosition[]): Promise<DeadLetter[]> {
+export async function deadLettersAt(store: Store, positions: readonly DeadLetterPosition[]): Promise<DeadLetter[]> {
   const [first] = positions
-  if (first === undefined) return []
-  const rows = await tables.rows(
-    `${SELECT_MESSAGES} WHERE p.topic = {topic: String} AND ${AT_POSITIONS} AND p.state != 'retried'
-     ORDER BY p.epoch, p.partition, p.offset`,
-    { topic: first.topic, ...columnsOf(positions) }
-  )
-  return rows.map(messageOf)
+  return first === undefined ? [] : await store.do(readDeadLettersAt, first.topic, positions)
 }
 
 /** Drops dead letters. */
-export async function dropDeadLetters(tables: Tables, positions: readonly DeadLetterPosition[]): Promise<void> {
-  await decide(tables, 'dropped', positions)
+export async function dropDeadLetters(store: Store, positions: readonly DeadLetterPosition[]): Promise<void> {
+  if (positions.length > 0) await store.do(storeDecisions, 'dropped', positions)
 }
 
 /**
  * Drops all dead letters that a topic has now.
  * @returns how many there were
  */
-export async function dropAllDeadLetters(tables: Tables, topic: string): Promise<number> {
-  const condition = `p.topic = {topic: String} AND p.state = 'parked' AND p.parked_at <= {before: DateTime64(3, 'UTC')}`
+export async function dropAllDeadLetters(store: Store, topic: string): Promise<number> {
   // A dead letter that arrives after the question is not dropped by the statement behind it.
-  const [row] = await tables.rows(
-    `SELECT toString(max(p.parked_at)) AS newest, count() AS messages
-     FROM parked_state AS p WHERE p.topic = {topic: String} AND p.state = 'parked'`,
-    { topic }
-  )
-  await tables.execute(
-    `INSERT INTO parked_decision (topic, epoch, partition, offset, decision)
-     SELECT p.topic, p.epoch, p.partition, p.offset, 'dropped' FROM parked_state AS p WHERE ${condition}`,
-    { topic, before: row?.newest }
-  )
-  return Number(row?.messages)
+  const waiting = await store.do(readWaiting, topic)
+  await store.do(dropWaiting, topic, waiting)
+  return waiting.messages
 }
 
 export type RetryNeeds = {
-  readonly tables: Tables
+  readonly store: Store
   /** By whose schemas messages are judged. */
   readonly topics: readonly Topic[]
   /** Runs `use` with the seal keys that there are of these people; none of them is thrown away before it has ended. */
@@ -134,20 +92,10 @@ export type RetryReport = {
 }
 
 /** The projections of a topic that have not taken all of these batches. */
-export async function projectionsWithout(tables: Tables, topic: string, batches: readonly string[]): Promise<string[]> {
+export async function projectionsWithout(store: Store, topic: string, batches: readonly string[]): Promise<string[]> {
   const names = projections.filter(({ from }) => from.name === topic).map(({ name }) => name)
-  const rows = await tables.rows(
-    `SELECT n.taker AS taker
-     FROM (SELECT arrayJoin({takers: Array(String)}) AS taker) AS n
-     LEFT JOIN (
-       SELECT toString(t.taker) AS taker, uniqExact(t.id) AS batches FROM late_batch_taken AS t
-       WHERE t.id IN {ids: Array(String)} GROUP BY t.taker
-     ) AS s ON s.taker = n.taker
-     WHERE s.batches < {batches: UInt32}`,
-    { takers: names.map(projectionCheckpoint), ids: batches, batches: batches.length }
-  )
-  const missing = new Set(rows.map(({ taker }) => String(taker)))
-  return names.filter((name) => missing.has(projectionCheckpoint(name)))
+  const behind = await store.do(readTakersBehind, names.map(projectionCheckpoint), batches)
+  return names.filter((name) => behind.has(projectionCheckpoint(name)))
 }
 
 const REFUSALS_SHOWN = 20
@@ -177,13 +125,16 @@ export async function retryDeadLetters(
 
 /** Positions in parts that may be held in memory. */
 async function* partsOf(
-  { tables }: RetryNeeds,
+  { store }: RetryNeeds,
   topic: string,
   chosen: readonly DeadLetterPosition[] | 'all'
 ): AsyncGenerator<readonly DeadLetterPosition[]> {
   let last: DeadLetterPosition | undefined
   for (;;) {
-    const next = chosen === 'all' ? await deadLettersAfter(tables, topic, last) : await deadLettersAt(tables, chosen)
+    const next =
+      chosen === 'all'
+        ? await store.do(readDeadLettersAfter, topic, last, LATE_EVENTS_MAX)
+        : await deadLettersAt(store, chosen)
     let part: DeadLetterPosition[] = []
     let characters = 0
     for (const message of next) {
@@ -201,50 +152,30 @@ async function* partsOf(
   }
 }
 
-async function deadLettersAfter(
-  tables: Tables,
-  topic: string,
-  last: DeadLetterPosition | undefined
-): Promise<readonly DeadLetter[]> {
-  const behind =
-    last === undefined
-      ? ''
-      : 'AND (p.epoch, p.partition, p.offset) > ({epoch: UInt16}, {partition: UInt16}, {offset: UInt64})'
-  const rows = await tables.rows(
-    `${SELECT_MESSAGES} WHERE p.topic = {topic: String} AND p.state = 'parked' ${behind}
-     ORDER BY p.epoch, p.partition, p.offset LIMIT {limit: UInt32}`,
-    {
-      topic,
-      limit: LATE_EVENTS_MAX,
-      ...(last === undefined ? {} : { epoch: last.epoch, partition: last.partition, offset: last.offset })
-    }
-  )
-  return rows.map(messageOf)
-}
-
 async function retryPart(
-  { tables, withSealKeys, inStep }: RetryNeeds,
+  { store, withSealKeys, inStep }: RetryNeeds,
   table: EventTable,
   part: readonly DeadLetterPosition[]
 ): Promise<RetryReport> {
   const { name: topic, people } = table.topic
-  const contents = await readContents(tables, topic, part)
+  const messages = await store.do(readMessages, topic, part)
   const batch = randomUUID()
   let judged: Judged = { rows: [], stored: [], passedOver: [], refusals: [] }
-  const store = async (keys?: SealKeys) => {
-    judged = judge(table, contents, new Set(await retractedImports(tables, table.topic)), keys)
+  const judgeAndStore = async (keys?: SealKeys) => {
+    judged = judge(table, messages, new Set(await store.do(readRetractedImports, topic)), keys)
     if (judged.stored.length === 0) return
-    await tables.insert(table.table, table.columns, Buffer.concat(judged.rows))
-    await storeLateBatch(tables, batch, topic, judged.stored)
+    await store.do(storeEvents, table, Buffer.concat(judged.rows))
+    await store.do(storeLateBatch, batch, topic, judged.stored)
   }
   // The keys are held in a transaction, in which nobody may wait for a step that asks for keys itself.
   await inStep(async () => {
-    await requireNoSwap(tables)
-    if (people === undefined) await store()
-    else await withSealKeys([...new Set(contents.flatMap(({ value }) => readSealedValue(value)?.people ?? []))], store)
+    await requireNoSwap(store)
+    const subjects = new Set(messages.flatMap(({ value }) => readSealedValue(value)?.people ?? []))
+    if (people === undefined) await judgeAndStore()
+    else await withSealKeys([...subjects], judgeAndStore)
   })
   const { stored, passedOver, refusals } = judged
-  await decide(tables, 'retried', [...stored, ...passedOver])
+  if (stored.length + passedOver.length > 0) await store.do(storeDecisions, 'retried', [...stored, ...passedOver])
   return {
     retried: stored.length,
     passedOver: passedOver.length,
@@ -253,8 +184,6 @@ async function retryPart(
     batches: stored.length === 0 ? [] : [batch]
   }
 }
-
-type Content = DeadLetterPosition & Pick<DeadLetterContent, 'key' | 'headers' | 'value'>
 
 type Judged = {
   readonly rows: readonly Uint8Array[]
@@ -265,7 +194,7 @@ type Judged = {
 
 function judge(
   table: EventTable,
-  contents: readonly Content[],
+  messages: readonly StoredMessage[],
   retracted: ReadonlySet<string>,
   keys?: SealKeys
 ): Judged {
@@ -273,7 +202,7 @@ function judge(
   const stored: DeadLetterPosition[] = []
   const passedOver: DeadLetterPosition[] = []
   const refusals: (DeadLetterPosition & { reason: string })[] = []
-  for (const { epoch, partition, ...record } of contents) {
+  for (const { epoch, partition, ...record } of messages) {
     const position = { topic: table.topic.name, epoch, partition, offset: record.offset }
     if (retracted.has(record.headers.ce_importid ?? '')) {
       passedOver.push(position)
@@ -298,65 +227,5 @@ function joined(a: RetryReport, b: RetryReport): RetryReport {
     refused: a.refused + b.refused,
     refusals: [...a.refusals, ...b.refusals].slice(0, REFUSALS_SHOWN),
     batches: [...a.batches, ...b.batches]
-  }
-}
-
-async function decide(tables: Tables, decision: 'dropped' | 'retried', positions: readonly DeadLetterPosition[]) {
-  const lines = positions.map(({ topic, epoch, partition, offset }) => {
-    return `${JSON.stringify([topic, epoch, partition, offset, decision])}\n`
-  })
-  const columns = ['topic', 'epoch', 'partition', 'offset', 'decision']
-  if (lines.length > 0) await tables.insert('parked_decision', columns, new TextEncoder().encode(lines.join('')))
-}
-
-async function readContents(
-  tables: Tables,
-  topic: string,
-  positions: readonly DeadLetterPosition[]
-): Promise<readonly Content[]> {
-  const rows = await tables.rows(
-    `SELECT p.epoch AS epoch, p.partition AS partition, p.offset AS offset, p.message_key AS message_key,
-       p.headers AS headers, p.value AS value
-     FROM parked_message AS p FINAL WHERE p.topic = {topic: String} AND ${AT_POSITIONS}
-     ORDER BY p.epoch, p.partition, p.offset`,
-    { topic, ...columnsOf(positions) }
-  )
-  return rows.map((row) => ({
-    topic,
-    epoch: Number(row.epoch),
-    partition: Number(row.partition),
-    offset: Number(row.offset),
-    key: String(row.message_key),
-    headers: row.headers as Readonly<Record<string, string>>,
-    value: Buffer.from(String(row.value), 'base64')
-  }))
-}
-
-const SELECT_MESSAGES = `
-  SELECT p.topic AS topic, p.epoch AS epoch, p.partition AS partition, p.offset AS offset, p.state AS state,
-    toUnixTimestamp64Milli(p.parked_at) AS parked_at_ms, p.reason AS reason, p.bytes AS bytes
-  FROM parked_state AS p`
-
-const AT_POSITIONS = `(p.epoch, p.partition, p.offset) IN
-  arrayZip({epochs: Array(UInt16)}, {partitions: Array(UInt16)}, {offsets: Array(UInt64)})`
-
-function columnsOf(positions: readonly LogPosition[]) {
-  return {
-    epochs: positions.map(({ epoch }) => epoch),
-    partitions: positions.map(({ partition }) => partition),
-    offsets: positions.map(({ offset }) => offset)
-  }
-}
-
-function messageOf(row: Record<string, unknown>): DeadLetter {
-  return {
-    topic: String(row.topic),
-    epoch: Number(row.epoch),
-    partition: Number(row.partition),
-    offset: Number(row.offset),
-    state: row.state === 'dropped' ? 'dropped' : 'parked',
-    storedAtMs: Number(row.parked_at_ms),
-    reason: String(row.reason),
-    bytes: Number(row.bytes)
   }
 }

@@ -41,6 +41,13 @@ export function eventTablesOf(topics: readonly Topic[]): EventTable[] {
   })
 }
 
+/** The event table of a topic. */
+export function eventTableOf(topic: Pick<Topic, 'name'>): EventTable {
+  const found = eventTables.find((each) => each.topic.name === topic.name)
+  if (found === undefined) throw new Error(`The topic ${topic.name} has no event table.`)
+  return found
+}
+
 /** By topic. */
 export const eventTableNames: ReadonlyMap<string, string> = new Map(
   eventTables.map(({ topic, table }) => [topic.name, table])

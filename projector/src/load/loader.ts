@@ -16,11 +16,11 @@ import type { Logger } from '../logger.js'
 import { LOCAL_PASS_LOCK, type PassLock } from '../project/pass-lock.js'
 import type { Metrics } from '../project/projector-metrics.js'
 import { type Checkpoint, Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
-import { PEOPLE_CHECKPOINT } from '../store/newest-writes.js'
-import { deleteRetracted, retractedImports } from '../store/retracted-imports.js'
-import type { Tables } from '../store/tables.js'
+import { storeDeadLetters } from '../store/dead-letter.js'
+import { deleteImports, PEOPLE_CHECKPOINT, storeEvents } from '../store/event-table.js'
+import { readRetractedImports } from '../store/import.js'
+import type { Store } from '../store/operation.js'
 import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
-import { DEAD_LETTER_COLUMNS } from './row-builder.js'
 import { SealKeyCache, type SealKeys } from './seal-key-cache.js'
 import { describeStall } from './stalled-partitions.js'
 
@@ -37,7 +37,7 @@ export type ReadingSide = {
 export type Share = { readonly index: number; readonly of: number }
 
 export type LoaderOptions = {
-  readonly tables: Tables
+  readonly store: Store
   readonly topics: readonly Topic[]
   /** Starts a reading side: a worker thread, or {@link readInline}. Called again when the one before has died. */
   readonly startReading: (share: Share) => Promise<ReadingSide>
@@ -331,7 +331,7 @@ class Storing {
   /** The first offset that is not stored yet; undefined when the loader was stopped before it could be read. */
   startAt(topic: string, epoch: number, partition: number, signal: AbortSignal): Promise<number | undefined> {
     return this.#untilDone(topic, signal, async () => {
-      const checkpoints = await Checkpoints.read(this.#options.tables)
+      const checkpoints = await Checkpoints.read(this.#options.store)
       return checkpoints.next(loadCheckpoint(topic), epoch, partition)
     })
   }
@@ -345,7 +345,7 @@ class Storing {
     { topic, events, deadLetters, passedOver, imports, people, progress }: RowBatch,
     check: () => Promise<void>
   ): Promise<Exclude<Outcome, 'stopped'>> {
-    const { tables, metrics } = this.#options
+    const { store, metrics } = this.#options
     const target = this.#columns.get(topic)
     if (target === undefined) throw new Error(`No event table is known for topic ${topic}.`)
     // While they cannot be asked for, what is about nobody need not wait behind this.
@@ -353,15 +353,15 @@ class Storing {
     if (keys === undefined || people.some((person) => !keys.has(person))) return 'outdated'
     if (events.rows > 0) {
       const done = metrics.insertSeconds.startTimer()
-      await tables.insert(target.table, target.columns, events.body)
+      await store.do(storeEvents, target, events.body)
       done()
-      if (imports.length > 0) await this.#deleteRetracted(target.topic, imports)
+      if (imports.length > 0) await this.#deleteRetracted(target, imports)
     }
-    if (deadLetters.rows > 0) await tables.insert('parked_message', DEAD_LETTER_COLUMNS, deadLetters.body)
+    if (deadLetters.rows > 0) await store.do(storeDeadLetters, deadLetters.body)
     const name = loadCheckpoint(topic)
     // Rows that went into a table which another process has swapped meanwhile are read once more.
     await check()
-    await storeCheckpoints(tables, [...progress.map((each) => ({ name, ...each })), ...this.#newestPerson(people)])
+    await store.do(storeCheckpoints, [...progress.map((each) => ({ name, ...each })), ...this.#newestPerson(people)])
     metrics.loadedEvents.inc({ topic }, events.rows)
     metrics.passedOverEvents.inc({ topic }, passedOver)
     if (deadLetters.rows > 0)
@@ -381,14 +381,10 @@ class Storing {
    * Rows may have waited while another process stored the same, and the import was taken back: they leave the table again. One
    * that is taken back from now on is deleted behind these rows.
    */
-  async #deleteRetracted(topic: Topic, imports: readonly string[]): Promise<void> {
-    const { tables } = this.#options
-    const retracted = await retractedImports(tables, topic)
-    await deleteRetracted(
-      tables,
-      topic,
-      retracted.filter((importId) => imports.includes(importId))
-    )
+  async #deleteRetracted({ topic, table }: EventTable, imports: readonly string[]): Promise<void> {
+    const { store } = this.#options
+    const retracted = (await store.do(readRetractedImports, topic.name)).filter((id) => imports.includes(id))
+    if (retracted.length > 0) await store.do(deleteImports, table, retracted)
   }
 
   async #untilDone<Result>(

@@ -10,17 +10,6 @@ export const BATCH_ROWS_MAX = 65_536
 /** Bytes an insert at most, roughly: a batch of huge dead letters must not fill the memory. */
 const BATCH_CHARACTERS_MAX = 32 * 1024 * 1024
 
-export const DEAD_LETTER_COLUMNS = [
-  'topic',
-  'epoch',
-  'partition',
-  'offset',
-  'reason',
-  'message_key',
-  'headers',
-  'value'
-] as const
-
 /** Builds the rows of one topic as lines of JSONCompactEachRow. */
 export class RowBuilder {
   readonly #table: EventTable

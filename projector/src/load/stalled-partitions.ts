@@ -1,6 +1,7 @@
 import { loadCheckpoint, type PartitionExtent, type StalledPartition, shownInstant, stallOf } from '@gamenet/schemas'
-import { type Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
-import type { Tables } from '../store/tables.js'
+import { type Checkpoints, readCheckpointInstants, storeCheckpoints } from '../store/checkpoint.js'
+import { type LogGap, readGaps, storeGaps } from '../store/log-gap.js'
+import type { Store } from '../store/operation.js'
 
 /** Where a topic's partitions begin and end. */
 export type TopicExtent = PartitionExtent & { readonly topic: string }
@@ -43,22 +44,14 @@ export function describeStall(
 }
 
 /** Stalled partitions with the instant of their last load and the reason in a sentence. */
-export async function stallReports(tables: Tables, stalled: readonly StalledPartition[]): Promise<StallReport[]> {
+export async function stallReports(store: Store, stalled: readonly StalledPartition[]): Promise<StallReport[]> {
   if (stalled.length === 0) return []
-  const loadedAt = await lastLoads(tables)
+  const loadedAt = await store.do(readCheckpointInstants)
   return stalled.map((stall) => {
-    const at = loadedAt.get(`${loadCheckpoint(stall.topic)}/${stall.epoch}/${stall.partition}`)
+    const atMs = loadedAt.get(`${loadCheckpoint(stall.topic)}/${stall.epoch}/${stall.partition}`)
+    const at = atMs === undefined ? undefined : shownInstant(atMs)
     return { ...stall, loadedAt: at ?? null, reason: describeStall(stall, at) }
   })
-}
-
-async function lastLoads(tables: Tables): Promise<ReadonlyMap<string, string>> {
-  const rows = await tables.rows(
-    `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition,
-            toUnixTimestamp64Milli(argMax(c.updated_at, c.next)) AS atMs
-     FROM checkpoint AS c GROUP BY c.name, c.epoch, c.partition`
-  )
-  return new Map(rows.map((row) => [`${row.name}/${row.epoch}/${row.partition}`, shownInstant(Number(row.atMs))]))
 }
 
 /**
@@ -66,46 +59,24 @@ async function lastLoads(tables: Tables): Promise<ReadonlyMap<string, string>> {
  * between the two notes it again. A topic that was recreated has no gap, and needs a new epoch.
  * @returns the gaps that were accepted
  */
-export async function acceptGaps(tables: Tables, stalled: readonly StallReport[]): Promise<StallReport[]> {
+export async function acceptGaps(store: Store, stalled: readonly StallReport[]): Promise<StallReport[]> {
   const gaps = stalled.filter(({ wanted, first }) => wanted < first)
   if (gaps.length === 0) return []
-  const rows = gaps.map(({ topic, epoch, partition, wanted, first, loadedAt }) =>
-    JSON.stringify([topic, epoch, partition, wanted, first, loadedAt?.replace('T', ' ').replace('Z', '') ?? null])
+  await store.do(
+    storeGaps,
+    gaps.map(({ wanted, first, ...gap }) => ({ ...gap, first: wanted, next: first }))
   )
-  await tables.insert(
-    'log_gap',
-    ['topic', 'epoch', 'partition', 'first', 'next', 'loaded_at'],
-    new TextEncoder().encode(`${rows.join('\n')}\n`)
-  )
-  await storeCheckpoints(
-    tables,
+  await store.do(
+    storeCheckpoints,
     gaps.map(({ topic, epoch, partition, first }) => ({ name: loadCheckpoint(topic), epoch, partition, next: first }))
   )
   return gaps
 }
 
-/** A part of the log that was accepted as missing: offsets `first` to below `next`. */
-export type AcceptedGap = {
-  readonly topic: string
-  readonly epoch: number
-  readonly partition: number
-  readonly first: number
-  readonly next: number
-  readonly acceptedAt: string
-}
+/** A part of the log that was accepted as missing. */
+export type AcceptedGap = LogGap & { readonly acceptedAt: string }
 
-export async function acceptedGaps(tables: Tables): Promise<AcceptedGap[]> {
-  const rows = await tables.rows(
-    `SELECT g.topic AS topic, g.epoch AS epoch, g.partition AS partition, g.first AS first, max(g.next) AS next,
-            toUnixTimestamp64Milli(max(g.accepted_at)) AS acceptedAtMs
-     FROM log_gap AS g GROUP BY g.topic, g.epoch, g.partition, g.first ORDER BY g.topic, g.epoch, g.partition, g.first`
-  )
-  return rows.map((row) => ({
-    topic: String(row.topic),
-    epoch: Number(row.epoch),
-    partition: Number(row.partition),
-    first: Number(row.first),
-    next: Number(row.next),
-    acceptedAt: shownInstant(Number(row.acceptedAtMs))
-  }))
+export async function acceptedGaps(store: Store): Promise<AcceptedGap[]> {
+  const gaps = await store.do(readGaps)
+  return gaps.map(({ acceptedAtMs, ...gap }) => ({ ...gap, acceptedAt: shownInstant(acceptedAtMs) }))
 }

@@ -13,7 +13,7 @@ import type { LogReader } from '../load/log.js'
 import { stalledPartitions, stallReports } from '../load/stalled-partitions.js'
 import { projections } from '../projections/projections.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
-import type { Tables } from '../store/tables.js'
+import type { Store } from '../store/operation.js'
 import type { ProjectionRunner } from './run-projections.js'
 
 /** A place in a topic's log: everything below `next`. */
@@ -40,11 +40,11 @@ const ENDS_MS = 2000
  * The end of every partition of the log now. A log that cannot be asked is asked again, see {@link logExtents}; one that does not
  * have what is to be loaded next is refused.
  */
-export async function targetsAtLogEnd(tables: Tables, ...asking: Parameters<typeof logExtents>): Promise<Target[]> {
+export async function targetsAtLogEnd(store: Store, ...asking: Parameters<typeof logExtents>): Promise<Target[]> {
   // Read before the log is asked: what is loaded meanwhile must not look like more than there is.
-  const loaded = await Checkpoints.read(tables)
+  const loaded = await Checkpoints.read(store)
   const ends = await logExtents(...asking)
-  const stalled = await stallReports(tables, stalledPartitions(ends, loaded))
+  const stalled = await stallReports(store, stalledPartitions(ends, loaded))
   if (stalled.length > 0) throw new Error(`${stalled.map(({ reason }) => reason).join('; ')}.`)
   // What retention has taken away, or nobody wrote, will never be read.
   return ends.filter(({ first, next }) => first < next)
@@ -164,19 +164,19 @@ function reachedIn({ runner: { checkpoints } }: CatchUpWatch, targets: readonly 
  * @returns a sentence per checkpoint that is still behind when `signal` aborts; empty when all are caught up
  */
 export async function waitUntilCaughtUp(
-  { tables, log }: { readonly tables: Tables; readonly log: Pick<LogReader, 'extents'> },
+  { store, log }: { readonly store: Store; readonly log: Pick<LogReader, 'extents'> },
   signal: AbortSignal,
   targets?: readonly Target[]
 ): Promise<string[]> {
   let wanted = targets
   try {
-    wanted ??= await targetsAtLogEnd(tables, (topic) => log.extents(topic), { signal })
+    wanted ??= await targetsAtLogEnd(store, (topic) => log.extents(topic), { signal })
   } catch (error) {
     if (error instanceof Refusal) throw error
     return [errorMessage(error).replace(/\.$/, '')]
   }
   for (;;) {
-    const behind = behindOf(wanted, await Checkpoints.read(tables))
+    const behind = behindOf(wanted, await Checkpoints.read(store))
     if (behind.length === 0 || signal.aborted) return behind
     await pause(STORED_CHECK_MS, signal)
   }

@@ -1,11 +1,12 @@
-import { conditionOf, type Parameters, type Topic } from '@gamenet/schemas'
-import { eventTableName } from '../events/event-table.js'
-import type { Range } from './range.js'
+import type { Topic } from '@gamenet/schemas'
+import { tablesIn } from '../store/operation.js'
 
 /**
  * One step from a range of an event table to read tables: data, no client, no clock. Live, catch-up and rebuild run the same
  * statements over different ranges. Two forms: `sql`, one statement; or `fold`, the facts of each touched key through one
  * pure function, for what SQL could only do in quadratic time.
+ *
+ * Statements say `{title_count: Identifier}` for a table: which one stands for it differs between the tables that serve and a rebuild's.
  *
  * What every projection keeps to, so that any range may run twice, in any order of partitions, after any crash:
  * - A row's version is made of the facts it was made of (a position, or instant and position), never of the run.
@@ -90,72 +91,17 @@ export const DAY_MS = 86_400_000
 /** More touched keys than this in a step are told as one `*`. */
 export const TOUCHED_KEYS_MAX = 50
 
-/** A statement with the values bound to it. */
-export type Statement = { readonly sql: string; readonly parameters: Parameters }
-
-/** Makes the projection's rows of a range, or of a slice of its keys. `isLate`: it holds events that come behind later ones. */
-export function stepStatement(
-  projection: SqlProjection,
-  range: Range,
-  { isLate = false, slice }: { readonly isLate?: boolean; readonly slice?: KeySlice | undefined } = {}
-): Statement {
-  const { into, columns, select, selectWhenLate = select, touches } = projection
-  const { sql, parameters } = inSlice(conditionOf(range), touches.key, slice)
-  const rows = (isLate ? selectWhenLate : select).replaceAll('{range}', sql)
-  return { sql: `INSERT INTO ${into} (${columns.join(', ')}) ${rows}`, parameters }
-}
-
-/**
- * Asks which instants and keys the events of a range are about: `events`, `first_ms`, `last_ms`, and `keys`, an array of
- * (key, its first ms, its last ms) that is one longer than {@link TOUCHED_KEYS_MAX} when there are more.
- */
-export function touchedStatement({ from, touches }: Projection, range: Range): Statement {
-  const { sql, parameters } = conditionOf(range)
-  return {
-    sql: `SELECT sum(k.events) AS events, min(k.first) AS first_ms, max(k.last) AS last_ms,
-        groupArray(${TOUCHED_KEYS_MAX + 1})((k.key, toFloat64(k.first), toFloat64(k.last))) AS keys
-      FROM (
-        SELECT toString(${touches.key}) AS key, count() AS events,
-          toUnixTimestamp64Milli(min(e.observed_at)) AS first, toUnixTimestamp64Milli(max(e.observed_at)) AS last
-        FROM ${eventTableName(from)} AS e WHERE ${sql} GROUP BY key) AS k`,
-    parameters
-  }
-}
-
 /** The n-th of so many parts of all keys, by a hash: each key is in one of them. */
 export type KeySlice = { readonly n: number; readonly of: number }
 
-/** The condition, for events alone whose key lies in the slice. */
-function inSlice({ sql, parameters }: Statement, key: string, slice: KeySlice | undefined): Statement {
-  if (slice === undefined) return { sql, parameters }
-  return {
-    sql: `(${sql} AND cityHash64(${key}) % {slices: UInt32} = {slice: UInt32})`,
-    parameters: { ...parameters, slice: slice.n, slices: slice.of }
-  }
+/** The tables that a projection writes. */
+export function tablesOf(projection: Projection): readonly string[] {
+  return projection.form === 'fold' ? Object.keys(projection.into) : [projection.into]
 }
 
-/** Asks how many events of a range each of so many slices of the keys has: `n`, `events`; none of those that are empty. */
-export function slicesStatement(projection: Projection, range: Range, of: number): Statement {
-  const key = projection.form === 'fold' ? keyColumns(projection).join(', ') : projection.touches.key
-  const { sql, parameters } = conditionOf(range)
-  return {
-    sql: `SELECT cityHash64(${key}) % {slices: UInt32} AS n, count() AS events
-      FROM ${eventTableName(projection.from)} AS e WHERE ${sql} GROUP BY n ORDER BY n`,
-    parameters: { ...parameters, slices: of }
-  }
-}
-
-function keyColumns({ key }: FoldProjection): string[] {
-  return Object.keys(key).map((column) => `e.${column}`)
-}
-
-/** Asks for the keys of a range, or of a slice of them: their columns, `since_ms` (the earliest instant) and `events`. */
-export function keysStatement(projection: FoldProjection, range: Range, slice?: KeySlice): Statement {
-  const columns = keyColumns(projection)
-  const { sql, parameters } = inSlice(conditionOf(range), columns.join(', '), slice)
-  return {
-    sql: `SELECT ${columns.join(', ')}, toUnixTimestamp64Milli(min(e.observed_at)) AS since_ms, count() AS events
-      FROM ${eventTableName(projection.from)} AS e WHERE ${sql} GROUP BY ${columns.join(', ')} ORDER BY ${columns.join(', ')}`,
-    parameters
-  }
+/** The tables that a projection's statements read, its own among them where it does. */
+export function readsOf(projection: Projection): readonly string[] {
+  if (projection.form !== 'fold') return tablesIn(projection.select)
+  const { weigh = '', reads, readsApart = {}, readsWhenLate = {} } = projection
+  return tablesIn([weigh, ...[reads, readsApart, readsWhenLate].flatMap((each) => Object.values(each))].join('\n'))
 }

@@ -10,16 +10,17 @@ import {
 } from '@gamenet/schemas'
 import type { Logger } from '../logger.js'
 import { Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
-import type { ServingDefinitions } from '../store/serving-definitions.js'
-import type { Tables } from '../store/tables.js'
-import { DataChanges, type Touched, touchedOf } from './data-changes.js'
+import type { Store } from '../store/operation.js'
+import { readTouched, type Touched } from '../store/step.js'
+import { DataChanges } from './data-changes.js'
 import type { Folding } from './folding/folding.js'
 import { LateBatches, readLateRange } from './late-events/late-batches.js'
 import { LOCAL_PASS_LOCK, type PassLock } from './pass-lock.js'
-import { type Projection, touchedStatement } from './projection.js'
+import type { Projection } from './projection.js'
 import type { Metrics } from './projector-metrics.js'
 import { lengthOf, type Range } from './range.js'
 import { hasOlderEpoch, runStep } from './run-step.js'
+import type { ServingDefinitions } from './serving-definitions.js'
 
 /** Events a step at most, by form: bounds its time (about 10 s) and memory; a longer backlog takes several. */
 const STEP_EVENTS_MAX = { sql: 5_000_000, fold: 500_000 }
@@ -37,7 +38,7 @@ const BUSY_SPACING_MS = 2000
 const BUSY_SPACING_PASSES = 4
 
 export type RunnerOptions = {
-  readonly tables: Tables
+  readonly store: Store
   /** Which projections serve, asked before each pass; one that rejects is tried again. */
   readonly serving: Pick<ServingDefinitions, 'register' | 'current'>
   /** Called before each pass; one that rejects is tried again. */
@@ -103,8 +104,8 @@ export class ProjectionRunner {
   constructor(options: RunnerOptions) {
     this.#options = options
     this.#passes = options.passLock ?? LOCAL_PASS_LOCK
-    this.#late = new LateBatches(options.tables)
-    this.#changes = new DataChanges(options.tables, options.isShared)
+    this.#late = new LateBatches(options.store)
+    this.#changes = new DataChanges(options.store, options.isShared)
   }
 
   start(): void {
@@ -268,9 +269,9 @@ export class ProjectionRunner {
   }
 
   async #passLocked(check: () => Promise<void>, names?: ReadonlySet<string>): Promise<boolean> {
-    const { tables, serving } = this.#options
+    const { store, serving } = this.#options
     const projections = (await serving.current()).filter(({ name }) => names === undefined || names.has(name))
-    const checkpoints = await Checkpoints.read(tables)
+    const checkpoints = await Checkpoints.read(store)
     const touched = new Map<string, Promise<Touched>>()
     const pending = (each: Projection) => lagOf(each, checkpoints)
     const lengths = new Map<string, number>()
@@ -308,7 +309,7 @@ export class ProjectionRunner {
 
   /** Takes the next late batch of every projection that has one; true when there may be more. */
   async #stepLate(projections: readonly Projection[], check: () => Promise<void>): Promise<boolean> {
-    const { tables } = this.#options
+    const { store } = this.#options
     if (performance.now() - this.#lateLookedAt >= LATE_LOOK_MS) {
       // Set before, for another batch may be announced while it looks; where looking fails, the next pass looks again.
       this.#lateLookedAt = performance.now()
@@ -325,7 +326,7 @@ export class ProjectionRunner {
       if (this.#stop.signal.aborted) return false
       const lateBatch = this.#late.next(projection, made)
       if (lateBatch === undefined || !this.#isDue(projection.name)) continue
-      const range = ranges.get(lateBatch) ?? (await readLateRange(tables, lateBatch))
+      const range = ranges.get(lateBatch) ?? (await readLateRange(store, lateBatch))
       ranges.set(lateBatch, range)
       const step = await this.#stepOver(projection, { range, isLate: true }, touched)
       if (step === undefined) continue
@@ -371,12 +372,12 @@ export class ProjectionRunner {
     { range, isLate }: { readonly range: Range; readonly isLate: boolean },
     cache: Map<string, Promise<Touched>>
   ): Promise<Step | undefined> {
-    const { tables, folding, metrics, isShared } = this.#options
+    const { store, folding, metrics, isShared } = this.#options
     try {
       const touched = await this.#touched(projection, range, cache)
       if (touched.events > 0) {
         const done = metrics.projectionStepSeconds.startTimer({ projection: projection.name })
-        await runStep({ tables, folding, signal: this.#stop.signal, isShared }, projection, { range, isLate })
+        await runStep({ store, folding, signal: this.#stop.signal, isShared }, projection, { range, isLate })
         done()
       }
       return { projection, range, touched }
@@ -387,9 +388,8 @@ export class ProjectionRunner {
   }
 
   async #touched(projection: Projection, range: Range, cache: Map<string, Promise<Touched>>): Promise<Touched> {
-    const { sql, parameters } = touchedStatement(projection, range)
-    const key = sql + JSON.stringify(range)
-    const asked = cache.get(key) ?? this.#options.tables.rows(sql, parameters).then(([row]) => touchedOf(row))
+    const key = JSON.stringify([projection.from.name, projection.touches.key, range])
+    const asked = cache.get(key) ?? this.#options.store.do(readTouched, projection, range)
     cache.set(key, asked)
     return await asked
   }
@@ -397,7 +397,7 @@ export class ProjectionRunner {
   /** Makes steps known: what they changed, then how far they reach. */
   async #flush(steps: readonly Step[], check: () => Promise<void>): Promise<void> {
     if (steps.length === 0) return
-    const { tables, onChange } = this.#options
+    const { store, onChange } = this.#options
     const changes = steps.filter(({ touched }) => touched.events > 0)
     try {
       if (changes.length > 0) await this.#changes.announce(changes)
@@ -408,7 +408,7 @@ export class ProjectionRunner {
         .flatMap(({ projection, range }) =>
           range.map((each) => ({ name: projectionCheckpoint(projection.name), ...each }))
         )
-      if (reached.length > 0) await storeCheckpoints(tables, reached)
+      if (reached.length > 0) await store.do(storeCheckpoints, reached)
       await this.#late.store(
         steps.flatMap(({ projection, lateBatch }) =>
           lateBatch === undefined ? [] : [{ projection: projection.name, id: lateBatch }]

@@ -1,14 +1,14 @@
+import { makeRows, type StepInput } from '../store/step.js'
 import { runFold } from './folding/run-fold.js'
-import { type Projection, stepStatement } from './projection.js'
+import type { Projection } from './projection.js'
 import type { Range } from './range.js'
-import type { StepContext, StepInput } from './step.js'
+import type { StepContext } from './step.js'
 
 /** Computes and stores the rows of a range: live, catching up or rebuilding. */
 export async function runStep(making: StepContext, projection: Projection, made: StepInput): Promise<void> {
   const make = async () => {
     if (projection.form === 'fold') return await runFold(making, projection, made)
-    const { sql, parameters } = stepStatement(projection, made.range, made)
-    await making.tables.execute(sql, parameters)
+    await making.store.do(makeRows, projection, made)
   }
   await (making.inStep === undefined ? make() : making.inStep(make))
 }

@@ -2,12 +2,12 @@ import { achievementUnlockTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 import { achievementUnlock } from './achievement-unlock.js'
 
-const TOUCHED = 'SELECT e.user_key FROM event_achievement_unlock AS e WHERE {range}'
+const TOUCHED = 'SELECT e.user_key FROM {event_achievement_unlock: Identifier} AS e WHERE {range}'
 
 const select = `
   SELECT u.user_key AS user_key, argMin(u.username, u.age) AS name, sum(u.points) AS score, count() AS achievements,
     max(bitNot(u.age)) AS version
-  FROM achievement_unlock AS u FINAL
+  FROM {achievement_unlock: Identifier} AS u FINAL
   WHERE u.user_key IN (${TOUCHED})
   GROUP BY u.user_key`
 
@@ -23,6 +23,6 @@ export const achievementScore: Projection = {
   selectWhenLate: `
     SELECT n.user_key, n.name, n.score, n.achievements, greatest(n.version, s.version)
     FROM (${select}) AS n
-    LEFT JOIN (SELECT a.* FROM achievement_score AS a FINAL WHERE a.user_key IN (${TOUCHED})) AS s ON s.user_key = n.user_key`,
+    LEFT JOIN (SELECT a.* FROM {achievement_score: Identifier} AS a FINAL WHERE a.user_key IN (${TOUCHED})) AS s ON s.user_key = n.user_key`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
 }

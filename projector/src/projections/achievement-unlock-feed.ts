@@ -11,7 +11,7 @@ export const achievementUnlockFeed: Projection = {
   after: achievementUnlock.name,
   select: `
     SELECT e.observed_at, e.user_key, e.achievement_id, bitNot(e.position)
-    FROM event_achievement_unlock AS e
+    FROM {event_achievement_unlock: Identifier} AS e
     WHERE {range}`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
 }

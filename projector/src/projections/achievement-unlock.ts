@@ -9,7 +9,7 @@ export const achievementUnlock: Projection = {
   columns: ['user_key', 'achievement_id', 'username', 'points', 'ts', 'age'],
   select: `
     SELECT e.user_key, e.achievement_id, e.username, e.points, e.observed_at, bitNot(e.position)
-    FROM event_achievement_unlock AS e
+    FROM {event_achievement_unlock: Identifier} AS e
     WHERE {range}`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
 }

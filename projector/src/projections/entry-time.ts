@@ -4,7 +4,7 @@ import { BOARD_KEY, leaderboardHistory } from './leaderboard-history.js'
 
 /** The entries that the range touched. */
 const TOUCHED =
-  'SELECT e.title_id, e.leaderboard_id, e.player, e.occurrence FROM event_leaderboard_entry AS e WHERE {range}'
+  'SELECT e.title_id, e.leaderboard_id, e.player, e.occurrence FROM {event_leaderboard_entry: Identifier} AS e WHERE {range}'
 const KEY = ['time_ms', 'title_id', 'leaderboard_id', 'player', 'occurrence']
 
 // A tuple, because aggregates pass over what is NULL, and an entry that is gone has no time.
@@ -15,7 +15,7 @@ const select = `
       arrayJoin(groupUniqArrayIf(assumeNotNull(h.time_ms), h.time_ms IS NOT NULL AND NOT h.is_gone)) AS time_ms,
       argMax(tuple(if(h.is_gone, NULL, h.time_ms)), (h.ts, h.position)) AS live,
       max(bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(h.ts)), 64), toUInt128(h.position))) AS version
-    FROM leaderboard_history AS h FINAL
+    FROM {leaderboard_history: Identifier} AS h FINAL
     WHERE (h.title_id, h.leaderboard_id, h.player, h.occurrence) IN (${TOUCHED})
     GROUP BY h.title_id, h.leaderboard_id, h.player, h.occurrence) AS t`
 
@@ -32,7 +32,7 @@ export const entryTime: Projection = {
     SELECT ${KEY.map((column) => `n.${column}`).join(', ')}, n.is_live, greatest(n.version, s.version)
     FROM (${select}) AS n
     LEFT JOIN (
-      SELECT l.* FROM entry_time AS l FINAL WHERE (l.title_id, l.leaderboard_id, l.player, l.occurrence) IN (${TOUCHED})
+      SELECT l.* FROM {entry_time: Identifier} AS l FINAL WHERE (l.title_id, l.leaderboard_id, l.player, l.occurrence) IN (${TOUCHED})
     ) AS s ON ${KEY.map((column) => `s.${column} = n.${column}`).join(' AND ')}`,
   touches: { key: BOARD_KEY, bucketMs: INSTANT_MS, isLasting: true }
 }

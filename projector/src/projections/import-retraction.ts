@@ -9,7 +9,7 @@ export const importRetraction: Projection = {
   columns: ['import_id', 'topic', 'ts', 'position'],
   select: `
     SELECT e.retracted_import_id, e.topic, e.observed_at, e.position
-    FROM event_import_retraction AS e
+    FROM {event_import_retraction: Identifier} AS e
     WHERE {range}`,
   touches: { key: 'e.retracted_import_id', bucketMs: INSTANT_MS }
 }

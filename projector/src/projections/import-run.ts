@@ -9,7 +9,7 @@ export const importRun: Projection = {
   columns: ['import_id', 'ts', 'topic', 'file', 'rows_read', 'published', 'rejected', 'finished', 'position'],
   select: `
     SELECT e.run_import_id, e.observed_at, e.topic, e.file, e.rows_read, e.published, e.rejected, e.finished, e.position
-    FROM event_import_run AS e
+    FROM {event_import_run: Identifier} AS e
     WHERE {range}`,
   touches: { key: 'e.run_import_id', bucketMs: INSTANT_MS }
 }

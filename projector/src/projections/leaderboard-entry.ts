@@ -39,7 +39,7 @@ export const leaderboardEntry: Projection = {
   },
   weigh: `
     SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, count() AS weight
-    FROM leaderboard_history AS h
+    FROM {leaderboard_history: Identifier} AS h
     WHERE (h.title_id, h.leaderboard_id) IN {keys}
     GROUP BY h.title_id, h.leaderboard_id`,
   reads: {
@@ -50,7 +50,7 @@ export const leaderboardEntry: Projection = {
         arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.set_at) AS set_at,
         arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.from_at) AS from_at,
         arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.to_at) AS to_at, r.version AS version
-      FROM record_history AS r FINAL
+      FROM {record_history: Identifier} AS r FINAL
       WHERE (r.title_id, r.leaderboard_id) IN {keys}`,
     // One row a board. An entry that is touched comes with its whole history. Of another: nothing when it is gone; when a
     // source told its place, its state and where its rating began; when its measure alone decides, the states since it came.
@@ -73,7 +73,7 @@ export const leaderboardEntry: Projection = {
             last.9 IS NULL AND last.8 IS NULL, arraySlice(all, arrayLastIndex(s -> s.5, all) + 1),
             run = length(all), [last],
             [all[run], last]) AS states
-        FROM leaderboard_history AS h FINAL
+        FROM {leaderboard_history: Identifier} AS h FINAL
         WHERE (h.title_id, h.leaderboard_id) IN {keys}
         GROUP BY h.title_id, h.leaderboard_id, h.player, h.occurrence
         HAVING notEmpty(states)) AS e
@@ -81,7 +81,7 @@ export const leaderboardEntry: Projection = {
     goals: `
       SELECT g.title_id AS title_id, g.leaderboard_id AS leaderboard_id, g.player_keys AS player_keys, g.goals AS goals,
         arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), g.reached_at) AS reached_ms
-      FROM rank_reached AS g FINAL
+      FROM {rank_reached: Identifier} AS g FINAL
       WHERE (g.title_id, g.leaderboard_id) IN {keys}`
   },
   readsWhenLate: {
@@ -90,7 +90,7 @@ export const leaderboardEntry: Projection = {
       SELECT c.title_id AS title_id, c.leaderboard_id AS leaderboard_id,
         groupArray((toFloat64(toUnixTimestamp64Milli(c.ts)), c.epoch, c.partition, toFloat64(c.offset), c.recorded_epoch,
           c.recorded_partition, toFloat64(c.recorded_offset), c.player, c.player_key, c.occurrence)) AS changes
-      FROM leaderboard_change AS c FINAL
+      FROM {leaderboard_change: Identifier} AS c FINAL
       WHERE (c.title_id, c.leaderboard_id) IN {keys} AND c.ts >= fromUnixTimestamp64Milli(arrayMin({since_ms}))
       GROUP BY c.title_id, c.leaderboard_id`
   },

@@ -20,7 +20,7 @@ export const leaderboardHistory: Projection = {
         ifNull(toString(e.ord), ''), ifNull(toString(e.step), ''), e.details),
       e.player_key, e.change = 'removed', e.rating, e.time_ms, e.stated_rank, e.ord, e.step, e.details,
       e.epoch, e.partition, e.offset
-    FROM event_leaderboard_entry AS e
+    FROM {event_leaderboard_entry: Identifier} AS e
     WHERE {range}`,
   touches: { key: BOARD_KEY, bucketMs: INSTANT_MS }
 }

@@ -9,7 +9,7 @@ export const leaderboard: Projection = {
   columns: ['title_id', 'leaderboard_id', 'ts', 'name', 'listed', 'position'],
   select: `
     SELECT e.title_id, e.leaderboard_id, e.observed_at, e.name, e.listed, e.position
-    FROM event_leaderboard AS e
+    FROM {event_leaderboard: Identifier} AS e
     WHERE {range}`,
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS }
 }

@@ -12,7 +12,7 @@ export const matchLatest: Projection = {
     FROM (
       SELECT e.title_id AS title_id,
         argMax((e.observed_at, e.hosts, e.players, e.max_players), e.version) AS newest, max(e.version) AS version
-      FROM event_match_list AS e
+      FROM {event_match_list: Identifier} AS e
       WHERE {range}
       GROUP BY e.title_id) AS t`,
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS }

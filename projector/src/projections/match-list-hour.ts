@@ -12,9 +12,9 @@ export const matchListHour: Projection = {
   select: `
     SELECT m.title_id, toStartOfHour(m.ts), count(), sum(length(m.hosts)), sum(arraySum(m.players)),
       max(length(m.hosts)), argMin(m.ts, (-toInt64(length(m.hosts)), m.ts)), max(m.position)
-    FROM match_list AS m FINAL
+    FROM {match_list: Identifier} AS m FINAL
     WHERE (m.title_id, toStartOfHour(m.ts)) IN (
-      SELECT e.title_id, toStartOfHour(e.observed_at) FROM event_match_list AS e WHERE {range})
+      SELECT e.title_id, toStartOfHour(e.observed_at) FROM {event_match_list: Identifier} AS e WHERE {range})
     GROUP BY m.title_id, toStartOfHour(m.ts)`,
   touches: { key: 'e.title_id', bucketMs: HOUR_MS }
 }

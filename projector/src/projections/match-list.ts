@@ -9,7 +9,7 @@ export const matchList: Projection = {
   columns: ['title_id', 'ts', 'hosts', 'players', 'max_players', 'position'],
   select: `
     SELECT e.title_id, e.observed_at, e.hosts, e.players, e.max_players, e.position
-    FROM event_match_list AS e
+    FROM {event_match_list: Identifier} AS e
     WHERE {range}`,
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS }
 }

@@ -23,7 +23,7 @@ const sinceOf = (table: 'm' | 's') => of(table, '{keys}', '{since_ms}')
 /** The newest list of each title before what was touched: its instant. Instants alone are read. */
 const newestBefore = (titles: string, fromMs: string, isRecent = 'true') => `
   SELECT m.title_id AS title_id, max(m.ts) AS ts
-  FROM match_list AS m
+  FROM {match_list: Identifier} AS m
   WHERE m.title_id IN ${titles} AND m.ts >= ${time(fromMs)} AND m.ts < ${time('arrayMax({since_ms})')}
     AND ${ms('m.ts')} < ${sinceOf('m')} AND ${isRecent}
   GROUP BY m.title_id`
@@ -43,14 +43,14 @@ const judged = `
   LEFT JOIN (
     SELECT toString(m.title_id) AS title_id, 1 AS found, ${ms('m.ts')} AS before_ms,
       arraySort(arrayZip(m.hosts, arrayEnumerateUniq(m.hosts))) AS lobbies
-    FROM match_list AS m FINAL
+    FROM {match_list: Identifier} AS m FINAL
     WHERE (m.title_id, m.ts) IN (${recentBefore})) AS r ON r.title_id = k.key.1
   LEFT JOIN (
     SELECT l.title_id AS title_id, max(l.last_ms) AS newest_ms, argMax(l.lobbies, l.last_ms) AS lobbies
     FROM (
       SELECT toString(s.title_id) AS title_id, ${ms('s.last_seen')} AS last_ms,
         arraySort(groupArray((s.host, s.nth))) AS lobbies
-      FROM match_session AS s FINAL
+      FROM {match_session: Identifier} AS s FINAL
       WHERE s.title_id IN {keys} AND s.last_seen >= ${time(RECENTLY)} AND NOT s.is_void
       GROUP BY title_id, last_ms) AS l
     GROUP BY l.title_id) AS s ON s.title_id = k.key.1`
@@ -61,7 +61,7 @@ const weigh = `
   FROM (${judged}) AS j
   LEFT JOIN (
     SELECT toString(m.title_id) AS title_id, sum(length(m.hosts)) + count() AS weight
-    FROM match_list AS m
+    FROM {match_list: Identifier} AS m
     WHERE m.title_id IN {keys} AND m.ts >= ${time('arrayMin({since_ms})')} AND ${ms('m.ts')} >= ${sinceOf('m')}
     GROUP BY title_id) AS w ON w.title_id = j.title_id`
 
@@ -86,7 +86,7 @@ const continued = `
  */
 const cuts = (titles: string, fromMs: string) => `
   SELECT toString(m.title_id) AS title_id, max(${ms('m.ts')}) AS cut_ms
-  FROM match_list AS m FINAL
+  FROM {match_list: Identifier} AS m FINAL
   INNER JOIN (SELECT b.1 AS title_id, b.2 AS before_ms, b.3 AS hosts FROM (SELECT arrayJoin(befores) AS b)) AS w
     ON w.title_id = toString(m.title_id)
   WHERE m.title_id IN {keys} AND has(${titles}, toString(m.title_id)) AND m.ts >= ${time(fromMs)}
@@ -96,7 +96,7 @@ const cuts = (titles: string, fromMs: string) => `
 const refolded = `
   WITH
     0 AS is_continued,
-    (SELECT groupArray((toString(m.title_id), ${ms('m.ts')}, m.hosts)) FROM match_list AS m FINAL
+    (SELECT groupArray((toString(m.title_id), ${ms('m.ts')}, m.hosts)) FROM {match_list: Identifier} AS m FINAL
       WHERE (m.title_id, m.ts) IN (${newestBefore('{keys}', '-1')})) AS befores,
     arrayPushBack(arrayMap(b -> b.1, befores), '') AS titles,
     arrayPushBack(arrayMap(b -> b.2, befores), ${FAR_MS}) AS before,
@@ -125,7 +125,7 @@ const listsFrom = (bounds: string) => `${bounds}
     FROM (
       SELECT toString(m.title_id) AS title_id, toStartOfHour(m.ts) AS hour, lobby.1 AS host, lobby.2 AS nth,
         max(m.position) AS newest, arraySort(groupArray((toFloat64(${ms('m.ts')}), lobby.3, lobby.4))) AS sights
-      FROM match_list AS m FINAL
+      FROM {match_list: Identifier} AS m FINAL
       ARRAY JOIN arrayPushFront(arrayZip(m.hosts, arrayEnumerateUniq(m.hosts), m.players, m.max_players),
         ('', toUInt32(0), toUInt32(0), toUInt32(0))) AS lobby
       WHERE m.title_id IN {keys} AND m.ts > ${time('floor_ms')}
@@ -140,7 +140,7 @@ const storedFrom = (bounds: string) => `${bounds}
     toFloat64(${ms('s.first_seen')}) AS first_ms, toFloat64(${ms('s.last_seen')}) AS last_ms,
     s.peak_players AS peak_players, s.max_players AS max_players, toFloat64(s.players_sum) AS players_sum,
     s.sightings AS sightings, s.version AS version
-  FROM match_session AS s FINAL
+  FROM {match_session: Identifier} AS s FINAL
   WHERE s.title_id IN {keys} AND s.last_seen >= ${time('floor_ms')}
     AND ${ms('s.last_seen')} >= ${of('s', 'titles', 'floors')}`
 

@@ -9,7 +9,7 @@ export const networkCount: Projection = {
   columns: ['metric', 'ts', 'value', 'position'],
   select: `
     SELECT m.1, e.observed_at, assumeNotNull(m.2), e.position
-    FROM event_network_count AS e
+    FROM {event_network_count: Identifier} AS e
     ARRAY JOIN [('registered', e.registered), ('online', e.online), ('lobbies', e.lobbies)] AS m
     WHERE {range} AND m.2 IS NOT NULL`,
   touches: { key: `'*'`, bucketMs: INSTANT_MS }

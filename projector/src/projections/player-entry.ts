@@ -16,8 +16,8 @@ export const playerEntry: Projection = {
   select: `
     SELECT l.player_key, l.title_id, l.leaderboard_id, l.player, l.occurrence, l.is_gone, l.rank, l.place, l.rating,
       l.time_ms, l.details, l.first_at, l.ts, l.version
-    FROM leaderboard_entry AS l FINAL
+    FROM {leaderboard_entry: Identifier} AS l FINAL
     WHERE (l.title_id, l.leaderboard_id) IN (
-      SELECT DISTINCT e.title_id, e.leaderboard_id FROM event_leaderboard_entry AS e WHERE {range})`,
+      SELECT DISTINCT e.title_id, e.leaderboard_id FROM {event_leaderboard_entry: Identifier} AS e WHERE {range})`,
   touches: { key: BOARD_KEY, bucketMs: INSTANT_MS, isLasting: true }
 }

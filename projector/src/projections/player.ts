@@ -10,7 +10,7 @@ export const player: Projection = {
   columns: ['player_key', 'player'],
   select: `
     SELECT DISTINCT e.player_key, e.player
-    FROM event_leaderboard_entry AS e
+    FROM {event_leaderboard_entry: Identifier} AS e
     WHERE {range}`,
   touches: { key: BOARD_KEY, bucketMs: INSTANT_MS, isLasting: true }
 }

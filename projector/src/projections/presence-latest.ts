@@ -12,7 +12,7 @@ export const presenceLatest: Projection = {
     FROM (
       SELECT e.user_key AS user_key, v.1 AS field, argMax((v.2, v.3, e.observed_at), e.version) AS newest,
         max(e.version) AS version
-      FROM event_presence AS e
+      FROM {event_presence: Identifier} AS e
       ARRAY JOIN arrayFilter(x -> x.4, [
         ('username', e.username, '', true),
         ('seen', if(e.is_online, 'online', 'offline'), '', true),

@@ -9,7 +9,7 @@ export const presence: Projection = {
   columns: ['user_key', 'ts', 'is_online', 'game', 'period_s', 'position'],
   select: `
     SELECT e.user_key, e.observed_at, e.is_online, e.game, e.period_s, e.position
-    FROM event_presence AS e
+    FROM {event_presence: Identifier} AS e
     WHERE {range}`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
 }

@@ -24,7 +24,7 @@ export const profile: Projection = {
   select: `
     SELECT e.user_key, e.username, e.avatar_url, e.avatar_hue, e.chat_profile_url, e.display_name_override,
       e.linked_gamertag, e.linked_gamertag_key, e.console_verified, e.bio, e.social_links, e.observed_at, e.revision
-    FROM event_profile AS e
+    FROM {event_profile: Identifier} AS e
     WHERE {range}`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
 }

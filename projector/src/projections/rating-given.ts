@@ -9,7 +9,7 @@ export const ratingGiven: Projection = {
   columns: ['rater_key', 'user_key', 'stars', 'ts', 'revision'],
   select: `
     SELECT e.rater_key, e.user_key, e.stars, e.observed_at, e.revision
-    FROM event_rating AS e
+    FROM {event_rating: Identifier} AS e
     WHERE {range}`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
 }

@@ -9,7 +9,7 @@ export const rating: Projection = {
   columns: ['user_key', 'rater_key', 'username', 'rater', 'stars', 'comment', 'ts', 'revision'],
   select: `
     SELECT e.user_key, e.rater_key, e.username, e.rater, e.stars, e.comment, e.observed_at, e.revision
-    FROM event_rating AS e
+    FROM {event_rating: Identifier} AS e
     WHERE {range}`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
 }

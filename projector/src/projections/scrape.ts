@@ -9,7 +9,7 @@ export const scrape: Projection = {
   columns: ['source', 'ts', 'duration_ms', 'outcome', 'published', 'reason', 'position'],
   select: `
     SELECT e.scrape_source, e.observed_at, e.duration_ms, e.outcome, e.published, e.reason, e.position
-    FROM event_scrape AS e
+    FROM {event_scrape: Identifier} AS e
     WHERE {range}`,
   touches: { key: 'e.scrape_source', bucketMs: INSTANT_MS }
 }

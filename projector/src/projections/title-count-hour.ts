@@ -12,9 +12,9 @@ export const titleCountHour: Projection = {
   select: `
     SELECT c.title_id, toStartOfHour(c.ts), min(c.online), max(c.online), argMin(c.ts, (-toInt64(c.online), c.ts)),
       sum(c.online), count(), max(c.position)
-    FROM title_count AS c FINAL
+    FROM {title_count: Identifier} AS c FINAL
     WHERE (c.title_id, toStartOfHour(c.ts)) IN (
-      SELECT e.title_id, toStartOfHour(e.observed_at) FROM event_title_count AS e WHERE {range})
+      SELECT e.title_id, toStartOfHour(e.observed_at) FROM {event_title_count: Identifier} AS e WHERE {range})
     GROUP BY c.title_id, toStartOfHour(c.ts)`,
   touches: { key: 'e.title_id', bucketMs: HOUR_MS }
 }

@@ -9,7 +9,7 @@ export const titleCount: Projection = {
   columns: ['title_id', 'ts', 'online', 'sessions', 'lobby_players', 'position'],
   select: `
     SELECT e.title_id, e.observed_at, e.online, e.sessions, e.lobby_players, e.position
-    FROM event_title_count AS e
+    FROM {event_title_count: Identifier} AS e
     WHERE {range}`,
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS }
 }

@@ -15,7 +15,7 @@ export const titleLatest: Projection = {
     FROM (
       SELECT e.import_id != '' AS imported, e.title_id AS title_id,
         argMax((e.observed_at, e.online, e.sessions, e.lobby_players), e.version) AS newest, max(e.version) AS version
-      FROM event_title_count AS e
+      FROM {event_title_count: Identifier} AS e
       WHERE {range}
       GROUP BY imported, e.title_id) AS t`,
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS }

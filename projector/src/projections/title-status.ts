@@ -9,7 +9,7 @@ export const titleStatus: Projection = {
   columns: ['title_id', 'on_network', 'ts', 'version'],
   select: `
     SELECT e.title_id, e.on_network, e.observed_at, e.version
-    FROM event_title_status AS e
+    FROM {event_title_status: Identifier} AS e
     WHERE {range}`,
   touches: { key: 'e.title_id', bucketMs: INSTANT_MS }
 }

@@ -9,7 +9,7 @@ export const title: Projection = {
   columns: ['title_id', 'field', 'value', 'name_key', 'version'],
   select: `
     SELECT e.title_id, f.1, assumeNotNull(f.2), if(f.1 = 'name', e.name_key, ''), e.version
-    FROM event_title AS e
+    FROM {event_title: Identifier} AS e
     ARRAY JOIN [
       ('name', toNullable(e.name)), ('title', e.title), ('publisher', e.publisher), ('release_date', e.release_date),
       ('image', e.image), ('product_code', e.product_code), ('features', e.features)] AS f

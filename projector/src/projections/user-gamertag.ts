@@ -9,7 +9,7 @@ export const userGamertag: Projection = {
   columns: ['gamertag_key', 'user_key'],
   select: `
     SELECT DISTINCT e.gamertag_key, e.user_key
-    FROM event_presence AS e
+    FROM {event_presence: Identifier} AS e
     WHERE {range} AND e.gamertag != ''`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
 }

@@ -9,11 +9,13 @@ import {
   type Topic
 } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
-import type { Projection } from '../project/projection.js'
+import { type Projection, readsOf, tablesOf } from '../project/projection.js'
 import { lengthOf } from '../project/range.js'
+import { definitionOf } from '../project/serving-definitions.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
-import { definitionOf } from '../store/serving-definitions.js'
-import type { Tables } from '../store/tables.js'
+import { copyConsumed } from '../store/late-batch.js'
+import type { Store } from '../store/operation.js'
+import { createEventView, readSizes } from '../store/table.js'
 import type { RebuildContext } from './context.js'
 import { measureCosts, wholeRange } from './cost.js'
 import { LOAD_COST } from './estimate.js'
@@ -23,7 +25,7 @@ import { freeSpaceFor } from './free-space.js'
 import { dropTablesOf } from './leftovers.js'
 import { type RebuildPlan, RebuildRefused } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
-import { createTables, freshName, readsOf, sizesOf, tablesOf } from './rebuild-tables.js'
+import { createTables, freshName } from './rebuild-tables.js'
 import { type RebuildRequest, unitFor } from './unit.js'
 
 /** A merge needs space for the parts that it reads and for the part that it writes. */
@@ -33,17 +35,17 @@ type PlanWithCosts = RebuildPlan & { readonly costs: Readonly<Record<string, num
 
 /** What a rebuild reads, writes and takes, measured on a sample just now, and the obstacles to it. */
 export async function planFor(context: RebuildContext, request: RebuildRequest): Promise<PlanWithCosts> {
-  const { tables, projections, folding, signal, reservedBytes, sizes: stepSizes, process } = context
+  const { store, projections, folding, signal, reservedBytes, sizes: stepSizes, process } = context
   const unit = unitFor(projections, request)
-  const live = await Checkpoints.read(tables)
+  const live = await Checkpoints.read(store)
   const measured = { sizes: stepSizes, process }
-  const costs = await measureCosts({ tables, folding, signal }, unit, live, measured).catch((error: unknown) => {
+  const costs = await measureCosts({ store, folding, signal }, unit, live, measured).catch((error: unknown) => {
     const names = unit.map(({ name }) => name).join(', ')
     throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${errorMessage(error)}`, {
       cause: error
     })
   })
-  const sizes = await sizesOf(tables, unit.flatMap(tablesOf))
+  const sizes = await store.do(readSizes, unit.flatMap(tablesOf))
   const planned = unit.map((projection) => {
     const { name } = projection
     const events = lengthOf(wholeRange(projection, live))
@@ -57,10 +59,10 @@ export async function planFor(context: RebuildContext, request: RebuildRequest):
     }
   })
   const reloaded = request.isFromLog ? unit[0]?.from : undefined
-  const fromLog = reloaded === undefined ? null : await reloadOf(tables, reloaded, live)
+  const fromLog = reloaded === undefined ? null : await reloadOf(store, reloaded, live)
   const writes = [...planned.flatMap((each) => each.writes), ...(fromLog === null ? [] : [fromLog.writes])]
   const bytesNeeded = MERGING_FACTOR * writes.reduce((sum, { bytes }) => sum + bytes, 0)
-  const { bytesFree, obstacles } = await freeSpaceFor(tables, bytesNeeded, reservedBytes)
+  const { bytesFree, obstacles } = await freeSpaceFor(store, bytesNeeded, reservedBytes)
   const other = await concurrentRebuild(context, request)
   return {
     projection: request.projection,
@@ -93,9 +95,9 @@ async function requireNoConcurrentRebuild(context: RebuildContext, request: Rebu
 }
 
 /** The event table that is loaded from the log first. */
-async function reloadOf(tables: Tables, topic: Topic, live: Checkpoints): Promise<NonNullable<RebuildPlan['fromLog']>> {
+async function reloadOf(store: Store, topic: Topic, live: Checkpoints): Promise<NonNullable<RebuildPlan['fromLog']>> {
   const table = eventTableName(topic)
-  const { rows, bytes } = (await sizesOf(tables, [table])).get(table) ?? { rows: 0, bytes: 0 }
+  const { rows, bytes } = (await store.do(readSizes, [table])).get(table) ?? { rows: 0, bytes: 0 }
   const events = lengthOf(rangeBetween(() => 0, live.of(loadCheckpoint(topic.name)), Infinity))
   return { topic: topic.name, writes: { table, rows, bytes }, events, seconds: events * LOAD_COST }
 }
@@ -125,28 +127,24 @@ async function createRecord(
   costs: Readonly<Record<string, number>>,
   check: () => Promise<void>
 ): Promise<RebuildRecord> {
-  const { tables, projections } = context
+  const { store, projections } = context
   const { projection, until, isFromLog, retracts } = request
   const unit = unitFor(projections, request)
   const end = until === null ? undefined : endOf(until)
-  const live = await Checkpoints.read(tables)
+  const live = await Checkpoints.read(store)
   const target = targetOf(unit, live, end)
-  const id = Math.max(0, ...(await readRebuilds(tables)).map((each) => each.id)) + 1
+  const id = Math.max(0, ...(await readRebuilds(store)).map((each) => each.id)) + 1
   const reloaded = isFromLog ? unit.slice(0, 1).map(({ from }) => from) : []
   const written = [...reloaded.map(eventTableName), ...unit.flatMap(tablesOf)]
   const fresh = Object.fromEntries(written.map((table) => [table, freshName(table, id)]))
   const own = ['checkpoint', 'late_batch_taken', ...(isFromLog ? ['parked_message'] : [])]
   const helpers: Record<string, string> = Object.fromEntries(own.map((table) => [table, freshName(table, id)]))
-  await dropTablesOf(tables, id)
-  await createTables(tables, new Map(Object.entries({ ...fresh, ...helpers })))
+  await dropTablesOf(store, id)
+  await createTables(store, new Map(Object.entries({ ...fresh, ...helpers })))
   // What was taken late before stands in the event tables, in its place. The log has it as it could perhaps not be read: an
   // event table that is loaded from there takes every batch again.
-  if (!isFromLog) {
-    await tables.execute(
-      `INSERT INTO ${helpers.late_batch_taken} (id, taker) SELECT t.id, t.taker FROM late_batch_taken AS t`
-    )
-  }
-  if (end?.beforeMs !== undefined) Object.assign(helpers, await createViews(tables, unit, id, end.beforeMs))
+  if (!isFromLog) await store.with({ names: new Map(Object.entries(helpers)) }).do(copyConsumed)
+  if (end?.beforeMs !== undefined) Object.assign(helpers, await createViews(store, unit, id, end.beforeMs))
   const events = Object.fromEntries([
     ...reloaded.map(({ name }) => [loadCheckpoint(name), eventsTo(target[name])]),
     ...unit.map(({ name, from }) => [name, eventsTo(target[from.name])])
@@ -155,7 +153,7 @@ async function createRecord(
   const now = new Date().toISOString()
   await check()
   return await storeRebuild(
-    tables,
+    store,
     {
       id,
       projection,
@@ -234,7 +232,7 @@ function targetOf(unit: readonly Projection[], live: Checkpoints, end: End | und
 
 /** Event tables as they were if nothing had happened from an instant on. */
 async function createViews(
-  tables: Tables,
+  store: Store,
   unit: readonly Projection[],
   id: number,
   beforeMs: number
@@ -243,10 +241,7 @@ async function createViews(
   for (const table of new Set(unit.map(({ from }) => eventTableName(from)))) {
     const view = freshName(table, id)
     views[table] = view
-    await tables.execute(
-      `CREATE VIEW ${view} AS SELECT e.*, e.position, e.version FROM ${table} AS e
-       WHERE e.observed_at < fromUnixTimestamp64Milli(toInt64(${beforeMs}), 'UTC')`
-    )
+    await store.do(createEventView, view, table, beforeMs)
   }
   return views
 }

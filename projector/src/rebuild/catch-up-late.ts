@@ -1,17 +1,13 @@
-import { conditionOf, loadCheckpoint, projectionCheckpoint, type Topic } from '@gamenet/schemas'
-import { eventTableName } from '../events/event-table.js'
-import { eventTables } from '../events/event-tables.js'
-import {
-  lateBatchesConsumedBy,
-  lateBatchesPendingFor,
-  readLateRange,
-  storeConsumed
-} from '../project/late-events/late-batches.js'
+import { loadCheckpoint, projectionCheckpoint, type Topic } from '@gamenet/schemas'
+import { eventTableOf } from '../events/event-tables.js'
+import { readLateRange } from '../project/late-events/late-batches.js'
 import type { Projection } from '../project/projection.js'
 import { lengthOf } from '../project/range.js'
 import { runStep } from '../project/run-step.js'
 import type { StepContext } from '../project/step.js'
-import type { Tables } from '../store/tables.js'
+import { copyEvents } from '../store/event-table.js'
+import { readConsumed, readPending, storeConsumed } from '../store/late-batch.js'
+import type { Store } from '../store/operation.js'
 import type { RebuildRecord } from './rebuild-record.js'
 import { reloadedTopic } from './reload.js'
 
@@ -22,20 +18,20 @@ import { reloadedTopic } from './reload.js'
  * @returns how many events were taken
  */
 export async function catchUpLate(
-  live: Tables,
+  live: Store,
   making: StepContext,
   { unit, record }: { readonly unit: readonly Projection[]; readonly record: RebuildRecord }
 ): Promise<number> {
   let taken = 0
   const ofLive = new Map<string, readonly string[]>()
-  for (const { name } of unit) ofLive.set(name, await lateBatchesConsumedBy(live, projectionCheckpoint(name)))
+  for (const { name } of unit) ofLive.set(name, await live.do(readConsumed, projectionCheckpoint(name)))
   const topic = reloadedTopic(record)
   // Behind the question: so it has all that is taken below.
-  if (topic !== undefined) await copyLate(live, making, topic, record)
+  if (topic !== undefined) await copyLate(live, making, topic)
   const ownOf = new Map<string, Set<string>>()
   for (const projection of unit) {
     const taker = projectionCheckpoint(projection.name)
-    const own = new Set(await lateBatchesConsumedBy(making.tables, taker))
+    const own = new Set(await making.store.do(readConsumed, taker))
     ownOf.set(projection.name, own)
     // Live steps go on meanwhile: what the table before this one was not given yet is taken the next time.
     const before = ownOf.get(projection.after ?? '')
@@ -44,7 +40,7 @@ export async function catchUpLate(
       making.signal.throwIfAborted()
       const range = await readLateRange(live, id)
       await runStep(making, projection, { range, isLate: true })
-      await storeConsumed(making.tables, [{ id, taker }])
+      await making.store.do(storeConsumed, [{ id, taker }])
       own.add(id)
       taken += lengthOf(range)
     }
@@ -56,23 +52,12 @@ export async function catchUpLate(
  * Copies all late events into an event table of the rebuild's own, which was loaded when they could perhaps not be read; whether
  * projections have taken them or not: once it serves, they are looked for there.
  */
-export async function copyLate(
-  live: Tables,
-  making: StepContext,
-  topic: Topic,
-  { tables }: RebuildRecord
-): Promise<void> {
-  const table = eventTableName(topic)
-  const columns = eventTables.find((each) => each.table === table)?.columns ?? []
+export async function copyLate(live: Store, making: StepContext, topic: Topic): Promise<void> {
+  const table = eventTableOf(topic)
   const taker = loadCheckpoint(topic.name)
-  for (const { id } of await lateBatchesPendingFor(making.tables, taker, [topic.name])) {
+  for (const { id } of await making.store.do(readPending, taker, [topic.name])) {
     making.signal.throwIfAborted()
-    const { sql, parameters } = conditionOf(await readLateRange(live, id))
-    const values = columns.map((column) => `e.${column}`).join(', ')
-    await live.execute(
-      `INSERT INTO ${tables[table]} (${columns.join(', ')}) SELECT ${values} FROM ${table} AS e FINAL WHERE ${sql}`,
-      parameters
-    )
-    await storeConsumed(making.tables, [{ id, taker }])
+    await making.store.do(copyEvents, table, await readLateRange(live, id))
+    await making.store.do(storeConsumed, [{ id, taker }])
   }
 }

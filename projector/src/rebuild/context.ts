@@ -5,20 +5,19 @@ import type { Folding } from '../project/folding/folding.js'
 import type { PassLock } from '../project/pass-lock.js'
 import type { Projection } from '../project/projection.js'
 import type { ProjectionRunner } from '../project/run-projections.js'
+import { projectionOf, type ServingDefinitions } from '../project/serving-definitions.js'
 import type { StepContext } from '../project/step.js'
-import { projectionOf, type ServingDefinitions } from '../store/serving-definitions.js'
-import type { Tables } from '../store/tables.js'
+import type { Store, TableNames } from '../store/operation.js'
 import type { StepSizes } from './fill.js'
 import type { ReservedBytes } from './free-space.js'
 import type { AroundSwap } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
 import type { RebuildSteps } from './rebuild-steps.js'
-import { type TableNames, withTableNames } from './rebuild-tables.js'
 
 /** What rebuilds work with. */
 export type RebuildContext = {
   /** A connection of their own, so that live steps never wait for a rebuild's. */
-  readonly tables: Tables
+  readonly store: Store
   /** Those of this program; a rebuild fills by them. */
   readonly projections: readonly Projection[]
   readonly serving: ServingDefinitions
@@ -29,7 +28,7 @@ export type RebuildContext = {
    * A loader of one topic from the log's beginning or the checkpoint in these tables, not started; `group` is its own, and it
    * stores under the lock.
    */
-  readonly loaderOf: (tables: Tables, topic: Topic, group: string, lock: Pick<PassLock, 'shared'>) => Loader
+  readonly loaderOf: (store: Store, topic: Topic, group: string, lock: Pick<PassLock, 'shared'>) => Loader
   readonly folding: Folding
   readonly aroundSwap: AroundSwap
   readonly passLock: PassLock
@@ -51,11 +50,11 @@ export function namesOf({ tables, helpers }: RebuildRecord): TableNames {
 
 /** Where a rebuild's rows are made: every statement reads and writes its tables in place of those that serve. */
 export function stepContextOf(
-  { tables, folding, signal, steps, isShared }: RebuildContext,
+  { store, folding, signal, steps, isShared }: RebuildContext,
   record: RebuildRecord
 ): StepContext {
   return {
-    tables: withTableNames(tables, namesOf(record)),
+    store: store.with({ names: namesOf(record) }),
     folding,
     signal,
     isShared,

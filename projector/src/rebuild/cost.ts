@@ -1,12 +1,13 @@
 import { projectionCheckpoint, rangeBetween } from '@gamenet/schemas'
-import { type KeySlice, type Projection, slicesStatement } from '../project/projection.js'
+import { type KeySlice, type Projection, tablesOf } from '../project/projection.js'
 import { lengthOf, type Range } from '../project/range.js'
 import { runStep } from '../project/run-step.js'
-import type { StepContext, StepInput } from '../project/step.js'
+import type { StepContext } from '../project/step.js'
 import type { Checkpoints } from '../store/checkpoint.js'
-import type { Tables } from '../store/tables.js'
+import type { Store } from '../store/operation.js'
+import { readSlices, type StepInput } from '../store/step.js'
 import { isFilledByKeys, type StepSizes, slicesFor } from './fill.js'
-import { createTables, dropTables, sampleName, tablesOf, withTableNames } from './rebuild-tables.js'
+import { createTables, dropTables, sampleName } from './rebuild-tables.js'
 
 /**
  * Events of the samples of a statement, in their order. What a large and a small one cost alike, a step costs however many events it
@@ -34,7 +35,7 @@ export async function measureCosts(
   const costs: Record<string, number> = {}
   const made = new Map<string, string>()
   const sampleTables = unit.flatMap(tablesOf).map(nameOf)
-  await dropTables(making.tables, sampleTables)
+  await dropTables(making.store, sampleTables)
   try {
     for (const projection of unit) {
       const { name } = projection
@@ -42,16 +43,14 @@ export async function measureCosts(
       const events = lengthOf(whole)
       if (events === 0) continue
       const names = new Map(tablesOf(projection).map((table) => [table, nameOf(table)]))
-      await createTables(making.tables, names)
+      await createTables(making.store, names)
       const isByKeys = isFilledByKeys(projection)
-      // Of what is sampled by keys, inserts are told by the table's name.
-      const tables = isByKeys
-        ? withTableNames(making.tables, names, 'INTO')
-        : withTableNames(making.tables, new Map([...made, ...names]))
+      // What is sampled by keys reads the tables that serve.
+      const store = making.store.with(isByKeys ? { targets: names } : { names: new Map([...made, ...names]) })
       const samples: Sample[] = []
-      for (const sampled of await sampledOf(making.tables, projection, whole)) {
+      for (const sampled of await sampledOf(making.store, projection, whole)) {
         const begun = performance.now()
-        await runStep({ ...making, tables }, projection, { ...sampled.made, isLate: false })
+        await runStep({ ...making, store }, projection, { ...sampled.made, isLate: false })
         samples.push({ events: sampled.events, seconds: (performance.now() - begun) / 1000 })
       }
       const stepEvents = isByKeys ? events / slicesFor(projection, events, sizes) : Math.min(events, sizes.most)
@@ -60,14 +59,14 @@ export async function measureCosts(
       if (!isByKeys) for (const [table, sample] of names) made.set(table, sample)
     }
   } finally {
-    await dropTables(making.tables, sampleTables)
+    await dropTables(making.store, sampleTables)
   }
   return costs
 }
 
 /** What is made for the samples of a projection, and of how many events. */
 async function sampledOf(
-  tables: Tables,
+  store: Store,
   projection: Projection,
   whole: Range
 ): Promise<{ readonly made: Pick<StepInput, 'range' | 'slice'>; readonly events: number }[]> {
@@ -76,7 +75,7 @@ async function sampledOf(
     return middleOf(whole, sizes).map((range) => ({ made: { range }, events: lengthOf(range) }))
   }
   const slices = new Map<number, { readonly slice: KeySlice; readonly events: number }>()
-  for (const most of new Set(sizes)) slices.set(most, await sliceOf(tables, projection, whole, most))
+  for (const most of new Set(sizes)) slices.set(most, await sliceOf(store, projection, whole, most))
   const all = [...slices.values()].map(({ events }) => events)
   // Where a few keys have nearly all events, no slice is small, and one of them tells enough.
   const isAlike = Math.max(...all) < 2 * Math.min(...all)
@@ -88,16 +87,15 @@ async function sampledOf(
 
 /** Of all slices that would have so many events if keys were alike, the one that has nearly as many. */
 async function sliceOf(
-  tables: Tables,
+  store: Store,
   projection: Projection,
   whole: Range,
   wanted: number
 ): Promise<{ readonly slice: KeySlice; readonly events: number }> {
   const of = Math.ceil(lengthOf(whole) / wanted)
-  const { sql, parameters } = slicesStatement(projection, whole, of)
-  const slices = (await tables.rows(sql, parameters)).map(({ n, events }) => ({ n: Number(n), events: Number(events) }))
+  const slices = await store.do(readSlices, projection, whole, of)
   const farness = ({ events }: { readonly events: number }) => Math.abs(Math.log(events / wanted))
-  const [nearest = { n: 0, events: 0 }] = slices.sort((a, b) => farness(a) - farness(b))
+  const [nearest = { n: 0, events: 0 }] = slices.toSorted((a, b) => farness(a) - farness(b))
   return { slice: { n: nearest.n, of }, events: nearest.events }
 }
 

@@ -93,7 +93,7 @@ async function fillStretches(
 ): Promise<boolean> {
   const name = projectionCheckpoint(projection.name)
   const target = record.target[projection.from.name] ?? []
-  const checkpoints = await Checkpoints.read(making.tables)
+  const checkpoints = await Checkpoints.read(making.store)
   const within = (events: number) => Math.min(sizes.most, Math.max(sizes.least, Math.round(events)))
   // What is made of another table reads much of it again at each step, so few are best.
   const isMadeAgain = projection.after !== undefined
@@ -133,7 +133,7 @@ async function fillSlices(
   projection: Projection
 ): Promise<boolean> {
   const target = record.target[projection.from.name] ?? []
-  const checkpoints = await Checkpoints.read(making.tables)
+  const checkpoints = await Checkpoints.read(making.store)
   const name = slicesCheckpoint(projection.name)
   const total = record.events[projection.name] ?? 0
   const range = rangeBetween(() => 0, target, Infinity)
@@ -177,7 +177,7 @@ async function fillSlices(
 
 async function advance(making: StepContext, checkpoints: Checkpoints, reached: readonly Checkpoint[]): Promise<void> {
   if (reached.length === 0) return
-  await storeCheckpoints(making.tables, reached)
+  await making.store.do(storeCheckpoints, reached)
   for (const each of reached) checkpoints.advance(each)
 }
 
@@ -225,7 +225,7 @@ export async function catchUp(
   { step: making, unit, sizes }: Pick<Filling, 'step' | 'unit' | 'sizes'>,
   live: Checkpoints
 ): Promise<number> {
-  const checkpoints = await Checkpoints.read(making.tables)
+  const checkpoints = await Checkpoints.read(making.store)
   let taken = 0
   for (const projection of unit) {
     const name = projectionCheckpoint(projection.name)

@@ -1,11 +1,11 @@
 import { backoffMs, DEFAULT_BACKOFF, errorMessage, pause } from '@gamenet/schemas'
+import { readRebuildOwner, storeRebuildOwner } from '../store/rebuild.js'
 import { type RebuildContext, stepContextOf, unitOf } from './context.js'
 import { Estimate } from './estimate.js'
 import { type Filling, fill } from './fill.js'
 import { freeSpaceFor } from './free-space.js'
 import { type RebuildState, StepsHeld } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
-import { abortedBy } from './rebuild-tables.js'
 import { reload, reloadedTopic } from './reload.js'
 
 const ATTEMPTS = 5
@@ -59,10 +59,10 @@ export class Fillers {
   }
 
   async #look(): Promise<void> {
-    const { tables, signal, logger } = this.#context
+    const { store, signal, logger } = this.#context
     for (let failures = 1; !signal.aborted; failures += 1) {
       try {
-        for (const record of await readRebuilds(tables)) {
+        for (const record of await readRebuilds(store)) {
           if (record.state !== 'filling' || this.#tasks.has(record.id) || !(await this.#isOurs(record))) continue
           const task = this.#fill(record).finally(() => this.#tasks.delete(record.id))
           this.#tasks.set(record.id, task)
@@ -117,17 +117,18 @@ export class Fillers {
   }
 
   async #fillOnce(record: RebuildRecord): Promise<void> {
-    const { tables, signal, reservedBytes } = this.#context
+    const { store, signal, reservedBytes } = this.#context
     const estimate = this.estimateOf(record)
     const making = stepContextOf(this.#context, record)
     const filling: Filling = {
-      step: { ...making, tables: abortedBy(making.tables, signal) },
+      // A statement of a fill may take half a minute.
+      step: { ...making, store: making.store.with({ signal }) },
       unit: unitOf(record),
       record,
       sizes: this.#context.sizes,
       shouldContinue: async () => {
         if (signal.aborted || !(await this.#isFilling(record))) return false
-        const [obstacle] = (await freeSpaceFor(tables, 0, reservedBytes)).obstacles
+        const [obstacle] = (await freeSpaceFor(store, 0, reservedBytes)).obstacles
         if (obstacle !== undefined) throw new NoRoom(obstacle)
         return true
       },
@@ -147,34 +148,28 @@ export class Fillers {
   }
 
   async #isFilling({ id }: RebuildRecord): Promise<boolean> {
-    return (await readRebuilds(this.#context.tables)).some((each) => each.id === id && each.state === 'filling')
+    return (await readRebuilds(this.#context.store)).some((each) => each.id === id && each.state === 'filling')
   }
 
   /** A fill changes what it fills only, and nothing that an operator has said meanwhile. */
   async #change({ id }: RebuildRecord, change: Partial<RebuildRecord>): Promise<void> {
-    const { tables } = this.#context
-    const newest = (await readRebuilds(tables)).find((each) => each.id === id)
-    if (newest?.state === 'filling') await storeRebuild(tables, newest, change, 'fill')
+    const { store } = this.#context
+    const newest = (await readRebuilds(store)).find((each) => each.id === id)
+    if (newest?.state === 'filling') await storeRebuild(store, newest, change, 'fill')
   }
 
   async #isOurs(record: RebuildRecord): Promise<boolean> {
-    const { tables, isShared, process } = this.#context
+    const { store, isShared, process } = this.#context
     if (!isShared) return true
-    const [owner] = await tables.rows(
-      `SELECT argMax(o.process, o.seen_at) AS process, dateDiff('millisecond', max(o.seen_at), now64(3)) AS age, count() AS owners
-       FROM rebuild_owner AS o WHERE o.id = {id: UInt32}`,
-      { id: record.id }
-    )
-    const isFree = Number(owner?.owners) === 0 || owner?.process === process || Number(owner?.age) > DEAD_MS
+    const owner = await store.do(readRebuildOwner, record.id)
+    const isFree = owner === undefined || owner.process === process || owner.ageMs > DEAD_MS
     if (isFree) await this.#saySeen(record)
     return isFree
   }
 
   async #saySeen({ id }: RebuildRecord): Promise<void> {
-    const { tables, isShared, process } = this.#context
-    if (!isShared) return
-    const line = `${JSON.stringify([id, process])}\n`
-    await tables.insert('rebuild_owner', ['id', 'process'], new TextEncoder().encode(line))
+    const { store, isShared, process } = this.#context
+    if (isShared) await store.do(storeRebuildOwner, id, process)
   }
 }
 

@@ -15,11 +15,11 @@ const UNDER_WAY: ReadonlySet<RebuildState> = new Set([
 
 /** The rebuild of a projection that has tables which wait to serve. Throws a {@link RebuildRefused} that tells the way when there is none. */
 export async function rebuildUnderWay(
-  { tables, projections }: RebuildContext,
+  { store, projections }: RebuildContext,
   projection: string
 ): Promise<RebuildRecord> {
   const { name } = projectionNamed(projections, projection)
-  const records = await readRebuilds(tables)
+  const records = await readRebuilds(store)
   const record = records.find((each) => each.projection === name && UNDER_WAY.has(each.state))
   if (record !== undefined) return record
   const other = records.find((each) => UNDER_WAY.has(each.state) && each.unit.includes(name))
@@ -30,11 +30,11 @@ export async function rebuildUnderWay(
 
 /** The rebuild of a projection whose old tables are kept. Throws a {@link RebuildRefused} when there is none. */
 export async function rebuildSwapped(
-  { tables, projections }: RebuildContext,
+  { store, projections }: RebuildContext,
   projection: string
 ): Promise<RebuildRecord> {
   const { name } = projectionNamed(projections, projection)
-  const records = (await readRebuilds(tables)).filter(({ unit }) => unit.includes(name))
+  const records = (await readRebuilds(store)).filter(({ unit }) => unit.includes(name))
   const swapped = records.filter(({ state }) => state === 'swapped')
   const record = swapped.find((each) => each.projection === name)
   if (record !== undefined) return record
@@ -56,11 +56,11 @@ export async function rebuildSwapped(
 
 /** The sentence about a rebuild under way that has some of these projections already. */
 export async function concurrentRebuild(
-  { tables, projections }: RebuildContext,
+  { store, projections }: RebuildContext,
   asked: RebuildRequest
 ): Promise<string | undefined> {
   const names = new Set(unitFor(projections, asked).map(({ name }) => name))
-  const other = (await readRebuilds(tables)).find(
+  const other = (await readRebuilds(store)).find(
     ({ state, unit }) => UNDER_WAY.has(state) && unit.some((name) => names.has(name))
   )
   if (other === undefined) return undefined
@@ -84,8 +84,8 @@ export async function concurrentRebuild(
 }
 
 /** Throws a {@link RebuildRefused} while an import is taken back from tables of a rebuild: those of before hold it. */
-export async function requireNoImportUndo({ tables }: RebuildContext, { unit }: RebuildRecord): Promise<void> {
-  const beside = (await readRebuilds(tables)).find(
+export async function requireNoImportUndo({ store }: RebuildContext, { unit }: RebuildRecord): Promise<void> {
+  const beside = (await readRebuilds(store)).find(
     (each) => each.retracts !== null && UNDER_WAY.has(each.state) && each.unit.some((name) => unit.includes(name))
   )
   if (beside === undefined) return

@@ -1,5 +1,6 @@
 import { bytesText } from '@gamenet/schemas'
-import type { Tables } from '../store/tables.js'
+import type { Store } from '../store/operation.js'
+import { readDisks } from '../store/table.js'
 
 /** Bytes that stay free for what cannot wait, on a disk of so many; 0 where it may be filled. */
 export type ReservedBytes = (diskBytes: number) => number
@@ -12,9 +13,9 @@ export type FreeSpace = {
 }
 
 /** Whether the disks of the tables have so many bytes beside what stays free. */
-export async function freeSpaceFor(tables: Tables, bytesNeeded: number, keepFree: ReservedBytes): Promise<FreeSpace> {
-  const disks = await tables.rows('SELECT d.unreserved_space AS free, d.total_space AS size FROM system.disks AS d')
-  const sizes = disks.map(({ free, size }) => ({ free: Number(free), kept: keepFree(Number(size)) }))
+export async function freeSpaceFor(store: Store, bytesNeeded: number, keepFree: ReservedBytes): Promise<FreeSpace> {
+  const disks = await store.do(readDisks)
+  const sizes = disks.map(({ free, size }) => ({ free, kept: keepFree(size) }))
   const full = sizes.find(({ free, kept }) => free < bytesNeeded + kept)
   return {
     bytesFree: sizes.length === 0 ? null : Math.min(...sizes.map(({ free }) => free)),

@@ -1,7 +1,9 @@
 import { pause } from '@gamenet/schemas'
+import { eventTableName } from '../events/event-table.js'
 import type { Projection } from '../project/projection.js'
-import { deleteRetracted } from '../store/retracted-imports.js'
-import type { Tables } from '../store/tables.js'
+import { deleteImports } from '../store/event-table.js'
+import { readRetractions } from '../store/import.js'
+import type { Store } from '../store/operation.js'
 import { beginRebuild, planWithoutObstacles } from './begin.js'
 import type { RebuildContext } from './context.js'
 import type { Fillers } from './fillers.js'
@@ -17,15 +19,13 @@ const LOOK_MS = 100
 
 /** Imports that the log says were taken back, and that are not out of all tables yet. */
 export async function unfinishedImportUndos(
-  tables: Tables
+  store: Store
 ): Promise<{ readonly importId: string; readonly topic: string }[]> {
-  const rows = await tables.rows('SELECT r.import_id AS importId, r.topic AS topic FROM import_retraction AS r FINAL')
+  const undone = await store.do(readRetractions)
   const done = new Set(
-    (await readRebuilds(tables)).filter(({ state }) => state === 'dropped').map(({ retracts }) => retracts)
+    (await readRebuilds(store)).filter(({ state }) => state === 'dropped').map(({ retracts }) => retracts)
   )
-  return rows
-    .map(({ importId, topic }) => ({ importId: String(importId), topic: String(topic) }))
-    .filter(({ importId }) => !done.has(importId))
+  return undone.filter(({ importId }) => !done.has(importId))
 }
 
 /** Imports taken back: a rebuild of all projections of the topic, begun, swapped in and made final without being asked. */
@@ -47,7 +47,7 @@ export class ImportUndo implements ImportUndos {
     topicName: string,
     onProgress: (progress: RebuildStatus['progress']) => void
   ): Promise<void> {
-    const { tables, signal } = this.#context
+    const { store, signal } = this.#context
     const first = this.#firstOf(topicName)
     const record = await this.#turns.run(async () => {
       const begun = await this.#begun(importId)
@@ -55,7 +55,7 @@ export class ImportUndo implements ImportUndos {
       try {
         // Beside no step: a retry of dead letters may not have known yet that it was taken back.
         return await beginRebuild(this.#context, takingBack(first, importId), () =>
-          deleteRetracted(tables, first.from, [importId])
+          store.do(deleteImports, eventTableName(first.from), [importId])
         )
       } catch (error) {
         // Another process may have begun it meanwhile.
@@ -67,7 +67,7 @@ export class ImportUndo implements ImportUndos {
     this.#fillers.wake()
     for (;;) {
       signal.throwIfAborted()
-      const now = (await readRebuilds(tables)).find(({ id }) => id === record.id) ?? record
+      const now = (await readRebuilds(store)).find(({ id }) => id === record.id) ?? record
       if (now.state === 'filling') onProgress(await progressOf(this.#context, this.#fillers, now))
       else if (now.state === 'filled') await this.#whileStill(now, () => swap(this.#context, now, 'swapping'))
       // What served before holds the import: nobody must go back there.
@@ -87,11 +87,11 @@ export class ImportUndo implements ImportUndos {
   }
 
   async unfinishedImportUndos(): Promise<{ readonly importId: string; readonly topic: string }[]> {
-    return await unfinishedImportUndos(this.#context.tables)
+    return await unfinishedImportUndos(this.#context.store)
   }
 
   async #begun(importId: string): Promise<RebuildRecord | undefined> {
-    const records = await readRebuilds(this.#context.tables)
+    const records = await readRebuilds(this.#context.store)
     return records.find(({ retracts, state }) => retracts === importId && state !== 'cancelled')
   }
 
@@ -104,7 +104,7 @@ export class ImportUndo implements ImportUndos {
   /** Does work on a rebuild in turn, unless somebody has taken it further meanwhile. */
   async #whileStill(record: RebuildRecord, work: () => Promise<unknown>): Promise<void> {
     await this.#turns.run(async () => {
-      const now = (await readRebuilds(this.#context.tables)).find(({ id }) => id === record.id)
+      const now = (await readRebuilds(this.#context.store)).find(({ id }) => id === record.id)
       if (now?.state === record.state) await this.#recovery.around(work)
     })
   }

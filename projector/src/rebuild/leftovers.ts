@@ -1,4 +1,5 @@
-import type { Tables } from '../store/tables.js'
+import type { Store } from '../store/operation.js'
+import { type OwnedTable, readTablesOfRebuilds } from '../store/table.js'
 import { readRebuilds } from './rebuild-record.js'
 import { dropTables } from './rebuild-tables.js'
 
@@ -10,10 +11,10 @@ const ENDED: ReadonlySet<string> = new Set(['rolled-back', 'cancelled', 'dropped
  * Drops the tables of rebuilds that have ended, which a crash or a failure left. Where this process is alone, those too that no
  * rebuild has: samples, copies to compare, what was made for one that never came to be. For work beside no operation of this process.
  */
-export async function dropLeftovers(tables: Tables, isShared: boolean): Promise<void> {
-  const made = await namesOfRebuilds(tables)
+export async function dropLeftovers(store: Store, isShared: boolean): Promise<void> {
+  const made = await store.do(readTablesOfRebuilds)
   if (made.length === 0) return
-  const states = new Map((await readRebuilds(tables)).map(({ id, state }) => [id, state]))
+  const states = new Map((await readRebuilds(store)).map(({ id, state }) => [id, state]))
   const isLeft = ({ name, hours }: OwnedTable) => {
     const state = states.get(Number(/__(\d+)/.exec(name)?.[1]))
     if (state !== undefined && ENDED.has(state)) return true
@@ -22,26 +23,15 @@ export async function dropLeftovers(tables: Tables, isShared: boolean): Promise<
     return state === undefined || name.endsWith('_live')
   }
   const left = made.filter(isLeft).map(({ name }) => name)
-  await dropTables(tables, left)
+  await dropTables(store, left)
 }
 
 /** Drops what bears the names of a rebuild that is about to begin. */
-export async function dropTablesOf(tables: Tables, id: number): Promise<void> {
+export async function dropTablesOf(store: Store, id: number): Promise<void> {
   const ofIt = new RegExp(`__${id}(_live)?$`)
-  const names = (await namesOfRebuilds(tables)).map(({ name }) => name)
+  const names = (await store.do(readTablesOfRebuilds)).map(({ name }) => name)
   await dropTables(
-    tables,
+    store,
     names.filter((name) => ofIt.test(name))
   )
-}
-
-/** A table that a rebuild made, and how many hours ago. */
-type OwnedTable = { readonly name: string; readonly hours: number }
-
-async function namesOfRebuilds(tables: Tables): Promise<OwnedTable[]> {
-  const rows = await tables.rows(
-    `SELECT t.name AS name, dateDiff('hour', t.metadata_modification_time, now()) AS hours FROM system.tables AS t
-     WHERE t.database = currentDatabase() AND match(t.name, '__([0-9]+(_live)?|sample(_[0-9a-f]{8})?)$') ORDER BY name`
-  )
-  return rows.map(({ name, hours }) => ({ name: String(name), hours: Number(hours) }))
 }

@@ -32,11 +32,11 @@ export class OperationQueue {
 
   /** Drops what is left of rebuilds, in the background, between operations; what fails is tried again. */
   dropLeftovers(): void {
-    const { tables, isShared, logger, signal } = this.#context
+    const { store, isShared, logger, signal } = this.#context
     const tidy = async () => {
       for (let failures = 1; !signal.aborted; failures += 1) {
         try {
-          return await this.#mutex.run(() => dropLeftovers(tables, isShared))
+          return await this.#mutex.run(() => dropLeftovers(store, isShared))
         } catch (error) {
           if (signal.aborted) return
           logger.warn({ reason: errorMessage(error) }, 'what rebuilds left cannot be dropped; it is tried again')

@@ -1,7 +1,7 @@
 import { errorMessage, withTimeout } from '@gamenet/schemas'
 import { Gauge, type Registry } from 'prom-client'
 import type { Logger } from '../logger.js'
-import type { Tables } from '../store/tables.js'
+import type { Store } from '../store/operation.js'
 import type { RebuildState } from './rebuild.js'
 import { readRebuilds } from './rebuild-record.js'
 
@@ -10,7 +10,7 @@ const COUNTED: readonly RebuildState[] = ['filling', 'paused', 'failed', 'filled
 const ASK_MS = 2000
 
 /** Registers how many rebuilds have tables, by state. Where the records cannot be read in time it tells what it knew last. */
-export function registerRebuildGauge(registry: Registry, tables: Tables, logger: Logger): void {
+export function registerRebuildGauge(registry: Registry, store: Store, logger: Logger): void {
   let reading: Promise<void> | undefined
   const gauge = new Gauge({
     name: 'gamenet_rebuilds',
@@ -18,7 +18,7 @@ export function registerRebuildGauge(registry: Registry, tables: Tables, logger:
     labelNames: ['state'],
     registers: [registry],
     async collect() {
-      reading ??= readRebuilds(tables)
+      reading ??= readRebuilds(store)
         .then((records) => {
           for (const counted of COUNTED) {
             gauge.set({ state: counted }, records.filter(({ state }) => state === counted).length)

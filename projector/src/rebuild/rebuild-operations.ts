@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
+import { loadCheckpoint, type Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import type { PassLock } from '../project/pass-lock.js'
+import { tablesOf } from '../project/projection.js'
 import { Checkpoints } from '../store/checkpoint.js'
-import { findLostParts } from '../store/lost-rows.js'
+import { readLostParts } from '../store/table.js'
 import { beginRebuild, planFor } from './begin.js'
 import { namesOf, type RebuildContext, unitOf } from './context.js'
 import { STEP_SIZES, type StepSizes } from './fill.js'
@@ -21,13 +23,13 @@ import {
 } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { RebuildSteps } from './rebuild-steps.js'
-import { cloneTables, copyName, dropTables, tablesOf } from './rebuild-tables.js'
+import { cloneTables, copyName, dropTables } from './rebuild-tables.js'
 import { Recovery } from './recovery.js'
-import { beyond, reloadedTopic } from './reload.js'
+import { reloadedTopic } from './reload.js'
 import { statusOf } from './status.js'
 import { approach, atRest, catchUpOnce, dropOld, swap, tablesToDrop } from './swap.js'
 import { withSources } from './unit.js'
-import { compareTables } from './verify.js'
+import { type Compared, compareTables } from './verify.js'
 
 /** For processes without answers to delay. */
 const swapAtOnce: AroundSwap = async (_projections, swap) => {
@@ -112,7 +114,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async list(): Promise<RebuildStatus[]> {
-    const records = await readRebuilds(this.#context.tables)
+    const records = await readRebuilds(this.#context.store)
     return await Promise.all(records.map((record) => this.#statusOf(record)))
   }
 
@@ -149,7 +151,7 @@ export class RebuildOperations implements Rebuilds {
       }
       const cancelled = await this.#store(record, { state: 'cancelled', reason: null })
       await this.#fillers.ended(record.id)
-      await dropTables(this.#context.tables, tablesToDrop(record))
+      await dropTables(this.#context.store, tablesToDrop(record))
       return await this.#statusOf(cancelled)
     })
   }
@@ -158,7 +160,7 @@ export class RebuildOperations implements Rebuilds {
     return await this.#turns.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filled'], 'verified')
-      const { tables, projections, runner, signal } = this.#context
+      const { store, projections, runner, signal } = this.#context
       const topic = reloadedTopic(record)
       const copies = new Map(Object.entries(record.tables).map(([table, fresh]) => [table, copyName(fresh)]))
       if (record.until === null) await approach(this.#context, record)
@@ -171,25 +173,30 @@ export class RebuildOperations implements Rebuilds {
             await runner.stepOnce(new Set(reads.map(({ name }) => name)), check)
             await catchUpOnce(this.#context, record)
           }
-          await cloneTables(tables, copies)
-          const checkpoints = await Checkpoints.read(tables)
+          await cloneTables(store, copies)
+          const checkpoints = await Checkpoints.read(store)
           await check()
           return checkpoints
         })
+        const ofEvents = topic === undefined ? [] : [eventsOf(topic, loaded)]
         const compared = unitOf(record).flatMap((projection) =>
-          tablesOf(projection).map((table) => ({ table, from: projection.from, isVoid: projection.voids?.[table] }))
+          tablesOf(projection).map((table) => {
+            const condition = projection.voids?.[table]
+            return { table, from: projection.from, leftOut: condition === undefined ? undefined : { condition } }
+          })
         )
-        // A loader of its own may have read further than the live one.
-        if (topic !== undefined)
-          compared.unshift({ table: eventTableName(topic), from: topic, isVoid: beyond(topic, loaded) })
-        const report = await compareTables(tables, compared, { live: copies, fresh: namesOf(record), signal })
+        const report = await compareTables(store, [...ofEvents, ...compared], {
+          live: copies,
+          fresh: namesOf(record),
+          signal
+        })
         const differences = report.tables.reduce((sum, { differences: each }) => sum + each, 0)
         const isEqual = report.tables.every(({ differentBuckets }) => differentBuckets === 0)
         const verifiedAt = new Date().toISOString()
         await this.#store(record, { verification: { verifiedAt, isEqual, differences } })
         return { id: record.id, until: record.until, isEqual, ...report }
       } finally {
-        await dropTables(tables, copies.values())
+        await dropTables(store, copies.values())
       }
     })
   }
@@ -246,7 +253,7 @@ export class RebuildOperations implements Rebuilds {
   /** Refuses to let tables serve that lost parts. A start with embedded engines drops them; a server restarts without one. */
   async #requireComplete({ id, projection, tables }: RebuildRecord, verb: 'cancel' | 'drop'): Promise<void> {
     const waiting = new Set(Object.values(tables))
-    const lost = (await findLostParts(this.#context.tables)).find(({ table }) => waiting.has(table))
+    const lost = (await this.#context.store.do(readLostParts)).find(({ table }) => waiting.has(table))
     if (lost === undefined) return
     throw new RebuildRefused(
       `Rows of ${lost.table} are lost: its part ${lost.part} could not be read. The tables of rebuild ${id} that wait are not put in place. Drop them by gamenet rebuild ${verb} ${projection}.`
@@ -262,10 +269,15 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async #store(record: RebuildRecord, change: Partial<RebuildRecord>): Promise<RebuildRecord> {
-    return await storeRebuild(this.#context.tables, record, change)
+    return await storeRebuild(this.#context.store, record, change)
   }
 
   async #statusOf(record: RebuildRecord): Promise<RebuildStatus> {
     return await statusOf(this.#context, this.#fillers, record)
   }
+}
+
+/** A loader of its own may have read further than the live one. */
+function eventsOf(topic: Topic, loaded: Checkpoints): Compared {
+  return { table: eventTableName(topic), from: topic, leftOut: { beyond: loaded.of(loadCheckpoint(topic.name)) } }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import type { Tables } from '../store/tables.js'
+import type { Store } from '../store/operation.js'
+import { readRebuildRecords, storeRebuildRecord } from '../store/rebuild.js'
 import { RebuildState, Verification } from './rebuild.js'
 
 const Place = z.object({ epoch: z.int(), partition: z.int(), next: z.int() })
@@ -41,11 +42,8 @@ export const RebuildRecord = z.object({
 export type RebuildRecord = z.infer<typeof RebuildRecord>
 
 /** All of them, the newest first. */
-export async function readRebuilds(tables: Tables): Promise<RebuildRecord[]> {
-  const rows = await tables.rows(
-    `SELECT r.id AS id, argMax(r.record, r.version) AS newest FROM rebuild AS r GROUP BY r.id ORDER BY r.id DESC`
-  )
-  return rows.map(({ newest }) => RebuildRecord.parse(JSON.parse(String(newest))))
+export async function readRebuilds(store: Store): Promise<RebuildRecord[]> {
+  return (await store.do(readRebuildRecords)).map((record) => RebuildRecord.parse(JSON.parse(record)))
 }
 
 /** Of two who change the same record at a time the operator counts, not the fill, and who did it, not who takes it for not done. */
@@ -53,13 +51,12 @@ const WEIGHTS = { fill: 1, recovery: 1, operator: 2 }
 
 /** Keeps a change of a record; gives the record as it is now. */
 export async function storeRebuild(
-  tables: Tables,
+  store: Store,
   record: RebuildRecord,
   change: Partial<RebuildRecord>,
   by: keyof typeof WEIGHTS = 'operator'
 ): Promise<RebuildRecord> {
   const next = { ...record, ...change, changedAt: new Date().toISOString(), version: record.version + WEIGHTS[by] }
-  const line = JSON.stringify([next.id, JSON.stringify(next), next.version])
-  await tables.insert('rebuild', ['id', 'record', 'version'], new TextEncoder().encode(`${line}\n`))
+  await store.do(storeRebuildRecord, next.id, next.version, JSON.stringify(next))
   return next
 }

@@ -1,7 +1,8 @@
-import type { Tables } from '../store/tables.js'
+import type { Store } from '../store/operation.js'
+import { readTableUuids } from '../store/table.js'
 import type { RebuildContext } from './context.js'
 import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
-import { dropTables, uuidsOf } from './rebuild-tables.js'
+import { dropTables } from './rebuild-tables.js'
 import { isInterrupted, resumeSwap, tablesToDrop } from './swap.js'
 
 /** Of these nothing is to be left but the record. */
@@ -10,8 +11,8 @@ function isOver({ state }: RebuildRecord): boolean {
 }
 
 /** Rejects while a swap of tables is under way, or cut off: nobody could tell which tables will serve. */
-export async function requireNoSwap(tables: Tables): Promise<void> {
-  if ((await readRebuilds(tables)).some(isInterrupted))
+export async function requireNoSwap(store: Store): Promise<void> {
+  if ((await readRebuilds(store)).some(isInterrupted))
     throw new Error('A swap of tables was cut off; it is ended first.')
 }
 
@@ -29,14 +30,14 @@ export class Recovery {
   /** Ends swaps and drops that a crash cut off. Before the first pass; tried again when it rejects. */
   async recover(): Promise<void> {
     if (this.#isDone) return
-    const { tables, passLock } = this.#context
-    const records = await readRebuilds(tables)
+    const { store, passLock } = this.#context
+    const records = await readRebuilds(store)
     const remains = records.filter(isOver).flatMap(tablesToDrop)
-    await dropTables(tables, (await uuidsOf(tables, remains)).keys())
+    await dropTables(store, (await store.do(readTableUuids, remains)).keys())
     if (records.some(isInterrupted)) {
       await passLock.exclusive(async () => {
         // Another process may be at it, or have ended it by now.
-        for (const record of (await readRebuilds(tables)).filter(isInterrupted)) await resumeSwap(this.#context, record)
+        for (const record of (await readRebuilds(store)).filter(isInterrupted)) await resumeSwap(this.#context, record)
       })
     }
     // The next pass sees this failure, before {@link around} learns of it.
@@ -48,7 +49,7 @@ export class Recovery {
    * tables that were to go, and checkpoints would say that it serves. For work beside which no swap begins.
    */
   async requireNoInterruptedSwap(): Promise<void> {
-    await requireNoSwap(this.#context.tables).catch((error: unknown) => {
+    await requireNoSwap(this.#context.store).catch((error: unknown) => {
       this.#isDone = false
       throw error
     })

@@ -1,13 +1,14 @@
 import { errorMessage, loadCheckpoint, type PartitionExtent, pause, type Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
+import { eventTableOf } from '../events/event-tables.js'
 import type { Loader } from '../load/loader.js'
-import { Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
-import { deleteRetracted, retractedImports } from '../store/retracted-imports.js'
-import type { Tables } from '../store/tables.js'
+import { Checkpoints, clearCheckpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
+import { copyEventsBelow, deleteImports } from '../store/event-table.js'
+import { readRetractedImports } from '../store/import.js'
+import type { Store } from '../store/operation.js'
 import { type RebuildContext, stepContextOf, unitOf } from './context.js'
 import type { Filling } from './fill.js'
 import type { RebuildRecord } from './rebuild-record.js'
-import { abortedBy } from './rebuild-tables.js'
 
 const LOOK_MS = 50
 /** So long without a step, and the reason why reading stands still is a failure. */
@@ -18,14 +19,6 @@ const SILENCE_MS = 120_000
 /** The topic whose event table a rebuild loads from the log. Undefined where it does not. */
 export function reloadedTopic(record: RebuildRecord): Topic | undefined {
   return record.isFromLog ? unitOf(record)[0]?.from : undefined
-}
-
-/** The condition that a row `r` of an event table lies behind what the live loader had stored. */
-export function beyond(topic: Topic, live: Checkpoints): string {
-  const within = live
-    .of(loadCheckpoint(topic.name))
-    .map(({ epoch, partition, next }) => `(r.epoch = ${epoch} AND r.partition = ${partition} AND r.offset < ${next})`)
-  return within.length === 0 ? 'true' : `NOT (${within.join(' OR ')})`
 }
 
 /**
@@ -41,15 +34,15 @@ export async function reload(
   { shouldContinue: goesOn, onStep }: Pick<Filling, 'shouldContinue' | 'onStep'>
 ): Promise<boolean> {
   const { signal } = context
-  const { tables } = stepContextOf(context, record)
+  const { store } = stepContextOf(context, record)
   const name = loadCheckpoint(topic.name)
   const left = (checkpoints: Checkpoints) =>
     target.reduce((sum, { epoch, partition, next }) => {
       return sum + Math.max(0, next - checkpoints.next(name, epoch, partition))
     }, 0)
-  let before = left(await Checkpoints.read(tables))
+  let before = left(await Checkpoints.read(store))
   if (before === 0) return true
-  const loader = context.loaderOf(tables, topic, `rebuild-${record.id}`, context.steps)
+  const loader = context.loaderOf(store, topic, `rebuild-${record.id}`, context.steps)
   loader.start()
   try {
     await copyExpiredEvents(context, record, topic, target, await extentsOf(loader, topic, signal))
@@ -58,11 +51,11 @@ export async function reload(
       if (!(await goesOn())) return false
       const begun = performance.now()
       await pause(LOOK_MS, signal)
-      const now = left(await Checkpoints.read(tables))
+      const now = left(await Checkpoints.read(store))
       const seconds = (performance.now() - begun) / 1000
       onStep({ projection: name, done: (record.events[name] ?? 0) - now, events: before - now, seconds })
       if (now === 0) {
-        await deleteRetracted(tables, topic, await retractedImports(context.tables, topic))
+        await deleteRetracted(context, store, topic)
         return true
       }
       if (now < before) movedAt = performance.now()
@@ -80,6 +73,12 @@ export async function reload(
   } finally {
     await loader.stop()
   }
+}
+
+/** Deletes the events of undone imports from the event table of a rebuild. */
+export async function deleteRetracted(context: RebuildContext, store: Store, topic: Topic): Promise<void> {
+  const retracted = await context.store.do(readRetractedImports, topic.name)
+  if (retracted.length > 0) await store.do(deleteImports, eventTableName(topic), retracted)
 }
 
 async function extentsOf(loader: Loader, topic: Topic, signal: AbortSignal): Promise<readonly PartitionExtent[]> {
@@ -106,37 +105,23 @@ async function copyExpiredEvents(
   target: readonly Progress[],
   extents: readonly PartitionExtent[]
 ): Promise<void> {
-  const { tables } = stepContextOf(context, record)
+  const { store } = stepContextOf(context, record)
   // The loader may be at work already: what it says of its own place tells nothing of what lies before the log's beginning.
   const kept = `kept:${topic.name}`
-  const checkpoints = await Checkpoints.read(tables)
+  const checkpoints = await Checkpoints.read(store)
   for (const { epoch, partition, next } of target) {
     const extent = extents.find((each) => each.epoch === epoch && each.partition === partition)
     const first = Math.min(next, extent === undefined ? next : extent.first)
     if (first <= checkpoints.next(kept, epoch, partition)) continue
     const place = { epoch, partition, next: first }
     await context.steps.run(() =>
-      copyRows(abortedBy(context.tables, context.signal), eventTableName(topic), record, place)
+      store.with({ signal: context.signal }).do(copyEventsBelow, eventTableOf(topic), place)
     )
-    await storeCheckpoints(tables, [
+    await store.do(storeCheckpoints, [
       { name: kept, ...place },
       { name: loadCheckpoint(topic.name), ...place }
     ])
   }
-}
-
-async function copyRows(tables: Tables, table: string, record: RebuildRecord, before: Progress): Promise<void> {
-  const columns = await tables.rows(
-    `SELECT c.name AS name FROM system.columns AS c
-     WHERE c.database = currentDatabase() AND c.table = {table: String} AND c.default_kind = '' ORDER BY c.position`,
-    { table }
-  )
-  const names = columns.map(({ name }) => `e.${String(name)}`).join(', ')
-  await tables.execute(
-    `INSERT INTO ${record.tables[table]} SELECT ${names} FROM ${table} AS e FINAL
-     WHERE e.epoch = {epoch: UInt16} AND e.partition = {partition: UInt16} AND e.offset < {next: UInt64}`,
-    before
-  )
 }
 
 /**
@@ -144,9 +129,9 @@ async function copyRows(tables: Tables, table: string, record: RebuildRecord, be
  * its place must be caught up from here.
  */
 export async function levelCheckpoints(context: RebuildContext, record: RebuildRecord): Promise<void> {
-  const { tables } = stepContextOf(context, record)
-  const live = await Checkpoints.read(context.tables)
-  const own = await Checkpoints.read(tables)
+  const { store } = stepContextOf(context, record)
+  const live = await Checkpoints.read(context.store)
+  const own = await Checkpoints.read(store)
   const level = own.names().flatMap((name) =>
     own.of(name).map((each) => {
       const next =
@@ -154,6 +139,6 @@ export async function levelCheckpoints(context: RebuildContext, record: RebuildR
       return { name, ...each, next }
     })
   )
-  await tables.execute('TRUNCATE TABLE checkpoint')
-  await storeCheckpoints(tables, level)
+  await store.do(clearCheckpoints)
+  await store.do(storeCheckpoints, level)
 }

@@ -1,10 +1,10 @@
 import { Checkpoints } from '../store/checkpoint.js'
+import { readTableUuids } from '../store/table.js'
 import { type RebuildContext, stepContextOf, unitOf } from './context.js'
 import { doneByProjection } from './fill.js'
 import type { Fillers } from './fillers.js'
 import type { RebuildStatus } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
-import { uuidsOf } from './rebuild-tables.js'
 
 /** What operators see of a rebuild. */
 export async function statusOf(
@@ -48,6 +48,6 @@ export async function progressOf(
 /** Of a rebuild whose tables somebody has dropped, none: it can be cancelled still, and all others are told. */
 async function checkpointsOf(context: RebuildContext, record: RebuildRecord): Promise<Checkpoints> {
   const own = record.helpers.checkpoint ?? ''
-  const { size } = await uuidsOf(context.tables, [own])
-  return size === 0 ? new Checkpoints() : await Checkpoints.read(stepContextOf(context, record).tables)
+  const { size } = await context.store.do(readTableUuids, [own])
+  return size === 0 ? new Checkpoints() : await Checkpoints.read(stepContextOf(context, record).store)
 }

@@ -1,6 +1,5 @@
-import type { Projection } from '../project/projection.js'
+import { type Projection, readsOf, tablesOf } from '../project/projection.js'
 import { RebuildRefused } from './rebuild.js'
-import { readsOf, tablesOf } from './rebuild-tables.js'
 
 /** What somebody wants rebuilt. */
 export type RebuildRequest = {

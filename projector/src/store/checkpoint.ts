@@ -1,28 +1,72 @@
-import type { Tables } from './tables.js'
+import { linesOf, operation, type Store } from './operation.js'
 
 /** How far one reader has come in one partition: `next` is the first offset that it has not taken. */
 export type Progress = { readonly epoch: number; readonly partition: number; readonly next: number }
 
-/** A checkpoint with the name of whose it is: `loadCheckpoint` and `projectionCheckpoint` of the schemas. */
+/** A checkpoint with the name of its reader: `loadCheckpoint` and `projectionCheckpoint` of the schemas. */
 export type Checkpoint = Progress & { readonly name: string }
 
-/** Checkpoints by name. The highest `next` of a partition counts, merged or not. */
+/** Reads the checkpoints of all readers. The highest `next` of a partition counts, merged or not. */
+export const readCheckpoints = operation('reads checkpoints', async (tables): Promise<Checkpoint[]> => {
+  const rows = await tables.rows(
+    `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition, max(c.next) AS next
+     FROM {checkpoint: Identifier} AS c GROUP BY c.name, c.epoch, c.partition`
+  )
+  return rows.map(checkpointOf)
+})
+
+/** Stores checkpoints, all or none. The table keeps the highest `next`, so storing an older one again changes nothing. */
+export const storeCheckpoints = operation(
+  'stores checkpoints',
+  async (tables, checkpoints: readonly Checkpoint[]): Promise<void> => {
+    const rows = checkpoints.map(({ name, epoch, partition, next }) => [name, epoch, partition, next])
+    await tables.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], linesOf(rows))
+  }
+)
+
+/** Deletes the checkpoints of some readers; resolves when no statement sees them any more. */
+export const deleteCheckpoints = operation(
+  'deletes checkpoints',
+  async (tables, names: readonly string[]): Promise<void> => {
+    // Names of ours: a statement that stays in the table's files takes no parameters.
+    const listed = names.map((name) => `'${name}'`).join(', ')
+    await tables.execute(`DELETE FROM ${tables.target('checkpoint')} WHERE name IN (${listed})`)
+  }
+)
+
+/** Deletes all checkpoints at once. */
+export const clearCheckpoints = operation('clears checkpoints', async (tables): Promise<void> => {
+  await tables.execute(`TRUNCATE TABLE ${tables.target('checkpoint')}`)
+})
+
+/** Reads the instants, in ms since 1970, at which the newest checkpoints were stored; by `name/epoch/partition`. */
+export const readCheckpointInstants = operation(
+  'reads instants of checkpoints',
+  async (tables): Promise<ReadonlyMap<string, number>> => {
+    const rows = await tables.rows(
+      `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition,
+         toUnixTimestamp64Milli(argMax(c.updated_at, c.next)) AS atMs
+       FROM {checkpoint: Identifier} AS c GROUP BY c.name, c.epoch, c.partition`
+    )
+    return new Map(rows.map((row) => [`${row.name}/${row.epoch}/${row.partition}`, Number(row.atMs)]))
+  }
+)
+
+function checkpointOf(row: Record<string, unknown>): Checkpoint {
+  return {
+    name: String(row.name),
+    epoch: Number(row.epoch),
+    partition: Number(row.partition),
+    next: Number(row.next)
+  }
+}
+
+/** Checkpoints by name. */
 export class Checkpoints {
   readonly #byName = new Map<string, Map<string, Progress>>()
 
-  static async read(tables: Tables): Promise<Checkpoints> {
-    const rows = await tables.rows(
-      `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition, max(c.next) AS next
-       FROM checkpoint AS c GROUP BY c.name, c.epoch, c.partition`
-    )
-    return Checkpoints.of(
-      rows.map((row) => ({
-        name: String(row.name),
-        epoch: Number(row.epoch),
-        partition: Number(row.partition),
-        next: Number(row.next)
-      }))
-    )
+  static async read(store: Store): Promise<Checkpoints> {
+    return Checkpoints.of(await store.do(readCheckpoints))
   }
 
   static of(all: Iterable<Checkpoint>): Checkpoints {
@@ -44,7 +88,7 @@ export class Checkpoints {
     return this.#byName.get(name)?.get(`${epoch}/${partition}`)?.next ?? 0
   }
 
-  /** Whose there are. */
+  /** The readers that there are. */
   names(): string[] {
     return [...this.#byName.keys()]
   }
@@ -54,14 +98,4 @@ export class Checkpoints {
     const partitions = [...(this.#byName.get(name)?.values() ?? [])]
     return partitions.sort((a, b) => a.epoch - b.epoch || a.partition - b.partition)
   }
-}
-
-/** Stores checkpoints. The table keeps the highest `next`, so storing an older one again changes nothing. */
-export async function storeCheckpoints(tables: Tables, checkpoints: readonly Checkpoint[]): Promise<void> {
-  const lines = checkpoints.map(({ name, epoch, partition, next }) => JSON.stringify([name, epoch, partition, next]))
-  await tables.insert(
-    'checkpoint',
-    ['name', 'epoch', 'partition', 'next'],
-    new TextEncoder().encode(`${lines.join('\n')}\n`)
-  )
 }

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
+import { storeOver } from './operation.js'
+import { createMigrationTable, readMigrationsApplied, storeMigrationApplied } from './schema-migration.js'
 import type { Tables } from './tables.js'
 
 /** One file of statements, applied once and never changed afterwards. */
@@ -12,12 +14,6 @@ export type Migration = {
 }
 
 const MIGRATIONS = new URL('../../../migrations/', import.meta.url)
-
-const SCHEMA_MIGRATION = `CREATE TABLE IF NOT EXISTS schema_migration (
-  name String,
-  checksum String,
-  applied_at DateTime64(3, 'UTC') DEFAULT now64(3)
-) ENGINE = ReplacingMergeTree(applied_at) ORDER BY name`
 
 /** Tables that were made are no longer there. */
 export class MissingTables extends Error {}
@@ -34,9 +30,9 @@ export class NewerTables extends Error {}
  */
 export async function migrate(tables: Tables, migrations?: readonly Migration[]): Promise<string[]> {
   const wanted = migrations ?? (await readMigrations())
-  await tables.execute(SCHEMA_MIGRATION)
-  const rows = await tables.rows('SELECT m.name AS name, m.checksum AS checksum FROM schema_migration AS m FINAL')
-  const applied = new Map(rows.map((row) => [String(row.name), String(row.checksum)]))
+  const store = storeOver(tables)
+  await store.do(createMigrationTable)
+  const applied = await store.do(readMigrationsApplied)
   refuseNewerSchema(applied, wanted)
   await refuseMissing(
     tables,
@@ -53,8 +49,7 @@ export async function migrate(tables: Tables, migrations?: readonly Migration[])
     }
     if (checksum !== undefined) continue
     for (const statement of migration.statements) await tables.execute(statement)
-    const record = JSON.stringify([migration.name, migration.checksum])
-    await tables.insert('schema_migration', ['name', 'checksum'], new TextEncoder().encode(`${record}\n`))
+    await store.do(storeMigrationApplied, migration.name, migration.checksum)
     done.push(migration.name)
   }
   return done

@@ -1,18 +1,7 @@
 import { foldNamed } from '../../folds/folds.js'
+import type { TouchedKey } from '../../store/step.js'
 import type { FoldProjection } from '../projection.js'
-import type { FoldBasis } from './fold.js'
 import type { ChunkRows } from './fold-chunk.js'
-import type { TouchedKey } from './touched-keys.js'
-
-/**
- * Asks what there is of `{keys}` that rows are made of; the answer differs when something came, in whatever order, and
- * not when parts were merged.
- */
-export function basisStatement(projection: FoldProjection): string {
-  const columns = Object.keys(projection.key).map((column) => `s.${column}`)
-  const { table } = basisOf(projection)
-  return `SELECT count() AS rows, max(s.position) AS newest FROM ${table} AS s FINAL WHERE (${columns.join(', ')}) IN {keys}`
-}
 
 /** The same keys, each since the earliest instant whose stored rows may have replaced others. */
 export function sinceReplacedRows(
@@ -20,8 +9,8 @@ export function sinceReplacedRows(
   chunk: readonly TouchedKey[],
   stored: ChunkRows
 ): readonly TouchedKey[] {
-  const { into, key } = projection
-  const { rowsBeginAt } = basisOf(projection)
+  const { name, fold = name, into, key } = projection
+  const { rowsBeginAt } = foldNamed(fold).basis
   if (rowsBeginAt === undefined) return chunk.map((each) => ({ ...each, sinceMs: 0 }))
   const since = new Map<string, number>()
   for (const [table, columns] of Object.entries(into)) {
@@ -38,8 +27,4 @@ export function sinceReplacedRows(
     ...each,
     sinceMs: Math.min(each.sinceMs, since.get(JSON.stringify(each.values)) ?? each.sinceMs)
   }))
-}
-
-function basisOf({ name, fold = name }: FoldProjection): FoldBasis {
-  return foldNamed(fold).basis
 }

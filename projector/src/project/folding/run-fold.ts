@@ -1,8 +1,9 @@
+import { readBasis, readForFold, type StepInput, storeRows, type TouchedKey } from '../../store/step.js'
 import type { FoldProjection } from '../projection.js'
-import type { StepContext, StepInput } from '../step.js'
-import { basisStatement, sinceReplacedRows } from './basis.js'
+import type { StepContext } from '../step.js'
+import { sinceReplacedRows } from './basis.js'
 import type { ChunkAnswers, ChunkRows } from './fold-chunk.js'
-import { bound, chunksOf, type TouchedKey, touchedKeys } from './touched-keys.js'
+import { chunksOf, touchedKeys } from './touched-keys.js'
 
 /** So often a chunk is read again whose reads do not fit together; then the step fails, and is made again later. */
 const AGAIN_MAX = 5
@@ -13,7 +14,7 @@ const AGAIN_MAX = 5
  * others' not; the step is then repeated whole, and makes the same rows again.
  */
 export async function runFold(
-  { tables, folding, signal, isShared = false }: StepContext,
+  { store, folding, signal, isShared = false }: StepContext,
   projection: FoldProjection,
   made: StepInput
 ): Promise<void> {
@@ -21,7 +22,7 @@ export async function runFold(
   const reads = { ...projection.reads, ...(isLate ? projection.readsWhenLate : {}) }
   const readsApart = { ...reads, ...projection.readsApart }
   const readsAgain = { ...readsApart, ...projection.readsWhenLate }
-  const chunks = chunksOf(await touchedKeys(tables, projection, made))
+  const chunks = chunksOf(await touchedKeys(store, projection, made))
   let answers: ChunkAnswers | undefined
   let rows: ChunkRows | undefined
   const basesRead: string[] = []
@@ -47,8 +48,7 @@ export async function runFold(
   ): Promise<ChunkAnswers> {
     const found: Record<string, Uint8Array> = {}
     for (const [name, sql] of Object.entries(statements)) {
-      const statement = bound(projection, sql, chunk)
-      found[name] = await tables.json(statement.sql, statement.parameters)
+      found[name] = await store.do(readForFold, projection, { name, sql }, chunk)
     }
     return found
   }
@@ -63,13 +63,11 @@ export async function runFold(
   }
   /** Differs when something came that another process may have made rows of. */
   async function basisAt(chunk: readonly TouchedKey[]): Promise<string> {
-    if (!isShared) return ''
-    const { sql, parameters } = bound(projection, basisStatement(projection), chunk)
-    return JSON.stringify(await tables.rows(sql, parameters))
+    return isShared ? await store.do(readBasis, projection, chunk) : ''
   }
   /** Stores rows, and what is to be put right of them since another process went ahead after they were read. */
   async function storeUnlessOvertaken(chunk: readonly TouchedKey[], lines: ChunkRows, stood: string): Promise<void> {
-    await store(lines)
+    await storeAll(lines)
     let before = stood
     let stored = lines
     let reread = chunk
@@ -80,13 +78,13 @@ export async function runFold(
       before = now
       reread = sinceReplacedRows(projection, reread, stored)
       stored = await rowsOf(reread, await read(reread, readsAgain))
-      await store(stored)
+      await storeAll(stored)
     }
   }
-  async function store(lines: ChunkRows): Promise<void> {
-    for (const [table, columns] of Object.entries(projection.into)) {
+  async function storeAll(lines: ChunkRows): Promise<void> {
+    for (const table of Object.keys(projection.into)) {
       const body = lines[table]?.body
-      if (body !== undefined) await tables.insert(table, columns, body)
+      if (body !== undefined) await store.do(storeRows, projection, table, body)
     }
   }
 }

@@ -1,7 +1,8 @@
 import { projectionsWithout } from '../../dead-letters/dead-letters.js'
-import type { Tables } from '../../store/tables.js'
+import { readPending, storeConsumed } from '../../store/late-batch.js'
+import type { Store } from '../../store/operation.js'
 import type { Range } from '../range.js'
-import { lateBatchesPendingFor, readLateRange, storeConsumed } from './late-batches.js'
+import { readLateRange } from './late-batches.js'
 
 /** Batches that are given at once at most. */
 const BATCHES_MAX = 20
@@ -16,20 +17,20 @@ export type LateReader = {
 }
 
 /** @param taker what the reader is known by, unlike every other's */
-export function lateReader(tables: Tables, taker: string): LateReader {
+export function lateReader(store: Store, taker: string): LateReader {
   return {
     async pending(topics) {
       const found: { id: string; topic: string; range: Range }[] = []
-      for (const { id, topic } of await lateBatchesPendingFor(tables, taker, topics)) {
+      for (const { id, topic } of await store.do(readPending, taker, topics)) {
         if (found.length >= BATCHES_MAX) break
-        if ((await projectionsWithout(tables, topic, [id])).length > 0) continue
-        found.push({ id, topic, range: await readLateRange(tables, id) })
+        if ((await projectionsWithout(store, topic, [id])).length > 0) continue
+        found.push({ id, topic, range: await readLateRange(store, id) })
       }
       return found
     },
     consumed: (ids) =>
-      storeConsumed(
-        tables,
+      store.do(
+        storeConsumed,
         ids.map((id) => ({ id, taker }))
       )
   }

@@ -1,7 +1,9 @@
 import { topics } from '@gamenet/schemas'
-import type { PassLock } from '../project/pass-lock.js'
-import type { Projection } from '../project/projection.js'
-import type { Tables } from './tables.js'
+import type { Store } from '../store/operation.js'
+import { readDefinitions, readNewestDefinition, storeDefinitions } from '../store/projection-definition.js'
+import { withIdentifiers } from './older-definition.js'
+import type { PassLock } from './pass-lock.js'
+import type { Projection } from './projection.js'
 
 /** A projection as text: all that its rows follow from. */
 export function definitionOf({ from, ...rest }: Projection): string {
@@ -14,7 +16,7 @@ export function projectionOf(definition: string): Projection {
   const from = topics.find((topic) => topic.name === name)
   if (from === undefined)
     throw new Error(`A projection that serves reads the topic ${name}, which this program does not know.`)
-  return { ...rest, from } as Projection
+  return withIdentifiers({ ...rest, from } as Projection)
 }
 
 /** White space says nothing in statements. */
@@ -27,7 +29,7 @@ function single(_key: string, value: unknown): unknown {
  * table that serves, until a rebuild by the new one is swapped in; a projection that nobody knew yet serves at once.
  */
 export class ServingDefinitions {
-  readonly #tables: Tables
+  readonly #store: Store
   readonly #projections: readonly Projection[]
   /** Others may install too; asked at every call. */
   readonly #isShared: boolean
@@ -35,8 +37,8 @@ export class ServingDefinitions {
   #serving: readonly Projection[] | undefined
   #isRegistered = false
 
-  constructor(tables: Tables, projections: readonly Projection[], isShared: boolean) {
-    this.#tables = tables
+  constructor(store: Store, projections: readonly Projection[], isShared: boolean) {
+    this.#store = store
     this.#projections = projections
     this.#isShared = isShared
   }
@@ -69,7 +71,8 @@ export class ServingDefinitions {
     this.#serving = this.#projections.flatMap((each) => {
       const definition = stored.get(each.name)
       if (definition === undefined) return []
-      return [definition === definitionOf(each) ? each : projectionOf(definition)]
+      const serving = projectionOf(definition)
+      return [definitionOf(serving) === definitionOf(each) ? each : serving]
     })
     return this.#serving
   }
@@ -83,9 +86,8 @@ export class ServingDefinitions {
   /** From now on the tables are made by these. */
   async install(projections: readonly Projection[]): Promise<void> {
     const version = Math.max(Date.now(), (await this.#newest()) + 1)
-    const lines = projections.map((each) => JSON.stringify([each.name, definitionOf(each), version]))
-    const body = new TextEncoder().encode(`${lines.join('\n')}\n`)
-    await this.#tables.insert('projection_definition', ['name', 'definition', 'version'], body)
+    const definitions = projections.map((each) => ({ name: each.name, definition: definitionOf(each) }))
+    await this.#store.do(storeDefinitions, version, definitions)
     this.#serving = undefined
   }
 
@@ -94,15 +96,11 @@ export class ServingDefinitions {
     return this.#projections.filter(({ name }) => !stored.has(name))
   }
 
-  async #stored(): Promise<ReadonlyMap<string, string>> {
-    const rows = await this.#tables.rows(
-      'SELECT d.name AS name, argMax(d.definition, d.version) AS definition FROM projection_definition AS d GROUP BY d.name'
-    )
-    return new Map(rows.map(({ name, definition }) => [String(name), String(definition)]))
+  #stored(): Promise<ReadonlyMap<string, string>> {
+    return this.#store.do(readDefinitions)
   }
 
-  async #newest(): Promise<number> {
-    const [row] = await this.#tables.rows('SELECT max(d.version) AS version FROM projection_definition AS d')
-    return Number(row?.version ?? 0)
+  #newest(): Promise<number> {
+    return this.#store.do(readNewestDefinition)
   }
 }

@@ -1,20 +1,15 @@
-import {
-  INSTANTS_END_MS,
-  loadCheckpoint,
-  type PartitionExtent,
-  projectionCheckpoint,
-  type Topic
-} from '@gamenet/schemas'
+import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, type Topic } from '@gamenet/schemas'
 import { eventTables } from '../events/event-tables.js'
 import type { Target } from '../project/caught-up.js'
-import type { Projection } from '../project/projection.js'
+import { DataChanges } from '../project/data-changes.js'
+import { type Projection, readsOf, tablesOf } from '../project/projection.js'
 import { projections } from '../projections/projections.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../rebuild/rebuild-record.js'
-import { readsOf, TABLE_NAMED, tablesOf } from '../rebuild/rebuild-tables.js'
 import { tablesToDrop } from '../rebuild/swap.js'
 import { withDependents } from '../rebuild/unit.js'
-import { Checkpoints, type Progress, storeCheckpoints } from './checkpoint.js'
-import type { Tables } from './tables.js'
+import { Checkpoints, deleteCheckpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
+import type { Store } from '../store/operation.js'
+import { dropLostPart, type LostPart, readLostParts, readViews } from '../store/table.js'
 
 /*
  * lost part   a part of a table that the engine found damaged and set aside when it started: its rows are missing
@@ -23,15 +18,9 @@ import type { Tables } from './tables.js'
  *             were set aside are its record, and are dropped when it has ended.
  */
 
-export type LostPart = { readonly table: string; readonly part: string }
-
 /** The parts that were set aside since they were damaged. */
-export async function findLostParts(tables: Pick<Tables, 'rows'>): Promise<LostPart[]> {
-  const rows = await tables.rows(
-    `SELECT d.table AS table, d.name AS part FROM system.detached_parts AS d
-     WHERE d.database = currentDatabase() AND d.reason LIKE '%broken%' ORDER BY table, part`
-  )
-  return rows.map(({ table, part }) => ({ table: String(table), part: String(part) }))
+export function findLostParts(store: Store): Promise<LostPart[]> {
+  return store.do(readLostParts)
 }
 
 /** Event tables and read tables. */
@@ -99,12 +88,12 @@ export function repairOf(all: readonly Projection[], damaged: ReadonlySet<string
  * Cancels the rebuilds that would continue with rows missing; gives their ids. Call it before any rebuild goes on. Where it is lost which
  * imports were taken back, their events are loaded again: taking them back counts as cancelled too, so that it is done again.
  */
-export async function cancelRebuilds(tables: Tables, repair: Repair): Promise<number[]> {
+export async function cancelRebuilds(store: Store, repair: Repair): Promise<number[]> {
   const cancelled: number[] = []
-  for (const record of await readRebuilds(tables)) {
+  for (const record of await readRebuilds(store)) {
     const state = stateAfterLoss(record, repair)
     if (state === record.state) continue
-    const kept = await storeRebuild(tables, record, { state, reason: 'rows were lost that it reads or had written' })
+    const kept = await storeRebuild(store, record, { state, reason: 'rows were lost that it reads or had written' })
     cancelled.push(kept.id)
   }
   return cancelled
@@ -140,8 +129,8 @@ export type MissingEvents = Target & { readonly table: string }
 /** The rows that stay lost, of all repairs there were: it stands among the checkpoints, under this name. */
 const goneCheckpoint = (topic: string) => `gone:${topic}`
 
-export async function readMissingEvents(tables: Tables): Promise<MissingEvents[]> {
-  const checkpoints = await Checkpoints.read(tables)
+export async function readMissingEvents(store: Store): Promise<MissingEvents[]> {
+  const checkpoints = await Checkpoints.read(store)
   return eventTables.flatMap(({ topic, table }) =>
     checkpoints.of(goneCheckpoint(topic.name)).map((each) => ({ topic: topic.name, table, ...each }))
   )
@@ -154,13 +143,16 @@ export async function readMissingEvents(tables: Tables): Promise<MissingEvents[]
  * @returns where the repair has to come to
  */
 export async function beginRepair(
-  tables: Tables,
+  store: Store,
   all: readonly Projection[],
   { topics, projections: again, changesAreLost }: Repair,
   extents: ReadonlyMap<string, readonly PartitionExtent[]>
 ): Promise<readonly Target[]> {
-  if (changesAreLost) await announceAllChanged(tables, all)
-  const before = await Checkpoints.read(tables)
+  if (changesAreLost) {
+    const names = all.map(({ name }) => name)
+    await announceAllChanged(store, names)
+  }
+  const before = await Checkpoints.read(store)
   const names = [
     ...topics.map(({ name }) => loadCheckpoint(name)),
     ...again.map(({ name }) => projectionCheckpoint(name))
@@ -169,17 +161,16 @@ export async function beginRepair(
   const gone = topics.flatMap(({ name }) =>
     goneOf(name, before, extents.get(name)).map((each) => ({ topic: name, each }))
   )
-  const store = async (nameOf: (topic: string) => string) => {
+  const keep = async (nameOf: (topic: string) => string) => {
     if (gone.length === 0) return
-    await storeCheckpoints(
-      tables,
+    await store.do(
+      storeCheckpoints,
       gone.map(({ topic, each }) => ({ name: nameOf(topic), ...each }))
     )
   }
-  await store(goneCheckpoint)
-  // Names of ours: a statement that stays in the table's files takes no parameters.
-  await tables.execute(`DELETE FROM checkpoint WHERE name IN (${names.map((name) => `'${name}'`).join(', ')})`)
-  await store(loadCheckpoint)
+  await keep(goneCheckpoint)
+  await store.do(deleteCheckpoints, names)
+  await keep(loadCheckpoint)
   const toReach = new Set([...topics, ...again.map(({ from }) => from)].map(({ name }) => name))
   return [...toReach].flatMap((topic) => targetsOf(topic, before, extents.get(topic)))
 }
@@ -206,42 +197,32 @@ function targetsOf(topic: string, before: Checkpoints, extents: readonly Partiti
   return reached.of(topic).map((each) => ({ topic, ...each }))
 }
 
-/** Takes all that answers were made of as changed, in a version above all others. */
-async function announceAllChanged(tables: Tables, all: readonly Projection[]): Promise<void> {
-  const [row] = await tables.rows('SELECT max(d.version) AS version FROM data_change AS d')
-  const version = Math.max(Number(row?.version ?? 0) + 1, Date.now() * 1000)
-  const lines = all.map(({ name }) => JSON.stringify([version, name, '*', 0, INSTANTS_END_MS]))
-  await tables.insert(
-    'data_change',
-    ['version', 'projection', 'key', 'from_ms', 'to_ms'],
-    new TextEncoder().encode(`${lines.join('\n')}\n`)
-  )
+/** Announces that everything of these projections may have changed, in a version above all others. */
+export async function announceAllChanged(store: Store, projections: readonly string[]): Promise<void> {
+  await new DataChanges(store, true).announceAll(projections)
 }
 
 /** Drops what was set aside, when its rows are made again. */
-export async function dropLostParts(tables: Pick<Tables, 'execute'>, parts: readonly LostPart[]): Promise<void> {
-  for (const { table, part } of parts) {
-    await tables.execute(`ALTER TABLE ${table} DROP DETACHED PART '${part}' SETTINGS allow_drop_detached = 1`)
-  }
+export async function dropLostParts(store: Store, parts: readonly LostPart[]): Promise<void> {
+  for (const each of parts) await store.do(dropLostPart, each)
 }
+
+/** A table's name in a statement of the API or of ingest: behind FROM or JOIN, never a column, whose names may be the same. */
+const TABLE_READ = /\b(?:FROM|JOIN)\s+([a-z_][a-z0-9_]*)\b/g
 
 /** Refuses to read what a repair has not made again yet: `tableOf` gives such a table of a statement, views included. */
 export async function incompleteReads(
-  tables: Pick<Tables, 'rows'>,
+  store: Store,
   incomplete: ReadonlySet<string>
 ): Promise<(sql: string) => string | undefined> {
   const tableOf = (sql: string, names: ReadonlySet<string>) =>
-    [...sql.matchAll(TABLE_NAMED)].map(([, , table = '']) => table).find((table) => names.has(table))
-  const views = await tables.rows(
-    `SELECT t.name AS name, replaceAll(t.as_select, concat(t.database, '.'), '') AS statement FROM system.tables AS t
-     WHERE t.database = currentDatabase() AND t.engine = 'View'`
-  )
+    [...sql.matchAll(TABLE_READ)].map(([, table = '']) => table).find((table) => names.has(table))
+  const views = await store.do(readViews)
   const names = new Set(incomplete)
   // Views may read views.
   for (let before = -1; before < names.size; ) {
     before = names.size
-    for (const { name, statement } of views)
-      if (tableOf(String(statement), names) !== undefined) names.add(String(name))
+    for (const { name, statement } of views) if (tableOf(statement, names) !== undefined) names.add(name)
   }
   return (sql) => tableOf(sql, names)
 }

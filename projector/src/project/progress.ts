@@ -1,18 +1,18 @@
 import { loadCheckpoint, type PartitionExtent, topics, withTimeout } from '@gamenet/schemas'
-import { deadLettersByTopic } from '../dead-letters/dead-letters.js'
 import type { LogReader } from '../load/log.js'
 import { type StallReport, stalledPartitions, stallReports } from '../load/stalled-partitions.js'
-import { lagOf } from '../project/run-projections.js'
 import { projections } from '../projections/projections.js'
-import { Checkpoints } from './checkpoint.js'
-import type { Tables } from './tables.js'
+import { Checkpoints } from '../store/checkpoint.js'
+import { countDeadLetters } from '../store/dead-letter.js'
+import type { Store } from '../store/operation.js'
+import { lagOf } from './run-projections.js'
 
 /*
  * How far the loaders and projections of an installation have come, from what they left in the tables: for processes
  * that ask but do neither. A `Projector` knows more of itself (why it stands still), but nothing of its neighbours.
  */
 
-export type ProgressNeeds = { readonly tables: Tables; readonly log: Pick<LogReader, 'extents'> }
+export type ProgressNeeds = { readonly store: Store; readonly log: Pick<LogReader, 'extents'> }
 
 export type TopicProgress = {
   readonly topic: string
@@ -36,14 +36,14 @@ export async function readProgress(needs: ProgressNeeds): Promise<{
   readonly stalled: readonly StallReport[]
 }> {
   // Before the log is asked: what is loaded meanwhile must not look like more than there is.
-  const before = await Checkpoints.read(needs.tables)
+  const before = await Checkpoints.read(needs.store)
   const extents = await answeredExtents(needs.log)
-  const checkpoints = await Checkpoints.read(needs.tables)
+  const checkpoints = await Checkpoints.read(needs.store)
   return {
     topics: topics.map(({ name }) => topicProgress(name, extents.get(name), checkpoints)),
-    deadLetters: await deadLettersByTopic(needs.tables),
+    deadLetters: await needs.store.do(countDeadLetters),
     projections: projections.map((each) => ({ projection: each.name, lag: lagOf(each, checkpoints) })),
-    stalled: await stallReports(needs.tables, stalledPartitions(flat([...extents]), before))
+    stalled: await stallReports(needs.store, stalledPartitions(flat([...extents]), before))
   }
 }
 
@@ -82,11 +82,11 @@ export function topicProgress(
 
 /** Partitions that stand still until an operator decides, of one topic or of all. */
 export async function readStalls(needs: ProgressNeeds, topic?: string): Promise<StallReport[]> {
-  const checkpoints = await Checkpoints.read(needs.tables)
+  const checkpoints = await Checkpoints.read(needs.store)
   const extents = await extentsOf(needs)
   const stalled = stalledPartitions(flat(extents), checkpoints)
   return await stallReports(
-    needs.tables,
+    needs.store,
     stalled.filter((stall) => topic === undefined || stall.topic === topic)
   )
 }

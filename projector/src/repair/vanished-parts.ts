@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { TABLE_UUID } from '../rebuild/rebuild-tables.js'
-import type { LostPart } from './lost-rows.js'
-import type { Tables } from './tables.js'
+import { type LostPart, TABLE_UUID } from '../store/table.js'
+import type { Tables } from '../store/tables.js'
 
 /** A part that a table was made of. Merges replace it by parts that hold the same range of blocks. */
 export const ListedPart = z.object({

@@ -1,0 +1,106 @@
+import type { Operation } from '@gamenet/projector/internals'
+import type { PlainFold } from '../plain-folds.js'
+import type { ReadTable, ReplacingTable, Row } from '../replacing-table.js'
+import type { Machine, TableSet } from '../table-set.js'
+
+/** The tables as one operation sees them, under the names of its view. */
+export type Seen = {
+  readonly machine: Machine
+  /** All tables, by their own names. */
+  readonly tables: TableSet
+  /** How SQL projections fold, by their names or their statements. */
+  readonly folds: Readonly<Record<string, PlainFold>>
+  table(name: string): ReadTable
+  final(name: string): Row[]
+  /** What is written in the place of a table. */
+  target(name: string): ReplacingTable
+  /** Adds rows, with the columns that the engine fills in. */
+  insert(table: string, rows: readonly Row[]): void
+  /** Adds rows as lines of JSONCompactEachRow. */
+  insertLines(table: string, columns: readonly string[], lines: Uint8Array): void
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: operations of any input stand in one table.
+export type AnyOperation = Operation<any, any>
+
+/** How an operation is carried out in memory. */
+export type Implementation = {
+  readonly operation: AnyOperation
+  /** `insert` adds rows; `statement` changes tables in other ways. */
+  readonly kind: 'read' | 'insert' | 'statement'
+  run(seen: Seen, input: readonly unknown[], share: number): unknown
+  /** For inserts: the part of the input that was stored before it failed; undefined where nothing was. */
+  cut?(input: readonly unknown[], share: number): readonly unknown[] | undefined
+  /** How much more often than elsewhere it goes wrong, for what is done rarely. */
+  readonly risk?: number
+  readonly freesSpace?: true
+  /** True where the engine gives another answer, which depends on its machine or its hashes. */
+  isOfMachine?(input: readonly unknown[]): boolean
+}
+
+type InputOf<Of extends AnyOperation> = Of extends Operation<infer Input, unknown> ? Input : never
+type ResultOf<Of extends AnyOperation> = Of extends Operation<never, infer Result> ? Result : never
+type Run<Of extends AnyOperation> = (seen: Seen, ...input: InputOf<Of>) => ResultOf<Of>
+
+/** A question. */
+export function reading<Of extends AnyOperation>(
+  operation: Of,
+  run: Run<Of>,
+  isOfMachine: (...input: InputOf<Of>) => boolean = () => false
+): Implementation {
+  return {
+    operation,
+    kind: 'read',
+    run: (seen, input) => run(seen, ...(input as InputOf<Of>)),
+    isOfMachine: (input) => isOfMachine(...(input as InputOf<Of>))
+  }
+}
+
+/** Rows that are stored. A part of them may be where it fails, as `cut` says; else none is. */
+export function inserting<Of extends AnyOperation>(
+  operation: Of,
+  run: Run<Of>,
+  cut?: (input: InputOf<Of>, share: number) => readonly unknown[]
+): Implementation {
+  return {
+    operation,
+    kind: 'insert',
+    run: (seen, input) => run(seen, ...(input as InputOf<Of>)),
+    ...(cut === undefined ? {} : { cut: (input, share) => cut(input as InputOf<Of>, share) })
+  }
+}
+
+/** Another statement; the share of it that is done where it is cut off. */
+export function changing<Of extends AnyOperation>(
+  operation: Of,
+  run: (seen: Seen, input: InputOf<Of>, share: number) => void,
+  more: Pick<Implementation, 'risk' | 'freesSpace'> = {}
+): Implementation {
+  return { operation, kind: 'statement', run: (seen, input, share) => run(seen, input as InputOf<Of>, share), ...more }
+}
+
+/** The same, where all of it is done or nothing. */
+export function changingWhole<Of extends AnyOperation>(
+  operation: Of,
+  run: Run<Of>,
+  more: Pick<Implementation, 'risk' | 'freesSpace'> = {}
+): Implementation {
+  return changing(operation, (seen, input, share) => void (share === 1 && run(seen, ...input)), more)
+}
+
+export const always = (): boolean => true
+
+/** The first of a list. */
+export function part<Value>(values: readonly Value[], share: number): Value[] {
+  return values.slice(0, Math.floor(values.length * share))
+}
+
+/** The first of lines. */
+export function partOfLines(lines: Uint8Array, share: number): Uint8Array {
+  const all = new TextDecoder().decode(lines).split('\n').slice(0, -1)
+  return new TextEncoder().encode(
+    part(all, share)
+      .map((line) => `${line}\n`)
+      .join('')
+  )
+}

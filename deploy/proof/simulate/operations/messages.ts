@@ -1,0 +1,124 @@
+import {
+  copyEvents,
+  DEAD_LETTER_COLUMNS,
+  deleteImports,
+  readDeadLettersAfter,
+  readImports,
+  readMessages,
+  readRetractedImports,
+  readRetractions,
+  storeDeadLetters,
+  storeDecisions,
+  storeEvents
+} from '@gamenet/projector/internals'
+import { liesIn } from '../plain-folds.js'
+import type { Row } from '../replacing-table.js'
+import {
+  changing,
+  changingWhole,
+  type Implementation,
+  inserting,
+  part,
+  partOfLines,
+  reading,
+  type Seen
+} from './carry-out.js'
+
+/*
+ * Events, dead letters and imports.
+ */
+
+export const messages: readonly Implementation[] = [
+  inserting(
+    storeEvents,
+    (seen, { table, columns }, lines) => seen.insertLines(table, columns, lines),
+    ([table, lines], share) => [table, partOfLines(lines, share)]
+  ),
+  changingWhole(deleteImports, (seen, table, importIds) =>
+    seen.target(table).delete((row) => importIds.includes(String(row.import_id)))
+  ),
+  changing(copyEvents, (seen, [{ table }, range], share) => {
+    const events = seen.tables.final(table).filter((event) => liesIn(range, event))
+    seen.target(table).insert(events.slice(0, Math.ceil(events.length * share)))
+  }),
+
+  inserting(
+    storeDeadLetters,
+    (seen, lines) => seen.insertLines('parked_message', DEAD_LETTER_COLUMNS, lines),
+    ([lines], share) => [partOfLines(lines, share)]
+  ),
+  inserting(
+    storeDecisions,
+    (seen, decision, positions) =>
+      seen.insert(
+        'parked_decision',
+        positions.map(({ topic, epoch, partition, offset }) => ({ topic, epoch, partition, offset, decision }))
+      ),
+    ([decision, positions], share) => [decision, part(positions, share)]
+  ),
+  reading(readDeadLettersAfter, (seen, topic, last, limit) => {
+    const behind = last === undefined ? [-1] : [last.epoch, last.partition, last.offset]
+    return waitingOf(seen, topic)
+      .filter((row) => compare(placeOf(row), behind) > 0)
+      .slice(0, limit)
+      .map((row) => ({
+        ...{ topic, epoch: Number(row.epoch), partition: Number(row.partition), offset: Number(row.offset) },
+        ...{ state: 'parked' as const, storedAtMs: Number(row.parked_at), reason: String(row.reason) },
+        bytes: Buffer.from(String(row.value), 'base64').byteLength
+      }))
+  }),
+  reading(readMessages, (seen, topic, positions) => {
+    const wanted = new Set(positions.map((position) => keyOf({ ...position, topic })))
+    return seen
+      .final('parked_message')
+      .filter((row) => wanted.has(keyOf(row)))
+      .sort((a, b) => compare(placeOf(a), placeOf(b)))
+      .map((row) => ({
+        ...{ topic, epoch: Number(row.epoch), partition: Number(row.partition), offset: Number(row.offset) },
+        ...{ key: String(row.message_key), headers: row.headers as Record<string, string> },
+        value: Buffer.from(String(row.value), 'base64')
+      }))
+  }),
+
+  reading(readRetractedImports, (seen, topic) =>
+    seen
+      .final('import_retraction')
+      .filter((row) => row.topic === topic)
+      .map(({ import_id }) => String(import_id))
+  ),
+  reading(readRetractions, (seen) =>
+    seen.final('import_retraction').map(({ import_id, topic }) => {
+      return { importId: String(import_id), topic: String(topic) }
+    })
+  ),
+  reading(readImports, (seen, importId = '') => {
+    const retractedAt = new Map(seen.final('import_retraction').map((row) => [row.import_id, Number(row.ts)]))
+    const runs = seen.final('import_run').filter(({ import_id }) => importId === '' || import_id === importId)
+    return runs.map(({ import_id, topic, file, ts, rows_read, published, rejected, finished }) => ({
+      ...{ importId: String(import_id), topic: String(topic), file: String(file), newestMs: Number(ts) },
+      ...{ rowsRead: Number(rows_read), published: Number(published), rejected: Number(rejected) },
+      ...{ finished: finished === true, retractedMs: retractedAt.get(import_id) ?? 0 }
+    }))
+  })
+]
+
+const placeOf = (row: Row) => [row.epoch, row.partition, row.offset].map(Number)
+const keyOf = (row: Row) => [row.topic, row.epoch, row.partition, row.offset].join('|')
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  for (const [n, value] of a.entries()) if (value !== b[n]) return value - (b[n] ?? 0)
+  return 0
+}
+
+/** The messages of a topic that wait for a decision, by position. */
+function waitingOf(seen: Seen, topic: string): Row[] {
+  const decisions = new Map(seen.final('parked_decision').map((row) => [keyOf(row), row]))
+  const isWaiting = (row: Row) => {
+    const { decision, decided_at } = decisions.get(keyOf(row)) ?? {}
+    return decision === undefined || (decision === 'retried' && Number(decided_at) < Number(row.parked_at))
+  }
+  return seen
+    .final('parked_message')
+    .filter((row) => row.topic === topic && isWaiting(row))
+    .sort((a, b) => compare(placeOf(a), placeOf(b)))
+}

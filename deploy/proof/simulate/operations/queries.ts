@@ -1,0 +1,153 @@
+import { CHANGES_SINCE, feedExtents, NEWEST_BEGIN, recordedChanges } from '@gamenet/api/internals'
+import { BOARD_STATES, CHECKPOINTS_OF, KNOWN_LISTS, LAST_BOARD, TITLES_WITH_BOARDS } from '@gamenet/ingest/internals'
+import { leaderboardEntryTopic, loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
+import type { ReadTable, Row } from '../replacing-table.js'
+
+/*
+ * The queries of answers and of ingest, which are values of their packages.
+ */
+
+type Seen = { table(name: string): ReadTable; final(name: string): Row[] }
+type Parameters = Readonly<Record<string, unknown>>
+type Query = (seen: Seen, parameters: Parameters) => Row[]
+
+/** No filter: all changes. */
+export const ALL_CHANGES = {
+  titleId: null,
+  leaderboardId: null,
+  playerKey: null,
+  changeType: null,
+  sinceMs: null,
+  untilMs: null
+}
+
+/** How each query is answered in memory. */
+export const queries: ReadonlyMap<string, Query> = new Map([
+  [NEWEST_BEGIN, newestBegin],
+  [CHANGES_SINCE, changesSince],
+  [feedExtents.sql, feedEnds],
+  [recordedChanges(ALL_CHANGES).sql, recorded],
+  [CHECKPOINTS_OF, reached],
+  [BOARD_STATES, boardStates],
+  [LAST_BOARD, lastBoard],
+  [KNOWN_LISTS, knownLists],
+  [TITLES_WITH_BOARDS, titles]
+])
+
+function reached(seen: Seen, { name }: Parameters): Row[] {
+  const rows = seen.final('checkpoint').filter((row) => row.name === name)
+  return rows.map(({ epoch, partition, next }) => ({ epoch, partition, next: String(next) }))
+}
+
+function boardStates(seen: Seen, { titleIds, leaderboardIds }: Parameters): Row[] {
+  const [titles_, boards] = [titleIds as string[], leaderboardIds as number[]]
+  return titles_.flatMap((titleId, n) => {
+    const leaderboardId = boards[n]
+    const rows = seen
+      .table('leaderboard_entry')
+      .rows.filter((row) => row.title_id === titleId && row.leaderboard_id === leaderboardId)
+    if (rows.length === 0) return []
+    const version = String(Math.max(...rows.map((row) => Number(row.version))))
+    return [{ titleId, leaderboardId, version, newestMs: String(Math.max(...rows.map(({ ts }) => Number(ts)))) }]
+  })
+}
+
+function lastBoard(seen: Seen, { titleId, leaderboardId }: Parameters): Row[] {
+  return seen
+    .final('leaderboard_entry')
+    .filter((row) => row.title_id === titleId && row.leaderboard_id === leaderboardId && row.is_gone !== true)
+    .map(({ player: playerName, occurrence, rating, time_ms: timeMs, ord: order, step, details }) => {
+      return { playerName, occurrence, rating, timeMs, order, step, details }
+    })
+}
+
+function knownLists(seen: Seen, { titleIds }: Parameters): Row[] {
+  const newest = new Map<string, Row>()
+  for (const row of seen.table('leaderboard').rows) {
+    if (!(titleIds as string[]).includes(String(row.title_id))) continue
+    const key = `${row.title_id}/${row.leaderboard_id}`
+    const before = newest.get(key)
+    const isNewer =
+      before === undefined ||
+      Number(row.ts) > Number(before.ts) ||
+      (row.ts === before.ts && Number(row.position) >= Number(before.position))
+    if (isNewer) newest.set(key, row)
+  }
+  return [...newest.values()].map(({ title_id, leaderboard_id, name, listed, ts }) => {
+    return { titleId: title_id, leaderboardId: leaderboard_id, name, listed, observedAtMs: String(ts) }
+  })
+}
+
+/** No title in the simulator says that it has no boards, and none leaves. */
+function titles(seen: Seen): Row[] {
+  const ids = seen.table('event_title').rows.map(({ title_id }) => String(title_id))
+  return [...new Set(ids)].sort().map((titleId) => ({ titleId, isDeparted: 0 }))
+}
+
+function newestBegin(seen: Seen, { end }: Parameters): Row[] {
+  const begins = seen.table('data_change').rows.map(({ from_ms }) => Math.min(Number(from_ms), Number(end) - 1))
+  return [{ newest_from_ms: String(Math.max(0, ...begins)) }]
+}
+
+function changesSince(seen: Seen, { after, minutes_from, end }: Parameters): Row[] {
+  const found = new Map<string, Row>()
+  for (const { version, projection, key, from_ms, to_ms } of seen.table('data_change').rows) {
+    if (Number(version) <= Number(after)) continue
+    const [from, to] = [Number(from_ms), Number(to_ms)]
+    const width = to > Number(minutes_from) ? 60_000 : 3_600_000
+    const first = Math.trunc(Math.max(from, 0) / width) * width
+    const last = Math.trunc((Math.max(Math.min(to, Number(end)), from + 1) + width - 1) / width) * width
+    const id = [projection, key, width, first, last].join('|')
+    const newest = Math.max(Number(version), Number(found.get(id)?.newest_version ?? 0))
+    const stretch = { width_ms: width, first_ms: String(first), last_ms: String(last) }
+    found.set(id, { projection, key, ...stretch, newest_version: String(newest) })
+  }
+  return [...found.values()]
+}
+
+const FOLDED = projectionCheckpoint('leaderboard-entry')
+const LOADED = loadCheckpoint(leaderboardEntryTopic.name)
+
+function feedEnds(seen: Seen): Row[] {
+  const lanes = new Map<string, { epoch: number; partition: number; readable: number; loaded: number }>()
+  for (const { name, epoch, partition, next } of seen.final('checkpoint')) {
+    if (name !== FOLDED && name !== LOADED) continue
+    const key = `${epoch}/${partition}`
+    const lane = lanes.get(key) ?? { epoch: Number(epoch), partition: Number(partition), readable: 0, loaded: 0 }
+    lanes.set(key, { ...lane, [name === FOLDED ? 'readable' : 'loaded']: Number(next) })
+  }
+  return [...lanes.values()].sort((a, b) => a.epoch - b.epoch || a.partition - b.partition)
+}
+
+function recorded(seen: Seen, parameters: Parameters): Row[] {
+  const start = ['recordedOffset', 'epoch', 'partition', 'offset'].map((name) => Number(parameters[name]))
+  const placeOf = (row: Row) => [row.recorded_offset, row.epoch, row.partition, row.offset].map(Number)
+  return seen
+    .final('leaderboard_feed')
+    .filter(
+      (row) =>
+        row.recorded_epoch === parameters.recordedEpoch &&
+        row.recorded_partition === parameters.recordedPartition &&
+        Number(row.recorded_offset) < Number(parameters.endOffset) &&
+        compare(placeOf(row), start) >= 0 &&
+        row.is_change === true
+    )
+    .sort((a, b) => compare(placeOf(a), placeOf(b)))
+    .slice(0, Number(parameters.limit))
+    .map(changeOf)
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  for (const [n, value] of a.entries()) if (value !== b[n]) return value - (b[n] ?? 0)
+  return 0
+}
+
+function changeOf(row: Row): Row {
+  return {
+    ...{ recordedOffset: row.recorded_offset, epoch: row.epoch, partition: row.partition, offset: row.offset },
+    ...{ atMs: row.ts, titleId: row.title_id, leaderboardId: row.leaderboard_id, changeType: row.change },
+    ...{ playerName: row.player, previousRank: row.previous_rank, newRank: row.new_rank },
+    ...{ previousRating: row.previous_rating, newRating: row.new_rating, previousTimeMs: row.previous_time_ms },
+    ...{ newTimeMs: row.new_time_ms, isTime: row.is_time }
+  }
+}

@@ -1,0 +1,236 @@
+import {
+  type FoldProjection,
+  type KeySlice,
+  makeRows,
+  type Range,
+  readBasis,
+  readForFold,
+  readKeys,
+  readSlices,
+  readTouched,
+  readWeights,
+  storeRows,
+  type TouchedKey
+} from '@gamenet/projector/internals'
+import { type Topic, topics } from '@gamenet/schemas'
+import { liesIn } from '../plain-folds.js'
+import type { Row } from '../replacing-table.js'
+import { changing, type Implementation, inserting, partOfLines, reading, type Seen } from './carry-out.js'
+
+/*
+ * The parts of steps: plain folds in place of SQL projections, and what the fold of boards reads.
+ */
+
+export const steps: readonly Implementation[] = [
+  changing(makeRows, (seen, [projection, { range, slice }], share) => {
+    const fold = seen.folds[projection.select] ?? seen.folds[projection.name]
+    if (fold === undefined) throw new Error(`${projection.name} has no plain fold; add it to plain-folds.ts.`)
+    const events = eventsIn(seen, projection.from, range).filter((event) => liesInSlice(event, slice))
+    const rows = fold({ events, final: (table) => seen.final(table) })
+    seen.target(projection.into).insert(rows.slice(0, Math.ceil(rows.length * share)))
+  }),
+  inserting(
+    storeRows,
+    (seen, { into }, table, lines) => seen.insertLines(table, into[table] ?? [], lines),
+    ([projection, table, lines], share) => [projection, table, partOfLines(lines, share)]
+  ),
+  reading(readTouched, (seen, { from, touches }, range) => {
+    const events = eventsIn(seen, from, range)
+    const keys = new Map<string, { key: string; firstMs: number; lastMs: number }>()
+    for (const event of events) {
+      const key = keyOf(event, touches.key)
+      const ms = Number(event.observed_at)
+      const { firstMs, lastMs } = keys.get(key) ?? { firstMs: ms, lastMs: ms }
+      keys.set(key, { key, firstMs: Math.min(firstMs, ms), lastMs: Math.max(lastMs, ms) })
+    }
+    return { events: events.length, keys: [...keys.values()] }
+  }),
+  reading(
+    readSlices,
+    (seen, { from }, range, of) =>
+      Array.from({ length: of }, (_, n) => ({
+        n,
+        events: eventsIn(seen, from, range).filter((event) => liesInSlice(event, { n, of })).length
+      })).filter(({ events }) => events > 0),
+    () => true
+  ),
+  reading(
+    readKeys,
+    (seen, { from }, { range, slice }) =>
+      keysOf(eventsIn(seen, from, range).filter((event) => liesInSlice(event, slice))),
+    (_, { slice }) => slice !== undefined
+  ),
+  reading(readWeights, (seen, _, keys) => {
+    const rows = seen.table('leaderboard_history').rows
+    return keys.flatMap(({ values }) => {
+      const weight = rows.filter((row) => boardOf(row) === values.join('/')).length
+      return weight === 0 ? [] : [{ values, weight, isApart: false }]
+    })
+  }),
+  reading(readForFold, (seen, projection, { name }, keys) => {
+    const read = BOARD_READS[name]
+    if (read === undefined) throw new Error(`The simulator does not know what ${projection.name} reads as ${name}.`)
+    return new TextEncoder().encode(JSON.stringify(read(seen, boardsOf(keys))))
+  }),
+  reading(readBasis, (seen, _: FoldProjection, keys) => {
+    const boards = boardsOf(keys)
+    const rows = seen.final('leaderboard_history').filter((row) => boards.has(boardOf(row)))
+    const newest = rows.reduce((most, { position }) => Math.max(most, Number(position)), 0)
+    return JSON.stringify([{ rows: String(rows.length), newest: String(newest) }])
+  })
+]
+
+/** The events of a range, doubled ones too. */
+function eventsIn(seen: Seen, { name }: Pick<Topic, 'name'>, range: Range): Row[] {
+  if (!topics.some((topic) => topic.name === name)) throw new Error(`There is no topic ${name}.`)
+  return seen.table(`event_${name.replaceAll('-', '_')}`).rows.filter((event) => liesIn(range, event))
+}
+
+/** The value of a key's expression, as `touches` of the projections have it. */
+function keyOf(event: Row, expression: string): string {
+  const columns = expression.match(/e\.\w+/g) ?? []
+  if (!/^(e\.\w+|concat\(e\.title_id, '\/', toString\(e\.leaderboard_id\)\))$/.test(expression))
+    throw new Error(`The simulator does not know how ${expression} is computed.`)
+  return columns.map((column) => event[column.slice(2)]).join('/')
+}
+
+/** The engine's own hash is another; each key lies in one slice all the same. */
+function liesInSlice(event: Row, slice: KeySlice | undefined): boolean {
+  return slice === undefined || Number(event.leaderboard_id) % slice.of === slice.n
+}
+
+function keysOf(events: readonly Row[]): TouchedKey[] {
+  const boards = new Map<string, { values: [string, number]; sinceMs: number; weight: number }>()
+  for (const event of events) {
+    const key = boardOf(event)
+    const ms = Number(event.observed_at)
+    const before = boards.get(key)
+    boards.set(key, {
+      values: [String(event.title_id), Number(event.leaderboard_id)],
+      sinceMs: Math.min(ms, before?.sinceMs ?? ms),
+      weight: (before?.weight ?? 0) + 1
+    })
+  }
+  return [...boards.values()].sort(
+    ({ values: a }, { values: b }) => (a[0] < b[0] ? -1 : Number(a[0] > b[0])) || a[1] - b[1]
+  )
+}
+
+type Board = { readonly titleId: string; readonly leaderboardId: number; readonly sinceMs: number }
+
+function boardsOf(keys: readonly TouchedKey[]): Map<string, Board> {
+  return new Map(
+    keys.map(({ values: [titleId, leaderboardId], sinceMs }) => {
+      const board = { titleId: String(titleId), leaderboardId: Number(leaderboardId), sinceMs }
+      return [`${board.titleId}/${board.leaderboardId}`, board]
+    })
+  )
+}
+
+function boardOf({ title_id, leaderboard_id }: Row): string {
+  return `${title_id}/${leaderboard_id}`
+}
+
+/** What the fold of boards reads, by its names. */
+const BOARD_READS: Readonly<Record<string, (seen: Seen, boards: Map<string, Board>) => Row[]>> = {
+  entries: entriesOf,
+  records: (seen, boards) =>
+    seen
+      .final('record_history')
+      .filter((row) => boards.has(boardOf(row)))
+      .map((row) => ({ ...row, version: String(row.version) })),
+  goals: (seen, boards) =>
+    seen
+      .final('rank_reached')
+      .filter((row) => boards.has(boardOf(row)))
+      .map(({ title_id, leaderboard_id, player_keys, goals, reached_at: reached_ms }) => {
+        return { title_id, leaderboard_id, player_keys, goals, reached_ms }
+      }),
+  told: writtenChanges
+}
+
+function entriesOf(seen: Seen, boards: Map<string, Board>): Row[] {
+  const entries = new Map<string, Map<string, Row[]>>()
+  for (const row of seen.final('leaderboard_history')) {
+    const board = boardOf(row)
+    if (!boards.has(board)) continue
+    const ofBoard = entries.get(board) ?? new Map<string, Row[]>()
+    entries.set(board, ofBoard)
+    const who = `${row.occurrence}/${row.player}`
+    ofBoard.set(who, [...(ofBoard.get(who) ?? []), row])
+  }
+  return [...entries].flatMap(([key, ofBoard]) => {
+    const board = boards.get(key)
+    const players = [...ofBoard.values()]
+      .map((all) => ({ first: all[0], firstMs: firstOf(all), states: wantedStates(all, board?.sinceMs ?? 0) }))
+      .filter(({ states }) => states.length > 0)
+    if (board === undefined || players.length === 0) return []
+    return [
+      {
+        title_id: board.titleId,
+        leaderboard_id: board.leaderboardId,
+        since_ms: board.sinceMs,
+        players: players.map(({ first }) => first?.player),
+        occurrences: players.map(({ first }) => first?.occurrence),
+        player_keys: players.map(({ first }) => first?.player_key),
+        states: players.map(({ states }) => states.map(stateTuple)),
+        first_ms: players.map(({ firstMs }) => firstMs)
+      }
+    ]
+  })
+}
+
+/** The instant of its first entry on the board; 0 without one. */
+function firstOf(states: readonly Row[]): number {
+  const there = states.filter(({ is_gone }) => is_gone !== true).map(({ ts }) => Number(ts))
+  return there.length === 0 ? 0 : Math.min(...there)
+}
+
+/** Of an entry that is touched all states; of another what decides: see the statement. */
+function wantedStates(states: readonly Row[], sinceMs: number): Row[] {
+  const all = [...states].sort(byInstant)
+  const last = all.at(-1)
+  if (last === undefined || Number(last.ts) >= sinceMs) return all
+  if (last.is_gone === true) return []
+  if (last.ord === null && last.stated_rank === null) return all.slice(all.findLastIndex((state) => state.is_gone) + 1)
+  const run = all.findLastIndex(
+    (state) =>
+      state.time_ms !== last.time_ms ||
+      (last.time_ms === null && state.rating !== last.rating) ||
+      state.is_gone === true
+  )
+  const first = all[run + 1]
+  return first === undefined || first === last ? [last] : [first, last]
+}
+
+function byInstant(a: Row, b: Row): number {
+  return Number(a.ts) - Number(b.ts) || Number(a.epoch) - Number(b.epoch) || Number(a.offset) - Number(b.offset)
+}
+
+function stateTuple(state: Row): unknown[] {
+  const { ts, epoch, partition, offset, is_gone, rating, time_ms, stated_rank, ord, step, details } = state
+  return [ts, epoch, partition, offset, is_gone, rating, time_ms, stated_rank, ord, step, details]
+}
+
+function writtenChanges(seen: Seen, boards: Map<string, Board>): Row[] {
+  const since = Math.min(...[...boards.values()].map(({ sinceMs }) => sinceMs))
+  const players = new Map<string, Row[]>()
+  for (const row of seen.final('leaderboard_change')) {
+    const key = boardOf(row)
+    if (boards.has(key) && Number(row.ts) >= since) players.set(key, [...(players.get(key) ?? []), row])
+  }
+  return [...players].map(([key, rows]) => {
+    const { titleId, leaderboardId } = boards.get(key) ?? {}
+    return { title_id: titleId, leaderboard_id: leaderboardId, changes: rows.map(changeTuple) }
+  })
+}
+
+function changeTuple(row: Row): unknown[] {
+  const { ts, epoch, partition, offset, player, player_key, occurrence } = row
+  const { recorded_epoch, recorded_partition, recorded_offset } = row
+  return [
+    ...[ts, epoch, partition, offset],
+    ...[recorded_epoch, recorded_partition, recorded_offset],
+    ...[player, player_key, occurrence]
+  ]
+}

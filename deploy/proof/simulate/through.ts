@@ -1,0 +1,22 @@
+import type { Operation, Store, StoreView } from '@gamenet/projector/internals'
+import type { AnyOperation } from './operations/carry-out.js'
+
+/** An operation that passes on its way to the tables. */
+export type Call = {
+  readonly operation: AnyOperation
+  readonly input: readonly unknown[]
+  readonly view: StoreView
+  /** The store that it goes to. */
+  readonly base: Store
+  /** Carries it out. */
+  next(): Promise<unknown>
+}
+
+/** A store whose operations pass through `pass`, under whatever names they see the tables. */
+export function through(base: Store, pass: (call: Call) => Promise<unknown>, view: StoreView = {}): Store {
+  return {
+    do: <Input extends readonly unknown[], Result>(operation: Operation<Input, Result>, ...input: Input) =>
+      pass({ operation, input, view, base, next: () => base.do(operation, ...input) }) as Promise<Result>,
+    with: (more) => through(base.with(more), pass, { ...view, ...more })
+  }
+}

@@ -1,0 +1,188 @@
+import type { Topic } from '@gamenet/schemas'
+import { eventTableName } from '../events/event-table.js'
+import type { Progress } from './checkpoint.js'
+import { operation } from './operation.js'
+
+/*
+ * Comparing two tables: rows are put into buckets by their key; a hash per bucket tells which differ. Names of tables are taken as they
+ * are.
+ */
+
+/** A table as it is compared: the columns that are written, but for the one that decides which of two rows counts. */
+export type Shape = {
+  readonly key: readonly string[]
+  readonly values: readonly string[]
+  /** The hash of a row `r`. */
+  readonly hash: string
+}
+
+/** Rows `r` that neither side need have: those of a condition, or events that the live loader had not stored. */
+export type LeftOut = { readonly condition: string } | { readonly beyond: readonly Progress[] } | undefined
+
+/** One of two tables that are compared. */
+export type Side = {
+  readonly table: string
+  readonly shape: Shape
+  readonly leftOut: LeftOut
+  /** Into how many its rows are put. */
+  readonly buckets: number
+}
+
+export type Sides = { readonly live: Side; readonly fresh: Side }
+type Row = Readonly<Record<string, unknown>>
+export type BucketHash = { readonly rows: number; readonly hash: string }
+
+/** Reads how a table is keyed and what it holds, as the engine knows it. */
+export const readShape = operation('reads the shape of a table', async (tables, table: string): Promise<Shape> => {
+  const columns = await tables.rows(
+    `SELECT c.name AS name, c.type AS type, c.is_in_sorting_key AS isKey, t.engine_full AS engine
+     FROM system.columns AS c INNER JOIN system.tables AS t ON t.database = c.database AND t.name = c.table
+     WHERE c.database = currentDatabase() AND c.table = {table: String} AND c.default_kind NOT IN ('ALIAS', 'MATERIALIZED')
+     ORDER BY c.position`,
+    { table }
+  )
+  const version = /^ReplacingMergeTree\((\w+)\)/.exec(String(columns[0]?.engine))?.[1]
+  const compared = columns.filter(({ name, isKey }) => name !== version || Number(isKey) === 1)
+  const names = (isKey: boolean) =>
+    compared.filter((column) => (Number(column.isKey) === 1) === isKey).map(({ name }) => String(name))
+  const texts = compared.map(({ name, type }) => textOf(`r.${String(name)}`, String(type)))
+  return { key: names(true), values: names(false), hash: `cityHash64(${texts.join(', ')})` }
+})
+
+/** Counts the rows of a table, replaced ones too. */
+export const countRows = operation('counts rows', async (tables, table: string): Promise<number> => {
+  const [row] = await tables.rows(`SELECT count() AS rows FROM ${table}`)
+  return Number(row?.rows)
+})
+
+/** Reads of each bucket how many rows it has, and a hash that does not depend on their order. */
+export const readHashes = operation(
+  'reads hashes',
+  async (tables, side: Side): Promise<ReadonlyMap<number, BucketHash>> => {
+    const rows = await tables.rows(
+      `SELECT b.bucket AS bucket, count() AS rows, toString(tuple(count(), groupBitXor(b.hash), sum(b.hash))) AS hash
+       FROM (SELECT ${bucketOf(side)} AS bucket, ${side.shape.hash} AS hash FROM ${side.table} AS r FINAL WHERE ${isCompared(side)}) AS b
+       GROUP BY b.bucket`
+    )
+    return new Map(rows.map(({ bucket, rows, hash }) => [Number(bucket), { rows: Number(rows), hash: String(hash) }]))
+  }
+)
+
+/** Counts the keys in some buckets whose row is another one, or is missing, on one side. */
+export const countDifferences = operation(
+  'counts differences',
+  async (tables, sides: Sides, buckets: readonly number[]): Promise<number> => {
+    const [row] = await tables.rows(`SELECT count() AS differences FROM (${differing(sides)}) AS d`, { buckets })
+    return Number(row?.differences)
+  }
+)
+
+/** Reads the rows that one side has of the first keys in some buckets that differ, by their keys as JSON. */
+export const readDifferingRows = operation(
+  'reads rows that differ',
+  async (
+    tables,
+    sides: Sides,
+    of: keyof Sides,
+    { buckets, limit }: { readonly buckets: readonly number[]; readonly limit: number }
+  ): Promise<ReadonlyMap<string, Row>> => {
+    const { table, shape } = sides[of]
+    const isListed = `(${shape.key.map((column) => `r.${column}`).join(', ')}) IN
+      (SELECT * FROM (${differing(sides)}) AS d ORDER BY ALL LIMIT ${limit}) AND ${isIn(sides.live)}`
+    const rows = await tables.rows(
+      `SELECT ${columnsOf(shape)} FROM ${table} AS r FINAL WHERE ${isListed} AND ${isCompared(sides[of])}`,
+      { buckets }
+    )
+    return new Map(rows.map((row) => [JSON.stringify(shape.key.map((column) => row[column])), row]))
+  }
+)
+
+/** Reads a few rows of a table, none of them in these buckets. */
+export const readSamples = operation(
+  'reads samples',
+  async (tables, side: Side, different: readonly number[], limit: number): Promise<Record<string, unknown>[]> =>
+    await tables.rows(
+      `SELECT ${columnsOf(side.shape)} FROM ${side.table} AS r FINAL
+       WHERE NOT has({different: Array(UInt64)}, ${bucketOf(side)}) AND ${isCompared(side)} LIMIT ${limit}`,
+      { different }
+    )
+)
+
+/** How key columns of read tables are found in events, where they are not called the same. */
+const INSTANTS: Readonly<Record<string, string>> = {
+  ts: 'e.observed_at',
+  hour: 'toStartOfHour(e.observed_at)',
+  day: 'toDate(e.observed_at)'
+}
+
+/**
+ * Reads the positions of the newest events about the key of a row, as far as its columns are those of events; as
+ * `epoch/partition/offset`, none where no column is.
+ */
+export const readEventsOf = operation(
+  'reads events of a key',
+  async (tables, from: Pick<Topic, 'name'>, key: Row, limit: number): Promise<string[]> => {
+    const table = tables.source(eventTableName(from))
+    const known = await tables.rows(
+      `SELECT c.name AS name FROM system.columns AS c WHERE c.database = currentDatabase() AND c.table = {table: String}`,
+      { table }
+    )
+    const names = new Set(known.map(({ name }) => String(name)))
+    const parameters: Record<string, unknown> = {}
+    const conditions = Object.entries(key).flatMap(([column, value]) => {
+      const expression = names.has(column) ? `e.${column}` : INSTANTS[column]
+      if (expression === undefined) return []
+      parameters[`key_${column}`] = String(value)
+      return [`toString(${expression}) = {key_${column}: String}`]
+    })
+    if (conditions.length === 0) return []
+    const rows = await tables.rows(
+      `SELECT e.epoch AS epoch, e.partition AS partition, e.offset AS offset FROM ${table} AS e FINAL
+       WHERE ${conditions.join(' AND ')} ORDER BY e.position DESC LIMIT ${limit}`,
+      parameters
+    )
+    return rows.map(({ epoch, partition, offset }) => `${epoch}/${partition}/${offset}`)
+  }
+)
+
+/** A value to hash: what is NULL would make the whole hash NULL, and a map has no order. */
+function textOf(column: string, type: string): string {
+  if (type.startsWith('Map(')) return `toString(mapSort(${column}))`
+  if (type.includes('Nullable') || type.startsWith('Array(')) return `toString(tuple(${column}))`
+  return column
+}
+
+function bucketOf({ shape, buckets }: Side): string {
+  return `cityHash64(${shape.key.map((column) => `r.${column}`).join(', ')}) % ${buckets}`
+}
+
+/** The condition that a row lies in one of the buckets that are looked at. */
+function isIn(side: Side): string {
+  return `has({buckets: Array(UInt64)}, ${bucketOf(side)})`
+}
+
+/** The condition that a row is not left out. */
+function isCompared({ leftOut }: Side): string {
+  if (leftOut === undefined) return 'true'
+  if ('condition' in leftOut) return `NOT (${leftOut.condition})`
+  const within = leftOut.beyond.map(
+    ({ epoch, partition, next }) => `(r.epoch = ${epoch} AND r.partition = ${partition} AND r.offset < ${next})`
+  )
+  return within.length === 0 ? 'false' : `(${within.join(' OR ')})`
+}
+
+function differing(sides: Sides): string {
+  const { key } = sides.live.shape
+  const keys = key.map((column) => `r.${column} AS ${column}`).join(', ')
+  const part = (side: Side, n: number) =>
+    `SELECT ${keys}, ${n} AS side, ${side.shape.hash} AS hash FROM ${side.table} AS r FINAL
+     WHERE ${isIn(side)} AND ${isCompared(side)}`
+  const columns = key.map((column) => `s.${column}`).join(', ')
+  return `
+    SELECT ${columns} FROM (${part(sides.live, 0)} UNION ALL ${part(sides.fresh, 1)}) AS s
+    GROUP BY ${columns} HAVING count() != 2 OR min(s.hash) != max(s.hash)`
+}
+
+function columnsOf({ key, values }: Shape): string {
+  return [...key, ...values].map((column) => `r.${column} AS ${column}`).join(', ')
+}

@@ -1,0 +1,77 @@
+import { conditionOf } from '@gamenet/schemas'
+import type { EventTable } from '../events/event-table.js'
+import type { Range } from '../project/range.js'
+import type { Progress } from './checkpoint.js'
+import { operation } from './operation.js'
+
+/**
+ * The checkpoint whose `next` is above the number of every person whose events were opened: with it a write side that was put back
+ * from an older copy is recognised, which would number new people as others before.
+ */
+export const PEOPLE_CHECKPOINT = 'people'
+
+/** Stores events, all or none per block; lines of the table's columns. They are keyed by position: storing them again keeps one. */
+export const storeEvents = operation(
+  'stores events',
+  async (tables, { table, columns }: Pick<EventTable, 'table' | 'columns'>, lines: Uint8Array): Promise<void> => {
+    await tables.insert(table, columns, lines)
+  }
+)
+
+/** Deletes the events of imports from an event table; resolves when no statement sees them any more. */
+export const deleteImports = operation(
+  'deletes the events of imports',
+  async (tables, table: string, importIds: readonly string[]): Promise<void> => {
+    // Imports' ids are hexadecimal digits, and a statement that stays in the table's files takes no parameters.
+    const ids = importIds.filter((id) => /^[0-9a-f]{32}$/.test(id)).map((id) => `'${id}'`)
+    await tables.execute(`DELETE FROM ${tables.target(table)} WHERE import_id IN (${ids.join(', ')})`)
+  }
+)
+
+/** Copies the events of a range from the event table that serves into the one that stands for it. */
+export const copyEvents = operation(
+  'copies events',
+  async (tables, { table, columns }: Pick<EventTable, 'table' | 'columns'>, range: Range): Promise<void> => {
+    const { sql, parameters } = conditionOf(range)
+    const values = columns.map((column) => `e.${column}`).join(', ')
+    await tables.execute(
+      `INSERT INTO ${tables.target(table)} (${columns.join(', ')}) SELECT ${values} FROM ${table} AS e FINAL WHERE ${sql}`,
+      parameters
+    )
+  }
+)
+
+/** Copies the events of a partition below an offset from the event table that serves into the one that stands for it. */
+export const copyEventsBelow = operation(
+  'copies the first events',
+  async (tables, { table, columns }: Pick<EventTable, 'table' | 'columns'>, before: Progress): Promise<void> => {
+    const values = columns.map((column) => `e.${column}`).join(', ')
+    await tables.execute(
+      `INSERT INTO ${tables.target(table)} (${columns.join(', ')}) SELECT ${values} FROM ${table} AS e FINAL
+       WHERE e.epoch = {epoch: UInt16} AND e.partition = {partition: UInt16} AND e.offset < {next: UInt64}`,
+      before
+    )
+  }
+)
+
+/** What these tables know of the write side. */
+export type NewestWrites = {
+  /** The highest revision of a profile or rating; 0 without any. */
+  readonly revision: number
+  /** The highest number of a person; 0 without any. */
+  readonly person: number
+}
+
+/** Reads what these tables know of the write side. */
+export const readNewestWrites = operation('reads the newest writes', async (tables): Promise<NewestWrites> => {
+  const [row] = await tables.rows(
+    `SELECT (SELECT max(e.revision) FROM {event_profile: Identifier} AS e) AS profile,
+       (SELECT max(e.revision) FROM {event_rating: Identifier} AS e) AS rating,
+       (SELECT max(c.next) FROM {checkpoint: Identifier} AS c WHERE c.name = {people: String}) AS people`,
+    { people: PEOPLE_CHECKPOINT }
+  )
+  return {
+    revision: Math.max(Number(row?.profile ?? 0), Number(row?.rating ?? 0)),
+    person: Math.max(0, Number(row?.people ?? 0) - 1)
+  }
+})

@@ -1,0 +1,134 @@
+import type { LogPosition } from '@gamenet/schemas'
+import { linesOf, operation } from './operation.js'
+
+/*
+ * late event   one that came into its event table behind the checkpoints of projections, as a retried message does
+ * late batch   late events of one topic that are taken together
+ * taker        a consumer of late events besides its range: a projection by the name of its checkpoint, or another reader
+ */
+
+/** Events of a batch at most: their offsets are values of each statement over them. */
+export const LATE_EVENTS_MAX = 1000
+/**
+ * A batch younger than this is consumed by every process once, even if another has consumed it: another process may have read
+ * before it came what it stores afterwards, and its own step over the batch puts that right. Twice what a statement may take.
+ */
+export const AGAIN_SECONDS = 1800
+
+/** A batch that its taker has to take; what is in it is read by {@link readLatePositions}. */
+export type LateBatch = { readonly id: string; readonly topic: string }
+
+/** A batch as the projections of all processes see it. */
+export type KnownBatch = LateBatch & { readonly isRecent: boolean; readonly takers: readonly string[] }
+
+/** Makes events known as late, when their rows are stored. The batch is there as a whole. */
+export const storeLateBatch = operation(
+  'stores a late batch',
+  async (tables, id: string, topic: string, positions: readonly LogPosition[]): Promise<void> => {
+    const tuples = positions.map(({ epoch, partition, offset }) => [epoch, partition, offset])
+    await tables.insert('late_batch', ['id', 'topic', 'positions'], linesOf([[id, topic, tuples]]))
+  }
+)
+
+/** Records that batches are consumed, all or none. Their rows are stored before. */
+export const storeConsumed = operation(
+  'stores that late batches are taken',
+  async (tables, taken: readonly { readonly id: string; readonly taker: string }[]): Promise<void> => {
+    const rows = taken.map(({ id, taker }) => [id, taker])
+    await tables.insert('late_batch_taken', ['id', 'taker'], linesOf(rows))
+  }
+)
+
+/** Copies from another table what was consumed. */
+export const copyConsumed = operation('copies what is taken of late batches', async (tables): Promise<void> => {
+  await tables.execute(
+    `INSERT INTO ${tables.target('late_batch_taken')} (id, taker)
+     SELECT t.id, t.taker FROM late_batch_taken AS t`
+  )
+})
+
+/** Reads the positions of a batch; none where there is no such batch. */
+export const readLatePositions = operation('reads a late batch', async (tables, id: string): Promise<LogPosition[]> => {
+  const [row] = await tables.rows(
+    'SELECT b.positions AS positions FROM late_batch AS b FINAL WHERE b.id = {id: String}',
+    { id }
+  )
+  const positions = (row?.positions ?? []) as readonly (readonly [number, number, string])[]
+  return positions.map(([epoch, partition, offset]) => ({ epoch, partition, offset: Number(offset) }))
+})
+
+/** Reads the batches that a taker has taken, the oldest first. */
+export const readConsumed = operation(
+  'reads late batches that are taken',
+  async (tables, taker: string): Promise<string[]> => {
+    const rows = await tables.rows(
+      `SELECT b.id AS id FROM late_batch AS b FINAL
+       WHERE b.id IN (SELECT t.id FROM {late_batch_taken: Identifier} AS t WHERE t.taker = {taker: String})
+       ORDER BY b.stored_at, b.id`,
+      { taker }
+    )
+    return rows.map(({ id }) => String(id))
+  }
+)
+
+/** Reads the batches of these topics that a taker has not taken, the oldest first. */
+export const readPending = operation(
+  'reads late batches that are left',
+  async (tables, taker: string, topics: readonly string[]): Promise<LateBatch[]> => {
+    const rows = await tables.rows(
+      `SELECT b.id AS id, b.topic AS topic
+       FROM late_batch AS b FINAL
+       WHERE b.topic IN {topics: Array(String)}
+         AND b.id NOT IN (SELECT t.id FROM {late_batch_taken: Identifier} AS t WHERE t.taker = {taker: String})
+       ORDER BY b.stored_at, b.id`,
+      { topics, taker }
+    )
+    return rows.map(({ id, topic }) => ({ id: String(id), topic: String(topic) }))
+  }
+)
+
+/**
+ * Reads the batches that some taker of their topic has not taken, and those younger than {@link AGAIN_SECONDS} by the engine's
+ * clock; the oldest first.
+ */
+export const readKnownBatches = operation(
+  'reads late batches',
+  async (tables, takersByTopic: ReadonlyMap<string, readonly string[]>): Promise<KnownBatch[]> => {
+    const rows = await tables.rows(
+      `SELECT b.id AS id, b.topic AS topic, b.stored_at > now64(3) - INTERVAL ${AGAIN_SECONDS} SECOND AS is_recent,
+         t.takers AS takers
+       FROM late_batch AS b FINAL
+       LEFT JOIN (
+         SELECT x.id AS id, groupUniqArray(toString(x.taker)) AS takers FROM {late_batch_taken: Identifier} AS x GROUP BY x.id
+       ) AS t ON t.id = b.id
+       WHERE has({topics: Array(String)}, toString(b.topic)) AND (is_recent
+         OR NOT hasAll(t.takers, {takers: Array(Array(String))}[indexOf({topics: Array(String)}, toString(b.topic))]))
+       ORDER BY b.stored_at, b.id`,
+      { topics: [...takersByTopic.keys()], takers: [...takersByTopic.values()] }
+    )
+    return rows.map((row) => ({
+      id: String(row.id),
+      topic: String(row.topic),
+      isRecent: Boolean(row.is_recent),
+      takers: row.takers as readonly string[]
+    }))
+  }
+)
+
+/** Reads which of these takers have not taken all of these batches. */
+export const readTakersBehind = operation(
+  'reads takers that are behind',
+  async (tables, takers: readonly string[], ids: readonly string[]): Promise<ReadonlySet<string>> => {
+    const rows = await tables.rows(
+      `SELECT n.taker AS taker
+       FROM (SELECT arrayJoin({takers: Array(String)}) AS taker) AS n
+       LEFT JOIN (
+         SELECT toString(t.taker) AS taker, uniqExact(t.id) AS batches FROM {late_batch_taken: Identifier} AS t
+         WHERE t.id IN {ids: Array(String)} GROUP BY t.taker
+       ) AS s ON s.taker = n.taker
+       WHERE s.batches < {batches: UInt32}`,
+      { takers, ids, batches: ids.length }
+    )
+    return new Set(rows.map(({ taker }) => String(taker)))
+  }
+)

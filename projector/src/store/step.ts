@@ -1,0 +1,214 @@
+import { conditionOf, type Parameters } from '@gamenet/schemas'
+import { eventTableName } from '../events/event-table.js'
+import { foldNamed } from '../folds/folds.js'
+import {
+  type FoldProjection,
+  type KeySlice,
+  type Projection,
+  type SqlProjection,
+  TOUCHED_KEYS_MAX
+} from '../project/projection.js'
+import type { Range } from '../project/range.js'
+import { operation } from './operation.js'
+
+/*
+ * The parts of a step: what its events are about, what a fold reads of them, and the rows that are made of them.
+ */
+
+/** What rows are made of. */
+export type StepInput = {
+  readonly range: Range
+  /** True when it holds events that come behind later ones: of an older epoch than what was taken before, or late ones. */
+  readonly isLate: boolean
+  /** The keys that are taken; all of the range unless given. */
+  readonly slice?: KeySlice
+}
+
+/** What the events of a range are about: keys with their first and last instant, `*` alone when they are too many. */
+export type Touched = {
+  readonly events: number
+  readonly keys: readonly { readonly key: string; readonly firstMs: number; readonly lastMs: number }[]
+}
+
+/** A key that a range touched. */
+export type TouchedKey = {
+  /** Its columns' values, in the order of the projection's `key`. */
+  readonly values: readonly (string | number)[]
+  readonly sinceMs: number
+  readonly weight: number
+  /** True when it is read by `readsApart`. */
+  readonly isApart?: boolean
+}
+
+/** Makes a projection's rows of a range, or of a slice of its keys, and stores them; a part of them where it rejects. */
+export const makeRows = operation(
+  'makes rows',
+  async (tables, projection: SqlProjection, { range, isLate, slice }: StepInput): Promise<void> => {
+    const { into, columns, select, selectWhenLate = select, touches } = projection
+    const { sql, parameters } = inSlice(conditionOf(range), touches.key, slice)
+    const rows = (isLate ? selectWhenLate : select).replaceAll('{range}', sql)
+    await tables.execute(`INSERT INTO ${tables.target(into)} (${columns.join(', ')}) ${rows}`, parameters)
+  }
+)
+
+/** Stores rows that a fold has made, all or none per block; lines of the table's columns in `into`. */
+export const storeRows = operation(
+  'stores rows',
+  async (tables, { into }: FoldProjection, table: string, lines: Uint8Array): Promise<void> => {
+    await tables.insert(table, into[table] ?? [], lines)
+  }
+)
+
+/** Reads which instants and keys the events of a range are about. */
+export const readTouched = operation(
+  'reads what events are about',
+  async (tables, { from, touches }: Pick<Projection, 'from' | 'touches'>, range: Range): Promise<Touched> => {
+    const { sql, parameters } = conditionOf(range)
+    const [row] = await tables.rows(
+      `SELECT sum(k.events) AS events, min(k.first) AS first_ms, max(k.last) AS last_ms,
+         groupArray(${TOUCHED_KEYS_MAX + 1})((k.key, toFloat64(k.first), toFloat64(k.last))) AS keys
+       FROM (
+         SELECT toString(${touches.key}) AS key, count() AS events,
+           toUnixTimestamp64Milli(min(e.observed_at)) AS first, toUnixTimestamp64Milli(max(e.observed_at)) AS last
+         FROM ${identifier(eventTableName(from))} AS e WHERE ${sql} GROUP BY key) AS k`,
+      parameters
+    )
+    return touchedOf(row)
+  }
+)
+
+function touchedOf(row: Record<string, unknown> | undefined): Touched {
+  const keys = (row?.keys ?? []) as readonly (readonly [string, number, number])[]
+  return {
+    events: Number(row?.events ?? 0),
+    keys:
+      keys.length > TOUCHED_KEYS_MAX
+        ? [{ key: '*', firstMs: Number(row?.first_ms), lastMs: Number(row?.last_ms) }]
+        : keys.map(([key, firstMs, lastMs]) => ({ key, firstMs, lastMs }))
+  }
+}
+
+/** Reads how many events of a range each of so many slices of a projection's keys has; none of those that are empty. */
+export const readSlices = operation(
+  'reads slices of keys',
+  async (
+    tables,
+    projection: Projection,
+    range: Range,
+    of: number
+  ): Promise<{ readonly n: number; readonly events: number }[]> => {
+    const key = projection.form === 'fold' ? keyColumns(projection).join(', ') : projection.touches.key
+    const { sql, parameters } = conditionOf(range)
+    const rows = await tables.rows(
+      `SELECT cityHash64(${key}) % {slices: UInt32} AS n, count() AS events
+       FROM ${identifier(eventTableName(projection.from))} AS e WHERE ${sql} GROUP BY n ORDER BY n`,
+      { ...parameters, slices: of }
+    )
+    return rows.map(({ n, events }) => ({ n: Number(n), events: Number(events) }))
+  }
+)
+
+/** Reads the keys of a range, or of a slice of them, each with its earliest instant; its events are its weight. */
+export const readKeys = operation(
+  'reads keys',
+  async (
+    tables,
+    projection: FoldProjection,
+    { range, slice }: Pick<StepInput, 'range' | 'slice'>
+  ): Promise<TouchedKey[]> => {
+    const columns = keyColumns(projection)
+    const { sql, parameters } = inSlice(conditionOf(range), columns.join(', '), slice)
+    const rows = await tables.rows(
+      `SELECT ${columns.join(', ')}, toUnixTimestamp64Milli(min(e.observed_at)) AS since_ms, count() AS events
+       FROM ${identifier(eventTableName(projection.from))} AS e
+       WHERE ${sql} GROUP BY ${columns.join(', ')} ORDER BY ${columns.join(', ')}`,
+      parameters
+    )
+    return rows.map((row) => ({
+      values: valuesOf(projection, row),
+      sinceMs: Number(row.since_ms),
+      weight: Number(row.events)
+    }))
+  }
+)
+
+/** Reads what folding keys costs, by `weigh`, and which are set apart; none of keys without rows. */
+export const readWeights = operation(
+  'weighs keys',
+  async (
+    tables,
+    projection: FoldProjection,
+    keys: readonly TouchedKey[]
+  ): Promise<Pick<TouchedKey, 'values' | 'weight' | 'isApart'>[]> => {
+    const { sql, parameters } = withKeys(projection, projection.weigh ?? '', keys)
+    const rows = await tables.rows(sql, parameters)
+    return rows.map((row) => ({
+      values: valuesOf(projection, row),
+      weight: Number(row.weight),
+      isApart: Boolean(row.is_apart)
+    }))
+  }
+)
+
+/** A statement that a fold reads, by its name among the projection's reads. */
+export type FoldRead = { readonly name: string; readonly sql: string }
+
+/** Reads what a fold wants of keys: the UTF-8 bytes of a JSON array of rows. */
+export const readForFold = operation(
+  'reads for a fold',
+  async (tables, projection: FoldProjection, read: FoldRead, keys: readonly TouchedKey[]): Promise<Uint8Array> => {
+    const { sql, parameters } = withKeys(projection, read.sql, keys)
+    return await tables.json(sql, parameters)
+  }
+)
+
+/** Reads what there is of keys that rows are made of; the text differs when something came, and not when parts were merged. */
+export const readBasis = operation(
+  'reads the basis of keys',
+  async (tables, projection: FoldProjection, keys: readonly TouchedKey[]): Promise<string> => {
+    const columns = Object.keys(projection.key).map((column) => `s.${column}`)
+    const { table } = foldNamed(projection.fold ?? projection.name).basis
+    const basis = `SELECT count() AS rows, max(s.position) AS newest FROM ${identifier(table)} AS s FINAL
+      WHERE (${columns.join(', ')}) IN {keys}`
+    const { sql, parameters } = withKeys(projection, basis, keys)
+    return JSON.stringify(await tables.rows(sql, parameters))
+  }
+)
+
+/** As a statement names a table that it reads. */
+function identifier(table: string): string {
+  return `{${table}: Identifier}`
+}
+
+type Statement = { readonly sql: string; readonly parameters: Parameters }
+
+/** The condition, for events alone whose key lies in the slice. */
+function inSlice({ sql, parameters }: Statement, key: string, slice: KeySlice | undefined): Statement {
+  if (slice === undefined) return { sql, parameters }
+  return {
+    sql: `(${sql} AND cityHash64(${key}) % {slices: UInt32} = {slice: UInt32})`,
+    parameters: { ...parameters, slice: slice.n, slices: slice.of }
+  }
+}
+
+function keyColumns({ key }: FoldProjection): string[] {
+  return Object.keys(key).map((column) => `e.${column}`)
+}
+
+function valuesOf({ key }: FoldProjection, row: Record<string, unknown>): (string | number)[] {
+  return Object.entries(key).map(([column, type]) => (type === 'String' ? String(row[column]) : Number(row[column])))
+}
+
+/** A statement of a fold with its keys bound; its text is the same for any keys. */
+function withKeys({ key }: FoldProjection, sql: string, keys: readonly TouchedKey[]): Statement {
+  const columns = Object.entries(key)
+  const arrays = columns.map(([column, type]) => `{${column}: Array(${type})}`)
+  const parameters: Record<string, unknown> = { since_ms: keys.map(({ sinceMs }) => sinceMs) }
+  for (const [n, [column]] of columns.entries()) parameters[column] = keys.map(({ values }) => values[n])
+  return {
+    sql: sql
+      .replaceAll('{keys}', arrays.length === 1 ? arrays.join() : `arrayZip(${arrays.join(', ')})`)
+      .replaceAll('{since_ms}', '{since_ms: Array(Int64)}'),
+    parameters
+  }
+}

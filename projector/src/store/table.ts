@@ -1,0 +1,142 @@
+import { operation } from './operation.js'
+
+/*
+ * The tables themselves. Names in these statements are literals, since ClickHouse takes no parameter in their places; all of them
+ * are names of ours. Where an operation takes names, it takes them as they are, whatever they stand for.
+ */
+
+/** Creates an empty table of the structure of another, unless it is there. */
+export const createTable = operation('creates a table', async (tables, name: string, like: string): Promise<void> => {
+  await tables.execute(`CREATE TABLE IF NOT EXISTS ${name} AS ${like}`)
+})
+
+/** Creates a view on an event table as it was if nothing had happened from an instant on. */
+export const createEventView = operation(
+  'creates a view on events',
+  async (tables, name: string, table: string, beforeMs: number): Promise<void> => {
+    await tables.execute(
+      `CREATE VIEW ${name} AS SELECT e.*, e.position, e.version FROM ${table} AS e
+       WHERE e.observed_at < fromUnixTimestamp64Milli(toInt64(${beforeMs}), 'UTC')`
+    )
+  }
+)
+
+/** Drops a table or a view; one that is gone already is no trouble. */
+export const dropTable = operation('drops a table', async (tables, name: string): Promise<void> => {
+  await tables.execute(`DROP TABLE IF EXISTS ${name}`)
+})
+
+/** Reads the partitions of a table that have rows. */
+export const readPartitions = operation(
+  'reads partitions of a table',
+  async (tables, name: string): Promise<string[]> => {
+    const rows = await tables.rows(
+      `SELECT DISTINCT p.partition_id AS id FROM system.parts AS p
+       WHERE p.database = currentDatabase() AND p.table = {name: String} AND p.active ORDER BY id`,
+      { name }
+    )
+    return rows.map(({ id }) => String(id))
+  }
+)
+
+/** Adds the rows of a partition of another table of the same structure, in an instant: parts are linked, not copied. */
+export const attachPartition = operation(
+  'attaches a partition',
+  async (tables, name: string, from: string, partition: string): Promise<void> => {
+    await tables.execute(`ALTER TABLE ${name} ATTACH PARTITION ID '${partition}' FROM ${from}`)
+  }
+)
+
+/** Exchanges the names of pairs of tables, one pair after the other; where it rejects, some may be exchanged. */
+export const exchangeTables = operation(
+  'exchanges tables',
+  async (tables, pairs: readonly (readonly [string, string])[]): Promise<void> => {
+    await tables.execute(`EXCHANGE TABLES ${pairs.map(([a, b]) => `${a} AND ${b}`).join(', ')}`)
+  }
+)
+
+/** UUID of a table `t` of `system.tables`. chDB shows none, but names the table's folder by it. */
+export const TABLE_UUID = `if(t.uuid = toUUID('00000000-0000-0000-0000-000000000000'),
+  extract(t.data_paths[1], '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'), toString(t.uuid))`
+
+/** Reads what tells tables from others that bore their names before, by name; none of those that are not there. */
+export const readTableUuids = operation(
+  'reads UUIDs of tables',
+  async (tables, names: readonly string[]): Promise<ReadonlyMap<string, string>> => {
+    const rows = await tables.rows(
+      `SELECT t.name AS name, ${TABLE_UUID} AS uuid
+       FROM system.tables AS t
+       WHERE t.database = currentDatabase() AND has({names: Array(String)}, t.name)`,
+      { names }
+    )
+    return new Map(rows.map(({ name, uuid }) => [String(name), String(uuid)]))
+  }
+)
+
+/** A table that a rebuild made, and how many hours ago. */
+export type OwnedTable = { readonly name: string; readonly hours: number }
+
+/** Reads the tables that rebuilds made: their own, copies and samples. */
+export const readTablesOfRebuilds = operation('reads tables of rebuilds', async (tables): Promise<OwnedTable[]> => {
+  const rows = await tables.rows(
+    `SELECT t.name AS name, dateDiff('hour', t.metadata_modification_time, now()) AS hours FROM system.tables AS t
+       WHERE t.database = currentDatabase() AND match(t.name, '__([0-9]+(_live)?|sample(_[0-9a-f]{8})?)$') ORDER BY name`
+  )
+  return rows.map(({ name, hours }) => ({ name: String(name), hours: Number(hours) }))
+})
+
+export type TableSize = { readonly rows: number; readonly bytes: number }
+
+/** Reads rows and bytes of tables, as their parts say; 0 of those without parts. */
+export const readSizes = operation(
+  'reads sizes of tables',
+  async (tables, names: readonly string[]): Promise<ReadonlyMap<string, TableSize>> => {
+    const rows = await tables.rows(
+      `SELECT p.table AS table, sum(p.rows) AS rows, sum(p.bytes_on_disk) AS bytes FROM system.parts AS p
+       WHERE p.database = currentDatabase() AND p.active AND has({names: Array(String)}, p.table) GROUP BY p.table`,
+      { names }
+    )
+    const sizes = new Map(
+      rows.map(({ table, rows, bytes }) => [String(table), { rows: Number(rows), bytes: Number(bytes) }])
+    )
+    return new Map(names.map((name) => [name, sizes.get(name) ?? { rows: 0, bytes: 0 }]))
+  }
+)
+
+/** Reads free bytes and size of each disk of the tables. */
+export const readDisks = operation(
+  'reads disks',
+  async (tables): Promise<{ readonly free: number; readonly size: number }[]> => {
+    const rows = await tables.rows('SELECT d.unreserved_space AS free, d.total_space AS size FROM system.disks AS d')
+    return rows.map(({ free, size }) => ({ free: Number(free), size: Number(size) }))
+  }
+)
+
+/** A part that the engine set aside, and its table. */
+export type LostPart = { readonly table: string; readonly part: string }
+
+/** Reads the parts that were set aside since they were damaged. */
+export const readLostParts = operation('reads lost parts', async (tables): Promise<LostPart[]> => {
+  const rows = await tables.rows(
+    `SELECT d.table AS table, d.name AS part FROM system.detached_parts AS d
+     WHERE d.database = currentDatabase() AND d.reason LIKE '%broken%' ORDER BY table, part`
+  )
+  return rows.map(({ table, part }) => ({ table: String(table), part: String(part) }))
+})
+
+/** Drops a part that was set aside. */
+export const dropLostPart = operation('drops a lost part', async (tables, { table, part }: LostPart): Promise<void> => {
+  await tables.execute(`ALTER TABLE ${table} DROP DETACHED PART '${part}' SETTINGS allow_drop_detached = 1`)
+})
+
+/** Reads the views and their statements, in which tables have no database before them. */
+export const readViews = operation(
+  'reads views',
+  async (tables): Promise<{ readonly name: string; readonly statement: string }[]> => {
+    const rows = await tables.rows(
+      `SELECT t.name AS name, replaceAll(t.as_select, concat(t.database, '.'), '') AS statement FROM system.tables AS t
+       WHERE t.database = currentDatabase() AND t.engine = 'View'`
+    )
+    return rows.map(({ name, statement }) => ({ name: String(name), statement: String(statement) }))
+  }
+)

@@ -9,12 +9,8 @@ import { type Test, test } from 'tap'
 import { type Disk, openDisk } from '../src/disk/disk.js'
 import { daysLeft, growthOf, openSamples, type Sample } from '../src/disk/disk-growth.js'
 import { LowDisk } from '../src/disk/disk-guard.js'
-import { scrape } from '../src/operations/scrape.js'
 import { Status } from '../src/operations/status.js'
-import { operatorClient } from '../src/operator/operator-client.js'
-import { gamenet, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
-import { Caller, signIn, startAuth, startPeopleService, storedRatings } from './service/people-service.js'
-import { startUpstream } from './service/upstream.js'
+import { gamenet, gamenetJson, openGamenet, type Running, startGamenet } from './service/gamenet.js'
 
 const MB = 1_000_000
 const HOUR_MS = 3_600_000
@@ -287,90 +283,6 @@ test('a start on a full disk names the disk and what to free; with free space it
   t.match(again.stderr, sentence)
   await rm(join(small, 'ballast'))
   await (await openGamenet(t, environment)).stop()
-})
-
-test('while a disk is full writes are refused with the reason and reads continue; with space everything continues', async (t) => {
-  const files = t.testdir({ 'one.csv': 'observedAt,online\n2020-01-01T00:00:00Z,1\n' })
-  const small = await smallDisk(t, 300)
-  if (small === undefined) return t.comment('NOT TESTED: a service on a full disk; this user may not mount one.')
-  const upstream = await startUpstream()
-  t.teardown(() => upstream.close())
-  const title = { titleId: '4d530064', name: 'Harbour', subtitle: 'Publisher', lobbies: null }
-  const scrapeNext = async (online: number) => {
-    upstream.show({ registered: 100, online, titles: [{ ...title, online }] })
-    const [report] = await operations.run(scrape, { source: 'network' })
-    return report
-  }
-  const auth = await startAuth(t)
-  const folder = join(small, 'data')
-  // Without the guard, so that the engines meet the full disk.
-  const settings = { UPSTREAM_URL: upstream.url, DISK_FREE_MIN_BYTES: '0' }
-  const service = await startPeopleService(folder, auth, settings)
-  t.teardown(() => service.kill())
-  const environment = { DATA_DIR: folder }
-  const operations = operatorClient(service.operatorUrl)
-  const caller = new Caller(service, 4)
-  t.teardown(() => caller.close())
-  const users = await Promise.all(auth.people.slice(0, 30).map((person) => signIn(auth, person)))
-  for (const user of users) await caller.ask('PATCH', `/api/profile/${user.person.username}`, user, { bio: 'hello' })
-  const pairs = users.flatMap((rater) => users.filter((user) => user !== rater).map((user) => ({ rater, user })))
-  const acknowledged: string[] = []
-  const rateNext = async () => {
-    const { rater, user } = pairs.shift() ?? {}
-    if (rater === undefined || user === undefined) throw new Error('every user has rated every other one')
-    const comment = `${rater.person.username} to ${user.person.username} ${'.'.repeat(400)}`
-    const path = `/api/profile/${user.person.username}/reputation`
-    const { status, body } = await caller.ask('POST', path, rater, { stars: 3, comment })
-    if (status === 200) acknowledged.push(comment)
-    return { status, body }
-  }
-  const reads = async () => {
-    const answers = await Promise.all([
-      caller.ask('GET', '/api/online-users'),
-      caller.ask('GET', '/api/network-stats/online-24h?from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z'),
-      caller.ask('GET', `/api/profile/${users[0]?.person.username}/reputation`)
-    ])
-    return answers.map(({ status }) => status)
-  }
-  await gamenetJson(environment, ['import', 'network-count', join(files, 'one.csv')])
-  t.match(await scrapeNext(1), { outcome: 'succeeded' })
-  t.match(await rateNext(), { status: 200 })
-  const rows = 100_000
-  const counts = join(files, 'counts.csv.gz')
-  await writeFile(counts, gzipSync(countsOf(rows), { level: 1 }))
-  await fill(small, 1 * MB + (await stat(counts)).size)
-  const cut = await gamenet(environment, ['import', 'title-count', counts])
-  t.equal(cut.code, 1)
-  t.match(cut.stderr, /disk/)
-  t.comment(cut.stderr)
-
-  await fill(small, 0)
-  // What is allocated already is used up first.
-  let rated = await rateNext()
-  while (rated.status === 200) rated = await rateNext()
-  t.match(rated, { status: 503, body: { error: /^The disk of the service is full, and nothing was stored/ } })
-  let online = 2
-  let scraped = await scrapeNext(online)
-  while (scraped?.outcome === 'succeeded') scraped = await scrapeNext(++online)
-  t.match(scraped, { outcome: 'failed', reason: /the disk is full, \d+ bytes are free/ })
-  t.same(await reads(), [200, 200, 200])
-
-  await rm(join(small, 'ballast'))
-  await until(async () => (await rateNext()).status === 200)
-  t.match(await scrapeNext(1000), { outcome: 'succeeded' })
-  const done = await gamenet(environment, ['import', 'title-count', counts])
-  t.match(done, { code: 0, stdout: new RegExp(`${rows} rows read, ${rows} events published`) }, done.stderr)
-  await gamenetJson(environment, ['status', '--wait', '60'])
-  t.same(await reads(), [200, 200, 200])
-  t.match(await caller.ask('GET', '/api/online-users'), { body: { Harbour: { online: 1000 } } })
-  t.equal(await service.stop(), 0)
-  const { writes, tables, outbox } = await storedRatings(folder)
-  t.same(
-    writes.map(({ comment }) => comment).sort(),
-    acknowledged.sort(),
-    'what was acknowledged, and nothing that was refused'
-  )
-  t.same([tables, outbox], [writes, 0])
 })
 
 /** Rows that do not compress to nothing, in time order. */

@@ -1,4 +1,6 @@
+import { Refusal } from '@gamenet/schemas'
 import type { Endpoint } from '../src/answers/endpoint.js'
+import { refusalCodes } from '../src/http/open-api/refused.js'
 import { parseInput } from '../src/http/request/parameters.js'
 import { type Boards, boardsOf } from '../src/queries/board-cache.js'
 import type { Catalog } from '../src/queries/catalog.js'
@@ -22,9 +24,17 @@ export const OPEN_LIST_AGE_MS = 10 * 60_000
 
 /**
  * Asks an endpoint value as the mechanism does, with parameters as a URL has them: all strings. The answer must fit
- * the schema that the endpoint is described by.
+ * the schema that the endpoint is described by, and a refusal must be one of those that are described.
  */
-export async function ask<Input, Resolved>(
+export async function ask<Input, Resolved>(...question: Parameters<typeof answerTo<Input, Resolved>>): Promise<Answer> {
+  const [endpoint] = question
+  return await answerTo(...question).catch((error: unknown) => {
+    if (!(error instanceof Refusal) || refusalCodes(endpoint as Endpoint).includes(error.code)) throw error
+    throw new Error(`${endpoint.operationId} gave ${error.code}, which its description does not list.`)
+  })
+}
+
+async function answerTo<Input, Resolved>(
   endpoint: Endpoint<Input, Resolved>,
   given: Readonly<Record<string, unknown>>,
   needs: {

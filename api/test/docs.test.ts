@@ -1,8 +1,11 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { refusals } from '@gamenet/schemas'
 import { test } from 'tap'
 import { z } from 'zod'
+import { openApi } from '../src/http/open-api/document.js'
 import { actions, endpoints } from '../src/routes/endpoints.js'
+import { answerTypes } from './support/answer-types.js'
+import { breakingChanges } from './support/breaking-changes.js'
 import { testApp } from './support/test-app.js'
 
 const root = new URL('../../../', import.meta.url)
@@ -12,7 +15,13 @@ test('docs/errors.md lists every refusal as the source has it, and nothing else'
   const rows = [...text.matchAll(/^\| `([a-z]+(?:_[a-z]+)*)` \| (\d{3}) \| (.*?) \| (.*?) \|$/gm)].map(
     ([, code, status, message, when]) => [code, { status: Number(status), message, when }]
   )
-  t.same(Object.fromEntries(rows), refusals)
+  const listed = Object.entries(refusals).map(([code, { status, message, when }]) => [code, { status, message, when }])
+  t.same(Object.fromEntries(rows), Object.fromEntries(listed))
+  for (const [code, { message, ...more }] of Object.entries(refusals)) {
+    const [first = '', ...rest] = message.split('%s')
+    const example = 'example' in more ? more.example : message
+    t.ok(example.startsWith(first) && example.endsWith(rest.at(-1) ?? '') && !example.includes('%s'), code)
+  }
   const { app } = await testApp(t)
   const { statusCode, headers, body } = await app.inject('/docs/errors')
   t.equal(statusCode, 200)
@@ -26,14 +35,20 @@ test('docs/errors.md lists every refusal as the source has it, and nothing else'
 type Operation = {
   operationId: string
   summary: string
-  parameters?: { name: string; in: string; required: boolean; schema: Record<string, unknown> }[]
-  responses: Record<string, { $ref?: string; description?: string; content?: Record<string, { example?: unknown }> }>
+  parameters?: { name: string; in: string; required: boolean; example?: unknown; schema: Record<string, unknown> }[]
+  responses: Record<
+    string,
+    { $ref?: string; description?: string; content?: Record<string, { example?: unknown; examples?: unknown }> }
+  >
 }
 type Document = {
   openapi: string
   paths: Record<string, Record<string, Operation>>
   components: { responses: Document['paths'][string][string]['responses']; headers: Record<string, unknown> }
 }
+
+/** Whether a text needs more than its type and format to say what it may be. */
+const isFreeText = ({ type, format }: Record<string, unknown>): boolean => type === 'string' && format === undefined
 
 test('/openapi.json describes every answer of every endpoint, with an example', async (t) => {
   const { app } = await testApp(t, { endpoints, actions })
@@ -57,14 +72,21 @@ test('/openapi.json describes every answer of every endpoint, with an example', 
       const response =
         given.$ref === undefined ? given : document.components.responses[String(given.$ref.split('/').at(-1))]
       t.match(response?.description, /\w/, `${path} ${status}`)
-      if (status !== '304') t.not(response?.content?.['application/json']?.example, undefined, `${path} ${status}`)
+      const { example, examples = example } = response?.content?.['application/json'] ?? {}
+      t.equal(examples === undefined, status === '304', `${path} ${status}`)
     }
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
     const described = (operation.parameters ?? []).filter((each) => each.in === 'path')
     t.same(described.map(({ name }) => name).sort(), inPath.sort(), path)
     t.ok(described.every(({ required }) => required))
-    for (const each of operation.parameters ?? [])
+    for (const each of operation.parameters ?? []) {
       t.ok(Object.keys(each.schema).length > 0, `${path} ${each.name} has a schema`)
+      t.equal(
+        'pattern' in each.schema || 'enum' in each.schema,
+        isFreeText(each.schema),
+        `${path} ${each.name} has a pattern`
+      )
+    }
   }
   for (const ref of new Set(body.match(/#\/components\/[\w/-]+/g))) {
     const found = ref
@@ -75,30 +97,136 @@ test('/openapi.json describes every answer of every endpoint, with an example', 
   }
 })
 
-test('the example of every endpoint and action is one of its answers', async (t) => {
+test('the example of every parameter and answer is one', async (t) => {
   for (const { operationId, response, example } of [...endpoints, ...actions]) {
     const parsed = z.safeParse(response, example)
     t.ok(parsed.success, `${operationId} ${parsed.success ? '' : z.prettifyError(parsed.error)}`)
+    t.match(z.globalRegistry.get(response)?.id, /^[A-Z]/, `${operationId} answers a named schema`)
   }
   for (const { operationId, body, bodyExample } of actions) t.ok(body.safeParse(bodyExample).success, operationId)
+  const { paths } = served()
+  for (const { method = 'GET', path, input } of endpoints) {
+    const operation = paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
+    for (const { name, example } of operation?.parameters ?? []) {
+      t.ok(z.safeParse(input.shape[name] as z.ZodType, String(example)).success, `${path} ${name} ${example}`)
+    }
+  }
 })
 
-test('an action documents its session, its fields and its other methods', async (t) => {
-  const { app } = await testApp(t, { endpoints, actions })
-  const { paths, components } = (await app.inject('/openapi.json')).json()
+test('an action documents its session, its fields and its refusals', async (t) => {
+  const { paths, components } = JSON.parse(JSON.stringify(served()))
   const { patch, put } = paths['/api/profile/{username}']
-  t.equal(put, undefined)
-  t.match(patch.description, / PUT does the same\.$/)
-  t.match(Object.keys(patch.responses), ['200', '400', '401', '403', '413', '415', '429', '500', '502', '503'])
-  const { schema } = patch.requestBody.content['application/json']
+  t.same(put, { ...patch, operationId: 'putProfile', summary: 'Edit your own profile, by another method' })
+  t.same(Object.keys(patch.responses), ['200', '400', '401', '403', '413', '414', '415', '429', '500', '502', '503'])
+  t.same(patch.security, [{ sessionKey: [] }, {}])
+  const schema = components.schemas.EditProfileBody
+  t.same(patch.requestBody.content['application/json'].schema, { $ref: '#/components/schemas/EditProfileBody' })
   t.same(schema.additionalProperties, false)
   t.match(Object.keys(schema.properties), ['avatar_url', 'avatar_hue', 'chat_profile_url', 'display_name_override'])
   t.match(schema.properties, { sessionKey: { type: 'string' }, social_links: { type: 'array', maxItems: 10 } })
   const { get, post } = paths['/api/profile/{username}/reputation']
-  t.same(post.requestBody.content['application/json'].schema.required, ['stars'])
+  t.equal(post.requestBody.content['application/json'].schema.$ref, '#/components/schemas/RateProfileBody')
+  t.same(components.schemas.RateProfileBody.required, ['stars'])
   t.same(get.security, [{}, { sessionKey: [] }, { sessionKeyInQuery: [] }])
+  t.same(paths['/api/games'].get.security, [])
+  t.same(Object.keys(paths['/api/games'].get.responses), ['200', '304', '400', '414', '500', '503'])
   t.same(Object.keys(components.securitySchemes), ['sessionKey', 'sessionKeyInQuery'])
 })
+
+test('docs/openapi.json and the types of the SDK are those of the service', async (t) => {
+  const files = { document: new URL('docs/openapi.json', root), types: new URL('sdk/src/answers.ts', root) }
+  const { version } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
+  const document = JSON.parse(JSON.stringify(served(version)))
+  const types = answerTypes(document.components.schemas)
+  if (process.env.REFRESH_OPENAPI !== undefined) {
+    const [, unreleased = ''] = readFileSync(new URL('CHANGELOG.md', root), 'utf8').split(/^## /m)
+    const committed = existsSync(files.document) ? JSON.parse(readFileSync(files.document, 'utf8')) : document
+    const unnamed = breakingChanges(committed, document).filter(
+      (change) => !unreleased.includes(`\`${change.split(' ', 1)[0]}\``)
+    )
+    t.same(unnamed, [], 'CHANGELOG.md names every operation or schema that breaks clients, in `backquotes`')
+    if (unnamed.length === 0) {
+      writeFileSync(files.document, `${JSON.stringify(document, null, 2)}\n`)
+      writeFileSync(files.types, types)
+    }
+  }
+  const how =
+    'REFRESH_OPENAPI=1 npx tap api/dist/test/docs.test.js writes it again, if CHANGELOG.md names what breaks clients'
+  t.same(JSON.parse(readFileSync(files.document, 'utf8')), document, how)
+  t.equal(readFileSync(files.types, 'utf8'), types, how)
+})
+
+test('a change that breaks clients is told from one that does not', async (t) => {
+  const before = {
+    paths: {
+      '/a': {
+        get: {
+          operationId: 'getA',
+          parameters: [{ name: 'limit', required: false, schema: { type: 'integer', maximum: 9 } }],
+          responses: { 200: { content: { 'application/json': { schema: { $ref: 'A' } } } } }
+        }
+      }
+    },
+    components: {
+      schemas: {
+        A: { type: 'object', properties: { x: { type: 'string' }, y: { type: 'string' } }, required: ['x'] },
+        ABody: { type: 'object', properties: { x: { enum: ['p', 'q'] } } }
+      }
+    }
+  }
+  const changed = (change: (document: typeof before) => void): string[] => {
+    const after = structuredClone(before)
+    change(after)
+    return breakingChanges(before, after)
+  }
+  type Parameter = (typeof before.paths)['/a']['get']['parameters'][number]
+  const get = (document: typeof before) => document.paths['/a'].get
+  const first = (document: typeof before) => get(document).parameters[0] as Parameter
+  const { A, ABody } = before.components.schemas
+  const schemas = (more: object) => (document: typeof before) => Object.assign(document.components.schemas, more)
+  t.same(
+    changed(schemas({ B: {}, A: { ...A, properties: { ...A.properties, z: {} }, required: ['x', 'y', 'z'] } })),
+    []
+  )
+  t.same(
+    changed((document) => Object.assign(document.paths, { '/a': {} })),
+    ['getA is gone from GET /a']
+  )
+  t.same(
+    changed((document) => Object.assign(get(document), { operationId: 'b' })),
+    ['getA is gone from GET /a']
+  )
+  t.same(
+    changed((document) => get(document).parameters.pop()),
+    ['getA has no limit any more']
+  )
+  t.same(
+    changed((document) => Object.assign(first(document), { required: true })),
+    ['getA requires limit']
+  )
+  t.same(
+    changed((document) => Object.assign(first(document).schema, { maximum: 8 })),
+    ['getA takes fewer values of limit']
+  )
+  t.same(
+    changed((document) => Object.assign(get(document), { responses: {} })),
+    ['getA takes or answers another schema']
+  )
+  t.same(changed(schemas({ A: { ...A, properties: { x: { type: 'string' } } } })), ['A has no y any more'])
+  t.same(changed(schemas({ A: { ...A, required: [] } })), ['A may come without x'])
+  t.same(changed(schemas({ A: { ...A, properties: { ...A.properties, x: { type: 'null' } } } })), [
+    'A has a x of another type'
+  ])
+  t.same(changed(schemas({ ABody: { ...ABody, required: ['x'] } })), ['ABody requires x'])
+  t.same(changed(schemas({ ABody: { ...ABody, properties: { x: { enum: ['p'] } } } })), [
+    'ABody takes fewer values of x'
+  ])
+})
+
+/** The description of everything, as a service of this version serves it at the default address. */
+function served(version = '0.0.0'): Document {
+  return openApi(endpoints, actions, { publicUrl: 'http://127.0.0.1:8080', version }) as Document
+}
 
 test('/docs is a page that loads nothing from elsewhere and runs no inline script', async (t) => {
   const { app } = await testApp(t, { endpoints })

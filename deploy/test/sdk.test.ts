@@ -104,6 +104,7 @@ const everyMethod: { readonly [Name in keyof GamenetClient]: (client: GamenetCli
   suggestPlayers: (client) => client.suggestPlayers({ q: 'x', limit: 3 }),
   getProfile: (client) => client.getProfile({ username: 'x' }),
   editProfile: (client) => client.editProfile({ username: 'x', bio: '' }, { sessionKey: 'k' }),
+  putProfile: (client) => client.putProfile({ username: 'x', bio: '' }, { sessionKey: 'k' }),
   getReputation: (client) => client.getReputation({ username: 'x', feedbackLimit: 2 }, { sessionKey: 'k' }),
   rateProfile: (client) => client.rateProfile({ username: 'x', stars: 5, comment: null }, { sessionKey: 'k' }),
   getUserGames: (client) => client.getUserGames({ username: 'x' }),

@@ -1,13 +1,14 @@
 /**
  * All refusals of the service. The body has only the sentence, {"error": "…"}, in which `%s` takes the details in order;
  * the header `X-Error-Code` has the name. Clients compare it, so a name never changes its meaning. `when` explains it at
- * /docs/errors.
+ * /docs/errors, `example` is a whole sentence where the message has `%s`.
  */
 export const refusals = {
   request_invalid: {
     status: 400,
     message: '%s.',
-    when: 'A parameter is malformed, out of range, empty, missing or given twice. The sentence names it, the allowed values and the value. Also a body of an edit or rating with a repeated field, a field `__proto__`, `constructor` or `prototype`, or more than 32 levels'
+    when: 'A parameter is malformed, out of range, empty, missing or given twice. The sentence names it, the allowed values and the value. Also a body of an edit or rating with a repeated field, a field `__proto__`, `constructor` or `prototype`, or more than 32 levels',
+    example: 'days must be an integer from 1 to 30; got "0".'
   },
   request_malformed: {
     status: 400,
@@ -43,17 +44,20 @@ export const refusals = {
   title_id_malformed: {
     status: 400,
     message: 'titleId must be 8 hexadecimal digits; got %s.',
-    when: 'Any case is accepted'
+    when: 'Any case is accepted',
+    example: 'titleId must be 8 hexadecimal digits; got "4d5307e".'
   },
   window_invalid: {
     status: 400,
     message: '%s.',
-    when: '`to` alone, `from` not before `to`, either together with `days` or `hours`'
+    when: '`to` alone, `from` not before `to`, either together with `days` or `hours`',
+    example: 'to needs from; give both, or from alone for a window that ends now.'
   },
   answer_too_large: {
     status: 400,
     message: '%s.',
-    when: 'More than 1,000,000 points; the sentence names a resolution that fits'
+    when: 'More than 1,000,000 points; the sentence names a resolution that fits',
+    example: 'The window holds more than 1,000,000 points; ask for a resolution of 300 or more.'
   },
   session_key_missing: {
     status: 400,
@@ -68,13 +72,16 @@ export const refusals = {
   profile_not_owned: {
     status: 403,
     message: 'Only its owner can edit a profile; the session is not of %s.',
-    when: 'Whether such a user is known or not'
+    when: 'Whether such a user is known or not',
+    example: 'Only its owner can edit a profile; the session is not of "CalmOtter".'
   },
   username_unstable: {
     status: 403,
     message:
       'The username %s has characters that only look like others; change it at the auth service, then sign in again.',
-    when: "A name that Unicode's NFKC changes, such as `ﬁsh`: it would have the key of `fish`. Reads answer `viewer: null`"
+    when: "A name that Unicode's NFKC changes, such as `ﬁsh`: it would have the key of `fish`. Reads answer `viewer: null`",
+    example:
+      'The username "ﬁsh" has characters that only look like others; change it at the auth service, then sign in again.'
   },
   chat_link_missing: {
     status: 403,
@@ -84,7 +91,8 @@ export const refusals = {
   chat_profile_unknown: {
     status: 400,
     message: 'chat_profile_url %s.',
-    when: 'The address is not a profile of the chat platform, or its account does not exist'
+    when: 'The address is not a profile of the chat platform, or its account does not exist',
+    example: 'chat_profile_url is of no account: "https://chat.example.org/users/12345678901234567".'
   },
   chat_away: {
     status: 502,
@@ -95,59 +103,77 @@ export const refusals = {
   title_unknown: {
     status: 404,
     message: 'No title %s is known.',
-    when: 'The id is well-formed, but no title has it'
+    when: 'The id is well-formed, but no title has it',
+    example: 'No title 4d5307e6 is known.'
   },
   leaderboard_unknown: {
     status: 404,
     message: 'No leaderboard %s of %s is known.',
-    when: 'No list and no entry ever mentioned it'
+    when: 'No list and no entry ever mentioned it',
+    example: 'No leaderboard 7 of "Halo 3" is known.'
   },
   leaderboard_not_yet_seen: {
     status: 404,
     message: 'Leaderboard %s of %s was first seen at %s; there is no board as of %s.',
-    when: "`asOf`, or `from` of a comparison, before the board's first sight"
+    when: "`asOf`, or `from` of a comparison, before the board's first sight",
+    example:
+      'Leaderboard 7 of "Halo 3" was first seen at 2026-03-14T20:00:00.000Z; there is no board as of 2026-03-01T00:00:00.000Z.'
   },
   instant_in_future: {
     status: 400,
     message: '%s is in the future: %s; give an instant up to now.',
-    when: '`asOf`, `from`, `to` of a board'
+    when: '`asOf`, `from`, `to` of a board',
+    example: 'asOf is in the future: 2062-03-14T20:00:00.000Z; give an instant up to now.'
   },
   cursor_invalid: {
     status: 400,
     message: 'after is no cursor of this feed: %s; begin with after=start, or follow the Link header of a page.',
-    when: 'The cursor is malformed, belongs to another filter, or is ahead of all recorded changes; the sentence says which'
+    when: 'The cursor is malformed, belongs to another filter, or is ahead of all recorded changes; the sentence says which',
+    example:
+      'after is no cursor of this feed: it is broken; begin with after=start, or follow the Link header of a page.'
   },
   user_unknown: {
     status: 404,
     message: 'No user %s is known.',
-    when: 'Neither presence, an edit, nor a verified session named the user; a player name on a board is no user'
+    when: 'Neither presence, an edit, nor a verified session named the user; a player name on a board is no user',
+    example: 'No user "CalmOtter" is known.'
   },
   game_unknown: {
     status: 404,
     message: 'No game %s is known.',
-    when: 'No title has this name or id; of `/api/game/…` also a title that no page described yet'
+    when: 'No title has this name or id; of `/api/game/…` also a title that no page described yet',
+    example: 'No game "Halo 33" is known.'
   },
   path_unknown: {
     status: 404,
     message: 'There is nothing at %s; /docs lists what there is.',
-    when: 'Paths are case-sensitive; a trailing slash is ignored, a doubled one is not'
+    when: 'Paths are case-sensitive; a trailing slash is ignored, a doubled one is not',
+    example: 'There is nothing at "/nope"; /docs lists what there is.'
   },
   method_not_allowed: {
     status: 405,
     message: '%s is not answered here; allowed: %s.',
-    when: 'Before the body is read'
+    when: 'Before the body is read',
+    example: 'POST is not answered here; allowed: GET, HEAD, OPTIONS.'
   },
   request_timeout: { status: 408, message: 'The request did not arrive in time.', when: 'The connection is closed' },
-  body_too_large: { status: 413, message: 'The body is larger than %s bytes.', when: 'Nothing was done; send less' },
+  body_too_large: {
+    status: 413,
+    message: 'The body is larger than %s bytes.',
+    when: 'Nothing was done; send less',
+    example: 'The body is larger than 65536 bytes.'
+  },
   uri_too_long: {
     status: 414,
     message: 'The path or query is longer than %s characters.',
-    when: 'Use `POST` where the operation has it, such as a roster search'
+    when: 'Use `POST` where the operation has it, such as a roster search',
+    example: 'The path or query is longer than 16384 characters.'
   },
   media_type_unsupported: {
     status: 415,
     message: 'The body must be application/json, not compressed; got %s.',
-    when: 'Send `Content-Type: application/json` without `Content-Encoding`'
+    when: 'Send `Content-Type: application/json` without `Content-Encoding`',
+    example: 'The body must be application/json, not compressed; got "text/xml".'
   },
   expectation_failed: {
     status: 417,
@@ -157,15 +183,22 @@ export const refusals = {
   write_budget_spent: {
     status: 429,
     message: 'A user has at most %s edits and ratings per minute; retry in %s s.',
-    when: 'Where `WRITES_PER_MINUTE` is set. Every edit of the own profile and every rating with a valid session counts, also with an invalid body'
+    when: 'Where `WRITES_PER_MINUTE` is set. Every edit of the own profile and every rating with a valid session counts, also with an invalid body',
+    example: 'A user has at most 30 edits and ratings per minute; retry in 2 s.'
   },
   headers_too_large: { status: 431, message: 'The request headers are too large.', when: 'The connection is closed' },
   internal: {
     status: 500,
     message: 'The service failed; its log has the cause under request %s.',
-    when: 'A defect; also when an earlier answer is in memory, which would hide it'
+    when: 'A defect; also when an earlier answer is in memory, which would hide it',
+    example: 'The service failed; its log has the cause under request q3Zk0a1b.7f.'
   },
-  not_ready: { status: 503, message: 'The service is not ready: %s.', when: '`/readyz` only' },
+  not_ready: {
+    status: 503,
+    message: 'The service is not ready: %s.',
+    when: '`/readyz` only',
+    example: 'The service is not ready: the tables are being made.'
+  },
   auth_away: {
     status: 503,
     message: 'The auth service is unavailable at the moment; retry shortly.',
@@ -184,7 +217,8 @@ export const refusals = {
   table_incomplete: {
     status: 503,
     message: 'Rows of the table %s were lost and are being restored from the log; retry later.',
-    when: 'After a start that found damaged parts of tables'
+    when: 'After a start that found damaged parts of tables',
+    example: 'Rows of the table leaderboard_entry were lost and are being restored from the log; retry later.'
   },
   data_damaged: {
     status: 503,
@@ -202,7 +236,7 @@ export const refusals = {
     message: '%s cannot be reached at the moment; retry shortly.',
     when: 'The tables or PostgreSQL are unavailable, and no earlier answer is in memory; otherwise the service sends that answer with `Age`'
   }
-} as const satisfies Record<string, { status: number; message: string; when: string }>
+} as const satisfies Record<string, { status: number; message: string; when: string; example?: string }>
 
 export type RefusalCode = keyof typeof refusals
 

@@ -1,4 +1,4 @@
-import type { EditedProfile, ProfileSummary } from '@gamenet/schemas'
+import type { EditedProfile, ProfileSummary } from './answers.js'
 import type { Act, CallOptions, Get } from './request.js'
 
 /** What an edit of a profile may change; what is not given stays. */
@@ -25,6 +25,10 @@ export function profileMethods(get: Get, act: Act) {
 
     /** Changes the profile of the user whose `sessionKey` the call has. */
     editProfile: ({ username, ...edit }: { readonly username: string } & Readonly<ProfileEdit>, call?: CallOptions) =>
-      act<EditedProfile>('PATCH', '/api/profile/:username', { username }, edit, call)
+      act<EditedProfile>('PATCH', '/api/profile/:username', { username }, edit, call),
+
+    /** The same as `editProfile`, by another method. */
+    putProfile: ({ username, ...edit }: { readonly username: string } & Readonly<ProfileEdit>, call?: CallOptions) =>
+      act<EditedProfile>('PUT', '/api/profile/:username', { username }, edit, call)
   }
 }

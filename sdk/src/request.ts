@@ -32,7 +32,7 @@ export type Post = <Answer>(path: string, body: unknown, call?: CallOptions) => 
 
 /** Changes something at `path`, in which `:name` stands for a parameter, as the body says. */
 export type Act = <Answer>(
-  method: 'POST' | 'PATCH',
+  method: 'POST' | 'PATCH' | 'PUT',
   path: string,
   parameters: Parameters,
   body: unknown,
@@ -57,7 +57,7 @@ export function requester({ baseUrl, fetch = globalThis.fetch, timeoutMs = TIMEO
     })
   }
   const act: Act = async <Answer>(
-    method: 'POST' | 'PATCH',
+    method: 'POST' | 'PATCH' | 'PUT',
     path: string,
     parameters: Parameters,
     body: unknown,

@@ -1,4 +1,4 @@
-import type { WriteChange, WriteSide, WriteTransactions } from '@gamenet/schemas'
+import type { RefusalCode, WriteChange, WriteSide, WriteTransactions } from '@gamenet/schemas'
 import type { z } from 'zod'
 import type { Boards } from '../queries/board-cache.js'
 import type { Catalog } from '../queries/catalog.js'
@@ -30,8 +30,13 @@ type Route = {
   readonly example: unknown
   /** A valid request body, for routes that have one. */
   readonly bodyExample?: unknown
-  /** The sentence of each further refusal, by status: `{ 404: 'The title is not known.' }`. */
-  readonly refuses?: Readonly<Record<number, string>>
+  /** Its refusals besides those that follow from its parameters, body and session. */
+  readonly refuses?: readonly RefusalCode[]
+}
+
+/** The names of a path's parameters. */
+export function pathParameters(path: string): ReadonlySet<string> {
+  return new Set(path.match(/(?<=:)\w+/g))
 }
 
 /**
@@ -45,7 +50,7 @@ export type Endpoint<Input = unknown, Resolved = unknown> = Route & {
    * An object of parameters from `http/request/parameters.ts`, or of fields from `http/request/body.ts`. A path parameter
    * overrides anything else of its name.
    */
-  readonly input: z.ZodType<Input> & { readonly shape: z.ZodRawShape }
+  readonly input: z.ZodType<Input> & Pick<z.ZodObject, 'shape'>
   /** Input → everything that determines the answer; its JSON becomes part of ETag and cache key. Throws a `Refusal`. */
   resolve(input: Input, context: ResolveContext): Promise<Resolved> | Resolved
   /** The data that the answer reads. A change of data that is missing here does not invalidate the answer. */
@@ -110,13 +115,12 @@ export type AnswerContext = {
  * description at /openapi.json. Write it as `const x: Action<Parameters, Body> = { … }`.
  */
 export type Action<Parameters = unknown, Body = unknown> = Route & {
-  /** All of them do the same. */
-  readonly methods: readonly ['POST' | 'PATCH' | 'PUT', ...('POST' | 'PATCH' | 'PUT')[]]
+  readonly method: 'POST' | 'PATCH' | 'PUT'
   readonly description: string
   /** An object of path parameters from `http/request/parameters.ts`. */
-  readonly parameters: z.ZodType<Parameters>
+  readonly parameters: z.ZodType<Parameters> & Pick<z.ZodObject, 'shape'>
   /** An object of fields from `http/request/body.ts`; `sessionKey` is removed before. */
-  readonly body: z.ZodType<Body>
+  readonly body: z.ZodType<Body> & Pick<z.ZodObject, 'extend'>
   readonly bodyExample: unknown
   /** Throws a `Refusal` for users who may not do this, before parameters and body are validated. */
   permit?(parameters: Readonly<Record<string, unknown>>, session: Session): void

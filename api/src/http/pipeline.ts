@@ -2,7 +2,13 @@ import { Refusal } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Answer, type AnswerCache, type Frame, isCompressible } from '../answers/answer-cache.js'
 import type { ConsistentReads } from '../answers/consistent-reads.js'
-import type { Action, ActionContext, AnswerContext, Endpoint } from '../answers/endpoint.js'
+import {
+  type Action,
+  type ActionContext,
+  type AnswerContext,
+  type Endpoint,
+  pathParameters
+} from '../answers/endpoint.js'
 import { namedTag } from '../answers/etag.js'
 import type { CatalogCache } from '../queries/catalog.js'
 import { playersCheckCache } from '../queries/players-check.js'
@@ -63,7 +69,7 @@ export function addPipeline(
   for (const action of actions) {
     app.route({
       url: action.path,
-      method: [...action.methods],
+      method: action.method,
       config: { isStrictJson: true },
       handler: async (request, reply) => {
         const answer = await act(action, request, needs)
@@ -95,7 +101,7 @@ class Answering {
     this.#needs = needs
     this.#observe = needs.metrics.durations(endpoint.path)
     this.#isPosted = endpoint.method === 'POST'
-    const inPath = new Set(endpoint.path.match(/(?<=:)\w+/g))
+    const inPath = pathParameters(endpoint.path)
     const inQuery = Object.keys(endpoint.input.shape).filter((name) => !inPath.has(name))
     this.#known = new Set([...inQuery, ...(endpoint.answerTo === undefined ? [] : [SESSION_KEY_FIELD])])
   }

@@ -89,7 +89,7 @@ export const userAchievements: Endpoint<{ username: string }, UserRequest> = {
       }
     ]
   },
-  refuses: { 404: 'No user of this name is known.' }
+  refuses: ['user_unknown']
 }
 
 async function answerCatalog(context: AnswerContext): Promise<AchievementCatalog> {

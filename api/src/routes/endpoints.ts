@@ -14,7 +14,7 @@ import { player, playerHistory, suggestPlayers } from './player.js'
 import { playerComparison } from './player-comparison.js'
 import { searchPlayer, searchPlayers, searchRoster } from './player-entry.js'
 import { profile } from './profile.js'
-import { editProfile } from './profile-edit.js'
+import { editProfile, putProfile } from './profile-edit.js'
 import { rateProfile, reputation } from './rating.js'
 import { leaderboardRecords, recentlySetRecords } from './record-history.js'
 import { timeline } from './timeline.js'
@@ -70,4 +70,4 @@ export const endpoints: readonly Endpoint[] = [
 ]
 
 /** All actions, in the order of their descriptions. */
-export const actions: readonly Action[] = [editProfile, rateProfile]
+export const actions: readonly Action[] = [editProfile, putProfile, rateProfile]

@@ -54,7 +54,7 @@ export const searchByTime: Endpoint<
     results: [{ ...entryExample, rating: '01:02.340', time_ms: 62_340, time_formatted: '1:02.340', difference_ms: 5 }],
     count: 1
   },
-  refuses: { 404: 'No title of this id is known.' }
+  refuses: ['title_unknown']
 }
 
 /** Returns the entries in the order of the answer. */

@@ -7,10 +7,13 @@ import { boardDescription, firstSight } from '../queries/leaderboard.js'
 import { rowsOf } from '../queries/query.js'
 
 /** The path parameter `:game`. */
-export const gameParameter = text().describe('A title id, or a game’s name, percent-encoded.')
+export const gameParameter = text({ example: 'Halo 3' }).describe('A title id, or a game’s name, percent-encoded.')
 
 /** The path parameter `:leaderboardId`. */
-export const boardParameter = integer({ min: 0, max: 4_294_967_295 }).describe('The board’s number within its game.')
+export const boardParameter = integer({ min: 0, max: 4_294_967_295 }).meta({
+  description: 'The board’s number within its game.',
+  example: 1
+})
 
 /** Returns the id of the title that a path or a query names. Refuses an unknown title. */
 export async function knownGame(game: string, { catalog }: Pick<ResolveContext, 'catalog'>): Promise<string> {

@@ -54,13 +54,15 @@ export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
   input: z.object({
     limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of changes.'),
     offset: integer({ min: 0, max: OFFSET_MAX }).optional().describe('Number of the newest ones to skip.'),
-    after: text({ max: CURSOR_CHARACTERS_MAX }).optional().describe('`start`, or a cursor that a page gave.'),
+    after: text({ max: CURSOR_CHARACTERS_MAX, example: 'start' })
+      .optional()
+      .describe('`start`, or a cursor that a page gave.'),
     game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
     leaderboardId: boardParameter.optional().describe('Only of this board; needs `game`.'),
-    player: text().optional().describe('Only of players of this name, compared without case.'),
+    player: text({ example: 'ann' }).optional().describe('Only of players of this name, compared without case.'),
     changeType: oneOf(BOARD_CHANGES).optional().describe('Only such changes.'),
     since: instant().optional().describe('Only changes of this instant or later.'),
-    until: instant().optional().describe('Only changes before this instant.')
+    until: instant({ example: '2026-03-15T20:00:00Z' }).optional().describe('Only changes before this instant.')
   }),
   resolve,
   reads: ({ filter: { titleId, leaderboardId } }): Dependency[] => {
@@ -97,10 +99,7 @@ export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
     }
   ],
   responseHeaders: { Link: 'The next page, with `rel="next"`: with `after` always, else if there is one.' },
-  refuses: {
-    400: 'A parameter is malformed or out of range, parameters contradict each other, or the cursor is broken, of another filter or from the future.',
-    404: 'No game of this id or name is known.'
-  }
+  refuses: ['game_unknown', 'window_invalid', 'cursor_invalid']
 }
 
 async function resolve(input: ChangesInput, context: ResolveContext): Promise<ChangesRequest> {

@@ -11,7 +11,7 @@ import { instant, integer } from '../http/request/parameters.js'
 import { window } from '../http/request/window.js'
 import type { BoardId } from '../queries/board-cache.js'
 import { boardParameter, gameParameter, knownBoard, knownGame, requirePast } from './known-game.js'
-import { readsOfBoard, standingsAsOf, unknownBoard } from './leaderboard-entry.js'
+import { readsOfBoard, standingsAsOf } from './leaderboard-entry.js'
 
 const COMPARED_LIMIT = 1000
 const COMPARED_MAX = 10_000
@@ -34,10 +34,8 @@ export const leaderboardComparison: Endpoint<ComparisonInput, ComparisonRequest>
     game: gameParameter,
     leaderboardId: boardParameter,
     from: instant().describe('The earlier instant.'),
-    to: instant().optional().describe('The later instant; default: now.'),
-    limit: integer({ min: 1, max: COMPARED_MAX })
-      .default(COMPARED_LIMIT)
-      .describe('Maximum number of entries per list.')
+    to: instant({ example: '2026-03-15T20:00:00Z' }).optional().describe('The later instant; default: now.'),
+    limit: integer({ min: 1, max: COMPARED_MAX }).default(COMPARED_LIMIT).describe('Maximum number of entries per list.')
   }),
   resolve: async ({ game, leaderboardId, from, to, limit }, context) => {
     requirePast('from', from, context.nowMs)
@@ -95,10 +93,7 @@ export const leaderboardComparison: Endpoint<ComparisonInput, ComparisonRequest>
     fell: [],
     improved: []
   },
-  refuses: {
-    400: 'A parameter is malformed, out of range or in the future, or `from` is not before `to`.',
-    ...unknownBoard
-  }
+  refuses: ['game_unknown', 'leaderboard_unknown', 'leaderboard_not_yet_seen', 'window_invalid', 'instant_in_future']
 }
 
 type Standings = Awaited<ReturnType<typeof standingsAsOf>>

@@ -11,8 +11,6 @@ import { measureShown } from './shown-measure.js'
 
 const TAGS = ['Leaderboards']
 const ENTRIES_MAX = 10_000
-export const unknownBoard = { 404: 'No such game or leaderboard is known, or the board was first seen later.' }
-
 type BoardInput = {
   game: string
   leaderboardId: number
@@ -81,7 +79,7 @@ export const leaderboard: Endpoint<BoardInput, BoardRequest> = {
     ]
   },
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
-  refuses: { 400: 'A parameter is malformed or out of range, or `asOf` is in the future.', ...unknownBoard }
+  refuses: ['game_unknown', 'leaderboard_unknown', 'leaderboard_not_yet_seen', 'instant_in_future']
 }
 
 /**

@@ -6,8 +6,6 @@ import { rowsOf } from '../queries/query.js'
 import { gameParameter, knownGame } from './known-game.js'
 
 const TAGS = ['Leaderboards']
-const unknownGame = { 404: 'No game of this id or name is known.' }
-
 /** `GET /api/game/:game/leaderboard-summary`: how many boards and entries a game has. */
 export const leaderboardSummary: Endpoint<{ game: string }, { titleId: string }> = {
   operationId: 'getLeaderboardSummary',
@@ -45,7 +43,7 @@ export const leaderboardSummary: Endpoint<{ game: string }, { titleId: string }>
     time_entries: 2_000,
     score_entries: 10_400
   },
-  refuses: unknownGame
+  refuses: ['game_unknown']
 }
 
 /** `GET /api/game/:game/leaderboards`: the boards of a game. */
@@ -71,5 +69,5 @@ export const leaderboards: Endpoint<{ game: string }, { titleId: string }> = {
     { id: 1, name: 'Best laps', titleId: '4d5307e6', gameName: 'Halo 3' },
     { id: 2, name: 'Ranked slayer', titleId: '4d5307e6', gameName: 'Halo 3' }
   ],
-  refuses: unknownGame
+  refuses: ['game_unknown']
 }

@@ -33,7 +33,6 @@ type StatsRequest = Window & OfTitle & Open
 
 const titleParameter = titleId().describe('The title’s id, 8 hexadecimal digits of any case.')
 const hoursParameter = integer({ min: 1, max: 720 })
-const unknownTitle = { 404: 'No title of this id is known.' }
 
 const listOfLobbies: Omit<Endpoint<TitleInput, OfTitle>, 'operationId' | 'path' | 'summary'> = {
   tags: TAGS,
@@ -59,7 +58,7 @@ const listOfLobbies: Omit<Endpoint<TitleInput, OfTitle>, 'operationId' | 'path' 
     gameName: 'Halo 3',
     matches: [{ hostName: 'ann', currentPlayers: 7, maxPlayers: 16, timestamp: '2026-03-14 20:00:00' }]
   },
-  refuses: unknownTitle
+  refuses: ['title_unknown']
 }
 
 /** `GET /api/title/:titleId/matches`: the current lobbies of a title. */
@@ -124,10 +123,7 @@ const historyOfMatches: Omit<Endpoint<HistoryInput, HistoryRequest>, 'operationI
       isOpen: true
     }
   ],
-  refuses: {
-    400: 'A parameter is malformed or out of range, parameters contradict each other, or the window holds more than 100,000 matches.',
-    ...unknownTitle
-  }
+  refuses: ['title_unknown', 'window_invalid', 'answer_too_large']
 }
 
 /** `GET /api/title/:titleId/matches/history`: the matches of a title over time. */
@@ -187,7 +183,7 @@ const statsOfMatches: Omit<Endpoint<TitleInput, StatsRequest>, 'operationId' | '
     busiestHourUtc: 20,
     topHosts: [{ hostName: 'ann', matches: 61 }]
   },
-  refuses: unknownTitle
+  refuses: ['title_unknown']
 }
 
 /** `GET /api/title/:titleId/matches/stats`: statistics of the matches of a title. */

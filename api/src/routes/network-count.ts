@@ -32,7 +32,6 @@ import {
   seriesHeaders,
   seriesParameters,
   seriesReads,
-  seriesRefusal,
   seriesRequest,
   windowParameters
 } from './series.js'
@@ -174,7 +173,7 @@ export const dailyOnline: Endpoint<WindowInput, Window & { hourMs: number }> = {
   }),
   response: DailyOnline,
   example: [{ date: '2026-03-14', min_online: 2104, max_online: 5321, avg_online: 3710.4, samples: 1440, coverage: 1 }],
-  refuses: { 400: 'A parameter is malformed or out of range, or `from` or `to` is not the start of a UTC day.' }
+  refuses: ['window_invalid']
 }
 
 function networkSeries(
@@ -206,7 +205,7 @@ function networkSeries(
       })
     }),
     responseHeaders: seriesHeaders,
-    refuses: { 400: seriesRefusal }
+    refuses: ['window_invalid', 'answer_too_large']
   }
 }
 

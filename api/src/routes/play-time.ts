@@ -51,7 +51,7 @@ export const playTime: Endpoint<PlayTimeInput, DaysRequest> = {
       }
     ]
   },
-  refuses: { 404: 'No user of this name is known.' }
+  refuses: ['user_unknown']
 }
 
 type DayRow = z.infer<(typeof playDays)['row']>

@@ -16,8 +16,6 @@ const ROSTERS_MAX = 500
 /** `titleId` is "" for every title. */
 type PlayersRequest = { readonly keys: readonly string[]; readonly titleId: string }
 
-const unknownTitle = { 404: 'No title of this id is known.' }
-
 const byNames: Pick<Endpoint<unknown, PlayersRequest>, 'tags' | 'reads' | 'answer' | 'response' | 'example'> = {
   tags: SEARCH_TAGS,
   reads: ({ titleId }) => [{ projection: 'player-entry' }, ...readsNames(titleId)],
@@ -38,7 +36,7 @@ export const searchPlayer: Endpoint<{ playerName: string }, PlayersRequest> = {
   summary: 'Entries of a player on all boards',
   description:
     'Best rank first. The whole name is compared without case, and every spelling counts. Without a match the list is empty. At most 10,000 entries.',
-  input: z.object({ playerName: text().describe('The whole name, percent-encoded.') }),
+  input: z.object({ playerName: text({ example: 'ann' }).describe('The whole name, percent-encoded.') }),
   resolve: ({ playerName }) => ({ keys: [nameKey(playerName)], titleId: '' })
 }
 
@@ -55,7 +53,7 @@ export const searchPlayers: Endpoint<{ names: string[]; titleId?: string | undef
     titleId: titleId().optional().describe('Only boards of this title.')
   }),
   resolve: async ({ names, titleId }, context) => ({ keys: names, titleId: await titleFilter(titleId, context) }),
-  refuses: unknownTitle
+  refuses: ['title_unknown']
 }
 
 type RosterInput = {
@@ -114,10 +112,7 @@ export const searchRoster: Endpoint<RosterInput, RosterRequest> = {
     ],
     count: 1
   },
-  refuses: {
-    400: 'The body is no JSON object, or a field is missing, malformed or out of range.',
-    ...unknownTitle
-  }
+  refuses: ['title_unknown']
 }
 
 type RosterRow = z.infer<(typeof rosterEntries)['row']>

@@ -25,7 +25,7 @@ const OFFSET_MAX = 10_000
 /** Rows of names per read for a search box. */
 const ROWS_READ = 256
 
-const playerParameter = text().describe('The whole name, percent-encoded, compared without case.')
+const playerParameter = text({ example: 'ann' }).describe('The whole name, percent-encoded, compared without case.')
 const offsetParameter = integer({ min: 0, max: OFFSET_MAX }).default(0)
 
 type PageRequest = { readonly playerName: string; readonly limit: number; readonly offset: number }
@@ -147,7 +147,7 @@ export const suggestPlayers: Endpoint<{ q: string; limit: number }, { prefixes: 
   description:
     'Compared without case, one spelling of each name, in the order of the names without case. Includes every name that a board ever showed.',
   input: z.object({
-    q: text().describe('Beginning of the name.'),
+    q: text({ example: 'an' }).describe('Beginning of the name.'),
     limit: integer({ min: 1, max: 50 }).default(10).describe('Maximum number of names.')
   }),
   resolve: ({ q, limit }) => ({ prefixes: prefixesOf(q), limit }),

@@ -94,13 +94,13 @@ type Fields = z.infer<ReturnType<typeof strictFields<typeof shape>>>
 export const editProfile: Action<{ username: string }, Fields> = {
   operationId: 'editProfile',
   path: '/api/profile/:username',
-  methods: ['PATCH', 'PUT'],
+  method: 'PATCH',
   tags: ['Profiles'],
   summary: 'Edit your own profile',
   description:
     'Only given fields change; of two concurrent edits the later one wins in each. Text is stored as sent, including HTML: escape it before display.',
   parameters: z.object({ username: usernameParameter }),
-  body: strictFields(shape),
+  body: strictFields(shape).meta({ id: 'EditProfileBody' }),
   bodyExample: { bio: 'Racing since 2004.', linked_gamertag: 'Lucky Badger' },
   permit: ({ username }, session) => {
     if (nameKey(String(username)) !== session.userKey) {
@@ -120,10 +120,15 @@ export const editProfile: Action<{ username: string }, Fields> = {
     social_links: [{ platform: 'videos', url: 'https://videos.example.org/badger' }],
     sync_avatar_from_chat: false
   },
-  refuses: {
-    403: 'The session is not the owner’s, its username has characters that look like others, or social_links was given without a verified chat profile.',
-    502: 'The chat platform is unavailable at the moment; nothing was changed.'
-  }
+  refuses: ['profile_not_owned', 'chat_link_missing', 'chat_profile_unknown', 'chat_away']
+}
+
+/** `PUT /api/profile/:username`: the same; fields that are not given stay. */
+export const putProfile: Action<{ username: string }, Fields> = {
+  ...editProfile,
+  operationId: 'putProfile',
+  method: 'PUT',
+  summary: 'Edit your own profile, by another method'
 }
 
 async function edit(fields: Fields, context: ActionContext): Promise<EditedProfile> {

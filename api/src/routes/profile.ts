@@ -85,7 +85,7 @@ export const profile: Endpoint<{ username: string }, ProfileRequest> = {
     leaderboardStats: { leaderboardsOn: 12, top10Count: 3 },
     usesExplicitConsoleGamertag: true
   },
-  refuses: { 404: 'No user of this name is known.' }
+  refuses: ['user_unknown']
 }
 
 /** Runs all queries at once, except that about boards, which needs the name from the others. */

@@ -47,14 +47,14 @@ export const reputation: Endpoint<{ username: string; feedbackLimit: number }, R
   answerTo: (request, viewer, context) => answerReputation(request, viewer.userKey, context),
   response: Reputation,
   example: { ...totalsExample, feedback: [{ raterUsername: 'CalmOtter', ...verdictExample }], viewer: null },
-  refuses: { 404: 'No user of this name is known.' }
+  refuses: ['user_unknown']
 }
 
 /** `POST /api/profile/:username/reputation`: a user rates the profile of another. */
 export const rateProfile: Action<{ username: string }, { stars: number; comment?: string | null | undefined }> = {
   operationId: 'rateProfile',
   path: PATH,
-  methods: ['POST'],
+  method: 'POST',
   tags: ['Profiles'],
   summary: 'Rate a profile',
   description:
@@ -74,7 +74,7 @@ export const rateProfile: Action<{ username: string }, { stars: number; comment?
   act: ({ username }, { stars, comment }, context) => rate(userRequest(username), { stars, comment }, context),
   response: RatingGiven,
   example: { success: true, reputation: totalsExample, viewer: verdictExample },
-  refuses: { 404: 'No user of this name is known.' }
+  refuses: ['user_unknown', 'rating_of_self']
 }
 
 async function answerReputation(

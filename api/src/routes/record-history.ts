@@ -87,7 +87,7 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
     ]
   },
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
-  refuses: { 404: 'No such game or leaderboard is known.' }
+  refuses: ['game_unknown', 'leaderboard_unknown']
 }
 
 type RecentInput = { limit: number; offset: number; game?: string | undefined }
@@ -158,5 +158,5 @@ export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
     }
   ],
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
-  refuses: { 404: 'No game of this id or name is known.' }
+  refuses: ['game_unknown']
 }

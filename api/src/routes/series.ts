@@ -30,7 +30,7 @@ const RESOLUTION_HEADER = 'X-Resolution-Seconds'
 /** The parameters `from` and `to` of all windows of history. */
 export const windowParameters = {
   from: instant().optional().describe('Start of the window, included. Without `to` the window ends now.'),
-  to: instant().optional().describe('End of the window, not included; needs `from`.')
+  to: instant({ example: '2026-03-15T20:00:00Z' }).optional().describe('End of the window, not included; needs `from`.')
 }
 
 /** The parameters of every series besides its length. */
@@ -48,9 +48,6 @@ export const seriesDescription =
   'Oldest first. A bucket shows its peak at its start, a multiple of the width since 1970, UTC; only samples inside the window count. A missing sample is absent, never 0. A window that ends now has its start floored to the minute. More than 1,000,000 points are refused.'
 
 export const seriesHeaders = { [RESOLUTION_HEADER]: 'Width of the buckets in seconds, 0 for samples.' }
-
-export const seriesRefusal =
-  'A parameter is malformed or out of range, parameters contradict each other, or the answer would have more than 1,000,000 points.'
 
 /** Returns the series of an input. */
 export function seriesRequest(

@@ -49,7 +49,9 @@ export const timeline: Endpoint<TimelineInput, TimelineRequest> = {
   input: z.object({
     username: usernameParameter,
     limit: integer({ min: 1, max: 100 }).default(25).describe('Maximum number of events.'),
-    after: text({ max: CURSOR_CHARACTERS_MAX }).optional().describe('`start`, or a cursor that a page gave.')
+    after: text({ max: CURSOR_CHARACTERS_MAX, example: 'start' })
+      .optional()
+      .describe('`start`, or a cursor that a page gave.')
   }),
   resolve: ({ username, limit, after }) => {
     const user = userRequest(username)
@@ -93,10 +95,7 @@ export const timeline: Endpoint<TimelineInput, TimelineRequest> = {
     }
   ],
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
-  refuses: {
-    400: 'A parameter is malformed or out of range, or the cursor is broken or of another user.',
-    404: 'No user of this name is known.'
-  }
+  refuses: ['user_unknown', 'cursor_invalid']
 }
 
 async function answerTimeline(request: TimelineRequest, context: AnswerContext): Promise<EndpointResult> {

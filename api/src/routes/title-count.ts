@@ -18,7 +18,6 @@ import {
   seriesHeaders,
   seriesParameters,
   seriesReads,
-  seriesRefusal,
   seriesRequest,
   windowParameters
 } from './series.js'
@@ -121,7 +120,7 @@ export const titleOnlineHistory: Endpoint<
     { recorded_at: '2026-03-14 20:05:00', online_count: 412 }
   ],
   responseHeaders: seriesHeaders,
-  refuses: { 400: seriesRefusal, 404: 'No title of this id is known.' }
+  refuses: ['title_unknown', 'window_invalid', 'answer_too_large']
 }
 
 /** `GET /api/network-stats/top-games`: the games of a window by their peaks. */
@@ -170,7 +169,7 @@ export const topGames: Endpoint<WindowInput & { limit?: number | undefined }, Wi
       activeHours: 720
     }
   ],
-  refuses: { 400: 'A parameter is malformed or out of range, or parameters contradict each other.' }
+  refuses: ['window_invalid']
 }
 
 function presentHosts(list: { listedAtMs: number; hosts: readonly string[] } | undefined, countedAtMs: number) {

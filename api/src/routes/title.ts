@@ -11,7 +11,7 @@ export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {
   summary: 'What is known of a game',
   description:
     'By title id (8 hexadecimal digits) or by name, percent-encoded and compared without case. Names contain `/ # & \' : +`: encode them all. Of several games with one name, the others are requested as `Name [titleid]`. Unknown values are `""`.',
-  input: z.object({ game: text().describe('A title id, or a game’s name, percent-encoded.') }),
+  input: z.object({ game: text({ example: 'Halo 3' }).describe('A title id, or a game’s name, percent-encoded.') }),
   resolve: async ({ game }, { catalog }) => {
     const title = (await catalog()).byGame(game)
     if (title === undefined || !title.isDescribed) throw new Refusal('game_unknown', [shown(game)])
@@ -31,7 +31,7 @@ export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {
     publisher: 'Microsoft Game Studios',
     releaseDate: '2007-09-25'
   },
-  refuses: { 404: 'No game of this id or name is described.' }
+  refuses: ['game_unknown']
 }
 
 /** `GET /api/games`: the names of all games. */

@@ -41,7 +41,7 @@ export const userGames: Endpoint<{ username: string }, UserRequest> = {
     leaderboardSupplement: false,
     hasPlayTimeTracking: true
   },
-  refuses: { 404: 'No user of this name is known.' }
+  refuses: ['user_unknown']
 }
 
 async function answerGames(request: UserRequest, context: AnswerContext): Promise<UserGames> {

@@ -46,7 +46,7 @@ export const userScores: Endpoint<ScoresInput, ScoresRequest> = {
       }
     ]
   },
-  refuses: { 404: 'No user of this name is known.' }
+  refuses: ['user_unknown']
 }
 
 async function answerScores(request: ScoresRequest, context: AnswerContext): Promise<UserScores> {

@@ -62,7 +62,7 @@ export const counts: Endpoint<Counts, Counts & { fromMs: number; toMs: number }>
   input: z.object({
     days: integer({ min: 1, max: 30 }).default(1),
     metric: oneOf(['online', 'lobbies']).default('online'),
-    filter: text().optional()
+    filter: text({ example: 'x' }).optional()
   }),
   resolve: (input, { nowMs }) => {
     const minute = Math.floor(nowMs / 60_000) * 60_000
@@ -82,13 +82,13 @@ export const game: Endpoint<{ game: string }, { game: string }> = {
   path: '/api/game/:game',
   tags: ['Test'],
   summary: 'A game by name',
-  input: z.object({ game: text() }),
+  input: z.object({ game: text({ example: 'Halo 3' }) }),
   resolve: (input) => input,
   reads: () => [{ projection: 'title' }],
   answer: async (resolved) => ({ body: resolved }),
   response: z.object({ game: z.string() }).meta({ description: 'The game.' }),
   example: { game: 'Halo 3' },
-  refuses: { 404: 'No game "Halo 33" is known.' }
+  refuses: ['game_unknown']
 }
 
 /** A deprecated path with a title id. */

@@ -47,7 +47,7 @@ export const AchievementCatalog = z
     ),
     stats: z.object({ maxGamerscore: Count, totalAchievements: Count, playersWithAchievements: Count })
   })
-  .meta({ description: 'Every achievement there is.' })
+  .meta({ id: 'AchievementCatalog', description: 'Every achievement there is.' })
 export type AchievementCatalog = z.infer<typeof AchievementCatalog>
 
 const revealed = {
@@ -77,41 +77,45 @@ export const UserAchievements = z
       })
     )
   })
-  .meta({ description: 'The achievements of a user.' })
+  .meta({ id: 'UserAchievements', description: 'The achievements of a user.' })
 export type UserAchievements = z.infer<typeof UserAchievements>
 
 /** The answer of `getAchievementLeaderboard`. */
 export const AchievementLeaderboard = z
   .object({
     leaderboard: z.array(
-      z.object({
-        rank: z.int().min(1).meta({ description: 'Equal scores share a rank.' }),
-        username: z.string(),
-        totalScore: Count,
-        achievementCount: Count
-      })
+      z
+        .object({
+          rank: z.int().min(1).meta({ description: 'Equal scores share a rank.' }),
+          username: z.string(),
+          totalScore: Count,
+          achievementCount: Count
+        })
+        .meta({ id: 'AchievementScore' })
     )
   })
-  .meta({ description: 'The highest scores.' })
+  .meta({ id: 'AchievementLeaderboard', description: 'The highest scores.' })
 export type AchievementLeaderboard = z.infer<typeof AchievementLeaderboard>
 
 /** The public form of an unlock, on its user's profile. */
-export const NewUnlock = z.object({
-  unlockedAt: ShownInstant,
-  achievementId: z.int().min(1),
-  achievementKey: z.string(),
-  achievementName: z
-    .string()
-    .meta({ description: `With the game: \`Name (Game)\`; a hidden one is \`${HIDDEN_NAME}\`.` }),
-  gameName: z.string().meta({ description: '`Network` where it is about the whole network.' }),
-  points: Count
-})
+export const NewUnlock = z
+  .object({
+    unlockedAt: ShownInstant,
+    achievementId: z.int().min(1),
+    achievementKey: z.string(),
+    achievementName: z
+      .string()
+      .meta({ description: `With the game: \`Name (Game)\`; a hidden one is \`${HIDDEN_NAME}\`.` }),
+    gameName: z.string().meta({ description: '`Network` where it is about the whole network.' }),
+    points: Count
+  })
+  .meta({ id: 'NewUnlock' })
 export type NewUnlock = z.infer<typeof NewUnlock>
 
 /** The answer of `getRecentUnlocks`. */
 export const RecentUnlocks = z
-  .object({ recent: z.array(z.object({ username: z.string(), ...NewUnlock.shape })) })
-  .meta({ description: 'The newest unlocks, newest first.' })
+  .object({ recent: z.array(z.object({ username: z.string(), ...NewUnlock.shape }).meta({ id: 'RecentUnlock' })) })
+  .meta({ id: 'RecentUnlocks', description: 'The newest unlocks, newest first.' })
 export type RecentUnlocks = z.infer<typeof RecentUnlocks>
 
 /** A group in answers. Hidden achievements form a separate group, so that the others do not reveal them. */

@@ -9,9 +9,11 @@ export const TimeMatches = z
     searchTimeMs: Count,
     tolerance: Count.meta({ description: 'Milliseconds.' }),
     results: z.array(
-      EntryMatch.extend({ difference_ms: Count.meta({ description: 'How far from the time that was searched.' }) })
+      EntryMatch.extend({
+        difference_ms: Count.meta({ description: 'How far from the time that was searched.' })
+      }).meta({ id: 'TimeMatch' })
     ),
     count: Count.meta({ description: 'Entries in `results`.' })
   })
-  .meta({ description: 'The entries found, nearest first.' })
+  .meta({ id: 'TimeMatches', description: 'The entries found, nearest first.' })
 export type TimeMatches = z.infer<typeof TimeMatches>

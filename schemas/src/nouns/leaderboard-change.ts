@@ -5,20 +5,24 @@ import { BOARD_CHANGES } from './leaderboard-entry.js'
 import { RankedMeasures } from './ranked-measure.js'
 
 /** One change of an entry: it came, left, or its rating changed. */
-export const LeaderboardChange = z.object({
-  id: z.string().meta({ description: 'Opaque; survives rebuilds.' }),
-  titleId: z.string(),
-  gameName: z.string(),
-  leaderboardId: LeaderboardId,
-  leaderboardName: z.string(),
-  playerName: z.string(),
-  changeType: z.enum(BOARD_CHANGES),
-  ...RankedMeasures.shape,
-  isTime: z.boolean(),
-  changedAt: ShownInstant
-})
+export const LeaderboardChange = z
+  .object({
+    id: z.string().meta({ description: 'Opaque; survives rebuilds.' }),
+    titleId: z.string(),
+    gameName: z.string(),
+    leaderboardId: LeaderboardId,
+    leaderboardName: z.string(),
+    playerName: z.string(),
+    changeType: z.enum(BOARD_CHANGES),
+    ...RankedMeasures.shape,
+    isTime: z.boolean(),
+    changedAt: ShownInstant
+  })
+  .meta({ id: 'LeaderboardChange' })
 export type LeaderboardChange = z.infer<typeof LeaderboardChange>
 
 /** The answer of `getLeaderboardChanges`. */
-export const LeaderboardChanges = z.array(LeaderboardChange).meta({ description: 'Changes of entries.' })
+export const LeaderboardChanges = z
+  .array(LeaderboardChange)
+  .meta({ id: 'LeaderboardChanges', description: 'Changes of entries.' })
 export type LeaderboardChanges = z.infer<typeof LeaderboardChanges>

@@ -4,11 +4,13 @@ import { Count } from './count.js'
 import { RankedMeasures } from './ranked-measure.js'
 
 /** An entry at both instants. */
-export const ComparedEntry = z.object({
-  name: z.string(),
-  ...RankedMeasures.shape,
-  isTime: z.boolean()
-})
+export const ComparedEntry = z
+  .object({
+    name: z.string(),
+    ...RankedMeasures.shape,
+    isTime: z.boolean()
+  })
+  .meta({ id: 'ComparedEntry' })
 export type ComparedEntry = z.infer<typeof ComparedEntry>
 
 /** The answer of `compareLeaderboard`. An entry that rose and improved is in both lists. */
@@ -29,5 +31,8 @@ export const LeaderboardComparison = z
     fell: z.array(ComparedEntry).meta({ description: 'Has a worse rank.' }),
     improved: z.array(ComparedEntry).meta({ description: 'Has a better time or score.' })
   })
-  .meta({ description: 'What changed on the board, in the order of the later board; who left, of the earlier one.' })
+  .meta({
+    id: 'LeaderboardComparison',
+    description: 'What changed on the board, in the order of the later board; who left, of the earlier one.'
+  })
 export type LeaderboardComparison = z.infer<typeof LeaderboardComparison>

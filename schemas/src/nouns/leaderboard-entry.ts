@@ -60,15 +60,17 @@ export const leaderboardEntryTopic = topic({
 })
 
 /** One entry of the answer of `getLeaderboard`. */
-export const LeaderboardRow = z.object({
-  rank: z.string(),
-  name: z.string(),
-  ...shownMeasure,
-  details: z
-    .record(z.string(), z.string())
-    .optional()
-    .meta({ description: 'What else the board shows of the entry, where it has more columns.' })
-})
+export const LeaderboardRow = z
+  .object({
+    rank: z.string(),
+    name: z.string(),
+    ...shownMeasure,
+    details: z
+      .record(z.string(), z.string())
+      .optional()
+      .meta({ description: 'What else the board shows of the entry, where it has more columns.' })
+  })
+  .meta({ id: 'LeaderboardRow' })
 
 /** The answer of `getLeaderboard`. */
 export const Leaderboard = z
@@ -82,5 +84,5 @@ export const Leaderboard = z
     total: Count.meta({ description: 'Entries of the whole board.' }),
     entries: z.array(LeaderboardRow)
   })
-  .meta({ description: 'The board.' })
+  .meta({ id: 'Leaderboard', description: 'The board.' })
 export type Leaderboard = z.infer<typeof Leaderboard>

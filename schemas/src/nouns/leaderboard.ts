@@ -41,11 +41,15 @@ export const LeaderboardSummary = z
     time_entries: Count,
     score_entries: Count
   })
-  .meta({ description: 'The boards that are listed now, counted.' })
+  .meta({ id: 'LeaderboardSummary', description: 'The boards that are listed now, counted.' })
 export type LeaderboardSummary = z.infer<typeof LeaderboardSummary>
 
 /** The answer of `getLeaderboards`. */
 export const Leaderboards = z
-  .array(z.object({ id: LeaderboardId, name: z.string(), titleId: z.string(), gameName: z.string() }))
-  .meta({ description: 'The boards that are listed now, by id.' })
+  .array(
+    z
+      .object({ id: LeaderboardId, name: z.string(), titleId: z.string(), gameName: z.string() })
+      .meta({ id: 'ListedLeaderboard' })
+  )
+  .meta({ id: 'Leaderboards', description: 'The boards that are listed now, by id.' })
 export type Leaderboards = z.infer<typeof Leaderboards>

@@ -33,25 +33,29 @@ export const Matches = z
   .object({
     titleId: z.string(),
     gameName: z.string(),
-    matches: z.array(Lobby.extend({ timestamp: RecordedAt.meta({ description: 'Instant of the list.' }) }))
+    matches: z.array(
+      Lobby.extend({ timestamp: RecordedAt.meta({ description: 'Instant of the list.' }) }).meta({ id: 'OpenMatch' })
+    )
   })
-  .meta({ description: 'The lobbies of the newest list.' })
+  .meta({ id: 'Matches', description: 'The lobbies of the newest list.' })
 export type Matches = z.infer<typeof Matches>
 
 /** The answer of `getMatchHistory`. */
 export const MatchHistory = z
   .array(
-    z.object({
-      hostName: z.string(),
-      firstSeen: ShownInstant,
-      lastSeen: ShownInstant,
-      durationMinutes: z.number().meta({ description: 'From first to last sight, one decimal.' }),
-      peakPlayers: Count,
-      maxPlayers: Count.meta({ description: '0 when unknown.' }),
-      isOpen: z.boolean().meta({ description: 'Whether the newest list still has it.' })
-    })
+    z
+      .object({
+        hostName: z.string(),
+        firstSeen: ShownInstant,
+        lastSeen: ShownInstant,
+        durationMinutes: z.number().meta({ description: 'From first to last sight, one decimal.' }),
+        peakPlayers: Count,
+        maxPlayers: Count.meta({ description: '0 when unknown.' }),
+        isOpen: z.boolean().meta({ description: 'Whether the newest list still has it.' })
+      })
+      .meta({ id: 'Match' })
   )
-  .meta({ description: 'Matches, newest first.' })
+  .meta({ id: 'MatchHistory', description: 'Matches, newest first.' })
 export type MatchHistory = z.infer<typeof MatchHistory>
 
 /** The answer of `getMatchStats`. */
@@ -71,5 +75,5 @@ export const MatchStats = z
     busiestHourUtc: z.int().min(0).max(23).nullable().meta({ description: 'Hour of the day with most players.' }),
     topHosts: z.array(z.object({ hostName: z.string(), matches: Count }))
   })
-  .meta({ description: 'The last 30 days of the title’s matches.' })
+  .meta({ id: 'MatchStats', description: 'The last 30 days of the title’s matches.' })
 export type MatchStats = z.infer<typeof MatchStats>

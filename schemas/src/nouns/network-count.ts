@@ -27,20 +27,20 @@ const Day = z.iso.date().meta({ description: 'UTC day, `YYYY-MM-DD`', example: '
 
 /** The answer of `getRegisteredUsers`. */
 export const RegisteredUsers = z
-  .array(z.object({ date: Day, registered_count: Count }))
-  .meta({ description: 'One point per UTC day that has a count, oldest first.' })
+  .array(z.object({ date: Day, registered_count: Count }).meta({ id: 'RegisteredUsersDay' }))
+  .meta({ id: 'RegisteredUsers', description: 'One point per UTC day that has a count, oldest first.' })
 export type RegisteredUsers = z.infer<typeof RegisteredUsers>
 
 /** The answer of `getOnlineHistory`. */
 export const OnlineHistory = z
-  .array(z.object({ recorded_at: RecordedAt, online_count: Count }))
-  .meta({ description: 'Users online on the whole network, oldest first.' })
+  .array(z.object({ recorded_at: RecordedAt, online_count: Count }).meta({ id: 'OnlinePoint' }))
+  .meta({ id: 'OnlineHistory', description: 'Users online on the whole network, oldest first.' })
 export type OnlineHistory = z.infer<typeof OnlineHistory>
 
 /** The answer of `getLobbyHistory`. */
 export const LobbyHistory = z
-  .array(z.object({ recorded_at: RecordedAt, lobby_count: Count }))
-  .meta({ description: 'Open lobbies of all games, oldest first.' })
+  .array(z.object({ recorded_at: RecordedAt, lobby_count: Count }).meta({ id: 'LobbyPoint' }))
+  .meta({ id: 'LobbyHistory', description: 'Open lobbies of all games, oldest first.' })
 export type LobbyHistory = z.infer<typeof LobbyHistory>
 
 /** The answer of `getActivitySummary`. */
@@ -55,20 +55,22 @@ export const ActivitySummary = z
     gamesWithActivityCount: z.int().meta({ description: 'Titles with a count above 0.' }),
     totalSnapshotCount: z.int().meta({ description: 'Instants with a count of the network.' })
   })
-  .meta({ description: 'The peaks of the period.' })
+  .meta({ id: 'ActivitySummary', description: 'The peaks of the period.' })
 export type ActivitySummary = z.infer<typeof ActivitySummary>
 
 /** The answer of `getDailyOnline`. */
 export const DailyOnline = z
   .array(
-    z.object({
-      date: Day,
-      min_online: Count,
-      max_online: Count,
-      avg_online: z.number().meta({ description: 'Mean of the samples, one decimal.' }),
-      samples: z.int(),
-      coverage: z.number().min(0).max(1).meta({ description: 'Share of the hours with a sample, 3 decimals.' })
-    })
+    z
+      .object({
+        date: Day,
+        min_online: Count,
+        max_online: Count,
+        avg_online: z.number().meta({ description: 'Mean of the samples, one decimal.' }),
+        samples: z.int(),
+        coverage: z.number().min(0).max(1).meta({ description: 'Share of the hours with a sample, 3 decimals.' })
+      })
+      .meta({ id: 'OnlineDay' })
   )
-  .meta({ description: 'One row per UTC day that has a sample, oldest first.' })
+  .meta({ id: 'DailyOnline', description: 'One row per UTC day that has a sample, oldest first.' })
 export type DailyOnline = z.infer<typeof DailyOnline>

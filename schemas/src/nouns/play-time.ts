@@ -5,19 +5,23 @@ import { Count } from './count.js'
 const At = ShownInstant.nullable()
 
 /** Play time and presence of a user, in the answer of `getProfile`. */
-export const PlayTime = z.object({
-  totalMinutes: Count.meta({ description: 'Whole seconds in games summed, then floored to minutes.' }),
-  lastState: z.enum(['online', 'offline']).meta({
-    description:
-      '`offline` too when nobody was ever seen, or the newest sighting online is older than three of its own periods.'
-  }),
-  currentGame: z.string().nullable().meta({ description: 'null when offline or in no game.' }),
-  lastPlayedGame: z.string().nullable(),
-  lastPlayedAt: At.meta({ description: 'Newest sighting in a game.' }),
-  lastOnlineAt: At.meta({ description: 'Newest sighting online.' }),
-  lastCheckTs: At.meta({ description: 'When it was last looked: the newest sighting, or the newest complete scrape.' }),
-  daysSeen: Count.meta({ description: 'UTC days with a sighting online.' })
-})
+export const PlayTime = z
+  .object({
+    totalMinutes: Count.meta({ description: 'Whole seconds in games summed, then floored to minutes.' }),
+    lastState: z.enum(['online', 'offline']).meta({
+      description:
+        '`offline` too when nobody was ever seen, or the newest sighting online is older than three of its own periods.'
+    }),
+    currentGame: z.string().nullable().meta({ description: 'null when offline or in no game.' }),
+    lastPlayedGame: z.string().nullable(),
+    lastPlayedAt: At.meta({ description: 'Newest sighting in a game.' }),
+    lastOnlineAt: At.meta({ description: 'Newest sighting online.' }),
+    lastCheckTs: At.meta({
+      description: 'When it was last looked: the newest sighting, or the newest complete scrape.'
+    }),
+    daysSeen: Count.meta({ description: 'UTC days with a sighting online.' })
+  })
+  .meta({ id: 'PlayTime' })
 export type PlayTime = z.infer<typeof PlayTime>
 
 /** The answer of `getPlayTime`. */
@@ -44,5 +48,8 @@ export const DailyPlayTime = z
       })
     )
   })
-  .meta({ description: 'Days on which the user was seen or played, oldest first; others have no row.' })
+  .meta({
+    id: 'DailyPlayTime',
+    description: 'Days on which the user was seen or played, oldest first; others have no row.'
+  })
 export type DailyPlayTime = z.infer<typeof DailyPlayTime>

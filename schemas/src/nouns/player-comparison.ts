@@ -41,5 +41,8 @@ export const PlayerComparison = z
       })
     )
   })
-  .meta({ description: 'The boards that both players stand on, the best rank of either first.' })
+  .meta({
+    id: 'PlayerComparison',
+    description: 'The boards that both players stand on, the best rank of either first.'
+  })
 export type PlayerComparison = z.infer<typeof PlayerComparison>

@@ -6,7 +6,7 @@ import { LeaderboardId } from './leaderboard.js'
 /** The answer of `searchPlayer` and of `searchPlayers`. */
 export const EntryMatches = z
   .object({ results: z.array(EntryMatch), count: Count.meta({ description: 'Entries in `results`.' }) })
-  .meta({ description: 'The entries found, best rank first.' })
+  .meta({ id: 'EntryMatches', description: 'The entries found, best rank first.' })
 export type EntryMatches = z.infer<typeof EntryMatches>
 
 /** The answer of `searchRoster`. */
@@ -23,5 +23,8 @@ export const RosterMatches = z
     ),
     count: Count.meta({ description: 'Boards in `results`.' })
   })
-  .meta({ description: 'The boards on which all players stand at their ranks, the closest first.' })
+  .meta({
+    id: 'RosterMatches',
+    description: 'The boards on which all players stand at their ranks, the closest first.'
+  })
 export type RosterMatches = z.infer<typeof RosterMatches>

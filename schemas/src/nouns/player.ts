@@ -7,7 +7,7 @@ import { shownMeasure } from './shown-measure.js'
 /** The answer of `suggestPlayers`. */
 export const SuggestedPlayers = z
   .object({ results: z.array(z.string()), count: Count.meta({ description: 'Names in `results`.' }) })
-  .meta({ description: 'Names of players in alphabetical order of their folded form.' })
+  .meta({ id: 'SuggestedPlayers', description: 'Names of players in alphabetical order of their folded form.' })
 export type SuggestedPlayers = z.infer<typeof SuggestedPlayers>
 
 /** The answer of `getPlayer`. */
@@ -45,5 +45,5 @@ export const Player = z
       })
     )
   })
-  .meta({ description: 'The boards of a player, best rank first.' })
+  .meta({ id: 'Player', description: 'The boards of a player, best rank first.' })
 export type Player = z.infer<typeof Player>

@@ -10,23 +10,27 @@ export const BIO_LENGTH_MAX = 1000
 export const SOCIAL_LINKS_MAX = 10
 
 /** A link of a profile. */
-export const SocialLink = z.object({
-  platform: z.string().min(1).max(64),
-  url: z.url({ protocol: /^https$/ }).max(2048),
-  label: z.string().min(1).max(64).optional()
-})
+export const SocialLink = z
+  .object({
+    platform: z.string().min(1).max(64),
+    url: z.url({ protocol: /^https$/ }).max(2048),
+    label: z.string().min(1).max(64).optional()
+  })
+  .meta({ id: 'SocialLink' })
 export type SocialLink = z.infer<typeof SocialLink>
 
 /** The profile object of the contract. */
-export const Profile = z.object({
-  avatar_url: z.string(),
-  chat_profile_url: z.string(),
-  display_name_override: z.string().nullable(),
-  linked_gamertag: z.string(),
-  console_verified: z.boolean().meta({ description: 'Whether the last verified session has the linked gamertag.' }),
-  bio: z.string(),
-  social_links: z.array(SocialLink)
-})
+export const Profile = z
+  .object({
+    avatar_url: z.string(),
+    chat_profile_url: z.string(),
+    display_name_override: z.string().nullable(),
+    linked_gamertag: z.string(),
+    console_verified: z.boolean().meta({ description: 'Whether the last verified session has the linked gamertag.' }),
+    bio: z.string(),
+    social_links: z.array(SocialLink)
+  })
+  .meta({ id: 'Profile' })
 export type Profile = z.infer<typeof Profile>
 
 /** The answer of `getProfile`. */
@@ -47,14 +51,14 @@ export const ProfileSummary = z
     }),
     usesExplicitConsoleGamertag: z.boolean().meta({ description: 'Whether a gamertag is linked.' })
   })
-  .meta({ description: 'What is known of the user.' })
+  .meta({ id: 'ProfileSummary', description: 'What is known of the user.' })
 export type ProfileSummary = z.infer<typeof ProfileSummary>
 
 /** A profile as its owner sees it after an edit. */
 export const EditedProfile = Profile.extend({
   avatar_hue: z.int().min(0).max(359).nullable(),
   sync_avatar_from_chat: z.boolean()
-}).meta({ description: 'The profile after the edit.' })
+}).meta({ id: 'EditedProfile', description: 'The profile after the edit.' })
 export type EditedProfile = z.infer<typeof EditedProfile>
 
 /** A profile after one change: the whole state, numbered by the write side. */

@@ -40,30 +40,36 @@ export function averageOf(starsSum: number, ratingCount: number): number {
   return Math.round((100 * (PRIOR_STARS + starsSum)) / (ratingCount + PRIOR_VOTES)) / 100
 }
 
-const Verdict = z.object({
-  stars: z.int().min(1).max(5),
-  comment: z.string().nullable(),
-  createdAt: ShownInstant
-})
+const Verdict = z
+  .object({
+    stars: z.int().min(1).max(5),
+    comment: z.string().nullable(),
+    createdAt: ShownInstant
+  })
+  .meta({ id: 'GivenRating' })
 
 /** The totals of a profile's ratings. */
-export const ReputationTotals = z.object({
-  average: z.number().meta({ description: 'With a prior of 10 ratings of 5 stars, two decimals.' }),
-  ratingCount: Count,
-  effectiveVotes: Count.meta({ description: '`ratingCount` and the 10 votes of the prior.' }),
-  priorOnly: z.boolean()
-})
+export const ReputationTotals = z
+  .object({
+    average: z.number().meta({ description: 'With a prior of 10 ratings of 5 stars, two decimals.' }),
+    ratingCount: Count,
+    effectiveVotes: Count.meta({ description: '`ratingCount` and the 10 votes of the prior.' }),
+    priorOnly: z.boolean()
+  })
+  .meta({ id: 'ReputationTotals' })
 export type ReputationTotals = z.infer<typeof ReputationTotals>
 
 /** The answer of `getReputation`. */
 export const Reputation = ReputationTotals.extend({
-  feedback: z.array(Verdict.extend({ raterUsername: z.string() })).meta({ description: 'Newest first.' }),
+  feedback: z
+    .array(Verdict.extend({ raterUsername: z.string() }).meta({ id: 'Feedback' }))
+    .meta({ description: 'Newest first.' }),
   viewer: Verdict.nullable().meta({ description: 'What the signed-in viewer gave; null otherwise.' })
-}).meta({ description: 'The reputation of the profile.' })
+}).meta({ id: 'Reputation', description: 'The reputation of the profile.' })
 export type Reputation = z.infer<typeof Reputation>
 
 /** The answer of `rateProfile`. */
 export const RatingGiven = z
   .object({ success: z.literal(true), reputation: ReputationTotals, viewer: Verdict })
-  .meta({ description: 'The rating was kept.' })
+  .meta({ id: 'RatingGiven', description: 'The rating was kept.' })
 export type RatingGiven = z.infer<typeof RatingGiven>

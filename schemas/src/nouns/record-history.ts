@@ -5,13 +5,15 @@ import { LeaderboardId } from './leaderboard.js'
 import { shownMeasure } from './shown-measure.js'
 
 /** One reign of a board's record: the holder, from when to when. */
-export const RecordReign = z.object({
-  playerName: z.string(),
-  ...shownMeasure,
-  setAt: ShownInstant.meta({ description: 'When it was set.' }),
-  fromAt: ShownInstant.meta({ description: 'When it became the best: later than set where another was removed.' }),
-  toAt: ShownInstant.nullable().meta({ description: 'When it was beaten or removed; null while it stands.' })
-})
+export const RecordReign = z
+  .object({
+    playerName: z.string(),
+    ...shownMeasure,
+    setAt: ShownInstant.meta({ description: 'When it was set.' }),
+    fromAt: ShownInstant.meta({ description: 'When it became the best: later than set where another was removed.' }),
+    toAt: ShownInstant.nullable().meta({ description: 'When it was beaten or removed; null while it stands.' })
+  })
+  .meta({ id: 'RecordReign' })
 
 /** The answer of `getLeaderboardRecords`. */
 export const LeaderboardRecords = z
@@ -24,28 +26,30 @@ export const LeaderboardRecords = z
     total: Count.meta({ description: 'Reigns of the whole board.' }),
     records: z.array(RecordReign)
   })
-  .meta({ description: 'The record and how it came about, oldest first.' })
+  .meta({ id: 'LeaderboardRecords', description: 'The record and how it came about, oldest first.' })
 export type LeaderboardRecords = z.infer<typeof LeaderboardRecords>
 
 /** The answer of `getRecentRecords`. */
 export const RecentRecords = z
   .array(
-    z.object({
-      titleId: z.string(),
-      gameName: z.string(),
-      leaderboardId: LeaderboardId,
-      leaderboardName: z.string(),
-      playerName: z.string(),
-      ...shownMeasure,
-      setAt: ShownInstant,
-      previousPlayerName: z
-        .string()
-        .nullable()
-        .meta({ description: 'Who held it until then; null for a first record.' }),
-      previousRating: z.string().nullable(),
-      previousTimeMs: Count.nullable(),
-      isCurrent: z.boolean().meta({ description: 'Whether it is still the best.' })
-    })
+    z
+      .object({
+        titleId: z.string(),
+        gameName: z.string(),
+        leaderboardId: LeaderboardId,
+        leaderboardName: z.string(),
+        playerName: z.string(),
+        ...shownMeasure,
+        setAt: ShownInstant,
+        previousPlayerName: z
+          .string()
+          .nullable()
+          .meta({ description: 'Who held it until then; null for a first record.' }),
+        previousRating: z.string().nullable(),
+        previousTimeMs: Count.nullable(),
+        isCurrent: z.boolean().meta({ description: 'Whether it is still the best.' })
+      })
+      .meta({ id: 'RecentRecord' })
   )
-  .meta({ description: 'Records as they were set, newest first.' })
+  .meta({ id: 'RecentRecords', description: 'Records as they were set, newest first.' })
 export type RecentRecords = z.infer<typeof RecentRecords>

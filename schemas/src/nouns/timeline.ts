@@ -22,17 +22,26 @@ const measure = {
 /** The answer of `getTimeline`. */
 export const Timeline = z
   .array(
-    z.discriminatedUnion('kind', [
-      z.object({ kind: z.literal('unlock'), at: ShownInstant, ...NewUnlock.omit({ unlockedAt: true }).shape }),
-      z.object({ kind: z.literal('record'), ...board, ...measure }),
-      z.object({
-        kind: z.literal('rank'),
-        ...board,
-        previousRank: z.int().nullable().meta({ description: 'null for a player who was not on the board before.' }),
-        newRank: z.int(),
-        ...measure
-      })
-    ])
+    z
+      .discriminatedUnion('kind', [
+        z
+          .object({ kind: z.literal('unlock'), at: ShownInstant, ...NewUnlock.omit({ unlockedAt: true }).shape })
+          .meta({ id: 'TimelineUnlock' }),
+        z.object({ kind: z.literal('record'), ...board, ...measure }).meta({ id: 'TimelineRecord' }),
+        z
+          .object({
+            kind: z.literal('rank'),
+            ...board,
+            previousRank: z
+              .int()
+              .nullable()
+              .meta({ description: 'null for a player who was not on the board before.' }),
+            newRank: z.int(),
+            ...measure
+          })
+          .meta({ id: 'TimelineRank' })
+      ])
+      .meta({ id: 'TimelineEntry' })
   )
-  .meta({ description: 'Achievements unlocked, records set and ranks gained, newest first.' })
+  .meta({ id: 'Timeline', description: 'Achievements unlocked, records set and ranks gained, newest first.' })
 export type Timeline = z.infer<typeof Timeline>

@@ -27,39 +27,43 @@ export const titleCountTopic = topic({
 export const OnlineUsers = z
   .record(
     z.string(),
-    z.object({
-      name: z.string(),
-      online: Count,
-      titleId: z.string(),
-      image: z.string().meta({ description: 'Absolute address, "" when unknown.' }),
-      publisher: z.string(),
-      activeLobbies: Count,
-      sessionCount: Count,
-      activeLobbyPlayers: Count,
-      hasActiveSession: z.boolean(),
-      lobbyHostNames: z.array(z.string())
-    })
+    z
+      .object({
+        name: z.string(),
+        online: Count,
+        titleId: z.string(),
+        image: z.string().meta({ description: 'Absolute address, "" when unknown.' }),
+        publisher: z.string(),
+        activeLobbies: Count,
+        sessionCount: Count,
+        activeLobbyPlayers: Count,
+        hasActiveSession: z.boolean(),
+        lobbyHostNames: z.array(z.string())
+      })
+      .meta({ id: 'OnlineTitle' })
   )
-  .meta({ description: 'Games by name.' })
+  .meta({ id: 'OnlineUsers', description: 'Games by name.' })
 export type OnlineUsers = z.infer<typeof OnlineUsers>
 
 /** The answer of `getTitleOnlineHistory`. */
 export const TitleOnlineHistory = z
-  .array(z.object({ recorded_at: RecordedAt, online_count: Count }))
-  .meta({ description: 'Players of the title, oldest first.' })
+  .array(z.object({ recorded_at: RecordedAt, online_count: Count }).meta({ id: 'TitleOnlinePoint' }))
+  .meta({ id: 'TitleOnlineHistory', description: 'Players of the title, oldest first.' })
 export type TitleOnlineHistory = z.infer<typeof TitleOnlineHistory>
 
 /** The answer of `getTopGames`. */
 export const TopGames = z
   .array(
-    z.object({
-      titleId: z.string(),
-      name: z.string(),
-      peak: Count,
-      peakAt: ShownInstant.meta({ description: 'First instant of the peak.' }),
-      average: z.number().meta({ description: 'Mean of the samples, one decimal.' }),
-      activeHours: z.int().meta({ description: 'UTC hours with a sample above 0.' })
-    })
+    z
+      .object({
+        titleId: z.string(),
+        name: z.string(),
+        peak: Count,
+        peakAt: ShownInstant.meta({ description: 'First instant of the peak.' }),
+        average: z.number().meta({ description: 'Mean of the samples, one decimal.' }),
+        activeHours: z.int().meta({ description: 'UTC hours with a sample above 0.' })
+      })
+      .meta({ id: 'TopGame' })
   )
-  .meta({ description: 'Games by peak, highest first.' })
+  .meta({ id: 'TopGames', description: 'Games by peak, highest first.' })
 export type TopGames = z.infer<typeof TopGames>

@@ -44,9 +44,9 @@ export const Game = z
     publisher: z.string(),
     releaseDate: z.string().meta({ description: '`YYYY-MM-DD`, "" when unknown.' })
   })
-  .meta({ description: 'The game.' })
+  .meta({ id: 'Game', description: 'The game.' })
 export type Game = z.infer<typeof Game>
 
 /** The answer of `getGames`. */
-export const Games = z.array(z.string()).meta({ description: 'Names in alphabetical order.' })
+export const Games = z.array(z.string()).meta({ id: 'Games', description: 'Names in alphabetical order.' })
 export type Games = z.infer<typeof Games>

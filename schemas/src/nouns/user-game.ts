@@ -6,16 +6,18 @@ export const UserGames = z
   .object({
     games: z
       .array(
-        z.object({
-          gameName: z.string(),
-          titleId: z.string().nullable().meta({ description: 'null for a game that no title is known for.' }),
-          imageUrl: z.string().nullable(),
-          totalMinutes: Count,
-          lastPlayedAt: z.int().nonnegative().meta({
-            description:
-              'Epoch milliseconds of the newest sighting in the game; of a game known from boards alone, of the newest change of an entry.'
+        z
+          .object({
+            gameName: z.string(),
+            titleId: z.string().nullable().meta({ description: 'null for a game that no title is known for.' }),
+            imageUrl: z.string().nullable(),
+            totalMinutes: Count,
+            lastPlayedAt: z.int().nonnegative().meta({
+              description:
+                'Epoch milliseconds of the newest sighting in the game; of a game known from boards alone, of the newest change of an entry.'
+            })
           })
-        })
+          .meta({ id: 'UserGame' })
       )
       .meta({ description: 'Last played first.' }),
     leaderboardSupplement: z
@@ -23,5 +25,5 @@ export const UserGames = z
       .meta({ description: 'Whether a game is listed only because the player stands on one of its boards.' }),
     hasPlayTimeTracking: z.boolean().meta({ description: 'Whether presence has ever seen the user.' })
   })
-  .meta({ description: 'The games of the user.' })
+  .meta({ id: 'UserGames', description: 'The games of the user.' })
 export type UserGames = z.infer<typeof UserGames>

@@ -13,20 +13,22 @@ export const UserScores = z
       .meta({ description: 'No gamertag is linked and presence saw none: the username is looked for.' }),
     scores: z
       .array(
-        z.object({
-          leaderboardId: LeaderboardId,
-          leaderboardName: z.string(),
-          titleId: z.string(),
-          gameName: z.string(),
-          rank: z.int(),
-          rating: z.string().meta({ description: 'The raw text that the board shows.' }),
-          timeMs: Count.meta({ description: 'Milliseconds; 0 for a score.' }),
-          timeFormatted: z.string().meta({ description: '`M:SS.mmm`; "" for a score.' }),
-          isTime: z.boolean(),
-          observedAt: ShownInstant.meta({ description: 'When this entry last changed.' })
-        })
+        z
+          .object({
+            leaderboardId: LeaderboardId,
+            leaderboardName: z.string(),
+            titleId: z.string(),
+            gameName: z.string(),
+            rank: z.int(),
+            rating: z.string().meta({ description: 'The raw text that the board shows.' }),
+            timeMs: Count.meta({ description: 'Milliseconds; 0 for a score.' }),
+            timeFormatted: z.string().meta({ description: '`M:SS.mmm`; "" for a score.' }),
+            isTime: z.boolean(),
+            observedAt: ShownInstant.meta({ description: 'When this entry last changed.' })
+          })
+          .meta({ id: 'UserScore' })
       )
       .meta({ description: 'Best rank first.' })
   })
-  .meta({ description: 'The entries of the user on leaderboards.' })
+  .meta({ id: 'UserScores', description: 'The entries of the user on leaderboards.' })
 export type UserScores = z.infer<typeof UserScores>

@@ -3,9 +3,9 @@ import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import type { Action, Endpoint } from '../../answers/endpoint.js'
 import { digestOf, namedTag } from '../../answers/etag.js'
+import { openApi } from '../open-api/document.js'
 import { JSON_TYPE, REVALIDATED } from '../reply/headers.js'
 import { addErrorsPage } from './errors.js'
-import { openApi } from './open-api.js'
 
 /**
  * The page at /docs loads nothing from other hosts, runs no inline script and cannot be framed. Swagger UI needs style

@@ -13,6 +13,12 @@ const ISO_INSTANT = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d
 const TIME = /^(?:(\d{1,5}):(?=[0-5]\d\.))?(\d{1,7})\.(\d{3})$/
 const SHOWN_CHARACTERS_MAX = 40
 const TEXT_CHARACTERS_MAX = 500
+/** What patterns have of control characters. Format characters beyond the first plane, which no name has, are refused all the same. */
+const CONTROL = '\\x00-\\x1f\\x7f-\\x9f'
+const FORMAT =
+  '\\xad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb'
+/** A name between commas that is not blank. */
+const LISTED_NAME = `[^,${CONTROL}]*[^,\\s${CONTROL}][^,${CONTROL}]*`
 
 /** An integer in plain decimal digits, both bounds included. */
 export function integer({ min, max }: { min: number; max: number }) {
@@ -34,15 +40,15 @@ export function oneOf<const Word extends string>(words: readonly [Word, ...Word[
  * An instant, ISO 8601 with `Z` or an offset, 1970 to 2105; returned in milliseconds since 1970; finer digits are
  * truncated.
  */
-export function instant() {
+export function instant({ example = '2026-03-14T20:00:00Z' }: { example?: string } = {}) {
   const allowed = 'an ISO 8601 instant between 1970 and 2105 with Z or an offset, such as 2026-03-14T20:00:00Z'
-  return parameter(allowed, { type: 'string', format: 'date-time' }, millisecondsOfIso)
+  return parameter(allowed, { type: 'string', format: 'date-time', example }, millisecondsOfIso)
 }
 
 /** `raw`, or the width of a bucket in seconds, 60 to 604800 (a week). */
 export function resolution() {
   const allowed = 'raw or an integer from 60 to 604800'
-  const schema = { oneOf: [{ const: 'raw' }, { type: 'integer', minimum: 60, maximum: 604_800 }] }
+  const schema = { oneOf: [{ const: 'raw' }, { type: 'integer', minimum: 60, maximum: 604_800 }], example: 3600 }
   return parameter(allowed, schema, (text): 'raw' | number | undefined => {
     if (text === 'raw') return 'raw'
     const value = INTEGER.test(text) ? Number(text) : Number.NaN
@@ -52,25 +58,39 @@ export function resolution() {
 
 /** A title's id, 8 hexadecimal digits of any case; returned in lower case. */
 export function titleId() {
-  return parameter('8 hexadecimal digits', { type: 'string', pattern: '^[0-9a-fA-F]{8}$' }, (text) => {
-    if (!/^[0-9a-fA-F]{8}$/.test(text)) throw new Refusal('title_id_malformed', [shown(text)])
-    return text.toLowerCase()
-  })
+  return parameter(
+    '8 hexadecimal digits',
+    { type: 'string', pattern: '^[0-9a-fA-F]{8}$', example: '4d5307e6' },
+    (text) => {
+      if (!/^[0-9a-fA-F]{8}$/.test(text)) throw new Refusal('title_id_malformed', [shown(text)])
+      return text.toLowerCase()
+    }
+  )
 }
 
 /** Free text: 1 to `max` characters (default 500), no control characters. */
-export function text({ max = TEXT_CHARACTERS_MAX }: { max?: number } = {}) {
+export function text({ example, max = TEXT_CHARACTERS_MAX }: { example: string; max?: number }) {
   const allowed = `1 to ${max} characters without control characters`
-  return parameter(allowed, { type: 'string', minLength: 1, maxLength: max }, (given) =>
-    isPlainText(given, max) ? given : undefined
+  return parameter(
+    allowed,
+    { type: 'string', minLength: 1, maxLength: max, pattern: `^[^${CONTROL}]+$`, example },
+    (given) => (isPlainText(given, max) ? given : undefined)
   )
 }
 
 /** The name of a user. */
 export function username() {
   const allowed = `1 to ${USERNAME_LENGTH_MAX} characters without control or format characters`
-  return parameter(allowed, { type: 'string', minLength: 1, maxLength: USERNAME_LENGTH_MAX }, (given) =>
-    Username.safeParse(given).success ? given : undefined
+  return parameter(
+    allowed,
+    {
+      type: 'string',
+      minLength: 1,
+      maxLength: USERNAME_LENGTH_MAX,
+      pattern: `^[^${CONTROL}${FORMAT}]+$`,
+      example: 'CalmOtter'
+    },
+    (given) => (Username.safeParse(given).success ? given : undefined)
   )
 }
 
@@ -84,7 +104,8 @@ export function isPlainText(given: string, max: number): boolean {
 /** The folded forms of 1 to `max` names, separated by commas; names that differ only by case count once. */
 export function nameKeys({ max }: { max: number }) {
   const allowed = `1 to ${max} names separated by commas, none of them blank, without control characters`
-  return parameter(allowed, { type: 'string', minLength: 1 }, (given) => {
+  const pattern = `^${LISTED_NAME}(,${LISTED_NAME}){0,${max - 1}}$`
+  return parameter(allowed, { type: 'string', minLength: 1, pattern, example: 'ann,bob' }, (given) => {
     const names = given.split(',').map((name) => name.trim())
     const keys = [...new Set(names.map(nameKey))]
     const isGood = names.every((name) => isPlainText(name, TEXT_CHARACTERS_MAX))
@@ -95,11 +116,15 @@ export function nameKeys({ max }: { max: number }) {
 /** Two names, separated by a comma, that differ not only by case. */
 export function twoNames() {
   const allowed = 'two different names separated by a comma, neither of them blank, without control characters'
-  return parameter(allowed, { type: 'string', minLength: 3 }, (given): readonly [string, string] | undefined => {
-    const [first = '', second = '', ...more] = given.split(',').map((name) => name.trim())
-    const isGood = [first, second].every((name) => isPlainText(name, TEXT_CHARACTERS_MAX))
-    return isGood && more.length === 0 && nameKey(first) !== nameKey(second) ? [first, second] : undefined
-  })
+  return parameter(
+    allowed,
+    { type: 'string', minLength: 3, pattern: `^${LISTED_NAME},${LISTED_NAME}$`, example: 'ann,bob' },
+    (given): readonly [string, string] | undefined => {
+      const [first = '', second = '', ...more] = given.split(',').map((name) => name.trim())
+      const isGood = [first, second].every((name) => isPlainText(name, TEXT_CHARACTERS_MAX))
+      return isGood && more.length === 0 && nameKey(first) !== nameKey(second) ? [first, second] : undefined
+    }
+  )
 }
 
 /**
@@ -109,7 +134,7 @@ export function twoNames() {
 export function time() {
   const allowed = `a time such as 1:02.345 or 62.345, up to ${timeText(COUNT_MAX)}`
   const pattern = '^([0-9]{1,5}:[0-5][0-9]|[0-9]{1,7})\\.[0-9]{3}$'
-  return parameter(allowed, { type: 'string', pattern }, (given) => {
+  return parameter(allowed, { type: 'string', pattern, example: '1:02.345' }, (given) => {
     const match = TIME.exec(given)
     if (match === null) return undefined
     const [, minutes = '0', seconds, milliseconds] = match

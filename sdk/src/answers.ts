@@ -1,0 +1,966 @@
+/* Made from docs/openapi.json and the table of refusals by api/test/docs.test.ts, which says how to refresh it. */
+
+/** The codes of refusals, explained at /docs/errors of a service. */
+export type ErrorCode =
+  | 'request_invalid'
+  | 'request_malformed'
+  | 'host_invalid'
+  | 'host_missing'
+  | 'json_malformed'
+  | 'body_encoding_invalid'
+  | 'query_encoding_invalid'
+  | 'path_encoding_invalid'
+  | 'title_id_malformed'
+  | 'window_invalid'
+  | 'answer_too_large'
+  | 'session_key_missing'
+  | 'session_invalid'
+  | 'profile_not_owned'
+  | 'username_unstable'
+  | 'chat_link_missing'
+  | 'chat_profile_unknown'
+  | 'chat_away'
+  | 'rating_of_self'
+  | 'title_unknown'
+  | 'leaderboard_unknown'
+  | 'leaderboard_not_yet_seen'
+  | 'instant_in_future'
+  | 'cursor_invalid'
+  | 'user_unknown'
+  | 'game_unknown'
+  | 'path_unknown'
+  | 'method_not_allowed'
+  | 'request_timeout'
+  | 'body_too_large'
+  | 'uri_too_long'
+  | 'media_type_unsupported'
+  | 'expectation_failed'
+  | 'write_budget_spent'
+  | 'headers_too_large'
+  | 'internal'
+  | 'not_ready'
+  | 'auth_away'
+  | 'erasure_in_progress'
+  | 'engine_busy'
+  | 'table_incomplete'
+  | 'data_damaged'
+  | 'disk_full'
+  | 'engine_away'
+
+/** Every achievement there is. */
+export type AchievementCatalog = {
+  achievements: AchievementCatalogAchievement[]
+  groups: AchievementCatalogGroup[]
+  stats: AchievementCatalogStats
+}
+
+export type AchievementCatalogAchievement = {
+  id: number
+  /** `hidden-<id>` of a hidden one. */
+  key: string
+  /** `Hidden Achievement` of a hidden one. */
+  name: string
+  /** "" of a hidden one. */
+  description: string
+  points: number
+  is_hidden: boolean
+  /** null where it is about the whole network. */
+  game_title_id: string | null
+  /** The `groupId` of its group. */
+  category: string
+  /** Absolute address of the picture of its game. */
+  image_url: string | null
+  /** Users who have it. */
+  unlock_count: number
+}
+
+export type AchievementCatalogGroup = {
+  groupId: string
+  displayName: string
+  titleId: string | null
+  /** Absolute address, "" when unknown. */
+  imageUrl: string
+  totalCount: number
+  totalPoints: number
+}
+
+export type AchievementCatalogStats = {
+  maxGamerscore: number
+  totalAchievements: number
+  playersWithAchievements: number
+}
+
+/** The highest scores. */
+export type AchievementLeaderboard = {
+  leaderboard: AchievementScore[]
+}
+
+export type AchievementScore = {
+  /** Equal scores share a rank. */
+  rank: number
+  username: string
+  totalScore: number
+  achievementCount: number
+}
+
+/** The peaks of the period. */
+export type ActivitySummary = {
+  period: 'today' | '7d'
+  peakOnline: number
+  peakOnlineAt: string | null
+  peakLobbies: number
+  peakLobbiesAt: string | null
+  mostPlayedGame: ActivitySummaryMostPlayedGame | null
+  /** Titles with a count above 0. */
+  gamesWithActivityCount: number
+  /** Instants with a count of the network. */
+  totalSnapshotCount: number
+}
+
+export type ActivitySummaryMostPlayedGame = {
+  name: string
+  titleId: string
+  peak: number
+}
+
+export type ComparedEntry = {
+  name: string
+  previousRank: number | null
+  newRank: number | null
+  previousRating: string | null
+  newRating: string | null
+  previousTimeMs: number | null
+  newTimeMs: number | null
+  isTime: boolean
+}
+
+/** One row per UTC day that has a sample, oldest first. */
+export type DailyOnline = OnlineDay[]
+
+/** Days on which the user was seen or played, oldest first; others have no row. */
+export type DailyPlayTime = {
+  username: string
+  /** Of all days listed: whole seconds summed, then floored. */
+  totalMinutes: number
+  /** Days listed with a sighting online. */
+  daysSeen: number
+  days: DailyPlayTimeDay[]
+}
+
+export type DailyPlayTimeDay = {
+  /** UTC. */
+  date: string
+  totalMinutes: number
+  /** Whether there was a sighting online. */
+  isSeen: boolean
+  /** Longest played first. */
+  games: DailyPlayTimeDayGame[]
+}
+
+export type DailyPlayTimeDayGame = {
+  gameName: string
+  titleId: string | null
+  totalMinutes: number
+  seconds: number
+}
+
+/** The profile after the edit. */
+export type EditedProfile = {
+  avatar_url: string
+  chat_profile_url: string
+  display_name_override: string | null
+  linked_gamertag: string
+  /** Whether the last verified session has the linked gamertag. */
+  console_verified: boolean
+  bio: string
+  social_links: SocialLink[]
+  avatar_hue: number | null
+  sync_avatar_from_chat: boolean
+}
+
+export type EntryMatch = {
+  /** Opaque; the same entry of the same board has the same id. */
+  id: string
+  leaderboard_id: number
+  leaderboard_name: string
+  title_id: string
+  game_name: string
+  player_name: string
+  rank: number
+  rating: string
+  time_ms: number
+  time_formatted: string
+  is_time: boolean
+}
+
+/** The entries found, best rank first. */
+export type EntryMatches = {
+  results: EntryMatch[]
+  /** Entries in `results`. */
+  count: number
+}
+
+export type Feedback = {
+  stars: number
+  comment: string | null
+  createdAt: string
+  raterUsername: string
+}
+
+/** The game. */
+export type Game = {
+  titleId: string
+  name: string
+  /** The longer, official title. */
+  title: string
+  /** Absolute address, "" when unknown. */
+  image: string
+  publisher: string
+  /** `YYYY-MM-DD`, "" when unknown. */
+  releaseDate: string
+}
+
+/** Names in alphabetical order. */
+export type Games = string[]
+
+export type GivenRating = {
+  stars: number
+  comment: string | null
+  createdAt: string
+}
+
+export type Health = {
+  status: 'ok'
+}
+
+/** The board. */
+export type Leaderboard = {
+  titleId: string
+  gameName: string
+  leaderboardId: string
+  /** "" when only entries of the board are known. */
+  name: string
+  /** Whether the game still lists the board. */
+  listed: boolean
+  /** The instant that was asked for; absent: now. */
+  asOf?: string
+  /** Entries of the whole board. */
+  total: number
+  entries: LeaderboardRow[]
+}
+
+export type LeaderboardChange = {
+  /** Opaque; survives rebuilds. */
+  id: string
+  titleId: string
+  gameName: string
+  leaderboardId: number
+  leaderboardName: string
+  playerName: string
+  changeType: 'new' | 'updated' | 'removed'
+  previousRank: number | null
+  newRank: number | null
+  previousRating: string | null
+  newRating: string | null
+  previousTimeMs: number | null
+  newTimeMs: number | null
+  isTime: boolean
+  changedAt: string
+}
+
+/** Changes of entries. */
+export type LeaderboardChanges = LeaderboardChange[]
+
+/** What changed on the board, in the order of the later board; who left, of the earlier one. */
+export type LeaderboardComparison = {
+  titleId: string
+  gameName: string
+  leaderboardId: string
+  /** As of the later instant; "" when only entries of the board were known. */
+  name: string
+  from: string
+  /** null: now. */
+  to: string | null
+  counts: LeaderboardComparisonCounts
+  came: ComparedEntry[]
+  left: ComparedEntry[]
+  /** Has a better rank. */
+  rose: ComparedEntry[]
+  /** Has a worse rank. */
+  fell: ComparedEntry[]
+  /** Has a better time or score. */
+  improved: ComparedEntry[]
+}
+
+/** Entries of the whole lists. */
+export type LeaderboardComparisonCounts = {
+  came: number
+  left: number
+  rose: number
+  fell: number
+  improved: number
+}
+
+/** The record and how it came about, oldest first. */
+export type LeaderboardRecords = {
+  titleId: string
+  gameName: string
+  leaderboardId: string
+  /** "" when only entries of the board are known. */
+  name: string
+  listed: boolean
+  /** Reigns of the whole board. */
+  total: number
+  records: RecordReign[]
+}
+
+export type LeaderboardRow = {
+  rank: string
+  name: string
+  /** The raw text that the board shows. */
+  rating: string
+  /** Milliseconds; 0 for a score. */
+  timeMs: number
+  /** `M:SS.mmm`; "" for a score. */
+  timeFormatted: string
+  isTime: boolean
+  /** What else the board shows of the entry, where it has more columns. */
+  details?: Record<string, string>
+}
+
+/** The boards that are listed now, counted. */
+export type LeaderboardSummary = {
+  titleId: string
+  gameName: string
+  leaderboard_count: number
+  total_entries: number
+  time_entries: number
+  score_entries: number
+}
+
+/** The boards that are listed now, by id. */
+export type Leaderboards = ListedLeaderboard[]
+
+export type ListedLeaderboard = {
+  id: number
+  name: string
+  titleId: string
+  gameName: string
+}
+
+/** Open lobbies of all games, oldest first. */
+export type LobbyHistory = LobbyPoint[]
+
+export type LobbyPoint = {
+  /** Instant in UTC, `YYYY-MM-DD HH:MM:SS` */
+  recorded_at: string
+  lobby_count: number
+}
+
+export type Match = {
+  hostName: string
+  firstSeen: string
+  lastSeen: string
+  /** From first to last sight, one decimal. */
+  durationMinutes: number
+  peakPlayers: number
+  /** 0 when unknown. */
+  maxPlayers: number
+  /** Whether the newest list still has it. */
+  isOpen: boolean
+}
+
+/** Matches, newest first. */
+export type MatchHistory = Match[]
+
+/** The last 30 days of the title’s matches. */
+export type MatchStats = {
+  titleId: string
+  gameName: string
+  currentMatches: number
+  currentPlayers: number
+  matches24h: number
+  matches7d: number
+  matches30d: number
+  peakConcurrentMatches: number
+  peakConcurrentMatchesAt: string | null
+  /** Mean over the matches, one decimal. */
+  averageDurationMinutes: number
+  /** Mean players of a lobby of a list, one decimal. */
+  averagePlayers: number
+  /** Hour of the day with most players. */
+  busiestHourUtc: number | null
+  topHosts: MatchStatsTopHost[]
+}
+
+export type MatchStatsTopHost = {
+  hostName: string
+  matches: number
+}
+
+/** The lobbies of the newest list. */
+export type Matches = {
+  titleId: string
+  gameName: string
+  matches: OpenMatch[]
+}
+
+export type NewUnlock = {
+  unlockedAt: string
+  achievementId: number
+  achievementKey: string
+  /** With the game: `Name (Game)`; a hidden one is `Hidden Achievement`. */
+  achievementName: string
+  /** `Network` where it is about the whole network. */
+  gameName: string
+  points: number
+}
+
+export type OnlineDay = {
+  /** UTC day, `YYYY-MM-DD` */
+  date: string
+  min_online: number
+  max_online: number
+  /** Mean of the samples, one decimal. */
+  avg_online: number
+  samples: number
+  /** Share of the hours with a sample, 3 decimals. */
+  coverage: number
+}
+
+/** Users online on the whole network, oldest first. */
+export type OnlineHistory = OnlinePoint[]
+
+export type OnlinePoint = {
+  /** Instant in UTC, `YYYY-MM-DD HH:MM:SS` */
+  recorded_at: string
+  online_count: number
+}
+
+export type OnlineTitle = {
+  name: string
+  online: number
+  titleId: string
+  /** Absolute address, "" when unknown. */
+  image: string
+  publisher: string
+  activeLobbies: number
+  sessionCount: number
+  activeLobbyPlayers: number
+  hasActiveSession: boolean
+  lobbyHostNames: string[]
+}
+
+/** Games by name. */
+export type OnlineUsers = Record<string, OnlineTitle>
+
+export type OpenMatch = {
+  hostName: string
+  currentPlayers: number
+  maxPlayers: number
+  /** Instant of the list. */
+  timestamp: string
+}
+
+export type PlayTime = {
+  /** Whole seconds in games summed, then floored to minutes. */
+  totalMinutes: number
+  /** `offline` too when nobody was ever seen, or the newest sighting online is older than three of its own periods. */
+  lastState: 'online' | 'offline'
+  /** null when offline or in no game. */
+  currentGame: string | null
+  lastPlayedGame: string | null
+  /** Newest sighting in a game. */
+  lastPlayedAt: string | null
+  /** Newest sighting online. */
+  lastOnlineAt: string | null
+  /** When it was last looked: the newest sighting, or the newest complete scrape. */
+  lastCheckTs: string | null
+  /** UTC days with a sighting online. */
+  daysSeen: number
+}
+
+/** The boards of a player, best rank first. */
+export type Player = {
+  /** As it was asked for. */
+  playerName: string
+  /** The name as boards show it, every spelling. */
+  spellings: string[]
+  /** Entries on all boards. */
+  total: number
+  boards: PlayerBoard[]
+}
+
+export type PlayerBoard = {
+  leaderboardId: number
+  leaderboardName: string
+  titleId: string
+  gameName: string
+  playerName: string
+  rank: number
+  /** Entries of the whole board. */
+  entries: number
+  /** Share of the board’s entries whose rank is no better, this one included, in percent, one decimal. */
+  percentile: number
+  /** The raw text that the board shows. */
+  rating: string
+  /** Milliseconds; 0 for a score. */
+  timeMs: number
+  /** `M:SS.mmm`; "" for a score. */
+  timeFormatted: string
+  isTime: boolean
+  /** The nearest entry of a better rank; null for a leader. */
+  next: PlayerBoardNext | null
+  /** When this entry last changed. */
+  observedAt: string
+}
+
+export type PlayerBoardNext = {
+  rank: number
+  playerName: string
+  /** The raw text that the board shows. */
+  rating: string
+  /** Milliseconds; 0 for a score. */
+  timeMs: number
+  /** `M:SS.mmm`; "" for a score. */
+  timeFormatted: string
+  isTime: boolean
+  /** Milliseconds or points from this entry to that one; null where either is no number. */
+  gap: number | null
+}
+
+/** The boards that both players stand on, the best rank of either first. */
+export type PlayerComparison = {
+  /** In the order of the question. */
+  players: PlayerComparisonPlayer[]
+  /** Boards that both stand on. */
+  total: number
+  /** Shared boards on which both have the same rank. */
+  ties: number
+  boards: PlayerComparisonBoard[]
+}
+
+export type PlayerComparisonBoard = {
+  leaderboardId: number
+  leaderboardName: string
+  titleId: string
+  gameName: string
+  /** As it was asked for; null where both share a rank. */
+  leader: string | null
+  /** Milliseconds or points between the entries; null where either is no number. */
+  gap: number | null
+  /** The best entry of each, in the order of the question. */
+  entries: PlayerComparisonBoardEntry[]
+}
+
+export type PlayerComparisonBoardEntry = {
+  /** As the board shows it. */
+  playerName: string
+  rank: number
+  /** The raw text that the board shows. */
+  rating: string
+  /** Milliseconds; 0 for a score. */
+  timeMs: number
+  /** `M:SS.mmm`; "" for a score. */
+  timeFormatted: string
+  isTime: boolean
+}
+
+export type PlayerComparisonPlayer = {
+  /** As it was asked for. */
+  playerName: string
+  /** Boards that the player stands on, shared or not. */
+  leaderboardsOn: number
+  /** Shared boards on which the player has the better rank. */
+  leads: number
+}
+
+export type Profile = {
+  avatar_url: string
+  chat_profile_url: string
+  display_name_override: string | null
+  linked_gamertag: string
+  /** Whether the last verified session has the linked gamertag. */
+  console_verified: boolean
+  bio: string
+  social_links: SocialLink[]
+}
+
+/** What is known of the user. */
+export type ProfileSummary = {
+  username: string
+  profile: Profile
+  playTime: PlayTime
+  achievementScore: number
+  achievementCount: number
+  /** Of the last 7 days, newest first. */
+  newUnlocks: NewUnlock[]
+  /** The linked gamertag, else the newest that presence saw, else the username. */
+  leaderboardPlayerName: string
+  leaderboardStats: ProfileSummaryLeaderboardStats
+  /** Whether a gamertag is linked. */
+  usesExplicitConsoleGamertag: boolean
+}
+
+export type ProfileSummaryLeaderboardStats = {
+  leaderboardsOn: number
+  /** Boards on which the player stands among the first 10. */
+  top10Count: number
+}
+
+/** The rating was kept. */
+export type RatingGiven = {
+  success: true
+  reputation: ReputationTotals
+  viewer: GivenRating
+}
+
+export type Readiness = {
+  status: 'ready'
+  /** Tables whose lost rows are being restored. */
+  repairing?: string[]
+}
+
+export type RecentRecord = {
+  titleId: string
+  gameName: string
+  leaderboardId: number
+  leaderboardName: string
+  playerName: string
+  /** The raw text that the board shows. */
+  rating: string
+  /** Milliseconds; 0 for a score. */
+  timeMs: number
+  /** `M:SS.mmm`; "" for a score. */
+  timeFormatted: string
+  isTime: boolean
+  setAt: string
+  /** Who held it until then; null for a first record. */
+  previousPlayerName: string | null
+  previousRating: string | null
+  previousTimeMs: number | null
+  /** Whether it is still the best. */
+  isCurrent: boolean
+}
+
+/** Records as they were set, newest first. */
+export type RecentRecords = RecentRecord[]
+
+export type RecentUnlock = {
+  username: string
+  unlockedAt: string
+  achievementId: number
+  achievementKey: string
+  /** With the game: `Name (Game)`; a hidden one is `Hidden Achievement`. */
+  achievementName: string
+  /** `Network` where it is about the whole network. */
+  gameName: string
+  points: number
+}
+
+/** The newest unlocks, newest first. */
+export type RecentUnlocks = {
+  recent: RecentUnlock[]
+}
+
+export type RecordReign = {
+  playerName: string
+  /** The raw text that the board shows. */
+  rating: string
+  /** Milliseconds; 0 for a score. */
+  timeMs: number
+  /** `M:SS.mmm`; "" for a score. */
+  timeFormatted: string
+  isTime: boolean
+  /** When it was set. */
+  setAt: string
+  /** When it became the best: later than set where another was removed. */
+  fromAt: string
+  /** When it was beaten or removed; null while it stands. */
+  toAt: string | null
+}
+
+/** One point per UTC day that has a count, oldest first. */
+export type RegisteredUsers = RegisteredUsersDay[]
+
+export type RegisteredUsersDay = {
+  /** UTC day, `YYYY-MM-DD` */
+  date: string
+  registered_count: number
+}
+
+/** The reputation of the profile. */
+export type Reputation = {
+  /** With a prior of 10 ratings of 5 stars, two decimals. */
+  average: number
+  ratingCount: number
+  /** `ratingCount` and the 10 votes of the prior. */
+  effectiveVotes: number
+  priorOnly: boolean
+  /** Newest first. */
+  feedback: Feedback[]
+  /** What the signed-in viewer gave; null otherwise. */
+  viewer: GivenRating | null
+}
+
+export type ReputationTotals = {
+  /** With a prior of 10 ratings of 5 stars, two decimals. */
+  average: number
+  ratingCount: number
+  /** `ratingCount` and the 10 votes of the prior. */
+  effectiveVotes: number
+  priorOnly: boolean
+}
+
+/** The boards on which all players stand at their ranks, the closest first. */
+export type RosterMatches = {
+  results: RosterMatchesResult[]
+  /** Boards in `results`. */
+  count: number
+}
+
+export type RosterMatchesResult = {
+  leaderboard_id: number
+  leaderboard_name: string
+  title_id: string
+  game_name: string
+  /** The entry of each player, in the order of the question. */
+  players: EntryMatch[]
+}
+
+export type SocialLink = {
+  platform: string
+  url: string
+  label?: string
+}
+
+/** Names of players in alphabetical order of their folded form. */
+export type SuggestedPlayers = {
+  results: string[]
+  /** Names in `results`. */
+  count: number
+}
+
+export type TimeMatch = {
+  /** Opaque; the same entry of the same board has the same id. */
+  id: string
+  leaderboard_id: number
+  leaderboard_name: string
+  title_id: string
+  game_name: string
+  player_name: string
+  rank: number
+  rating: string
+  time_ms: number
+  time_formatted: string
+  is_time: boolean
+  /** How far from the time that was searched. */
+  difference_ms: number
+}
+
+/** The entries found, nearest first. */
+export type TimeMatches = {
+  /** `M:SS.mmm` */
+  searchTime: string
+  searchTimeMs: number
+  /** Milliseconds. */
+  tolerance: number
+  results: TimeMatch[]
+  /** Entries in `results`. */
+  count: number
+}
+
+/** Achievements unlocked, records set and ranks gained, newest first. */
+export type Timeline = TimelineEntry[]
+
+export type TimelineEntry = TimelineUnlock | TimelineRecord | TimelineRank
+
+export type TimelineRank = {
+  kind: 'rank'
+  at: string
+  titleId: string
+  gameName: string
+  leaderboardId: number
+  leaderboardName: string
+  playerName: string
+  /** null for a player who was not on the board before. */
+  previousRank: number | null
+  newRank: number
+  /** The raw text that the board shows. */
+  rating: string
+  /** Milliseconds; 0 for a score. */
+  timeMs: number
+  /** `M:SS.mmm`; "" for a score. */
+  timeFormatted: string
+  isTime: boolean
+}
+
+export type TimelineRecord = {
+  kind: 'record'
+  at: string
+  titleId: string
+  gameName: string
+  leaderboardId: number
+  leaderboardName: string
+  playerName: string
+  /** The raw text that the board shows. */
+  rating: string
+  /** Milliseconds; 0 for a score. */
+  timeMs: number
+  /** `M:SS.mmm`; "" for a score. */
+  timeFormatted: string
+  isTime: boolean
+}
+
+export type TimelineUnlock = {
+  kind: 'unlock'
+  at: string
+  achievementId: number
+  achievementKey: string
+  /** With the game: `Name (Game)`; a hidden one is `Hidden Achievement`. */
+  achievementName: string
+  /** `Network` where it is about the whole network. */
+  gameName: string
+  points: number
+}
+
+/** Players of the title, oldest first. */
+export type TitleOnlineHistory = TitleOnlinePoint[]
+
+export type TitleOnlinePoint = {
+  /** Instant in UTC, `YYYY-MM-DD HH:MM:SS` */
+  recorded_at: string
+  online_count: number
+}
+
+export type TopGame = {
+  titleId: string
+  name: string
+  peak: number
+  /** First instant of the peak. */
+  peakAt: string
+  /** Mean of the samples, one decimal. */
+  average: number
+  /** UTC hours with a sample above 0. */
+  activeHours: number
+}
+
+/** Games by peak, highest first. */
+export type TopGames = TopGame[]
+
+/** The achievements of a user. */
+export type UserAchievements = {
+  score: number
+  /** What the user has unlocked, newest first. */
+  achievements: UserAchievementsAchievement[]
+  groups: UserAchievementsGroup[]
+}
+
+export type UserAchievementsAchievement = {
+  id: number
+  /** `hidden-<id>` of a hidden one. */
+  key: string
+  /** `Hidden Achievement` of a hidden one. */
+  name: string
+  /** "" of a hidden one. */
+  description: string
+  points: number
+  is_hidden: boolean
+  /** null where it is about the whole network. */
+  game_title_id: string | null
+  /** The `groupId` of its group. */
+  category: string
+  /** Absolute address of the picture of its game. */
+  image_url: string | null
+  earned: true
+  unlocked_at: string
+  /** Of a hidden one that this user has unlocked. */
+  revealed_name?: string
+  /** Of a hidden one that this user has unlocked. */
+  revealed_description?: string
+}
+
+export type UserAchievementsGroup = {
+  groupId: string
+  displayName: string
+  titleId: string | null
+  /** Absolute address, "" when unknown. */
+  imageUrl: string
+  unlockedCount: number
+  totalCount: number
+  earnedPoints: number
+  achievements: UserAchievementsGroupAchievement[]
+}
+
+export type UserAchievementsGroupAchievement = {
+  id: number
+  /** `hidden-<id>` of a hidden one. */
+  key: string
+  /** `Hidden Achievement` of a hidden one. */
+  name: string
+  /** "" of a hidden one. */
+  description: string
+  points: number
+  is_hidden: boolean
+  /** null where it is about the whole network. */
+  game_title_id: string | null
+  /** The `groupId` of its group. */
+  category: string
+  /** Absolute address of the picture of its game. */
+  image_url: string | null
+  earned: boolean
+  unlocked_at: string | null
+  /** Of a hidden one that this user has unlocked. */
+  revealed_name?: string
+  /** Of a hidden one that this user has unlocked. */
+  revealed_description?: string
+}
+
+export type UserGame = {
+  gameName: string
+  /** null for a game that no title is known for. */
+  titleId: string | null
+  imageUrl: string | null
+  totalMinutes: number
+  /** Epoch milliseconds of the newest sighting in the game; of a game known from boards alone, of the newest change of an entry. */
+  lastPlayedAt: number
+}
+
+/** The games of the user. */
+export type UserGames = {
+  /** Last played first. */
+  games: UserGame[]
+  /** Whether a game is listed only because the player stands on one of its boards. */
+  leaderboardSupplement: boolean
+  /** Whether presence has ever seen the user. */
+  hasPlayTimeTracking: boolean
+}
+
+export type UserScore = {
+  leaderboardId: number
+  leaderboardName: string
+  titleId: string
+  gameName: string
+  rank: number
+  /** The raw text that the board shows. */
+  rating: string
+  /** Milliseconds; 0 for a score. */
+  timeMs: number
+  /** `M:SS.mmm`; "" for a score. */
+  timeFormatted: string
+  isTime: boolean
+  /** When this entry last changed. */
+  observedAt: string
+}
+
+/** The entries of the user on leaderboards. */
+export type UserScores = {
+  /** The name that is looked for on boards. */
+  playerName: string
+  /** The linked gamertag, where there is one. */
+  explicitConsoleGamertag: string | null
+  /** No gamertag is linked and presence saw none: the username is looked for. */
+  usingSiteUsernameFallback: boolean
+  /** Best rank first. */
+  scores: UserScore[]
+}

@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -50,6 +51,7 @@ const ride: UpstreamTitle = {
 }
 const page = { registered: 21_345, online: 87, titles: [halo, ride] }
 
+const root = fileURLToPath(ROOT)
 const browserPath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)
 const isBrowserMissing = browserPath === undefined && process.env.CI !== 'true'
 if (isBrowserMissing) console.error('NO BROWSER is installed: the client is not tested in one.')
@@ -226,19 +228,31 @@ test('the client and a running service understand each other', async (t) => {
   })
 
   await t.test("a refusal is an error with the service's status and sentence", async (t) => {
-    const refusals: [Promise<unknown>, number, RegExp][] = [
-      [client.getGame({ game: 'No / Such # Game' }), 404, /^No game "No \/ Such # Game" is known\.$/],
-      [client.getTitleOnlineHistory({ titleId: 'ffffffff' }), 404, /^No title ffffffff is known\.$/],
+    const refusals: [Promise<unknown>, number, string, RegExp][] = [
+      [client.getGame({ game: 'No / Such # Game' }), 404, 'game_unknown', /^No game "No \/ Such # Game" is known\.$/],
+      [client.getTitleOnlineHistory({ titleId: 'ffffffff' }), 404, 'title_unknown', /^No title ffffffff is known\.$/],
       [
         client.getTitleOnlineHistory({ titleId: 'a/b?c' }),
         400,
+        'title_id_malformed',
         /^titleId must be 8 hexadecimal digits; got "a\/b\?c"\.$/
       ],
-      [client.getOnlineHistory({ days: 0 }), 400, /^days must be an integer from 1 to 30; got "0"\.$/],
-      [client.getTopGames({ from: '2026-03-01' }), 400, /^from must be an ISO 8601 instant .*; got "2026-03-01"\.$/]
+      [
+        client.getOnlineHistory({ days: 0 }),
+        400,
+        'request_invalid',
+        /^days must be an integer from 1 to 30; got "0"\.$/
+      ],
+      [
+        client.getTopGames({ from: '2026-03-01' }),
+        400,
+        'request_invalid',
+        /^from must be an ISO 8601 instant .*; got "2026-03-01"\.$/
+      ]
     ]
-    for (const [answer, status, message] of refusals) {
-      await t.rejects(answer, { name: 'GamenetError', status, message, retryAfterSeconds: undefined })
+    for (const [answer, status, code, message] of refusals) {
+      const error = { name: 'GamenetError', status, code, message, retryAfterSeconds: undefined, requestId: /\w/ }
+      await t.rejects(answer, error)
     }
   })
 
@@ -259,11 +273,11 @@ test('the client and a running service understand each other', async (t) => {
     const readme = await readFile(new URL('sdk/README.md', ROOT), 'utf8')
     const example = /```js\n(.*?)```/s.exec(readme)?.[1]?.replace('http://127.0.0.1:8080', baseUrl) ?? ''
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', example], {
-      cwd: fileURLToPath(ROOT)
+      cwd: root
     })
     t.match(
       stdout,
-      /^43 Halo 2\n5 187 Ride .*\n[12] hours with a sample .*\n404 No game "No \/ Such # Game" is known\.\n$/
+      /^43 Halo 2\n5 187 Ride .*\n[12] hours with a sample .*\ngame_unknown No game "No \/ Such # Game" is known\.\n$/
     )
   })
 })
@@ -378,7 +392,8 @@ test('a service that does not answer in its own words is an error that quotes th
     const first = `/${(request.url ?? '').split('/')[1]}`
     answers[first]?.(request, response)
   })
-  const requested = (path: string, timeoutMs?: number) => gamenetClient({ baseUrl: url + path, timeoutMs }).getGames()
+  const requested = (path: string, timeoutMs?: number) =>
+    gamenetClient({ baseUrl: url + path, timeoutMs, retries: 0 }).getGames()
   await t.rejects(requested('/busy'), { status: 503, message: 'Ask again shortly.', retryAfterSeconds: 7 })
   await t.rejects(requested('/proxy'), {
     status: 502,
@@ -397,6 +412,134 @@ test('a service that does not answer in its own words is an error that quotes th
   const nobody = gamenetClient({ baseUrl: await freeAddress() }).getGames()
   await t.rejects(nobody, { name: 'GamenetError', status: 0, message: /cannot be reached: .*ECONNREFUSED/ })
 })
+
+test('busy services are asked again after the seconds that they name, within the time of the call', async (t) => {
+  const answering = (...answers: [status: number, headers: Record<string, string>][]) =>
+    recording(async () => {
+      const [status, headers] = answers.shift() ?? [200, {}]
+      return new Response(status === 200 ? '["Halo 2"]' : '{"error":"Not now."}', { status, headers })
+    })
+  const now = { 'retry-after': '0' }
+  const good = answering([503, now], [429, now])
+  t.same(await gamenetClient({ baseUrl: 'http://x', fetch: good.fetch }).getGames(), ['Halo 2'])
+  t.equal(good.requests.length, 3)
+  for (const [status, headers, options, requests] of [
+    [503, now, {}, 3],
+    [503, now, { retries: 0 }, 1],
+    [503, { 'retry-after': '7' }, { timeoutMs: 5000 }, 1],
+    [503, {}, {}, 1],
+    [500, now, {}, 1]
+  ] as const) {
+    const busy = answering(...Array.from({ length: 5 }, (): [number, Record<string, string>] => [status, headers]))
+    await t.rejects(gamenetClient({ baseUrl: 'http://x', fetch: busy.fetch, ...options }).getGames(), {
+      name: 'GamenetError',
+      status
+    })
+    t.equal(busy.requests.length, requests)
+  }
+  const abort = new AbortController()
+  const waiting = recording(async () => {
+    setImmediate(() => abort.abort(new Error('the visitor left')))
+    return new Response('{}', { status: 503, headers: { 'retry-after': '9' } })
+  })
+  const left = gamenetClient({ baseUrl: 'http://x', fetch: waiting.fetch }).getGames({ signal: abort.signal })
+  await t.rejects(left, { message: 'the visitor left' })
+})
+
+test('a result has the headers and the next page, and pages follow one another up to the end or on and on', async (t) => {
+  const changes = Array.from({ length: 5 }, (_, id) => ({ id: String(id) }))
+  let polls = 0
+  const feed = recording(async (input, init) => {
+    if (polls > 0 && polls++ === 3) changes.push({ id: '5' })
+    const at = Number(new URL(String(input)).searchParams.get('after')?.replace('start', '0'))
+    const page = changes.slice(at, at + 2)
+    const etag = `"${at}-${page.length}"`
+    if (new Headers(init?.headers).get('if-none-match') === etag) return new Response(null, { status: 304 })
+    const link = `</api/leaderboard-changes?limit=2&after=${at + page.length}>; rel="next"`
+    return new Response(JSON.stringify(page), { headers: { etag, link, 'x-data-version': '7' } })
+  })
+  const client = gamenetClient({ baseUrl: 'http://x/stats', fetch: feed.fetch })
+  const first = await client.getLeaderboardChanges({ after: 'start', limit: 2 }).result()
+  t.match(first, { data: [{ id: '0' }, { id: '1' }], cursor: '2' })
+  t.equal(first.headers.get('x-data-version'), '7')
+  const again = await client.getLeaderboardChanges({ after: 'start', limit: 2 }).result()
+  t.equal(feed.requests.at(-1)?.status, 304)
+  t.match(again, { data: first.data, cursor: '2' }, 'an answer that is not sent again has its headers, too')
+  t.match(await first.next(), { data: [{ id: '2' }, { id: '3' }], cursor: '4' })
+  t.equal(feed.requests.at(-1)?.url, 'http://x/stats/api/leaderboard-changes?limit=2&after=2')
+
+  const ids = []
+  for await (const { data } of client.getLeaderboardChanges({ after: 'start', limit: 2 }).pages()) {
+    ids.push(...data.map(({ id }) => id))
+  }
+  t.same(ids, ['0', '1', '2', '3', '4'])
+  const abort = new AbortController()
+  const following = client
+    .getLeaderboardChanges({ after: '4', limit: 2 }, { signal: abort.signal })
+    .pages({ followMs: 1 })
+  t.match(await following.next(), { value: { data: [{ id: '4' }] } })
+  polls = 1
+  t.match(await following.next(), { value: { data: [{ id: '5' }], cursor: '6' } })
+  abort.abort(new Error('enough'))
+  await t.rejects(following.next(), { message: 'enough' })
+
+  const { fetch } = recording(async () => new Response('["Halo 2"]', { headers: { link: '</x>; rel="help"' } }))
+  const games = gamenetClient({ baseUrl: 'http://x', fetch })
+  t.match(await games.getGames().result(), { data: ['Halo 2'], cursor: undefined })
+  t.equal(await (await games.getGames().result()).next(), undefined)
+  for await (const { data } of games.getGames().pages()) t.same(data, ['Halo 2'])
+})
+
+test('the packed SDK works in an empty folder: ESM, CJS and types, without another package', async (t) => {
+  const folder = t.testdir({
+    'package.json': '{ "type": "module" }',
+    'main.js': `import { gamenetClient } from '@gamenet/sdk'\n${PRINTS_METHODS}`,
+    'main.cjs': `const { gamenetClient } = require('@gamenet/sdk')\n${PRINTS_METHODS}`,
+    'main.ts': CONSUMER,
+    'other.cts': CONSUMER
+  })
+  // What tap tells the processes of a test is not for npm's.
+  const env = { ...process.env, NODE_OPTIONS: '' }
+  const run = (command: string, args: readonly string[], cwd = folder) =>
+    promisify(execFile)(command, args, { cwd, env })
+  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], join(root, 'sdk'))
+  const [packed] = z
+    .array(z.object({ filename: z.string(), files: z.array(z.object({ path: z.string() })) }))
+    .parse(JSON.parse(stdout))
+  const paths = packed?.files.map(({ path }) => path) ?? []
+  for (const path of ['LICENSE', 'README.md', 'package.json', 'dist/cjs/package.json']) t.ok(paths.includes(path), path)
+  t.ok(
+    paths.every((path) =>
+      /^(?:LICENSE|README\.md|(?:dist\/cjs\/)?package\.json|dist\/(?:src|cjs)\/[a-z-]+(?:\.d\.ts|\.js))$/.test(path)
+    )
+  )
+  const home = join(folder, 'node_modules/@gamenet/sdk')
+  await mkdir(home, { recursive: true })
+  await run('tar', ['-xzf', join(folder, packed?.filename ?? ''), '-C', home, '--strip-components=1'])
+  const methods = Object.keys(everyMethod).toSorted()
+  for (const main of ['main.js', 'main.cjs']) {
+    const { stdout } = await run(process.execPath, [main])
+    t.same(JSON.parse(stdout), methods, main)
+  }
+  const tsc = join(root, 'node_modules/typescript/bin/tsc')
+  const flags = '--noEmit --strict --module nodenext --target es2022 --lib es2022,dom --types'.split(' ')
+  const checked = run(process.execPath, [tsc, ...flags, '', 'main.ts', 'other.cts'])
+  await t.resolves(checked.catch(({ stdout }) => Promise.reject(new Error(stdout))))
+})
+
+const PRINTS_METHODS = "console.log(JSON.stringify(Object.keys(gamenetClient({ baseUrl: 'http://x' })).sort()))"
+
+/** What a consumer in TypeScript may write. */
+const CONSUMER = `import { type Call, GamenetError, gamenetClient, type OnlinePoint, type Result, ServiceAuth } from '@gamenet/sdk'
+const client = gamenetClient({ baseUrl: 'http://x' })
+export const call: Call<OnlinePoint[]> = client.getOnlineHistory({ days: 1 })
+export async function main(): Promise<number | undefined> {
+  const { data, cursor, headers }: Result<OnlinePoint[]> = await call.result()
+  for await (const page of client.getLeaderboardChanges({ after: cursor ?? 'start' }).pages()) page.data[0]?.changeType
+  if (new GamenetError(0, '').code === 'game_unknown') new ServiceAuth().on('logout', () => headers.get('etag'))
+  return data[0]?.online_count
+}
+`
 
 test('a signal ends a call with its own reason, before and during the request', async (t) => {
   const abort = new AbortController()

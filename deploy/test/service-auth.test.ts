@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { buildApp } from '@gamenet/api'
-import type { ServiceAuth as ServiceAuthInstance } from '@gamenet/sdk/service-auth.js'
+import type { ServiceAuth as ServiceAuthInstance } from '@gamenet/sdk'
 import { type Browser, chromium, type Page, type Request } from 'playwright-core'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
@@ -12,7 +12,7 @@ import { startDemoAuth } from '../demo/auth/server.js'
 import { createWorld } from '../demo/network/world.js'
 import { listening } from './service/listening.js'
 
-type ServiceAuthClass = typeof import('@gamenet/sdk/service-auth.js').ServiceAuth
+type ServiceAuthClass = typeof import('@gamenet/sdk').ServiceAuth
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 const MINUTE_MS = 60_000
@@ -21,7 +21,7 @@ const WAIT_MS = 30_000
 /** Browsers ask again by themselves when a connection that they had is reset. */
 const DOWN = { fault: 'down', count: 1000 } as const
 const world = createWorld(7)
-const module = await readFile(new URL(import.meta.resolve('@gamenet/sdk/service-auth.js')), 'utf8')
+const module = await readFile(new URL('service-auth.js', import.meta.resolve('@gamenet/sdk')), 'utf8')
 
 const browserPath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)
 const isBrowserMissing = browserPath === undefined && process.env.CI !== 'true'

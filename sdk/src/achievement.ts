@@ -1,4 +1,4 @@
-import type { AchievementCatalog, AchievementLeaderboard, RecentUnlocks, UserAchievements } from '@gamenet/schemas'
+import type { AchievementCatalog, AchievementLeaderboard, RecentUnlocks, UserAchievements } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about achievements. */

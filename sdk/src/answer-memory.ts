@@ -1,5 +1,5 @@
-/** An answer's text and the name by which the service knows it. */
-export type CachedAnswer = { readonly etag: string; readonly text: string }
+/** An answer's text with its headers and the name by which the service knows it. */
+export type CachedAnswer = { readonly etag: string; readonly text: string; readonly headers: Headers }
 
 /** All kept texts together. A day of samples is about 90,000 characters, so this holds some 90 answers. */
 const CHARACTERS_MAX = 8_000_000

@@ -24,7 +24,8 @@ import { userScoreMethods } from './user-score.js'
 export type GamenetClient = ReturnType<typeof gamenetClient>
 
 /**
- * A client of one service. Answers are asked for again with their ETag, so that what has not changed is not sent twice.
+ * A client of one service. Every method gives a {@link Call}: a promise of the answer's data, with its headers and pages.
+ * Answers are asked for again with their ETag, so that what has not changed is not sent twice.
  * Every method rejects with a `GamenetError`, or with its signal's reason when that ended the call.
  */
 export function gamenetClient(options: ClientOptions) {

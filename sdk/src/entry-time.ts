@@ -1,4 +1,4 @@
-import type { TimeMatches } from '@gamenet/schemas'
+import type { TimeMatches } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about times on boards. */

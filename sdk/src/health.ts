@@ -1,15 +1,16 @@
+import type { Health, Readiness } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about the service itself. */
 export function healthMethods(get: Get) {
   return {
     /** Whether the process answers. */
-    getHealth: (call?: CallOptions) => get<{ status: 'ok' }>('/healthz', {}, call),
+    getHealth: (call?: CallOptions) => get<Health>('/healthz', {}, call),
 
     /**
      * Whether the service answers with data; until it does, a {@link GamenetError} with 503 says why. `repairing`: tables that lost
      * rows; requests that need them get 503 until the rows are restored.
      */
-    getReadiness: (call?: CallOptions) => get<{ status: 'ready'; repairing?: readonly string[] }>('/readyz', {}, call)
+    getReadiness: (call?: CallOptions) => get<Readiness>('/readyz', {}, call)
   }
 }

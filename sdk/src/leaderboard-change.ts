@@ -1,4 +1,4 @@
-import type { LeaderboardChange, LeaderboardChanges } from '@gamenet/schemas'
+import type { LeaderboardChange, LeaderboardChanges } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about the changes of boards. */

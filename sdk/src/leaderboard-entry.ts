@@ -1,4 +1,4 @@
-import type { Leaderboard, LeaderboardComparison } from '@gamenet/schemas'
+import type { Leaderboard, LeaderboardComparison } from './answers.js'
 import type { OfBoard } from './leaderboard.js'
 import type { CallOptions, Get } from './request.js'
 

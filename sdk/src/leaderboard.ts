@@ -1,4 +1,4 @@
-import type { LeaderboardSummary, Leaderboards } from '@gamenet/schemas'
+import type { LeaderboardSummary, Leaderboards } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** A game by title id or by name, as it is written. */

@@ -1,4 +1,4 @@
-import type { Matches, MatchHistory, MatchStats } from '@gamenet/schemas'
+import type { Matches, MatchHistory, MatchStats } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 import type { Window } from './window.js'
 

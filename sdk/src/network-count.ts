@@ -1,4 +1,4 @@
-import type { ActivitySummary, DailyOnline, LobbyHistory, OnlineHistory, RegisteredUsers } from '@gamenet/schemas'
+import type { ActivitySummary, DailyOnline, LobbyHistory, OnlineHistory, RegisteredUsers } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 import type { Days, Resolution } from './window.js'
 

@@ -1,4 +1,4 @@
-import type { DailyPlayTime } from '@gamenet/schemas'
+import type { DailyPlayTime } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about how long users played. */

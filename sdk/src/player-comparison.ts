@@ -1,4 +1,4 @@
-import type { PlayerComparison } from '@gamenet/schemas'
+import type { PlayerComparison } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about how players stand to one another. */

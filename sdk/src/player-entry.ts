@@ -1,4 +1,4 @@
-import type { EntryMatches, RosterMatches } from '@gamenet/schemas'
+import type { EntryMatches, RosterMatches } from './answers.js'
 import type { CallOptions, Get, Post } from './request.js'
 
 /** Methods about players and their places on boards. Names are whole names, compared without case. */

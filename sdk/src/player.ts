@@ -1,4 +1,4 @@
-import type { LeaderboardChanges, Player, SuggestedPlayers } from '@gamenet/schemas'
+import type { LeaderboardChanges, Player, SuggestedPlayers } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about players. Names are whole names, compared without case. */

@@ -1,4 +1,4 @@
-import type { RatingGiven, Reputation } from '@gamenet/schemas'
+import type { RatingGiven, Reputation } from './answers.js'
 import type { Act, CallOptions, Get } from './request.js'
 
 /** Methods about what users think of one another. Usernames are compared without case. */

@@ -1,4 +1,4 @@
-import type { LeaderboardRecords, RecentRecords } from '@gamenet/schemas'
+import type { LeaderboardRecords, RecentRecords } from './answers.js'
 import type { OfBoard } from './leaderboard.js'
 import type { CallOptions, Get } from './request.js'
 

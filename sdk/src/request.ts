@@ -1,4 +1,5 @@
 import { AnswerMemory } from './answer-memory.js'
+import { Call, delay, type Result } from './call.js'
 import { GamenetError } from './gamenet-error.js'
 
 /** Where the service is, and how it is asked. */
@@ -9,6 +10,8 @@ export type ClientOptions = {
   readonly fetch?: typeof globalThis.fetch | undefined
   /** Milliseconds until a call gives up, from the request to the answer's last byte; 60,000 when not given. */
   readonly timeoutMs?: number | undefined
+  /** How often a request is sent again after 429 or 503 with `Retry-After`, within `timeoutMs`; 2 when not given. */
+  readonly retries?: number | undefined
 }
 
 /** What every method takes behind its parameters. */
@@ -23,12 +26,10 @@ export type CallOptions = {
 export type Parameters = Readonly<Record<string, string | number | Date | undefined>>
 
 /** Asks for `path`, in which `:name` stands for a parameter; the other parameters make the query. */
-export type Get = <Answer>(path: string, parameters: Parameters, call?: CallOptions) => Promise<Answer>
-
-const TIMEOUT_MS = 60_000
+export type Get = <Answer>(path: string, parameters: Parameters, call?: CallOptions) => Call<Answer>
 
 /** Asks `path` a question that stands in a JSON body. */
-export type Post = <Answer>(path: string, body: unknown, call?: CallOptions) => Promise<Answer>
+export type Post = <Answer>(path: string, body: unknown, call?: CallOptions) => Call<Answer>
 
 /** Changes something at `path`, in which `:name` stands for a parameter, as the body says. */
 export type Act = <Answer>(
@@ -37,60 +38,107 @@ export type Act = <Answer>(
   parameters: Parameters,
   body: unknown,
   call?: CallOptions
-) => Promise<Answer>
+) => Call<Answer>
+
+const TIMEOUT_MS = 60_000
+const RETRIES = 2
 
 /** What the methods of one client share: the address, the ways to send, the answers kept. */
-export function requester({ baseUrl, fetch = globalThis.fetch, timeoutMs = TIMEOUT_MS }: ClientOptions): {
-  readonly get: Get
-  readonly post: Post
-  readonly act: Act
-} {
-  const base = baseOf(baseUrl)
+export function requester(options: ClientOptions): { readonly get: Get; readonly post: Post; readonly act: Act } {
+  const base = baseOf(options.baseUrl)
   const memory = new AnswerMemory()
-  const send = async (url: string, init: RequestInit, signal: AbortSignal | undefined) => {
-    const timeout = AbortSignal.timeout(timeoutMs)
-    const both = signal === undefined ? timeout : AbortSignal.any([signal, timeout])
-    return await exchange(fetch, url, { ...init, signal: both }).catch((cause: unknown) => {
-      signal?.throwIfAborted()
-      const reason = timeout.aborted ? `did not answer within ${timeoutMs} ms` : `cannot be reached: ${reasonOf(cause)}`
-      throw new GamenetError(0, `${url} ${reason}; check baseUrl and the network.`, { cause })
-    })
+  const ask = async <Answer>(url: string, call: CallOptions): Promise<Result<Answer>> => {
+    const isKept = call.sessionKey === undefined
+    const cached = isKept ? memory.get(url) : undefined
+    const tag = cached === undefined ? {} : { 'If-None-Match': cached.etag }
+    const { response, text } = await send(options, url, { headers: { ...tag, ...session(call) } }, call.signal)
+    const again = (next: string) => ask<Answer>(next, call)
+    if (response.status === 304 && cached !== undefined) {
+      const headers = new Headers(cached.headers)
+      for (const [name, value] of response.headers) headers.set(name, value)
+      return resultOf(url, JSON.parse(cached.text), headers, again)
+    }
+    const result = resultOf(url, answerOf<Answer>(url, response, text), response.headers, again)
+    const etag = response.headers.get('etag')
+    if (etag !== null && isKept) memory.keep(url, { etag, text, headers: response.headers })
+    return result
   }
-  const act: Act = async <Answer>(
-    method: 'POST' | 'PATCH' | 'PUT',
+  const change = async <Answer>(method: string, url: string, body: unknown, call: CallOptions) => {
+    const headers = { 'Content-Type': 'application/json', ...session(call) }
+    const { response, text } = await send(options, url, { method, headers, body: JSON.stringify(body) }, call.signal)
+    return resultOf(url, answerOf<Answer>(url, response, text), response.headers)
+  }
+  const act: Act = <Answer>(
+    method: string,
     path: string,
     parameters: Parameters,
     body: unknown,
-    { signal, sessionKey }: CallOptions = {}
-  ): Promise<Answer> => {
-    const url = base + pathAndQuery(path, parameters)
-    const headers = { 'Content-Type': 'application/json', ...session(sessionKey) }
-    const { response, text } = await send(url, { method, headers, body: JSON.stringify(body) }, signal)
-    return answerOf<Answer>(url, response, text)
-  }
+    call: CallOptions = {}
+  ) =>
+    new Call<Answer>(
+      attempt(() => change<Answer>(method, base + pathAndQuery(path, parameters), body, call)),
+      call.signal
+    )
   return {
-    get: async <Answer>(
-      path: string,
-      parameters: Parameters,
-      { signal, sessionKey }: CallOptions = {}
-    ): Promise<Answer> => {
-      const url = base + pathAndQuery(path, parameters)
-      const cached = sessionKey === undefined ? memory.get(url) : undefined
-      const tag = cached === undefined ? {} : { 'If-None-Match': cached.etag }
-      const { response, text } = await send(url, { headers: { ...tag, ...session(sessionKey) } }, signal)
-      if (response.status === 304 && cached !== undefined) return JSON.parse(cached.text)
-      const answer = answerOf<Answer>(url, response, text)
-      const etag = response.headers.get('etag')
-      if (etag !== null && sessionKey === undefined) memory.keep(url, { etag, text })
-      return answer
-    },
+    get: <Answer>(path: string, parameters: Parameters, call: CallOptions = {}) =>
+      new Call<Answer>(
+        attempt(() => ask<Answer>(base + pathAndQuery(path, parameters), call)),
+        call.signal
+      ),
     post: (path, body, call) => act('POST', path, {}, body, call),
     act
   }
 }
 
-function session(key: string | undefined): Record<string, string> {
-  return key === undefined ? {} : { 'X-Session-Key': key }
+/** Runs `work`; what it throws at once rejects, too. */
+async function attempt<Value>(work: () => Promise<Value>): Promise<Value> {
+  return await work()
+}
+
+/**
+ * Sends a request, again after the seconds of `Retry-After` where the service is busy or away, as long as the call's time
+ * allows it.
+ */
+async function send(
+  { fetch = globalThis.fetch, timeoutMs = TIMEOUT_MS, retries = RETRIES }: ClientOptions,
+  url: string,
+  init: RequestInit,
+  signal: AbortSignal | undefined
+): Promise<{ readonly response: Response; readonly text: string }> {
+  const timeout = AbortSignal.timeout(timeoutMs)
+  const endsAtMs = performance.now() + timeoutMs
+  const both = signal === undefined ? timeout : AbortSignal.any([signal, timeout])
+  for (let tries = 0; ; tries += 1) {
+    const exchanged = await exchange(fetch, url, { ...init, signal: both }).catch((cause: unknown) => {
+      signal?.throwIfAborted()
+      const reason = timeout.aborted ? `did not answer within ${timeoutMs} ms` : `cannot be reached: ${reasonOf(cause)}`
+      throw new GamenetError(0, `${url} ${reason}; check baseUrl and the network.`, { cause })
+    })
+    const { status, headers } = exchanged.response
+    const waitMs = status === 429 || status === 503 ? retryAfterOf(headers) * 1000 : Number.POSITIVE_INFINITY
+    if (tries >= retries || performance.now() + waitMs >= endsAtMs) return exchanged
+    await delay(waitMs, signal)
+  }
+}
+
+/** The next page is asked for at the same path: a `Link` never sends a session to another host. */
+function resultOf<Answer>(
+  url: string,
+  data: Answer,
+  headers: Headers,
+  ask?: (url: string) => Promise<Result<Answer>>
+): Result<Answer> {
+  const query = /<[^>?]*\?([^>]*)>; rel="next"/.exec(headers.get('link') ?? '')?.[1]
+  return {
+    data,
+    headers,
+    cursor: new URLSearchParams(query).get('after') ?? undefined,
+    next: async () => (query === undefined ? undefined : await ask?.(`${url.split('?', 1)[0]}?${query}`))
+  }
+}
+
+function session({ sessionKey }: CallOptions): Record<string, string> {
+  return sessionKey === undefined ? {} : { 'X-Session-Key': sessionKey }
 }
 
 function answerOf<Answer>(url: string, response: Response, text: string): Answer {
@@ -144,9 +192,18 @@ function refusalOf(response: Response, text: string): GamenetError {
   const body = parsed(text)
   const sentence = typeof body === 'object' && body !== null && 'error' in body ? body.error : undefined
   const message = typeof sentence === 'string' ? sentence : `${response.url} answered HTTP status ${response.status}.`
-  const retryAfter = response.headers.get('retry-after') ?? ''
-  const retryAfterSeconds = /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined
-  return new GamenetError(response.status, message, { retryAfterSeconds })
+  const seconds = retryAfterOf(response.headers)
+  return new GamenetError(response.status, message, {
+    code: response.headers.get('x-error-code') ?? undefined,
+    retryAfterSeconds: seconds === Number.POSITIVE_INFINITY ? undefined : seconds,
+    requestId: response.headers.get('x-request-id') ?? undefined
+  })
+}
+
+/** Seconds of `Retry-After`; infinite without one, or one that is a date. */
+function retryAfterOf(headers: Headers): number {
+  const retryAfter = headers.get('retry-after') ?? ''
+  return /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : Number.POSITIVE_INFINITY
 }
 
 function parsed(text: string): unknown {

@@ -1,4 +1,4 @@
-import type { Timeline } from '@gamenet/schemas'
+import type { Timeline } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about what users have reached. */

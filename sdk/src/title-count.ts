@@ -1,4 +1,4 @@
-import type { OnlineUsers, TitleOnlineHistory, TopGames } from '@gamenet/schemas'
+import type { OnlineUsers, TitleOnlineHistory, TopGames } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 import type { Days, Resolution, Window } from './window.js'
 

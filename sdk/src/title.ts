@@ -1,4 +1,4 @@
-import type { Game, Games } from '@gamenet/schemas'
+import type { Game, Games } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about what titles are. */

@@ -1,4 +1,4 @@
-import type { UserGames } from '@gamenet/schemas'
+import type { UserGames } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about what users play. */

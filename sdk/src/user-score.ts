@@ -1,4 +1,4 @@
-import type { UserScores } from '@gamenet/schemas'
+import type { UserScores } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about where users stand on boards. */

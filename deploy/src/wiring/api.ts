@@ -17,7 +17,7 @@ import type { Needs } from './service-parts.js'
 
 const POLL_MS = 250
 /** The compiled browser SDK, two folders above this one. */
-const SERVICE_AUTH = new URL(import.meta.resolve('@gamenet/sdk/service-auth.js'))
+const SERVICE_AUTH = new URL('service-auth.js', import.meta.resolve('@gamenet/sdk'))
 const EXAMPLE = new URL('../../example/', SERVICE_AUTH)
 
 /** Starts the API and returns its address. */

@@ -168,8 +168,7 @@ async function askInGo(folder: string, baseUrl: string, calls: readonly Call[]):
   const skipped = 'apiTests=false,modelTests=false'
   const generate = ['generate', '-g', 'go', '-i', 'openapi.json', '-o', 'go', '--additional-properties', settings]
   await run('java', ['-jar', GO_GENERATOR, ...generate, '--global-property', skipped], {
-    cwd: folder,
-    maxBuffer: 2 ** 24
+    cwd: folder
   })
   const lines = calls.map(({ operationId, tag, inPath }) => {
     const name = operationId.charAt(0).toUpperCase() + operationId.slice(1)

@@ -234,7 +234,8 @@ export const refusals = {
   engine_away: {
     status: 503,
     message: '%s cannot be reached at the moment; retry shortly.',
-    when: 'The tables or PostgreSQL are unavailable, and no earlier answer is in memory; otherwise the service sends that answer with `Age`'
+    when: 'The tables or PostgreSQL are unavailable, and no earlier answer is in memory; otherwise the service sends that answer with `Age`',
+    example: 'The tables cannot be reached at the moment; retry shortly.'
   }
 } as const satisfies Record<string, { status: number; message: string; when: string; example?: string }>
 

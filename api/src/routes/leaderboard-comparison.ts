@@ -35,7 +35,9 @@ export const leaderboardComparison: Endpoint<ComparisonInput, ComparisonRequest>
     leaderboardId: boardParameter,
     from: instant().describe('The earlier instant.'),
     to: instant({ example: '2026-03-15T20:00:00Z' }).optional().describe('The later instant; default: now.'),
-    limit: integer({ min: 1, max: COMPARED_MAX }).default(COMPARED_LIMIT).describe('Maximum number of entries per list.')
+    limit: integer({ min: 1, max: COMPARED_MAX })
+      .default(COMPARED_LIMIT)
+      .describe('Maximum number of entries per list.')
   }),
   resolve: async ({ game, leaderboardId, from, to, limit }, context) => {
     requirePast('from', from, context.nowMs)

@@ -233,7 +233,7 @@ test('when the tables are away the last answer to the same question is sent with
   const other = await app.inject('/api/counts?days=9')
   t.equal(other.statusCode, 503)
   t.equal(other.headers['retry-after'], '1')
-  t.same(other.json(), { error: 'The tables are unavailable at the moment; retry shortly.' })
+  t.same(other.json(), { error: 'The tables cannot be reached at the moment; retry shortly.' })
   tables.away = new Error('away')
   await t.rejects(versions.refresh())
   tables.away = undefined

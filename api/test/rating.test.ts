@@ -99,7 +99,7 @@ onEachPostgres(
       const refused = await api.rate('Cleo', ann, { stars: 5 })
       t.match(
         [refused.status, refused.headers['retry-after'], refused.body],
-        [429, retryAfter, { error: /^At most 3/ }]
+        [429, retryAfter, { error: /^A user has at most 3/ }]
       )
     }
     t.equal((await api.rate('Cleo', ann, { stars: 3 })).status, 200)

@@ -9,7 +9,7 @@ import { AUTHORIZED, gamenet, gamenetJson, openGamenet, spawnedGamenet, startGam
 import { startUpstream } from './service/upstream.js'
 
 /** An import of so many takes dozens of appends and loads: it is still under way when the first rows are loaded. */
-const ROWS = 60_000
+const ROWS = 150_000
 
 test('one process on embedded engines brings pages and files to answers, and starts again', async (t) => {
   const directory = t.testdir()

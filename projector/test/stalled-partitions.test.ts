@@ -40,7 +40,7 @@ test('what retention took before it was loaded stalls its partition alone, until
   const projector = projectorOn(engine, log, { registry })
   projector.start()
   const sentence =
-    /^title-count, epoch 1, partition 0 was loaded to 2 \(last at 20\S+Z\), and the log begins at 4: offsets 2 to 3 were deleted, .* gamenet gap accept title-count/
+    /^title-count, epoch 1, partition 0 was loaded to 2 \(last at 20\S+Z\), and the log begins at 4: offsets 2 to 3 were deleted by its retention; .* gamenet gap accept title-count/
   await t.rejects(projector.caughtUp(), { message: sentence })
   await projector.caughtUp({ targets: [{ topic: 'scrape', epoch: 1, partition: 0, next: 1 }] })
   t.equal((await tables.rows('SELECT s.source AS source FROM scrape AS s')).length, 1, 'other topics go on')

@@ -87,7 +87,7 @@ test('markup that is deleted, doubled, swapped or inserted never shows a user wh
       if (wrong.length > 0) throw new Error(`${wrong.join('; ')}\n${mutated.html}`)
     }),
     // Shrinking would parse for minutes, and a failing page is readable as it is.
-    { ...runs(200), endOnFailure: true }
+    { ...runs(400), endOnFailure: true }
   )
   for (const [what, times] of Object.entries(reached)) assert.ok(times > 3, `${what}: ${times} times`)
 })

@@ -202,7 +202,7 @@ test('a log that does not say where it ends fails the run that must know, and is
     log: { append: async () => undefined, extents: async () => Promise.reject(new Error(away)) },
     logger: { info() {}, warn: logLine, error: logLine }
   })
-  const reason = `earlier publications cannot be looked up: where title ends in the log is not known now: ${away}`
+  const reason = `earlier publications cannot be looked up: the end of title in the log is unknown: ${away}`
   t.match(await ingest.runNow('boards'), [{ outcome: 'failed', reason }])
   t.equal(lines.filter((line) => line.includes('defect')).length, 0)
   t.equal(lines.find((line) => line.startsWith('scrape of'))?.split(away).length, 2, 'a line tells its reason once')

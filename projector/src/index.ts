@@ -1,14 +1,14 @@
 /*
- * event table   `event_<noun>`: the events of one topic, in log order, a column a field
- * loader        log → event tables: judges each record, stores rows, keeps what it cannot read as dead letters
+ * event table   `event_<noun>`: the events of one topic, in log order, a column per field
+ * loader        log → event tables: validates each record, stores rows, stores unreadable records as dead letters
  * projection    one step from a range of an event table to read tables, as SQL or as a fold
- * fold          the facts of a touched key through a pure function, in a thread of its own
+ * fold          computes the rows of a touched key with a pure function, in a separate thread
  * read table    keyed rows that queries read; the newer version of a key replaces the older
- * checkpoint    how far the loader or a projection has come, per (epoch, partition)
+ * checkpoint    the position of the loader or a projection, per (epoch, partition)
  * step          one projection over one range: rows → data_change → checkpoint
- * pass          one step of every projection that is behind
- * dead letter   a message that could not be read, kept with its reason
- * late event    one that came into its event table behind the checkpoints of projections, as a retried message does
+ * pass          one step of every projection that lags
+ * dead letter   an unreadable message, stored with the reason
+ * late event    an event that entered its event table behind the checkpoints of projections, such as a retried message
  */
 export {
   type DeadLetter,

@@ -1,7 +1,4 @@
-/*
- * What a projector is put together of, for the simulator, which runs the same parts on a clock and a log of its own, and carries
- * operations out in memory.
- */
+/* Parts of the projector for the simulator, which runs them on a virtual clock and log, and carries operations out in memory. */
 
 export { eventTables } from './events/event-tables.js'
 export { createLoader, type Loader, type LoaderOptions } from './load/loader.js'

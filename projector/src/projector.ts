@@ -30,56 +30,61 @@ import { Checkpoints, type Progress } from './store/checkpoint.js'
 import { type Store, storeOver } from './store/operation.js'
 import type { Tables } from './store/tables.js'
 
-/** A share of one topic's partitions, read from the beginning to the end beside nobody: `group` is its own. */
+/** A share of one topic's partitions, read completely by its own `group`. */
 export type ReloadShare = { readonly topic: string; readonly group: string; readonly share: Share }
 
 export type ProjectorOptions = {
-  /** One connection each, so that none waits for another; all on migrated tables. */
+  /** Separate connections, so that none waits for another; all on migrated tables. */
   readonly tables: { readonly loader: Tables; readonly projections: Tables; readonly rebuild: Tables }
   /**
-   * Starts what reads the log: a worker thread that calls `runLoaderWorker`, or `readInline(reader, topics)`. All topics, or for
-   * a reload a share of one's partitions.
+   * Starts the reader of the log: a worker thread that calls `runLoaderWorker`, or `readInline(reader, topics)`. All
+   * topics, or for a reload a share of one topic's partitions.
    */
   readonly startReading: (only?: ReloadShare) => Promise<ReadingSide>
-  /** Reading sides of a reload, each with its share of the partitions; one unless given. */
+  /** Number of reading sides of a reload, each with its share of the partitions. Default: 1. */
   readonly reloadReaders?: number
   /**
-   * The keys with which events about these people are opened; those that were thrown away are missing. What it rejects
-   * with holds up the topics about people alone, and is tried again.
+   * Returns the seal keys of these people; deleted ones are missing. A rejection delays only the topics about people,
+   * and is retried.
    */
   readonly sealKeys: (people: readonly number[]) => Promise<SealKeys>
-  /** Where folds run; a thread of their own unless given. Closed at `stop`. */
+  /** Executes folds. Default: a separate thread. Closed at `stop`. */
   readonly folding?: Folding
-  /** Those of this program unless given; of the same names. */
+  /** Default: those of this program; other ones need the same names. */
   readonly projections?: readonly Projection[]
   readonly registry: Registry
   readonly logger: Logger
-  /** How the swap of tables is hidden from answers; done at once unless given. */
+  /** Hides the swap of tables from answers. Default: no preparation. */
   readonly aroundSwap?: AroundSwap
-  /** True where other processes work on the same tables. */
+  /** True if other processes work on the same tables. */
   readonly isShared?: boolean
-  /** How passes of several projectors are kept from swaps; given where there may be several. */
+  /** Cross-process lock between passes and swaps; set when several projectors may run. */
   readonly passLock?: PassLock
-  /** How steps of rebuilds are kept from who waits for them, likewise. */
+  /** Cross-process lock between steps of rebuilds and work that waits for them; set likewise. */
   readonly rebuildLock?: PassLock
-  /** What stays free on the disk of the tables: a rebuild that would take of it is refused, and is paused when it gets there. */
+  /**
+   * Bytes to keep free on the disk of the tables: a rebuild that would use them is refused, and a running one is
+   * paused.
+   */
   readonly reservedBytes?: ReservedBytes
-  /** Called after each stored change, so that answers next door look for newer data at once. */
+  /** Called after each stored change, so that answers in this process read newer data at once. */
   readonly onChange: () => void
-  /** How long failed steps wait; for tests. */
+  /** Delays of failed steps; for tests. */
   readonly backoff?: Backoff
 }
 
 export type TopicStatus = {
   readonly topic: string
-  /** Per partition: where the next append goes (`head`, null while the log cannot be asked), and what is loaded. */
+  /**
+   * Per partition: the offset of the next append (`head`, null while the log is unavailable), and the loaded position.
+   */
   readonly partitions: readonly {
     readonly epoch: number
     readonly partition: number
     readonly head: number | null
     readonly loaded: number
   }[]
-  /** Events of the log that are not loaded; null while it cannot be asked. */
+  /** Events of the log that are not loaded; null while it is unavailable. */
   readonly lag: number | null
   readonly deadLetters: number
 }
@@ -87,36 +92,39 @@ export type TopicStatus = {
 export type ProjectionStatus = ProjectionState & {
   readonly projection: string
   readonly checkpoints: readonly Progress[]
-  /** True when its table was made by other statements than this program's, and goes on by them until it is rebuilt. */
+  /** True if its table was created by other statements than this program's, which it uses until it is rebuilt. */
   readonly isOutdated: boolean
-  /** Loaded events that it has not taken yet. */
+  /** Loaded events that it has not consumed yet. */
   readonly lag: number
 }
 
 export type ProjectorStatus = {
   readonly topics: readonly TopicStatus[]
   readonly projections: readonly ProjectionStatus[]
-  /** Partitions that stand still until an operator decides; the others go on. */
+  /** Partitions that are stalled until an operator decides; the others continue. */
   readonly stalled: readonly StallReport[]
-  /** Why loading stands still at the moment, else null. */
+  /** Why loading is stalled at the moment, else null. */
   readonly loaderTrouble: string | null
 }
 
 export type Projector = {
-  /** Begins to load and to project. Resolves at once; what fails shows in `status` and is tried again. */
+  /** Starts loading and projecting. Returns at once; failures appear in `status` and are retried. */
   start(): void
-  /** Ends both after the statements that run now. */
+  /** Ends both after the current statements. */
   stop(): Promise<void>
   status(): Promise<ProjectorStatus>
-  /** Holds one projection, others go on. Not remembered over a restart. */
+  /** Pauses one projection; others continue. Not kept across a restart. */
   pause(projection: string): void
   resume(projection: string): void
-  /** Events were stored behind the checkpoints, by {@link retryDeadLetters} or another: they are projected at once. */
+  /**
+   * Notifies that events were stored behind the checkpoints, by {@link retryDeadLetters} or another process: they are
+   * projected at once.
+   */
   wakeForLate(): void
   /**
-   * Resolves when all that the log held at the call (or everything below `targets`) is loaded and projected. Rejects
-   * with what stands still when nothing moved for `standstillMs` (30,000) or in the time of `signal`, with its reason where it
-   * was aborted otherwise, or at `stop`.
+   * Resolves when everything that the log held at the call (or everything below `targets`) is loaded and projected.
+   * Rejects with what is stalled after `standstillMs` (30,000) without progress or after the timeout of `signal`, with
+   * the signal's reason if it was aborted otherwise, or at `stop`.
    */
   caughtUp(options?: {
     readonly targets?: readonly Target[]
@@ -124,21 +132,21 @@ export type Projector = {
     readonly signal?: AbortSignal
   }): Promise<void>
   /**
-   * Resolves when every step that writes rows and has begun by now, live ones and those of rebuilds in whatever process, has ended:
-   * what begins afterwards reads what the tables hold now.
+   * Resolves when every running step that writes rows, live or of a rebuild in any process, has ended: later steps read
+   * the current tables.
    */
   stepsEnded(): Promise<void>
-  /** Runs a step that writes rows, for which {@link stepsEnded} and import undos wait. */
+  /** Runs a step that writes rows; {@link stepsEnded} and import undos wait for it. */
   inStep<Result>(step: () => Promise<Result>): Promise<Result>
-  /** Rebuilding read tables while the old ones serve. */
+  /** Rebuilds of read tables while the old ones serve. */
   readonly rebuilds: Rebuilds
-  /** Taking imports back. */
+  /** Undoes imports. */
   readonly importUndos: ImportUndos
 }
 
 const STANDSTILL_MS = 30_000
 
-/** Log → event tables → read tables, in one value: the loader, the projections, and what is known of both. */
+/** Creates a projector, log → event tables → read tables: the loader, the projections, and their status. */
 export function createProjector(options: ProjectorOptions): Projector {
   const { logger, isShared = false, passLock = LOCAL_PASS_LOCK, projections: own = projections } = options
   const store = storeOver(options.tables.projections)
@@ -176,7 +184,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     runner,
     loader: { whilePaused: (work) => loader.whilePaused(work) },
     loaderOf: (...of) => loaderOf(options, ...of),
-    // Of their own, so that a live step does not wait for a rebuild's chunk.
+    // Separate, so that a live step does not wait for a rebuild's chunk.
     folding: options.folding ?? foldInThread(),
     aroundSwap: options.aroundSwap,
     passLock,
@@ -239,13 +247,13 @@ async function stepsEnded(of: { loader: Loader; runner: ProjectionRunner; rebuil
 
 const LOG_SILENT = 'the end of the log is unknown'
 
-/** What of a projector tells its status. */
+/** The parts of a projector that its status reads. */
 type Seen = {
   readonly store: Store
   readonly loader: Loader
   readonly runner: ProjectionRunner
   readonly serving: ServingDefinitions
-  /** Messages that could not be read, by topic. */
+  /** Unreadable messages by topic. */
   readonly countDeadLetters: () => Promise<ReadonlyMap<string, number>>
 }
 
@@ -269,7 +277,7 @@ async function statusOf(seen: Seen): Promise<ProjectorStatus> {
   }
 }
 
-/** A loader of one topic, beside the live one; what it loads is counted by nobody. */
+/** Creates a separate loader of one topic; its rows are not counted in the metrics. */
 function loaderOf(
   options: ProjectorOptions,
   store: Store,
@@ -306,7 +314,7 @@ function known(projection: string): string {
 }
 
 async function logStateOf(loader: Loader, checkpoints: () => Checkpoints): Promise<LogState> {
-  // Before the log is asked: what is loaded meanwhile must not look like more than there is.
+  // Read before the log: events that are loaded meanwhile must not exceed the extents.
   const before = checkpoints()
   const extents = await answeredExtents(loader)
   return { lag: lagByTopic(extents, checkpoints()), stalled: stallsOf(loader, extents, before) }

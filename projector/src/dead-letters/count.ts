@@ -6,8 +6,8 @@ import type { Store } from '../store/operation.js'
 const ASK_MS = 2000
 
 /**
- * Counts the dead letters of every topic. Where the tables are away, or busy for longer than {@link ASK_MS}, it gives what
- * was counted last: neither status nor metrics may fail or hang for that.
+ * Counts the dead letters of every topic. If the tables are unavailable, or busy for longer than {@link ASK_MS},
+ * returns the last counts: status and metrics must neither fail nor hang.
  */
 export function deadLetterCounter(store: Store, logger: Logger): () => Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>()

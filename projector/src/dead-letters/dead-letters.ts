@@ -23,16 +23,16 @@ import { LATE_EVENTS_MAX, readTakersBehind, storeLateBatch } from '../store/late
 import type { Store } from '../store/operation.js'
 
 /*
- * dead letter  a message that could not be read, kept as it stood in the log, until something is decided about it
- * dropped      decided: it is of no use; it is kept, and stays dropped when the log is read again
- * retried    decided: it was validated again and stored, or passed over, being of somebody or something that was taken away
+ * dead letter  an unreadable message, stored as it was in the log, until an operator decides
+ * dropped      decided: it is useless; it stays stored, and dropped when the log is read again
+ * retried      decided: it was validated again, and stored or skipped because its subject was erased or its import undone
  */
 
 export type { DeadLetter, DeadLetterPosition } from '../store/dead-letter.js'
 
 export type DeadLetterContent = DeadLetter & Pick<StoredMessage, 'key' | 'headers' | 'value'>
 
-/** One message whole; undefined when there is none at this position, or it was retried. */
+/** Returns one complete message; undefined if there is none at this position, or it was retried. */
 export async function readDeadLetter(
   store: Store,
   position: DeadLetterPosition
@@ -43,7 +43,7 @@ export async function readDeadLetter(
   return found === undefined || message === undefined ? undefined : { ...found, ...message }
 }
 
-/** The dead letters at these positions, dropped ones included; of one topic, at most {@link LATE_EVENTS_MAX}. */
+/** Returns the dead letters at these positions, including dropped ones; of one topic, at most {@link LATE_EVENTS_MAX}. */
 export async function deadLettersAt(store: Store, positions: readonly DeadLetterPosition[]): Promise<DeadLetter[]> {
   const [first] = positions
   return first === undefined ? [] : await store.do(readDeadLettersAt, first.topic, positions)
@@ -55,11 +55,11 @@ export async function dropDeadLetters(store: Store, positions: readonly DeadLett
 }
 
 /**
- * Drops all dead letters that a topic has now.
+ * Drops all current dead letters of a topic.
  * @returns how many there were
  */
 export async function dropAllDeadLetters(store: Store, topic: string): Promise<number> {
-  // A dead letter that arrives after the question is not dropped by the statement behind it.
+  // The statement excludes dead letters that arrive after the count.
   const waiting = await store.do(readWaiting, topic)
   await store.do(dropWaiting, topic, waiting)
   return waiting.messages
@@ -67,11 +67,11 @@ export async function dropAllDeadLetters(store: Store, topic: string): Promise<n
 
 export type RetryNeeds = {
   readonly store: Store
-  /** By whose schemas messages are judged. */
+  /** Topics whose schemas validate the messages. */
   readonly topics: readonly Topic[]
-  /** Runs `use` with the seal keys that there are of these people; none of them is thrown away before it has ended. */
+  /** Runs `use` with the existing seal keys of these people; none of them is deleted before it has ended. */
   readonly withSealKeys: (people: readonly number[], use: (keys: SealKeys) => Promise<void>) => Promise<void>
-  /** Runs what looks which imports were taken back, and then stores: an import undo waits for it. */
+  /** Runs the check for undone imports together with the store; an import undo waits for it. */
   readonly inStep: <Result>(step: () => Promise<Result>) => Promise<Result>
   /** Called after each part. */
   readonly onProgress: (report: RetryReport) => void
@@ -81,17 +81,17 @@ export type RetryNeeds = {
 export type RetryReport = {
   /** Messages whose event is stored. */
   readonly retried: number
-  /** About people who were forgotten, so that nobody can open them, or of imports that were taken back. They are dead letters no more. */
+  /** Messages about erased people, which cannot be decrypted, or of undone imports. They are no longer dead letters. */
   readonly passedOver: number
-  /** Messages that could still not be read, and stay as they were. */
+  /** Messages that are still unreadable; they stay dead letters. */
   readonly refused: number
-  /** The first of them, with the reason of now. */
+  /** The first of them, with the current reason. */
   readonly refusals: readonly (DeadLetterPosition & { readonly reason: string })[]
-  /** The late batches in which projections take what was stored. */
+  /** The late batches in which projections consume the stored events. */
   readonly batches: readonly string[]
 }
 
-/** The projections of a topic that have not taken all of these batches. */
+/** Returns the projections of a topic that have not consumed all of these batches. */
 export async function projectionsWithout(store: Store, topic: string, batches: readonly string[]): Promise<string[]> {
   const names = projections.filter(({ from }) => from.name === topic).map(({ name }) => name)
   const behind = await store.do(readTakersBehind, names.map(projectionCheckpoint), batches)
@@ -99,13 +99,13 @@ export async function projectionsWithout(store: Store, topic: string, batches: r
 }
 
 const REFUSALS_SHOWN = 20
-/** Characters of base64 that are judged together. */
+/** Characters of base64 that are validated together. */
 const PART_CHARACTERS_MAX = 8 * 1024 * 1024
 
 /**
- * Validates messages of one topic again, as the loader does: these ones, or all its dead letters. Order per part: rows into the
- * event table → the late batch by which projections take them → the decision. A crash in between repeats the part, which
- * reads as once: rows are keyed by position, and a projection may take any event twice.
+ * Validates messages of one topic again, as the loader does: the given ones, or all its dead letters. Order per part:
+ * rows to the event table → late batch for the projections → decision. A crash in between repeats the part, which is
+ * idempotent: rows are keyed by position, and a projection may consume any event twice.
  */
 export async function retryDeadLetters(
   needs: RetryNeeds,
@@ -123,7 +123,7 @@ export async function retryDeadLetters(
   return report
 }
 
-/** Positions in parts that may be held in memory. */
+/** Yields the positions in parts of bounded memory. */
 async function* partsOf(
   { store }: RetryNeeds,
   topic: string,
@@ -167,7 +167,7 @@ async function retryPart(
     await store.do(storeEvents, table, Buffer.concat(judged.rows))
     await store.do(storeLateBatch, batch, topic, judged.stored)
   }
-  // The keys are held in a transaction, in which nobody may wait for a step that asks for keys itself.
+  // A transaction holds the keys, in which no code may wait for a step that requests keys.
   await inStep(async () => {
     await requireNoSwap(store)
     const subjects = new Set(messages.flatMap(({ value }) => readSealedValue(value)?.people ?? []))

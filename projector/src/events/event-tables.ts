@@ -15,7 +15,7 @@ import { titleEvents } from './title.js'
 import { titleCountEvents } from './title-count.js'
 import { titleStatusEvents } from './title-status.js'
 
-/** Every event table, one a topic. */
+/** All event tables, one per topic. */
 export const eventTables: readonly EventTable[] = [
   networkCountEvents,
   titleCountEvents,
@@ -33,7 +33,7 @@ export const eventTables: readonly EventTable[] = [
   importRetractionEvents
 ]
 
-/** The event tables of these topics, each with the schema of the given topic, which judges what comes into it. */
+/** Returns the event tables of these topics, each with the schema of the given topic. */
 export function eventTablesOf(topics: readonly Topic[]): EventTable[] {
   return topics.flatMap((topic) => {
     const table = eventTables.find((each) => each.topic.name === topic.name)
@@ -41,14 +41,14 @@ export function eventTablesOf(topics: readonly Topic[]): EventTable[] {
   })
 }
 
-/** The event table of a topic. */
+/** Returns the event table of a topic. */
 export function eventTableOf(topic: Pick<Topic, 'name'>): EventTable {
   const found = eventTables.find((each) => each.topic.name === topic.name)
   if (found === undefined) throw new Error(`The topic ${topic.name} has no event table.`)
   return found
 }
 
-/** By topic. */
+/** Names of event tables by topic. */
 export const eventTableNames: ReadonlyMap<string, string> = new Map(
   eventTables.map(({ topic, table }) => [topic.name, table])
 )

@@ -24,39 +24,39 @@ import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
 import { SealKeyCache, type SealKeys } from './seal-key-cache.js'
 import { describeStall } from './stalled-partitions.js'
 
-/** A reading side that was started. */
+/** A started reading side. */
 export type ReadingSide = {
   readonly port: LoaderPort
-  /** Resolves or rejects when it has ended, wanted or not (a worker's `exit` and `error`). */
+  /** Resolves or rejects when it has ended, for any reason (a worker's `exit` and `error`). */
   readonly ended: Promise<void>
-  /** Ends it at once; called after it said that it stopped, or when it did not in time. */
+  /** Ends it at once; called after it reported that it stopped, or when it did not in time. */
   close(): Promise<void>
 }
 
-/** The partitions of a reading side: those whose number, divided by `of`, leaves `index`. */
+/** A share of the partitions: those whose number modulo `of` is `index`. */
 export type Share = { readonly index: number; readonly of: number }
 
 export type LoaderOptions = {
   readonly store: Store
   readonly topics: readonly Topic[]
-  /** Starts a reading side: a worker thread, or {@link readInline}. Called again when the one before has died. */
+  /** Starts a reading side: a worker thread, or {@link readInline}. Called again when the previous one has died. */
   readonly startReading: (share: Share) => Promise<ReadingSide>
-  /** Reading sides at once, each with its share of the partitions; one unless given. */
+  /** Number of concurrent reading sides, each with its share of the partitions. Default: 1. */
   readonly readers?: number | undefined
-  /** The seal keys that there are of these people. */
+  /** Returns the existing seal keys of these people. */
   readonly sealKeys: (people: readonly number[]) => Promise<SealKeys>
   readonly metrics: Metrics
   readonly logger: Logger
-  /** Called after rows are stored and their checkpoint is too. */
+  /** Called after rows and their checkpoint are stored. */
   readonly onStored: () => void
-  /** Wraps each store, so that others can wait for those under way. */
+  /** Wraps each store, so that others can wait for running ones. */
   readonly passLock?: Pick<PassLock, 'shared'>
   readonly backoff?: Backoff
-  /** Milliseconds of a clock that is never put back, for tests. */
+  /** Milliseconds of a monotonic clock, for tests. */
   readonly now?: () => number
 }
 
-/** What stands still, and why. */
+/** What is stalled, and why. */
 export type LoaderTrouble = {
   readonly reading: string | null
   readonly storing: { readonly topic: string; readonly reason: string } | null
@@ -64,9 +64,9 @@ export type LoaderTrouble = {
 
 export type Loader = {
   start(): void
-  /** Ends reading and storing. What is not stored is read again at the next start. */
+  /** Ends reading and storing. Records that are not stored are read again at the next start. */
   stop(): Promise<void>
-  /** Where each partition of the topic's log begins and ends now. */
+  /** Returns the current extents of the topic's partitions. */
   extents(topic: string): Promise<readonly PartitionExtent[]>
   trouble(): LoaderTrouble
   /** Partitions that were stalled by a damaged batch. Those with a checkpoint after `wanted` have resumed. */
@@ -77,7 +77,7 @@ export type Loader = {
   whilePaused<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
-/** The result of a batch; `outdated`: it may hold rows of a person erased since they were decrypted. */
+/** The result of a batch. `outdated`: it may contain rows of a person erased since they were decrypted. */
 type Outcome = 'stored' | 'stopped' | 'outdated'
 
 const STOP_MS = 3000
@@ -89,10 +89,10 @@ const BUSY_MS = 400
 
 /**
  * The storing side of the loader. Order per batch: rows → dead letters → checkpoint → credit (and the log's commit).
- * A crash between two of them reads the same records again and stores them again, which reads as once: event tables are
- * keyed by position, dead letters too. A failing store is retried forever with backoff; meanwhile no
- * credit goes back, so reading waits. Where a seal key was thrown away while its rows waited, nothing more of that reading is
- * stored, and another begins at the checkpoint.
+ * After a crash in between the same records are read and stored again, which is idempotent: event tables and dead
+ * letters are keyed by position. A failed store is retried forever with backoff; meanwhile no credit is returned, so
+ * reading waits. When a seal key was deleted while its rows waited, nothing more of that reading is stored, and a new
+ * one starts at the checkpoint.
  */
 export function createLoader(options: LoaderOptions): Loader {
   const storing = new Storing(options)
@@ -123,11 +123,11 @@ export function createLoader(options: LoaderOptions): Loader {
   }
 }
 
-/** One reading side after the other, until the loader is stopped. */
+/** Runs one reading side after another, until the loader is stopped. */
 class Reader {
-  /** Undefined while none lives. */
+  /** Undefined while none runs. */
   session: Session | undefined
-  /** Why reading stands still. */
+  /** Why reading is stalled. */
   trouble: string | null = null
   readonly #options: LoaderOptions
   readonly #share: Share
@@ -146,7 +146,7 @@ class Reader {
     this.#running = this.#run()
   }
 
-  /** Call it when the signal has aborted. */
+  /** To be called after the signal has aborted. */
   async stop(): Promise<void> {
     this.session?.stop()
     await this.#running
@@ -188,9 +188,9 @@ class Reader {
   }
 }
 
-/** One life of a reading side. */
+/** One run of a reading side. */
 class Session {
-  /** Resolves with the reason when reading has ended because it was told to. */
+  /** Resolves with the reason when reading has ended on request. */
   readonly stopped: Promise<string>
   readonly #port: LoaderPort
   readonly #signal: AbortSignal
@@ -201,7 +201,7 @@ class Session {
   #lastId = 0
   #endReason: string | undefined
   #stopped: () => void = () => {}
-  /** From the first batch on that must not be stored none is: their checkpoint would be behind it. */
+  /** After the first batch that must not be stored, no later one is stored: their checkpoint would cover it. */
   #isOutdated = false
 
   constructor(
@@ -282,7 +282,7 @@ class Session {
   }
 }
 
-/** Everything that touches the tables, one thing after the other. */
+/** All work on the tables, in sequence. */
 class Storing {
   trouble: { topic: string; reason: string } | null = null
   readonly damaged = new Map<string, StalledPartition>()
@@ -328,7 +328,7 @@ class Storing {
     return outcome
   }
 
-  /** The first offset that is not stored yet; undefined when the loader was stopped before it could be read. */
+  /** Returns the first offset that is not stored yet; undefined if the loader was stopped before. */
   startAt(topic: string, epoch: number, partition: number, signal: AbortSignal): Promise<number | undefined> {
     return this.#untilDone(topic, signal, async () => {
       const checkpoints = await Checkpoints.read(this.#options.store)
@@ -336,7 +336,7 @@ class Storing {
     })
   }
 
-  /** Undefined when the loader was stopped before they could be had. */
+  /** Returns the seal keys; undefined if the loader was stopped before. */
   sealKeys(topic: string, people: readonly number[], signal: AbortSignal): Promise<SealKeys | undefined> {
     return this.#untilDone(topic, signal, () => this.#sealKeys.fetch(topic, people))
   }
@@ -348,7 +348,7 @@ class Storing {
     const { store, metrics } = this.#options
     const target = this.#columns.get(topic)
     if (target === undefined) throw new Error(`No event table is known for topic ${topic}.`)
-    // While they cannot be asked for, what is about nobody need not wait behind this.
+    // While keys are unavailable, topics without people need not wait.
     const keys = await this.#sealKeys.of(topic, people).catch(() => undefined)
     if (keys === undefined || people.some((person) => !keys.has(person))) return 'outdated'
     if (events.rows > 0) {
@@ -359,7 +359,7 @@ class Storing {
     }
     if (deadLetters.rows > 0) await store.do(storeDeadLetters, deadLetters.body)
     const name = loadCheckpoint(topic)
-    // Rows that went into a table which another process has swapped meanwhile are read once more.
+    // Rows that went into a table which another process has swapped meanwhile are read again.
     await check()
     await store.do(storeCheckpoints, [...progress.map((each) => ({ name, ...each })), ...this.#newestPerson(people)])
     metrics.loadedEvents.inc({ topic }, events.rows)
@@ -369,7 +369,7 @@ class Storing {
     return 'stored'
   }
 
-  /** A checkpoint above all numbers of people, where one of these is the highest so far. */
+  /** Returns a checkpoint above all numbers of people, if one of these is the highest so far. */
   #newestPerson(people: readonly number[]): Checkpoint[] {
     const next = people.reduce((most, person) => Math.max(most, person + 1), 0)
     if (next <= this.#nextPerson) return []
@@ -378,8 +378,8 @@ class Storing {
   }
 
   /**
-   * Rows may have waited while another process stored the same, and the import was taken back: they leave the table again. One
-   * that is taken back from now on is deleted behind these rows.
+   * Deletes rows of undone imports. Rows may have waited while another process stored the same events and the import
+   * was undone. An import that is undone from now on is deleted after these rows.
    */
   async #deleteRetracted({ topic, table }: EventTable, imports: readonly string[]): Promise<void> {
     const { store } = this.#options

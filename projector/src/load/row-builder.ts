@@ -4,10 +4,10 @@ import type { Progress } from '../store/checkpoint.js'
 import { LineWriter } from './line-writer.js'
 import type { RowBatch } from './message.js'
 
-/** Rows an insert at most: 65,536 makes the engine write 1 part in about 0.2 s, and 10 MB wait here. */
+/** Maximum number of rows per insert: 65,536 rows are one part, written in about 0.2 s, and 10 MB here. */
 export const BATCH_ROWS_MAX = 65_536
 
-/** Bytes an insert at most, roughly: a batch of huge dead letters must not fill the memory. */
+/** Approximate maximum number of bytes per insert: a batch of huge dead letters must not fill the memory. */
 const BATCH_CHARACTERS_MAX = 32 * 1024 * 1024
 
 /** Builds the rows of one topic as lines of JSONCompactEachRow. */
@@ -29,12 +29,12 @@ export class RowBuilder {
     this.#table = table
   }
 
-  /** True when records are opened with the seal keys of their people. */
+  /** True if records are decrypted with the seal keys of their people. */
   get isSealed(): boolean {
     return this.#table.topic.people !== undefined
   }
 
-  /** True when the builder holds neither a row nor a position. */
+  /** True if the builder has neither a row nor a position. */
   get isEmpty(): boolean {
     return this.#progress.size === 0
   }
@@ -47,14 +47,14 @@ export class RowBuilder {
     return this.rows >= BATCH_ROWS_MAX || this.#characters >= BATCH_CHARACTERS_MAX
   }
 
-  /** When the oldest record came in, by the monotonic clock in ms; meaningless while the builder is empty. */
+  /** When the oldest record arrived, by the monotonic clock in ms; meaningless while the builder is empty. */
   get since(): number {
     return this.#since
   }
 
   /**
-   * Adds one record: as a row of its event table, or as a dead letter; an erased one is passed over.
-   * @returns the reason of the dead letter, undefined where the record is none
+   * Adds one record as a row of its event table or as a dead letter; skips an erased one.
+   * @returns the reason of the dead letter, else undefined
    */
   add(epoch: number, partition: number, record: LogRecord, sealKeyOf?: SealKeyOf): string | undefined {
     if (this.isEmpty) this.#since = performance.now()
@@ -83,7 +83,7 @@ export class RowBuilder {
     return batch
   }
 
-  /** Adds the row of an event. Returns why the record cannot be read, undefined where it was added or passed over. */
+  /** Adds the row of an event. Returns why the record is unreadable; undefined if it was added or skipped. */
   #addEvent(epoch: number, partition: number, record: LogRecord, sealKeyOf: SealKeyOf | undefined): string | undefined {
     const { topic } = this.#table
     try {
@@ -94,7 +94,7 @@ export class RowBuilder {
       }
       if (!decoded.ok) return decoded.reason
       const { event } = decoded
-      // Each piece alone, since most rows share source, import and instant with the row before.
+      // Each value is formatted separately, because most rows share source, import and instant with the previous row.
       let line = `[${epoch},${partition},${record.offset},${this.#sourceJson(decoded.source)},`
       line += `${this.#importIdJson(decoded.importId)},${this.#instantJson(topic.instant(event))}`
       for (const value of this.#table.values(event)) line += `,${jsonOf(value)}`
@@ -104,7 +104,7 @@ export class RowBuilder {
       if (decoded.importId !== '') this.#imports.add(decoded.importId)
       return undefined
     } catch (error) {
-      // A lift or a row function fails on a value that its schema accepts: a defect, and no reason to stop loading.
+      // A lift or a row function that fails on a valid value is a defect, but must not stop loading.
       return errorMessage(error)
     }
   }
@@ -126,8 +126,8 @@ export class RowBuilder {
 }
 
 /**
- * A value of a line. JSON can spell half a surrogate pair (`\ud83d`), which is no text, and ClickHouse refuses the whole
- * insert for it, forever: it becomes U+FFFD, as it would in any UTF-8.
+ * Formats a value of a line. JSON can spell an unpaired surrogate (`\ud83d`), which is invalid text: ClickHouse would
+ * refuse the whole insert, forever. It becomes U+FFFD, as in any conversion to UTF-8.
  */
 function jsonOf(value: Value | Readonly<Record<string, string>>): string {
   const json = JSON.stringify(value)

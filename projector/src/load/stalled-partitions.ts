@@ -3,13 +3,13 @@ import { type Checkpoints, readCheckpointInstants, storeCheckpoints } from '../s
 import { type LogGap, readGaps, storeGaps } from '../store/log-gap.js'
 import type { Store } from '../store/operation.js'
 
-/** Where a topic's partitions begin and end. */
+/** The extent of a topic's partition. */
 export type TopicExtent = PartitionExtent & { readonly topic: string }
 
-/** A partition that stands still until an operator decides, and since when; `wanted` is the first offset not loaded. */
+/** A stalled partition, and since when; `wanted` is the first offset that is not loaded. */
 export type StallReport = StalledPartition & { readonly loadedAt: string | null; readonly reason: string }
 
-/** Partitions whose next offsets the log lacks: a loader stalls at them, whichever process runs it. */
+/** Returns partitions whose next offsets the log lacks: every loader stalls at them. */
 export function stalledPartitions(extents: readonly TopicExtent[], checkpoints: Checkpoints): StalledPartition[] {
   return extents.flatMap(({ topic, ...extent }) => {
     const wanted = checkpoints.next(loadCheckpoint(topic), extent.epoch, extent.partition)
@@ -17,7 +17,7 @@ export function stalledPartitions(extents: readonly TopicExtent[], checkpoints: 
   })
 }
 
-/** Why a partition stands still, in a sentence with the way out. */
+/** Returns why a partition is stalled, and how to resolve it, as a sentence. */
 export function describeStall(
   { topic, epoch, partition, first, next, wanted, damage }: StalledPartition,
   loadedAt?: string
@@ -43,7 +43,7 @@ export function describeStall(
   )
 }
 
-/** Stalled partitions with the instant of their last load and the reason in a sentence. */
+/** Returns stalled partitions with the instant of their last load and the reason as a sentence. */
 export async function stallReports(store: Store, stalled: readonly StalledPartition[]): Promise<StallReport[]> {
   if (stalled.length === 0) return []
   const loadedAt = await store.do(readCheckpointInstants)
@@ -55,9 +55,9 @@ export async function stallReports(store: Store, stalled: readonly StalledPartit
 }
 
 /**
- * Goes on behind what the log has lost: notes each gap, then moves the load checkpoint to where the log begins. A crash
- * between the two notes it again. A topic that was recreated has no gap, and needs a new epoch.
- * @returns the gaps that were accepted
+ * Continues after lost events: records each gap, then moves the load checkpoint to the beginning of the log. A crash in
+ * between records it again. A topic that was recreated has no gap, and needs a new epoch.
+ * @returns the accepted gaps
  */
 export async function acceptGaps(store: Store, stalled: readonly StallReport[]): Promise<StallReport[]> {
   const gaps = stalled.filter(({ wanted, first }) => wanted < first)
@@ -73,7 +73,7 @@ export async function acceptGaps(store: Store, stalled: readonly StallReport[]):
   return gaps
 }
 
-/** A part of the log that was accepted as missing. */
+/** An accepted gap of the log: offsets `first` to below `next`. */
 export type AcceptedGap = LogGap & { readonly acceptedAt: string }
 
 export async function acceptedGaps(store: Store): Promise<AcceptedGap[]> {

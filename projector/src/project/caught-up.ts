@@ -16,10 +16,10 @@ import { Checkpoints, type Progress } from '../store/checkpoint.js'
 import type { Store } from '../store/operation.js'
 import type { ProjectionRunner } from './run-projections.js'
 
-/** A place in a topic's log: everything below `next`. */
+/** A position in a topic's log: everything below `next`. */
 export type Target = Progress & { readonly topic: string }
 
-/** What is watched until it has come far enough. */
+/** State that is watched until it has reached the targets. */
 export type CatchUpWatch = {
   readonly runner: ProjectionRunner
   readonly loader: Loader
@@ -31,28 +31,28 @@ export type CatchUpWatch = {
 }
 
 const ASK_AGAIN_MS = 100
-/** Stored checkpoints are read this often. */
+/** Interval of reads of stored checkpoints. */
 const STORED_CHECK_MS = 200
-/** The log's time to answer once the wait was aborted. */
+/** Time limit for the log after the wait was aborted. */
 const ENDS_MS = 2000
 
 /**
- * The end of every partition of the log now. A log that cannot be asked is asked again, see {@link logExtents}; one that does not
- * have what is to be loaded next is refused.
+ * Returns the current end of every partition of the log. Retries an unavailable log, see {@link logExtents}; throws if
+ * the log lacks the events to be loaded next.
  */
 export async function targetsAtLogEnd(store: Store, ...asking: Parameters<typeof logExtents>): Promise<Target[]> {
-  // Read before the log is asked: what is loaded meanwhile must not look like more than there is.
+  // Read before the log: events that are loaded meanwhile must not exceed the extents.
   const loaded = await Checkpoints.read(store)
   const ends = await logExtents(...asking)
   const stalled = await stallReports(store, stalledPartitions(ends, loaded))
   if (stalled.length > 0) throw new Error(`${stalled.map(({ reason }) => reason).join('; ')}.`)
-  // What retention has taken away, or nobody wrote, will never be read.
+  // Offsets that retention deleted, or that nobody wrote, are never read.
   return ends.filter(({ first, next }) => first < next)
 }
 
 /**
- * Where the log of every topic begins and ends. One that cannot be asked is asked again until `signal` aborts or for `mostMs`, but
- * for two seconds at least; then it rejects with a sentence.
+ * Returns the extents of every topic. Retries until `signal` aborts or for `mostMs`, but for at least two seconds; then
+ * rejects with a sentence.
  */
 async function logExtents(
   extents: (topic: string) => Promise<readonly PartitionExtent[]>,
@@ -74,7 +74,7 @@ async function logExtents(
     }
   }
   for (let asked = ask(); ; ) {
-    // Asking a log that is away takes its time.
+    // A request to an unavailable log takes its time.
     const ends = await Promise.race([asked, delay(ASK_AGAIN_MS)])
     if (ends !== undefined) return ends
     if (isStopped(signal)) throw signal.reason
@@ -88,12 +88,12 @@ async function logExtents(
   }
 }
 
-/** Whether it was aborted by somebody, not by its time. */
+/** Returns whether a signal was aborted by a caller, not by its timeout. */
 function isStopped(signal: AbortSignal): boolean {
   return signal.aborted && !(signal.reason instanceof DOMException && signal.reason.name === 'TimeoutError')
 }
 
-/** Resolves when every target is loaded and taken by every projection of its topic. */
+/** Resolves when every target is loaded and consumed by every projection of its topic. */
 export async function waitForRunner(watch: CatchUpWatch, targets: readonly Target[]): Promise<void> {
   const { runner, watchers, standstillMs, signal } = watch
   let reached = -1
@@ -113,7 +113,7 @@ export async function waitForRunner(watch: CatchUpWatch, targets: readonly Targe
   }
 }
 
-/** Resolves after the next pass, or after `mostMs` when passes fail to come. */
+/** Resolves after the next pass, or after `mostMs` without one. */
 function nextPass(watchers: Set<() => void>, mostMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -128,7 +128,7 @@ function nextPass(watchers: Set<() => void>, mostMs: number, signal: AbortSignal
   })
 }
 
-/** A sentence for everything that is behind a target. */
+/** Returns a sentence for everything that lags behind a target. */
 function missingOf({ runner, loaderTrouble }: CatchUpWatch, targets: readonly Target[]): string[] {
   const { checkpoints } = runner
   const missing: string[] = []
@@ -149,7 +149,7 @@ function missingOf({ runner, loaderTrouble }: CatchUpWatch, targets: readonly Ta
   return missing
 }
 
-/** The sum of the positions that all checkpoints of the targets have reached; it rises while anything moves. */
+/** Returns the sum of the positions of all checkpoints of the targets; it rises with any progress. */
 function reachedIn({ runner: { checkpoints } }: CatchUpWatch, targets: readonly Target[]): number {
   let sum = 0
   for (const { topic, epoch, partition, next } of targets) {
@@ -159,9 +159,9 @@ function reachedIn({ runner: { checkpoints } }: CatchUpWatch, targets: readonly 
 }
 
 /**
- * Waits, by the stored checkpoints, until everything that the log holds at the call (or everything below `targets`) is loaded and
- * projected: for processes that run no projector.
- * @returns a sentence per checkpoint that is still behind when `signal` aborts; empty when all are caught up
+ * Waits, by the stored checkpoints, until everything that the log holds at the call (or everything below `targets`) is
+ * loaded and projected: for processes without a projector.
+ * @returns a sentence per checkpoint that still lags when `signal` aborts; empty when all have caught up
  */
 export async function waitUntilCaughtUp(
   { store, log }: { readonly store: Store; readonly log: Pick<LogReader, 'extents'> },
@@ -182,7 +182,7 @@ export async function waitUntilCaughtUp(
   }
 }
 
-/** A sentence for every stored checkpoint that is behind a target. */
+/** Returns a sentence for every stored checkpoint that lags behind a target. */
 function behindOf(targets: readonly Target[], checkpoints: Checkpoints): string[] {
   return targets.flatMap(({ topic, epoch, partition, next }) =>
     checkpointNames(topic).flatMap((name) => {
@@ -194,7 +194,7 @@ function behindOf(targets: readonly Target[], checkpoints: Checkpoints): string[
   )
 }
 
-/** The checkpoints of the loader and of every projection of a topic. */
+/** Returns the checkpoints of the loader and of every projection of a topic. */
 function checkpointNames(topic: string): string[] {
   const readers = projections.filter(({ from }) => from.name === topic)
   return [loadCheckpoint(topic), ...readers.map(({ name }) => projectionCheckpoint(name))]

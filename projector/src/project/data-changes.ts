@@ -12,13 +12,13 @@ export class DataChanges {
   readonly #isShared: boolean
   #version: number | undefined
 
-  /** @param isShared true where other processes announce changes too */
+  /** @param isShared true if other processes announce changes too */
   constructor(store: Store, isShared: boolean) {
     this.#store = store
     this.#isShared = isShared
   }
 
-  /** Announces the changes of steps. Their rows are stored before. */
+  /** Announces the changes of steps, after their rows are stored. */
   async announce(changes: readonly Change[]): Promise<void> {
     await this.#announce(changes.flatMap(changesOf))
   }
@@ -29,16 +29,16 @@ export class DataChanges {
   }
 
   /**
-   * Stores changes with a version above all visible ones: an answer that was computed from older rows has a lower version. The clock
-   * of another process may be ahead: a change with a version far above this one that became visible just before it would make readers
-   * overlook this one. It is then announced again above that version.
+   * Stores changes with a version above all visible ones: an answer computed from older rows has a lower version. The
+   * clock of another process may be ahead: after a change of that process with a far higher version, readers would
+   * overlook this one, so it is announced again above that version.
    */
   async #announce(changes: readonly DataChange[]): Promise<void> {
     const newestVersion = () => this.#store.do(readNewestVersion)
     for (;;) {
       const newest = this.#version === undefined || this.#isShared ? await newestVersion() : this.#version
       const version = Math.max(newest + 1, Date.now() * 1000)
-      // Kept before the insert, whose answer may be lost: the next version is above this one even if the clock goes back.
+      // Stored before the insert, whose answer may be lost: the next version is higher even if the clock goes back.
       this.#version = version
       await this.#store.do(storeChanges, version, changes)
       if (!this.#isShared || (await newestVersion()) <= version + CHANGE_OVERLAP_VERSIONS / 2) return
@@ -46,7 +46,7 @@ export class DataChanges {
   }
 }
 
-/** The changes of a step: its keys, each with the touched buckets. */
+/** Returns the changes of a step: its keys, each with the touched buckets, half-open. */
 function changesOf({ projection, touched }: Change): DataChange[] {
   const { bucketMs, reachMs = 0, isLasting } = projection.touches
   return touched.keys.map(({ key, firstMs, lastMs }) => ({

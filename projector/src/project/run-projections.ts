@@ -22,39 +22,42 @@ import { lengthOf, type Range } from './range.js'
 import { hasOlderEpoch, runStep } from './run-step.js'
 import type { ServingDefinitions } from './serving-definitions.js'
 
-/** Events a step at most, by form: bounds its time (about 10 s) and memory; a longer backlog takes several. */
+/**
+ * Maximum number of events per step, by form: limits its time (about 10 s) and memory; a longer backlog takes several
+ * steps.
+ */
 const STEP_EVENTS_MAX = { sql: 5_000_000, fold: 500_000 }
-/** From so many events on, what is done is made known before the next topic's turn. */
+/** After this many events, completed steps are announced before the next topic's turn. */
 const FLUSH_EVENTS = 50_000
-/** Checkpoints are read this often without being woken: another process may have loaded. */
+/** Interval of reads of checkpoints without a notification: another process may have loaded. */
 const POLL_MS = 1000
-/** Late batches are looked for this often without being told: another process may have stored one. */
+/** Interval of checks for late batches without a notification: another process may have stored one. */
 const LATE_LOOK_MS = 10_000
 /**
- * Least time between two passes while a backlog is loaded, at least four times what the last pass took: fewer, larger steps
- * leave the engine to the loader. A step costs as much for 15,000 events as for ten times as many.
+ * Minimum time between two passes while a backlog is loaded, at least four times the duration of the last pass: fewer,
+ * larger steps leave the engine to the loader. A step costs as much for 15,000 events as for ten times as many.
  */
 const BUSY_SPACING_MS = 2000
 const BUSY_SPACING_PASSES = 4
 
 export type RunnerOptions = {
   readonly store: Store
-  /** Which projections serve, asked before each pass; one that rejects is tried again. */
+  /** The serving projections, read before each pass; a failure is retried. */
   readonly serving: Pick<ServingDefinitions, 'register' | 'current'>
-  /** Called before each pass; one that rejects is tried again. */
+  /** Called before each pass; a failure is retried. */
   readonly beforePass?: () => Promise<void>
-  /** How passes of several processes are kept from what may run beside none; given where there are several. */
+  /** Cross-process lock; set when several projectors run. */
   readonly passLock?: PassLock
   readonly folding: Folding
   readonly metrics: Metrics
   readonly logger: Logger
-  /** Called after each change is stored, so that readers next door look at once. */
+  /** Called after each change is stored, so that readers in this process read it at once. */
   readonly onChange: () => void
-  /** Called after each pass, changed or not. */
+  /** Called after each pass, with or without changes. */
   readonly onPass: () => void
   /** True while a backlog is loaded. */
   readonly isLoaderBusy: () => boolean
-  /** True where other processes work on the same tables. */
+  /** True if other processes work on the same tables. */
   readonly isShared: boolean
   readonly backoff?: Backoff
 }
@@ -66,7 +69,7 @@ export type ProjectionState = {
 }
 
 type Failure = { readonly count: number; readonly retryAt: number; readonly reason: string }
-/** A step whose rows are stored and whose change is not known yet: over the next range, or over a batch of late events. */
+/** A step with stored rows and a pending announcement, over the next range or over a batch of late events. */
 type Step = {
   readonly projection: Projection
   readonly range: Range
@@ -75,10 +78,10 @@ type Step = {
 }
 
 /**
- * Runs projections over what was loaded. Order per step: rows → `data_change` → checkpoint. A crash between two of them
- * repeats the step, which makes the same rows and tells readers once more. Steps of one pass share the two small inserts, since
- * each insert costs about 10 ms whatever its size: a scrape that touches eight projections is readable in 0.1 s, not in 0.4.
- * A projection that fails is tried again by itself, later and later; the others go on.
+ * Runs projections over loaded events. Order per step: rows → `data_change` → checkpoint. A crash in between repeats
+ * the step, which writes the same rows and notifies readers once more. Steps of one pass share the two small inserts,
+ * because each insert costs about 10 ms whatever its size: a scrape that touches eight projections is readable in 0.1 s
+ * instead of 0.4. A failed projection is retried separately with growing delays; the others continue.
  */
 export class ProjectionRunner {
   readonly #options: RunnerOptions
@@ -88,7 +91,7 @@ export class ProjectionRunner {
   readonly #stop = new AbortController()
   #checkpoints: Checkpoints | undefined
   #trouble: string | null = null
-  /** Why projections that are new do not serve yet. */
+  /** Why new projections do not serve yet. */
   #unregistered: string | null = null
   #troubles = 0
   #isWoken = false
@@ -112,7 +115,7 @@ export class ProjectionRunner {
     this.#running = this.#run()
   }
 
-  /** Ends after the statement that is running now. */
+  /** Ends after the current statement. */
   async stop(): Promise<void> {
     this.#stop.abort()
     this.#wake()
@@ -121,8 +124,8 @@ export class ProjectionRunner {
   }
 
   /**
-   * Runs work while no pass runs in any process: nothing else is written to read tables; `check` rejects when that may not be so any
-   * more. Rejects when the runner stops before.
+   * Runs work while no pass runs in any process, so that nothing else is written to read tables; `check` rejects if
+   * that may no longer hold. Rejects when the runner stops before.
    */
   betweenPasses<Result>(work: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
     if (this.#stop.signal.aborted) return Promise.reject(new Error('The projections were stopped.'))
@@ -135,15 +138,16 @@ export class ProjectionRunner {
     })
   }
 
-  /** Makes known that everything of these projections may be different now. For work between passes. */
+  /** Announces that everything of these projections may have changed. For work between passes. */
   async announceAll(projections: readonly string[]): Promise<void> {
     await this.#changes.announceAll(projections)
     this.#options.onChange()
   }
 
   /**
-   * Takes the next step of projections, also of those that wait to try again: a pass that failed behind its rows left them beyond the
-   * checkpoint. One that fails again stays where it is. For work between passes, with its `check`, while no swap is cut off.
+   * Runs the next step of projections, also of those that wait for a retry: a pass that failed after its rows left them
+   * beyond the checkpoint. A projection that fails again stays where it is. For work between passes, with its `check`,
+   * while no swap is interrupted.
    */
   async stepOnce(names: ReadonlySet<string>, check: () => Promise<void>): Promise<void> {
     for (const [name, failure] of this.#failures) {
@@ -153,13 +157,13 @@ export class ProjectionRunner {
     await this.#passLocked(check, names)
   }
 
-  /** Something was loaded. */
+  /** Notifies that events were loaded. */
   wake(): void {
     this.#isWoken = true
     this.#wake()
   }
 
-  /** A batch of late events was stored. */
+  /** Notifies that a batch of late events was stored. */
   wakeForLate(): void {
     this.#lateLookedAt = Number.NEGATIVE_INFINITY
     this.wake()
@@ -175,17 +179,17 @@ export class ProjectionRunner {
     this.wake()
   }
 
-  /** What the last pass found and reached, the loader's checkpoints too; of before the first pass, none. */
+  /** The checkpoints that the last pass read and reached, including the loader's; empty before the first pass. */
   get checkpoints(): Checkpoints {
     return this.#checkpoints ?? new Checkpoints()
   }
 
-  /** True once a pass has found out how far everything is. */
+  /** True once a pass has read all checkpoints. */
   get hasPassed(): boolean {
     return this.#checkpoints !== undefined
   }
 
-  /** True while a pass runs, which may take its time. */
+  /** True while a pass runs, which may take long. */
   get isInPass(): boolean {
     return this.#isInPass
   }
@@ -218,7 +222,7 @@ export class ProjectionRunner {
     for (const work of this.#pendingWork.splice(0)) await work()
   }
 
-  /** One pass; gives how long to wait for the next, in ms. */
+  /** Runs one pass; returns the delay before the next one, in ms. */
   async #passOrWait(): Promise<number> {
     this.#isInPass = true
     try {
@@ -249,14 +253,14 @@ export class ProjectionRunner {
     clearTimeout(timer)
   }
 
-  /** Takes every projection up to head, small backlogs first; true when some did not get there in one step. */
+  /** Runs a step of every projection, small backlogs first; true if some have not caught up. */
   async #pass(): Promise<boolean> {
     await this.#options.beforePass?.()
     await this.#register()
     return await this.#passes.shared((check) => this.#passLocked(check))
   }
 
-  /** What is new waits where nobody can be alone; all else goes on. */
+  /** New projections wait until exclusive work is possible; everything else continues. */
   async #register(): Promise<void> {
     try {
       await this.#options.serving.register(this.#passes)
@@ -301,17 +305,18 @@ export class ProjectionRunner {
     this.#checkpoints = checkpoints
     for (const each of projections) {
       this.#options.metrics.projectionLag.set({ projection: each.name }, pending(each))
-      // What failed here another process may have done.
+      // Another process may have completed what failed here.
       if (this.#failures.has(each.name) && this.#hasNothingToDo(each, checkpoints)) this.#hasSucceeded(each.name)
     }
     return hasMore || hasMoreLate
   }
 
-  /** Takes the next late batch of every projection that has one; true when there may be more. */
+  /** Consumes the next late batch of every projection; true if there may be more. */
   async #stepLate(projections: readonly Projection[], check: () => Promise<void>): Promise<boolean> {
     const { store } = this.#options
     if (performance.now() - this.#lateLookedAt >= LATE_LOOK_MS) {
-      // Set before, for another batch may be announced while it looks; where looking fails, the next pass looks again.
+      // Set before the read, because another batch may be announced during it; after a failure the next pass reads
+      // again.
       this.#lateLookedAt = performance.now()
       await this.#late.refresh(projections).catch((error: unknown) => {
         this.#lateLookedAt = Number.NEGATIVE_INFINITY
@@ -337,7 +342,7 @@ export class ProjectionRunner {
     return staged.length > 0
   }
 
-  /** Stores the rows of one projection's next range. Undefined when there is nothing to do, or it failed. */
+  /** Stores the rows of one projection's next range. Undefined if there is nothing to do, or it failed. */
   async #step(
     projection: Projection,
     checkpoints: Checkpoints,
@@ -366,7 +371,7 @@ export class ProjectionRunner {
     return !this.#paused.has(projection) && (failure === undefined || performance.now() >= failure.retryAt)
   }
 
-  /** Makes and stores the rows of a range. Undefined when it failed. */
+  /** Computes and stores the rows of a range. Undefined if it failed. */
   async #stepOver(
     projection: Projection,
     { range, isLate }: { readonly range: Range; readonly isLate: boolean },
@@ -394,14 +399,14 @@ export class ProjectionRunner {
     return await asked
   }
 
-  /** Makes steps known: what they changed, then how far they reach. */
+  /** Announces steps: first their changes, then their checkpoints. */
   async #flush(steps: readonly Step[], check: () => Promise<void>): Promise<void> {
     if (steps.length === 0) return
     const { store, onChange } = this.#options
     const changes = steps.filter(({ touched }) => touched.events > 0)
     try {
       if (changes.length > 0) await this.#changes.announce(changes)
-      // Rows that went into tables which another process has swapped meanwhile are made once more.
+      // Rows that went into tables which another process has swapped meanwhile are computed again.
       await check()
       const reached = steps
         .filter(({ lateBatch }) => lateBatch === undefined)
@@ -445,7 +450,7 @@ export class ProjectionRunner {
   }
 }
 
-/** Offsets that are loaded and that a projection has not taken. */
+/** Returns the number of loaded offsets that a projection has not consumed. */
 export function lagOf({ name, from }: Projection, checkpoints: Checkpoints): number {
   const own = projectionCheckpoint(name)
   const reached = (at: { epoch: number; partition: number }) => checkpoints.next(own, at.epoch, at.partition)

@@ -13,7 +13,7 @@ export async function runStep(making: StepContext, projection: Projection, made:
   await (making.inStep === undefined ? make() : making.inStep(make))
 }
 
-/** Whether a range holds events of an older epoch than the newest that was loaded, which may undo what was stored. */
+/** Returns whether a range has events of an older epoch than the newest loaded one, which may undo stored rows. */
 export function hasOlderEpoch(range: Range, loaded: readonly { readonly epoch: number }[]): boolean {
   const newestEpoch = Math.max(...loaded.map(({ epoch }) => epoch))
   return range.some(({ epoch }) => epoch < newestEpoch)

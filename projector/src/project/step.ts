@@ -1,13 +1,13 @@
 import type { Store } from '../store/operation.js'
 import type { Folding } from './folding/folding.js'
 
-/** Where rows are made. */
+/** The environment of a step. */
 export type StepContext = {
   readonly store: Store
   readonly folding: Folding
   readonly signal: AbortSignal
-  /** Whether other processes may make rows of the same tables. */
+  /** Whether other processes may write rows of the same tables. */
   readonly isShared?: boolean
-  /** What runs each step, where somebody waits for steps; else they are just run. */
+  /** Wraps each step, if others wait for steps. */
   readonly inStep?: <Result>(step: () => Promise<Result>) => Promise<Result>
 }

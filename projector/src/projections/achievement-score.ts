@@ -11,7 +11,7 @@ const select = `
   WHERE u.user_key IN (${TOUCHED})
   GROUP BY u.user_key`
 
-/** What the unlocks of the touched users come to; the name is spelt as in the newest of them. */
+/** The totals of the touched users' unlocks; the name is spelt as in the newest of them. */
 export const achievementScore: Projection = {
   name: 'achievement-score',
   from: achievementUnlockTopic,
@@ -19,7 +19,7 @@ export const achievementScore: Projection = {
   columns: ['user_key', 'username', 'score', 'achievements', 'version'],
   after: achievementUnlock.name,
   select,
-  // Of an achievement that was unlocked twice the first event counts, so that one that comes late can be the newest no more.
+  // Of several unlocks of an achievement the first event counts, so a late event can remove the newest one.
   selectWhenLate: `
     SELECT n.user_key, n.name, n.score, n.achievements, greatest(n.version, s.version)
     FROM (${select}) AS n

@@ -2,7 +2,7 @@ import { achievementUnlockTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 import { achievementUnlock } from './achievement-unlock.js'
 
-/** The same events by time. */
+/** The events of unlocks by time. */
 export const achievementUnlockFeed: Projection = {
   name: 'achievement-unlock-feed',
   from: achievementUnlockTopic,

@@ -1,7 +1,7 @@
 import { achievementUnlockTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** Who unlocked what: of several events of a user and achievement the one that the log had first counts. */
+/** Unlocks by user: of several events of a user and achievement the first one in the log counts. */
 export const achievementUnlock: Projection = {
   name: 'achievement-unlock',
   from: achievementUnlockTopic,

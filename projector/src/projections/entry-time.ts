@@ -7,7 +7,7 @@ const TOUCHED =
   'SELECT e.title_id, e.leaderboard_id, e.player, e.occurrence FROM {event_leaderboard_entry: Identifier} AS e WHERE {range}'
 const KEY = ['time_ms', 'title_id', 'leaderboard_id', 'player', 'occurrence']
 
-// A tuple, because aggregates pass over what is NULL, and an entry that is gone has no time.
+// A tuple, because aggregates skip NULL, and an entry that is gone has no time.
 const select = `
   SELECT t.time_ms, t.title_id, t.leaderboard_id, t.player, t.occurrence, ifNull(t.time_ms = t.live.1, false) AS is_live, t.version
   FROM (
@@ -19,7 +19,7 @@ const select = `
     WHERE (h.title_id, h.leaderboard_id, h.player, h.occurrence) IN (${TOUCHED})
     GROUP BY h.title_id, h.leaderboard_id, h.player, h.occurrence) AS t`
 
-/** Each time that a touched entry ever had; the one that it shows now is live. */
+/** Each time that a touched entry ever had; its current one is live. */
 export const entryTime: Projection = {
   name: 'entry-time',
   from: leaderboardEntryTopic,
@@ -27,7 +27,7 @@ export const entryTime: Projection = {
   columns: [...KEY, 'is_live', 'version'],
   after: leaderboardHistory.name,
   select,
-  // A state that was published twice stands in the history at the first of its positions.
+  // A state that was published twice is in the history at the first of its positions.
   selectWhenLate: `
     SELECT ${KEY.map((column) => `n.${column}`).join(', ')}, n.is_live, greatest(n.version, s.version)
     FROM (${select}) AS n

@@ -1,7 +1,7 @@
 import { importRetractionTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** Every import that was taken back. */
+/** All undone imports. */
 export const importRetraction: Projection = {
   name: 'import-retraction',
   from: importRetractionTopic,

@@ -1,7 +1,7 @@
 import { importRunTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** The newest news of each import, in the order in which it was told. */
+/** The newest state of each import, in log order. */
 export const importRun: Projection = {
   name: 'import-run',
   from: importRunTopic,

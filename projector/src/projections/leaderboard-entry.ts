@@ -2,7 +2,7 @@ import { leaderboardEntryTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 import { BOARD_KEY, leaderboardHistory } from './leaderboard-history.js'
 
-/** Told at a place where a change does not stand any more. */
+/** A row at a position that the change has left. */
 const UNTOLD = 'NOT r.is_change AND r.previous_rank IS NULL AND r.new_rank IS NULL'
 
 const CHANGE_COLUMNS = [
@@ -13,9 +13,8 @@ const CHANGE_COLUMNS = [
 ]
 
 /**
- * The touched boards from the earliest touched instant on: entries with ranks, changes in both orders, who reached which
- * goals when, and reigns. The record is written last, for its version is where the next step learns how new the rows are
- * that it replaces.
+ * The touched boards from the earliest touched instant: entries with ranks, changes in both orders, reached goals, and
+ * reigns. The record is written last, because its version tells the next step how new the rows are that it replaces.
  */
 export const leaderboardEntry: Projection = {
   form: 'fold',
@@ -43,7 +42,8 @@ export const leaderboardEntry: Projection = {
     WHERE (h.title_id, h.leaderboard_id) IN {keys}
     GROUP BY h.title_id, h.leaderboard_id`,
   reads: {
-    // Before the states: these are then at least as new as the version here, below which the board's rows never go.
+    // Read before the states: these are then at least as new as the version here, below which the board's rows never
+    // go.
     records: `
       SELECT r.title_id AS title_id, r.leaderboard_id AS leaderboard_id, r.players AS players, r.occurrences AS occurrences,
         r.ratings AS ratings, r.times_ms AS times_ms,
@@ -52,8 +52,9 @@ export const leaderboardEntry: Projection = {
         arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.to_at) AS to_at, r.version AS version
       FROM {record_history: Identifier} AS r FINAL
       WHERE (r.title_id, r.leaderboard_id) IN {keys}`,
-    // One row a board. An entry that is touched comes with its whole history. Of another: nothing when it is gone; when a
-    // source told its place, its state and where its rating began; when its measure alone decides, the states since it came.
+    // One row per board. A touched entry comes with its whole history. Other entries: nothing if it is gone; if a
+    // source stated its place, its state and the start of its rating; if only its measure decides, its states since it
+    // came.
     entries: `
       SELECT e.title_id AS title_id, e.leaderboard_id AS leaderboard_id, any(e.since) AS since_ms,
         groupArray(e.player) AS players, groupArray(e.occurrence) AS occurrences, groupArray(e.player_key) AS player_keys,
@@ -85,7 +86,7 @@ export const leaderboardEntry: Projection = {
       WHERE (g.title_id, g.leaderboard_id) IN {keys}`
   },
   readsWhenLate: {
-    // What was published about the window before; an older epoch's events can move where a change was recorded.
+    // Published changes of the window; an older epoch's events can move where a change was recorded.
     told: `
       SELECT c.title_id AS title_id, c.leaderboard_id AS leaderboard_id,
         groupArray((toFloat64(toUnixTimestamp64Milli(c.ts)), c.epoch, c.partition, toFloat64(c.offset), c.recorded_epoch,

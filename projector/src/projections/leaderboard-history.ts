@@ -1,10 +1,10 @@
 import { leaderboardEntryTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** The key of an event's board, as `boardKey` of the schemas writes it. */
+/** The key of an event's board, as in `boardKey` of the schemas. */
 export const BOARD_KEY = `concat(e.title_id, '/', toString(e.leaderboard_id))`
 
-/** Every state of every entry: one row an entry, instant and content, at the position of its first publication. */
+/** Every state of every entry: one row per entry, instant and content, at the position of its first publication. */
 export const leaderboardHistory: Projection = {
   name: 'leaderboard-history',
   from: leaderboardEntryTopic,
@@ -13,7 +13,7 @@ export const leaderboardHistory: Projection = {
     ...['title_id', 'leaderboard_id', 'player', 'occurrence', 'ts', 'content', 'player_key', 'is_gone', 'rating'],
     ...['time_ms', 'stated_rank', 'ord', 'step', 'details', 'epoch', 'partition', 'offset']
   ],
-  // A hash of what is NULL is NULL, so absent numbers are hashed as texts.
+  // A hash of NULL is NULL, so absent numbers are hashed as texts.
   select: `
     SELECT e.title_id, e.leaderboard_id, e.player, e.occurrence, e.observed_at,
       sipHash64(e.change = 'removed', e.rating, ifNull(toString(e.time_ms), ''), ifNull(toString(e.stated_rank), ''),

@@ -1,7 +1,7 @@
 import { leaderboardTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** One row a board and instant at which a list said something new of it. */
+/** One row per board and instant at which its description changed. */
 export const leaderboard: Projection = {
   name: 'leaderboard',
   from: leaderboardTopic,

@@ -1,7 +1,7 @@
 import { matchListTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** One row a title and instant; a later list of the same instant replaces the whole row. */
+/** One row per title and instant; a later list of the same instant replaces the whole row. */
 export const matchList: Projection = {
   name: 'match-list',
   from: matchListTopic,

@@ -3,24 +3,26 @@ import { DAY_MS, type FoldProjection, INSTANT_MS } from '../project/projection.j
 import { matchList } from './match-list.js'
 
 /**
- * How far back the list before the touched ones is looked for at first. Sources list a title every minute while it has
- * lobbies, and are silent behind the empty list that it ends with.
+ * First search range for the list before the touched ones. Sources list a title every minute while it has lobbies;
+ * after the final empty list they publish nothing.
  */
 const RECENT_MS = 2 * DAY_MS
-/** How far back a cut is looked for at first; most matches are shorter. Further back is all that was ever listed. */
+/** First search range for a cut; most matches are shorter. The second range is everything. */
 const NEAR_MS = DAY_MS
-/** Behind every instant: stands beside the title '', so that no array is empty. */
+/** After every instant; paired with the title '', so that no array is empty. */
 const FAR_MS = `toInt64(${INSTANTS_END_MS})`
 const RECENTLY = `arrayMin({since_ms}) - ${RECENT_MS}`
 
 const ms = (column: string) => `toUnixTimestamp64Milli(${column})`
 const time = (expression: string) => `fromUnixTimestamp64Milli(toInt64(${expression}), 'UTC')`
-/** A value of the title of `m` or `s` out of an array beside one of titles; hashed, for it is asked of every row. */
+/**
+ * The value of the title of `m` or `s` in an array parallel to one of titles; hashed, because it is evaluated per row.
+ */
 const of = (table: 'm' | 's', titles: string, values: string) =>
   `transform(toString(${table}.title_id), ${titles}, ${values}, toInt64(-1))`
 const sinceOf = (table: 'm' | 's') => of(table, '{keys}', '{since_ms}')
 
-/** The newest list of each title before what was touched: its instant. Instants alone are read. */
+/** The instant of each title's newest list before the touched ones. Reads instants only. */
 const newestBefore = (titles: string, fromMs: string, isRecent = 'true') => `
   SELECT m.title_id AS title_id, max(m.ts) AS ts
   FROM {match_list: Identifier} AS m
@@ -28,12 +30,12 @@ const newestBefore = (titles: string, fromMs: string, isRecent = 'true') => `
     AND ${ms('m.ts')} < ${sinceOf('m')} AND ${isRecent}
   GROUP BY m.title_id`
 
-/** The same, if it is recent: seen from each title's own first touched list, whatever other titles are asked about. */
+/** As above, if it is recent: relative to each title's own first touched list, whatever other titles are queried. */
 const recentBefore = newestBefore('{keys}', RECENTLY, `${ms('m.ts')} >= ${sinceOf('m')} - ${RECENT_MS}`)
 
 /**
- * For each key whether its new lists continue what is stored: nothing that is stored was seen later than the list before
- * them, and exactly the lobbies of that list were seen in it.
+ * Whether the new lists of each key continue the stored ones: nothing stored was seen later than the list before them,
+ * and exactly the lobbies of that list were seen in it.
  */
 const judged = `
   SELECT k.key.1 AS title_id,
@@ -55,7 +57,9 @@ const judged = `
       GROUP BY title_id, last_ms) AS l
     GROUP BY l.title_id) AS s ON s.title_id = k.key.1`
 
-/** Weighs a title by the lobbies of its lists from the first touched one on; what is not continued is set apart. */
+/**
+ * Weighs a title by the lobbies of its lists from the first touched one; titles that are not continued are set apart.
+ */
 const weigh = `
   SELECT j.title_id AS title_id, NOT j.is_continued AS is_apart, w.weight AS weight
   FROM (${judged}) AS j
@@ -66,9 +70,9 @@ const weigh = `
     GROUP BY title_id) AS w ON w.title_id = j.title_id`
 
 /*
- * Both ways of reading begin with arrays side by side, as constants that ranges of the primary key can be made of: titles;
- * `before`, the list before what was touched; `floors`, the last list that is not read. No list is at -1. `is_continued`
- * says whether the stored matches of the list before are continued.
+ * Both ways of reading begin with parallel arrays, as constants for ranges of the primary key: titles; `before`, the list
+ * before the touched ones; `floors`, the last list that is not read. No list is at -1. `is_continued`: whether the stored
+ * matches of the list before are continued.
  */
 
 const continued = `
@@ -81,8 +85,8 @@ const continued = `
     arrayMin(floors) AS floor_ms`
 
 /**
- * Where the lists of a title are cut that is folded again: at the newest list that has no host of the list before the
- * touched ones, for no match that stands in that one can have begun earlier.
+ * The cuts of titles that are folded again: the newest list that has no host of the list before the touched ones,
+ * because no match in that list can have begun earlier.
  */
 const cuts = (titles: string, fromMs: string) => `
   SELECT toString(m.title_id) AS title_id, max(${ms('m.ts')}) AS cut_ms
@@ -109,7 +113,7 @@ const refolded = `
       cuts[indexOf(arrayMap(c -> c.1, cuts), title)].2, toInt64(-1)), titles) AS floors,
     if(length(befores) < length({keys}), toInt64(-1), arrayMin(floors)) AS floor_ms`
 
-/** Lobbies by title and hour, which bounds what is grouped together, each as the runs in which it stands in the lists. */
+/** Lobbies by title and hour, which limits the groups, each as its runs in the lists. */
 const listsFrom = (bounds: string) => `${bounds}
   SELECT h.title_id AS title_id, transform(h.title_id, titles, before, toInt64(-1)) AS before_ms,
     is_continued, h.newest AS newest, h.instants AS instants,
@@ -145,8 +149,8 @@ const storedFrom = (bounds: string) => `${bounds}
     AND ${ms('s.last_seen')} >= ${of('s', 'titles', 'floors')}`
 
 /**
- * Matches of the touched titles. Lists that come in order continue what is stored, one list at a time; a late, replaced or
- * repeated one folds the title again from the cut before it on.
+ * Matches of the touched titles. Lists in order continue the stored ones, one list at a time; a late, replaced or
+ * repeated list folds the title again from the cut before it.
  */
 export const matchSession: FoldProjection = {
   name: 'match-session',

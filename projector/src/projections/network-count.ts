@@ -1,7 +1,7 @@
 import { networkCountTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** One row a metric and instant. A count that the event does not have changes nothing. */
+/** One row per metric and instant. A count that the event lacks changes nothing. */
 export const networkCount: Projection = {
   name: 'network-count',
   from: networkCountTopic,

@@ -3,7 +3,7 @@ import { INSTANT_MS, type Projection } from '../project/projection.js'
 import { leaderboardEntry } from './leaderboard-entry.js'
 import { BOARD_KEY } from './leaderboard-history.js'
 
-/** The entries of the touched boards, all of them, for any may have another rank now. */
+/** All entries of the touched boards, because any rank may have changed. */
 export const playerEntry: Projection = {
   name: 'player-entry',
   from: leaderboardEntryTopic,

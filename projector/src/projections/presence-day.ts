@@ -2,9 +2,9 @@ import { PRESENCE_PERIOD_SECONDS_MAX, presenceTopic } from '@gamenet/schemas'
 import { DAY_MS, type Projection } from '../project/projection.js'
 import { presence } from './presence.js'
 
-/** The longest interval that counts: so far, whole days, what a sighting changes lies from it. */
+/** The longest interval that counts: a sighting changes play time within this distance, in whole days. */
 const REACH_DAYS = Math.ceil((3 * PRESENCE_PERIOD_SECONDS_MAX) / 86_400)
-/** A touched day lies within reach of a touched sighting, and what counts in it within reach of the day. */
+/** A touched day is within reach of a touched sighting, and what counts in it is within reach of the day. */
 const READ_DAYS = 2 * REACH_DAYS + 1
 const REACH_S = REACH_DAYS * 86_400
 
@@ -16,12 +16,12 @@ const SECONDS = `toUInt32(greatest(0,
   greatest(toInt64(toUnixTimestamp(s.before.1)), toInt64(d) * 86400)))`
 
 /**
- * The (user, day) buckets whose play time may be another since these sightings: from the day of the sighting before each
- * to the day of the one behind it. Two sightings that follow one another in one game are an interval of play when they lie
- * no further apart than three periods of the later one; it is cut at midnight, UTC.
+ * The (user, day) buckets whose play time may have changed by these sightings: from the day of the sighting before each
+ * to the day of the one after it. Two successive sightings in one game are an interval of play if they are at most
+ * three periods of the later one apart; it is cut at midnight, UTC.
  *
- * A bucket is made of all sightings within reach of its day, so its version is the newest position of these, whether they
- * count in it or not: that of those that count could fall, when one comes between that ends an interval.
+ * A bucket depends on all sightings within reach of its day, so its version is the newest position of these, whether
+ * they count in it or not: the version of only those that count could fall when a new sighting ends an interval.
  */
 export const presenceDay: Projection = {
   name: 'presence-day',

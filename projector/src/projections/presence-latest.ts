@@ -1,7 +1,7 @@
 import { presenceTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** One row a user and field, each folding by itself: the newest sighting that says something of the field. */
+/** One row per user and field, each from the newest sighting with that field. */
 export const presenceLatest: Projection = {
   name: 'presence-latest',
   from: presenceTopic,

@@ -1,7 +1,7 @@
 import { presenceTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** One row a user and instant; of two sightings of one instant the later event counts. */
+/** One row per user and instant; of two sightings of one instant the later event counts. */
 export const presence: Projection = {
   name: 'presence',
   from: presenceTopic,

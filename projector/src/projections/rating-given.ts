@@ -1,7 +1,7 @@
 import { ratingTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** The same as `rating`, rater first. */
+/** The rows of `rating`, rater first. */
 export const ratingGiven: Projection = {
   name: 'rating-given',
   from: ratingTopic,

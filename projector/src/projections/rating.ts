@@ -1,7 +1,7 @@
 import { ratingTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** The rating that counts of every rater and profile: the write side’s highest revision. */
+/** The valid rating of every rater and profile: that with the write side’s highest revision. */
 export const rating: Projection = {
   name: 'rating',
   from: ratingTopic,

@@ -1,7 +1,7 @@
 import { scrapeTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** One row a run of a source. */
+/** One row per run of a source. */
 export const scrape: Projection = {
   name: 'scrape',
   from: scrapeTopic,

@@ -2,7 +2,7 @@ import { titleCountTopic } from '@gamenet/schemas'
 import { DAY_MS, type Projection } from '../project/projection.js'
 import { titleCountHour } from './title-count-hour.js'
 
-/** The (title, UTC day) buckets that events touched, made of hours; an hour is active when a sample of it is above 0. */
+/** The touched (title, UTC day) buckets, computed from hours; an hour is active if it has a sample above 0. */
 export const titleCountDay: Projection = {
   name: 'title-count-day',
   from: titleCountTopic,

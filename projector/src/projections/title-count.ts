@@ -1,7 +1,7 @@
 import { titleCountTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** One row a title and instant; a later event of the same instant replaces the whole row. */
+/** One row per title and instant; a later event of the same instant replaces the whole row. */
 export const titleCount: Projection = {
   name: 'title-count',
   from: titleCountTopic,

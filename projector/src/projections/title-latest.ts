@@ -2,8 +2,8 @@ import { titleCountTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /**
- * The newest counts of each title, those that were imported apart from those that were seen: the newest instant wins, of
- * equal instants the later event.
+ * The newest counts of each title, imported ones separate from scraped ones: the newest instant wins, of equal instants
+ * the later event.
  */
 export const titleLatest: Projection = {
   name: 'title-latest',

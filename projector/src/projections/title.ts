@@ -1,7 +1,7 @@
 import { titleTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** One row a title and field that a source knew: each field folds by itself, the newest instant wins. */
+/** One row per title and field that a source knew: per field the newest instant wins. */
 export const title: Projection = {
   name: 'title',
   from: titleTopic,

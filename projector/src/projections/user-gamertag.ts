@@ -1,7 +1,7 @@
 import { presenceTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 
-/** Every gamertag that a user was ever seen with. */
+/** All gamertags of each user. */
 export const userGamertag: Projection = {
   name: 'user-gamertag',
   from: presenceTopic,

@@ -3,7 +3,7 @@ import type { TouchedKey } from '../../store/step.js'
 import type { FoldProjection } from '../projection.js'
 import type { ChunkRows } from './fold-chunk.js'
 
-/** The same keys, each since the earliest instant whose stored rows may have replaced others. */
+/** Returns the same keys, each with the earliest instant whose stored rows may have replaced others. */
 export function sinceReplacedRows(
   projection: FoldProjection,
   chunk: readonly TouchedKey[],

@@ -5,13 +5,13 @@ import { sinceReplacedRows } from './basis.js'
 import type { ChunkAnswers, ChunkRows } from './fold-chunk.js'
 import { chunksOf, touchedKeys } from './touched-keys.js'
 
-/** So often a chunk is read again whose reads do not fit together; then the step fails, and is made again later. */
+/** Attempts for a chunk with inconsistent reads; then the step fails, and is retried later. */
 const AGAIN_MAX = 5
 
 /**
- * Runs a projection of form `fold` over a range: keys → chunks; per chunk reads → fold → rows. While one chunk is folded, the next
- * one is read and the rows of the one before are stored: chunks share no key. A crash in between leaves some keys' rows written and
- * others' not; the step is then repeated whole, and makes the same rows again.
+ * Runs a projection of form `fold` over a range: keys → chunks; per chunk reads → fold → rows. While one chunk is
+ * folded, the next one is read and the rows of the previous one are stored: chunks share no key. After a crash some
+ * keys have new rows and others do not; the step is then repeated as a whole, and gives the same rows.
  */
 export async function runFold(
   { store, folding, signal, isShared = false }: StepContext,
@@ -26,7 +26,7 @@ export async function runFold(
   let answers: ChunkAnswers | undefined
   let rows: ChunkRows | undefined
   const basesRead: string[] = []
-  // Two rounds longer than there are chunks: the last one is folded, then stored.
+  // Two rounds more than chunks: the last one is folded, then stored.
   for (let n = 0; n < chunks.length + 2; n += 1) {
     signal.throwIfAborted()
     const [next, current, last] = [chunks[n], chunks[n - 1], chunks[n - 2]]
@@ -36,7 +36,7 @@ export async function runFold(
       current === undefined || answers === undefined ? undefined : rowsOf(current, answers),
       rows === undefined || last === undefined ? undefined : storeUnlessOvertaken(last, rows, basesRead[n - 2] ?? '')
     ])
-    // All are waited for, or what fails second would be nobody's.
+    // All are awaited, so that a second failure is not unhandled.
     answers = fulfilled(nextRead)
     rows = fulfilled(folded)
     fulfilled(stored)
@@ -61,11 +61,11 @@ export async function runFold(
     }
     throw new Error(overtaken(projection))
   }
-  /** Differs when something came that another process may have made rows of. */
+  /** Returns a value that changes when events are added that another process may have used for rows. */
   async function basisAt(chunk: readonly TouchedKey[]): Promise<string> {
     return isShared ? await store.do(readBasis, projection, chunk) : ''
   }
-  /** Stores rows, and what is to be put right of them since another process went ahead after they were read. */
+  /** Stores rows, and recomputes those that another process overtook after they were read. */
   async function storeUnlessOvertaken(chunk: readonly TouchedKey[], lines: ChunkRows, stood: string): Promise<void> {
     await storeAll(lines)
     let before = stood

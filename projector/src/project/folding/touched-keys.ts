@@ -2,14 +2,17 @@ import type { Store } from '../../store/operation.js'
 import { readKeys, readWeights, type StepInput, type TouchedKey } from '../../store/step.js'
 import type { FoldProjection } from '../projection.js'
 
-/** Rows that a chunk costs at most, some 5 MB as JSON; three chunks are held. A single key that costs more is a chunk by itself. */
+/**
+ * Maximum weight of a chunk in rows, about 5 MB as JSON; three chunks are in memory. A heavier key is a chunk by
+ * itself.
+ */
 const CHUNK_WEIGHT_MAX = 50_000
-/** Keys of a chunk at most: they are sought one by one. */
+/** Maximum number of keys in a chunk: they are looked up one by one. */
 const CHUNK_KEYS_MAX = 256
-/** Keys that are weighed at once. */
+/** Maximum number of keys that are weighed at once. */
 const WEIGHED_KEYS_MAX = 10_000
 
-/** The keys that what was made touched, in the order in which chunks take them: those set apart last. */
+/** Returns the touched keys in the order of chunks: those that are set apart last. */
 export async function touchedKeys(
   store: Store,
   projection: FoldProjection,
@@ -17,7 +20,7 @@ export async function touchedKeys(
 ): Promise<TouchedKey[]> {
   const keys = await store.do(readKeys, projection, slice === undefined ? { range } : { range, slice })
   const { weigh, readsApart } = projection
-  // One key is one chunk, whatever it weighs.
+  // A single key is one chunk, whatever its weight.
   if (weigh === undefined || (keys.length < 2 && readsApart === undefined)) return keys
   const weighed = new Map<string, Pick<TouchedKey, 'weight' | 'isApart'>>()
   for (let n = 0; n < keys.length; n += WEIGHED_KEYS_MAX) {
@@ -28,7 +31,7 @@ export async function touchedKeys(
   return [...all.filter(({ isApart }) => isApart !== true), ...all.filter(({ isApart }) => isApart === true)]
 }
 
-/** Keys in order, as many together as the bounds allow; those set apart never with others. */
+/** Divides keys in order into chunks within the limits; keys that are set apart are never combined with others. */
 export function chunksOf(keys: readonly TouchedKey[]): TouchedKey[][] {
   const chunks: TouchedKey[][] = []
   let weight = 0

@@ -4,12 +4,12 @@ import type { Store } from '../../store/operation.js'
 import type { Projection } from '../projection.js'
 import { type Range, rangeOf } from '../range.js'
 
-/** The events of a batch. */
+/** Returns the events of a batch as a range. */
 export async function readLateRange(store: Store, id: string): Promise<Range> {
   return rangeOf(await store.do(readLatePositions, id))
 }
 
-/** The late batches that the projections of this process have to take. */
+/** The pending late batches of this process's projections. */
 export class LateBatches {
   readonly #store: Store
   readonly #consumedHere = new Map<string, Set<string>>()
@@ -19,7 +19,7 @@ export class LateBatches {
     this.#store = store
   }
 
-  /** Looks which batches there are. */
+  /** Reads the pending batches. */
   async refresh(projections: readonly Projection[]): Promise<void> {
     const takers = new Map<string, string[]>()
     for (const { name, from } of projections)
@@ -28,8 +28,8 @@ export class LateBatches {
   }
 
   /**
-   * The next batch of a projection: the oldest that it has not taken and that the projection before it has, or has just
-   * made its rows of (`made`, batches by projection).
+   * Returns the next batch of a projection: the oldest that it has not consumed and that its preceding projection has
+   * consumed, or has just computed (`made`, batches by projection).
    */
   next({ name, from, after }: Projection, made: ReadonlyMap<string, string>): string | undefined {
     const isLeft = (of: string, batch: KnownBatch) =>
@@ -43,7 +43,7 @@ export class LateBatches {
     )?.id
   }
 
-  /** Stores that projections have taken batches. */
+  /** Records that projections have consumed batches. */
   async store(taken: readonly { readonly projection: string; readonly id: string }[]): Promise<void> {
     if (taken.length === 0) return
     await this.#store.do(

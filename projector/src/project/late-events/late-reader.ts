@@ -4,19 +4,21 @@ import type { Store } from '../../store/operation.js'
 import type { Range } from '../range.js'
 import { readLateRange } from './late-batches.js'
 
-/** Batches that are given at once at most. */
+/** Maximum number of batches per call. */
 const BATCHES_MAX = 20
 
-/** Late events for who follows projections by its own place in the log. */
+/** Late events for a reader that follows projections with its own position in the log. */
 export type LateReader = {
-  /** Batches of these topics that every projection has taken and the reader has not, each with its events. */
+  /**
+   * Returns batches of these topics that every projection has consumed and the reader has not, each with its events.
+   */
   pending(
     topics: readonly string[]
   ): Promise<readonly { readonly id: string; readonly topic: string; readonly range: Range }[]>
   consumed(ids: readonly string[]): Promise<void>
 }
 
-/** @param taker what the reader is known by, unlike every other's */
+/** @param taker the unique name of the reader */
 export function lateReader(store: Store, taker: string): LateReader {
   return {
     async pending(topics) {

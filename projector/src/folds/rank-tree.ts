@@ -1,5 +1,5 @@
 /**
- * A row of places, of which some are occupied with a step. Running sums, and the least of them, take logarithmic time
+ * A row of places; some are occupied with a step. Running sums, and the least of them, take logarithmic time
  * under any change. (A board of 100,000 entries changes 40,000 times; scanning it each time would take an hour.)
  * Occupied places may have marks, and the least running sum among those with a mark is found as fast.
  */

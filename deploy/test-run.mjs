@@ -30,8 +30,13 @@ const SHARED_ENGINES = path.join(ROOT, 'deploy', 'engines', 'dist', 'testing', '
 const PASSED = 'passed'
 const FILE_SECONDS_MAX = 300
 const CAMPAIGN_SECONDS_MAX = 24 * 3600
-/** Without it each PGlite costs a second of processor time more; `deploy/gamenet.cjs` says why. */
-const WASM = '--wasm-tiering-budget=500000000'
+/** Failures name lines of the sources. Without the budget each PGlite costs a second of processor time more; `deploy/gamenet.cjs` says why. */
+const NODE_ARGS = ['--enable-source-maps', '--wasm-tiering-budget=500000000', '--import', PROCESSOR_TIME]
+/**
+ * tap adds a loader to NODE_OPTIONS that measures coverage in the test file, its threads and all processes that it starts.
+ * Nothing reads the coverage, and it took a third of the processor time, so `env` restores the variable.
+ */
+const WITHOUT_COVERAGE = `NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`
 /** How many lines of failures are printed again; the results have all. */
 const FAILURE_LINES = 300
 const SLOWEST = 10
@@ -123,7 +128,7 @@ async function runFile(file) {
   if (isCampaign) fs.mkdirSync(directory, { recursive: true })
   const timeout = isCampaign ? CAMPAIGN_SECONDS_MAX : FILE_SECONDS_MAX
   let processorSeconds = 0
-  const running = t.spawn(process.execPath, [WASM, '--import', PROCESSOR_TIME, file], {
+  const running = t.spawn('env', [WITHOUT_COVERAGE, process.execPath, ...NODE_ARGS, file], {
     name: file,
     cwd: ROOT,
     buffered: true,

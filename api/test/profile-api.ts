@@ -1,10 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { migratePostgres, openPglite, type Postgres } from '@gamenet/engines'
 import { nameKey, Refusal, type WriteTransactions } from '@gamenet/schemas'
-import tap from 'tap'
 import { type BoardApi, openBoardApi } from './board-api.js'
+import { openWriteSide } from './people-api.js'
 import { time } from './read-model.js'
 import type { Teardown } from './support/test-app.js'
 
@@ -37,13 +33,8 @@ export async function openProfileApi(t: Teardown): Promise<ProfileApi> {
   return { ...api, ...writes, ...peopleTables(api) }
 }
 
-let opened: Promise<Postgres> | undefined
-
-/** An empty write side for a test; the tests of a file share one PostgreSQL. */
 async function openWrites() {
-  opened ??= openPostgres()
-  const postgres = await opened
-  await postgres.script('TRUNCATE profile, rating, outbox, person, forgotten, achievement_evaluation')
+  const postgres = await openWriteSide()
   let isAway = false
   const away = async (): Promise<never> => {
     throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
@@ -68,17 +59,6 @@ async function openWrites() {
       )
     }
   }
-}
-
-async function openPostgres(): Promise<Postgres> {
-  const dir = await mkdtemp(join(tmpdir(), 'writes-'))
-  const postgres = await openPglite({ dir })
-  tap.teardown(async () => {
-    await postgres.close()
-    await rm(dir, { recursive: true, force: true })
-  })
-  await migratePostgres(postgres)
-  return postgres
 }
 
 const TABLES = ['presence', 'presence_latest', 'presence_day', 'achievement_unlock', 'scrape']

@@ -1,7 +1,7 @@
 import { runs } from '@gamenet/engines/testing'
 import { ProfileChanged } from '@gamenet/schemas'
 import fc from 'fast-check'
-import { onEachPostgres, openPeopleApi } from './people-api.js'
+import { onPostgres, openPeopleApi } from './people-api.js'
 
 const DEFAULTS = {
   avatar_url: '',
@@ -18,7 +18,7 @@ const ID = '12345678901234567'
 const CHAT = `https://chat.example.org/users/${ID}`
 const LINK = { platform: 'videos', url: 'https://videos.example.org/ann?a=1#b', label: 'Laps' }
 
-onEachPostgres('an owner edits some fields, and nothing else is touched', async (t, postgres) => {
+onPostgres('an owner edits some fields, and nothing else is touched', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann', 'LUCKY badger')
   const first = await api.edit('ann', ann, {})
@@ -59,7 +59,7 @@ onEachPostgres('an owner edits some fields, and nothing else is touched', async 
   )
 })
 
-onEachPostgres(
+onPostgres(
   'every field that is not what it must be is refused by its name, and nothing is changed',
   async (t, postgres) => {
     const api = await openPeopleApi(t, postgres)
@@ -159,7 +159,7 @@ onEachPostgres(
   }
 )
 
-onEachPostgres('a chat profile counts when its account was found, and links hang on it', async (t, postgres) => {
+onPostgres('a chat profile counts when its account was found, and links hang on it', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   const other = '98765432109876543210'
@@ -186,7 +186,7 @@ onEachPostgres('a chat profile counts when its account was found, and links hang
   t.equal((await edit({ social_links: [LINK] })).status, 403)
 })
 
-onEachPostgres('an address that is none of a chat profile is refused, and never fetched', async (t, postgres) => {
+onPostgres('an address that is none of a chat profile is refused, and never fetched', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   api.chat.accounts.set(ID, null)
@@ -228,7 +228,7 @@ onEachPostgres('an address that is none of a chat profile is refused, and never 
   t.match(await postgres.query('SELECT p.bio, p.chat_id FROM profile AS p'), [{ bio: '', chat_id: null }])
 })
 
-onEachPostgres('a chat platform that fails is 502, and nothing is changed', async (t, postgres) => {
+onPostgres('a chat platform that fails is 502, and nothing is changed', async (t, postgres) => {
   for (const fault of ['reset', '500', 'html', 'half', 'odd', 'redirect', 'huge'] as const) {
     const api = await openPeopleApi(t, postgres)
     const ann = api.signIn('Ann')
@@ -245,7 +245,7 @@ onEachPostgres('a chat platform that fails is 502, and nothing is changed', asyn
   t.equal((await away.edit('Ann', ann, { chat_profile_url: '', bio: 'y' })).status, 200, 'clearing asks nobody')
 })
 
-onEachPostgres('the avatar of the chat account is taken once, and wins', async (t, postgres) => {
+onPostgres('the avatar of the chat account is taken once, and wins', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   api.chat.accounts.set(ID, 'fäce/1')
@@ -270,7 +270,7 @@ onEachPostgres('the avatar of the chat account is taken once, and wins', async (
   t.match(await postgres.query('SELECT p.avatar_url FROM profile AS p'), [{ avatar_url }])
 })
 
-onEachPostgres('of edits at once the later wins in every field, and none is lost', async (t, postgres) => {
+onPostgres('of edits at once the later wins in every field, and none is lost', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   const edit = fc.record(
@@ -315,7 +315,7 @@ onEachPostgres('of edits at once the later wins in every field, and none is lost
   t.pass()
 })
 
-onEachPostgres('a verified session makes its user known, and new values are published', async (t, postgres) => {
+onPostgres('a verified session makes its user known, and new values are published', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann', 'Tag')
   const bob = api.signIn('Bob')
@@ -346,7 +346,7 @@ onEachPostgres('a verified session makes its user known, and new values are publ
   }
 })
 
-onEachPostgres('an erased user returns by their own actions, not by being named', async (t, postgres) => {
+onPostgres('an erased user returns by their own actions, not by being named', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   const bob = api.signIn('Bob')

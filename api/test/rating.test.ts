@@ -2,7 +2,7 @@ import { runs } from '@gamenet/engines/testing'
 import { averageOf, Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { createRatingWriter } from '../src/writes/rating.js'
-import { onEachPostgres, openPeopleApi } from './people-api.js'
+import { onEachPostgres, onPostgres, openPeopleApi } from './people-api.js'
 
 onEachPostgres('a rating is kept, shown, and replaced by a second one', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
@@ -45,7 +45,7 @@ onEachPostgres('a rating is kept, shown, and replaced by a second one', async (t
   )
 })
 
-onEachPostgres('nobody rates themselves, somebody unknown, or with anything but 1 to 5 stars', async (t, postgres) => {
+onPostgres('nobody rates themselves, somebody unknown, or with anything but 1 to 5 stars', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   api.see('Bob')
@@ -88,41 +88,38 @@ onEachPostgres('nobody rates themselves, somebody unknown, or with anything but 
   }
 })
 
-onEachPostgres(
-  'a user who asks for too many changes gets 429 and when to come back, others go on',
-  async (t, postgres) => {
-    const api = await openPeopleApi(t, postgres, { writesPerMinute: 3 })
-    const ann = api.signIn('Ann')
-    const bob = api.signIn('Bob')
-    api.see('Cleo')
-    const spent = async (retryAfter: string) => {
-      const refused = await api.rate('Cleo', ann, { stars: 5 })
-      t.match(
-        [refused.status, refused.headers['retry-after'], refused.body],
-        [429, retryAfter, { error: /^A user has at most 3/ }]
-      )
-    }
-    t.equal((await api.rate('Cleo', ann, { stars: 3 })).status, 200)
-    t.equal((await api.edit('Ann', ann, { bio: 'x' })).status, 200, 'edits and ratings count together')
-    t.equal((await api.edit('Bob', ann, { bio: 'x' })).status, 403, 'what is not hers counts nothing')
-    t.equal((await api.rate('Cleo', ann, { stars: 9 })).status, 400, 'one that is refused counts')
-    await spent('20')
-    t.equal((await api.reputation('Cleo', { key: ann })).status, 200, 'reads have no limit')
-    t.equal((await api.rate('Cleo', bob, { stars: 4 })).status, 200)
-    api.clock.nowMs += 19_999
-    await spent('1')
-    api.clock.nowMs += 1
-    t.equal((await api.rate('Cleo', ann, { stars: 1 })).status, 200, 'a third of a minute later there is one')
-    await spent('20')
-    api.clock.nowMs -= 86_400_000
-    t.equal((await api.rate('Cleo', ann, { stars: 2 })).status, 200, 'a clock that is set back locks nobody out')
-    api.clock.nowMs += 3_600_000
-    for (let n = 0; n < 3; n += 1) t.equal((await api.rate('Cleo', ann, { stars: 3 })).status, 200)
-    await spent('20')
+onPostgres('a user who asks for too many changes gets 429 and when to come back, others go on', async (t, postgres) => {
+  const api = await openPeopleApi(t, postgres, { writesPerMinute: 3 })
+  const ann = api.signIn('Ann')
+  const bob = api.signIn('Bob')
+  api.see('Cleo')
+  const spent = async (retryAfter: string) => {
+    const refused = await api.rate('Cleo', ann, { stars: 5 })
+    t.match(
+      [refused.status, refused.headers['retry-after'], refused.body],
+      [429, retryAfter, { error: /^A user has at most 3/ }]
+    )
   }
-)
+  t.equal((await api.rate('Cleo', ann, { stars: 3 })).status, 200)
+  t.equal((await api.edit('Ann', ann, { bio: 'x' })).status, 200, 'edits and ratings count together')
+  t.equal((await api.edit('Bob', ann, { bio: 'x' })).status, 403, 'what is not hers counts nothing')
+  t.equal((await api.rate('Cleo', ann, { stars: 9 })).status, 400, 'one that is refused counts')
+  await spent('20')
+  t.equal((await api.reputation('Cleo', { key: ann })).status, 200, 'reads have no limit')
+  t.equal((await api.rate('Cleo', bob, { stars: 4 })).status, 200)
+  api.clock.nowMs += 19_999
+  await spent('1')
+  api.clock.nowMs += 1
+  t.equal((await api.rate('Cleo', ann, { stars: 1 })).status, 200, 'a third of a minute later there is one')
+  await spent('20')
+  api.clock.nowMs -= 86_400_000
+  t.equal((await api.rate('Cleo', ann, { stars: 2 })).status, 200, 'a clock that is set back locks nobody out')
+  api.clock.nowMs += 3_600_000
+  for (let n = 0; n < 3; n += 1) t.equal((await api.rate('Cleo', ann, { stars: 3 })).status, 200)
+  await spent('20')
+})
 
-onEachPostgres('a body is JSON in UTF-8, and odd JSON changes nothing', async (t, postgres) => {
+onPostgres('a body is JSON in UTF-8, and odd JSON changes nothing', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   api.see('Bob')

@@ -1,12 +1,12 @@
 import { Writable } from 'node:stream'
 import { Refusal } from '@gamenet/schemas'
 import Fastify, { type FastifyBaseLogger } from 'fastify'
-import { onEachPostgres, openPeopleApi, type PeopleApi } from './people-api.js'
+import { onPostgres, openPeopleApi, type PeopleApi } from './people-api.js'
 import type { Fault } from './support/servers.js'
 
 const TALK = '/api/profile/Bob/reputation'
 
-onEachPostgres('a request is refused in the order: body, key, session, owner, then the rest', async (t, postgres) => {
+onPostgres('a request is refused in the order: body, key, session, owner, then the rest', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   api.see('Bob')
@@ -34,7 +34,7 @@ onEachPostgres('a request is refused in the order: body, key, session, owner, th
   }
 })
 
-onEachPostgres('a key is shown by header, body or query, and the first of these counts', async (t, postgres) => {
+onPostgres('a key is shown by header, body or query, and the first of these counts', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   const eve = api.signIn('Eve')
@@ -61,7 +61,7 @@ onEachPostgres('a key is shown by header, body or query, and the first of these 
   t.equal(await starsOf({}, '?sessionKey='), undefined)
 })
 
-onEachPostgres('a username that only looks like another one is no session', async (t, postgres) => {
+onPostgres('a username that only looks like another one is no session', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const fish = api.signIn('fish')
   api.see('fish')
@@ -77,7 +77,7 @@ onEachPostgres('a username that only looks like another one is no session', asyn
   t.match(await api.reputation('ﬁsh'), { status: 200 }, 'a lookup by path stays')
 })
 
-onEachPostgres('what can be no key is not asked about, and is no session', async (t, postgres) => {
+onPostgres('what can be no key is not asked about, and is no session', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   api.see('Bob')
   for (const key of [
@@ -100,39 +100,36 @@ onEachPostgres('what can be no key is not asked about, and is no session', async
   t.same(api.auth.asked, ['x'.repeat(512)])
 })
 
-onEachPostgres(
-  'a yes is believed for a minute, a no never, and one question is asked at a time',
-  async (t, postgres) => {
-    const api = await openPeopleApi(t, postgres)
-    const ann = api.signIn('Ann')
-    let release = (): void => undefined
-    const held = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    api.auth.hold = () => held
-    const many = Array.from({ length: 20 }, () => api.edit('Ann', ann, {}))
-    for (let turns = 0; api.auth.asked.length === 0 && turns < 1e6; turns += 1) await new Promise(setImmediate)
-    release()
-    t.same(
-      (await Promise.all(many)).map(({ status }) => status),
-      Array(20).fill(200)
-    )
-    t.equal(api.auth.asked.length, 1)
-    api.auth.sessions.clear()
-    api.clock.nowMs += 59_999
-    t.equal((await api.edit('Ann', ann, {})).status, 200)
-    api.clock.nowMs += 1
-    t.equal((await api.edit('Ann', ann, {})).status, 401)
-    api.signIn('Ann')
-    t.equal((await api.edit('Ann', ann, {})).status, 200)
-    t.equal(api.auth.asked.length, 3)
-    const metrics = await api.registry.metrics()
-    t.match(metrics, /gamenet_session_checks_total\{judgement="invalid"\} 1/)
-    t.match(metrics, /gamenet_session_checks_total\{judgement="valid"\} 2/)
-  }
-)
+onPostgres('a yes is believed for a minute, a no never, and one question is asked at a time', async (t, postgres) => {
+  const api = await openPeopleApi(t, postgres)
+  const ann = api.signIn('Ann')
+  let release = (): void => undefined
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  api.auth.hold = () => held
+  const many = Array.from({ length: 20 }, () => api.edit('Ann', ann, {}))
+  for (let turns = 0; api.auth.asked.length === 0 && turns < 1e6; turns += 1) await new Promise(setImmediate)
+  release()
+  t.same(
+    (await Promise.all(many)).map(({ status }) => status),
+    Array(20).fill(200)
+  )
+  t.equal(api.auth.asked.length, 1)
+  api.auth.sessions.clear()
+  api.clock.nowMs += 59_999
+  t.equal((await api.edit('Ann', ann, {})).status, 200)
+  api.clock.nowMs += 1
+  t.equal((await api.edit('Ann', ann, {})).status, 401)
+  api.signIn('Ann')
+  t.equal((await api.edit('Ann', ann, {})).status, 200)
+  t.equal(api.auth.asked.length, 3)
+  const metrics = await api.registry.metrics()
+  t.match(metrics, /gamenet_session_checks_total\{judgement="invalid"\} 1/)
+  t.match(metrics, /gamenet_session_checks_total\{judgement="valid"\} 2/)
+})
 
-onEachPostgres(
+onPostgres(
   'an auth service that fails is 503 with Retry-After, never 401, and is left alone for a while',
   async (t, postgres) => {
     const faults: Fault[] = ['reset', '500', 'html', 'half', 'redirect', 'huge', 'echo']
@@ -161,22 +158,19 @@ onEachPostgres(
   }
 )
 
-onEachPostgres(
-  'an auth service that makes no sense about one session is asked about the others',
-  async (t, postgres) => {
-    const api = await openPeopleApi(t, postgres)
-    const ann = api.signIn('Ann')
-    const long = api.signIn('x'.repeat(65))
-    api.see('Bob')
-    for (let n = 0; n < 10; n += 1) {
-      const answer = await api.rate('Bob', long, { stars: 1 })
-      t.match([answer.status, answer.headers['retry-after']], [503, '5'])
-    }
-    t.equal((await api.rate('Bob', ann, { stars: 2 })).status, 200)
+onPostgres('an auth service that makes no sense about one session is asked about the others', async (t, postgres) => {
+  const api = await openPeopleApi(t, postgres)
+  const ann = api.signIn('Ann')
+  const long = api.signIn('x'.repeat(65))
+  api.see('Bob')
+  for (let n = 0; n < 10; n += 1) {
+    const answer = await api.rate('Bob', long, { stars: 1 })
+    t.match([answer.status, answer.headers['retry-after']], [503, '5'])
   }
-)
+  t.equal((await api.rate('Bob', ann, { stars: 2 })).status, 200)
+})
 
-onEachPostgres('an answer to a request with a key is kept by nobody, and shown to nobody else', async (t, postgres) => {
+onPostgres('an answer to a request with a key is kept by nobody, and shown to nobody else', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   const eve = api.signIn('Eve')
@@ -211,7 +205,7 @@ onEachPostgres('an answer to a request with a key is kept by nobody, and shown t
   t.same([wrong.statusCode, wrong.headers.allow], [405, 'GET, HEAD, OPTIONS, PATCH, PUT'])
 })
 
-onEachPostgres('no key is in a log, a metric or an answer', async (t, postgres) => {
+onPostgres('no key is in a log, a metric or an answer', async (t, postgres) => {
   const lines: string[] = []
   const stream = new Writable({
     write: (chunk, _encoding, done) => {
@@ -264,41 +258,38 @@ onEachPostgres('no key is in a log, a metric or an answer', async (t, postgres) 
   t.notMatch(JSON.stringify([kept, await api.outbox()]), ann)
 })
 
-onEachPostgres(
-  'while PostgreSQL is away nothing is kept, and what was known is told with its age',
-  async (t, postgres) => {
-    let isAway = false
-    const through = <Rest extends unknown[], Result>(call: (...rest: Rest) => Promise<Result>) => {
-      return async (...rest: Rest) => {
-        if (isAway) throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
-        return await call(...rest)
-      }
+onPostgres('while PostgreSQL is away nothing is kept, and what was known is told with its age', async (t, postgres) => {
+  let isAway = false
+  const through = <Rest extends unknown[], Result>(call: (...rest: Rest) => Promise<Result>) => {
+    return async (...rest: Rest) => {
+      if (isAway) throw new Refusal('engine_away', [], { retryAfterSeconds: 5 })
+      return await call(...rest)
     }
-    const writes = { query: through(postgres.query), transaction: through(postgres.transaction) }
-    const api = await openPeopleApi(t, postgres, { writes: writes as typeof postgres })
-    const ann = api.signIn('Ann')
-    const eve = api.signIn('Eve')
-    api.see('Bob')
-    await api.rate('Bob', ann, { stars: 2 })
-    const known = await api.reputation('Bob')
-    isAway = true
-    api.versions.recordWrite(['rating', 'bob'])
-    api.clock.nowMs += 7000
-    for (const answer of [
-      await api.rate('Bob', ann, { stars: 3 }),
-      await api.edit('Ann', ann, { bio: 'x' }),
-      await api.edit('Eve', eve, { bio: 'x' }),
-      await api.reputation('Ann')
-    ]) {
-      t.match([answer.status, answer.headers['retry-after']], [503, '5'])
-    }
-    const last = await api.reputation('Bob')
-    t.match([last.status, last.body, last.headers.age], [200, known.body, '7'])
-    const personal = await api.reputation('Bob', { key: ann })
-    t.match([personal.status, personal.body, personal.headers.age], [200, { ...known.body, viewer: null }, '7'])
-    t.match(personal.headers, { 'cache-control': 'private, no-store' })
-    t.equal(personal.headers.etag, undefined)
-    isAway = false
-    t.match((await api.reputation('Bob', { key: ann })).body, { viewer: { stars: 2 } })
   }
-)
+  const writes = { query: through(postgres.query), transaction: through(postgres.transaction) }
+  const api = await openPeopleApi(t, postgres, { writes: writes as typeof postgres })
+  const ann = api.signIn('Ann')
+  const eve = api.signIn('Eve')
+  api.see('Bob')
+  await api.rate('Bob', ann, { stars: 2 })
+  const known = await api.reputation('Bob')
+  isAway = true
+  api.versions.recordWrite(['rating', 'bob'])
+  api.clock.nowMs += 7000
+  for (const answer of [
+    await api.rate('Bob', ann, { stars: 3 }),
+    await api.edit('Ann', ann, { bio: 'x' }),
+    await api.edit('Eve', eve, { bio: 'x' }),
+    await api.reputation('Ann')
+  ]) {
+    t.match([answer.status, answer.headers['retry-after']], [503, '5'])
+  }
+  const last = await api.reputation('Bob')
+  t.match([last.status, last.body, last.headers.age], [200, known.body, '7'])
+  const personal = await api.reputation('Bob', { key: ann })
+  t.match([personal.status, personal.body, personal.headers.age], [200, { ...known.body, viewer: null }, '7'])
+  t.match(personal.headers, { 'cache-control': 'private, no-store' })
+  t.equal(personal.headers.etag, undefined)
+  isAway = false
+  t.match((await api.reputation('Bob', { key: ann })).body, { viewer: { stars: 2 } })
+})

@@ -1,8 +1,8 @@
 import { DataVersions } from '../src/answers/data-versions.js'
-import { onEachPostgres, openPeopleApi } from './people-api.js'
+import { onPostgres, openPeopleApi } from './people-api.js'
 import { TestTables } from './support/test-app.js'
 
-onEachPostgres(
+onPostgres(
   'every process is notified of edits and ratings, and treats everything as changed when it starts to listen',
   async (t, postgres) => {
     const failures: unknown[] = []

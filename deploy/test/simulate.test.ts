@@ -3,7 +3,8 @@ import {
   deleteImports,
   exchangeTables,
   readForFold,
-  readNewestAnnouncement
+  readNewestAnnouncement,
+  readWeights
 } from '@gamenet/projector/internals'
 import { test } from 'tap'
 import { mistakes } from '../proof/simulate/bugs.js'
@@ -15,17 +16,21 @@ import { openTables, playAgain } from './service/simulated-statements.js'
 const foundBy = readFoundBy()
 const SEEDS = new Set([...Array.from({ length: 40 }, (_, n) => n + 1), ...Object.values(foundBy)])
 
-/** What chDB does too: of the worlds in which it happens the shortest is played again. */
+/** What chDB does too, the rarest first: the world in which it happens earliest is played again up to there and a little further. */
 const PLAYED: Readonly<Record<string, (played: Done) => boolean>> = {
-  'an import is taken back': ({ operation }) => operation === deleteImports,
-  'what comes late goes into an event table that is reloaded': ({ operation }) => operation === copyEvents,
   'rebuilt boards are swapped': ({ operation, input }) =>
     operation === exchangeTables && JSON.stringify(input).includes('"leaderboard_entry"'),
   'another process is asked about its swap': ({ operation, answer }) =>
     operation === readNewestAnnouncement && answer !== undefined,
+  'what comes late goes into an event table that is reloaded': ({ operation }) => operation === copyEvents,
+  'an import is taken back': ({ operation }) => operation === deleteImports,
   'records are carried on': (played) => isRead(played, 'records'),
-  'reached ranks are carried on': (played) => isRead(played, 'goals')
+  'reached ranks are carried on': (played) => isRead(played, 'goals'),
+  'boards are rebuilt by keys': ({ operation, input }) =>
+    operation === readWeights && (input[0] as { name: string }).name === 'leaderboard-entry'
 }
+/** Statements that are played behind it, so that answers show its effect. */
+const PLAYED_BEHIND = 100
 
 type Done = Extract<Played, { readonly operation: unknown }>
 
@@ -64,14 +69,17 @@ test('each classic mistake is found', async (t) => {
 
 test('the plain folds and answers of the simulator are those of the SQL on chDB', async (t) => {
   const tables = await openTables(t)
-  const left = new Map(Object.entries(PLAYED))
-  for (const { seed, played } of worlds.toSorted((a, b) => a.played.length - b.played.length)) {
-    const done = played.filter((each): each is Done => 'operation' in each)
-    const here = [...left].filter(([, isIt]) => done.some(isIt))
-    if (here.length === 0) continue
-    for (const [name] of here) left.delete(name)
-    const compared = await playAgain(tables, played)
-    t.ok(compared > 50, `seed ${seed}, ${compared} answers: ${here.map(([name]) => name).join('; ')}`)
+  const lengths = new Map<Outcome, number>()
+  for (const [name, isIt] of Object.entries(PLAYED)) {
+    const happens = (played: readonly Played[]) => played.findIndex((each) => 'operation' in each && isIt(each))
+    if ([...lengths].some(([{ played }, length]) => happens(played.slice(0, length)) >= 0)) continue
+    const found = worlds.map((world) => ({ world, at: happens(world.played) })).filter(({ at }) => at >= 0)
+    const [earliest] = found.sort((a, b) => a.at - b.at)
+    if (earliest === undefined) t.fail(`in no world ${name}`)
+    else lengths.set(earliest.world, earliest.at + PLAYED_BEHIND)
   }
-  t.same([...left.keys()], [], 'all of it happens in one of the worlds')
+  for (const [{ seed, played }, length] of lengths) {
+    const compared = await playAgain(tables, played.slice(0, length))
+    t.ok(compared > 50, `seed ${seed}, ${compared} answers`)
+  }
 })

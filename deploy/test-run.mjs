@@ -99,7 +99,10 @@ function makeFixtures() {
     if (bavail * bsize >= MEMORY_FREE_MIN_BYTES) {
       const directory = fs.mkdtempSync(path.join(MEMORY, 'tests-of-gamenet-'))
       fs.symlinkSync(directory, FIXTURES)
-      const remove = () => fs.rmSync(directory, { force: true, recursive: true })
+      // Without the link: a test file that runs alone could not create the directory at its dangling path.
+      const remove = () => {
+        for (const each of [FIXTURES, directory]) fs.rmSync(each, { force: true, recursive: true })
+      }
       process.once('exit', remove)
       for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
       return remove

@@ -9,7 +9,7 @@ import {
 import { after, test } from 'tap'
 import { provesEndToEnd } from './service/end-to-end.js'
 import { gamenetJson, startGamenet } from './service/gamenet.js'
-import { provesGap, provesRebuild, surroundings } from './service/kafka-proofs.js'
+import { provesGap, provesReadingResumes, provesRebuild, surroundings } from './service/kafka-proofs.js'
 
 /* The short form is end-to-end-kafka.test.ts. */
 
@@ -28,8 +28,8 @@ test('one process on a real Kafka and chDB brings pages and files to answers', a
   await provesEndToEnd(t, { upstream, apiUrl: service.apiUrl ?? '', operatorUrl: service.operatorUrl, directory })
   t.equal(await service.stop(), 0)
   await t.test('and what Kafka lost before it was loaded is missed aloud, until an operator accepts it', async (t) => {
-    const later = await provesGap(t, { kafka, environment: own, command: 'start' })
-    t.equal(await later.stop(), 0)
+    const later = await provesGap(t, { kafka, environment: own, role: 'all' })
+    await later.stop()
   })
 })
 
@@ -57,4 +57,10 @@ test('a rebuild outlives its projector, and of answers without a pause none mixe
   const apiUrls = apis.map(({ apiUrl }) => apiUrl ?? '')
   const world = { owner, other, clickhouse: front.url, directory, ingest: ingest.operatorUrl, apiUrls }
   await provesRebuild(t, { ...world, pauseMs: 0 })
+})
+
+test('a broker that was killed has all that it acknowledged, and reading resumes', async (t) => {
+  const resume = await provesReadingResumes(t, kafka)
+  await kafka.restart()
+  await resume()
 })

@@ -1,33 +1,17 @@
+import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import {
   freePort,
-  type KafkaBroker,
   kafkaBrokerMissing,
   postgresPrograms,
+  sharedKafka,
   startClickHouseFront,
-  startKafkaBroker,
   startPostgres
 } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
-import { provesEndToEnd } from './service/end-to-end.js'
-import {
-  type Environment,
-  gamenet,
-  gamenetJson,
-  type Opened,
-  openGamenet,
-  type Running,
-  startGamenet
-} from './service/gamenet.js'
-import {
-  logOfOtherProcess,
-  provesGap,
-  provesReadingResumes,
-  provesRebuild,
-  provesTwoIngests,
-  surroundings
-} from './service/kafka-proofs.js'
+import { type Environment, gamenet, gamenetJson, openGamenet, startGamenet } from './service/gamenet.js'
+import { logOfOtherProcess, provesGap, provesRebuild, provesTwoIngests, surroundings } from './service/kafka-proofs.js'
 import type { Upstream } from './service/upstream.js'
 
 const programs = postgresPrograms()
@@ -40,13 +24,12 @@ const options = missing === undefined ? {} : { skip: missing }
 const POLL_MS = 50
 
 test(
-  'several processes on a real Kafka and ClickHouse over HTTP bring pages and files to answers, whatever is away',
+  'several processes on a real Kafka and ClickHouse over HTTP answer what they scrape, whatever is away',
   options,
   async (t) => {
     const directory = t.testdir()
-    const kafka = await startKafkaBroker()
-    t.teardown(() => kafka.stop())
-    const { upstream, environment } = await surroundings(t, kafka, 'several.')
+    const kafka = await sharedKafka(t)
+    const { upstream, environment } = await surroundings(t, kafka, `${randomUUID()}.`)
     const front = await startClickHouseFront({ path: `${directory}/tables`, port: await freePort() })
     t.teardown(() => front.stop())
     const postgres = await startPostgres(programs ?? '')
@@ -54,18 +37,14 @@ test(
     const engines = { CLICKHOUSE_URL: front.url, POSTGRES_URL: postgres.url }
     const real = { ...environment, ...engines, DATA_DIR: `${directory}/data` }
     const projector = await openGamenet(t, real, 'projector')
-    const ingest = await startGamenet(real, 'ingest')
-    t.teardown(() => ingest.kill())
-    // What else waits in a process does not hold up its stop.
-    const NODE_OPTIONS = '--import=data:text/javascript,setInterval(()=>{},1000)'
-    const api = await startGamenet({ ...real, NODE_OPTIONS }, 'api')
-    t.teardown(() => api.kill())
-    await provesEndToEnd(t, { upstream, apiUrl: api.apiUrl ?? '', operatorUrl: ingest.operatorUrl, directory })
-    const secondIngest = await openGamenet(t, { ...real, DATA_DIR: `${directory}/second` }, 'ingest')
+    const ingest = await openGamenet(t, real, 'ingest')
+    const api = await openGamenet(t, real, 'api')
+    const second = { ...real, DATA_DIR: `${directory}/second` }
+    const secondIngest = await openGamenet(t, second, 'ingest')
     await t.test('two processes that scrape at once tell everything once', async (t) => {
       const log = await logOfOtherProcess(t, kafka, real)
       const operatorUrls = [ingest.operatorUrl, secondIngest.operatorUrl] as const
-      await provesTwoIngests(t, { upstream, log, operatorUrls, apiUrl: api.apiUrl ?? '' })
+      await provesTwoIngests(t, { upstream, log, operatorUrls, apiUrl: api.apiUrl })
     })
     await secondIngest.stop()
 
@@ -102,29 +81,27 @@ test(
 
     await projector.stop()
     // What Kafka lost before it was loaded is missed aloud, until an operator accepts it.
-    const second = await provesGap(t, { kafka, environment: real, command: 'projector', apiUrl: api.apiUrl })
+    const other = await provesGap(t, { kafka, environment: real, role: 'projector', apiUrl: api.apiUrl })
     const owner = await startGamenet(real, 'projector')
     t.teardown(() => owner.kill())
     t.match(await gamenetJson({ OPERATOR_URL: owner.operatorUrl }, ['status', '--wait', '180']), {
       settled: { settled: true }
     })
     await t.test('a rebuild outlives its projector, and no answer mixes old and new', async (t) => {
-      const apiUrls = [api.apiUrl ?? '']
-      const world = { owner, other: second, clickhouse: front.url, directory, ingest: ingest.operatorUrl, apiUrls }
+      const apiUrls = [api.apiUrl]
+      const world = { owner, other, clickhouse: front.url, directory, ingest: ingest.operatorUrl, apiUrls }
       await provesRebuild(t, { ...world, pauseMs: POLL_MS })
     })
-    const later = await provesSpool(t, { upstream, kafka, ingest, real, apiUrl: api.apiUrl ?? '' })
-    await later.stop()
-    for (const process of [api, second]) t.equal(await process.stop(), 0)
+    await provesSpool(t, { upstream, environment: second, apiUrl: api.apiUrl })
   }
 )
 
-/** Kafka is away, and the ingest that scrapes meanwhile is killed: gives the one that took its place. */
+/** An ingest that cannot reach Kafka scrapes and is killed; the next one publishes what it has spooled. */
 async function provesSpool(
   t: Test,
-  world: { upstream: Upstream; kafka: KafkaBroker; ingest: Running; real: Environment; apiUrl: string }
-): Promise<Opened> {
-  const { upstream, kafka, ingest, real, apiUrl } = world
+  world: { upstream: Upstream; environment: Environment; apiUrl: string }
+): Promise<void> {
+  const { upstream, environment, apiUrl } = world
   const onlineCounts = async () =>
     z
       .array(z.object({ online_count: z.int() }))
@@ -136,8 +113,8 @@ async function provesSpool(
       { source: 'network', outcome: 'succeeded' }
     ])
   }
-  const goesOn = await provesReadingResumes(t, kafka)
-  await kafka.kill()
+  const ingest = await startGamenet({ ...environment, KAFKA_BROKERS: `127.0.0.1:${await freePort()}` }, 'ingest')
+  t.teardown(() => ingest.kill())
   await scrape(ingest.operatorUrl, 101)
   const status = await gamenet({ OPERATOR_URL: ingest.operatorUrl }, ['status'])
   t.match(status.stdout, /\d+ messages wait for the log since .*, \d+ of \d+ bytes: /)
@@ -145,15 +122,14 @@ async function provesSpool(
   const waited = await gamenet({ OPERATOR_URL: ingest.operatorUrl }, ['status', '--wait', '1'])
   t.match(waited, { code: 1, stdout: /the tables have not caught up: The end of the log cannot be read: / })
   await ingest.kill()
-  const later = await openGamenet(t, real, 'ingest')
-  await scrape(later.operatorUrl, 102)
   t.same(
     (await onlineCounts()).filter((online) => online > 100),
     [],
     'what waits is in no answer'
   )
-  await kafka.restart()
-  await goesOn()
+
+  const later = await openGamenet(t, environment, 'ingest')
+  await scrape(later.operatorUrl, 102)
   const client = { OPERATOR_URL: later.operatorUrl }
   for (;;) {
     const { spool } = z.object({ spool: z.object({ messages: z.int() }) }).parse(await gamenetJson(client, ['status']))
@@ -166,5 +142,4 @@ async function provesSpool(
     [101, 102],
     'Kafka back: all that was seen meanwhile is there'
   )
-  return later
 }

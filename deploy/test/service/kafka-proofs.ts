@@ -3,14 +3,22 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { openClickHouseServer } from '@gamenet/engines'
 import { openKafkaLog } from '@gamenet/engines/log'
-import type { KafkaBroker } from '@gamenet/engines/testing'
+import type { KafkaBroker, SharedKafka } from '@gamenet/engines/testing'
 import { encodeEvent, instantOf, networkCountTopic } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import { listGaps } from '../../src/operations/gap.js'
 import { rebuild } from '../../src/operations/rebuild.js'
 import { scrape } from '../../src/operations/scrape.js'
 import { type OpenLog, openLog } from '../../src/wiring/log.js'
-import { type Environment, gamenet, gamenetJson, operationsAt, type Running, startGamenet } from './gamenet.js'
+import {
+  type Environment,
+  gamenet,
+  gamenetJson,
+  type Opened,
+  openGamenet,
+  operationsAt,
+  type Running
+} from './gamenet.js'
 import { startUpstream, type Upstream } from './upstream.js'
 
 /* What only a real Kafka, or several processes on it, can show. */
@@ -23,7 +31,7 @@ const HOUR_MS = 3_600_000
 /** An upstream network, and the variables of a service that reads it into topics of its own. */
 export async function surroundings(
   t: Test,
-  kafka: KafkaBroker,
+  kafka: SharedKafka,
   topicPrefix: string
 ): Promise<{ upstream: Upstream; environment: Environment }> {
   const upstream = await startUpstream()
@@ -40,7 +48,7 @@ export async function surroundings(
 }
 
 /** A log beside the service's, of another group. */
-export async function logOfOtherProcess(t: Test, kafka: KafkaBroker, environment: Environment): Promise<OpenLog> {
+export async function logOfOtherProcess(t: Test, kafka: SharedKafka, environment: Environment): Promise<OpenLog> {
   const log = await openLog(
     {
       engine: 'kafka',
@@ -111,12 +119,12 @@ export async function provesReadingResumes(t: Test, kafka: KafkaBroker): Promise
 export async function provesGap(
   t: Test,
   world: {
-    readonly kafka: KafkaBroker
+    readonly kafka: SharedKafka
     readonly environment: Environment
-    readonly command: 'start' | 'projector'
-    readonly apiUrl?: string | null
+    readonly role: 'all' | 'projector'
+    readonly apiUrl?: string
   }
-): Promise<Running> {
+): Promise<Opened> {
   const { kafka, environment } = world
   const topic = networkCountTopic.name
   const log = await logOfOtherProcess(t, kafka, environment)
@@ -131,8 +139,7 @@ export async function provesGap(
   const { partition, offset } = last
   await kafka.deleteRecords(`${environment.KAFKA_TOPIC_PREFIX}${topic}`, { partition, offset })
 
-  const service = await startGamenet(environment, world.command)
-  t.teardown(() => service.kill())
+  const service = await openGamenet(t, environment, world.role)
   const reach = { OPERATOR_URL: service.operatorUrl }
   const operations = operationsAt(service.operatorUrl)
   while ((await operations.run(listGaps, {})).open.length === 0) await wait(LOOK_MS)
@@ -208,7 +215,7 @@ export async function provesRebuild(
     readonly directory: string
     readonly ingest: string
     readonly owner: Running
-    readonly other: Running
+    readonly other: Pick<Running, 'operatorUrl'>
     readonly apiUrls: readonly string[]
     /** Between two answers. */
     readonly pauseMs: number

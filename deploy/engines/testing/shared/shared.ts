@@ -5,10 +5,7 @@ import { postgresPrograms, startPostgres } from '../postgres.js'
 
 export type SharedEngine = 'kafka' | 'postgres'
 
-/**
- * The broker of a test run. No test may kill or stop it; each uses topics with a random prefix. All loading services
- * join one consumer group, so only one file may start them on it (`dead-letters-service.test.ts`).
- */
+/** The broker of a test run. No test may kill or stop it; each uses topics with a random prefix. */
 export type SharedKafka = Pick<KafkaBroker, 'address' | 'secured' | 'proxied' | 'deleteRecords'>
 
 /** Registers cleanup for the end of a test. */

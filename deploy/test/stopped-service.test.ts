@@ -3,20 +3,12 @@ import { access } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { test } from 'tap'
+import { type Test, test } from 'tap'
 import { z } from 'zod'
 import { VERSION } from '../src/version.js'
 import { ask } from './service/ask.js'
-import {
-  type Environment,
-  gamenet,
-  gamenetJson,
-  openGamenet,
-  plainWrites,
-  ROOT,
-  startGamenet
-} from './service/gamenet.js'
-import { startUpstream, type UpstreamTitle } from './service/upstream.js'
+import { type Environment, gamenet, gamenetJson, openGamenet, plainWrites, ROOT } from './service/gamenet.js'
+import { startUpstream } from './service/upstream.js'
 
 const halo = {
   titleId: '4d530064',
@@ -33,26 +25,39 @@ const COUNTED = [
   { recorded_at: '2017-02-17 08:00:00', online_count: 0 }
 ]
 
-function environmentOf(directory: string, upstreamUrl: string): Environment {
-  return {
-    DATA_DIR: directory,
-    UPSTREAM_URL: upstreamUrl,
-    SCRAPE_NETWORK_SECONDS: '0',
-    SCRAPE_GAMES_SECONDS: '0'
-  }
-}
-
 test('what is done while the service is stopped is in its answers when it starts', async (t) => {
-  const directory = t.testdir({ 'counts.csv': COUNTS, 'more.csv': `${COUNTS}yesterday,5\n` })
+  const directory = t.testdir({
+    file: 'not a folder',
+    'counts.csv': COUNTS,
+    'more.csv': `${COUNTS}yesterday,5\n`,
+    'other.csv': 'When,Peak\n2017-02-17 06:00:00,9234\n',
+    'cut.csv.gz': 'no gzip'
+  })
   const upstream = await startUpstream()
   t.teardown(() => upstream.close())
   upstream.show({ registered: 21_345, online: 87, titles: [halo, ride] })
-  const environment = environmentOf(join(directory, 'data'), upstream.url)
+  const environment: Environment = {
+    DATA_DIR: join(directory, 'data'),
+    UPSTREAM_URL: upstream.url,
+    SCRAPE_NETWORK_SECONDS: '0',
+    SCRAPE_GAMES_SECONDS: '0',
+    ...(await plainWrites(t))
+  }
+  const counts = join(directory, 'counts.csv')
+  const refuses = async (t: Test, args: readonly string[], code: number, sentence: RegExp, more: Environment = {}) => {
+    const done = await gamenet({ ...environment, ...more }, args)
+    t.equal(done.code, code, `${args.join(' ')} ends with ${code}: ${done.stderr.trim()}`)
+    t.match(done.stderr, sentence)
+    t.notMatch(done.stderr, /\n\s+at /, 'no stack')
+    t.equal(done.stdout, '')
+  }
   const isFree = () =>
     access(join(directory, 'data', 'service.json')).then(
       () => false,
       () => true
     )
+
+  await refuses(t, ['status'], 1, /There is no service and no data in/)
 
   await t.test('migrate makes the tables', async (t) => {
     const Applied = z.object({ applied: z.array(z.string()) })
@@ -62,8 +67,9 @@ test('what is done while the service is stopped is in its answers when it starts
   })
 
   await t.test('an import is published and read', async (t) => {
-    const command = ['import', 'network-count', join(directory, 'counts.csv')]
-    t.match(await gamenetJson(environment, command), [{ published: 2, missing: 1, rejected: 0, finished: true }])
+    t.match(await gamenetJson(environment, ['import', 'network-count', counts]), [
+      { published: 2, missing: 1, rejected: 0, finished: true }
+    ])
     t.ok(await isFree(), 'the folder is let go')
   })
 
@@ -124,7 +130,7 @@ test('what is done while the service is stopped is in its answers when it starts
     ])
     t.same(await gamenetJson(environment, ['migrate']), { applied: [] }, 'a running service has the newest schema')
     t.match(
-      await gamenetJson(environment, ['import', 'network-count', join(directory, 'counts.csv')]),
+      await gamenetJson(environment, ['import', 'network-count', counts]),
       [{ published: 0, alreadyDone: true }],
       'what was imported while it was stopped is known'
     )
@@ -137,94 +143,34 @@ test('what is done while the service is stopped is in its answers when it starts
     ])
     t.equal(strict.code, 1)
     t.match(JSON.parse(strict.stdout), [{ published: 0, finished: false, rejected: 1, faults: [{ line: 5 }] }])
+    await t.test('a command that cannot be done says why in its exit code and one sentence', async (t) => {
+      const cases: [readonly string[], number, RegExp, Environment?][] = [
+        [['import', 'network-count', join(directory, 'other.csv')], 2, /observedAt/],
+        [['status', '--wait', 'soon'], 2, /--wait takes whole seconds/],
+        [['scrape', 'weather'], 2, /weather/],
+        [['scrape'], 2, /needs <source>/],
+        [['import', 'weather', counts], 2, /weather/],
+        [['import', 'network-count'], 2, /needs <file>/],
+        [['import', 'network-count', join(directory, 'none.csv')], 2, /There is no file/],
+        [['import', 'network-count', directory], 2, /is no regular file; .* standard input/],
+        [['import', 'network-count', '/dev/null'], 2, /"\/dev\/null" is no regular file/],
+        [['import', 'network-count', counts, '--columns', 'online'], 2, /--columns takes field=value/],
+        [['import', 'network-count', counts, '--columns', 'players=online'], 2, /no field "players"/],
+        [['import', 'network-count', counts, '--set', 'observedAt=yesterday'], 2, /observedAt is "yesterday"/],
+        [['import', 'network-count', join(directory, 'cut.csv.gz')], 2, /\S/],
+        [['migrate', '--fast'], 2, /has no option --fast/],
+        [['migrate'], 1, /cannot be written/, { DATA_DIR: join(directory, 'file') }],
+        [['migrate'], 2, /LOG_LEVEL/, { LOG_LEVEL: 'loud' }],
+        [['status'], 1, /\S/, { OPERATOR_URL: 'http://127.0.0.1:9' }]
+      ]
+      for (const each of cases) await refuses(t, ...each)
+    })
     await service.stop()
     t.ok(await isFree(), 'the folder is let go')
   })
 })
 
-test('two services side by side do not see each other', async (t) => {
-  const directory = t.testdir({ 'counts.csv': COUNTS })
-  const worldOf = async (title: UpstreamTitle) => {
-    const upstream = await startUpstream()
-    t.teardown(() => upstream.close())
-    upstream.show({ registered: 100, online: title.online, titles: [title] })
-    return { title, environment: environmentOf(join(directory, title.titleId), upstream.url) }
-  }
-  const [ofLeft, ofRight] = await Promise.all([worldOf(halo), worldOf(ride)])
-  const left = { ...ofLeft, service: await startGamenet(ofLeft.environment) }
-  t.teardown(() => left.service.kill())
-  const right = { ...ofRight, service: await openGamenet(t, ofRight.environment) }
-  t.not(left.service.apiUrl, right.service.apiUrl)
-  // The command line finds each service by its folder alone.
-  await Promise.all([left, right].map(({ environment }) => gamenetJson(environment, ['scrape', 'all'])))
-  const file = join(directory, 'counts.csv')
-  t.match(await gamenetJson(left.environment, ['import', 'network-count', file]), [{ published: 2 }])
-  await Promise.all([left, right].map(({ environment }) => gamenetJson(environment, ['status', '--wait', '180'])))
-  const get = async (side: typeof left | typeof right, path: string) =>
-    (await ask(`${side.service.apiUrl}${path}`)).body
-  for (const side of [left, right]) {
-    const other = side === left ? right : left
-    t.same(await get(side, '/api/games'), [side.title.name])
-    t.match(await get(side, '/api/network-stats/online-24h'), [{ online_count: side.title.online }])
-    t.equal((await ask(`${side.service.apiUrl}/api/game/${other.title.titleId}`)).status, 404)
-    t.equal((await ask(`${side.service.apiUrl}/api/title/${other.title.titleId}/online-users/history`)).status, 404)
-  }
-  t.same(await get(left, `/api/network-stats/online-24h?${DAY}`), COUNTED)
-  t.same(await get(right, `/api/network-stats/online-24h?${DAY}`), [], 'an import belongs to one of them')
-  t.match(
-    await gamenetJson(right.environment, ['import', 'network-count', file]),
-    [{ published: 2, alreadyDone: false }],
-    'and so does what is known of it'
-  )
-
-  const before = await ask(`${right.service.apiUrl}/api/online-users`)
-  t.equal(await left.service.stop(), 0, 'one ends')
-  const after = await ask(`${right.service.apiUrl}/api/online-users`)
-  t.same([after.status, after.text], [200, before.text], 'the other goes on')
-  t.match(await gamenetJson(right.environment, ['scrape', 'network']), [{ outcome: 'succeeded' }])
-})
-
-test('a command that cannot be done says why in its exit code and one sentence', async (t) => {
-  const directory = t.testdir({
-    file: 'not a folder',
-    'counts.csv': COUNTS,
-    'other.csv': 'When,Peak\n2017-02-17 06:00:00,9234\n',
-    'cut.csv.gz': 'no gzip'
-  })
-  const environment = { ...environmentOf(join(directory, 'data'), 'http://127.0.0.1:9'), ...(await plainWrites(t)) }
-  const counts = join(directory, 'counts.csv')
-  const refuses = async (args: readonly string[], code: number, sentence: RegExp, more: Environment = {}) => {
-    const done = await gamenet({ ...environment, ...more }, args)
-    t.equal(done.code, code, `${args.join(' ')} ends with ${code}: ${done.stderr.trim()}`)
-    t.match(done.stderr, sentence)
-    t.notMatch(done.stderr, /\n\s+at /, 'no stack')
-    t.equal(done.stdout, '')
-  }
-  await refuses(['status'], 1, /There is no service and no data in/)
-  await refuses(['import', 'network-count', join(directory, 'other.csv')], 2, /observedAt/)
-  const unreachable = await gamenet(environment, ['scrape', 'network', '--json'])
-  t.equal(unreachable.code, 1, 'a page that cannot be had')
-  t.match(JSON.parse(unreachable.stdout), [{ outcome: 'failed', published: 0 }])
-  await openGamenet(t, environment)
-  const cases: [readonly string[], number, RegExp, Environment?][] = [
-    [['status', '--wait', 'soon'], 2, /--wait takes whole seconds/],
-    [['scrape', 'weather'], 2, /weather/],
-    [['scrape'], 2, /needs <source>/],
-    [['import', 'weather', counts], 2, /weather/],
-    [['import', 'network-count'], 2, /needs <file>/],
-    [['import', 'network-count', join(directory, 'none.csv')], 2, /There is no file/],
-    [['import', 'network-count', directory], 2, /is no regular file; .* standard input/],
-    [['import', 'network-count', '/dev/null'], 2, /"\/dev\/null" is no regular file/],
-    [['import', 'network-count', counts, '--columns', 'online'], 2, /--columns takes field=value/],
-    [['import', 'network-count', counts, '--columns', 'players=online'], 2, /no field "players"/],
-    [['import', 'network-count', counts, '--set', 'observedAt=yesterday'], 2, /observedAt is "yesterday"/],
-    [['import', 'network-count', join(directory, 'cut.csv.gz')], 2, /\S/],
-    [['migrate', '--fast'], 2, /has no option --fast/],
-    [['migrate'], 1, /cannot be written/, { DATA_DIR: join(directory, 'file') }],
-    [['migrate'], 2, /LOG_LEVEL/, { LOG_LEVEL: 'loud' }],
-    [['status'], 1, /\S/, { OPERATOR_URL: 'http://127.0.0.1:9' }]
-  ]
-  for (const each of cases) await refuses(...each)
+test('the command is installed, and each of its commands has help', async (t) => {
   // What users type; other tests run commands without npx.
   const { stdout } = await promisify(execFile)('npx', ['--no-install', 'gamenet', '--version'], {
     cwd: fileURLToPath(ROOT),

@@ -13,8 +13,8 @@ test(
     const cuts = await cutPower({
       directory: t.testdir({}),
       cuts: 1,
-      seed: 34,
-      order: ['rebuild'],
+      seed: 835,
+      order: ['rating'],
       calm: 8,
       note: (sentence) => t.comment(sentence)
     })
@@ -22,7 +22,7 @@ test(
     t.match(
       cuts,
       [{ isTwice: true, tornBytes: 512, flushed: 'at' }],
-      'a cut during a rebuild, one during the start after it'
+      'a cut while users rate, one during the start after it'
     )
   }
 )

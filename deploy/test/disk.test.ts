@@ -208,7 +208,7 @@ test('a nearly full disk stops imports with a sentence; with room again they go 
   }
   const service = await startGamenet(environment)
   t.teardown(() => service.kill())
-  const rows = 300_000
+  const rows = 100_000
   const counts = join(files, 'counts.csv.gz')
   const importing = () => gamenet(environment, ['import', 'title-count', counts])
   if (small !== undefined) {
@@ -268,21 +268,18 @@ test('a start on a full disk names the disk and what to free; with free space it
   const environment = { ...QUIET, DATA_DIR: join(small, 'data') }
   const sentence =
     /^The disk of the data directory .*data is full: [\d.]+ (bytes|kB) of 210 MB are free\. Free space on it \(backups/
-  for (const freeBytes of [0, 100_000]) {
-    await fill(small, freeBytes)
+  const refused = async () => {
     const { code, stdout, stderr } = await gamenet(environment, ['start'])
-    t.same([code, stdout], [1, ''], `${freeBytes} bytes`)
+    t.same([code, stdout], [1, ''])
     t.match(stderr.trim(), sentence)
     t.notMatch(stderr.trim(), /\n/, 'one sentence')
   }
+  await fill(small, 100_000)
+  await refused()
   await rm(join(small, 'ballast'))
   await (await openGamenet(t, environment)).stop()
   await fill(small, 0)
-  const again = await gamenet(environment, ['start'])
-  t.equal(again.code, 1)
-  t.match(again.stderr, sentence)
-  await rm(join(small, 'ballast'))
-  await (await openGamenet(t, environment)).stop()
+  await refused()
 })
 
 /** Rows that do not compress to nothing, in time order. */

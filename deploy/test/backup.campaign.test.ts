@@ -10,6 +10,7 @@ test('a backup whose work is killed anywhere holds all that was acknowledged, an
     seed
   })
   await provesBackups(t, {
+    rebuilds: true,
     restoreKills: [0, first, second],
     backupKills: [third, fourth],
     seed,

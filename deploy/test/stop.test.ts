@@ -19,17 +19,15 @@ test('what the loader thread imports does not load chDB, whose connections would
   t.notMatch(stdout, /chdb/)
 })
 
-test('a service that is stopped in the middle of its work ends with 0, every time', async (t) => {
+test('a service that is stopped in the middle of its work ends with 0', async (t) => {
   const directory = t.testdir()
-  for (const events of [0, 2_000]) {
-    const service = await startGamenet({ DATA_DIR: `${directory}/data` })
-    t.teardown(() => service.kill())
-    await untilLoaded(service.operatorUrl, events)
-    t.equal(await service.stop(), 0, `with ${events} events loaded`)
-    const isWarned = /^.*runs as root.*\n/m
-    t.equal(isWarned.test(service.stderr()), process.getuid?.() === 0)
-    t.equal(service.stderr().replace(isWarned, ''), '', 'and logs no trouble')
-  }
+  const service = await startGamenet({ DATA_DIR: `${directory}/data` })
+  t.teardown(() => service.kill())
+  await untilLoaded(service.operatorUrl, 2_000)
+  t.equal(await service.stop(), 0)
+  const isWarned = /^.*runs as root.*\n/m
+  t.equal(isWarned.test(service.stderr()), process.getuid?.() === 0)
+  t.equal(service.stderr().replace(isWarned, ''), '', 'and logs no trouble')
 })
 
 test('neither an import nor clients that hold connections hold up a stop; the import prints what to do', async (t) => {

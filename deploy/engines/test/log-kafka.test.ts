@@ -90,6 +90,9 @@ void test('a batch with a wrong byte ends the reading with its offset, behind th
   )
 })
 
+/** For logs whose broker stays unavailable. */
+const IMPATIENT = { retries: 2, patienceMs: 500 }
+
 const missing = await kafkaBrokerMissing()
 
 if (missing !== undefined) {
@@ -449,10 +452,14 @@ if (missing !== undefined) {
     }
     t.same([...new Set(asked)], [`Basic ${Buffer.from(`${username}:of%20a%20client`).toString('base64')}`])
     const nobody = { mechanism: 'oauthbearer', username, password, tokenUrl: 'http://127.0.0.1:9/token' } as const
-    await t.rejects(openLog(t, { brokers: [secured.address], ssl, sasl: nobody }).ensureTopics(['thing']), {
-      message: /KAFKA_SASL_TOKEN_URL .* cannot be reached/
-    })
+    await t.rejects(
+      openLog(t, { ...IMPATIENT, brokers: [secured.address], ssl, sasl: nobody }).ensureTopics(['thing']),
+      {
+        message: /KAFKA_SASL_TOKEN_URL .* cannot be reached/
+      }
+    )
     const wrong = openLog(t, {
+      ...IMPATIENT,
       brokers: [secured.address],
       ssl,
       sasl: { mechanism: 'plain', username, password: 'not-the-word' }
@@ -617,7 +624,7 @@ if (missing !== undefined) {
     const shared = { topicPrefix: `${randomUUID()}.`, brokers: [proxy.address] }
     const before = openLog(t, shared)
     await before.ensureTopics(['thing'])
-    const log = openLog(t, shared)
+    const log = openLog(t, { ...shared, ...IMPATIENT })
     proxy.stand(true)
     const [appended, read] = await Promise.allSettled([log.append('thing', messages(1)), log.extents('thing')])
     proxy.stand(false)
@@ -637,7 +644,7 @@ if (missing !== undefined) {
   })
 
   void test('a broker that cannot be reached is told with its address', async (t) => {
-    const away = openLog(t, { brokers: ['127.0.0.1:1'] })
+    const away = openLog(t, { ...IMPATIENT, brokers: ['127.0.0.1:1'] })
     const refusal = await away.append('thing', messages(1)).catch((error: unknown) => error)
     t.type(refusal, LogUnreachable, 'so that it may wait')
     t.match(refusal, { message: /Kafka at 127\.0\.0\.1:1 refused an append to thing/ })

@@ -21,11 +21,16 @@ export type KafkaSasl = Credentials &
     | { readonly mechanism: 'oauthbearer'; readonly tokenUrl: string; readonly scope?: string | undefined }
   )
 
+/** 0.2 s before the first, doubled each time, at most 5 s: gives up after about 20 s, longer than a killed broker takes to return. */
+const RETRIES = 8
+
+type KafkaClientOptions = Pick<KafkaConfig, 'brokers' | 'clientId' | 'ssl'> & {
+  readonly sasl?: KafkaSasl | undefined
+  readonly retries?: number | undefined
+}
+
 /** A silent kafkajs client with bounded waits; failures are reported as errors. */
-export function kafkaClient({
-  sasl,
-  ...config
-}: Pick<KafkaConfig, 'brokers' | 'clientId' | 'ssl'> & { readonly sasl?: KafkaSasl | undefined }): Kafka {
+export function kafkaClient({ sasl, retries = RETRIES, ...config }: KafkaClientOptions): Kafka {
   patchKafkajs()
   const { Kafka, logLevel } = kafkajs()
   return new Kafka({
@@ -35,8 +40,7 @@ export function kafkaClient({
     connectionTimeout: 5000,
     authenticationTimeout: 10_000,
     requestTimeout: 20_000,
-    // 0.2 s, doubled each time, at most 5 s: gives up after about 20 s, longer than a killed broker takes to return.
-    retry: { initialRetryTime: 200, maxRetryTime: 5000, factor: 0.2, multiplier: 2, retries: 8 }
+    retry: { initialRetryTime: 200, maxRetryTime: 5000, factor: 0.2, multiplier: 2, retries }
   })
 }
 

@@ -27,10 +27,6 @@ const TOPIC_CONFIG = {
 const APPEAR_ATTEMPTS_MAX = 20
 /** Delay before a failed request is repeated. */
 const ASK_AGAIN_MS = 250
-/**
- * Time limit for repeating requests that fail at once. A request that kafkajs itself repeats has taken longer when it
- * fails.
- */
 const PATIENCE_MS = 10_000
 const WAITING_APPENDS_MAX = 10_000
 /** Maximum size of a request before compression; a single append may be larger. */
@@ -52,6 +48,13 @@ export type KafkaLogOptions = KafkaReaderOptions & {
   readonly sasl?: KafkaSasl
   /** Further settings of new topics, such as `retention.ms`. Default: everything is kept. */
   readonly configEntries?: Readonly<Record<string, string>>
+  /** How often kafkajs repeats a request to unavailable brokers. Default: 8 times, over about 20 s. */
+  readonly retries?: number
+  /**
+   * Time limit for repeating requests that fail at once. A request that kafkajs itself repeats has taken longer when it
+   * fails. Default: 10 s.
+   */
+  readonly patienceMs?: number
 }
 
 /** A log in a Kafka cluster. */
@@ -88,11 +91,12 @@ export function openKafkaLog(options: KafkaLogOptions): KafkaLog {
   const kafka = kafkaClient({
     brokers: [...brokers],
     clientId,
+    retries: options.retries,
     ...(ssl === undefined ? {} : { ssl }),
     ...(sasl === undefined ? {} : { sasl })
   })
   const closing = new AbortController()
-  const admin = openAdmin(kafka, brokers)
+  const admin = openAdmin(kafka, options)
   const appender = openAppender(kafka, admin, options)
   const readers = new Map<KafkaReader, Promise<void>>()
   const refuseWhenClosed = (): void => {
@@ -147,7 +151,7 @@ type TopicAdmin = {
   close(): Promise<void>
 }
 
-function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
+function openAdmin(kafka: Kafka, { brokers, patienceMs }: KafkaLogOptions): TopicAdmin {
   let connected: { readonly admin: Promise<Admin>; readonly pending: Set<Promise<unknown>> } | undefined
   let isClosed = false
   const known = new Set<string>()
@@ -164,15 +168,14 @@ function openAdmin(kafka: Kafka, brokers: readonly string[]): TopicAdmin {
       if (connected === used) connected = undefined
       void used.admin.then((admin) => disconnect(admin, used.pending)).catch(() => undefined)
       if (error instanceof LogUnreachable) throw error
-      throw new LogUnreachable(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(error)}`, {
-        cause: error
-      })
+      throw unreachable(brokers, error)
     }
   }
   const use = <T>(ask: (admin: Admin) => Promise<T>): Promise<T> =>
     patiently(
       () => useOnce(ask),
-      () => isClosed
+      () => isClosed,
+      patienceMs
     )
   const topicNames = async (): Promise<Set<string>> => new Set(await use((admin) => listTopics(admin, brokers)))
   /** kafkajs retries for 14 seconds to read the offsets of a topic that does not exist. */
@@ -249,22 +252,26 @@ async function connectedAdmin(kafka: Kafka, brokers: readonly string[]): Promise
     await admin.disconnect().catch(() => {
       // It was never connected.
     })
-    throw new LogUnreachable(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(error)}`, { cause: error })
+    throw unreachable(brokers, error)
   }
   return admin
+}
+
+function unreachable(brokers: readonly string[], cause: unknown): LogUnreachable {
+  return new LogUnreachable(`Kafka at ${brokers.join(',')} cannot be reached: ${kafkaReason(cause)}`, { cause })
 }
 
 /**
  * Repeats a request that failed at once for a temporary reason, such as the election of a leader: kafkajs gives up some
  * requests at the first failure.
  */
-async function patiently<T>(ask: () => Promise<T>, isOver: () => boolean): Promise<T> {
+async function patiently<T>(ask: () => Promise<T>, isOver: () => boolean, forMs = PATIENCE_MS): Promise<T> {
   const begun = performance.now()
   for (;;) {
     try {
       return await ask()
     } catch (error) {
-      if (!isUnreachable(error) || isOver() || performance.now() - begun > PATIENCE_MS) throw error
+      if (!isUnreachable(error) || isOver() || performance.now() - begun > forMs) throw error
       await delay(ASK_AGAIN_MS)
     }
   }
@@ -352,7 +359,7 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
     return others
   }
   const send = async (group: readonly WaitingAppend[]): Promise<void> => {
-    const sender = await patiently(connected, () => isAtRest)
+    const sender = await patiently(connected, () => isAtRest, options.patienceMs)
     await sender.sendBatch({
       acks: -1,
       compression: kafkajs().CompressionTypes.GZIP,

@@ -101,13 +101,6 @@ export async function recordedTimes(t: Test): Promise<RecordRow[] | undefined> {
   return lines.map((line) => RecordRow.parse(JSON.parse(line)))
 }
 
-/** All rows of every thirtieth board. */
-export function someBoards(rows: readonly RecordRow[]): RecordRow[] {
-  const names = [...new Set(rows.map(boardName))]
-  const kept = new Set(names.filter((_name, at) => at % 30 === 0))
-  return rows.filter((row) => kept.has(boardName(row)))
-}
-
 export async function provesRecordedTimes(t: Test, service: TestService, rows: readonly RecordRow[]): Promise<void> {
   const boards = await provesRecords(t, service, rows)
   t.equal(rows.length, RECORDED.rows)
@@ -119,13 +112,9 @@ export async function provesRecordedTimes(t: Test, service: TestService, rows: r
   t.equal(slowerSteps(boards), RECORDED.slower, 'steps that get slower')
 }
 
-/** Times of the same make, late, tied, slower, doubled, and without a date or a time; and others that are given. */
-export async function provesGeneratedTimes(
-  t: Test,
-  service: TestService,
-  others: readonly RecordRow[] = []
-): Promise<void> {
-  const boards = await provesRecords(t, service, [...generatedRows(), ...others])
+/** Times of the same make, late, tied, slower, doubled, and without a date or a time. */
+export async function provesGeneratedTimes(t: Test, service: TestService): Promise<void> {
+  const boards = await provesRecords(t, service, generatedRows())
   t.ok(boards.length > 10, `${boards.length} boards`)
   t.ok(slowerSteps(boards) > 0, 'some steps get slower')
 }

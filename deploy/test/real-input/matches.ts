@@ -42,12 +42,6 @@ export async function recordedSnapshots(t: Test): Promise<Row[] | undefined> {
   return lines.map((line) => Row.parse(JSON.parse(line)))
 }
 
-/** The recorded rows of the worlds that were ever said to be open: the matches are theirs alone. */
-export function everOpen(rows: readonly Row[]): Row[] {
-  const open = new Set(rows.filter(({ players }) => players >= 0).map(({ id }) => id))
-  return rows.filter(({ id }) => open.has(id))
-}
-
 /** Rows of the same make: closed and empty lobbies, rows that stand twice, gaps, an hour with none open. */
 export function generatedSnapshots(): Row[] {
   return Array.from({ length: 4000 }, (_, n) => {
@@ -59,7 +53,7 @@ export function generatedSnapshots(): Row[] {
   })
 }
 
-/** The recorded rows, all of them or {@link everOpen}, are the matches of a title of their own. */
+/** The recorded rows are the matches of a title of their own. */
 export async function provesRecordedMatches(t: Test, service: TestService, rows: readonly Row[]): Promise<void> {
   const lists = await provesMatches(t, { service, titleId: 'fe00c0df' }, rows)
   const lobbies = lists.flatMap((list) => list.lobbies)

@@ -1,4 +1,4 @@
-CREATE TABLE achievement_score
+CREATE TABLE achievement_score__0
 (
     `user_key` String,
     `username` String,
@@ -9,7 +9,7 @@ CREATE TABLE achievement_score
 ENGINE = ReplacingMergeTree(version)
 ORDER BY user_key;
 
-CREATE TABLE achievement_unlock
+CREATE TABLE achievement_unlock__0
 (
     `user_key` String,
     `achievement_id` UInt16,
@@ -22,7 +22,7 @@ ENGINE = ReplacingMergeTree(age)
 ORDER BY (user_key, achievement_id)
 SETTINGS index_granularity = 1024;
 
-CREATE TABLE achievement_unlock_feed
+CREATE TABLE achievement_unlock_feed__0
 (
     `ts` DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
     `user_key` String,
@@ -54,7 +54,7 @@ CREATE TABLE data_change
 ENGINE = ReplacingMergeTree
 ORDER BY (version, projection, key, from_ms, to_ms);
 
-CREATE TABLE entry_time
+CREATE TABLE entry_time__0
 (
     `time_ms` UInt32,
     `title_id` LowCardinality(String),
@@ -68,7 +68,7 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (time_ms, title_id, leaderboard_id, player, occurrence)
 SETTINGS index_granularity = 1024;
 
-CREATE TABLE event_achievement_unlock
+CREATE TABLE event_achievement_unlock__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
     `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -86,7 +86,7 @@ CREATE TABLE event_achievement_unlock
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_import_retraction
+CREATE TABLE event_import_retraction__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
     `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -102,7 +102,7 @@ CREATE TABLE event_import_retraction
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_import_run
+CREATE TABLE event_import_run__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
     `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -123,7 +123,7 @@ CREATE TABLE event_import_run
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_leaderboard
+CREATE TABLE event_leaderboard__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
     `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -141,7 +141,7 @@ CREATE TABLE event_leaderboard
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_leaderboard_entry
+CREATE TABLE event_leaderboard_entry__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
     `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -167,7 +167,7 @@ CREATE TABLE event_leaderboard_entry
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_match_list
+CREATE TABLE event_match_list__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
     `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -185,7 +185,7 @@ CREATE TABLE event_match_list
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_network_count
+CREATE TABLE event_network_count__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
     `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -202,7 +202,7 @@ CREATE TABLE event_network_count
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_presence
+CREATE TABLE event_presence__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
     `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -223,7 +223,7 @@ CREATE TABLE event_presence
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_profile
+CREATE TABLE event_profile__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
     `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -249,7 +249,7 @@ CREATE TABLE event_profile
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_rating
+CREATE TABLE event_rating__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
     `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -270,7 +270,7 @@ CREATE TABLE event_rating
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_scrape
+CREATE TABLE event_scrape__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
     `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -289,7 +289,7 @@ CREATE TABLE event_scrape
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_title
+CREATE TABLE event_title__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
     `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -312,7 +312,7 @@ CREATE TABLE event_title
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_title_count
+CREATE TABLE event_title_count__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
     `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -330,7 +330,7 @@ CREATE TABLE event_title_count
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE event_title_status
+CREATE TABLE event_title_status__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
     `partition` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -346,16 +346,6 @@ CREATE TABLE event_title_status
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE exchange
-(
-    `id` UInt32,
-    `state` Enum8('announced' = 1, 'begun' = 2, 'ended' = 3),
-    `projections` Array(String),
-    `at` DateTime64(3, 'UTC') DEFAULT now64(3)
-)
-ENGINE = MergeTree
-ORDER BY (id, state);
-
 CREATE TABLE forgotten
 (
     `name_hash` String,
@@ -364,7 +354,28 @@ CREATE TABLE forgotten
 ENGINE = ReplacingMergeTree(forgotten_at)
 ORDER BY name_hash;
 
-CREATE TABLE import_retraction
+CREATE TABLE generation_definition
+(
+    `name` LowCardinality(String),
+    `generation` UInt32,
+    `definition` String
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (name, generation);
+
+CREATE TABLE generation_pointer
+(
+    `owner` LowCardinality(String),
+    `tables` Array(String),
+    `writes` UInt32,
+    `reads` UInt32,
+    `reads_changed` UInt64,
+    `version` UInt64
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY owner;
+
+CREATE TABLE import_retraction__0
 (
     `import_id` String,
     `topic` LowCardinality(String),
@@ -374,7 +385,7 @@ CREATE TABLE import_retraction
 ENGINE = ReplacingMergeTree(position)
 ORDER BY import_id;
 
-CREATE TABLE import_run
+CREATE TABLE import_run__0
 (
     `import_id` String,
     `ts` DateTime64(3, 'UTC'),
@@ -410,7 +421,7 @@ CREATE TABLE late_batch_taken
 ENGINE = ReplacingMergeTree
 ORDER BY (id, taker);
 
-CREATE TABLE leaderboard
+CREATE TABLE leaderboard__0
 (
     `title_id` LowCardinality(String),
     `leaderboard_id` UInt32,
@@ -422,7 +433,7 @@ CREATE TABLE leaderboard
 ENGINE = ReplacingMergeTree(position)
 ORDER BY (title_id, leaderboard_id, ts);
 
-CREATE TABLE leaderboard_change
+CREATE TABLE leaderboard_change__0
 (
     `ts` DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
     `title_id` LowCardinality(String),
@@ -451,7 +462,7 @@ CREATE TABLE leaderboard_change
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (ts, title_id, leaderboard_id, epoch, partition, offset);
 
-CREATE TABLE leaderboard_entry
+CREATE TABLE leaderboard_entry__0
 (
     `title_id` LowCardinality(String),
     `leaderboard_id` UInt32,
@@ -475,7 +486,7 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (title_id, leaderboard_id, player, occurrence)
 SETTINGS index_granularity = 1024;
 
-CREATE TABLE leaderboard_feed
+CREATE TABLE leaderboard_feed__0
 (
     `recorded_epoch` UInt16,
     `recorded_partition` UInt16,
@@ -504,7 +515,7 @@ CREATE TABLE leaderboard_feed
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (recorded_epoch, recorded_partition, recorded_offset, epoch, partition, offset);
 
-CREATE TABLE leaderboard_history
+CREATE TABLE leaderboard_history__0
 (
     `title_id` LowCardinality(String),
     `leaderboard_id` UInt32,
@@ -542,7 +553,7 @@ CREATE TABLE log_gap
 ENGINE = ReplacingMergeTree(accepted_at)
 ORDER BY (topic, epoch, partition, first);
 
-CREATE TABLE match_latest
+CREATE TABLE match_latest__0
 (
     `title_id` LowCardinality(String),
     `ts` DateTime64(3, 'UTC'),
@@ -554,7 +565,7 @@ CREATE TABLE match_latest
 ENGINE = ReplacingMergeTree(version)
 ORDER BY title_id;
 
-CREATE TABLE match_list
+CREATE TABLE match_list__0
 (
     `title_id` LowCardinality(String),
     `ts` DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
@@ -567,7 +578,7 @@ ENGINE = ReplacingMergeTree(position)
 PARTITION BY toYear(ts)
 ORDER BY (title_id, ts);
 
-CREATE TABLE match_list_hour
+CREATE TABLE match_list_hour__0
 (
     `title_id` LowCardinality(String),
     `hour` DateTime('UTC') CODEC(DoubleDelta, ZSTD(1)),
@@ -582,7 +593,7 @@ ENGINE = ReplacingMergeTree(position)
 PARTITION BY toYear(hour)
 ORDER BY (title_id, hour);
 
-CREATE TABLE match_session
+CREATE TABLE match_session__0
 (
     `title_id` LowCardinality(String),
     `first_seen` DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
@@ -601,7 +612,7 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (title_id, first_seen, host, nth)
 SETTINGS index_granularity = 1024;
 
-CREATE TABLE network_count
+CREATE TABLE network_count__0
 (
     `metric` LowCardinality(String),
     `ts` DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
@@ -612,7 +623,7 @@ ENGINE = ReplacingMergeTree(position)
 PARTITION BY toYear(ts)
 ORDER BY (metric, ts);
 
-CREATE TABLE network_count_hour
+CREATE TABLE network_count_hour__0
 (
     `metric` LowCardinality(String),
     `hour` DateTime('UTC') CODEC(DoubleDelta, ZSTD(1)),
@@ -680,7 +691,7 @@ FINAL
 LEFT JOIN default.parked_decision AS d
 FINAL ON (d.topic = p.topic) AND (d.epoch = p.epoch) AND (d.partition = p.partition) AND (d.offset = p.offset);
 
-CREATE TABLE player
+CREATE TABLE player__0
 (
     `player_key` String,
     `player` String
@@ -689,7 +700,7 @@ ENGINE = ReplacingMergeTree
 ORDER BY (player_key, player)
 SETTINGS index_granularity = 1024;
 
-CREATE TABLE player_entry
+CREATE TABLE player_entry__0
 (
     `player_key` String,
     `title_id` LowCardinality(String),
@@ -710,7 +721,7 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (player_key, title_id, leaderboard_id, player, occurrence)
 SETTINGS index_granularity = 1024;
 
-CREATE TABLE presence
+CREATE TABLE presence__0
 (
     `user_key` String,
     `ts` DateTime64(3, 'UTC') CODEC(Delta(8), ZSTD(1)),
@@ -724,7 +735,7 @@ PARTITION BY toYear(ts)
 ORDER BY (user_key, ts)
 SETTINGS index_granularity = 1024;
 
-CREATE TABLE presence_day
+CREATE TABLE presence_day__0
 (
     `user_key` String,
     `day` Date,
@@ -738,7 +749,7 @@ ENGINE = ReplacingMergeTree(position)
 ORDER BY (user_key, day)
 SETTINGS index_granularity = 256;
 
-CREATE TABLE presence_latest
+CREATE TABLE presence_latest__0
 (
     `user_key` String,
     `field` LowCardinality(String),
@@ -752,7 +763,7 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (user_key, field)
 SETTINGS index_granularity = 1024;
 
-CREATE TABLE profile
+CREATE TABLE profile__0
 (
     `user_key` String,
     `username` String,
@@ -773,16 +784,7 @@ ENGINE = ReplacingMergeTree(revision)
 ORDER BY user_key
 SETTINGS index_granularity = 1024;
 
-CREATE TABLE projection_definition
-(
-    `name` String,
-    `definition` String,
-    `version` UInt64
-)
-ENGINE = ReplacingMergeTree(version)
-ORDER BY name;
-
-CREATE TABLE rank_reached
+CREATE TABLE rank_reached__0
 (
     `title_id` LowCardinality(String),
     `leaderboard_id` UInt32,
@@ -795,7 +797,7 @@ ENGINE = ReplacingMergeTree(version)
 ORDER BY (title_id, leaderboard_id)
 SETTINGS index_granularity = 64;
 
-CREATE TABLE rating
+CREATE TABLE rating__0
 (
     `user_key` String,
     `rater_key` String,
@@ -809,7 +811,7 @@ CREATE TABLE rating
 ENGINE = ReplacingMergeTree(revision)
 ORDER BY (user_key, rater_key);
 
-CREATE TABLE rating_given
+CREATE TABLE rating_given__0
 (
     `rater_key` String,
     `user_key` String,
@@ -838,7 +840,7 @@ CREATE TABLE rebuild_owner
 ENGINE = ReplacingMergeTree(seen_at)
 ORDER BY id;
 
-CREATE TABLE record_history
+CREATE TABLE record_history__0
 (
     `title_id` LowCardinality(String),
     `leaderboard_id` UInt32,
@@ -863,7 +865,7 @@ CREATE TABLE schema_migration
 ENGINE = ReplacingMergeTree(applied_at)
 ORDER BY name;
 
-CREATE TABLE scrape
+CREATE TABLE scrape__0
 (
     `source` LowCardinality(String),
     `ts` DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
@@ -876,7 +878,7 @@ CREATE TABLE scrape
 ENGINE = ReplacingMergeTree(position)
 ORDER BY (source, ts);
 
-CREATE TABLE title
+CREATE TABLE title__0
 (
     `title_id` LowCardinality(String),
     `field` LowCardinality(String),
@@ -887,7 +889,7 @@ CREATE TABLE title
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (title_id, field);
 
-CREATE TABLE title_count
+CREATE TABLE title_count__0
 (
     `title_id` LowCardinality(String),
     `ts` DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
@@ -900,7 +902,7 @@ ENGINE = ReplacingMergeTree(position)
 PARTITION BY toYear(ts)
 ORDER BY (title_id, ts);
 
-CREATE TABLE title_count_day
+CREATE TABLE title_count_day__0
 (
     `day` Date CODEC(DoubleDelta, ZSTD(1)),
     `title_id` LowCardinality(String),
@@ -915,7 +917,7 @@ CREATE TABLE title_count_day
 ENGINE = ReplacingMergeTree(position)
 ORDER BY (day, title_id);
 
-CREATE TABLE title_count_hour
+CREATE TABLE title_count_hour__0
 (
     `title_id` LowCardinality(String),
     `hour` DateTime('UTC') CODEC(DoubleDelta, ZSTD(1)),
@@ -930,7 +932,7 @@ ENGINE = ReplacingMergeTree(position)
 PARTITION BY toYear(hour)
 ORDER BY (title_id, hour);
 
-CREATE TABLE title_latest
+CREATE TABLE title_latest__0
 (
     `imported` Bool,
     `title_id` LowCardinality(String),
@@ -943,7 +945,7 @@ CREATE TABLE title_latest
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (imported, title_id);
 
-CREATE TABLE title_status
+CREATE TABLE title_status__0
 (
     `title_id` LowCardinality(String),
     `on_network` Bool,
@@ -953,7 +955,7 @@ CREATE TABLE title_status
 ENGINE = ReplacingMergeTree(version)
 ORDER BY title_id;
 
-CREATE TABLE user_gamertag
+CREATE TABLE user_gamertag__0
 (
     `gamertag_key` String,
     `user_key` String
@@ -961,20 +963,3 @@ CREATE TABLE user_gamertag
 ENGINE = ReplacingMergeTree
 ORDER BY (gamertag_key, user_key)
 SETTINGS index_granularity = 1024;
-
-CREATE VIEW default.user_player
-(
-    `user_key` String,
-    `player_key` String
-)
-AS SELECT
-    u.user_key AS user_key,
-    u.gamertag_key AS player_key
-FROM default.user_gamertag AS u
-UNION DISTINCT
-SELECT
-    p.user_key AS user_key,
-    p.gamertag_key AS player_key
-FROM default.profile AS p
-FINAL
-WHERE p.console_verified AND (p.gamertag_key != '');

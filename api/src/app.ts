@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { Refusal, type WriteChange, type WriteTransactions } from '@gamenet/schemas'
+import { type ReadPositions, Refusal, type WriteChange, type WriteTransactions } from '@gamenet/schemas'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Registry } from 'prom-client'
 import { AnswerCache } from './answers/answer-cache.js'
-import { ConsistentReads, NO_SWAPS, type SwapCount } from './answers/consistent-reads.js'
 import type { Action, Endpoint } from './answers/endpoint.js'
 import { addHealth, type Readiness } from './http/health.js'
 import { type HttpMetrics, httpMetrics, sessionMetrics } from './http/http-metrics.js'
@@ -64,6 +63,8 @@ export type ApiNeeds = {
   /** Default: none. */
   readonly actions?: readonly Action[]
   readonly tables: ReadTables
+  /** Required for feeds, which end at the positions of readers. */
+  readonly positions: ReadPositions
   /** PostgreSQL; without it no answer about users is possible. */
   readonly writes?: WriteTransactions
   /** `{auth_url}`, without a trailing slash; without it there are no sessions. */
@@ -76,8 +77,6 @@ export type ApiNeeds = {
   readonly chat?: ChatSettings | undefined
   /** A started `DataVersions`. */
   readonly dataVersions: Versions
-  /** Swaps of tables: a `Swaps` or a started `SwapWatch`. Default: tables are never swapped. */
-  readonly swaps?: SwapCount
   /** The titles and boards: a `CatalogCache`. */
   readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
   /** `{base_url}`, without a trailing slash. */
@@ -113,7 +112,7 @@ export async function buildApp(
   const app = createServer(needs, limits, metrics, nextId)
   const paths = gatherPathMethods(app)
   const now = needs.now ?? Date.now
-  const { tables, writes = NO_WRITES, catalog, dataVersions: versions, endpoints, actions = [] } = needs
+  const { tables, positions, writes = NO_WRITES, catalog, dataVersions: versions, endpoints, actions = [] } = needs
   const chat = openChatPlatform(needs.chat)
   app.addHook('onClose', () => chat.close())
   addPipeline(
@@ -121,6 +120,7 @@ export async function buildApp(
     { endpoints, actions },
     {
       tables,
+      positions,
       writes,
       ratings: createRatingWriter(writes),
       chat,
@@ -128,7 +128,6 @@ export async function buildApp(
       versions,
       sessions: openSessions(app, needs, { writes, versions, now }),
       cache,
-      consistent: new ConsistentReads(needs.swaps ?? NO_SWAPS),
       budget: needs.writesPerMinute === undefined ? UNLIMITED : writeBudget(needs.writesPerMinute),
       metrics,
       logger: needs.logger ?? app.log,

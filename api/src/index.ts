@@ -1,5 +1,4 @@
 export type { Parameters, WriteSide, WriteTransactions } from '@gamenet/schemas'
-export { ConsistentReads, type SwapCount } from './answers/consistent-reads.js'
 export { DataVersions } from './answers/data-versions.js'
 export type {
   Action,
@@ -10,8 +9,6 @@ export type {
   EndpointResult,
   ResolveContext
 } from './answers/endpoint.js'
-export { type Clock, type NewestSwap, SWAP_QUIET_MS, SwapWatch } from './answers/swap-watch.js'
-export { Swaps } from './answers/swaps.js'
 export { API_LIMITS, type ApiLimits, type ApiNeeds, buildApp } from './app.js'
 export type { Readiness } from './http/health.js'
 export { addDashboard } from './http/pages/dashboard.js'

@@ -22,10 +22,8 @@ type Unlock = { readonly username: string; readonly id: number; readonly points:
 
 /** Fills the tables as the projections do, each row of a user's score behind an older one that is not merged yet. */
 async function store(api: ProfileApi, unlocks: readonly Unlock[]): Promise<Unlock[]> {
-  const { insert, clickhouse } = api.model
-  for (const table of ['achievement_unlock', 'achievement_unlock_feed', 'achievement_score']) {
-    await clickhouse.loader.execute(`TRUNCATE TABLE ${table}`)
-  }
+  const { insert, empty } = api.model
+  await empty(['achievement_unlock', 'achievement_unlock_feed', 'achievement_score'])
   const ageOf = (position: number) => String(2n ** 64n - 1n - BigInt(position))
   await insert(
     'achievement_unlock',

@@ -1,4 +1,4 @@
-import { Refusal } from '@gamenet/schemas'
+import { FIRST_GENERATION, Refusal, withServing } from '@gamenet/schemas'
 import type { Endpoint } from '../src/answers/endpoint.js'
 import { refusalCodes } from '../src/http/open-api/refused.js'
 import { parseInput } from '../src/http/request/parameters.js'
@@ -50,7 +50,8 @@ async function answerTo<Input, Resolved>(
   const signal = new AbortController().signal
   const boards = async (): Promise<Boards> => boardsOf([])
   const made = await endpoint.answer(resolved, {
-    tables: needs.tables,
+    tables: withServing(needs.tables, FIRST_GENERATION),
+    positions: async () => [],
     writes: noWrites,
     signal,
     catalog,

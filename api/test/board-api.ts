@@ -1,11 +1,10 @@
-import type { Standing } from '@gamenet/schemas'
-import { nameKey } from '@gamenet/schemas'
+import { nameKey, type ReaderPosition, type Standing } from '@gamenet/schemas'
 import { DataVersions } from '../src/answers/data-versions.js'
 import type { ApiNeeds } from '../src/app.js'
 import { catalogCache } from '../src/queries/catalog.js'
 import { endpoints } from '../src/routes/endpoints.js'
 import { openReadModel, type ReadModel, time } from './read-model.js'
-import { type Teardown, testApp } from './support/test-app.js'
+import { type Teardown, TestTables, testApp } from './support/test-app.js'
 
 /** When it is in the tests of boards. */
 export const NOW_MS = Date.UTC(2026, 2, 14, 20, 0, 30)
@@ -17,12 +16,15 @@ export type BoardApi = Awaited<ReturnType<typeof openBoardApi>>
 export async function openBoardApi(t: Teardown, given: Partial<ApiNeeds> = {}) {
   const model = await openReadModel()
   const tables = model.clickhouse.readers
-  const versions = new DataVersions({ tables })
+  const { changes, stored } = new TestTables()
+  const positions: ReaderPosition[] = []
+  const versions = new DataVersions({ changes: stored })
   const catalog = catalogCache({ tables, versionOf: (dependency) => versions.versionOf(dependency) })
   const clock = { nowMs: NOW_MS }
   const { app } = await testApp(t, {
     endpoints,
     tables,
+    positions: async (_serving, names) => positions.filter(({ name }) => names.includes(name)),
     dataVersions: versions,
     catalog,
     now: () => clock.nowMs,
@@ -34,14 +36,16 @@ export async function openBoardApi(t: Teardown, given: Partial<ApiNeeds> = {}) {
     model,
     clock,
     versions,
+    changes,
+    /** Of readers of the log. */
+    positions,
     /** Tells the API that projections have changed, as `name` (every key) or `name:key`. */
     async changed(...projections: string[]): Promise<void> {
       version += 1
-      const rows = projections.map((each) => {
-        const [name, key = '*'] = each.split(':')
-        return [String(version), name, key, '0', String(END_MS)]
-      })
-      await model.insert('data_change', ['version', 'projection', 'key', 'from_ms', 'to_ms'], rows)
+      for (const each of projections) {
+        const [projection = '', key = '*'] = each.split(':')
+        changes.push({ version, projection, key, fromMs: 0, toMs: END_MS })
+      }
       await versions.refresh()
     },
     get: async (url: string, headers: Record<string, string> = {}) => await app.inject({ url, headers })

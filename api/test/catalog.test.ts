@@ -1,8 +1,9 @@
-import { nameKey, Refusal } from '@gamenet/schemas'
+import { FIRST_GENERATION, nameKey, Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { catalogCache, catalogOf, compareNames, type NewestCount, type TitleFact } from '../src/queries/catalog.js'
 import type { ReadTables } from '../src/read-tables.js'
+import { servingAt } from './support/test-app.js'
 
 const named = (titleId: string, name: string): TitleFact => ({
   titleId,
@@ -129,14 +130,18 @@ test('the tables are asked again only for the part that changed, and once for al
   const { queries, tables } = countingTables()
   const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
   const cache = catalogCache({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
-  const all = await Promise.all([cache.newest(), cache.newest(), cache.held()])
+  const all = await Promise.all([
+    cache.newest(FIRST_GENERATION),
+    cache.newest(FIRST_GENERATION),
+    cache.held(FIRST_GENERATION)
+  ])
   t.same([queries.facts, queries.counts], [1, 1])
   t.equal(new Set(all).size, 1)
   versions['title-latest'] = 2
-  t.equal((await cache.newest()).named('00000001').name, 'Name 1')
+  t.equal((await cache.newest(FIRST_GENERATION)).named('00000001').name, 'Name 1')
   t.same([queries.facts, queries.counts], [1, 2])
   versions.title = 3
-  t.equal((await cache.newest()).named('00000001').name, 'Name 2')
+  t.equal((await cache.newest(FIRST_GENERATION)).named('00000001').name, 'Name 2')
   t.same([queries.facts, queries.counts], [2, 2])
 })
 
@@ -144,17 +149,17 @@ test('a title is known by a board or a match alone, with its id for a name; boar
   const { queries, tables } = countingTables()
   const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
   const cache = catalogCache({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
-  const first = await cache.newest()
+  const first = await cache.newest(FIRST_GENERATION)
   t.equal(first.byGame('0000BEEF'), undefined)
   queries.otherIds.push('0000beef', '00000001')
   versions['leaderboard-entry'] = 2
-  const second = await cache.newest()
+  const second = await cache.newest(FIRST_GENERATION)
   t.match(second.byGame('0000BEEF'), { titleId: '0000beef', isDescribed: false, name: '0000beef' })
   t.equal(second.byGame('00000001')?.name, 'Name 1', 'a title that is described stays so')
   t.equal(second.described().length, 1)
   versions['leaderboard-entry'] = 3
   versions['match-latest'] = 4
-  t.equal(await cache.newest(), second)
+  t.equal(await cache.newest(FIRST_GENERATION), second)
   t.same([queries.facts, queries.counts, queries.others], [1, 1, 3])
 })
 
@@ -163,15 +168,32 @@ test('while the tables refuse, the catalog before resolves names but is not give
   const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
   const cache = catalogCache({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
   queries.failure = new Refusal('engine_away')
-  await t.rejects(cache.held(), { code: 'engine_away' }, 'there is none yet')
+  await t.rejects(cache.held(FIRST_GENERATION), { code: 'engine_away' }, 'there is none yet')
   queries.failure = undefined
-  const first = await cache.newest()
+  const first = await cache.newest(FIRST_GENERATION)
   versions.title = 2
   queries.failure = new Refusal('engine_busy')
-  t.equal(await cache.held(), first)
-  await t.rejects(cache.newest(), { code: 'engine_busy' })
+  t.equal(await cache.held(FIRST_GENERATION), first)
+  await t.rejects(cache.newest(FIRST_GENERATION), { code: 'engine_busy' })
   queries.failure = new Error('a defect')
-  await t.rejects(cache.held(), { message: 'a defect' }, 'a defect is not hidden')
+  await t.rejects(cache.held(FIRST_GENERATION), { message: 'a defect' }, 'a defect is not hidden')
   queries.failure = undefined
-  t.equal((await cache.newest()).named('00000001').name, 'Name 2', 'and it recovers')
+  t.equal((await cache.newest(FIRST_GENERATION)).named('00000001').name, 'Name 2', 'and it recovers')
+})
+
+test('an answer that still uses former tables gets their titles, and leaves none to later answers', async (t) => {
+  const { queries, tables } = countingTables()
+  const read: unknown[] = []
+  const rows: ReadTables['rows'] = async (sql, parameters) => {
+    if (sql.includes('{title: ')) read.push(parameters?.title)
+    return await tables.rows(sql, parameters)
+  }
+  const cache = catalogCache({ tables: { ...tables, rows }, versionOf: () => 1 })
+  const former = await cache.newest(servingAt(0, 0))
+  const newest = await cache.newest(servingAt(1, 1))
+  t.not(newest, former)
+  await cache.newest(FIRST_GENERATION)
+  t.equal(await cache.newest(servingAt(1, 1)), newest)
+  t.same(read, ['title__0', 'title__1', 'title__0'])
+  t.equal(queries.facts, 3)
 })

@@ -8,7 +8,7 @@ import { catalogCache, compareNames } from '../src/queries/catalog.js'
 import { endpoints } from '../src/routes/endpoints.js'
 import { MINUTE_MS } from './plain-counts.js'
 import { openReadModel, type ReadModel, time } from './read-model.js'
-import { type Teardown, testApp } from './support/test-app.js'
+import { type Teardown, TestTables, testApp } from './support/test-app.js'
 
 const NOW_MS = Date.UTC(2026, 2, 14, 20, 0, 30)
 const SHARED_DATA = new URL('../../../../shared/data/', import.meta.url)
@@ -24,19 +24,23 @@ type Described = {
 /** The whole API on a real engine; `changed` tells it that tables were filled. */
 async function openApi(t: Teardown) {
   const model = await openReadModel()
+  const { changes, stored } = new TestTables()
   const tables = model.clickhouse.readers
-  const versions = new DataVersions({ tables })
+  const versions = new DataVersions({ changes: stored })
   const catalog = catalogCache({ tables, versionOf: (dependency) => versions.versionOf(dependency) })
-  const { app } = await testApp(t, { endpoints, tables, dataVersions: versions, catalog, now: () => NOW_MS })
+  const { app } = await testApp(t, {
+    endpoints,
+    tables,
+    dataVersions: versions,
+    catalog,
+    now: () => NOW_MS
+  })
   let version = 0
   const changed = async (...projections: string[]) => {
     version += 1
-    const columns = ['version', 'projection', 'key', 'from_ms', 'to_ms']
-    await model.insert(
-      'data_change',
-      columns,
-      projections.map((name) => [String(version), name, '*', '0', String(Date.UTC(2106, 0, 1))])
-    )
+    for (const projection of projections) {
+      changes.push({ version, projection, fromMs: 0, toMs: Date.UTC(2106, 0, 1) })
+    }
     await versions.refresh()
   }
   const get = async (url: string, headers: Record<string, string> = {}) => await app.inject({ url, headers })

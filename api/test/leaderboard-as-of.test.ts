@@ -238,17 +238,9 @@ test('a board has the name and the listing of its instant, and is first seen by 
   t.match(await asOf(NOW_MS), { name: 'Second' }, 'now has been')
   api.clock.nowMs += 1000
   const tag = (await api.get(`/api/game/halo/leaderboards/1?asOf=${new Date(at(10)).toISOString()}`)).headers.etag
-  await api.model.insert(
-    'data_change',
-    ['version', 'projection', 'key', 'from_ms', 'to_ms'],
-    ['leaderboard-history', 'leaderboard-entry'].map((name) => [
-      '99',
-      name,
-      `${TITLE}/1`,
-      String(NOW_MS - MINUTE_MS),
-      String(NOW_MS)
-    ])
-  )
+  for (const projection of ['leaderboard-history', 'leaderboard-entry']) {
+    api.changes.push({ version: 99, projection, key: `${TITLE}/1`, fromMs: NOW_MS - MINUTE_MS, toMs: NOW_MS })
+  }
   await api.versions.refresh()
   const again = await api.get(`/api/game/halo/leaderboards/1?asOf=${new Date(at(10)).toISOString()}`, {
     'if-none-match': String(tag)

@@ -58,18 +58,17 @@ async function storeChanges({ model }: BoardApi, changes: readonly Change[], ver
 }
 
 /** Tells how far the feed can be read, and how far it was loaded. */
-async function storeExtents({ model }: BoardApi, readable: readonly number[], loaded = readable): Promise<void> {
-  const rows = LANES.flatMap(([epoch, partition], n) => [
-    ['project:leaderboard-entry', epoch, partition, readable[n] ?? 0],
-    ['load:leaderboard-entry', epoch, partition, loaded[n] ?? 0]
+function storeExtents({ positions }: BoardApi, readable: readonly number[], loaded = readable): void {
+  const found = LANES.flatMap(([epoch, partition], n) => [
+    { name: 'project:leaderboard-entry', epoch, partition, next: readable[n] ?? 0 },
+    { name: 'load:leaderboard-entry', epoch, partition, next: loaded[n] ?? 0 }
   ])
-  await model.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], rows)
+  positions.splice(0, positions.length, ...found)
 }
 
-async function clear({ model }: BoardApi): Promise<void> {
-  for (const table of ['leaderboard_change', 'leaderboard_feed', 'checkpoint']) {
-    await model.clickhouse.loader.execute(`TRUNCATE TABLE ${table}`)
-  }
+async function clear({ model, positions }: BoardApi): Promise<void> {
+  positions.length = 0
+  await model.empty(['leaderboard_change', 'leaderboard_feed'])
 }
 
 async function openChanges(t: Parameters<typeof openBoardApi>[0]): Promise<BoardApi> {
@@ -238,7 +237,7 @@ test('a walk by cursor gives each change once, in order, on full pages, while ne
           const readable = ends.map((end, lane) => (isLast ? end : ((cuts[step] ?? 0) + lane * 7919) % (end + 1)))
           for (const [lane, end] of readable.entries()) reached[lane] = Math.max(reached[lane] ?? 0, end)
           const isBehind = reached.some((end, lane) => end < (ends[lane] ?? 0))
-          await storeExtents(api, readable, ends)
+          storeExtents(api, reached, ends)
           await api.changed('leaderboard-entry')
           let ids: string[]
           do {
@@ -287,7 +286,7 @@ test('partitions are merged by the instants of their changes, an epoch before th
     ],
     1
   )
-  await storeExtents(api, [3, 10, 1, 1, 0])
+  storeExtents(api, [3, 10, 1, 1, 0])
   await api.changed('leaderboard-entry')
   const page = await api.get('/api/leaderboard-changes?after=start')
   t.same(idsOf(page.json()), ['1-1-1', '1-0-1', '1-0-2', '1-1-9', '2-1-0', '2-0-0'])
@@ -334,13 +333,13 @@ test('a page at the end is not kept while events are loaded that cannot be read 
     ],
     1
   )
-  await storeExtents(api, [1], [2])
+  storeExtents(api, [1], [2])
   // A reader learns of the change before its checkpoint is stored.
   await api.changed('leaderboard-entry')
   const url = '/api/leaderboard-changes?after=start'
   const early = await api.get(url)
   t.same([early.json().length, early.headers.etag, early.headers['cache-control']], [1, undefined, 'no-store'])
-  await storeExtents(api, [2])
+  storeExtents(api, [2])
   const late = await api.get(url)
   t.equal(late.json().length, 2, 'the same version of the data, the whole answer')
   t.type(late.headers.etag, 'string')
@@ -363,7 +362,7 @@ test('a cursor that is broken, from the future or of another filter is refused i
     [0, 1, 2].map((offset) => ({ ...row, offset, atMs: FIRST_MS + offset })),
     1
   )
-  await storeExtents(api, [3, 1])
+  storeExtents(api, [3, 1])
   await api.changed('leaderboard-entry')
   const cursorOf = async (query: string) =>
     new URL(nextOf((await api.get(`/api/leaderboard-changes?${query}`)).headers) ?? '', 'http://x').searchParams.get(
@@ -407,16 +406,16 @@ test('a cursor that is broken, from the future or of another filter is refused i
   await refused(`after=${await cursorOf('after=start&changeType=new')}`, /another filter/)
   await refused(`after=${cursor}&offset=1`, /offset cannot be given together with after/)
   const newest = await cursorOf('after=start')
-  await api.model.clickhouse.loader.execute('TRUNCATE TABLE checkpoint')
+  api.positions.length = 0
   await refused(`after=${newest}`, /it is beyond everything/)
-  await storeExtents(api, [2, 1])
+  storeExtents(api, [2, 1])
   await api.changed('leaderboard-entry')
   await refused(`after=${newest}`, /it is beyond everything/)
-  await storeExtents(api, [2, 1], [3, 1])
+  storeExtents(api, [2, 1], [3, 1])
   await api.changed('leaderboard-entry')
   const rolledBack = await api.get(`/api/leaderboard-changes?after=${newest}`)
   t.same([rolledBack.statusCode, rolledBack.json()], [200, []], 'tables that are rebuilt catch up with it')
-  await storeExtents(api, [4, 1])
+  storeExtents(api, [4, 1])
   await storeChanges(api, [{ ...row, offset: 3, atMs: FIRST_MS }], 1)
   await api.changed('leaderboard-entry')
   t.equal((await api.get(`/api/leaderboard-changes?after=${newest}`)).json()[0].id, '1-0-3')

@@ -110,9 +110,7 @@ function grouped<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key):
 }
 
 async function clear(model: ReadModel): Promise<void> {
-  for (const table of ['match_list', 'match_latest', 'match_list_hour', 'match_session']) {
-    await model.clickhouse.loader.execute(`TRUNCATE TABLE ${table}`)
-  }
+  await model.empty(['match_list', 'match_latest', 'match_list_hour', 'match_session'])
 }
 
 test('the matches of any window are those that overlap it, the last begun first', async (t) => {
@@ -320,7 +318,7 @@ test('a window with more than 100,000 matches is refused, one with as many is an
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const insert = (count: number) =>
     model.clickhouse.loader.execute(
-      `INSERT INTO match_session (title_id, first_seen, host, nth, last_seen, version)
+      `INSERT INTO match_session__0 (title_id, first_seen, host, nth, last_seen, version)
        SELECT '${HALO}', fromUnixTimestamp64Milli(${minuteNow - DAY_MS} + number), 'h', 1,
          fromUnixTimestamp64Milli(${minuteNow - DAY_MS} + number), 1 FROM numbers(${count})`
     )

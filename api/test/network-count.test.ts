@@ -221,7 +221,7 @@ test('a series of more than a million points is refused by a resolution that fit
   const from = Date.UTC(2010, 0, 1)
   const fill = (offset: number, count: number) =>
     model.clickhouse.loader.execute(
-      `INSERT INTO network_count SELECT 'online', toDateTime64(${from / 1000} + (number + ${offset}) * 60, 3, 'UTC'), 1, number + 1 FROM numbers(${count})`
+      `INSERT INTO network_count__0 SELECT 'online', toDateTime64(${from / 1000} + (number + ${offset}) * 60, 3, 'UTC'), 1, number + 1 FROM numbers(${count})`
     )
   await fill(0, 1_000_000)
   const window = { from: iso(from), to: '2012-01-01T00:00:00Z' }

@@ -1,5 +1,5 @@
 import type { Lane } from '@gamenet/engines'
-import type { Parameters } from '@gamenet/schemas'
+import { FIRST_GENERATION, generationName, type Parameters, withServing } from '@gamenet/schemas'
 import { test } from 'tap'
 import { unlocksOfUser } from '../src/queries/achievement-unlock.js'
 import { networkPeaks, networkSamples } from '../src/queries/network-count.js'
@@ -22,11 +22,12 @@ async function granules(
   parameters: Parameters,
   table: string
 ): Promise<{ read: number; of: number }> {
-  const lines = (await tables.rows(`EXPLAIN indexes = 1 ${sql}`, parameters)).map((row) => String(row.explain))
+  const { rows } = withServing(tables, FIRST_GENERATION)
+  const lines = (await rows(`EXPLAIN indexes = 1 ${sql}`, parameters)).map((row) => String(row.explain))
   let read = 0
   let of = 0
   for (const [at, line] of lines.entries()) {
-    if (!line.includes(`ReadFromMergeTree (`) || !line.includes(`.${table})`)) continue
+    if (!line.includes(`ReadFromMergeTree (`) || !line.includes(`.${generationName(table, 0)})`)) continue
     const rest = lines.slice(at + 1)
     const end = rest.findIndex((other) => other.includes('ReadFromMergeTree ('))
     const counts = rest
@@ -42,12 +43,12 @@ async function granules(
 test('a question about one title or metric reads by the primary key, whatever the table holds', async (t) => {
   const { clickhouse } = await openReadModel()
   await clickhouse.loader.execute(`
-    INSERT INTO title_count (title_id, ts, online, position)
+    INSERT INTO title_count__0 (title_id, ts, online, position)
     SELECT leftPad(lower(hex(intDiv(number, ${MINUTES}))), 8, '0'),
       toDateTime64(${FIRST_MS / 1000} + number % ${MINUTES} * 60, 3, 'UTC'), number % 100, number
     FROM numbers(${TITLES * MINUTES})`)
   await clickhouse.loader.execute(`
-    INSERT INTO network_count
+    INSERT INTO network_count__0
     SELECT ['lobbies', 'online', 'registered'][1 + intDiv(number, 200000)],
       toDateTime64(${FIRST_MS / 1000} + number % 200000 * 60, 3, 'UTC'), number % 100, number
     FROM numbers(600000)`)
@@ -85,11 +86,11 @@ test('a question about one user reads by the primary key, whatever the tables ho
   const from = `FROM numbers(${60 * USERS})`
   const day = `toDate('2026-03-14') - intDiv(number, ${USERS})`
   for (const statement of [
-    `presence_latest (user_key, field, value) SELECT ${user}, toString(intDiv(number, ${USERS})), 'x' ${from}`,
-    `presence_day (user_key, day, sightings, seconds) SELECT ${user}, ${day}, 1, map('Race', 60) ${from}`,
-    `presence (user_key, ts, is_online, game) SELECT ${user}, toDateTime64(${day}, 3, 'UTC'), true, 'Race' ${from}`,
-    `achievement_unlock (user_key, achievement_id) SELECT ${user}, intDiv(number, ${USERS}) ${from}`,
-    `player_entry (player_key, title_id, leaderboard_id) SELECT ${user}, '4d530001', intDiv(number, ${USERS}) ${from}`
+    `presence_latest__0 (user_key, field, value) SELECT ${user}, toString(intDiv(number, ${USERS})), 'x' ${from}`,
+    `presence_day__0 (user_key, day, sightings, seconds) SELECT ${user}, ${day}, 1, map('Race', 60) ${from}`,
+    `presence__0 (user_key, ts, is_online, game) SELECT ${user}, toDateTime64(${day}, 3, 'UTC'), true, 'Race' ${from}`,
+    `achievement_unlock__0 (user_key, achievement_id) SELECT ${user}, intDiv(number, ${USERS}) ${from}`,
+    `player_entry__0 (player_key, title_id, leaderboard_id) SELECT ${user}, '4d530001', intDiv(number, ${USERS}) ${from}`
   ]) {
     await clickhouse.loader.execute(`INSERT INTO ${statement}`)
   }

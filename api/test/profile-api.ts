@@ -64,10 +64,10 @@ async function openWrites() {
 const TABLES = ['presence', 'presence_latest', 'presence_day', 'achievement_unlock', 'scrape']
 
 function peopleTables({ model }: BoardApi) {
-  const { insert, clickhouse } = model
+  const { insert, empty } = model
   return {
     clearPeople: async (): Promise<void> => {
-      for (const table of TABLES) await clickhouse.loader.execute(`TRUNCATE TABLE ${table}`)
+      await empty(TABLES)
     },
     /** Each fact stands behind an older one that is not merged yet. */
     storePresence: async (userKey: string, facts: readonly PresenceFact[]): Promise<void> => {

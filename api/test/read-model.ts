@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
-import { nameKey } from '@gamenet/schemas'
+import { generationName, nameKey } from '@gamenet/schemas'
 import tap from 'tap'
 import { type Catalog, catalogOf, type NewestCount, type TitleFact } from '../src/queries/catalog.js'
 import { type Fact, foldOf, hoursOf, titleDaysOf } from './plain-counts.js'
@@ -15,6 +15,8 @@ const SCHEMA = new URL('../../../projector/schema.sql', import.meta.url)
 
 export type ReadModel = {
   readonly clickhouse: ClickHouse
+  /** Empties tables. */
+  empty(tables: readonly string[]): Promise<void>
   /** Empties the tables of counts. */
   clear(): Promise<void>
   /**
@@ -24,7 +26,13 @@ export type ReadModel = {
   storeNetwork(facts: readonly Fact[]): Promise<void>
   /** The same of titles, by id. */
   storeTitles(facts: readonly Fact[]): Promise<void>
-  insert(table: string, columns: readonly string[], rows: readonly (readonly unknown[])[]): Promise<void>
+  /** Default: generation 0. */
+  insert(
+    table: string,
+    columns: readonly string[],
+    rows: readonly (readonly unknown[])[],
+    generation?: number
+  ): Promise<void>
 }
 
 let opened: Promise<ClickHouse> | undefined
@@ -37,17 +45,19 @@ export async function openReadModel(): Promise<ReadModel> {
     'SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND t.total_rows > 0'
   )
   for (const { name } of filled) await clickhouse.loader.execute(`TRUNCATE TABLE ${name}`)
-  const insert: ReadModel['insert'] = async (table, columns, rows) => {
+  const insert: ReadModel['insert'] = async (table, columns, rows, generation = 0) => {
     if (rows.length === 0) return
     const body = rows.map((row) => JSON.stringify(row)).join('\n')
-    await clickhouse.loader.insert(table, columns, new TextEncoder().encode(`${body}\n`))
+    await clickhouse.loader.insert(generationName(table, generation), columns, new TextEncoder().encode(`${body}\n`))
+  }
+  const empty: ReadModel['empty'] = async (tables) => {
+    for (const table of tables) await clickhouse.loader.execute(`TRUNCATE TABLE ${generationName(table, 0)}`)
   }
   return {
     clickhouse,
     insert,
-    clear: async () => {
-      for (const table of COUNT_TABLES) await clickhouse.loader.execute(`TRUNCATE TABLE ${table}`)
-    },
+    empty,
+    clear: () => empty(COUNT_TABLES),
     storeNetwork: (facts) => storeNetwork(insert, facts),
     storeTitles: (facts) => storeTitles(insert, facts)
   }

@@ -76,7 +76,7 @@ const TABLES = ['leaderboard_entry', 'player_entry', 'entry_time', 'player']
 
 /** Fills the tables of entries with a world, in place of what they held. */
 export async function storeWorld(model: ReadModel, { before, now }: World): Promise<void> {
-  for (const table of TABLES) await model.clickhouse.loader.execute(`TRUNCATE TABLE ${table}`)
+  await model.empty(TABLES)
   const past = placedOf(before)
   const present = placedOf(now)
   const left = past.filter((entry) => !present.some((other) => compareKeys(entry, other) === 0))

@@ -67,11 +67,9 @@ const CHANGE_COLUMNS = [
 ]
 
 async function store(api: ProfileApi, { changes, unlocks }: World): Promise<void> {
-  const { insert, clickhouse } = api.model
+  const { insert, empty } = api.model
   await api.clearPeople()
-  for (const table of ['leaderboard_change', 'record_history', 'player_entry', 'player']) {
-    await clickhouse.loader.execute(`TRUNCATE TABLE ${table}`)
-  }
+  await empty(['leaderboard_change', 'record_history', 'player_entry', 'player'])
   const row = (change: Change, isChange: boolean, version: number) => [
     ...[time(change.atMs), change.titleId, change.board, 1, change.partition, change.offset, 1, 0, change.offset],
     ...[isChange, change.newRank === null ? 'removed' : 'updated', change.player, nameKey(change.player), 1],

@@ -1,5 +1,6 @@
 import { deepStrictEqual } from 'node:assert'
 import { runs } from '@gamenet/engines/testing'
+import { FIRST_GENERATION, withServing } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { compareNames } from '../src/queries/catalog.js'
@@ -238,7 +239,7 @@ test('when a title was counted last is the newest of what was seen and what was 
       [false, BETA, time(minuteNow - MINUTE_MS), 1, '4']
     ]
   )
-  const rows = await rowsOf(model.clickhouse.readers, newestTitleCounts, {})
+  const rows = await rowsOf(withServing(model.clickhouse.readers, FIRST_GENERATION), newestTitleCounts, {})
   t.same(
     new Map(rows.map(({ titleId, countedAtMs }) => [titleId, countedAtMs])),
     new Map([

@@ -6,7 +6,7 @@ onPostgres(
   'every process is notified of edits and ratings, and treats everything as changed when it starts to listen',
   async (t, postgres) => {
     const failures: unknown[] = []
-    const versions = new DataVersions({ tables: new TestTables(), onFailure: (error) => failures.push(error) })
+    const versions = new DataVersions({ changes: new TestTables().stored, onFailure: (error) => failures.push(error) })
     const until = async (isSo: () => boolean) => {
       for (const endMs = Date.now() + 60_000; !isSo() && Date.now() < endMs; ) await new Promise(setImmediate)
       t.ok(isSo())

@@ -2,6 +2,7 @@ import { createIngest, evaluateOnce } from '@gamenet/ingest'
 import { lateReader, storeLateBatch, storeOver } from '@gamenet/projector'
 import {
   achievements,
+  generationName,
   type ImportAdvanced,
   importRunTopic,
   instantOf,
@@ -49,7 +50,8 @@ test('in any order of events, with deaths and repeated work, unlocks are those o
     const before = await storedTables(world)
     t.ok(before.has('event_presence') && before.has('achievement_unlock') && before.has('rank_reached'))
     await world.projector.stop()
-    for (const name of [...before.keys(), 'checkpoint', 'data_change', 'parked_message']) {
+    const stored = [...before.keys()].map((table) => generationName(table, 0))
+    for (const name of [...stored, 'checkpoint', 'data_change', 'parked_message']) {
       await world.tables.control.execute(`TRUNCATE TABLE ${name}`)
     }
     const early = { ...world.needs('early'), patienceMs: 0 }
@@ -191,12 +193,10 @@ test('queries of the evaluation: about what, when, and by which process', async 
     }
   })
   await t.test('a running ingest evaluates by itself, tells how much, and ends when it is stopped', async (t) => {
-    const { log, tables, people } = world.needs('unused')
+    const { holder: _holder, now: _now, ...needs } = world.needs('unused')
     const registry = new Registry()
     const ingest = createIngest({
-      log,
-      tables,
-      people,
+      ...needs,
       writes: async () => world.writes,
       upstreamUrl: 'http://127.0.0.1:1',
       periods: { network: 0, games: 0, matches: 0, boards: 0, players: 0 },

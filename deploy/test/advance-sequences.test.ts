@@ -21,8 +21,8 @@ test('a write side that is older than the tables numbers nothing as it was numbe
 
   await look()
   t.same(said, [], 'an empty one is not older than empty tables')
-  await tables.execute(`INSERT INTO event_rating (epoch, partition, offset, revision) VALUES (1, 0, 0, 89)`)
-  await tables.execute(`INSERT INTO event_profile (epoch, partition, offset, revision) VALUES (1, 0, 0, 90)`)
+  await tables.execute(`INSERT INTO event_rating__0 (epoch, partition, offset, revision) VALUES (1, 0, 0, 89)`)
+  await tables.execute(`INSERT INTO event_profile__0 (epoch, partition, offset, revision) VALUES (1, 0, 0, 90)`)
   await tables.execute(`INSERT INTO checkpoint (name, epoch, partition, next) VALUES ('people', 0, 0, 8)`)
   await look()
   t.match(said, [

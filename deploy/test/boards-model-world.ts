@@ -1,4 +1,5 @@
 import { buildApp, catalogCache, DataVersions, endpoints } from '@gamenet/api'
+import { readSide, storeOver } from '@gamenet/projector'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
 import { openScrapedWorld, type ScrapedWorld, type WorldOptions } from './service/scraped-world.js'
@@ -26,10 +27,12 @@ export async function openBoardWorld(
 ): Promise<BoardWorld> {
   const world = await openScrapedWorld(t, { ...options, now: () => clock.ms })
   const tables = world.tables.readers
-  const dataVersions = new DataVersions({ tables })
+  const { positions, ...read } = readSide(storeOver(world.tables.control))
+  const dataVersions = new DataVersions(read)
   const app = await buildApp({
     endpoints,
     tables,
+    positions,
     dataVersions,
     catalog: catalogCache({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) }),
     publicUrl: 'http://127.0.0.1',

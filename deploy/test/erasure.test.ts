@@ -157,7 +157,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
       await tables.projector.caughtUp()
       await tables.projector.rebuilds.start('presence')
       await slow.begun
-      const orphan = orphanedInsert(tables.clickhouse, 'presence_day', 'presence_day__9')
+      const orphan = orphanedInsert(tables.clickhouse, 'presence_day__0', 'presence_day__9')
       let waits = 0
       const stepsEnded = async () => {
         waits += 1

@@ -10,7 +10,7 @@ import { requireRepaired } from '../src/operations/rebuild.js'
 import { openLostRows, type RepairTime } from '../src/wiring/lost-rows.js'
 import { openPartList } from '../src/wiring/part-list.js'
 
-const SQL = 'SELECT 1 AS one FROM network_count AS n'
+const SQL = 'SELECT 1 AS one FROM {network_count: Identifier} AS n'
 
 test('what needs lost rows is refused until they are made again, all else is answered', async (t) => {
   const clickhouse = await brokenTables(t, ['network_count', 'title__7'])
@@ -22,12 +22,12 @@ test('what needs lost rows is refused until they are made again, all else is ans
     status: 503,
     message: /the table network_count were lost/
   }
-  await t.rejects(readers.rows(SQL, {}), refused)
-  await t.rejects(readers.json('SELECT 1 FROM network_count_hour AS h', {}), {
+  await t.rejects(readers.rows(SQL, { network_count: 'network_count__0' }), refused)
+  await t.rejects(readers.json('SELECT 1 FROM {network_count_hour: Identifier} AS h', {}), {
     ...refused,
     message: /network_count_hour/
   })
-  t.same(await readers.rows('SELECT t.title_id FROM title AS t', {}), [])
+  t.same(await readers.rows('SELECT t.title_id FROM {title: Identifier} AS t', { title: 'title__0' }), [])
   t.match(await lostRows.status(), [
     { table: 'network_count', parts: 1, state: 'repairing', reason: /being restored from the log/ },
     { table: 'title__7', parts: 1, state: 'left', reason: /discard that rebuild/ }
@@ -42,17 +42,17 @@ test('what needs lost rows is refused until they are made again, all else is ans
   let lastDone = 0
   const last = async () => {
     lastDone += 1
-    await t.rejects(readers.rows(SQL, {}), refused, 'refused until the last')
+    await t.rejects(readers.rows(SQL, { network_count: 'network_count__0' }), refused, 'refused until the last')
   }
   t.throws(() => requireRepaired(lostRows.repairing()), /Rows of network_count were lost/)
   lostRows.finish({ caughtUp: () => settled }, last)
-  await t.rejects(readers.rows(SQL, {}), refused)
+  await t.rejects(readers.rows(SQL, { network_count: 'network_count__0' }), refused)
   settle()
   while (lostRows.repairing().length > 0 || (await lostRows.status()).length > 1) await new Promise(setImmediate)
   t.ok(await lostRows.whenRepaired())
   t.equal(lastDone, 1)
   requireRepaired(lostRows.repairing())
-  t.same(await readers.rows(SQL, {}), [])
+  t.same(await readers.rows(SQL, { network_count: 'network_count__0' }), [])
   t.match(await registry.metrics(), /gamenet_lost_parts\{table="network_count"\} 0/)
   t.match(await lostRows.status(), [{ table: 'title__7' }], 'what nobody made again stays reported')
   await lostRows.stop()
@@ -69,7 +69,10 @@ test('where the repair cannot begin here, reading is refused, and nobody is told
     lostRows.finish({ caughtUp: () => Promise.reject(t.fail('no repair has begun')) }, async () => undefined)
     t.notOk(await lostRows.whenRepaired())
     const readers = lostRows.guarded(clickhouse.readers)
-    await t.rejects(readers.rows('SELECT 1 AS one FROM event_network_count AS e', {}), { code: 'table_incomplete' })
+    await t.rejects(
+      readers.rows('SELECT 1 AS one FROM {event_network_count: Identifier} AS e', { event_network_count: 'title__7' }),
+      { code: 'table_incomplete' }
+    )
     const [status] = await lostRows.status()
     t.match(status, { table: 'event_network_count', state: 'left', reason: /next gamenet start/ })
     t.notMatch(status?.reason, /DROP/)
@@ -97,12 +100,12 @@ test('a part that vanished while nothing was running is restored like one that w
     const parts = await openPartList(list, tables)
     return { parts, ...(await open(clickhouse, 'now')) }
   }
-  await tables.execute('INSERT INTO event_network_count SELECT * FROM generateRandom(4) LIMIT 1')
+  await tables.execute('INSERT INTO event_network_count__0 SELECT * FROM generateRandom(4) LIMIT 1')
   const before = await start()
   t.same(await before.lostRows.status(), [])
-  await tables.execute('INSERT INTO network_count SELECT * FROM generateRandom(4) LIMIT 1')
+  await tables.execute('INSERT INTO network_count__0 SELECT * FROM generateRandom(4) LIMIT 1')
   await before.parts.close()
-  for (const name of ['event_network_count', 'network_count']) {
+  for (const name of ['event_network_count__0', 'network_count__0']) {
     await tables.execute(`ALTER TABLE ${name} DETACH PARTITION ALL`)
     const [row] = await tables.rows(
       'SELECT d.path AS path FROM system.detached_parts AS d WHERE d.table = {name: String}',
@@ -132,9 +135,14 @@ test('a part that vanished while nothing was running is restored like one that w
 test('tables of a server are reported alone, with what to type', async (t) => {
   const clickhouse = await brokenTables(t, ['event_network_count'])
   const { lostRows } = await open(clickhouse, 'never')
-  t.same(await lostRows.guarded(clickhouse.readers).rows('SELECT 1 AS one FROM event_network_count AS e', {}), [])
+  t.same(
+    await lostRows
+      .guarded(clickhouse.readers)
+      .rows('SELECT 1 AS one FROM {event_network_count: Identifier} AS e', { event_network_count: 'title__7' }),
+    []
+  )
   t.match(await lostRows.status(), [
-    { table: 'event_network_count', state: 'left', reason: /gamenet rebuild.*ALTER TABLE event_network_count DROP/ }
+    { table: 'event_network_count', state: 'left', reason: /gamenet rebuild.*ALTER TABLE event_network_count__0 DROP/ }
   ])
   t.same(lostRows.repairing(), [])
 })
@@ -164,8 +172,8 @@ async function brokenTables(t: Test, names: readonly string[]): Promise<ClickHou
   t.teardown(() => clickhouse.close())
   const tables = clickhouse.control
   await migrate(tables)
-  await tables.execute('CREATE TABLE title__7 AS title')
-  for (const name of names) {
+  await tables.execute('CREATE TABLE title__7 AS title__0')
+  for (const name of names.map((table) => (table.includes('__') ? table : `${table}__0`))) {
     await tables.execute(`INSERT INTO ${name} SELECT * FROM generateRandom() LIMIT 1`)
     const [part] = await tables.rows(
       `SELECT p.name AS name, t.data_paths[1] AS path FROM system.parts AS p JOIN system.tables AS t ON t.name = p.table

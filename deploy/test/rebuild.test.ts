@@ -330,7 +330,7 @@ async function goesOnAndIsEnded({ t, environment }: Commands): Promise<void> {
 async function spoil(path: string): Promise<void> {
   const tables = await openChdb({ path })
   await tables.control.execute(
-    `INSERT INTO title_count (title_id, ts, online, sessions, lobby_players, position)
+    `INSERT INTO title_count__0 (title_id, ts, online, sessions, lobby_players, position)
      SELECT c.title_id, c.ts, 4242, c.sessions, c.lobby_players, 18446744073709551615 FROM title_count AS c FINAL
      WHERE c.title_id = {title: String} AND c.ts = fromUnixTimestamp64Milli({at: Int64}, 'UTC')`,
     { title: TITLES[0], at: FIRST_MS + 5 * MINUTE_MS }

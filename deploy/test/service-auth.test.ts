@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { buildApp } from '@gamenet/api'
+import { FIRST_GENERATION } from '@gamenet/schemas'
 import type { ServiceAuth as ServiceAuthInstance } from '@gamenet/sdk'
 import { type Browser, chromium, type Page, type Request } from 'playwright-core'
 import { Registry } from 'prom-client'
@@ -461,7 +462,15 @@ async function builtApp(t: Test, authUrl: string | undefined, text = module) {
     {
       endpoints: [],
       tables: { rows: none, json: none },
-      dataVersions: { revision: 0, isCurrent: true, versionOf: () => 0, recordWrite: () => undefined },
+      positions: none,
+      dataVersions: {
+        serving: FIRST_GENERATION,
+        refresh: none,
+        revision: 0,
+        isCurrent: true,
+        versionOf: () => 0,
+        recordWrite: () => undefined
+      },
       catalog: { newest: none, held: none, boards: none },
       publicUrl: 'http://127.0.0.1',
       serviceAuth: { module: text, authUrl },

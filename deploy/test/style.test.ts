@@ -48,6 +48,9 @@ const PROSE: readonly Rule[] = [
   { found: /\b(hears?|heard) of\b/i, write: 'learn of, be notified of' }
 ]
 
+/** Files whose statements are PostgreSQL's, which has tables of the same names. */
+const ON_POSTGRES = /^api\/src\/(writes\/|queries\/(profile|rating)\.ts)|^ingest\/src\/publish\//
+
 /** Applied migrations never change. */
 const PLAIN = /^(?!.*\/migrations\/).*\.([cm]?[jt]s|md|yml)$/
 
@@ -77,6 +80,20 @@ test('few files stand at the root of a package', async (t) => {
   }
   t.same(
     [...counts].filter(([home, count]) => count > (ROOT_FILES_MAX[home] ?? ROOT_FILES_MAX_ELSEWHERE)),
+    []
+  )
+})
+
+test('statements of answers and of ingest name tables by parameters, and none of bookkeeping', async (t) => {
+  const schema = texts.get(normalize('projector/schema.sql')) ?? ''
+  const tables = [...schema.matchAll(/^CREATE TABLE (\w+?)(?:__0)?$/gm)].map(([, table]) => table)
+  t.ok(tables.length > 60)
+  const bare = new RegExp(`\\b(?:FROM|JOIN|INTO|TABLE)\\s+(?:${tables.join('|')})\\b`)
+  t.same(
+    [...texts].flatMap(([file, text]) => {
+      if (!/^(api|ingest)\/src\//.test(file) || ON_POSTGRES.test(file)) return []
+      return text.split('\n').flatMap((line, at) => (bare.test(line) ? [`${file}:${at + 1}: ${line.trim()}`] : []))
+    }),
     []
   )
 })

@@ -1,5 +1,6 @@
-import { type PartitionExtent, poll, projectionCheckpoint, type ReadTables } from '@gamenet/schemas'
+import { type PartitionExtent, poll, projectionCheckpoint } from '@gamenet/schemas'
 import type { LogExtents } from './ports/log.js'
+import { type ServedTables, servedTables, type TableAccess } from './ports/served-tables.js'
 
 /** Ends of a topic's partitions: all events before `next`. */
 export type Heads = readonly { readonly epoch: number; readonly partition: number; readonly next: number }[]
@@ -51,37 +52,24 @@ export function hasCaughtUp(reached: Heads, heads: Heads): boolean {
 /** The position up to which a projection's table is complete. */
 export type TableProgress = { has(heads: Heads): boolean }
 
-/** The checkpoints of one reader. */
-export const CHECKPOINTS_OF = `
-  SELECT c.epoch AS epoch, c.partition AS partition, max(c.next) AS next
-  FROM checkpoint AS c WHERE c.name = {name: String} GROUP BY c.epoch, c.partition`
-
 /** Reads a projection's position. */
-export async function tableProgress(
-  tables: ReadTables,
-  projection: string,
-  signal?: AbortSignal
-): Promise<TableProgress> {
-  const rows = await tables.rows(
-    CHECKPOINTS_OF,
-    { name: projectionCheckpoint(projection) },
-    signal === undefined ? {} : { signal }
-  )
-  const reached = new Map(rows.map((row) => [`${row.epoch}/${row.partition}`, Number(row.next)]))
-  return {
-    has: (heads) => heads.every(({ epoch, partition, next }) => (reached.get(`${epoch}/${partition}`) ?? 0) >= next)
-  }
+export async function tableProgress(served: ServedTables, projection: string): Promise<TableProgress> {
+  const reached = await served.positions([projectionCheckpoint(projection)])
+  return { has: (heads) => hasCaughtUp(reached, heads) }
 }
 
 /**
  * Waits until a projection has consumed everything before `heads`, for at most `timeoutMs`.
- * @returns its position then
+ * @returns its position then, and the tables that have it
  */
 export async function waitUntilCaughtUp(
-  tables: ReadTables,
+  access: TableAccess,
   want: { readonly projection: string; readonly heads: Heads },
   options: { readonly timeoutMs: number; readonly signal: AbortSignal }
-): Promise<TableProgress> {
-  const read = () => tableProgress(tables, want.projection, options.signal)
-  return poll(read, (reached) => reached.has(want.heads), { everyMs: EVERY_MS, ...options })
+): Promise<{ readonly reached: TableProgress; readonly served: ServedTables }> {
+  const read = async () => {
+    const served = await servedTables(access)
+    return { served, reached: await tableProgress(served, want.projection) }
+  }
+  return poll(read, ({ reached }) => reached.has(want.heads), { everyMs: EVERY_MS, ...options })
 }

@@ -1,6 +1,5 @@
 import {
   type Provenance,
-  type ReadTables,
   SCRAPE_SOURCES,
   type ScrapeRan,
   type ScrapeSource,
@@ -15,6 +14,7 @@ import { createBoardMetrics } from './boards/board-metrics.js'
 import { createPageFetcher } from './fetch/page-fetcher.js'
 import { createPageParsing, type PageParsing } from './pages/page-parsing.js'
 import type { Log, LogExtents } from './ports/log.js'
+import type { TableAccess } from './ports/served-tables.js'
 import type { People } from './publish/people/people.js'
 import { countingLog, publish } from './publish/publish.js'
 import { type BoardsSource, boardsSource } from './scrape/boards.js'
@@ -51,10 +51,9 @@ const BOARD_LEASE_S = 300
 /** Longest wait for a running append when the service stops. */
 const STOP_TIMEOUT_MS = 5_000
 
-export type IngestOptions = {
+/** The tables are those with the published events. */
+export type IngestOptions = TableAccess & {
   readonly log: Log & LogExtents
-  /** The tables with the published events. */
-  readonly tables: ReadTables
   /** Opens the write side with its newest schema. Called before the first visit of a board. */
   readonly writes: () => Promise<WriteSide>
   /** Seals events about people. */
@@ -66,7 +65,7 @@ export type IngestOptions = {
   /** Above 0. One limit for all sources, because they request one host. */
   readonly requestsPerSecond: number
   /** When given, users' achievements are evaluated; an interval here overrides the default. */
-  readonly achievements?: Pick<EvaluatorOptions, 'pollMs' | 'consistently' | 'late'>
+  readonly achievements?: Pick<EvaluatorOptions, 'pollMs' | 'late'>
   /** The client's name and contact: `gamenet-stats/<version> (+<address>)`. */
   readonly userAgent: string
   /** Where metrics are registered. A registry takes one ingest. */
@@ -190,19 +189,20 @@ export function createIngest(options: IngestOptions): Ingest {
 type Sources = Readonly<Record<Exclude<ScrapeSource, 'boards'>, Source>> & { readonly boards: BoardsSource }
 
 function createSources(options: IngestOptions, parsing: PageParsing): Sources {
-  const { tables, registry } = options
+  const { tables, serving, positions, registry } = options
+  const access = { tables, serving, positions }
   const log = queryLog(options.log)
   const shortestS = options.periods.boards === 0 ? BOARD_PERIOD_S : options.periods.boards
-  const roster = createTitleRoster(tables)
+  const roster = createTitleRoster(access)
   const periodSeconds = options.periods.players === 0 ? PLAYERS_PERIOD_S : options.periods.players
   return {
     network: networkSource(parsing, roster),
     games: gamesSource(parsing, roster),
-    matches: matchesSource({ parsing, tables, log }),
-    players: playersSource({ parsing, tables, log, periodSeconds }),
+    matches: matchesSource({ ...access, parsing, log }),
+    players: playersSource({ ...access, parsing, log, periodSeconds }),
     boards: boardsSource({
+      ...access,
       parsing,
-      tables,
       log,
       shortestS,
       random: Math.random,

@@ -8,7 +8,6 @@ export type { BoardLease, BoardLeases, VisitResult } from './boards/board-leases
 export { createBoardMetrics } from './boards/board-metrics.js'
 export { KNOWN_LISTS, TITLES_WITH_BOARDS } from './boards/known-lists.js'
 export { BOARD_STATES, LAST_BOARD } from './boards/last-board.js'
-export { CHECKPOINTS_OF } from './caught-up.js'
 export type { PageFetcher } from './fetch/page-fetcher.js'
 export type { BoardEntry } from './pages/board-table.js'
 export type { GamePage } from './pages/game-page.js'

@@ -33,6 +33,7 @@ export { type AcceptedGap, acceptedGaps, acceptGaps, type StallReport } from './
 export type { Logger } from './logger.js'
 export { type Target, waitUntilCaughtUp } from './project/caught-up.js'
 export { type Folding, foldInline } from './project/folding/folding.js'
+export { storeAt } from './project/generations.js'
 export { readLateRange } from './project/late-events/late-batches.js'
 export { type LateReader, lateReader } from './project/late-events/late-reader.js'
 export type { PassLock } from './project/pass-lock.js'
@@ -50,7 +51,6 @@ export {
 } from './projector.js'
 export { unfinishedImportUndos } from './rebuild/import-undo.js'
 export {
-  type AroundSwap,
   Difference,
   RebuildPlan,
   RebuildProgress,
@@ -62,7 +62,6 @@ export {
   Verification,
   VerifyReport
 } from './rebuild/rebuild.js'
-export { settleTableNames } from './rebuild/swap.js'
 export {
   announceAllChanged,
   beginRepair,
@@ -70,18 +69,19 @@ export {
   dataTables,
   dropLostParts,
   findLostParts,
-  incompleteReads,
+  incompleteTableIn,
   type MissingEvents,
+  type NamedLostPart,
   readMissingEvents,
   repairOf
 } from './repair/lost-rows.js'
 export { ListedPart, listParts, vanishedParts } from './repair/vanished-parts.js'
-export type { Progress } from './store/checkpoint.js'
+export { type Progress, readCheckpoints } from './store/checkpoint.js'
 export { readDeadLetters } from './store/dead-letter.js'
-export { readNewestWrites } from './store/event-table.js'
-export { type Announcement, readNewestAnnouncement, storeAnnouncement } from './store/exchange.js'
+export { countLoaded, readNewestWrites } from './store/event-table.js'
 export { readAppliedErasures, storeAppliedErasures } from './store/forgotten.js'
-export { readImports } from './store/import.js'
+export { readPointers } from './store/generation.js'
+export { readImports, readRetractions } from './store/import.js'
 export { readPending, storeConsumed, storeLateBatch } from './store/late-batch.js'
 export {
   changedDefinitions,
@@ -92,6 +92,7 @@ export {
   readMigrations
 } from './store/migrate.js'
 export { type Operation, type Store, storeOver } from './store/operation.js'
+export { type ReadSide, readSide } from './store/read-side.js'
 export { readMigrationsApplied } from './store/schema-migration.js'
 export type { LostPart } from './store/table.js'
 export type { Tables } from './store/tables.js'

@@ -5,16 +5,23 @@ export { createLoader, type Loader, type LoaderOptions } from './load/loader.js'
 export { RowBuilder } from './load/row-builder.js'
 export { type Folding, foldInline } from './project/folding/folding.js'
 export { runFold } from './project/folding/run-fold.js'
-export { guardedPassLock, LOCAL_PASS_LOCK } from './project/pass-lock.js'
+export { definitionOf, Generations, ownerOf, ownersOf } from './project/generations.js'
+export { LOCAL_PASS_LOCK } from './project/pass-lock.js'
 export type { FoldProjection, KeySlice, SqlProjection } from './project/projection.js'
 export { projectorMetrics } from './project/projector-metrics.js'
 export type { Range } from './project/range.js'
 export { ProjectionRunner } from './project/run-projections.js'
-export { definitionOf, ServingDefinitions } from './project/serving-definitions.js'
 export type { StepSizes } from './rebuild/fill.js'
 export type { RebuildStatus } from './rebuild/rebuild.js'
 export { RebuildOperations } from './rebuild/rebuild-operations.js'
-export { Checkpoints, clearCheckpoints, readCheckpoints, storeCheckpoints } from './store/checkpoint.js'
+export {
+  type Checkpoint,
+  Checkpoints,
+  deleteCheckpoints,
+  readCheckpoints,
+  readCheckpointsOf,
+  storeCheckpoints
+} from './store/checkpoint.js'
 export {
   countDifferences,
   countRows,
@@ -25,7 +32,7 @@ export {
   readShape,
   type Side
 } from './store/comparison.js'
-export { readNewestVersion, storeChanges } from './store/data-change.js'
+export { readChangesSince, readNewestBegin, readNewestVersion, storeChanges } from './store/data-change.js'
 export {
   DEAD_LETTER_COLUMNS,
   readDeadLettersAfter,
@@ -34,7 +41,15 @@ export {
   storeDecisions
 } from './store/dead-letter.js'
 export { copyEvents, deleteImports, storeEvents } from './store/event-table.js'
-export { readNewestAnnouncement, storeAnnouncement } from './store/exchange.js'
+export {
+  type Definition,
+  type Pointer,
+  Pointers,
+  readDefinitions,
+  readPointers,
+  storeDefinitions,
+  storePointers
+} from './store/generation.js'
 export { readImports, readRetractedImports, readRetractions } from './store/import.js'
 export {
   AGAIN_SECONDS,
@@ -46,8 +61,8 @@ export {
   storeConsumed,
   storeLateBatch
 } from './store/late-batch.js'
-export type { Operation, Store, StoreView } from './store/operation.js'
-export { readDefinitions, readNewestDefinition, storeDefinitions } from './store/projection-definition.js'
+export { nameIn, type Operation, type Store, type StoreView } from './store/operation.js'
+export { replaceReadViews } from './store/read-view.js'
 export { readRebuildOwner, readRebuildRecords, storeRebuildOwner, storeRebuildRecord } from './store/rebuild.js'
 export {
   makeRows,
@@ -65,7 +80,6 @@ export {
   createEventView,
   createTable,
   dropTable,
-  exchangeTables,
   readDisks,
   readLostParts,
   readPartitions,

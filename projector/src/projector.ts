@@ -15,18 +15,19 @@ import { type StallReport, stalledPartitions, stallReports } from './load/stalle
 import type { Logger } from './logger.js'
 import { type CatchUpWatch, type Target, targetsAtLogEnd, waitForRunner } from './project/caught-up.js'
 import { type Folding, foldInThread } from './project/folding/folding.js'
-import { guardedPassLock, LOCAL_PASS_LOCK, type PassLock } from './project/pass-lock.js'
+import { Generations, storeAt } from './project/generations.js'
+import { LOCAL_PASS_LOCK, type PassLock } from './project/pass-lock.js'
 import { answeredExtents, topicProgress } from './project/progress.js'
 import type { Projection } from './project/projection.js'
 import { type LogState, projectorMetrics } from './project/projector-metrics.js'
 import { lagOf, ProjectionRunner, type ProjectionState } from './project/run-projections.js'
-import { ServingDefinitions } from './project/serving-definitions.js'
 import { projections } from './projections/projections.js'
 import type { ReservedBytes } from './rebuild/free-space.js'
-import type { AroundSwap, ImportUndos, Rebuilds } from './rebuild/rebuild.js'
+import type { ImportUndos, Rebuilds } from './rebuild/rebuild.js'
 import { registerRebuildGauge } from './rebuild/rebuild-gauge.js'
 import { RebuildOperations } from './rebuild/rebuild-operations.js'
 import { Checkpoints, type Progress } from './store/checkpoint.js'
+import { readPointers } from './store/generation.js'
 import { type Store, storeOver } from './store/operation.js'
 import type { Tables } from './store/tables.js'
 
@@ -54,11 +55,9 @@ export type ProjectorOptions = {
   readonly projections?: readonly Projection[]
   readonly registry: Registry
   readonly logger: Logger
-  /** Hides the swap of tables from answers. Default: no preparation. */
-  readonly aroundSwap?: AroundSwap
   /** True if other processes work on the same tables. */
   readonly isShared?: boolean
-  /** Cross-process lock between passes and swaps; set when several projectors may run. */
+  /** Cross-process lock between passes and work that needs the tables at rest; set when several projectors may run. */
   readonly passLock?: PassLock
   /** Cross-process lock between steps of rebuilds and work that waits for them; set likewise. */
   readonly rebuildLock?: PassLock
@@ -67,6 +66,8 @@ export type ProjectorOptions = {
    * paused.
    */
   readonly reservedBytes?: ReservedBytes
+  /** Milliseconds that statements of answers take at most: the tables of before a swap are dropped after them. Default: 60,000. */
+  readonly longestAnswerMs?: number
   /** Called after each stored change, so that answers in this process read newer data at once. */
   readonly onChange: () => void
   /** Delays of failed steps; for tests. */
@@ -160,19 +161,18 @@ export function createProjector(options: ProjectorOptions): Projector {
   registerRebuildGauge(options.registry, store, logger)
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
   const folding = options.folding ?? foldInThread()
-  const guarded = isShared ? guardedPassLock(passLock, () => rebuilds.recovery.requireNoInterruptedSwap()) : passLock
-  const serving = new ServingDefinitions(store, own, isShared)
+  const generations = new Generations(store, own)
 
   const runner: ProjectionRunner = new ProjectionRunner({
     store,
-    serving,
-    beforePass: () => rebuilds.recovery.recover(),
-    passLock: guarded,
+    generations,
+    passLock,
     folding,
     metrics,
     logger,
     onChange: options.onChange,
     onPass: () => watchers.forEach((watch) => void watch()),
+    onPointers: (pointers) => loader.follow(pointers),
     isLoaderBusy: () => loader.isBusy(),
     isShared,
     ...backoff
@@ -180,29 +180,30 @@ export function createProjector(options: ProjectorOptions): Projector {
   const rebuilds: RebuildOperations = new RebuildOperations({
     store: storeOver(options.tables.rebuild),
     projections: own,
-    serving,
+    generations: new Generations(storeOver(options.tables.rebuild), own),
     runner,
     loader: { whilePaused: (work) => loader.whilePaused(work) },
     loaderOf: (...of) => loaderOf(options, ...of),
     // Separate, so that a live step does not wait for a rebuild's chunk.
     folding: options.folding ?? foldInThread(),
-    aroundSwap: options.aroundSwap,
     passLock,
     rebuildLock: options.rebuildLock ?? LOCAL_PASS_LOCK,
+    ...(options.longestAnswerMs === undefined ? {} : { longestAnswerMs: options.longestAnswerMs }),
     reservedBytes: options.reservedBytes ?? (() => 0),
     logger,
     isShared,
     signal: stopping.signal
   })
+  const loaderStore = storeOver(options.tables.loader)
   const loader: Loader = createLoader({
-    store: storeOver(options.tables.loader),
+    store: loaderStore,
     topics,
     startReading: () => options.startReading(),
     sealKeys: options.sealKeys,
-    metrics,
-    logger,
+    ...{ metrics, logger },
     onStored: () => runner.wake(),
-    passLock: guarded,
+    passLock,
+    pointers: () => loaderStore.do(readPointers),
     ...backoff
   })
   return {
@@ -220,7 +221,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     pause: (projection) => runner.pause(known(projection)),
     resume: (projection) => runner.resume(known(projection)),
     wakeForLate: () => runner.wakeForLate(),
-    status: () => statusOf({ store, loader, runner, serving, countDeadLetters }),
+    status: () => statusOf({ store, loader, runner, generations, countDeadLetters }),
     caughtUp: (asked = {}) => waitForTargets({ store, runner, watchers, loader, signal: stopping.signal }, asked),
     stepsEnded: () => stepsEnded({ loader, runner, rebuilds }),
     inStep: (step) => rebuilds.inStep(step),
@@ -236,7 +237,8 @@ async function waitForTargets(
   const ending = asked === undefined ? signal : AbortSignal.any([asked, signal])
   const watch = { ...of, loaderTrouble: () => troubleOf(of.loader), standstillMs, signal: ending }
   const extents = (topic: string) => of.loader.extents(topic)
-  const wanted = targets ?? (await targetsAtLogEnd(store, extents, { signal: ending, mostMs: standstillMs }))
+  const written = await storeAt('reads', store, projections)
+  const wanted = targets ?? (await targetsAtLogEnd(written, extents, { signal: ending, mostMs: standstillMs }))
   await waitForRunner(watch, wanted)
 }
 
@@ -252,14 +254,16 @@ type Seen = {
   readonly store: Store
   readonly loader: Loader
   readonly runner: ProjectionRunner
-  readonly serving: ServingDefinitions
+  readonly generations: Generations
   /** Unreadable messages by topic. */
   readonly countDeadLetters: () => Promise<ReadonlyMap<string, number>>
 }
 
 async function statusOf(seen: Seen): Promise<ProjectorStatus> {
-  const { store, loader, runner, serving, countDeadLetters } = seen
-  const before = runner.hasPassed ? runner.checkpoints : await Checkpoints.read(store)
+  const { store, loader, runner, generations, countDeadLetters } = seen
+  const before = runner.hasPassed
+    ? runner.checkpoints
+    : await Checkpoints.read(await storeAt('reads', store, projections))
   const [extents, deadLetters] = await Promise.all([answeredExtents(loader), countDeadLetters()])
   const checkpoints = runner.hasPassed ? runner.checkpoints : before
   const stalled = await stallReports(store, stallsOf(loader, extents, before))
@@ -269,7 +273,7 @@ async function statusOf(seen: Seen): Promise<ProjectorStatus> {
       projection: each.name,
       ...runner.state(each.name),
       checkpoints: checkpoints.of(projectionCheckpoint(each.name)),
-      isOutdated: serving.isOutdated(each.name),
+      isOutdated: generations.isOutdated(each.name),
       lag: lagOf(each, checkpoints)
     })),
     stalled,

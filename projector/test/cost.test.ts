@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import { projections, storeOver } from '../src/index.js'
 import { foldInline } from '../src/project/folding/folding.js'
+import { liveOf } from '../src/rebuild/context.js'
 import { costOf, measureCosts } from '../src/rebuild/cost.js'
 import { STEP_SIZES } from '../src/rebuild/fill.js'
 import { Checkpoints } from '../src/store/checkpoint.js'
@@ -12,7 +13,7 @@ import { openTables } from './pipeline.js'
 const EVENTS = 60_000
 /** The first board has a share of all events, the others the rest alike. */
 const EVENTS_SQL = `
-  INSERT INTO event_leaderboard_entry (epoch, partition, offset, source, import_id, observed_at, title_id, leaderboard_id,
+  INSERT INTO event_leaderboard_entry__0 (epoch, partition, offset, source, import_id, observed_at, title_id, leaderboard_id,
     player, player_key, occurrence, change, rating, time_ms, stated_rank, ord, step, details)
   SELECT 0, 0, n.number, '/test', '', fromUnixTimestamp64Milli(toInt64(1700000000000 + n.number), 'UTC'), '4d530064',
     if(n.number % 100 < {share: UInt64}, 0, n.number % {boards: UInt64}), 'ann', 'ann', 1, 'updated', '1', 1, NULL, 1, 1, ''
@@ -53,12 +54,12 @@ test('what an event costs in long steps is told by two sizes of samples, of what
 test('what is sampled by keys has the events that its cost is told by, however few boards there are', async (t) => {
   const engine = await openTables()
   const unit = projections.filter(({ name }) => name === 'entry-time')
-  const live = new Checkpoints()
-  live.advance({ name: projectionCheckpoint('entry-time'), epoch: 0, partition: 0, next: EVENTS })
+  const checkpoints = new Checkpoints()
+  checkpoints.advance({ name: projectionCheckpoint('entry-time'), epoch: 0, partition: 0, next: EVENTS })
   const boards = fc.record({ boards: fc.integer({ min: 1, max: 40 }), share: fc.integer({ min: 0, max: 100 }) })
   await fc.assert(
     fc.asyncProperty(boards, async (those) => {
-      await engine.control.execute('TRUNCATE TABLE event_leaderboard_entry')
+      await engine.control.execute('TRUNCATE TABLE event_leaderboard_entry__0')
       await engine.control.execute(EVENTS_SQL, those)
       const sampled: string[] = []
       const tables: typeof engine.rebuild = {
@@ -68,8 +69,14 @@ test('what is sampled by keys has the events that its cost is told by, however f
           await engine.rebuild.execute(sql, parameters)
         }
       }
-      const making = { store: storeOver(tables), folding: foldInline(), signal: new AbortController().signal }
-      const { 'entry-time': cost = 0 } = await measureCosts(making, unit, live, { sizes: STEP_SIZES, process: 'this' })
+      const live = await liveOf({ store: storeOver(tables), projections })
+      const making = { store: live.store, folding: foldInline(), signal: new AbortController().signal }
+      const { 'entry-time': cost = 0 } = await measureCosts(
+        making,
+        unit,
+        { live, checkpoints },
+        { sizes: STEP_SIZES, process: 'this' }
+      )
       if (!(cost > 0 && Number.isFinite(cost))) t.fail(`${cost} s an event`)
       if (sampled.length === 0) t.fail('nothing was sampled')
       for (const slice of new Set(sampled)) {

@@ -1,11 +1,11 @@
 import { projectionCheckpoint } from '@gamenet/schemas'
 import { test } from 'tap'
-import { projections, storeOver } from '../src/index.js'
+import { projections } from '../src/index.js'
 import { foldInline } from '../src/project/folding/folding.js'
 import { type Filling, fill, STEP_SIZES } from '../src/rebuild/fill.js'
 import type { RebuildRecord } from '../src/rebuild/rebuild-record.js'
 import { Checkpoints } from '../src/store/checkpoint.js'
-import { openTables } from './pipeline.js'
+import { firstStore, openTables } from './pipeline.js'
 
 const BOARDS = 23
 const EVENTS = BOARDS * 20
@@ -20,7 +20,7 @@ const unit = projections.filter(({ name }) =>
 
 /** Boards of five entries, each with four states. */
 const EVENTS_SQL = `
-  INSERT INTO event_leaderboard_entry (epoch, partition, offset, source, import_id, observed_at, title_id, leaderboard_id,
+  INSERT INTO event_leaderboard_entry__0 (epoch, partition, offset, source, import_id, observed_at, title_id, leaderboard_id,
     player, player_key, occurrence, change, rating, time_ms, stated_rank, ord, step, details)
   SELECT 0, 0, n.number, '/test', '', fromUnixTimestamp64Milli(toInt64(1700000000000 + n.number), 'UTC'), '4d530064',
     n.number % {boards: UInt64}, concat('p', toString(intDiv(n.number, {boards: UInt64}) % 5)) AS name, name, 1,
@@ -43,12 +43,13 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
   }
   const empty = async () => {
     for (const table of [...TABLES, 'rank_reached', 'checkpoint'])
-      await engine.control.execute(`TRUNCATE TABLE ${table}`)
+      await engine.control.execute(`TRUNCATE TABLE ${table === 'checkpoint' ? table : `${table}__0`}`)
   }
   const filling = (slices: number, more: Partial<Filling> = {}): Filling => ({
-    step: { store: storeOver(engine.rebuild), folding: foldInline(), signal: new AbortController().signal },
+    step: { store: firstStore(engine.rebuild), folding: foldInline(), signal: new AbortController().signal },
     unit,
     record: {
+      id: 1,
       target: { 'leaderboard-entry': [{ epoch: 0, partition: 0, next: EVENTS }] },
       events: Object.fromEntries(unit.map(({ name }) => [name, EVENTS])),
       slices: {
@@ -63,7 +64,8 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
     onStep: () => undefined,
     ...more
   })
-  const noted = async () => (await Checkpoints.read(storeOver(engine.control))).next('slices:leaderboard-entry', 0, 0)
+  const noted = async () =>
+    (await Checkpoints.read(firstStore(engine.control))).next('slices:leaderboard-entry__1', 0, 0)
 
   t.equal(await fill(filling(1)), true)
   const whole = await rowsOf()
@@ -81,7 +83,7 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
     execute: (sql: string, parameters?: Record<string, unknown>) => engine.rebuild.execute(sql, parameters),
     insert: (table: string, columns: readonly string[], body: Uint8Array) => engine.rebuild.insert(table, columns, body)
   }
-  await t.rejects(fill(filling(SLICES, { step: { ...making, store: storeOver(tables) } })), /tables are away/)
+  await t.rejects(fill(filling(SLICES, { step: { ...making, store: firstStore(tables) } })), /tables are away/)
   t.equal(await noted(), 3, 'those before the one that failed')
   t.notOk(begun.includes(5), 'and no third one was begun beside two')
 
@@ -95,13 +97,13 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
 
   t.equal(await fill(filling(SLICES)), true)
   t.same(await rowsOf(), whole)
-  const reached = await Checkpoints.read(storeOver(engine.control))
+  const reached = await Checkpoints.read(firstStore(engine.control))
   t.equal(reached.next(projectionCheckpoint('leaderboard-entry'), 0, 0), EVENTS)
 })
 
 const COUNTS = 500
 const COUNTS_SQL = `
-  INSERT INTO event_title_count (epoch, partition, offset, source, import_id, observed_at, title_id, online, sessions, lobby_players)
+  INSERT INTO event_title_count__0 (epoch, partition, offset, source, import_id, observed_at, title_id, online, sessions, lobby_players)
   SELECT 0, 0, n.number, '/test', '', fromUnixTimestamp64Milli(toInt64(1700000000000 + n.number * 60000), 'UTC'),
     if(n.number % 3 = 0, '4d530064', '55530036'), sipHash64(n.number) % 150, NULL, NULL
   FROM numbers({events: UInt64}) AS n`
@@ -118,7 +120,7 @@ test('what is made of another table is filled in few steps, in smaller ones wher
   /** Steps of the hours, by how many events they had; a step of more than `memory` does not do. */
   const stepsOf = async (memory: number) => {
     for (const table of ['title_count', 'title_count_hour', 'checkpoint'])
-      await engine.control.execute(`TRUNCATE TABLE ${table}`)
+      await engine.control.execute(`TRUNCATE TABLE ${table === 'checkpoint' ? table : `${table}__0`}`)
     const steps: number[] = []
     const tables = {
       rows: engine.rebuild.rows.bind(engine.rebuild),
@@ -130,7 +132,7 @@ test('what is made of another table is filled in few steps, in smaller ones wher
       }
     }
     const isDone = await fill({
-      step: { store: storeOver(tables), folding: foldInline(), signal: new AbortController().signal },
+      step: { store: firstStore(tables), folding: foldInline(), signal: new AbortController().signal },
       unit: counts,
       record: {
         target: { 'title-count': [{ epoch: 0, partition: 0, next: COUNTS }] },

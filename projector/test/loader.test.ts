@@ -19,7 +19,7 @@ import { latch } from './latch.js'
 import { lockedPasses } from './locks.js'
 import { MemoryLog } from './memory-log.js'
 import { sealKeys } from './people.js'
-import { AT_ONCE, emptyTables, message, openTables, projectorOn, QUIET, runToHead } from './pipeline.js'
+import { AT_ONCE, emptyTables, firstStore, message, openTables, projectorOn, QUIET, runToHead } from './pipeline.js'
 
 const T0 = '2026-03-14T20:00:00Z'
 const counted = (online: number, observedAt = T0) =>
@@ -198,12 +198,12 @@ test('the loader', async (t) => {
     const [waits, goOn] = [latch(), latch()]
     let stored = false
     const held = around(engine.loader, async (work, what) => {
-      if (what === 'event_title_count') {
+      if (what === 'event_title_count__0') {
         waits.open()
         await goOn.opened
       }
       const result = await work()
-      stored ||= what === 'event_title_count'
+      stored ||= what === 'event_title_count__0'
       return result
     })
     // Without the lock of passes: its store begins before, and ends behind, all that the other does.
@@ -310,7 +310,7 @@ test('the loader', async (t) => {
     const begun = [0, 0, 0]
     const died = latch()
     const loader = createLoader({
-      store: storeOver(control),
+      store: firstStore(control),
       topics: [titleCountTopic],
       readers: 3,
       startReading: async ({ index, of }) => {

@@ -215,7 +215,7 @@ test('projections of matches', async (t) => {
     const frozen: Tables = {
       ...engine.projections,
       insert: async (table, columns, body) => {
-        if (table === 'match_session' && isFirst) {
+        if (table === 'match_session__0' && isFirst) {
           isFirst = false
           log.append('match-list', [list('20:01:00', 'bob'), list('20:03:00')])
           while (!(await isLoaded(4))) await new Promise(setImmediate)
@@ -238,7 +238,7 @@ test('projections of matches', async (t) => {
     const watched: Tables = {
       ...engine.projections,
       insert: async (table, columns, body) => {
-        if (table === 'match_session') written.push(...Buffer.from(body).toString().trim().split('\n'))
+        if (table === 'match_session__0') written.push(...Buffer.from(body).toString().trim().split('\n'))
         await engine.projections.insert(table, columns, body)
       }
     }

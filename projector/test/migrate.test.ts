@@ -1,14 +1,20 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { openChdb } from '@gamenet/engines'
 import { test } from 'tap'
+import { projections } from '../src/index.js'
+import { definitionOf as definitionText } from '../src/project/generations.js'
+import type { Projection } from '../src/project/projection.js'
+import { readDefinitions } from '../src/store/generation.js'
 import {
   changedDefinitions,
+  definedTables,
   definitionOf,
   migrate,
   migrationOf,
   readMigrations,
   statementsOf
 } from '../src/store/migrate.js'
+import { storeOver } from '../src/store/operation.js'
 import type { Tables } from '../src/store/tables.js'
 
 const SCHEMA = new URL('../../schema.sql', import.meta.url)
@@ -39,18 +45,19 @@ test('migrations', async (t) => {
     t.ok(statements > 10)
     for (let failAt = 1; failAt <= statements; failAt += 3) await calls((spy) => migrate(spy), failAt)
     await migrate(tables)
+    for (const lost of ['1', "name >= '0021'", "name < '0014'"]) {
+      await tables.execute(`DELETE FROM schema_migration WHERE ${lost}`)
+      await migrate(tables)
+      t.same(await changedDefinitions(tables), [], `rows of the record are lost: ${lost}`)
+    }
+    await migrate(tables)
     t.equal(await calls((spy) => migrate(spy)), 1, 'only the table of migrations is asked for')
     t.same(await migrate(tables), [])
   })
 
   await t.test('schema.sql is what the migrations make', async (t) => {
-    const names = await tables.rows(
-      'SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() ORDER BY t.name'
-    )
     const parts: string[] = []
-    for (const { name } of names) {
-      parts.push(await definitionOf(tables, String(name)))
-    }
+    for (const name of await definedTables(tables)) parts.push(await definitionOf(tables, name))
     const schema = parts.join('\n')
     if (process.env.REFRESH_SCHEMA === '1') await writeFile(SCHEMA, schema)
     t.equal(
@@ -62,12 +69,12 @@ test('migrations', async (t) => {
 
   await t.test('a table that is missing is refused, and one that is changed is told', async (t) => {
     t.same(await changedDefinitions(tables), [])
-    await tables.execute("ALTER TABLE title MODIFY COMMENT 'changed'")
-    t.same(await changedDefinitions(tables), ['title'])
-    await tables.execute("ALTER TABLE title MODIFY COMMENT ''")
-    await tables.execute('RENAME TABLE event_title TO gone')
-    await t.rejects(migrate(tables), /^event_title of the tables are missing, though they were made/)
-    await tables.execute('RENAME TABLE gone TO event_title')
+    await tables.execute("ALTER TABLE title__0 MODIFY COMMENT 'changed'")
+    t.same(await changedDefinitions(tables), ['title__0'])
+    await tables.execute("ALTER TABLE title__0 MODIFY COMMENT ''")
+    await tables.execute('RENAME TABLE event_title__0 TO gone')
+    await t.rejects(migrate(tables), /^event_title__0 of the tables are missing, though they were made/)
+    await tables.execute('RENAME TABLE gone TO event_title__0')
     t.same(await migrate(tables), [])
   })
 
@@ -78,7 +85,8 @@ test('migrations', async (t) => {
       const rows = names.map((name) => `${JSON.stringify([name, 1, 0, 7])}\n`).join('')
       await tables.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], new TextEncoder().encode(rows))
       const migration = (await readMigrations()).find(({ name }) => name === '0014-rank-reached')
-      for (const statement of migration?.statements ?? []) await tables.execute(statement)
+      const own = (migration?.statements ?? []).filter((statement) => !statement.startsWith('ALTER TABLE'))
+      for (const statement of own) await tables.execute(statement)
       t.same(await tables.rows('SELECT c.name AS name FROM checkpoint AS c'), [{ name: 'project:player' }])
       await tables.execute('TRUNCATE TABLE checkpoint')
     }
@@ -102,6 +110,57 @@ test('migrations', async (t) => {
       message: /^The tables were made by a newer program: they have the migrations 0\d+-[a-z-]+, and this program knows/
     })
   })
+})
+
+test('tables with bare names become first generations, with their statements and without rebuilds under way', async (t) => {
+  const engine = await openChdb({ path: t.testdir() })
+  t.teardown(() => engine.close())
+  const tables = engine.control
+  const former = (await readMigrations()).filter(({ name }) => name < '0021')
+  await migrate(tables, former)
+  await tables.execute(
+    "INSERT INTO title_count (title_id, ts, online, position) VALUES ('4d530064', '2026-03-14', 7, 1)"
+  )
+  const hour = projections.find(({ name }) => name === 'title-count-hour') as Projection
+  const bare = definitionText(hour).replaceAll(/\{(\w+): Identifier\}/g, '$1')
+  t.notMatch(bare, 'Identifier')
+  await tables.execute(`INSERT INTO projection_definition VALUES ('title-count-hour', {bare: String}, 5)`, { bare })
+  const record = (state: string) => JSON.stringify({ id: 1, state, exchange: null, version: 3 })
+  const store = async (id: number, state: string) =>
+    await tables.execute('INSERT INTO rebuild VALUES ({id: UInt32}, {record: String}, 3)', {
+      id,
+      record: record(state)
+    })
+  for (const [n, state] of ['filling', 'filled', 'swapped', 'dropped', 'swapping'].entries()) await store(n, state)
+  await t.rejects(migrate(tables), /A swap of rebuilt tables was interrupted. Start the former version once/)
+  await tables.execute('ALTER TABLE rebuild DELETE WHERE id = 4')
+  await migrate(tables)
+  const states = (
+    await tables.rows('SELECT argMax(r.record, r.version) AS record FROM rebuild AS r GROUP BY r.id ORDER BY r.id')
+  ).map((row) => JSON.parse(String(row.record)))
+  t.match(states, [
+    { state: 'cancelled', version: 4 },
+    { state: 'cancelled', version: 4 },
+    { state: 'dropped', version: 4 },
+    { state: 'dropped', version: 3 }
+  ])
+  const [stored] = await storeOver(tables).do(readDefinitions)
+  t.match(stored, { projection: 'title-count-hour', generation: 0, definition: definitionText(hour) })
+  t.same(await tables.rows('SELECT c.online FROM title_count__0 AS c'), [{ online: 7 }])
+  t.same(await tables.rows('SELECT c.online FROM title_count AS c FINAL'), [{ online: 7 }], 'a view for people')
+})
+
+test('a change of a table is a change of each of its generations', async (t) => {
+  const engine = await openChdb({ path: t.testdir() })
+  t.teardown(() => engine.close())
+  const tables = engine.control
+  const migrations = await readMigrations()
+  await migrate(tables)
+  await tables.execute('CREATE TABLE title_count__7 AS title_count__0')
+  const change = migrationOf('9999-more', 'ALTER TABLE title_count__* ADD COLUMN IF NOT EXISTS more UInt8')
+  await migrate(tables, [...migrations, change])
+  for (const name of ['title_count__0', 'title_count__7', 'title_count'])
+    t.same(await tables.rows(`SELECT c.more FROM ${name} AS c`), [], name)
 })
 
 test('statements are cut at semicolons outside quotes, and comments are left out', async (t) => {

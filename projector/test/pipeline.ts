@@ -10,14 +10,19 @@ import {
   migrate,
   type Projector,
   type ProjectorOptions,
+  projections,
   projectionsWithout,
   type RetryReport,
   readInline,
   retryDeadLetters,
+  type Store,
   storeOver,
   type Tables
 } from '../src/index.js'
+import { ownersOf } from '../src/project/generations.js'
 import { countDeadLetters } from '../src/store/dead-letter.js'
+import { namesOf, readPointers } from '../src/store/generation.js'
+import { replaceReadViews } from '../src/store/read-view.js'
 import { sealKeys, sealOf } from './people.js'
 
 /** The first failure is retried at once; one that lasts costs a whole pass of processor time per retry. */
@@ -42,17 +47,47 @@ async function openMigrated(): Promise<ClickHouse> {
   return engine
 }
 
-/** Empties every table but the record of migrations; those of rebuilds are dropped. */
+/** Empties every table but the record of migrations; each has its first generation alone. */
 export async function emptyTables(tables: Tables): Promise<void> {
-  const made = await tables.rows(
-    `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND position(t.name, '__') > 0`
-  )
-  for (const { name } of made) await tables.execute(`DROP TABLE ${name}`)
+  const store = storeOver(tables)
+  const { serving } = await store.do(readPointers)
+  const made = new Set(await tablesOfRebuilds(tables))
+  for (const bare of new Set([...made].map((name) => name.replace(/__.*/, '')))) {
+    if (made.has(`${bare}__0`) || !made.delete(serving.nameOf(bare))) continue
+    await tables.execute(`RENAME TABLE ${serving.nameOf(bare)} TO ${bare}__0`)
+  }
+  for (const name of made) if (!name.endsWith('__0')) await tables.execute(`DROP TABLE ${name}`)
   const rows = await tables.rows(
     `SELECT t.name AS name FROM system.tables AS t
      WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree' AND t.name != 'schema_migration' AND t.total_rows > 0`
   )
   for (const { name } of rows) await tables.execute(`TRUNCATE TABLE ${name}`)
+  await store.do(replaceReadViews, await store.do(readPointers), { all: false })
+}
+
+/** The tables with a generation in their names, samples and copies of rebuilds among them. */
+async function tablesOfRebuilds(tables: Tables): Promise<string[]> {
+  const rows = await tables.rows(
+    `SELECT t.name AS name FROM system.tables AS t
+     WHERE t.database = currentDatabase() AND position(t.name, '__') > 0 ORDER BY t.name`
+  )
+  return rows.map(({ name }) => String(name))
+}
+
+/** Tables of rebuilds: all but the first generation of each. */
+export async function laterGenerations(tables: Tables): Promise<string[]> {
+  return (await tablesOfRebuilds(tables)).filter((name) => !name.endsWith('__0'))
+}
+
+/** A store of the first generation of every table. */
+export function firstStore(tables: Tables): Store {
+  const names = ownersOf(projections).flatMap((owner) => [...namesOf(owner, 0)])
+  return storeOver(tables, { names: new Map(names) })
+}
+
+/** The engine's name of a table that answers read. */
+export async function servingName(tables: Tables, table: string): Promise<string> {
+  return (await storeOver(tables).do(readPointers)).serving.nameOf(table)
 }
 
 /** The newest data version. */
@@ -67,15 +102,7 @@ export function projectorOn(
   reader: LogReader,
   options: Pick<
     Partial<ProjectorOptions>,
-    | 'registry'
-    | 'onChange'
-    | 'sealKeys'
-    | 'isShared'
-    | 'passLock'
-    | 'rebuildLock'
-    | 'aroundSwap'
-    | 'projections'
-    | 'reservedBytes'
+    'registry' | 'onChange' | 'sealKeys' | 'isShared' | 'passLock' | 'rebuildLock' | 'projections' | 'reservedBytes'
   > & {
     /** Whose schemas judge. */
     readonly topics?: readonly Topic[]
@@ -90,11 +117,11 @@ export function projectorOn(
     ...(options.passLock === undefined ? {} : { passLock: options.passLock }),
     ...(options.rebuildLock === undefined ? {} : { rebuildLock: options.rebuildLock }),
     ...(options.reservedBytes === undefined ? {} : { reservedBytes: options.reservedBytes }),
-    ...(options.aroundSwap === undefined ? {} : { aroundSwap: options.aroundSwap }),
     registry: options.registry ?? new Registry(),
     logger: QUIET,
     onChange: options.onChange ?? (() => {}),
     isShared: options.isShared ?? false,
+    longestAnswerMs: 0,
     backoff: AT_ONCE
   })
 }

@@ -2,7 +2,7 @@ import { runs } from '@gamenet/engines/testing'
 import { instantOf, millisecondsOf, nameKey, type PresenceSeen, presenceTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { storeOver, type Tables } from '../src/index.js'
+import type { Tables } from '../src/index.js'
 import type { SqlProjection } from '../src/project/projection.js'
 import { presence } from '../src/projections/presence.js'
 import { presenceDay } from '../src/projections/presence-day.js'
@@ -11,7 +11,7 @@ import { userGamertag } from '../src/projections/user-gamertag.js'
 import { makeRows } from '../src/store/step.js'
 import { MemoryLog } from './memory-log.js'
 import { liveUntilDeath } from './mortal.js'
-import { emptyTables, message, openTables, runToHead } from './pipeline.js'
+import { emptyTables, firstStore, message, openTables, runToHead } from './pipeline.js'
 import { type PlacedSighting, type PresenceTables, presenceTablesOf, readPresenceTables } from './presence-model.js'
 
 const RUNS = { steps: 5, deaths: 3 }
@@ -131,7 +131,7 @@ async function load(tables: Tables, epoch: number, events: readonly PresenceSeen
     return `(${epoch}, 0, ${offset}, 's', '', ${at}, '${userKey}', '${username}', '${gamertag}', '${gamertagKey}', ${isOnline}, '${game}', ${periodS})`
   })
   await tables.execute(
-    `INSERT INTO event_presence (epoch, partition, offset, source, import_id, observed_at, user_key, username, gamertag,
+    `INSERT INTO event_presence__0 (epoch, partition, offset, source, import_id, observed_at, user_key, username, gamertag,
        gamertag_key, is_online, game, period_s) VALUES ${rows.join(', ')}`
   )
 }
@@ -153,7 +153,7 @@ async function run(
     const next = isAgain ? (own[epoch] ?? 0) : Math.min(limits[epoch] ?? 0, first + events)
     if (first >= next) return
     const range = [{ epoch, partition: 0, first, next }]
-    await storeOver(tables).do(makeRows, projection, { range, isLate: false })
+    await firstStore(tables).do(makeRows, projection, { range, isLate: false })
     last.set(key, first)
     own[epoch] = next
   }

@@ -236,7 +236,7 @@ test('projections', async (t) => {
     const projectionTables: Tables = {
       ...engine.projections,
       execute: async (sql, parameters) => {
-        if (isBroken && sql.startsWith('INSERT INTO title_count_hour')) throw new Error('memory limit')
+        if (isBroken && sql.startsWith('INSERT INTO title_count_hour__0')) throw new Error('memory limit')
         await engine.projections.execute(sql, parameters)
       }
     }
@@ -275,7 +275,7 @@ test('projections', async (t) => {
     const projectionTables: Tables = {
       ...engine.projections,
       execute: async (sql, parameters) => {
-        if (sql.startsWith('INSERT INTO title_latest')) throw new Error('memory limit')
+        if (sql.startsWith('INSERT INTO title_latest__0')) throw new Error('memory limit')
         await engine.projections.execute(sql, parameters)
       }
     }

@@ -119,9 +119,20 @@ export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopi
 export { TitleStatusChanged, titleStatusTopic } from './nouns/title-status.js'
 export { UserGames } from './nouns/user-game.js'
 export { UserScores } from './nouns/user-score.js'
-export { CHANGE_OVERLAP_VERSIONS } from './ports/data-change.js'
+export { CHANGE_OVERLAP_VERSIONS, type DataChanges, type VersionedChange } from './ports/data-change.js'
 export { conditionOf, type OffsetRange, rangeBetween } from './ports/offset-range.js'
 export type { AbortOptions, Parameters, ReadTables } from './ports/read-tables.js'
+export {
+  FIRST_GENERATION,
+  generationName,
+  isTableDropped,
+  type ReaderPosition,
+  type ReadPositions,
+  type ServingTables,
+  tablesIn,
+  withServing,
+  withTableNames
+} from './ports/serving-tables.js'
 export {
   CHANGED_CHANNEL,
   FILLS_LOCK,

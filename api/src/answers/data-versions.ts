@@ -1,12 +1,15 @@
 import {
   CHANGE_OVERLAP_VERSIONS,
   CHANGED_CHANNEL,
+  type DataChanges,
+  FIRST_GENERATION,
   INSTANTS_END_MS,
+  type ServingTables,
   SharedRun,
+  type VersionedChange,
   WRITE_NOUNS,
   WriteChange
 } from '@gamenet/schemas'
-import type { ReadTables } from '../read-tables.js'
 import type { WriteChanges } from '../write-side.js'
 import { ChangeTrack, type Horizon, KEYED_BLOCKS_HELD_BY_HOUR, minutesHeldFromMs, type Span } from './change-track.js'
 import type { Dependency } from './endpoint.js'
@@ -18,18 +21,16 @@ const ALL_TIME: Span = { fromMs: 0, toMs: INSTANTS_END_MS }
 /** Delay after a failed refresh. Where changes arrive by callback, nothing else would retry before the next change. */
 const RETRY_MS = 250
 
-/** One row of `data_change`. */
-type Change = Span & { readonly projection: string; readonly key: string; readonly version: number }
-
 type Tracks = { readonly all: ChangeTrack; readonly many: ChangeTrack; readonly byKey: Map<string, ChangeTrack> }
 
 /**
- * The table `data_change` in memory: which data version each span of each projection has.
+ * The table `data_change` in memory: which data version each span of each projection has; and which tables are read.
  * The same changes give the same versions in every process, whatever their order of arrival and however often. A change
  * of the write side is announced before it is in the tables, and has a version of this process until then.
  */
 export class DataVersions {
-  readonly #tables: ReadTables
+  readonly #changes: DataChanges
+  readonly #readServing: () => Promise<ServingTables>
   readonly #onFailure: (error: unknown) => void
   readonly #horizon: Horizon = { newestMinute: 0 }
   readonly #projections = new Map<string, Tracks>()
@@ -37,8 +38,7 @@ export class DataVersions {
   #newest = 0
   /** Of the announced changes of the write side. */
   #newestAnnounced = 0
-  /** Of `outdate`. */
-  #newestOutdated = 0
+  #serving = FIRST_GENERATION
   #revision = 0
   #isCurrent = false
   #hasBeenCurrent = false
@@ -47,12 +47,23 @@ export class DataVersions {
   #isStopped = false
   #poll: { timer: NodeJS.Timeout | undefined } | undefined
 
-  constructor(needs: { tables: ReadTables; onFailure?: (error: unknown) => void }) {
-    this.#tables = needs.tables
+  /** @param needs.serving default: tables that are never swapped */
+  constructor(needs: {
+    readonly changes: DataChanges
+    readonly serving?: () => Promise<ServingTables>
+    readonly onFailure?: (error: unknown) => void
+  }) {
+    this.#changes = needs.changes
+    this.#readServing = needs.serving ?? (async () => FIRST_GENERATION)
     this.#onFailure = needs.onFailure ?? (() => undefined)
   }
 
-  /** Rises with every new change; no version changes while it is the same. */
+  /** The tables that are read, as of the newest refresh. An answer takes them once and uses them to its end. */
+  get serving(): ServingTables {
+    return this.#serving
+  }
+
+  /** Rises with every new change; no version changes while it is the same, and the same tables are read. */
   get revision(): number {
     return this.#revision
   }
@@ -78,8 +89,8 @@ export class DataVersions {
   }
 
   /**
-   * Reads new changes. Resolves when everything that was in the table at the call is known; calls during a run share the
-   * next one. Rejects when the tables cannot be queried: known versions stay, and it retries automatically until `stop`.
+   * Reads which tables are read, and new changes. Resolves when everything that was stored at the call is known; calls
+   * during a run share the next one. Rejects when the tables cannot be queried: known versions stay, and it retries automatically until `stop`.
    */
   refresh(): Promise<void> {
     return this.#reading.run()
@@ -104,18 +115,6 @@ export class DataVersions {
    */
   recordWrite([noun, userKey]: WriteChange): void {
     this.#recordAnnounced(noun, userKey)
-  }
-
-  /**
-   * Marks everything in these projections as changed, for a change whose row cannot be read from the table. Each call stands
-   * for one row and takes the lowest version that the row can have, so no later change has a lower one, whatever the clock does.
-   */
-  outdate(projections: readonly string[]): void {
-    this.#newestOutdated = Math.max(this.#newestOutdated, this.#newest) + 1
-    for (const projection of projections) {
-      this.#record({ projection, key: MANY_KEYS, version: this.#newestOutdated, ...ALL_TIME })
-    }
-    this.#revision += 1
   }
 
   /**
@@ -144,13 +143,10 @@ export class DataVersions {
 
   async #learn(): Promise<void> {
     try {
+      this.#serve(await this.#readServing())
       if (this.#newest === 0) await this.#findHorizon()
-      const rows = await this.#tables.rows(CHANGES_SINCE, {
-        after: String(Math.max(0, this.#newest - CHANGE_OVERLAP_VERSIONS)),
-        minutes_from: String(minutesHeldFromMs(this.#horizon)),
-        end: String(INSTANTS_END_MS)
-      })
-      this.#take(rows.map(changeOf))
+      const after = Math.max(0, this.#newest - CHANGE_OVERLAP_VERSIONS)
+      this.#take(await this.#changes.since(after, minutesHeldFromMs(this.#horizon)))
       this.#isCurrent = true
       this.#hasBeenCurrent = true
     } catch (error) {
@@ -158,6 +154,13 @@ export class DataVersions {
       this.#tryAgainLater()
       throw error
     }
+  }
+
+  /** Never back: what a former read gave late is ignored. */
+  #serve(serving: ServingTables): void {
+    if (serving.counter <= this.#serving.counter) return
+    this.#serving = serving
+    this.#revision += 1
   }
 
   #tryAgainLater(): void {
@@ -169,12 +172,11 @@ export class DataVersions {
 
   /** Before the first load: the horizon decides how coarsely older changes may be read. */
   async #findHorizon(): Promise<void> {
-    const [row] = await this.#tables.rows(NEWEST_BEGIN, { end: String(INSTANTS_END_MS) })
-    const newestMs = wholeNumber(row, 'newest_from_ms')
+    const newestMs = await this.#changes.newestBegin()
     this.#horizon.newestMinute = Math.max(this.#horizon.newestMinute, Math.floor(newestMs / MINUTE_MS))
   }
 
-  #take(changes: readonly Change[]): void {
+  #take(changes: readonly VersionedChange[]): void {
     let newestMinute = this.#horizon.newestMinute
     for (const change of changes) newestMinute = Math.max(newestMinute, Math.floor(change.fromMs / MINUTE_MS))
     for (const change of changes) this.#newest = Math.max(this.#newest, change.version)
@@ -193,7 +195,7 @@ export class DataVersions {
     this.#revision += 1
   }
 
-  #record(change: Change): boolean {
+  #record(change: VersionedChange): boolean {
     let tracks = this.#projections.get(change.projection)
     if (tracks === undefined) {
       tracks = { all: new ChangeTrack(this.#horizon), many: new ChangeTrack(this.#horizon), byKey: new Map() }
@@ -214,45 +216,12 @@ export class DataVersions {
   }
 }
 
-/** The newest instant in which a change begins, in ms. */
-export const NEWEST_BEGIN = `
-  SELECT max(least(c.from_ms, {end: Int64} - 1)) AS newest_from_ms
-  FROM data_change AS c`
-
-// Returns years of changes as one row per span of whole hours (minutes, where they still count), not one per step.
-export const CHANGES_SINCE = `
-  SELECT c.projection AS projection,
-         c.key AS key,
-         if(c.to_ms > {minutes_from: Int64}, 60000, 3600000) AS width_ms,
-         intDiv(greatest(c.from_ms, 0), width_ms) * width_ms AS first_ms,
-         intDiv(greatest(least(c.to_ms, {end: Int64}), c.from_ms + 1) + width_ms - 1, width_ms) * width_ms AS last_ms,
-         max(c.version) AS newest_version
-  FROM data_change AS c
-  WHERE c.version > {after: UInt64}
-  GROUP BY projection, key, width_ms, first_ms, last_ms`
-
 function readChange(payload: string): WriteChange | undefined {
   try {
     return WriteChange.parse(JSON.parse(payload))
   } catch {
     return undefined
   }
-}
-
-function changeOf(row: Record<string, unknown>): Change {
-  return {
-    projection: String(row.projection),
-    key: String(row.key),
-    fromMs: wholeNumber(row, 'first_ms'),
-    toMs: wholeNumber(row, 'last_ms'),
-    version: wholeNumber(row, 'newest_version')
-  }
-}
-
-function wholeNumber(row: Record<string, unknown> | undefined, column: string): number {
-  const value = Number(row?.[column])
-  if (Number.isSafeInteger(value)) return value
-  throw new Error(`data_change gave ${JSON.stringify(row?.[column])} as ${column}, expected an integer below 2^53`)
 }
 
 function prune({ all, many, byKey }: Tracks): void {

@@ -1,4 +1,4 @@
-import type { RefusalCode, WriteChange, WriteSide, WriteTransactions } from '@gamenet/schemas'
+import type { ReaderPosition, RefusalCode, WriteChange, WriteSide, WriteTransactions } from '@gamenet/schemas'
 import type { z } from 'zod'
 import type { Boards } from '../queries/board-cache.js'
 import type { Catalog } from '../queries/catalog.js'
@@ -99,6 +99,8 @@ export type ResolveContext = {
 /** The context in which an answer is computed. Queries are aborted when every client has disconnected. */
 export type AnswerContext = {
   readonly tables: ReadTables
+  /** Reads the positions of readers of the log in these tables. */
+  positions(names: readonly string[]): Promise<readonly ReaderPosition[]>
   /** Profiles and ratings. */
   readonly writes: Pick<WriteSide, 'query'>
   readonly signal: AbortSignal

@@ -11,11 +11,14 @@ export function digestOf(content: string | Uint8Array, characters = 27): string 
 }
 
 /**
- * What makes one answer different from every other: its path, what its input resolved to, and the version of each
- * stretch of data that it reads. The same in every process that knows the same changes.
+ * What makes one answer different from every other: its path, what its input resolved to, the version of each stretch of
+ * data that it reads, and the counter of its tables (a rollback must not revive an older answer). The same in every
+ * process that knows the same changes.
  */
-export function identityOf(path: string, resolvedJson: string, versions: readonly number[]): string {
-  return digestOf(`${path}\n${resolvedJson}\n${versions.join(' ')}`)
+export function identityOf(path: string, resolvedJson: string, versions: readonly number[], counter: number): string {
+  // Tables that were never swapped keep the tags that they had before there were counters.
+  const tables = counter === 0 ? '' : `\n${counter}`
+  return digestOf(`${path}\n${resolvedJson}\n${versions.join(' ')}${tables}`)
 }
 
 /** The strong entity tag of an answer in one coding: other bytes must have another tag (RFC 9110, 8.8.3.3). */

@@ -1,7 +1,6 @@
-import { Refusal } from '@gamenet/schemas'
+import { isTableDropped, type ReadPositions, Refusal, type ServingTables, withServing } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Answer, type AnswerCache, type Frame, isCompressible } from '../answers/answer-cache.js'
-import type { ConsistentReads } from '../answers/consistent-reads.js'
 import {
   type Action,
   type ActionContext,
@@ -33,11 +32,11 @@ import { questionOf, type ResolvedUrl, ResolvedUrls, resolveUrl, type Versions }
 
 /** The dependencies of endpoints and actions. */
 export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'tables' | 'chat'> & {
+  readonly positions: ReadPositions
   readonly versions: Versions
   readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
   readonly sessions: Pick<Sessions, 'of'>
   readonly cache: AnswerCache
-  readonly consistent: ConsistentReads
   readonly budget: WriteBudget
   readonly metrics: HttpMetrics
   readonly logger: FastifyBaseLogger
@@ -85,17 +84,19 @@ type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply
 /** An answer and its origin. */
 type Computed = { readonly answer: Answer; readonly outcome: Outcome }
 
+type AnsweringNeeds = PipelineNeeds & { playersCheckedMs(serving: ServingTables): Promise<number | null> }
+
 /** Answers the requests of one endpoint. */
 class Answering {
   readonly #endpoint: Endpoint
   readonly #urls: ResolvedUrls
-  readonly #needs: PipelineNeeds & Pick<AnswerContext, 'playersCheckedMs'>
+  readonly #needs: AnsweringNeeds
   readonly #observe: ReturnType<HttpMetrics['durations']>
   readonly #isPosted: boolean
   /** The parameters of the query. */
   readonly #known: ReadonlySet<string>
 
-  constructor(endpoint: Endpoint, urls: ResolvedUrls, needs: PipelineNeeds & Pick<AnswerContext, 'playersCheckedMs'>) {
+  constructor(endpoint: Endpoint, urls: ResolvedUrls, needs: AnsweringNeeds) {
     this.#endpoint = endpoint
     this.#urls = urls
     this.#needs = needs
@@ -136,7 +137,7 @@ class Answering {
     const hasKeyField = SESSION_KEY_FIELD in given
     const isPersonal = answerTo !== undefined && (hasKeyField || hasKeyHeader(request.raw.headers))
     try {
-      const { resolved, found } = await this.#needs.consistent.read(async () => {
+      const { resolved, found } = await this.#whole(async () => {
         const resolved = await this.#resolve(input, question)
         if (isPersonal) {
           const viewer = await this.#viewerOf(shownKey(request.raw.headers, given), request)
@@ -158,20 +159,30 @@ class Answering {
     }
   }
 
+  /** Computes a whole answer; once more when a statement meets a table that was dropped after a swap. */
+  async #whole<Result>(compute: () => Promise<Result>): Promise<Result> {
+    try {
+      return await compute()
+    } catch (error) {
+      if (!isTableDropped(error)) throw error
+      await this.#needs.versions.refresh()
+      return await compute()
+    }
+  }
+
   async #resolve(input: unknown, question: string): Promise<ResolvedUrl> {
     const { versions, catalog, openListAgeMs, now } = this.#needs
-    const context = { versions, catalog: () => catalog.held(), nowMs: now(), openListAgeMs }
-    return await resolveUrl(this.#endpoint, input, question, context)
+    return await resolveUrl(this.#endpoint, input, question, { versions, catalog, nowMs: now(), openListAgeMs })
   }
 
   /** The cached answer, or one that is computed now; concurrent requests share the computation. */
   async #find(resolved: ResolvedUrl, closed: AbortSignal): Promise<Computed> {
-    const { cache, consistent } = this.#needs
+    const { cache } = this.#needs
     const { question, identity } = resolved
     const cached = cache.newest(question)
     if (cached?.identity === identity) return { answer: cached, outcome: 'memory' }
     const outcome = cache.isPending(identity) ? 'joined' : 'query'
-    const compute = (signal: AbortSignal) => consistent.readOnce(() => this.#compute(resolved, signal))
+    const compute = (signal: AbortSignal) => this.#compute(resolved, signal)
     return { answer: await cache.make(question, identity, closed, compute), outcome }
   }
 
@@ -188,14 +199,15 @@ class Answering {
   }
 
   async #compute(known: ResolvedUrl, signal: AbortSignal, viewer?: Session): Promise<Answer> {
-    const { resolved, identity, dataVersion, headers } = known
-    const { tables, writes, catalog, playersCheckedMs, metrics, now } = this.#needs
+    const { resolved, identity, dataVersion, serving, headers } = known
+    const { tables, positions, writes, catalog, playersCheckedMs, metrics, now } = this.#needs
     const context: AnswerContext = {
-      tables,
+      tables: withServing(tables, serving),
+      positions: (names) => positions(serving, names),
       writes,
-      catalog: () => catalog.newest(),
-      boards: () => catalog.boards(),
-      playersCheckedMs,
+      catalog: () => catalog.newest(serving),
+      boards: () => catalog.boards(serving),
+      playersCheckedMs: () => playersCheckedMs(serving),
       signal
     }
     const startedAt = performance.now()
@@ -333,7 +345,7 @@ async function act(action: Action, request: FastifyRequest, needs: PipelineNeeds
     session,
     writes,
     ratings,
-    tables,
+    tables: withServing(tables, versions.serving),
     chat,
     changed: (change) => versions.recordWrite(change),
     signal: () => AbortSignal.timeout(ACTION_MS_MAX),

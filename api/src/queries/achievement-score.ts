@@ -14,7 +14,7 @@ export const highestScores = query({
     SELECT toFloat64(r.rank) AS rank, r.username AS username, r.score AS totalScore, r.achievements AS achievementCount
     FROM (
       SELECT s.user_key, s.username, s.score, s.achievements, rank() OVER (ORDER BY s.score DESC) AS rank
-      FROM achievement_score AS s FINAL
+      FROM {achievement_score: Identifier} AS s FINAL
     ) AS r
     ORDER BY r.score DESC, r.user_key
     LIMIT {limit: UInt32}`

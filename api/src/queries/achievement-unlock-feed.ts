@@ -19,15 +19,15 @@ export const newestUnlocks = query({
       u.age AS age
     FROM (
       SELECT f.ts, f.user_key, f.achievement_id, f.age
-      FROM achievement_unlock_feed AS f
+      FROM {achievement_unlock_feed: Identifier} AS f
       ORDER BY f.ts DESC, f.age
       LIMIT {rows: UInt32}
     ) AS n
     INNER JOIN (
       SELECT a.user_key, a.achievement_id, a.username, a.points, a.ts, a.age
-      FROM achievement_unlock AS a FINAL
+      FROM {achievement_unlock: Identifier} AS a FINAL
       WHERE (a.user_key, a.achievement_id) IN (
-        SELECT f.user_key, f.achievement_id FROM achievement_unlock_feed AS f
+        SELECT f.user_key, f.achievement_id FROM {achievement_unlock_feed: Identifier} AS f
         ORDER BY f.ts DESC, f.age
         LIMIT {rows: UInt32})
     ) AS u ON u.user_key = n.user_key AND u.achievement_id = n.achievement_id AND u.age = n.age
@@ -38,5 +38,5 @@ export const newestUnlocks = query({
 export const unlockEventCount = query({
   params: z.object({}),
   row: z.object({ events: z.coerce.number().int() }),
-  sql: 'SELECT toFloat64(count()) AS events FROM achievement_unlock_feed AS f'
+  sql: 'SELECT toFloat64(count()) AS events FROM {achievement_unlock_feed: Identifier} AS f'
 })

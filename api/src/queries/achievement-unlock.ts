@@ -10,7 +10,7 @@ export const unlocksOfUser = query({
       u.achievement_id AS achievementId,
       u.points AS points,
       toFloat64(toUnixTimestamp64Milli(u.ts)) AS unlockedMs
-    FROM achievement_unlock AS u FINAL
+    FROM {achievement_unlock: Identifier} AS u FINAL
     WHERE u.user_key = {userKey: String}
     ORDER BY u.ts DESC, u.achievement_id`
 })

@@ -7,7 +7,7 @@ export const unlockCounts = query({
   row: z.object({ achievementId: z.int(), users: z.coerce.number().int() }),
   sql: `
     SELECT u.achievement_id AS achievementId, toFloat64(uniqExact(sipHash64(u.user_key))) AS users
-    FROM achievement_unlock AS u
+    FROM {achievement_unlock: Identifier} AS u
     GROUP BY u.achievement_id`
 })
 
@@ -15,5 +15,5 @@ export const unlockCounts = query({
 export const achieverCount = query({
   params: z.object({}),
   row: z.object({ users: z.coerce.number().int() }),
-  sql: 'SELECT toFloat64(count()) AS users FROM achievement_score AS s FINAL'
+  sql: 'SELECT toFloat64(count()) AS users FROM {achievement_score: Identifier} AS s FINAL'
 })

@@ -1,9 +1,9 @@
-import { boardKey } from '@gamenet/schemas'
+import { boardKey, type ServingTables, withServing } from '@gamenet/schemas'
 import type { z } from 'zod'
 import type { ReadTables } from '../read-tables.js'
 import { describedBoards } from './leaderboard.js'
 import { rowsOf } from './query.js'
-import { versionedCache } from './versioned-cache.js'
+import { servingCache, versionedCache } from './versioned-cache.js'
 
 /** The description of a board by lists. */
 export type BoardFact = z.infer<(typeof describedBoards)['row']>
@@ -26,11 +26,14 @@ export type Boards = {
 export function boardCache(needs: {
   readonly tables: ReadTables
   versionOf(dependency: { projection: string }): number
-}): () => Promise<Boards> {
-  return versionedCache(
-    () => needs.versionOf({ projection: 'leaderboard' }),
-    async () => boardsOf(await rowsOf(needs.tables, describedBoards, {}))
+}): (serving: ServingTables) => Promise<Boards> {
+  const caches = servingCache(['leaderboard'], (serving) =>
+    versionedCache(
+      () => needs.versionOf({ projection: 'leaderboard' }),
+      async () => boardsOf(await rowsOf(withServing(needs.tables, serving), describedBoards, {}))
+    )
   )
+  return (serving) => caches(serving)()
 }
 
 /** Returns lookups over descriptions. */

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
-import { nameKey, Refusal } from '@gamenet/schemas'
+import { nameKey, Refusal, type ServingTables, withServing } from '@gamenet/schemas'
 import type { ReadTables } from '../read-tables.js'
 import { type Boards, boardCache } from './board-cache.js'
 import { titlesOfBoardsAndMatches } from './leaderboard.js'
 import { type Query, rowsOf } from './query.js'
 import { titleFacts } from './title.js'
 import { newestTitleCounts } from './title-count.js'
+import { servingCache } from './versioned-cache.js'
 
 /*
  * described   at least one source has named the title; other titles are known only by a count, a board or a match
@@ -54,26 +55,50 @@ export type TitleFact = {
 /** The instant of a title's newest count. */
 export type NewestCount = { readonly titleId: string; readonly countedAtMs: number }
 
+/** What several answers share of the tables that each of them reads. */
 export type CatalogCache = {
   /** Returns the catalog as of the newest known change. Rejects when the tables are needed and unavailable. */
-  newest(): Promise<Catalog>
+  newest(serving: ServingTables): Promise<Catalog>
   /**
    * As `newest`, but returns the previous catalog, if any, while the tables are busy or unavailable: good enough to
    * resolve a name.
    */
-  held(): Promise<Catalog>
+  held(serving: ServingTables): Promise<Catalog>
   /** Returns the boards as of the newest known change. */
-  boards(): Promise<Boards>
+  boards(serving: ServingTables): Promise<Boards>
 }
 
 /** The rows of a part of the catalog, and their data version. */
 type Part<Row> = { readonly version: number; readonly rows: readonly Row[] }
 
-/** Caches the titles. Reads only parts whose data version has changed. */
-export function catalogCache(needs: {
-  readonly tables: ReadTables
-  versionOf(dependency: { projection: string }): number
-}): CatalogCache {
+type CacheNeeds = { readonly tables: ReadTables; versionOf(dependency: { projection: string }): number }
+
+/** Caches the titles and the boards. */
+export function catalogCache(needs: CacheNeeds): CatalogCache {
+  const ofServing = servingCache(['title', 'title-latest', ...OTHERS], (serving) =>
+    titleCache({ ...needs, tables: withServing(needs.tables, serving) })
+  )
+  let last: Catalog | undefined
+  const newest = async (serving: ServingTables): Promise<Catalog> => {
+    last = await ofServing(serving)()
+    return last
+  }
+  return {
+    newest,
+    boards: boardCache(needs),
+    held: async (serving) => {
+      try {
+        return await newest(serving)
+      } catch (error) {
+        if (last === undefined || !(error instanceof Refusal)) throw error
+        return last
+      }
+    }
+  }
+}
+
+/** Caches the titles of tables. Reads only parts whose data version has changed. */
+function titleCache(needs: CacheNeeds): () => Promise<Catalog> {
   let facts: Part<TitleFact> = { version: -1, rows: [] }
   let counts: Part<NewestCount> = { version: -1, rows: [] }
   let others: Part<{ titleId: string }> = { version: -1, rows: [] }
@@ -100,7 +125,7 @@ export function catalogCache(needs: {
     return cached.catalog
   }
 
-  const newest = (): Promise<Catalog> => {
+  return () => {
     const versions = {
       facts: needs.versionOf({ projection: 'title' }),
       counts: needs.versionOf({ projection: 'title-latest' }),
@@ -119,19 +144,6 @@ export function catalogCache(needs: {
     }
     catalog.then(done, done)
     return catalog
-  }
-
-  return {
-    newest,
-    boards: boardCache(needs),
-    held: async () => {
-      try {
-        return await newest()
-      } catch (error) {
-        if (cached === undefined || !(error instanceof Refusal)) throw error
-        return cached.catalog
-      }
-    }
   }
 }
 

@@ -32,7 +32,7 @@ export const timesNear = query({
       t.player AS playerName,
       t.occurrence AS occurrence,
       t.time_ms AS timeMs
-    FROM entry_time AS t FINAL
+    FROM {entry_time: Identifier} AS t FINAL
     WHERE t.time_ms >= {time: Int64} - {tolerance: Int64}
       AND t.time_ms <= {time: Int64} + {tolerance: Int64}
       AND ({titleId: String} = '' OR t.title_id = {titleId: String})
@@ -57,7 +57,7 @@ export const titleTimesNear = query({
   row: TimedRow,
   sql: `
     SELECT ${COLUMNS}
-    FROM leaderboard_entry AS e FINAL
+    FROM {leaderboard_entry: Identifier} AS e FINAL
     WHERE e.title_id = {titleId: String}
       AND NOT e.is_gone
       AND e.time_ms >= {time: Int64} - {tolerance: Int64}
@@ -81,7 +81,7 @@ export const timedEntries = query({
   row: TimedRow,
   sql: `
     SELECT ${COLUMNS}
-    FROM leaderboard_entry AS e FINAL
+    FROM {leaderboard_entry: Identifier} AS e FINAL
     PREWHERE e.player IN {playerNames: Array(String)}
       AND (e.title_id, e.leaderboard_id, e.player, e.occurrence) IN arrayZip(
         {titleIds: Array(String)}, {leaderboardIds: Array(UInt32)}, {playerNames: Array(String)}, {occurrences: Array(UInt16)}

@@ -1,12 +1,4 @@
-import {
-  BOARD_CHANGES,
-  LeaderboardId,
-  leaderboardEntryTopic,
-  loadCheckpoint,
-  projectionCheckpoint,
-  RankedMeasures,
-  TitleId
-} from '@gamenet/schemas'
+import { BOARD_CHANGES, LeaderboardId, RankedMeasures, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
 import { type Query, query } from './query.js'
 
@@ -91,7 +83,7 @@ export function changeInstant(filter: ChangeFilter): Query<ChangeFilter & { skip
     row: z.object({ atMs: Ms }),
     sql: `
       SELECT toFloat64(toUnixTimestamp64Milli(c.ts)) AS atMs
-      FROM leaderboard_change AS c
+      FROM {leaderboard_change: Identifier} AS c
       WHERE c.is_change ${conditionsOf(filter)}
       ORDER BY c.ts DESC
       LIMIT 1 OFFSET {skip: UInt32}`
@@ -107,7 +99,7 @@ export function newestChanges(filter: ChangeFilter): Query<NewestParams, ChangeR
     row: ChangeRow,
     sql: `
       SELECT ${COLUMNS}
-      FROM leaderboard_change AS c FINAL
+      FROM {leaderboard_change: Identifier} AS c FINAL
       WHERE c.ts >= fromUnixTimestamp64Milli({fromMs: Int64}, 'UTC') AND c.is_change ${conditionsOf(filter)}
       ORDER BY c.ts DESC, c.recorded_epoch DESC, c.recorded_partition DESC, c.recorded_offset DESC,
         c.epoch DESC, c.partition DESC, c.offset DESC
@@ -139,7 +131,7 @@ export function recordedChanges(filter: ChangeFilter): Query<RecordedParams, Cha
     row: ChangeRow,
     sql: `
       SELECT ${COLUMNS}
-      FROM leaderboard_feed AS c FINAL
+      FROM {leaderboard_feed: Identifier} AS c FINAL
       WHERE c.recorded_epoch = {recordedEpoch: UInt16}
         AND c.recorded_partition = {recordedPartition: UInt16}
         AND c.recorded_offset >= {recordedOffset: UInt64}
@@ -151,26 +143,3 @@ export function recordedChanges(filter: ChangeFilter): Query<RecordedParams, Cha
       LIMIT {limit: UInt32}`
   })
 }
-
-const FOLDED = projectionCheckpoint('leaderboard-entry')
-const LOADED = loadCheckpoint(leaderboardEntryTopic.name)
-
-/**
- * Selects the progress of each partition of the feed: everything before `readable` can be read, everything before
- * `loaded` was consumed from the log. The feed of a step becomes visible board by board; its checkpoint is stored after
- * all of them.
- */
-export const feedExtents = query({
-  params: z.object({}),
-  row: z.object({ epoch: z.int(), partition: z.int(), readable: z.int(), loaded: z.int() }),
-  sql: `
-    SELECT
-      k.epoch AS epoch,
-      k.partition AS partition,
-      toFloat64(maxIf(k.next, k.name = '${FOLDED}')) AS readable,
-      toFloat64(maxIf(k.next, k.name = '${LOADED}')) AS loaded
-    FROM checkpoint AS k
-    WHERE k.name IN ('${FOLDED}', '${LOADED}')
-    GROUP BY k.epoch, k.partition
-    ORDER BY k.epoch, k.partition`
-})

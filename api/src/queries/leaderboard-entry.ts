@@ -27,7 +27,7 @@ export const currentEntries = query({
       e.rating AS rating,
       e.time_ms AS timeMs,
       e.details AS details
-    FROM leaderboard_entry AS e FINAL
+    FROM {leaderboard_entry: Identifier} AS e FINAL
     WHERE e.title_id = {titleId: String} AND e.leaderboard_id = {leaderboardId: UInt32} AND NOT e.is_gone
     ORDER BY e.place
     LIMIT {limit: UInt32} OFFSET {offset: UInt32}`
@@ -39,7 +39,7 @@ export const currentTotal = query({
   row: z.object({ total: z.int() }),
   sql: `
     SELECT toUInt32(count()) AS total
-    FROM leaderboard_entry AS e FINAL
+    FROM {leaderboard_entry: Identifier} AS e FINAL
     WHERE e.title_id = {titleId: String} AND e.leaderboard_id = {leaderboardId: UInt32} AND NOT e.is_gone`
 })
 
@@ -72,7 +72,7 @@ export const entriesAsOf = query({
         (h.is_gone, h.rating, h.time_ms, h.stated_rank, toFloat64(h.ord), toFloat64(h.step), h.details),
         (h.ts, h.epoch, h.offset)
       ) AS state
-    FROM leaderboard_history AS h FINAL
+    FROM {leaderboard_history: Identifier} AS h FINAL
     WHERE h.title_id = {titleId: String}
       AND h.leaderboard_id = {leaderboardId: UInt32}
       AND h.ts <= fromUnixTimestamp64Milli({at: Int64}, 'UTC')

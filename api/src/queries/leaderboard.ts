@@ -18,7 +18,7 @@ export const listedBoards = query({
   row: z.object({ id: LeaderboardId, name: z.string() }),
   sql: `
     SELECT l.leaderboard_id AS id, argMax(l.name, l.ts) AS board_name, board_name AS name
-    FROM leaderboard AS l FINAL
+    FROM {leaderboard: Identifier} AS l FINAL
     WHERE l.title_id = {titleId: String}
     GROUP BY l.leaderboard_id
     HAVING argMax(l.listed, l.ts)
@@ -32,7 +32,7 @@ export const boardTotals = query({
   sql: `
     WITH listed AS (
       SELECT l.leaderboard_id
-      FROM leaderboard AS l FINAL
+      FROM {leaderboard: Identifier} AS l FINAL
       WHERE l.title_id = {titleId: String}
       GROUP BY l.leaderboard_id
       HAVING argMax(l.listed, l.ts)
@@ -41,7 +41,7 @@ export const boardTotals = query({
       (SELECT toUInt32(count()) FROM listed) AS boards,
       toUInt32(count()) AS entries,
       toUInt32(countIf(e.time_ms IS NOT NULL)) AS times
-    FROM leaderboard_entry AS e FINAL
+    FROM {leaderboard_entry: Identifier} AS e FINAL
     WHERE e.title_id = {titleId: String}
       AND e.leaderboard_id IN (SELECT * FROM listed)
       AND NOT e.is_gone`
@@ -57,7 +57,7 @@ export const boardDescription = query({
       board_name AS name,
       argMax(l.listed, l.ts) AS is_listed,
       is_listed AS listed
-    FROM leaderboard AS l FINAL
+    FROM {leaderboard: Identifier} AS l FINAL
     WHERE l.title_id = {titleId: String}
       AND l.leaderboard_id = {leaderboardId: UInt32}
       AND l.ts <= fromUnixTimestamp64Milli({at: Int64}, 'UTC')`
@@ -71,11 +71,11 @@ export const firstSight = query({
     SELECT toFloat64(minOrNull(s.ms)) AS firstMs
     FROM (
       SELECT toUnixTimestamp64Milli(l.ts) AS ms
-      FROM leaderboard AS l
+      FROM {leaderboard: Identifier} AS l
       WHERE l.title_id = {titleId: String} AND l.leaderboard_id = {leaderboardId: UInt32}
       UNION ALL
       SELECT toUnixTimestamp64Milli(h.ts) AS ms
-      FROM leaderboard_history AS h
+      FROM {leaderboard_history: Identifier} AS h
       WHERE h.title_id = {titleId: String} AND h.leaderboard_id = {leaderboardId: UInt32}
     ) AS s`
 })
@@ -97,7 +97,7 @@ export const describedBoards = query({
       is_listed AS listed,
       toFloat64(toUnixTimestamp64Milli(min(l.ts))) AS firstMs,
       toFloat64(toUnixTimestamp64Milli(max(l.ts))) AS newestMs
-    FROM leaderboard AS l FINAL
+    FROM {leaderboard: Identifier} AS l FINAL
     GROUP BY l.title_id, l.leaderboard_id`
 })
 
@@ -110,10 +110,10 @@ export const titlesOfBoardsAndMatches = query({
   sql: `
     SELECT DISTINCT t.title_id AS titleId
     FROM (
-      SELECT DISTINCT l.title_id AS title_id FROM leaderboard AS l
+      SELECT DISTINCT l.title_id AS title_id FROM {leaderboard: Identifier} AS l
       UNION ALL
-      SELECT DISTINCT r.title_id AS title_id FROM record_history AS r
+      SELECT DISTINCT r.title_id AS title_id FROM {record_history: Identifier} AS r
       UNION ALL
-      SELECT DISTINCT m.title_id AS title_id FROM match_latest AS m
+      SELECT DISTINCT m.title_id AS title_id FROM {match_latest: Identifier} AS m
     ) AS t`
 })

@@ -27,7 +27,7 @@ export const newestList = query({
   sql: `
     SELECT formatDateTime(l.ts, '%F %T', 'UTC') AS timestamp, toFloat64(toUnixTimestamp64Milli(l.ts)) AS listedAtMs,
       l.hosts AS hosts, l.players AS players, l.max_players AS maxPlayers
-    FROM match_latest AS l FINAL
+    FROM {match_latest: Identifier} AS l FINAL
     WHERE l.title_id = {titleId: String}`
 })
 
@@ -37,7 +37,7 @@ export const newestHosts = query({
   row: z.object({ titleId: TitleId, listedAtMs: Ms, hosts: z.array(z.string()) }),
   sql: `
     SELECT l.title_id AS titleId, toFloat64(toUnixTimestamp64Milli(l.ts)) AS listedAtMs, l.hosts AS hosts
-    FROM match_latest AS l FINAL
+    FROM {match_latest: Identifier} AS l FINAL
     WHERE notEmpty(l.hosts)`
 })
 
@@ -62,9 +62,9 @@ export const matchesInWindow = query({
       toFloat64(toUnixTimestamp64Milli(s.first_seen)) AS firstSeenMs,
       toFloat64(toUnixTimestamp64Milli(s.last_seen)) AS lastSeenMs,
       s.peak_players AS peakPlayers, s.max_players AS maxPlayers,
-      toBool(s.last_seen = (SELECT max(l.ts) FROM match_latest AS l WHERE l.title_id = {titleId: String})
+      toBool(s.last_seen = (SELECT max(l.ts) FROM {match_latest: Identifier} AS l WHERE l.title_id = {titleId: String})
         AND s.last_seen >= fromUnixTimestamp64Milli({openSince: Int64}, 'UTC')) AS isOpen
-    FROM match_session AS s FINAL
+    FROM {match_session: Identifier} AS s FINAL
     WHERE s.title_id = {titleId: String}
       AND s.last_seen >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
       AND s.first_seen < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
@@ -91,7 +91,7 @@ export const matchTotals = query({
         sum(toUnixTimestamp64Milli(s.last_seen) - toUnixTimestamp64Milli(s.first_seen)) * 20 + count() * 60000,
         greatest(count(), 1) * 120000
       ) / 10 AS averageDurationMinutes
-    FROM match_session AS s FINAL
+    FROM {match_session: Identifier} AS s FINAL
     WHERE s.title_id = {titleId: String}
       AND s.last_seen >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
       AND s.first_seen < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
@@ -104,7 +104,7 @@ export const topHosts = query({
   row: z.object({ hostName: z.string(), matches: Count }),
   sql: `
     SELECT s.host AS hostName, toUInt32(count()) AS matches
-    FROM match_session AS s FINAL
+    FROM {match_session: Identifier} AS s FINAL
     WHERE s.title_id = {titleId: String}
       AND s.last_seen >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
       AND s.first_seen < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
@@ -140,14 +140,14 @@ export const hoursOfDay = query({
     FROM (
       SELECT toHour(h.hour) AS hour_utc, toUInt64(h.lists) AS lists, h.lobbies AS lobbies, h.players AS players,
         (h.lobbies_max, -toUnixTimestamp64Milli(h.lobbies_max_at)) AS top
-      FROM match_list_hour AS h FINAL
+      FROM {match_list_hour: Identifier} AS h FINAL
       WHERE h.title_id = {titleId: String}
         AND h.hour >= fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
         AND h.hour < fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
       UNION ALL
       SELECT toHour(m.ts) AS hour_utc, toUInt64(1) AS lists, length(m.hosts) AS lobbies,
         arraySum(m.players) AS players, (toUInt32(length(m.hosts)), -toUnixTimestamp64Milli(m.ts)) AS top
-      FROM match_list AS m FINAL
+      FROM {match_list: Identifier} AS m FINAL
       WHERE m.title_id = {titleId: String}
         AND (
           (

@@ -49,7 +49,7 @@ export const registeredByDay = query({
   row: z.object({ date: z.iso.date(), registered_count: Count }),
   sql: `
     SELECT toString(toDate(h.hour)) AS date, argMax(h.last, h.last_at) AS registered_count
-    FROM network_count_hour AS h FINAL
+    FROM {network_count_hour: Identifier} AS h FINAL
     WHERE h.metric = 'registered'
       AND h.hour >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
       AND h.hour < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
@@ -90,7 +90,7 @@ export const onlineByDay = query({
         count() AS hours,
         fromUnixTimestamp64Milli({now: Int64}, 'UTC') AS moment,
         if(day = toDate(moment), toHour(moment) + 1, 24) AS hours_begun
-      FROM network_count_hour AS h FINAL
+      FROM {network_count_hour: Identifier} AS h FINAL
       WHERE h.metric = 'online'
         AND h.hour >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
         AND h.hour < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
@@ -125,7 +125,7 @@ export const networkActivity = query({
       toFloat64(-top_lobbies.2) AS peakLobbiesAtMs,
       toUInt32(countIf(c.metric = 'lobbies')) AS lobbySamples,
       toUInt32(uniqExact(c.ts)) AS instants
-    FROM network_count AS c FINAL
+    FROM {network_count: Identifier} AS c FINAL
     WHERE c.metric IN ('registered', 'online', 'lobbies')
       AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
       AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')`

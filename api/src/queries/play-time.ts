@@ -13,7 +13,7 @@ export const presenceFacts = query({
   row: z.object({ field: z.enum(PRESENCE_FIELDS), value: z.string(), valueKey: z.string(), atMs: Ms }),
   sql: `
     SELECT l.field AS field, l.value AS value, l.value_key AS valueKey, toFloat64(toUnixTimestamp64Milli(l.ts)) AS atMs
-    FROM presence_latest AS l FINAL
+    FROM {presence_latest: Identifier} AS l FINAL
     WHERE l.user_key = {userKey: String}`
 })
 
@@ -25,7 +25,7 @@ export const playTotals = query({
     SELECT
       toFloat64(sum(arraySum(mapValues(d.seconds)))) AS seconds,
       toUInt32(countIf(d.online_sightings > 0)) AS daysSeen
-    FROM presence_day AS d FINAL
+    FROM {presence_day: Identifier} AS d FINAL
     WHERE d.user_key = {userKey: String}`
 })
 
@@ -44,7 +44,7 @@ export const playDays = query({
       d.online_sightings > 0 AS isSeen,
       mapKeys(d.seconds) AS games,
       mapValues(d.seconds) AS seconds
-    FROM presence_day AS d FINAL
+    FROM {presence_day: Identifier} AS d FINAL
     WHERE d.user_key = {userKey: String}
       AND d.day >= {fromDay: Date}
       AND d.day < {toDay: Date}

@@ -17,7 +17,7 @@ export const sharedBoards = query({
       e.leaderboard_id AS leaderboardId,
       argMinIf((e.player, e.rank, e.rating, tuple(e.time_ms)), (e.rank, e.place), e.player_key = {first: String}) AS one,
       argMinIf((e.player, e.rank, e.rating, tuple(e.time_ms)), (e.rank, e.place), e.player_key = {second: String}) AS other
-    FROM player_entry AS e FINAL
+    FROM {player_entry: Identifier} AS e FINAL
     WHERE e.player_key IN ({first: String}, {second: String}) AND NOT e.is_gone
     GROUP BY e.title_id, e.leaderboard_id
     HAVING uniqExact(e.player_key) = 2
@@ -42,7 +42,7 @@ export const comparedTotals = query({
         countIf(e.player_key = {second: String}) > 0 AS has_other,
         minIf(e.rank, e.player_key = {first: String}) AS one_rank,
         minIf(e.rank, e.player_key = {second: String}) AS other_rank
-      FROM player_entry AS e FINAL
+      FROM {player_entry: Identifier} AS e FINAL
       WHERE e.player_key IN ({first: String}, {second: String}) AND NOT e.is_gone
       GROUP BY e.title_id, e.leaderboard_id
     ) AS b`

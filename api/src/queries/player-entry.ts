@@ -42,7 +42,7 @@ export const entriesOfPlayers = query({
   row: EntryRow.extend({ changedAtMs: z.int().nonnegative() }),
   sql: `
     SELECT ${COLUMNS}, toFloat64(toUnixTimestamp64Milli(p.ts)) AS changedAtMs
-    FROM player_entry AS p FINAL
+    FROM {player_entry: Identifier} AS p FINAL
     WHERE ${OF_PLAYERS}
     ORDER BY p.rank, p.title_id, p.leaderboard_id, p.player, p.occurrence
     LIMIT ${ENTRIES_MAX}`
@@ -70,7 +70,7 @@ export const rosterEntries = query({
     FROM (
       SELECT ${COLUMNS}, arrayMap(i -> toUInt8(i), filled) AS answers,
         groupUniqArrayArray(filled) OVER (PARTITION BY p.title_id, p.leaderboard_id) AS all_filled
-      FROM player_entry AS p FINAL
+      FROM {player_entry: Identifier} AS p FINAL
       WHERE ${OF_PLAYERS} AND notEmpty(filled)
     ) AS f
     WHERE length(f.all_filled) = length({keys: Array(String)})
@@ -122,7 +122,7 @@ export const standings = query({
       next.4.1 AS nextTimeMs
     FROM (
       SELECT b.title_id, b.leaderboard_id, b.player, b.rank, b.place, b.rating, b.time_ms
-      FROM leaderboard_entry AS b FINAL
+      FROM {leaderboard_entry: Identifier} AS b FINAL
       WHERE (b.title_id, b.leaderboard_id) IN (SELECT i.title_id, i.leaderboard_id FROM own AS i) AND NOT b.is_gone
     ) AS e
     INNER JOIN own AS o ON o.title_id = e.title_id AND o.leaderboard_id = e.leaderboard_id

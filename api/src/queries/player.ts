@@ -11,7 +11,7 @@ export const playersByPrefix = query({
   row: z.object({ key: z.string(), player: z.string() }),
   sql: `
     SELECT p.player_key AS key, p.player AS player
-    FROM player AS p
+    FROM {player: Identifier} AS p
     WHERE startsWith(p.player_key, {prefix: String}) AND p.player_key > {after: String}
     ORDER BY p.player_key, p.player
     LIMIT {limit: UInt32}`

@@ -1,7 +1,8 @@
+import { type ServingTables, withServing } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { ReadTables } from '../read-tables.js'
 import { query, rowsOf } from './query.js'
-import { versionedCache } from './versioned-cache.js'
+import { servingCache, versionedCache } from './versioned-cache.js'
 
 /** The instant of the last complete scrape of the page of players. */
 export const newestPlayersCheck = query({
@@ -9,7 +10,7 @@ export const newestPlayersCheck = query({
   row: z.object({ atMs: z.int().nonnegative() }),
   sql: `
     SELECT toFloat64(toUnixTimestamp64Milli(s.ts)) AS atMs
-    FROM scrape AS s
+    FROM {scrape: Identifier} AS s
     WHERE s.source = 'players' AND s.outcome = 'succeeded'
     ORDER BY s.ts DESC
     LIMIT 1`
@@ -22,12 +23,15 @@ export const newestPlayersCheck = query({
 export function playersCheckCache(needs: {
   readonly tables: ReadTables
   versionOf(dependency: { projection: string; key: string }): number
-}): () => Promise<number | null> {
-  return versionedCache(
-    () => needs.versionOf({ projection: 'scrape', key: 'players' }),
-    async () => {
-      const [row] = await rowsOf(needs.tables, newestPlayersCheck, {})
-      return row?.atMs ?? null
-    }
+}): (serving: ServingTables) => Promise<number | null> {
+  const caches = servingCache(['scrape'], (serving) =>
+    versionedCache(
+      () => needs.versionOf({ projection: 'scrape', key: 'players' }),
+      async () => {
+        const [row] = await rowsOf(withServing(needs.tables, serving), newestPlayersCheck, {})
+        return row?.atMs ?? null
+      }
+    )
   )
+  return (serving) => caches(serving)()
 }

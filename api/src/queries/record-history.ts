@@ -24,7 +24,7 @@ export const boardRecords = query({
       arrayMap(t -> toFloat64(toUnixTimestamp64Milli(t)), r.set_at) AS setMs,
       arrayMap(t -> toFloat64(toUnixTimestamp64Milli(t)), r.from_at) AS fromMs,
       arrayMap(t -> toFloat64(toUnixTimestamp64Milli(t)), r.to_at) AS toMs
-    FROM record_history AS r FINAL
+    FROM {record_history: Identifier} AS r FINAL
     WHERE r.title_id = {titleId: String} AND r.leaderboard_id = {leaderboardId: UInt32}`
 })
 
@@ -75,7 +75,7 @@ export const recentRecords = query({
         found.1 AS number,
         found.2 AS reign,
         found.3 AS former
-      FROM record_history AS r FINAL
+      FROM {record_history: Identifier} AS r FINAL
       WHERE ({titleId: String} = '' OR r.title_id = {titleId: String}) AND notEmpty(r.players)
     ) AS s
     ORDER BY s.reign.5 DESC, s.title_id, s.leaderboard_id, s.number DESC

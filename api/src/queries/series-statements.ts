@@ -18,13 +18,13 @@ export type SeriesTable = {
 export function samplesSql({ table, value, key, parameter }: SeriesTable, as: string): string {
   return `
     SELECT formatDateTime(c.ts, '%F %T', 'UTC') AS recorded_at, c.${value} AS ${as}
-    FROM ${table} AS c FINAL
+    FROM {${table}: Identifier} AS c FINAL
     WHERE c.${key} = {${parameter}: String}
       AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
       AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
       AND (
         SELECT count() <= ${POINTS_MAX} FROM (
-          SELECT 1 FROM ${table} AS n FINAL
+          SELECT 1 FROM {${table}: Identifier} AS n FINAL
           WHERE n.${key} = {${parameter}: String}
             AND n.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
             AND n.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
@@ -40,13 +40,13 @@ export function peaksSql({ table, value, key, parameter }: SeriesTable, as: stri
     SELECT formatDateTime(fromUnixTimestamp(s.bucket), '%F %T', 'UTC') AS recorded_at, max(s.value) AS ${as}
     FROM (
       SELECT intDiv(toUnixTimestamp(h.hour), {width: UInt32}) * {width: UInt32} AS bucket, h.max AS value
-      FROM ${table}_hour AS h FINAL
+      FROM {${table}_hour: Identifier} AS h FINAL
       WHERE h.${key} = {${parameter}: String}
         AND h.hour >= fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
         AND h.hour < fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
       UNION ALL
       SELECT intDiv(toUnixTimestamp(c.ts), {width: UInt32}) * {width: UInt32} AS bucket, c.${value} AS value
-      FROM ${table} AS c FINAL
+      FROM {${table}: Identifier} AS c FINAL
       WHERE c.${key} = {${parameter}: String}
         AND (
           (
@@ -68,7 +68,7 @@ export function pointCountSql({ table, key, parameter }: SeriesTable): string {
     SELECT toUInt32(count()) AS points
     FROM (
       SELECT DISTINCT intDiv(toUnixTimestamp64Milli(c.ts), {widthMs: UInt64}) AS bucket
-      FROM ${table} AS c
+      FROM {${table}: Identifier} AS c
       WHERE c.${key} = {${parameter}: String}
         AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
         AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')

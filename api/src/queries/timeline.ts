@@ -29,14 +29,14 @@ export const recordsOfPlayer = query({
       g.3 AS rating,
       g.4 AS timeMs,
       g.1 AS number
-    FROM record_history AS r FINAL
+    FROM {record_history: Identifier} AS r FINAL
     ARRAY JOIN arrayFilter(
       each -> each.5 = each.6,
       arrayZip(arrayEnumerate(r.players), r.players, r.ratings, r.times_ms, r.set_at, r.from_at)
     ) AS g
     WHERE (r.title_id, r.leaderboard_id) IN (
-        SELECT e.title_id, e.leaderboard_id FROM player_entry AS e WHERE e.player_key = {playerKey: String})
-      AND g.2 IN (SELECT n.player FROM player AS n WHERE n.player_key = {playerKey: String})`
+        SELECT e.title_id, e.leaderboard_id FROM {player_entry: Identifier} AS e WHERE e.player_key = {playerKey: String})
+      AND g.2 IN (SELECT n.player FROM {player: Identifier} AS n WHERE n.player_key = {playerKey: String})`
 })
 
 /** A place in the order of changes: newest first, then by board and position. */
@@ -80,7 +80,7 @@ export const changeRows = query({
       c.is_change AND c.new_rank IS NOT NULL AND (c.previous_rank IS NULL OR c.new_rank < c.previous_rank) AS gained,
       toFloat64(c.previous_rank) AS previousRank,
       toFloat64(c.new_rank) AS newRank
-    FROM leaderboard_change AS c
+    FROM {leaderboard_change: Identifier} AS c
     WHERE c.player_key = {playerKey: String}
       AND c.ts <= fromUnixTimestamp64Milli({atMs: Int64}, 'UTC')
       AND (

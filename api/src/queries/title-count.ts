@@ -71,7 +71,7 @@ export const titleActivity = query({
         sum(d.sum) AS total,
         sum(toUInt64(d.samples)) AS samples,
         sum(toUInt64(d.active_hours)) AS active
-      FROM title_count_day AS d FINAL
+      FROM {title_count_day: Identifier} AS d FINAL
       WHERE d.day >= toDate(fromUnixTimestamp64Milli({firstDay: Int64}, 'UTC'))
         AND d.day < toDate(fromUnixTimestamp64Milli({lastDay: Int64}, 'UTC'))
       GROUP BY d.title_id
@@ -82,7 +82,7 @@ export const titleActivity = query({
         sum(h.sum) AS total,
         sum(toUInt64(h.samples)) AS samples,
         countIf(h.max > 0) AS active
-      FROM title_count_hour AS h FINAL
+      FROM {title_count_hour: Identifier} AS h FINAL
       WHERE (
           h.hour >= fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
           AND h.hour < fromUnixTimestamp64Milli({firstDay: Int64}, 'UTC')
@@ -98,7 +98,7 @@ export const titleActivity = query({
         sum(toUInt64(c.online)) AS total,
         count() AS samples,
         uniqExactIf(toStartOfHour(c.ts), c.online > 0) AS active
-      FROM title_count AS c FINAL
+      FROM {title_count: Identifier} AS c FINAL
       WHERE (
           c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
           AND c.ts < fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
@@ -129,10 +129,10 @@ export const liveTitleCounts = query({
   sql: `
     SELECT l.title_id AS titleId, toFloat64(toUnixTimestamp64Milli(l.ts)) AS countedAtMs, l.online AS online,
       l.sessions AS sessions, l.lobby_players AS lobbyPlayers
-    FROM title_latest AS l FINAL
+    FROM {title_latest: Identifier} AS l FINAL
     WHERE (NOT l.imported, l.ts) = (
       SELECT max((NOT n.imported, n.ts))
-      FROM title_latest AS n FINAL
+      FROM {title_latest: Identifier} AS n FINAL
       WHERE n.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
     )
     ORDER BY l.title_id`
@@ -144,6 +144,6 @@ export const newestTitleCounts = query({
   row: z.object({ titleId: TitleId, countedAtMs: z.int().nonnegative() }),
   sql: `
     SELECT l.title_id AS titleId, toFloat64(toUnixTimestamp64Milli(max(l.ts))) AS countedAtMs
-    FROM title_latest AS l
+    FROM {title_latest: Identifier} AS l
     GROUP BY l.title_id`
 })

@@ -8,5 +8,5 @@ export const titleFacts = query({
   row: z.object({ titleId: TitleId, field: z.string(), value: z.string(), nameKey: z.string() }),
   sql: `
     SELECT t.title_id AS titleId, t.field AS field, t.value AS value, t.name_key AS nameKey
-    FROM title AS t FINAL`
+    FROM {title: Identifier} AS t FINAL`
 })

@@ -11,7 +11,7 @@ export const playedSeconds = query({
   row: z.object({ game: z.string(), seconds: z.int() }),
   sql: `
     SELECT g.1 AS game, toFloat64(sum(g.2)) AS seconds
-    FROM presence_day AS d FINAL
+    FROM {presence_day: Identifier} AS d FINAL
     ARRAY JOIN CAST(d.seconds, 'Array(Tuple(String, UInt32))') AS g
     WHERE d.user_key = {userKey: String}
     GROUP BY game`
@@ -26,7 +26,7 @@ export const lastSightings = query({
   row: z.object({ game: z.string(), lastMs: Ms }),
   sql: `
     SELECT toString(p.game) AS game, toFloat64(toUnixTimestamp64Milli(max(p.ts))) AS lastMs
-    FROM presence AS p FINAL
+    FROM {presence: Identifier} AS p FINAL
     WHERE p.user_key = {userKey: String} AND p.is_online AND p.game != ''
     GROUP BY p.game`
 })
@@ -37,7 +37,7 @@ export const boardTitles = query({
   row: z.object({ titleId: TitleId, changedMs: Ms }),
   sql: `
     SELECT e.title_id AS titleId, toFloat64(toUnixTimestamp64Milli(max(e.ts))) AS changedMs
-    FROM player_entry AS e FINAL
+    FROM {player_entry: Identifier} AS e FINAL
     WHERE e.player_key = {playerKey: String} AND NOT e.is_gone
     GROUP BY e.title_id`
 })

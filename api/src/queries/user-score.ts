@@ -22,7 +22,7 @@ export const bestScores = query({
       e.rating AS rating,
       e.time_ms AS timeMs,
       toFloat64(toUnixTimestamp64Milli(e.ts)) AS changedMs
-    FROM player_entry AS e FINAL
+    FROM {player_entry: Identifier} AS e FINAL
     WHERE e.player_key = {playerKey: String} AND NOT e.is_gone
     ORDER BY e.rank, e.title_id, e.leaderboard_id, e.player, e.occurrence
     LIMIT {limit: UInt32}`
@@ -36,6 +36,6 @@ export const boardStats = query({
     SELECT
       toUInt32(uniqExact(e.title_id, e.leaderboard_id)) AS boards,
       toUInt32(uniqExactIf((e.title_id, e.leaderboard_id), e.rank <= 10)) AS top10
-    FROM player_entry AS e FINAL
+    FROM {player_entry: Identifier} AS e FINAL
     WHERE e.player_key = {playerKey: String} AND NOT e.is_gone`
 })

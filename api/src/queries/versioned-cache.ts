@@ -1,3 +1,5 @@
+import type { ServingTables } from '@gamenet/schemas'
+
 /**
  * Caches one value until its data version changes. Concurrent calls share one load; a failed load is repeated by the
  * next call.
@@ -14,4 +16,27 @@ export function versionedCache<Value>(versionOf: () => number, load: () => Promi
     })
     return loading.value
   }
+}
+
+/**
+ * Opens a cache for the tables of some projections, and another one when others of their tables are read. A request that
+ * still uses former tables gets a cache of its own: it must not mix them with newer ones, nor leave them to later requests.
+ */
+export function servingCache<Cache>(
+  projections: readonly string[],
+  open: (serving: ServingTables) => Cache
+): (serving: ServingTables) => Cache {
+  let newest: { readonly counter: number; readonly cache: Cache } | undefined
+  return (serving) => {
+    const counter = counterOf(serving, projections)
+    if (newest?.counter === counter) return newest.cache
+    const cache = open(serving)
+    if (newest === undefined || newest.counter < counter) newest = { counter, cache }
+    return cache
+  }
+}
+
+/** Returns the highest counter of some projections: it rises whenever others of their tables are read. */
+export function counterOf(serving: ServingTables, projections: readonly string[]): number {
+  return Math.max(0, ...projections.map((projection) => serving.counterOf(projection)))
 }

@@ -1,14 +1,13 @@
-import { Refusal } from '@gamenet/schemas'
-import type { z } from 'zod'
+import {
+  leaderboardEntryTopic,
+  loadCheckpoint,
+  projectionCheckpoint,
+  type ReaderPosition,
+  Refusal
+} from '@gamenet/schemas'
 import type { AnswerContext } from '../answers/endpoint.js'
 import type { LanePlace } from '../http/request/cursor.js'
-import {
-  type ChangeFilter,
-  type ChangeRow,
-  type FeedPlace,
-  feedExtents,
-  recordedChanges
-} from '../queries/leaderboard-change.js'
+import { type ChangeFilter, type ChangeRow, type FeedPlace, recordedChanges } from '../queries/leaderboard-change.js'
 import { rowsOf } from '../queries/query.js'
 
 /**
@@ -19,7 +18,16 @@ const SPAN = 8192
 /** Growth of the range when it contained too few changes that match the filter. */
 const WIDER = 16
 
-type Extent = z.infer<(typeof feedExtents)['row']>
+const FOLDED = projectionCheckpoint('leaderboard-entry')
+const LOADED = loadCheckpoint(leaderboardEntryTopic.name)
+
+/** A partition: everything before `readable` can be read, everything before `loaded` was consumed from the log. */
+type Extent = {
+  readonly epoch: number
+  readonly partition: number
+  readonly readable: number
+  readonly loaded: number
+}
 
 /** One partition of the feed during the construction of a page. */
 type Lane = Extent & {
@@ -43,7 +51,7 @@ type FeedPage = {
  * end is reached. Refuses places beyond everything that was ever loaded.
  */
 export async function readFeed({ filter, limit, places }: FeedRequest, context: AnswerContext): Promise<FeedPage> {
-  const extents = await rowsOf(context.tables, feedExtents, {}, { signal: context.signal })
+  const extents = extentsOf(await context.positions([FOLDED, LOADED]))
   const lanes = lanesOf(extents, places)
   const page: ChangeRow[] = []
   for (const epoch of new Set(lanes.map((lane) => lane.epoch))) {
@@ -56,6 +64,17 @@ export async function readFeed({ filter, limit, places }: FeedRequest, context: 
   }
   const next = lanes.map(({ epoch, partition, place }) => ({ lane: { epoch, partition }, place }))
   return { rows: page, next, isBehind: page.length < limit && lanes.some((lane) => lane.loaded > lane.readable) }
+}
+
+/** The feed of a step becomes visible board by board; its position is stored after all of them. */
+function extentsOf(positions: readonly ReaderPosition[]): Extent[] {
+  const extents = new Map<string, Extent>()
+  for (const { name, epoch, partition, next } of positions) {
+    const key = `${epoch}/${partition}`
+    const before = extents.get(key) ?? { epoch, partition, readable: 0, loaded: 0 }
+    extents.set(key, { ...before, ...(name === FOLDED ? { readable: next } : { loaded: next }) })
+  }
+  return [...extents.values()].sort((a, b) => a.epoch - b.epoch || a.partition - b.partition)
 }
 
 function lanesOf(extents: readonly Extent[], places: readonly LanePlace[]): Lane[] {

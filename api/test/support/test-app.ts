@@ -1,4 +1,5 @@
 import { type AddressInfo, connect } from 'node:net'
+import { type DataChanges, generationName, INSTANTS_END_MS, type ServingTables } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
 import { z } from 'zod'
@@ -25,23 +26,22 @@ export class TestTables implements ReadTables {
     async () => []
   /** Set to make even changes fail. */
   away: Error | undefined
-
-  async rows(sql: string, parameters: Readonly<Record<string, unknown>>, options: { signal?: AbortSignal } = {}) {
-    if (this.away !== undefined) throw this.away
-    if (sql.includes('newest_from_ms')) {
-      return [{ newest_from_ms: Math.max(0, ...this.changes.map(({ fromMs }) => fromMs)) }]
-    }
-    if (sql.includes('data_change')) {
+  /** Reads the changes. */
+  readonly stored: DataChanges = {
+    newestBegin: async () => {
+      if (this.away !== undefined) throw this.away
+      return Math.max(0, ...this.changes.map(({ fromMs }) => fromMs))
+    },
+    since: async (after, minutesFromMs) => {
+      if (this.away !== undefined) throw this.away
       return this.changes
-        .filter(({ version }) => version > Number(parameters.after))
-        .map(({ version, projection, key = '*', fromMs, toMs }) => ({
-          projection,
-          key,
-          first_ms: fromMs,
-          last_ms: toMs,
-          newest_version: version
-        }))
+        .filter(({ version }) => version > after)
+        .map(({ key = '*', ...change }) => ({ ...change, key, ...widened(change, change.toMs > minutesFromMs) }))
     }
+  }
+
+  async rows(_sql: string, parameters: Readonly<Record<string, unknown>>, options: { signal?: AbortSignal } = {}) {
+    if (this.away !== undefined) throw this.away
     this.asked += 1
     return (await this.answer(parameters, options.signal)) as Record<string, unknown>[]
   }
@@ -52,6 +52,12 @@ export class TestTables implements ReadTables {
 }
 
 type Counts = { days: number; metric: string; filter?: string | undefined }
+
+/** Tables that are all read from one generation, behind a number of changes. */
+export function servingAt(generation: number, counter: number): ServingTables {
+  const nameOf = (table: string) => generationName(table, generation)
+  return { nameOf, checkpointOf: (reader) => reader, counterOf: () => counter, counter }
+}
 
 /** A window that ends now, and an answer from the tables. */
 export const counts: Endpoint<Counts, Counts & { fromMs: number; toMs: number }> = {
@@ -121,7 +127,7 @@ export async function testApp(
 }> {
   const { addRoutes, ...needs } = given
   const tables = new TestTables()
-  const versions = new DataVersions({ tables })
+  const versions = new DataVersions({ changes: tables.stored })
   await versions.refresh()
   const registry = new Registry()
   const clock = { nowMs: NOW_MS }
@@ -129,6 +135,7 @@ export async function testApp(
     {
       endpoints: [counts, game, oldTitle],
       tables,
+      positions: async () => [],
       dataVersions: versions,
       catalog: { newest: noTitles, held: noTitles, boards: async () => boardsOf([]) },
       publicUrl: 'http://127.0.0.1:8080',
@@ -155,6 +162,15 @@ export async function exchange(app: FastifyInstance, sent: string | Buffer): Pro
     socket.on('error', reject)
     socket.on('close', () => resolve(Buffer.concat(chunks).toString('latin1')))
   })
+}
+
+/** A span in whole minutes, or in whole hours. */
+function widened({ fromMs, toMs }: ChangeRow, byMinute: boolean): { fromMs: number; toMs: number } {
+  const width = byMinute ? 60_000 : 3_600_000
+  return {
+    fromMs: Math.floor(Math.max(fromMs, 0) / width) * width,
+    toMs: Math.ceil(Math.max(Math.min(toMs, INSTANTS_END_MS), fromMs + 1) / width) * width
+  }
 }
 
 const noTitles = async () => catalogOf([], [])

@@ -1,4 +1,5 @@
 import { createPeople, evaluateOnce } from '@gamenet/ingest'
+import { readSide, storeOver } from '@gamenet/projector'
 import { type LogMessage, rankGoals } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { figure, type Measurement, scaled } from './measurement.js'
@@ -31,7 +32,8 @@ export const achievement: Measurement = {
           extents: async () => []
         }
         const begun = performance.now()
-        const came = await evaluateOnce({ writes, tables: tables.readers, log, people, holder: 'bench', now: Date.now })
+        const served = { tables: tables.readers, ...readSide(storeOver(tables.control)) }
+        const came = await evaluateOnce({ ...served, writes, log, people, holder: 'bench', now: Date.now })
         times.push(performance.now() - begun)
         if (came.outcome !== 'done') throw new Error(`the evaluation came to ${came.outcome}`)
         unlocks += came.unlocks
@@ -55,33 +57,33 @@ export const achievement: Measurement = {
 
 /** What rules read beside what profiles show. */
 async function completeRows({ tables: { rebuild } }: ProfileRows): Promise<void> {
-  const [known] = await rebuild.rows('SELECT count() AS rows FROM user_gamertag')
+  const [known] = await rebuild.rows('SELECT count() AS rows FROM user_gamertag__0')
   if (Number(known?.rows) > 0) return
   await rebuild.execute(`
-    INSERT INTO user_gamertag (gamertag_key, user_key)
-    SELECT l.value_key, l.user_key FROM presence_latest AS l WHERE l.field = 'gamertag'`)
+    INSERT INTO user_gamertag__0 (gamertag_key, user_key)
+    SELECT l.value_key, l.user_key FROM presence_latest__0 AS l WHERE l.field = 'gamertag'`)
   await rebuild.execute(`
-    INSERT INTO leaderboard_entry (title_id, leaderboard_id, player, occurrence, player_key, is_gone, rank, place, rating,
+    INSERT INTO leaderboard_entry__0 (title_id, leaderboard_id, player, occurrence, player_key, is_gone, rank, place, rating,
       time_ms, first_at, ts, version)
     SELECT p.title_id, p.leaderboard_id, p.player, 1, p.player_key, false, p.rank, 0, p.rating, p.time_ms, p.first_at, p.ts, 1
-    FROM player_entry AS p`)
+    FROM player_entry__0 AS p`)
   await rebuild.execute(`
-    INSERT INTO rank_reached (title_id, leaderboard_id, player_keys, goals, reached_at, version)
+    INSERT INTO rank_reached__0 (title_id, leaderboard_id, player_keys, goals, reached_at, version)
     SELECT p.title_id, p.leaderboard_id, groupArray(p.player_key), groupArray(p.goal), groupArray(p.first_at), 1
     FROM (
       SELECT e.player_key AS player_key, e.title_id AS title_id, e.leaderboard_id AS leaderboard_id,
         e.first_at AS first_at, goal
-      FROM player_entry AS e ARRAY JOIN arrayFilter(g -> e.rank <= g.1, [${GOALS}]).2 AS goal) AS p
+      FROM player_entry__0 AS e ARRAY JOIN arrayFilter(g -> e.rank <= g.1, [${GOALS}]).2 AS goal) AS p
     GROUP BY p.title_id, p.leaderboard_id`)
   await rebuild.execute(
-    'INSERT INTO player (player_key, player) SELECT DISTINCT p.player_key, p.player FROM player_entry AS p'
+    'INSERT INTO player__0 (player_key, player) SELECT DISTINCT p.player_key, p.player FROM player_entry__0 AS p'
   )
 }
 
 /** Sightings of users from one on, in the event table, and the checkpoints behind them. */
 async function touch({ tables: { rebuild }, username }: ProfileRows, first: number, count: number): Promise<void> {
   await rebuild.execute(
-    `INSERT INTO event_presence (epoch, partition, offset, observed_at, user_key, username, is_online, game, period_s)
+    `INSERT INTO event_presence__0 (epoch, partition, offset, observed_at, user_key, username, is_online, game, period_s)
      SELECT 1, 0, number + ${first}, now64(3), lower(names[number + 1]), names[number + 1], true, 'Halo 2', 60
      FROM (SELECT number, {names: Array(String)} AS names FROM numbers(${count}))`,
     { names: Array.from({ length: count }, (_, index) => username(first + index)) }

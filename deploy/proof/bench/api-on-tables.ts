@@ -1,5 +1,6 @@
 import { buildApp, catalogCache, DataVersions, endpoints } from '@gamenet/api'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
+import { readSide, storeOver } from '@gamenet/projector'
 import { Registry } from 'prom-client'
 import { Client } from 'undici'
 
@@ -13,8 +14,9 @@ export type ServedApi = {
 }
 
 /** The public API on tables that a measurement has filled, as the service puts it together. */
-export async function serveTables({ readers }: ClickHouse, writes?: Postgres): Promise<ServedApi> {
-  const dataVersions = new DataVersions({ tables: readers, onFailure: () => undefined })
+export async function serveTables({ readers, control }: ClickHouse, writes?: Postgres): Promise<ServedApi> {
+  const { changes, serving, positions } = readSide(storeOver(control))
+  const dataVersions = new DataVersions({ changes, serving, onFailure: () => undefined })
   await dataVersions.refresh()
   const catalog = catalogCache({
     tables: readers,
@@ -23,6 +25,7 @@ export async function serveTables({ readers }: ClickHouse, writes?: Postgres): P
   const app = await buildApp({
     endpoints,
     tables: readers,
+    positions,
     ...(writes === undefined ? {} : { writes }),
     dataVersions,
     catalog,

@@ -80,7 +80,7 @@ export async function makeChanges({ rebuild }: ClickHouse, changes: number): Pro
 function historySql(first: number, boards: number): string {
   const perBoard = BOARD_ENTRIES * STATES
   return `
-    INSERT INTO leaderboard_history (title_id, leaderboard_id, player, occurrence, ts, content, player_key, is_gone, rating,
+    INSERT INTO leaderboard_history__0 (title_id, leaderboard_id, player, occurrence, ts, content, player_key, is_gone, rating,
       time_ms, ord, step, details, epoch, partition, offset)
     SELECT ${TITLE_SQL}, board, concat('Player ', toString(cityHash64(board, entry) % 5000), '-', toString(entry)) AS name, 1,
       toDateTime64(${FIRST_SECOND} + nth * ${STATE_SECONDS} + cityHash64(number) % ${STATE_SECONDS}, 3, 'UTC'),
@@ -94,7 +94,7 @@ function historySql(first: number, boards: number): string {
 
 function entriesSql(boards: number): string {
   return `
-    INSERT INTO leaderboard_entry (title_id, leaderboard_id, player, occurrence, player_key, is_gone, rank, place, rating,
+    INSERT INTO leaderboard_entry__0 (title_id, leaderboard_id, player, occurrence, player_key, is_gone, rank, place, rating,
       time_ms, ord, step, details, ts, version)
     SELECT ${TITLE_SQL}, board, concat('Player ', toString(cityHash64(board, entry) % 5000), '-', toString(entry)) AS name, 1, lower(name), false,
       entry + 1, entry, toString(2147483647 - time), time, toInt64(entry) * 4294967296, 1, '',
@@ -107,7 +107,7 @@ function entriesSql(boards: number): string {
 
 function descriptionsSql(boards: number): string {
   return `
-    INSERT INTO leaderboard (title_id, leaderboard_id, ts, name, listed, position)
+    INSERT INTO leaderboard__0 (title_id, leaderboard_id, ts, name, listed, position)
     SELECT ${TITLE_SQL}, board, toDateTime64(${FIRST_SECOND}, 3, 'UTC'), concat('Board ', toString(board)), true, board
     FROM (SELECT number AS board FROM numbers(${boards}))`
 }

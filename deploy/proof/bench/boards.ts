@@ -32,7 +32,7 @@ export const boards: Measurement = {
 /** The least that anyone could ask of the board as it is. */
 const NOW_SQL = `
   SELECT e.rank AS rank, e.player AS name, e.rating AS rating, e.time_ms AS timeMs
-  FROM leaderboard_entry AS e FINAL
+  FROM leaderboard_entry__0 AS e FINAL
   WHERE e.title_id = {titleId: String} AND e.leaderboard_id = {board: UInt32} AND NOT e.is_gone
   ORDER BY e.place`
 
@@ -42,7 +42,7 @@ const AS_OF_SQL = `
   FROM (
     SELECT h.player AS player, argMax((h.rating, h.ord, h.step, h.is_gone), (h.ts, h.epoch, h.offset)) AS l,
       l.1 AS rating, l.2 AS ord, l.3 AS step
-    FROM leaderboard_history AS h
+    FROM leaderboard_history__0 AS h
     WHERE h.title_id = {titleId: String} AND h.leaderboard_id = {board: UInt32}
       AND h.ts <= fromUnixTimestamp64Milli({at: Int64}, 'UTC')
     GROUP BY h.player HAVING l.4 = 0) AS s
@@ -96,8 +96,8 @@ async function changesOf(
   api: ServedApi
 ): Promise<Result[]> {
   const path = `/api/leaderboard-changes?after=start&limit=${PAGE}`
-  await tables.control.execute('TRUNCATE TABLE leaderboard_feed')
-  await tables.control.execute('TRUNCATE TABLE leaderboard_change')
+  await tables.control.execute('TRUNCATE TABLE leaderboard_feed__0')
+  await tables.control.execute('TRUNCATE TABLE leaderboard_change__0')
   await tables.control.execute(`DELETE FROM checkpoint WHERE name LIKE '%:leaderboard-entry'`)
   // With nothing to read yet, the end of the feed is a cursor that lies deep in what comes.
   const questions = scaled(QUESTIONS, scale, 10)

@@ -59,11 +59,11 @@ const USER = `concat('user ', leftPad(toString(number), 6, '0'))`
 
 async function fillOnce({ rebuild }: ClickHouse): Promise<void> {
   await rebuild.execute(`
-    INSERT INTO leaderboard (title_id, leaderboard_id, ts, name, listed, position)
+    INSERT INTO leaderboard__0 (title_id, leaderboard_id, ts, name, listed, position)
     SELECT ${titleOf('number')}, toUInt32(number), now64(3), concat('Track ', toString(number)), true, 1
     FROM numbers(${BOARDS})`)
   await rebuild.execute(`
-    INSERT INTO scrape (source, ts, duration_ms, outcome, published, reason, position)
+    INSERT INTO scrape__0 (source, ts, duration_ms, outcome, published, reason, position)
     SELECT 'players', now64(3) - INTERVAL number MINUTE, 100, 'succeeded', 1, '', number FROM numbers(525600)`)
 }
 
@@ -75,23 +75,23 @@ function titleOf(board: string): string {
 async function fill({ rebuild }: ClickHouse, first: number, count: number): Promise<void> {
   const users = `(SELECT number + ${first} AS number FROM numbers(${count})) AS u`
   await rebuild.execute(`
-    INSERT INTO presence_latest (user_key, field, value, value_key, ts, version)
+    INSERT INTO presence_latest__0 (user_key, field, value, value_key, ts, version)
     SELECT ${USER}, f.1, f.2, f.3, now64(3) - INTERVAL (number % 86400) SECOND, 1
     FROM ${users}
     ARRAY JOIN [('username', concat('User ', leftPad(toString(number), 6, '0')), ''), ('seen', 'online', ''),
       ('period', '60', ''), ('online', 'Halo 2', ''), ('game', 'Halo 2', ''),
       ('gamertag', concat('Tag ', leftPad(toString(number), 6, '0')), concat('tag ', leftPad(toString(number), 6, '0')))] AS f`)
   await rebuild.execute(`
-    INSERT INTO presence_day (user_key, day, sightings, online_sightings, last_at, seconds, position)
+    INSERT INTO presence_day__0 (user_key, day, sightings, online_sightings, last_at, seconds, position)
     SELECT ${USER}, today() - d * 6, 90, 90, now64(3),
       map('Halo 2', toUInt32(3600 + number % 600), 'Game B', toUInt32(1200), 'Game C', toUInt32(900)), 1
     FROM ${users} ARRAY JOIN range(${DAYS}) AS d`)
   await rebuild.execute(`
-    INSERT INTO achievement_unlock (user_key, achievement_id, username, points, ts, age)
+    INSERT INTO achievement_unlock__0 (user_key, achievement_id, username, points, ts, age)
     SELECT ${USER}, a, ${USER}, 10, now64(3) - INTERVAL a DAY, 1
     FROM ${users} ARRAY JOIN range(1, 11) AS a`)
   await rebuild.execute(`
-    INSERT INTO player_entry (player_key, title_id, leaderboard_id, player, occurrence, is_gone, rank, place, rating, time_ms,
+    INSERT INTO player_entry__0 (player_key, title_id, leaderboard_id, player, occurrence, is_gone, rank, place, rating, time_ms,
       first_at, ts, version)
     SELECT concat('tag ', leftPad(toString(number), 6, '0')), ${titleOf('board')}, toUInt32(board),
       concat('Tag ', leftPad(toString(number), 6, '0')), 1, false, 1 + cityHash64(number, b) % 1000, 0, '1:02.345', 62345,

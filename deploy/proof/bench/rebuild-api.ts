@@ -60,8 +60,8 @@ export const rebuildApi: Measurement = {
           detail: `median ${figure(quantile(rebuilding.times, 0.5))} ms, idle ${figure(quantile(idle.times, 0.5))} ms; new questions are one of ${NEW_EVERY}`
         },
         {
-          what: 'answers held at a swap',
-          measured: Math.max(swap.heldMs, rollback.heldMs),
+          what: 'new data late by a swap',
+          measured: Math.max(swap.lateMs, rollback.lateMs),
           unit: 'ms',
           reach: { bound: 'at most', value: HELD_MS_MAX, of: 'measured' },
           detail: `the slowest answer around it ${figure(Math.max(...swapping.times))} ms`

@@ -26,14 +26,14 @@ const BARE_MEMORY_BYTES = 12 * 2 ** 30
 const BARE_LIMITS = { seconds: 3600, memoryBytes: BARE_MEMORY_BYTES, threads: 1 }
 
 const COUNTS_SQL = `
-  INSERT INTO event_title_count (epoch, partition, offset, source, import_id, observed_at, title_id, online, sessions, lobby_players)
+  INSERT INTO event_title_count__0 (epoch, partition, offset, source, import_id, observed_at, title_id, online, sessions, lobby_players)
   SELECT 0, 0, n.number, '/bench', '', fromUnixTimestamp64Milli(toInt64({first: Int64} + intDiv(n.number, ${TITLES}) * 60000), 'UTC'),
     lower(hex(toUInt32(1297285120 + n.number % ${TITLES}))), sipHash64(n.number) % 150, NULL, NULL
   FROM numbers({from: UInt64}, {count: UInt64}) AS n`
 
 /** Boards of a thousand entries, all of them new at first, each then improved repeatedly. */
 const ENTRIES_SQL = `
-  INSERT INTO event_leaderboard_entry (epoch, partition, offset, source, import_id, observed_at, title_id, leaderboard_id,
+  INSERT INTO event_leaderboard_entry__0 (epoch, partition, offset, source, import_id, observed_at, title_id, leaderboard_id,
     player, player_key, occurrence, change, rating, time_ms, stated_rank, ord, step, details)
   SELECT 0, 0, n.number, '/bench', '', fromUnixTimestamp64Milli(toInt64({first: Int64} + n.number * 10), 'UTC'),
     lower(hex(toUInt32(1297285120 + intDiv(n.number % {boards: UInt64}, 20)))), n.number % {boards: UInt64},
@@ -49,7 +49,7 @@ const ENTRIES_SQL = `
 const SUCCESSIVE = `
   SELECT h.*, lagInFrame(h.rating) OVER entry AS rating_before, lagInFrame(h.time_ms) OVER entry AS time_before,
     row_number() OVER entry = 1 AS is_first
-  FROM leaderboard_history AS h FINAL
+  FROM leaderboard_history__0 AS h FINAL
   WINDOW entry AS (PARTITION BY h.title_id, h.leaderboard_id, h.player, h.occurrence ORDER BY h.ts, h.offset
     ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)`
 
@@ -61,7 +61,7 @@ const CHANGE_COLUMNS = `ts, title_id, leaderboard_id, epoch, partition, offset, 
  * each change, who reached a goal and who held a record it cannot: these columns and tables stay empty.
  */
 const BOARDS_SQL = [
-  `INSERT INTO leaderboard_entry (title_id, leaderboard_id, player, occurrence, player_key, is_gone, rank, place, rating,
+  `INSERT INTO leaderboard_entry__0 (title_id, leaderboard_id, player, occurrence, player_key, is_gone, rank, place, rating,
      time_ms, stated_rank, ord, step, details, ts, version)
    SELECT l.title_id, l.leaderboard_id, l.player, l.occurrence, l.player_key, false,
      sum(l.step) OVER board AS rank, row_number() OVER board AS place,
@@ -72,17 +72,17 @@ const BOARDS_SQL = [
        argMax((h.rating, h.time_ms, h.stated_rank, h.ord, h.step, h.details, h.ts, h.is_gone), (h.ts, h.offset)) AS state,
        state.1 AS rating, state.2 AS time_ms, state.3 AS stated_rank, state.4 AS ord, state.5 AS step, state.6 AS details,
        state.7 AS ts
-     FROM leaderboard_history AS h FINAL
+     FROM leaderboard_history__0 AS h FINAL
      GROUP BY h.title_id, h.leaderboard_id, h.player, h.occurrence
      HAVING NOT state.8) AS l
    WINDOW board AS (PARTITION BY l.title_id, l.leaderboard_id ORDER BY l.ord ROWS UNBOUNDED PRECEDING)`,
-  `INSERT INTO leaderboard_change (${CHANGE_COLUMNS})
+  `INSERT INTO leaderboard_change__0 (${CHANGE_COLUMNS})
    SELECT s.ts, s.title_id, s.leaderboard_id, s.epoch, s.partition, s.offset, s.epoch, s.partition, s.offset,
      true, if(s.is_first, 'new', 'updated'), s.player, s.player_key, s.occurrence,
      if(s.is_first, NULL, s.rating_before), s.rating, if(s.is_first, NULL, s.time_before), s.time_ms,
      s.time_ms IS NOT NULL, s.offset
    FROM (${SUCCESSIVE}) AS s`,
-  `INSERT INTO leaderboard_feed (${CHANGE_COLUMNS}) SELECT ${CHANGE_COLUMNS} FROM leaderboard_change`
+  `INSERT INTO leaderboard_feed__0 (${CHANGE_COLUMNS}) SELECT ${CHANGE_COLUMNS} FROM leaderboard_change__0`
 ]
 
 /** Rebuilds as fast as the engine, or nearly so. */

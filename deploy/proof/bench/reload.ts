@@ -61,7 +61,7 @@ export async function withReloads<Result>(
   const projector = projectorOn(tables, choice, new Registry())
   try {
     projector.start()
-    const live = await rateInto(tables, 'event_title_count', events)
+    const live = await rateInto(tables, 'event_title_count__0', events)
     // The checkpoints follow the rows, and a rebuild goes as far as they say.
     await projector.caughtUp()
     note(`first load ${figure(live)}/s, every projection beside it`)
@@ -83,7 +83,7 @@ async function freshTable({ control }: ClickHouse): Promise<string> {
   for (;;) {
     const [row] = await control.rows(
       `SELECT t.name AS name FROM system.tables AS t
-       WHERE t.database = currentDatabase() AND startsWith(t.name, 'event_title_count__')`
+       WHERE t.database = currentDatabase() AND match(t.name, '^event_title_count__[1-9]')`
     )
     if (row !== undefined) return String(row.name)
     await wait(LOOK_MS)

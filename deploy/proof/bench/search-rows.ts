@@ -59,11 +59,11 @@ function titleIdOf(n: number): string {
 
 async function fill({ rebuild }: ClickHouse, first: number, count: number): Promise<void> {
   await rebuild.execute(`
-    INSERT INTO leaderboard (title_id, leaderboard_id, ts, name, listed, position)
+    INSERT INTO leaderboard__0 (title_id, leaderboard_id, ts, name, listed, position)
     SELECT ${TITLE}, ${BOARD}, toDateTime64('2026-01-01 00:00:00', 3, 'UTC'), concat('Track ', toString(board)), true, 1
     FROM (SELECT number + ${first} AS board FROM numbers(${count}))`)
   await rebuild.execute(`
-    INSERT INTO leaderboard_entry (title_id, leaderboard_id, player, occurrence, player_key, is_gone, rank, place, rating,
+    INSERT INTO leaderboard_entry__0 (title_id, leaderboard_id, player, occurrence, player_key, is_gone, rank, place, rating,
       time_ms, ord, step, ts, version)
     SELECT ${TITLE}, ${BOARD}, name, 1, lower(name), false, place + 1, place, rating, time_ms, place * 4294967296, 1,
       toDateTime64('2026-01-02 00:00:00', 3, 'UTC'), 1
@@ -79,19 +79,19 @@ async function fill({ rebuild }: ClickHouse, first: number, count: number): Prom
       )
     )`)
   const own = `
-    FROM leaderboard_entry AS e
+    FROM leaderboard_entry__0 AS e
     WHERE (e.title_id, e.leaderboard_id) IN (
       SELECT ${TITLE}, ${BOARD} FROM (SELECT number + ${first} AS board FROM numbers(${count}))
     )`
   await rebuild.execute(`
-    INSERT INTO player_entry (player_key, title_id, leaderboard_id, player, occurrence, is_gone, rank, place, rating, time_ms,
+    INSERT INTO player_entry__0 (player_key, title_id, leaderboard_id, player, occurrence, is_gone, rank, place, rating, time_ms,
       ts, version)
     SELECT e.player_key, e.title_id, e.leaderboard_id, e.player, e.occurrence, e.is_gone, e.rank, e.place, e.rating,
       e.time_ms, e.ts, e.version ${own}`)
   await rebuild.execute(`
-    INSERT INTO entry_time (time_ms, title_id, leaderboard_id, player, occurrence, is_live, version)
+    INSERT INTO entry_time__0 (time_ms, title_id, leaderboard_id, player, occurrence, is_live, version)
     SELECT assumeNotNull(e.time_ms), e.title_id, e.leaderboard_id, e.player, e.occurrence, true, 1 ${own}`)
-  await rebuild.execute(`INSERT INTO player (player_key, player) SELECT DISTINCT e.player_key, e.player ${own}`)
+  await rebuild.execute(`INSERT INTO player__0 (player_key, player) SELECT DISTINCT e.player_key, e.player ${own}`)
 }
 
 const TITLE = `lower(hex(toUInt32(${0x4d53_0000} + intDiv(board, ${BOARDS_A_TITLE}))))`

@@ -77,7 +77,7 @@ function insertSql(titleIds: readonly string[], firstIndex: number, fromMs: numb
   const folded = (walk: string, wall: string) =>
     `abs(positiveModulo(${walk} + ${wall}, 4 * ${wall}) - 2 * ${wall}) - ${wall}`
   return `
-    INSERT INTO title_count (title_id, ts, online, sessions, lobby_players, position)
+    INSERT INTO title_count__0 (title_id, ts, online, sessions, lobby_players, position)
     SELECT title_id, fromUnixTimestamp64Milli(${fromMs} + ${SCHEDULES.scrapes}, 'UTC'), online,
       intDiv(lobby_players + 3, 4 + index % 9), lobby_players, bitOr(bitShiftLeft(toUInt64(1), 48), minute * 200 + index)
     FROM (

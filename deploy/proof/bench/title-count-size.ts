@@ -15,7 +15,7 @@ export const titleCountSize: Measurement = {
       const asInserted = await bytesOf(tables)
       const results: Result[] = []
       conditions.note('merging')
-      await tables.rebuild.execute('OPTIMIZE TABLE title_count FINAL')
+      await tables.rebuild.execute('OPTIMIZE TABLE title_count__0 FINAL')
       const merged = await bytesOf(tables)
       const perColumn = await columnsOf(tables)
       results.push({
@@ -40,7 +40,7 @@ export const titleCountSize: Measurement = {
 async function bytesOf({ control }: ClickHouse): Promise<{ rows: number; bytes: number; parts: number }> {
   const [row] = await control.rows(
     `SELECT sum(p.rows) AS rows, sum(p.bytes_on_disk) AS bytes, count() AS parts FROM system.parts AS p
-     WHERE p.active AND p.table = 'title_count' AND p.database = currentDatabase()`
+     WHERE p.active AND p.table = 'title_count__0' AND p.database = currentDatabase()`
   )
   return { rows: Number(row?.rows), bytes: Number(row?.bytes), parts: Number(row?.parts) }
 }
@@ -48,7 +48,7 @@ async function bytesOf({ control }: ClickHouse): Promise<{ rows: number; bytes: 
 async function columnsOf(tables: ClickHouse): Promise<Map<string, number>> {
   const rows = await tables.control.rows(
     `SELECT c.column AS column, sum(c.column_data_compressed_bytes) AS bytes FROM system.parts_columns AS c
-     WHERE c.active AND c.table = 'title_count' AND c.database = currentDatabase() GROUP BY c.column`
+     WHERE c.active AND c.table = 'title_count__0' AND c.database = currentDatabase() GROUP BY c.column`
   )
   const columns = new Map(rows.map((row) => [String(row.column), Number(row.bytes)]))
   const { bytes } = await bytesOf(tables)

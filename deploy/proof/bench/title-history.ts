@@ -70,7 +70,7 @@ export const titleHistory: Measurement = {
 const SAMPLES_SQL = `
   SELECT formatDateTime(toStartOfInterval(c.ts, INTERVAL ${WIDTH_SECONDS} SECOND, 'UTC'), '%F %T', 'UTC') AS recorded_at,
     max(c.online) AS online_count
-  FROM title_count AS c FINAL
+  FROM title_count__0 AS c FINAL
   WHERE c.title_id = {titleId: String}
     AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC') AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
   GROUP BY recorded_at ORDER BY recorded_at`
@@ -79,7 +79,7 @@ const SAMPLES_SQL = `
 const HOURS_SQL = `
   SELECT formatDateTime(toStartOfInterval(h.hour, INTERVAL ${WIDTH_SECONDS} SECOND, 'UTC'), '%F %T', 'UTC') AS recorded_at,
     max(h.max) AS online_count
-  FROM title_count_hour AS h FINAL
+  FROM title_count_hour__0 AS h FINAL
   WHERE h.title_id = {titleId: String}
     AND h.hour >= fromUnixTimestamp64Milli({from: Int64}, 'UTC') AND h.hour < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
   GROUP BY recorded_at ORDER BY recorded_at`
@@ -105,17 +105,17 @@ function iso(ms: number): string {
 
 async function describeTitles({ rebuild }: ClickHouse): Promise<void> {
   await rebuild.execute(
-    `INSERT INTO title (title_id, field, value, name_key, version)
-     SELECT c.title_id, 'name', concat('Game ', c.title_id), concat('game ', c.title_id), 1 FROM title_count AS c GROUP BY c.title_id`
+    `INSERT INTO title__0 (title_id, field, value, name_key, version)
+     SELECT c.title_id, 'name', concat('Game ', c.title_id), concat('game ', c.title_id), 1 FROM title_count__0 AS c GROUP BY c.title_id`
   )
 }
 
 /** As the projection makes them, for all titles at once. */
 async function makeHours({ rebuild }: ClickHouse): Promise<void> {
   await rebuild.execute(
-    `INSERT INTO title_count_hour (title_id, hour, min, max, max_at, sum, samples, position)
+    `INSERT INTO title_count_hour__0 (title_id, hour, min, max, max_at, sum, samples, position)
      SELECT c.title_id, toStartOfHour(c.ts), min(c.online), max(c.online), argMin(c.ts, (-toInt64(c.online), c.ts)),
        sum(c.online), count(), max(c.position)
-     FROM title_count AS c FINAL GROUP BY c.title_id, toStartOfHour(c.ts)`
+     FROM title_count__0 AS c FINAL GROUP BY c.title_id, toStartOfHour(c.ts)`
   )
 }

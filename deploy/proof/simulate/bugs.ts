@@ -1,11 +1,9 @@
-import type { ReadTables } from '@gamenet/api'
+import type { DataVersions } from '@gamenet/api'
 import type { Log } from '@gamenet/ingest'
 import type { BoardLeases } from '@gamenet/ingest/internals'
-import type { LogReader, PassLock, Projection } from '@gamenet/projector'
+import type { LogReader, Projection, ReadSide } from '@gamenet/projector'
 import {
-  LOCAL_PASS_LOCK,
   makeRows,
-  type RebuildOperations,
   type Store,
   storeChanges,
   storeCheckpoints,
@@ -15,9 +13,20 @@ import {
   storeLateBatch,
   storeRows
 } from '@gamenet/projector/internals'
-import { projectionCheckpoint } from '@gamenet/schemas'
+import { projectionCheckpoint, type ServingTables } from '@gamenet/schemas'
 import type { AnyOperation } from './operations/carry-out.js'
 import { HOUR_MS, type PlainFold } from './plain-folds.js'
+import {
+  adoptedByHalf,
+  currentWhatever,
+  droppedBefore,
+  headsUnread,
+  keptByAll,
+  pointerOfBefore,
+  readsFirst,
+  withNumbersAgain
+} from './pointer-bugs.js'
+import { identityOfAnswer, type Question } from './questions.js'
 import { aheadOfLive, keepingUndone, notCaughtUp, unchangedCheckpoint } from './rebuild-bugs.js'
 import type { Definition, Row } from './replacing-table.js'
 import { simulatedProjections } from './simulated.js'
@@ -34,12 +43,12 @@ export type Bug = {
   /** Called once in the life of a process. */
   rebuildStore(store: Store): Store
   retryStore(store: Store): Store
-  /** Ending what a crash has cut off; and refusing to go on before. */
-  recovery(recovery: Recovery): Recovery
-  /** How a process protects its projections, rebuilds and loader from concurrent swaps. */
-  passLock(lock: PassLock): PassLock
-  loaderPassLock(lock: PassLock): PassLock
-  readerTables(tables: ReadTables): ReadTables
+  readSide(side: ReadSide): ReadSide
+  identity(
+    question: Question,
+    serving: Pick<ServingTables, 'counterOf'>,
+    versions: Pick<DataVersions, 'versionOf'>
+  ): string
   reader(reader: LogReader): LogReader
   publishedLog(log: Log): Log
   relayedLog(log: Log): Log
@@ -57,10 +66,8 @@ export const NO_BUG: Bug = {
   runnerStore: same,
   rebuildStore: same,
   retryStore: same,
-  recovery: same,
-  passLock: same,
-  loaderPassLock: same,
-  readerTables: same,
+  readSide: same,
+  identity: identityOfAnswer,
   reader: same,
   publishedLog: same,
   relayedLog: same,
@@ -69,9 +76,6 @@ export const NO_BUG: Bug = {
   folds: {},
   tables: {}
 }
-
-/** What a projector does about swaps of tables that were cut off. */
-export type Recovery = Pick<RebuildOperations['recovery'], 'recover' | 'requireNoInterruptedSwap'>
 
 type Mistake = { readonly says: string; make(): Partial<Bug> }
 
@@ -148,7 +152,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
   },
   'feed-past-checkpoint': {
     says: 'The feed of changes is read as far as there are rows, not as far as the fold has come.',
-    make: () => ({ readerTables: pastCheckpoint })
+    make: () => ({ readSide: pastCheckpoint })
   },
   'relay-deletes-early': {
     says: 'The relay takes events out of the outbox before the log has them.',
@@ -193,10 +197,6 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     says: 'After a swap the old tables get the checkpoints of the serving tables.',
     make: () => ({ rebuildStore: unchangedCheckpoint })
   },
-  'passes-not-shared': {
-    says: 'Projectors that write to the same tables know nothing of one another when they swap them.',
-    make: () => ({ passLock: () => LOCAL_PASS_LOCK })
-  },
   'late-untold': {
     says: 'A retried dead letter is stored in its event table, and no projection is notified.',
     make: () => ({ retryStore: (store) => without(store, storeLateBatch) })
@@ -209,15 +209,41 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     says: 'A rebuild from the log also loads the events of undone imports.',
     make: () => ({ rebuildStore: keepingUndone })
   },
-  'swap-not-ended': {
-    says: 'A swap of tables that a crash cut off is left as it is.',
-    make: () => ({
-      recovery: () => ({ recover: async () => undefined, requireNoInterruptedSwap: async () => undefined })
-    })
+  'reads-before-caught-up': {
+    says: 'Answers read the other generation before passes have consumed there what answers have shown.',
+    make: () => ({ rebuildStore: headsUnread })
   },
-  'loading-during-swap': {
-    says: 'A projector loads events while another swaps the table that they go into.',
-    make: () => ({ loaderPassLock: () => LOCAL_PASS_LOCK })
+  'pointer-before-heads': {
+    says: 'A pass reads the pointer before it reads how far the log is loaded.',
+    make: () => ({ runnerStore: pointerOfBefore })
+  },
+  'reads-before-writes': {
+    says: 'Answers read the other generation before steps write it.',
+    make: () => ({ rebuildStore: readsFirst })
+  },
+  'number-again': {
+    says: 'A generation gets the number of one that is dropped.',
+    make: () => ({ rebuildStore: withNumbersAgain })
+  },
+  'dropped-before-swap': {
+    says: 'The former generation is dropped when steps do not write it any more, though answers still read it.',
+    make: () => ({ rebuildStore: droppedBefore })
+  },
+  'identity-without-counter': {
+    says: 'The identity of an answer has the versions of its data, and nothing of its tables.',
+    make: () => ({ identity: (question, _, versions) => identityOfAnswer(question, { counterOf: () => 0 }, versions) })
+  },
+  'loader-unbound': {
+    says: 'The loader stores what it reads in whatever generation steps write, from the position of another.',
+    make: () => ({ loaderStore: currentWhatever })
+  },
+  'late-of-no-generation': {
+    says: 'A late batch that is taken in one generation counts as taken in all.',
+    make: () => ({ runnerStore: keptByAll, rebuildStore: keptByAll })
+  },
+  'adopted-by-half': {
+    says: 'A process learns table by table which generation is read.',
+    make: () => ({ readSide: adoptedByHalf() })
   }
 }
 
@@ -295,12 +321,14 @@ function versionFromClock(store: Store): Store {
   })
 }
 
-function pastCheckpoint(tables: ReadTables): ReadTables {
+function pastCheckpoint(side: ReadSide): ReadSide {
   return {
-    ...tables,
-    rows: async (sql, parameters, options) => {
-      const rows = await tables.rows(sql, parameters, options)
-      return rows.map((row) => ('readable' in row ? { ...row, readable: row.loaded } : row))
+    ...side,
+    positions: async (serving, names) => {
+      const positions = await side.positions(serving, names)
+      return names.flatMap((name) =>
+        positions.filter((each) => each.name === names[1]).map((each) => ({ ...each, name }))
+      )
     }
   }
 }

@@ -1,3 +1,4 @@
+import { storeAt } from '@gamenet/projector'
 import { Checkpoints, type RebuildOperations } from '@gamenet/projector/internals'
 import {
   encodeEvent,
@@ -10,8 +11,8 @@ import {
 } from '@gamenet/schemas'
 import { finishUndos, type ImportUndoNeeds, undoImport } from '../../src/operations/undo-import.js'
 import { LATER_TYPE } from './newer-program.js'
-import { type Import, type Place, TITLE_IDS } from './place.js'
-import { simulatedProjections, simulatedTopics } from './simulated.js'
+import type { Import, Place } from './place.js'
+import { simulatedProjections, simulatedTopics, TITLE_IDS } from './simulated.js'
 import { storeIn } from './store.js'
 
 type Rebuilding = { readonly rebuilds: RebuildOperations }
@@ -69,7 +70,7 @@ export function undoable({ world, imports, tables }: Place): string | undefined 
   const ended: string[] = []
   for (const [importId, each] of imports) {
     if (each.by.isOver) each.endedMs ??= nowMs
-    const isListed = tables.written('import_run').get(importId) !== undefined
+    const isListed = tables.written(tables.pointers.serving.nameOf('import_run')).get(importId) !== undefined
     if (isListed && each.endedMs !== undefined && nowMs - each.endedMs > ON_ITS_WAY_MS) ended.push(importId)
   }
   const [first, ...others] = ended
@@ -103,7 +104,7 @@ async function untilTaken({ world, tables, log }: Place, topics: readonly string
   const heads = []
   for (const topic of topics) heads.push({ topic, extents: await log.extents(topic) })
   for (const endMs = time.nowMs + PATIENCE_MS; time.nowMs < endMs; ) {
-    const checkpoints = await Checkpoints.read(store)
+    const checkpoints = await Checkpoints.read(await storeAt('reads', store, simulatedProjections))
     const isTaken = heads.every(({ topic, extents }) => {
       const takers = simulatedProjections.filter(({ from }) => from.name === topic)
       const names = [loadCheckpoint(topic), ...takers.map(({ name }) => projectionCheckpoint(name))]

@@ -1,13 +1,15 @@
 import { createRelay, publish } from '@gamenet/ingest'
 import { boardsSource, createBoardMetrics, type Reader } from '@gamenet/ingest/internals'
+import { readSide } from '@gamenet/projector'
 import { instantOf, type TitleCounted, titleCountTopic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { publishImport } from './imports.js'
 import { LATER_TYPE } from './newer-program.js'
-import { type Place, TITLE_IDS } from './place.js'
+import type { Place } from './place.js'
 import type { Process, Running } from './process.js'
 import { loggerOf } from './projector.js'
-import { queriesIn } from './store.js'
+import { TITLE_IDS } from './simulated.js'
+import { queriesIn, storeIn } from './store.js'
 
 const RELAY_POLL_MS = 1500
 const BOARDS_EVERY_MS = 3000
@@ -33,6 +35,7 @@ export function runIngest(place: Place, process: Process): Running {
   })
   const boards = boardsSource({
     parsing: upstream.parsing,
+    ...readSide(storeIn(world, tables)),
     tables: queriesIn(world, tables),
     log: { extents: (topic) => log.extents(topic) },
     leases: async () => bug.leases(postgres.leases),

@@ -5,6 +5,7 @@ import { retryAll } from './late-events.js'
 import type { Place } from './place.js'
 import type { Process } from './process.js'
 import type { RunningProjector } from './projector.js'
+import { servingDefinition } from './rebuilding.js'
 import { simulatedProjections } from './simulated.js'
 import type { Tables } from './store.js'
 import { WORLD } from './virtual-time.js'
@@ -41,8 +42,9 @@ function lastFor(newest: RebuildStatus | undefined): Action | 'wait' {
 function isOfServing(tables: Tables, status: RebuildStatus | undefined): boolean {
   const { record } = tables.written('rebuild').get(String(status?.id)) ?? {}
   const { definitions } = JSON.parse(String(record)) as { definitions: Readonly<Record<string, string>> }
-  const serving = tables.written('projection_definition')
-  return Object.entries(definitions).every(([name, text]) => serving.get(name)?.definition === text)
+  return simulatedProjections
+    .filter(({ name }) => name in definitions)
+    .every((each) => servingDefinition(tables, each) === definitions[each.name])
 }
 
 /** Where a projector runs, and the one that does. */

@@ -3,12 +3,14 @@ import {
   eventTables,
   foldInline,
   makeRows,
+  ownersOf,
   type Range,
   RowBuilder,
   runFold
 } from '@gamenet/projector/internals'
 import {
   decodeEvent,
+  generationName,
   type ImportRetracted,
   importRetractionTopic,
   type LeaderboardEntryChanged,
@@ -25,17 +27,17 @@ import { servingProjections } from './rebuilding.js'
 import type { Row } from './replacing-table.js'
 import { simulatedProjections } from './simulated.js'
 import { storeAtOnce, Tables } from './store.js'
-import { BOOKKEEPING, TABLES } from './table-definitions.js'
+import { TABLES } from './table-definitions.js'
 import { baseName } from './table-set.js'
 
 /** Everything that is not as it must be when all has come to rest. */
 export async function faultsIn(place: Place, follower: Follower): Promise<string[]> {
   const expected = await plainFold(place)
-  const names = Object.keys(TABLES).filter((name) => !BOOKKEEPING.has(name))
+  // What is known of titles comes from no log.
+  const names = Object.keys(TABLES).filter((name) => name !== 'event_title')
+  const rowsIn = (tables: Tables, name: string) => answerText(servedRows(tables, name))
   return [
-    ...names.flatMap((name) =>
-      difference(name, answerText(place.tables.final(name)), answerText(expected.final(name)))
-    ),
+    ...names.flatMap((name) => difference(name, rowsIn(place.tables, name), rowsIn(expected, name))),
     ...difference('parked_message', deadLettersIn(place.tables), deadLettersIn(expected)),
     ...boardsUnlikePages(place),
     ...ratingsUnlikePostgres(place),
@@ -45,36 +47,60 @@ export async function faultsIn(place: Place, follower: Follower): Promise<string
   ]
 }
 
-/** Tables of rebuilds that have ended; where a process is alone, those too that no rebuild has. */
-export function leftTables({ tables, isShared }: Place): string[] {
-  const states = new Map(rebuildsIn(tables).map(({ id, state }) => [id, state]))
+/** The rows of the generation of a table that answers read. */
+function servedRows(tables: Tables, table: string): Row[] {
+  return tables.final(tables.pointers.serving.nameOf(table))
+}
+
+/**
+ * Tables of rebuilds that have ended, by the clock that said so; where a process is alone, those too that no rebuild has. No pointer
+ * names them.
+ */
+export function leftTables({ tables, isShared, world }: Place): string[] {
+  const isDue = ({ state, changedAt }: RebuildRow) => ENDED.has(state) && Date.parse(changedAt) < world.time.nowMs
+  const rebuilds = rebuildsIn(tables)
+  const { serving } = tables.pointers
   const left = tables.names.filter((name) => {
-    if (baseName(name) === name) return false
-    const state = states.get(Number(/__(\d+)/.exec(name)?.[1]))
-    return state === undefined ? !isShared : ['cancelled', 'dropped', 'rolled-back'].includes(state)
+    const bare = baseName(name)
+    if (bare === name || serving.nameOf(bare) === name) return false
+    const owner =
+      rebuilds.find((each) => Object.values(each.tables).includes(name)) ??
+      rebuilds.find(({ id }) => [generationName(bare, id), `${generationName(bare, id)}_live`].includes(name))
+    return owner === undefined ? !isShared : isDue(owner)
   })
   return left.length === 0 ? [] : [`tables are left behind: ${left.join(', ')}`]
 }
 
-function rebuildsIn(tables: Tables): { readonly id: number; readonly state: string }[] {
+const ENDED: ReadonlySet<string> = new Set(['cancelled', 'dropped', 'rolled-back'])
+
+type RebuildRow = {
+  readonly id: number
+  readonly state: string
+  readonly changedAt: string
+  readonly tables: Readonly<Record<string, string>>
+}
+
+function rebuildsIn(tables: Tables): RebuildRow[] {
   return tables.final('rebuild').map(({ record }) => JSON.parse(String(record)))
 }
 
 /** Whether all projections consumed all events of the log, late ones included. */
 export function isCaughtUp({ tables, log }: Place): boolean {
+  const { pointers } = tables
+  const { serving } = pointers
+  if (pointers.all().some(({ writes, reads }) => writes !== reads)) return false
+  const takersOf = (topic: unknown) =>
+    simulatedProjections
+      .filter(({ from }) => from.name === topic)
+      .map(({ name }) => serving.checkpointOf(projectionCheckpoint(name)))
   const isLateTaken = tables
     .final('late_batch')
     .every(({ id, topic }) =>
-      simulatedProjections
-        .filter(({ from }) => from.name === topic)
-        .every(
-          ({ name }) => tables.written('late_batch_taken').get(`${id}|${projectionCheckpoint(name)}`) !== undefined
-        )
+      takersOf(topic).every((taker) => tables.written('late_batch_taken').get(`${id}|${taker}`) !== undefined)
     )
   if (!isLateTaken) return false
   return log.partitions.every(({ topic, partition, records }) => {
-    const readers = simulatedProjections.filter(({ from }) => from.name === topic).map(({ name }) => name)
-    const names = [loadCheckpoint(topic), ...readers.map(projectionCheckpoint)]
+    const names = [serving.checkpointOf(loadCheckpoint(topic)), ...takersOf(topic)]
     return names.every(
       (name) => Number(tables.written('checkpoint').get(`${name}|0|${partition}`)?.next ?? 0) >= records.length
     )
@@ -84,7 +110,8 @@ export function isCaughtUp({ tables, log }: Place): boolean {
 /** The events of the log, each once, in one step. */
 async function plainFold({ log, postgres, tables: found, areLaterRead }: Place): Promise<Tables> {
   const tables = new Tables()
-  const store = storeAtOnce(tables)
+  const { pointers } = tables
+  const store = storeAtOnce(tables, { names: pointers.names('writes', ownersOf(simulatedProjections)) })
   const retracted = undoneImports(log)
   const ranges = new Map<string, { epoch: number; partition: number; first: number; next: number }[]>()
   for (const { topic: name, partition, records } of log.partitions) {
@@ -98,9 +125,10 @@ async function plainFold({ log, postgres, tables: found, areLaterRead }: Place):
     const now = built(table.topic)
     const later = areLaterRead ? laterTopics.find((topic) => topic.name === name) : undefined
     const { events } = later === undefined ? now : built(later)
-    tables.insertLines(table.table, table.columns, Buffer.from(events.body).toString())
+    const first = generationName(table.table, 0)
+    tables.insertLines(first, table.columns, Buffer.from(events.body).toString())
     tables.insertLines('parked_message', DEAD_LETTER_COLUMNS, Buffer.from(now.deadLetters.body).toString())
-    tables.written(table.table).delete(({ import_id }) => retracted.has(`${name}/${import_id}`))
+    tables.written(first).delete(({ import_id }) => retracted.has(`${name}/${import_id}`))
     ranges.set(name, [...(ranges.get(name) ?? []), { epoch: 0, partition, first: 0, next: records.length }])
   }
   for (const projection of servingProjections(found)) {
@@ -142,8 +170,7 @@ function difference(what: string, found: string, expected: string): string[] {
 function boardsUnlikePages({ tables, upstream }: Place): string[] {
   return [...upstream.boards].flatMap(([titleId, boards]) =>
     boards.flatMap((board) => {
-      const rows = tables
-        .final('leaderboard_entry')
+      const rows = servedRows(tables, 'leaderboard_entry')
         .filter((row) => row.title_id === titleId && row.leaderboard_id === board.leaderboardId && row.is_gone !== true)
         .sort((a, b) => Number(a.place) - Number(b.place))
       const found = rows.map(({ rank, player, rating }) => `${rank} ${player} ${rating}`).join(', ')
@@ -157,9 +184,12 @@ function boardsUnlikePages({ tables, upstream }: Place): string[] {
 }
 
 function ratingsUnlikePostgres({ tables, postgres }: Place): string[] {
-  const found = tables
-    .final('rating')
-    .map(({ user_key, rater_key, stars, revision }) => ({ user_key, rater_key, stars, revision }))
+  const found = servedRows(tables, 'rating').map(({ user_key, rater_key, stars, revision }) => ({
+    user_key,
+    rater_key,
+    stars,
+    revision
+  }))
   const expected = [...postgres.ratings.values()].map(({ username, raterUsername, stars, revision }) => {
     return { user_key: nameKey(username), rater_key: nameKey(raterUsername), stars, revision }
   })
@@ -198,8 +228,7 @@ function eventsWithoutEffect({ log }: Place): string[] {
 function feedUnlikeTable({ tables }: Place, { seen }: Follower): string[] {
   const lane = ({ epoch, partition }: { epoch?: unknown; partition?: unknown }) => `${epoch}/${partition}`
   const placeOf = (row: Row) => [row.recorded_offset, row.epoch, row.partition, row.offset].map(Number)
-  const expected = tables
-    .final('leaderboard_feed')
+  const expected = servedRows(tables, 'leaderboard_feed')
     .filter((row) => row.is_change === true)
     .sort((a, b) => {
       const [first, second] = [placeOf(a), placeOf(b)]

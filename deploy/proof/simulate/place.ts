@@ -2,6 +2,7 @@ import type { StepSizes } from '@gamenet/projector/internals'
 import type { Bug } from './bugs.js'
 import type { Conditions } from './conditions.js'
 import type { SimulatedLog } from './log.js'
+import type { Promises } from './promises.js'
 import type { Tables } from './store.js'
 import type { Upstream } from './upstream.js'
 import type { Life } from './virtual-time.js'
@@ -15,6 +16,7 @@ export type Import = { readonly by: Life; endedMs: number | undefined; isUndone:
 export type Place = {
   readonly world: World
   readonly tables: Tables
+  readonly promises: Promises
   readonly log: SimulatedLog
   readonly postgres: SimulatedPostgres
   readonly upstream: Upstream
@@ -38,6 +40,3 @@ export type Place = {
   /** Counts come all the same. */
   isTrickling: boolean
 }
-
-export const TITLE_IDS = ['4d530064', '4d530065'] as const
-export const USERS = ['ann', 'Bob', 'cy'] as const

@@ -1,14 +1,14 @@
-import { type LoaderPort, type PassLock, type ReadingSide, runLoaderWorker, type Store } from '@gamenet/projector'
+import { type LoaderPort, type ReadingSide, runLoaderWorker, type Store } from '@gamenet/projector'
 import {
   createLoader,
   foldInline,
-  guardedPassLock,
+  Generations,
   type Loader,
   type LoaderOptions,
   ProjectionRunner,
   projectorMetrics,
   RebuildOperations,
-  ServingDefinitions
+  readPointers
 } from '@gamenet/projector/internals'
 import type { Topic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
@@ -16,7 +16,7 @@ import { undoWhatWasCutOff } from './imports.js'
 import { newerOf } from './newer-program.js'
 import type { Place } from './place.js'
 import type { Process, Running } from './process.js'
-import type { SwapSide } from './rebuilding.js'
+import { locksOf } from './rebuilding.js'
 import { simulatedProjections, simulatedTopics } from './simulated.js'
 import { storeIn } from './store.js'
 import type { Life } from './virtual-time.js'
@@ -25,13 +25,15 @@ import type { World } from './world.js'
 /** Share of readings that die by themselves, as a worker thread may. */
 const READING_DEATHS = 0.1
 const READING_LIFE_MS = 30_000
+/** Answers may take longer: then they meet a dropped table. */
+export const LONGEST_ANSWER_MS = 3000
 /** The group of those who load what serves. */
 const GROUP = 'loader'
 
 export type RunningProjector = Running & { readonly rebuilds: RebuildOperations; readonly runner: ProjectionRunner }
 
 /** Loader, projections and rebuilds, composed like in `createProjector`. */
-export function runProjector(place: Place, process: Process, swaps: SwapSide, onChange: () => void): RunningProjector {
+export function runProjector(place: Place, process: Process, onChange: () => void): RunningProjector {
   const { world, postgres, bug, isShared } = place
   const logger = loggerOf(world)
   const stopping = new AbortController()
@@ -41,19 +43,17 @@ export function runProjector(place: Place, process: Process, swaps: SwapSide, on
     runner: bug.runnerStore(storeIn(world, place.tables)),
     rebuild: bug.rebuildStore(storeIn(world, place.tables))
   }
-  const serving = new ServingDefinitions(stores.runner, projections, isShared)
-  const passLock = bug.passLock(swaps.passLock)
-  const guarded = (of: PassLock) => (isShared ? guardedPassLock(of, () => recovery.requireNoInterruptedSwap()) : of)
+  const locks = locksOf(place)
   const runner: ProjectionRunner = new ProjectionRunner({
     store: stores.runner,
-    serving,
-    beforePass: () => recovery.recover(),
-    passLock: guarded(passLock),
+    generations: new Generations(stores.runner, projections),
+    passLock: locks.passes,
     folding: foldInline(),
     metrics: metricsOf(),
     logger,
     onChange,
     onPass: () => undefined,
+    onPointers: (pointers) => loader.follow(pointers),
     isLoaderBusy: () => loader.isBusy(),
     isShared
   })
@@ -71,24 +71,24 @@ export function runProjector(place: Place, process: Process, swaps: SwapSide, on
   const rebuilds: RebuildOperations = new RebuildOperations({
     store: stores.rebuild,
     projections,
-    serving,
+    generations: new Generations(stores.rebuild, projections),
     runner,
     loader: { whilePaused: (work) => loader.whilePaused(work) },
     loaderOf: (store, topic, group) => loaderOf(store, [topic], group, {}),
     folding: foldInline(),
-    aroundSwap: swaps.around,
-    passLock,
-    rebuildLock: swaps.rebuildLock,
+    passLock: locks.passes,
+    rebuildLock: locks.rebuilds,
     reservedBytes: () => 1,
     logger,
     process: process.life.name,
     isShared,
     sizes: place.stepSizes,
+    longestAnswerMs: LONGEST_ANSWER_MS,
     signal: stopping.signal
   })
-  const recovery = bug.recovery(rebuilds.recovery)
   const loader = loaderOf(stores.loader, simulatedTopics, GROUP, {
-    passLock: guarded(bug.loaderPassLock(swaps.passLock)),
+    passLock: locks.passes,
+    pointers: () => stores.loader.do(readPointers),
     onStored: () => runner.wake()
   })
   loader.start()

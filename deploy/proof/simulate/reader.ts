@@ -1,17 +1,14 @@
-import { type AnswerContext, ConsistentReads, DataVersions, type Dependency } from '@gamenet/api'
+import { type AnswerContext, DataVersions } from '@gamenet/api'
 import { type ChangeRow, type LanePlace, readFeed } from '@gamenet/api/internals'
-import { nameKey } from '@gamenet/schemas'
+import { type ReadSide, readSide } from '@gamenet/projector'
+import { isTableDropped, type ServingTables, withServing } from '@gamenet/schemas'
 import { ALL_CHANGES } from './operations/queries.js'
-import { type Place, TITLE_IDS, USERS } from './place.js'
-import { HOUR_MS } from './plain-folds.js'
+import type { Place } from './place.js'
 import type { Process, Running } from './process.js'
-import type { SwapSide } from './rebuilding.js'
+import { type Read, type Shown, shownBy } from './promises.js'
+import { QUESTIONS, type Question } from './questions.js'
 import type { Row } from './replacing-table.js'
-import { lookUp, queriesIn, type Tables } from './store.js'
-import { BEGIN_MS } from './virtual-time.js'
-
-/** A question: what its answer reads, and how it is found. */
-export type Question = { readonly name: string; readonly dependency: Dependency; find(tables: Tables): readonly Row[] }
+import { lookUp, queriesIn, storeIn, type Tables } from './store.js'
 
 const READ_EVERY_MS = 1500
 const FEED_EVERY_MS = 4000
@@ -25,26 +22,21 @@ export class Follower {
 /** What a process knows of answers. */
 export type Reading = {
   readonly versions: DataVersions
-  readonly consistent: ConsistentReads
-  readonly kept: Map<string, { version: number; answer: string }>
+  readonly kept: Map<string, { identity: string; answer: string }>
+  /** How far the answers of each projection had come. */
+  shown: Shown
   /** Follows the feed of changes to its end. */
   follow(): Promise<void>
 }
 
-/** Answers questions, and keeps an answer for as long as the version of what it reads stays. */
-export function runReader(
-  place: Place,
-  process: Process,
-  follower: Follower,
-  swapsOf: (versions: DataVersions) => SwapSide
-): Running & { readonly reading: Reading; readonly swaps: SwapSide } {
+/** Answers questions, and keeps an answer for as long as its identity stays. */
+export function runReader(place: Place, process: Process, follower: Follower): Running & { readonly reading: Reading } {
   const { world, bug, conditions } = place
   const { time, chance } = world
   const { life } = process
-  const tables = bug.readerTables(queriesIn(world, place.tables))
-  const versions = new DataVersions({ tables })
-  const swaps = swapsOf(versions)
-  const consistent = new ConsistentReads(swaps.count)
+  const tables = queriesIn(world, place.tables)
+  const side = bug.readSide(readSide(storeIn(world, place.tables)))
+  const versions = new DataVersions(side)
   let turned: Promise<unknown> = Promise.resolve()
   /** One page after the other: a cursor is used once. */
   const turnPage = (): Promise<number> => {
@@ -53,9 +45,8 @@ export function runReader(
     return turn
   }
   const readPage = async (): Promise<number> => {
-    const context = { tables, signal: new AbortController().signal } as unknown as AnswerContext
     const query = { filter: ALL_CHANGES, limit: chance.between(1, 12), places: follower.places }
-    const page = await consistent.read(() => readFeed(query, context))
+    const page = await withFreshTables(versions, (serving) => readFeed(query, contextOf(tables, side, serving)))
     follower.seen.push(...page.rows)
     follower.places = page.next
     return page.rows.length
@@ -63,12 +54,15 @@ export function runReader(
   const follow = async () => {
     while ((await turnPage()) > 0);
   }
-  const reading: Reading = { versions, consistent, kept: new Map(), follow }
+  const reading: Reading = { versions, kept: new Map(), shown: new Map(), follow }
   let isStopped = false
   const every = async (ms: number, work: () => Promise<unknown>) => {
     while (!isStopped) {
       await time.pause(life, ms / 2 + chance.below(ms))
-      await work().catch((error: Error) => world.note(`answers 503: ${error.message}`, life))
+      await work().catch((error: Error) => {
+        world.note(`answers 503: ${error.message}`, life)
+        if (isTableDropped(error)) place.promises.broken.push(`an answer met a dropped table twice: ${error.message}`)
+      })
     }
   }
   void versions.start(conditions.watchEveryMs)
@@ -79,7 +73,6 @@ export function runReader(
   ]
   return {
     reading,
-    swaps,
     stop: async () => {
       isStopped = true
       await versions.stop()
@@ -88,30 +81,68 @@ export function runReader(
   }
 }
 
-/** Repeats the queries with a cached and possibly outdated answer, as open pages do. */
-async function askAgain(place: Place, reading: Reading): Promise<void> {
-  for (const question of QUESTIONS) {
-    const before = reading.kept.get(question.name)
-    if (before !== undefined && before.version !== reading.versions.versionOf(question.dependency))
-      await answer(place, reading, question)
+function contextOf(tables: ReturnType<typeof queriesIn>, { positions }: ReadSide, serving: ServingTables) {
+  return {
+    tables: withServing(tables, serving),
+    positions: (names: readonly string[]) => positions(serving, names),
+    signal: new AbortController().signal
+  } as unknown as AnswerContext
+}
+
+/** Makes an answer from one read of the pointers; once again where a table of it was dropped. */
+async function withFreshTables<Result>(
+  versions: DataVersions,
+  work: (serving: ServingTables) => Promise<Result>
+): Promise<Result> {
+  try {
+    return await work(versions.serving)
+  } catch (error) {
+    if (!isTableDropped(error)) throw error
+    await versions.refresh()
+    return await work(versions.serving)
   }
 }
 
-/** The cached answer, if its tables are unchanged. The version is read before the query. */
-export async function answer(
-  { world, tables }: Place,
-  { versions, consistent, kept }: Reading,
-  { name, dependency, find }: Question
-): Promise<string> {
-  return await consistent.read(async () => {
-    const version = versions.versionOf(dependency)
-    const before = kept.get(name)
-    if (before?.version === version) return before.answer
-    const rows = await consistent.readOnce(() => lookUp(world, tables, name, find))
+/** Repeats the questions that were answered, as open pages do; most answers are kept. */
+async function askAgain(place: Place, reading: Reading): Promise<void> {
+  for (const question of QUESTIONS) if (reading.kept.has(question.name)) await answer(place, reading, question)
+}
+
+/** The cached answer, if nothing has changed. Versions and pointers are read before the tables. */
+export async function answer(place: Place, reading: Reading, question: Question): Promise<string> {
+  const { world, tables, promises, bug } = place
+  const { versions, kept } = reading
+  return await withFreshTables(versions, async (serving) => {
+    const identity = bug.identity(question, serving, versions)
+    const named = question.reads.map(({ table, projection }) => ({ table, projection, name: serving.nameOf(table) }))
+    promises.requireOwnIdentity(question.name, identity, named)
+    const before = kept.get(question.name)
+    if (before?.identity === identity) return before.answer
+    const { shown } = reading
+    const rows: Row[] = []
+    const reads: (Read & ReturnType<typeof promises.positionOf>)[] = []
+    for (const { table, projection, isWanted = () => true } of question.reads) {
+      const read = { table, projection, name: serving.nameOf(table) }
+      await lookUp(world, tables, read.name, () => {
+        reads.push({ ...read, ...promises.positionOf(read) })
+        rows.push(...tables.final(read.name).filter(isWanted))
+      })
+    }
     const found = answerText(rows)
-    kept.set(name, { version, answer: found })
+    promises.requireOneInstant(question.name, reads)
+    promises.requireNotBehind(question.name, shown, reads)
+    reading.shown = shownBy(reading.shown, reads)
+    kept.set(question.name, { identity, answer: found })
     return found
   })
+}
+
+/** The answer that the tables have now. */
+export function answerIn(tables: Tables, { reads }: Question): string {
+  const { serving } = tables.pointers
+  return answerText(
+    reads.flatMap(({ table, isWanted = () => true }) => tables.final(serving.nameOf(table)).filter(isWanted))
+  )
 }
 
 export function answerText(rows: readonly Row[]): string {
@@ -122,54 +153,3 @@ export function answerText(rows: readonly Row[]): string {
     .sort()
     .join('\n')
 }
-
-const now = BEGIN_MS - (BEGIN_MS % HOUR_MS)
-
-/** Queries to every table with published changes. */
-export const QUESTIONS: readonly Question[] = [
-  ...TITLE_IDS.flatMap((titleId): Question[] => {
-    const ofTitle = (row: Row) => row.title_id === titleId
-    const isIn = (column: string) => (row: Row) =>
-      ofTitle(row) && Number(row[column]) >= now && Number(row[column]) < now + HOUR_MS
-    const window = { key: titleId, fromMs: now, toMs: now + HOUR_MS }
-    return [
-      {
-        name: `counts of ${titleId}`,
-        dependency: { projection: 'title-count', ...window },
-        find: (tables) => tables.final('title_count').filter(isIn('ts'))
-      },
-      {
-        name: `hour of ${titleId}`,
-        dependency: { projection: 'title-count-hour', ...window },
-        find: (tables) => tables.final('title_count_hour').filter(isIn('hour'))
-      },
-      {
-        name: `hour begun of ${titleId}`,
-        dependency: { projection: 'title-count-hour', key: titleId, fromMs: now, toMs: now + HOUR_MS / 6 },
-        find: (tables) => tables.final('title_count_hour').filter(isIn('hour'))
-      },
-      {
-        name: `latest of ${titleId}`,
-        dependency: { projection: 'title-latest', key: titleId },
-        find: (tables) => tables.final('title_latest').filter(ofTitle)
-      },
-      {
-        name: `boards of ${titleId}`,
-        dependency: { projection: 'leaderboard', key: titleId },
-        find: (tables) => tables.final('leaderboard').filter(ofTitle)
-      }
-    ]
-  }),
-  {
-    name: 'all entries',
-    dependency: { projection: 'leaderboard-entry' },
-    find: (tables) => tables.final('leaderboard_entry')
-  },
-  ...USERS.map(
-    (user): Question => ({
-      name: `ratings of ${user}`,
-      dependency: { projection: 'rating', key: nameKey(user) },
-      find: (tables) => tables.final('rating').filter((row) => row.user_key === nameKey(user))
-    })
-  )
-]

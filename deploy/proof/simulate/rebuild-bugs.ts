@@ -1,29 +1,48 @@
 import {
   deleteImports,
+  ownersOf,
+  type Pointer,
   readCheckpoints,
-  readRebuildRecords,
+  readPointers,
   type Store,
+  storeCheckpoints,
+  storePointers,
   storeRebuildRecord
 } from '@gamenet/projector/internals'
+import { simulatedProjections } from './simulated.js'
 import { type Call, through } from './through.js'
 
 /*
  * Mistakes in rebuilds, planted in the operations of their process.
  */
 
-function isOfLive({ operation, view }: Call): boolean {
-  return operation === readCheckpoints && view.names === undefined
+/** Whether checkpoints are read, and of the generations that live steps write. */
+async function isOfLive({ operation, view, base }: Call): Promise<boolean> {
+  return operation === readCheckpoints && view.names !== undefined && !(await isWaiting(base, view))
 }
+
+/** Whether a view shows some generation that live steps do not write. */
+async function isWaiting(store: Store, { names = new Map() }: Call['view']): Promise<boolean> {
+  const pointers = await store.do(readPointers)
+  const written = pointers.names('writes', OWNERS)
+  return OWNERS.some(({ tables: [table = ''] }) => names.get(table) !== written.get(table))
+}
+
+const OWNERS = ownersOf(simulatedProjections)
 
 /** Where the live tables have come to is what it was when the fill ended. */
 export function notCaughtUp(store: Store): Store {
   let filledAt: Promise<unknown> | undefined
   return through(store, async (call) => {
-    if (isOfLive(call) && filledAt !== undefined) return await filledAt
+    if (filledAt !== undefined && (await isOfLive(call))) return await filledAt
     const result = await call.next()
     if (call.operation !== storeRebuildRecord) return result
     const { state } = JSON.parse(String(call.input[2]))
-    filledAt = state === 'filled' ? (filledAt ?? store.do(readCheckpoints)) : undefined
+    const live = async () => {
+      const names = (await store.do(readPointers)).names('writes', OWNERS)
+      return await store.with({ names }).do(readCheckpoints)
+    }
+    filledAt = state === 'filled' ? (filledAt ?? live()) : undefined
     return result
   })
 }
@@ -31,7 +50,7 @@ export function notCaughtUp(store: Store): Store {
 /** Assumes that the live tables have consumed all loaded events. */
 export function aheadOfLive(store: Store, topicOf: ReadonlyMap<string, string>): Store {
   return through(store, async (call) => {
-    if (!isOfLive(call)) return await call.next()
+    if (!(await isOfLive(call))) return await call.next()
     const checkpoints = await call.base.do(readCheckpoints)
     return checkpoints.map((each) => {
       const load = `load:${topicOf.get(each.name)}`
@@ -43,27 +62,25 @@ export function aheadOfLive(store: Store, topicOf: ReadonlyMap<string, string>):
   })
 }
 
-/** Nothing is deleted from a table that was loaded from the log. */
+/** Events of undone imports leave only the generation that live steps write. */
 export function keepingUndone(store: Store): Store {
-  return through(store, async ({ operation, view, next }) => {
-    return operation === deleteImports && view.names !== undefined ? undefined : await next()
+  return through(store, async ({ operation, view, next, base }) => {
+    return operation === deleteImports && (await isWaiting(base, view)) ? undefined : await next()
   })
 }
 
-/** Assumes that the old tables have the checkpoints of the serving ones. */
+/** A generation that is left gets the checkpoints of the one that serves now. */
 export function unchangedCheckpoint(store: Store): Store {
-  const states = new Map<string, string>()
-  return through(store, async ({ operation, view, next }) => {
-    if (operation === readCheckpoints) {
-      const state = states.get(view.names?.get('checkpoint') ?? '') ?? ''
-      return await (['swapped', 'rolling-back'].includes(state) ? store.do(readCheckpoints) : next())
-    }
+  return through(store, async ({ operation, input, next, base }) => {
+    if (operation !== storePointers) return await next()
+    const before = await base.do(readPointers)
     const result = await next()
-    if (operation !== readRebuildRecords) return result
-    for (const record of result as string[]) {
-      const { helpers, state } = JSON.parse(record)
-      states.set(helpers.checkpoint, state)
-    }
+    const after = await base.do(readPointers)
+    const [, pointers] = input as [number, readonly Pointer[]]
+    const left = pointers.filter((owner) => before.of(owner).reads !== after.of(owner).reads)
+    const serving = await base.with({ names: after.names('reads', left) }).do(readCheckpoints)
+    const own = serving.filter(({ name }) => left.some(({ owner }) => owner === name))
+    await base.with({ names: before.names('reads', left) }).do(storeCheckpoints, own)
     return result
   })
 }

@@ -18,14 +18,11 @@ export type ReadTable = {
 /** A ReplacingMergeTree in memory: what was inserted, and what counts of it. */
 export class ReplacingTable implements ReadTable {
   rows: Row[] = []
-  /** Distinguishes it from other tables that had its name. */
-  readonly uuid: string
   readonly definition: Definition
   readonly #final = new Map<string, Row>()
 
-  constructor(definition: Definition, uuid: string) {
+  constructor(definition: Definition) {
     this.definition = definition
-    this.uuid = uuid
   }
 
   insert(rows: readonly Row[]): void {

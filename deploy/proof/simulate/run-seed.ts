@@ -1,4 +1,3 @@
-import type { DataVersions } from '@gamenet/api'
 import type { StepSizes } from '@gamenet/projector/internals'
 import { type Bug, bugOf } from './bugs.js'
 import { conditionsOf } from './conditions.js'
@@ -6,12 +5,13 @@ import { runIngest } from './ingest.js'
 import { SimulatedLog } from './log.js'
 import { Operator, type Projecting } from './operator.js'
 import { faultsIn, isCaughtUp, leftTables } from './oracle.js'
-import { type Place, TITLE_IDS, USERS } from './place.js'
+import type { Place } from './place.js'
 import { Process, type Running } from './process.js'
-import { runProjector } from './projector.js'
-import { answer, answerText, Follower, QUESTIONS, type Reading, runReader } from './reader.js'
-import { ownSwaps, type SwapSide, sharedSwaps } from './rebuilding.js'
-import { simulatedTopics } from './simulated.js'
+import { LONGEST_ANSWER_MS, runProjector } from './projector.js'
+import { Promises } from './promises.js'
+import { QUESTIONS } from './questions.js'
+import { answer, answerIn, Follower, type Reading, runReader } from './reader.js'
+import { simulatedTopics, TITLE_IDS, USERS } from './simulated.js'
 import { type Played, Tables } from './store.js'
 import { Upstream } from './upstream.js'
 import { BEGIN_MS, type Life, WORLD } from './virtual-time.js'
@@ -45,6 +45,8 @@ const CHECK_EVERY_MS = 500
 const NOTIFIED_MS = 12_000
 /** Until a reader has looked what has changed, with all at rest. */
 const SEEN_MS = 2500
+/** Until the tables that nobody needs are dropped, with all at rest. */
+const DROPPED_MS = 2 * LONGEST_ANSWER_MS
 const SHORTEST_S = 4
 /** Share of worlds in which somebody rebuilds projections. */
 const OPERATED_SHARE = 0.5
@@ -70,7 +72,7 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
     const faults = await town.settle()
     return {
       seed,
-      faults: [...broken, ...faults],
+      faults: [...new Set([...broken, ...place.promises.broken, ...faults])],
       events: world.time.events,
       deaths: town.deaths,
       fingerprint: `${world.time.events}/${world.time.nowMs}/${world.chance.state}`,
@@ -92,10 +94,11 @@ function placeOf(world: World, bug: Bug, { isPlayed = false }: SeedOptions): Pla
     (titleId, n) => `${JSON.stringify([0, 0, n, '', '', '2026-03-14 20:00:00.000', titleId])}\n`
   )
   const columns = ['epoch', 'partition', 'offset', 'source', 'import_id', 'observed_at', 'title_id']
-  tables.insertLines('event_title', columns, titles.join(''))
+  tables.insertLines('event_title__0', columns, titles.join(''))
   return {
     world,
     tables,
+    promises: new Promises(tables),
     log: new SimulatedLog(
       world,
       simulatedTopics.map(({ name }) => name),
@@ -125,15 +128,6 @@ function stepSizesOf({ chance }: World): StepSizes {
     sliceOfFold: chance.oneOf([4, 1000]),
     sliceOfStatement: chance.oneOf([6, 1000]),
     catchUp: chance.oneOf([2, 1000])
-  }
-}
-
-function stoppedWith(first: Running, second: { stop(): Promise<void> }): Running {
-  return {
-    stop: async () => {
-      await first.stop()
-      await second.stop()
-    }
   }
 }
 
@@ -188,7 +182,10 @@ class Town {
     this.#place.areReadingsMortal = false
     world.calm()
     world.note('all is calm from here on', WORLD)
-    for (const each of this.processes) if (each.life.isOver) each.start()
+    for (const each of this.processes) {
+      each.jump(-each.skewMs)
+      if (each.life.isOver) each.start()
+    }
     const calmMs = world.time.nowMs
     await world.time.run(calmMs + NOTIFIED_MS)
     // Living processes have completed their work by now.
@@ -209,6 +206,7 @@ class Town {
       if (wrong.length > 0) return wrong
       this.#place.isTrickling = conditions.isTrickling
     }
+    await world.time.run(world.time.nowMs + DROPPED_MS)
     return leftTables(this.#place)
   }
 
@@ -235,6 +233,8 @@ class Town {
     if (!(await this.#rest())) return this.#restless()
     await world.time.run(world.time.nowMs + SEEN_MS)
     if (!(await this.#rest())) return this.#restless()
+    // A table that a pointer names may be gone.
+    if (this.#place.promises.broken.length > 0) return [...this.#place.promises.broken]
     const found = [...(await this.#staleAnswers()), ...(await faultsIn(this.#place, this.#follower))]
     return found.map((fault) => `${when}: ${fault}`)
   }
@@ -262,7 +262,7 @@ class Town {
     const ask = async () => {
       for (const question of QUESTIONS) {
         const given = await answer(this.#place, reader.reading, question)
-        const expected = answerText(question.find(tables))
+        const expected = answerIn(tables, question)
         if (given !== expected) stale.push(`stale answer to ${question.name}: ${given}; the tables have ${expected}`)
       }
       await reader.reading.follow()
@@ -279,10 +279,8 @@ class Town {
   #alone(): Process[] {
     return [
       this.#process('service', (process) => {
-        const reader = this.#startReader(process, (versions) =>
-          ownSwaps((names) => versions.refresh().catch(() => versions.outdate(names)))
-        )
-        const projector = this.#startProjector(process, reader.swaps, () => {
+        const reader = this.#startReader(process)
+        const projector = this.#startProjector(process, () => {
           reader.reading.versions.refresh().catch(() => undefined)
         })
         const ingest = runIngest(this.#place, process)
@@ -298,36 +296,25 @@ class Town {
   }
 
   #several(): Process[] {
-    const projector = (process: Process) => {
-      const swaps = sharedSwaps(this.#place)
-      return stoppedWith(
-        this.#startProjector(process, swaps, () => undefined),
-        swaps
-      )
-    }
-    const api = (process: Process) => {
-      const swaps = (versions: DataVersions) => sharedSwaps(this.#place, () => versions.refresh())
-      return this.#startReader(process, swaps)
-    }
     return [
-      this.#process('projector-a', projector),
-      this.#process('projector-b', projector),
+      this.#process('projector-a', (process) => this.#startProjector(process, () => undefined)),
+      this.#process('projector-b', (process) => this.#startProjector(process, () => undefined)),
       this.#process('ingest-a', (process) => runIngest(this.#place, process)),
       this.#process('ingest-b', (process) => runIngest(this.#place, process)),
-      this.#process('api', api)
+      this.#process('api', (process) => this.#startReader(process))
     ]
   }
 
-  #startProjector(process: Process, swaps: SwapSide, onChange: () => void): Running {
-    const projector = runProjector(this.#place, process, swaps, onChange)
+  #startProjector(process: Process, onChange: () => void): Running {
+    const projector = runProjector(this.#place, process, onChange)
     const known = this.#projectors.find((each) => each.process === process)
     if (known === undefined) this.#projectors.push({ process, projector })
     else known.projector = projector
     return projector
   }
 
-  #startReader(process: Process, swapsOf: (versions: DataVersions) => SwapSide) {
-    const reader = runReader(this.#place, process, this.#follower, swapsOf)
+  #startReader(process: Process) {
+    const reader = runReader(this.#place, process, this.#follower)
     this.#reading = { process, reading: reader.reading }
     return reader
   }

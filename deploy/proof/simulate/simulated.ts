@@ -15,3 +15,6 @@ const SIMULATED: readonly string[] = [
 ]
 export const simulatedProjections = projections.filter(({ name }) => SIMULATED.includes(name))
 export const simulatedTopics = topics.filter((topic) => simulatedProjections.some(({ from }) => from === topic))
+
+export const TITLE_IDS = ['4d530064', '4d530065'] as const
+export const USERS = ['ann', 'Bob', 'cy'] as const

@@ -1,6 +1,7 @@
-import type { Operation, Store, StoreView } from '@gamenet/projector/internals'
+import { nameIn, type Operation, type Pointers, type Store, type StoreView } from '@gamenet/projector/internals'
+import { generationName, tablesIn } from '@gamenet/schemas'
 import { newerFolds } from './newer-program.js'
-import { bookkeeping } from './operations/bookkeeping.js'
+import { bookkeeping, pointersIn } from './operations/bookkeeping.js'
 import type { AnyOperation, Implementation, Seen } from './operations/carry-out.js'
 import { messages } from './operations/messages.js'
 import { queries } from './operations/queries.js'
@@ -8,7 +9,7 @@ import { steps } from './operations/steps.js'
 import { tables } from './operations/tables.js'
 import { type PlainFold, plainFolds } from './plain-folds.js'
 import type { Definition, Row } from './replacing-table.js'
-import { INSTANT_COLUMNS, TABLES } from './table-definitions.js'
+import { BOOKKEEPING, INSTANT_COLUMNS, TABLES } from './table-definitions.js'
 import { baseName, type Machine, TableSet } from './table-set.js'
 import type { World } from './world.js'
 
@@ -52,6 +53,8 @@ export class Tables extends TableSet {
   /** How SQL projections fold; a bug may put another in the place of one. */
   readonly folds: Record<string, PlainFold> = { ...plainFolds, ...newerFolds }
   readonly played: Played[] | undefined
+  /** Called after an operation was carried out. */
+  onDone: (operation: AnyOperation, view: StoreView, input: readonly unknown[]) => void = () => undefined
 
   constructor(
     options: {
@@ -61,14 +64,22 @@ export class Tables extends TableSet {
     } = {}
   ) {
     const { machine = { nowMs: () => 0, isFull: () => false } } = options
-    super({ ...TABLES, ...options.definitions }, machine)
+    const ofGenerations = Object.entries({ ...TABLES, ...options.definitions })
+    const first = ofGenerations.map(([name, definition]) => [generationName(name, 0), definition] as const)
+    super({ ...BOOKKEEPING, ...Object.fromEntries(first) }, machine)
     this.played = options.isPlayed === true ? [] : undefined
+  }
+
+  /** The pointers of this instant. */
+  get pointers(): Pointers {
+    return pointersIn(this)
   }
 
   /** Carries an operation out, or a `share` of it. */
   carryOut(operation: AnyOperation, view: StoreView, input: readonly unknown[], share = 1): unknown {
     const { kind, run, isOfMachine = () => true } = implementationOf(operation)
     const answer = run(this.#seen(view), input, share)
+    this.onDone(operation, view, input)
     if (share === 1) this.played?.push({ kind, operation, view, input, answer, isOfMachine: isOfMachine(input) })
     return answer
   }
@@ -77,7 +88,10 @@ export class Tables extends TableSet {
   rows(sql: string, parameters: Parameters = {}): Row[] {
     const query = queries.get(sql)
     if (query === undefined) throw new Error(`The simulator does not know this query: ${sql}`)
-    const answer = query(this, parameters)
+    const named = (name: string) => String(parameters[name] ?? name)
+    for (const name of tablesIn(sql)) if (parameters[name] === undefined) throw new Error(`{${name}} has no name`)
+    const seen = { table: (name: string) => this.table(named(name)), final: (name: string) => this.final(named(name)) }
+    const answer = query(seen, parameters)
     this.played?.push({ kind: 'query', sql, parameters, answer })
     return answer
   }
@@ -95,9 +109,12 @@ export class Tables extends TableSet {
       machine: this.machine,
       tables: this,
       folds: this.folds,
+      source,
+      nameOf: nameIn(names),
+      target,
       table: (name) => this.table(source(name)),
       final: (name) => this.final(source(name)),
-      target: (name) => this.written(target(name)),
+      written: (name) => this.written(target(name)),
       insert: (name, rows) => this.#insert(target(name), rows),
       insertLines: (name, columns, lines) => this.#insertLines(target(name), columns, new TextDecoder().decode(lines))
     }
@@ -145,11 +162,11 @@ export function storeIn(world: World, tables: Tables, view: StoreView = {}): Sto
 }
 
 /** Carries operations out at once. */
-export function storeAtOnce(tables: Tables): Store {
+export function storeAtOnce(tables: Tables, view: StoreView = {}): Store {
   return {
     do: async <Input extends readonly unknown[], Result>(operation: Operation<Input, Result>, ...input: Input) =>
-      tables.carryOut(operation, {}, input) as Result,
-    with: () => storeAtOnce(tables)
+      tables.carryOut(operation, view, input) as Result,
+    with: (more) => storeAtOnce(tables, { ...view, ...more })
   }
 }
 
@@ -169,16 +186,25 @@ export function lookUp<Result>(world: World, tables: Tables, what: string, look:
   return world.call('tables', { what: `reads ${what}`, done: () => look(tables) })
 }
 
-/** For traces: names and numbers, and the state of a rebuild. */
-function detailsOf({ names }: StoreView, input: readonly unknown[]): string {
-  const [table] = names?.values() ?? []
+/** For traces: names and numbers, the state of a rebuild, and what stands for others where it is not their first generation. */
+function detailsOf({ names = new Map() }: StoreView, input: readonly unknown[]): string {
   const texts = input.flatMap((each) => {
     if (typeof each === 'number') return [String(each)]
     if (typeof each === 'string') return [/"state":"([\w-]+)/.exec(each)?.[1] ?? each.slice(0, 60)]
-    const name = (each as { readonly name?: unknown } | undefined)?.name
-    return typeof name === 'string' ? [name] : []
+    const { name, range } = (each ?? {}) as { readonly name?: unknown; readonly range?: unknown }
+    return [...(typeof name === 'string' ? [name] : []), ...[each, range].filter(Array.isArray).map(placesOf)]
   })
-  return [...texts, ...(table === undefined ? [] : [`in the place of ${table}`])].join(' ')
+  const later = [...names.values()].filter((name) => !name.endsWith('__0') && !name.includes(':'))
+  return [...texts, ...(later.length === 0 ? [] : [`with ${later.join(' ')}`])].join(' ')
+}
+
+/** The places of checkpoints and ranges: partition, and offsets. */
+function placesOf(list: readonly unknown[]): string {
+  const places = list as readonly { name?: string; partition?: number; first?: number; next?: number }[]
+  return places
+    .filter(({ next }) => next !== undefined)
+    .map(({ name = '', partition, first = '', next }) => `${name}/${partition}:${first}-${next}`)
+    .join(' ')
 }
 
 function rowOf(table: string, columns: readonly string[], values: readonly unknown[]): Row {

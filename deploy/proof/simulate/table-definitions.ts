@@ -4,18 +4,22 @@ const POSITION = ['epoch', 'partition', 'offset'] as const
 const by = (column: string) => (row: Readonly<Record<string, unknown>>) => row[column] as number
 const event: Definition = { key: POSITION }
 
-/** The tables of the migrations that the simulator has, with their sort keys and versions. */
-export const TABLES: Readonly<Record<string, Definition>> = {
+/** The tables of bookkeeping that the simulator has, with their sort keys and versions. */
+export const BOOKKEEPING: Readonly<Record<string, Definition>> = {
   checkpoint: { key: ['name', 'epoch', 'partition'], version: by('next') },
   parked_message: { key: ['topic', ...POSITION], version: by('parked_at') },
   parked_decision: { key: ['topic', ...POSITION], version: by('decided_at') },
   data_change: { key: ['version', 'projection', 'key', 'from_ms', 'to_ms'] },
-  projection_definition: { key: ['name'], version: by('version') },
+  generation_pointer: { key: ['owner'], version: by('version') },
+  generation_definition: { key: ['projection', 'generation'] },
   rebuild: { key: ['id'], version: by('version') },
   rebuild_owner: { key: ['id'], version: by('seen_at') },
-  exchange: { key: ['id', 'state'] },
   late_batch: { key: ['id'] },
-  late_batch_taken: { key: ['id', 'taker'] },
+  late_batch_taken: { key: ['id', 'taker'] }
+}
+
+/** The tables that have generations. */
+export const TABLES: Readonly<Record<string, Definition>> = {
   import_run: { key: ['import_id'], version: by('position') },
   import_retraction: { key: ['import_id'], version: by('position') },
   event_title: event,
@@ -43,21 +47,6 @@ export const TABLES: Readonly<Record<string, Definition>> = {
   record_history: { key: ['title_id', 'leaderboard_id'], version: by('version') },
   rating: { key: ['user_key', 'rater_key'], version: by('revision') }
 }
-
-/** Tables that say how something was done, not what is so. */
-export const BOOKKEEPING: ReadonlySet<string> = new Set([
-  ...[
-    'checkpoint',
-    'data_change',
-    'parked_message',
-    'parked_decision',
-    'event_title',
-    'projection_definition',
-    'rebuild',
-    'rebuild_owner'
-  ],
-  ...['exchange', 'late_batch', 'late_batch_taken']
-])
 
 /** Columns that hold instants, or lists of them. */
 export const INSTANT_COLUMNS: ReadonlySet<string> = new Set([

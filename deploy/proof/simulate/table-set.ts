@@ -3,20 +3,27 @@ import { type Definition, EventView, type ReadTable, ReplacingTable, type Row } 
 /** The machine on which the engine runs. */
 export type Machine = { nowMs(): number; isFull(): boolean }
 
-/** The names of tables of rebuilds. */
+/** The names of generations, and of copies and samples. */
 const RENAMED = /^(.+)__(\d+(?:_live)?|sample_[0-9a-f]{8})$/
 
-/** The table whose structure a table of a rebuild has; other tables' own names. */
+/** The table that another is a generation, a copy or a sample of; other tables' own names. */
 export function baseName(table: string): string {
   return RENAMED.exec(table)?.[1] ?? table
+}
+
+/** A statement names a table that is not there. */
+export class UnknownTable extends Error {
+  /** ClickHouse's UNKNOWN_TABLE. */
+  readonly code = '60'
 }
 
 /** The tables of the engine, in memory. */
 export class TableSet {
   readonly machine: Machine
+  /** Called after a table or a view is made or dropped. */
+  onTable: (what: 'created' | 'dropped', name: string) => void = () => undefined
   readonly #tables = new Map<string, ReplacingTable>()
   readonly #views = new Map<string, EventView>()
-  #lastUuid = 0
 
   constructor(definitions: Readonly<Record<string, Definition>>, machine: Machine) {
     this.machine = machine
@@ -38,7 +45,7 @@ export class TableSet {
   /** A table that can be written. Throws, as the engine does, when there is none. */
   written(name: string): ReplacingTable {
     const table = this.#tables.get(name)
-    if (table === undefined) throw new Error(`Unknown table ${name} (known are those of table-definitions.ts).`)
+    if (table === undefined) throw new UnknownTable(`Unknown table ${name} (known are those of table-definitions.ts).`)
     return table
   }
 
@@ -46,27 +53,21 @@ export class TableSet {
     return this.table(table).final()
   }
 
-  uuidOf(name: string): string {
-    return this.#views.has(name) ? `view-${name}` : this.written(name).uuid
-  }
-
   create(name: string, as: string): void {
     this.#add(name, this.written(as).definition)
+    this.onTable('created', name)
   }
 
   createView(name: string, of: string, beforeMs: number): void {
     this.#views.set(name, new EventView(this.written(of), beforeMs))
+    this.onTable('created', name)
   }
 
   drop(name: string): void {
-    this.#tables.delete(name)
+    if (!this.has(name)) return
     this.#views.delete(name)
-  }
-
-  swap(a: string, b: string): void {
-    const [first, second] = [this.written(a), this.written(b)]
-    this.#tables.set(a, second)
-    this.#tables.set(b, first)
+    this.#tables.delete(name)
+    this.onTable('dropped', name)
   }
 
   merge(): void {
@@ -74,7 +75,6 @@ export class TableSet {
   }
 
   #add(name: string, definition: Definition): void {
-    this.#lastUuid += 1
-    this.#tables.set(name, new ReplacingTable(definition, `uuid-${this.#lastUuid}`))
+    this.#tables.set(name, new ReplacingTable(definition))
   }
 }

@@ -80,7 +80,7 @@ export class VirtualTime {
       clearTimeout,
       setInterval,
       clearInterval,
-      now: Date.now,
+      Date,
       performanceNow: performance.now,
       wait: timersPromises.setTimeout,
       randomUUID: crypto.randomUUID
@@ -90,7 +90,7 @@ export class VirtualTime {
       globalThis.clearTimeout = time.clearTimeout
       globalThis.setInterval = time.setInterval
       globalThis.clearInterval = time.clearInterval
-      Date.now = time.now
+      globalThis.Date = time.Date
       performance.now = time.performanceNow
       timersPromises.setTimeout = time.wait
       crypto.randomUUID = time.randomUUID
@@ -106,7 +106,7 @@ export class VirtualTime {
       clearInterval: ((timer: { isOver: boolean }) => {
         if (timer !== undefined) timer.isOver = true
       }) as unknown as typeof clearInterval,
-      now: () => this.#clock.now + this.current.skewMs,
+      Date: dateOf(real.Date, () => this.#clock.now + this.current.skewMs),
       performanceNow: () => this.#clock.now - BEGIN_MS,
       wait: (ms, value, options) => this.#wait(ms, value, options?.signal)
     })
@@ -146,4 +146,15 @@ export class VirtualTime {
       }
     })
   }
+}
+
+/** The dates of another clock. */
+function dateOf(Real: DateConstructor, now: () => number): DateConstructor {
+  return class extends Real {
+    static override now = now
+
+    constructor(...of: [] | [number]) {
+      super(of.length === 0 ? now() : of[0])
+    }
+  } as DateConstructor
 }

@@ -1,6 +1,15 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { type Logger, sealKeys } from '@gamenet/ingest'
-import { createProjector, type LogReader, migrate, projections, readInline } from '@gamenet/projector'
+import {
+  createProjector,
+  dataTables,
+  type LogReader,
+  migrate,
+  projections,
+  readInline,
+  readPointers,
+  storeOver
+} from '@gamenet/projector'
 import { topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 
@@ -39,28 +48,19 @@ export async function bringUp(needs: {
   }
 }
 
-/** Those of rebuilds that are under way, or were swapped and not dropped. */
-const OF_REBUILD = /__\d+$/
-
-/** Name of a table → how many rows it has and a hash of them, whatever their order. */
+/** Name of a table, as statements use it → how many rows it has and a hash of them, whatever their order. */
 export type Prints = ReadonlyMap<string, string>
 
 export async function printsOf(tables: ClickHouse): Promise<Prints> {
-  const names = await tables.control.rows(
-    `SELECT t.name AS name FROM system.tables AS t WHERE t.database = 'default' AND t.engine LIKE 'Replacing%MergeTree'
-       AND (startsWith(t.name, 'event_') OR has({readTables: Array(String)}, t.name))
-     ORDER BY t.name`,
-    { readTables: projections.flatMap(({ into }) => (typeof into === 'string' ? [into] : Object.keys(into))) }
-  )
+  const { serving } = await storeOver(tables.control).do(readPointers)
   const prints = new Map<string, string>()
-  for (const { name } of names) {
-    if (OF_REBUILD.test(String(name))) continue
+  for (const name of dataTables.toSorted()) {
     const [row] = await tables.projections.rows(
-      `SELECT count() AS rows, toString(sum(cityHash64(${lineOf(String(name))}))) AS hash
-       FROM {name: Identifier} AS r FINAL WHERE ${notVoid(String(name))}`,
-      { name }
+      `SELECT count() AS rows, toString(sum(cityHash64(${lineOf(name)}))) AS hash
+       FROM {name: Identifier} AS r FINAL WHERE ${notVoid(name)}`,
+      { name: serving.nameOf(name) }
     )
-    prints.set(String(name), `${row?.rows} rows, hash ${row?.hash}`)
+    prints.set(name, `${row?.rows} rows, hash ${row?.hash}`)
   }
   return prints
 }

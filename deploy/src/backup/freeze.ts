@@ -28,9 +28,10 @@ export const BOOKKEEPING = [
   'parked_decision',
   'late_batch_taken',
   'forgotten',
-  'projection_definition',
   'rebuild',
   'rebuild_owner',
+  // After the records of rebuilds: an interrupted swap in the copy is completed.
+  'generation_pointer',
   // Written after its rows and before the decision.
   'late_batch'
 ] as const

@@ -123,8 +123,8 @@ function following(command: Command): Command {
     .option('--no-follow', 'only start it; it continues in the service')
 }
 
-function swappedLine(what: string, { caughtUp, heldMs }: SwapReport): string {
-  return `${what}; ${caughtUp} events were loaded first; answers waited ${Math.ceil(heldMs)} ms.`
+function swappedLine(what: string, { caughtUp, lateMs }: SwapReport): string {
+  return `${what}; ${caughtUp} events were loaded first; new data was late by ${Math.ceil(lateMs)} ms.`
 }
 
 async function changeState(

@@ -3,7 +3,18 @@ import { dirname, join } from 'node:path'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import type { PageFault } from '@gamenet/engines/log'
 import { sealKeys } from '@gamenet/ingest'
-import { changedDefinitions, eventTableNames, findLostParts, storeOver } from '@gamenet/projector'
+import {
+  changedDefinitions,
+  countLoaded,
+  eventTableNames,
+  findLostParts,
+  projections,
+  readCheckpoints,
+  readRetractions,
+  type Store,
+  storeAt,
+  storeOver
+} from '@gamenet/projector'
 import { errorMessage, loadCheckpoint, topics } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { TABLES_WAY_OUT } from '../wiring/engine-failures.js'
@@ -43,7 +54,8 @@ export async function findDamage(
     onProgress({ phase, bytes, bytesTotal })
   }
   const writesDirectory = engines.names.writes === 'PostgreSQL' ? undefined : directory?.part('writes')
-  const loaded = await loadedPartitions(clickhouse.control)
+  const store = await storeAt('writes', storeOver(clickhouse.rebuild), projections)
+  const loaded = await loadedPartitions(store)
   const host: CheckHost = {
     read: report,
     keys: async (people) => (writes === undefined ? new Map() : await sealKeys(writes, people))
@@ -63,7 +75,7 @@ export async function findDamage(
   if (checkedLog !== undefined) damages.push(...damageOfLog(checkedLog))
   damages.push(...(await damageOfTables(clickhouse, { repair, lost }, report)))
   if (engines.names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
-  damages.push(...(await damageOfCheckpoints(engines, loaded, checkedLog?.partitions ?? [])))
+  damages.push(...(await damageOfCheckpoints({ store, log }, loaded, checkedLog?.partitions ?? [])))
   return {
     findings: damages.map(({ isRepaired = false, ...finding }) => ({
       ...finding,
@@ -166,17 +178,11 @@ async function damageOfWrites(writes: Postgres): Promise<Damage[]> {
 }
 
 /** Reads how far the partitions of the log are loaded. */
-async function loadedPartitions(tables: ClickHouse['control']): Promise<LoadedPartition[]> {
+async function loadedPartitions(store: Store): Promise<LoadedPartition[]> {
   const topicOf = new Map(topics.map(({ name }) => [loadCheckpoint(name), name]))
-  const rows = await tables.rows(
-    `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition, max(c.next) AS next FROM checkpoint AS c
-     GROUP BY c.name, c.epoch, c.partition`
-  )
-  return rows.flatMap(({ name, epoch, partition, next }) => {
-    const topic = topicOf.get(String(name))
-    return topic === undefined
-      ? []
-      : [{ topic, epoch: Number(epoch), partition: Number(partition), next: Number(next) }]
+  return (await store.do(readCheckpoints)).flatMap(({ name, ...place }) => {
+    const topic = topicOf.get(name)
+    return topic === undefined ? [] : [{ topic, ...place }]
   })
 }
 
@@ -258,12 +264,12 @@ async function setAside(tables: ClickHouse['control'], table: string, path: stri
 
 /** Verifies that checkpoints are within the log, and that event tables contain what the checkpoints say. */
 async function damageOfCheckpoints(
-  { clickhouse, log }: Engines,
+  { store, log }: Pick<Engines, 'store' | 'log'>,
   loaded: readonly LoadedPartition[],
   checked: readonly CheckedPartition[]
 ): Promise<Damage[]> {
   const damages: Damage[] = []
-  const [retracted] = await clickhouse.control.rows('SELECT count() AS n FROM import_retraction AS r')
+  const retracted = await store.do(readRetractions)
   for (const { name: topic } of topics) {
     const table = eventTableNames.get(topic)
     const extents = await log.extents(topic)
@@ -282,20 +288,13 @@ async function damageOfCheckpoints(
         })
         continue
       }
-      if (table === undefined || Number(retracted?.n) > 0) continue
-      const where = 't.epoch = {epoch: UInt16} AND t.partition = {partition: UInt16} AND t.offset < {next: UInt64}'
-      const [held] = await clickhouse.rebuild
-        .rows(
-          `SELECT (SELECT count() FROM ${table} AS t FINAL WHERE ${where}) AS rows,
-             (SELECT count() FROM parked_message AS t FINAL WHERE t.topic = {topic: String} AND ${where}) AS parked`,
-          { epoch, partition, next, topic }
-        )
-        // An unreadable table is a finding of its own.
-        .catch(() => [])
-      if (held === undefined || Number(held.rows) + Number(held.parked) >= events) continue
+      if (table === undefined || retracted.length > 0) continue
+      // An unreadable table is a finding of its own.
+      const stored = await store.do(countLoaded, topic, { epoch, partition, next }).catch(() => undefined)
+      if (stored === undefined || stored.events + stored.deadLetters >= events) continue
       damages.push({
         part: 'checkpoints',
-        what: `${table} holds ${held.rows} events of ${place} below ${next}; the log has ${events}`,
+        what: `${table} holds ${stored.events} events of ${place} below ${next}; the log has ${events}`,
         cost: 'answers lack these events',
         repair: 'load them again: gamenet rebuild --from-log, for the projections that read the table'
       })

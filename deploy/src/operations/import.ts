@@ -128,8 +128,8 @@ async function knownImport(needs: OperationNeeds, importId: string): Promise<Kno
   const targets = await headsOf(needs, [importRunTopic.name, importRetractionTopic.name])
   const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, KNOWN_WITHIN_MS, targets)
   if (!isCaughtUp) throw new FailureError(`It is unknown whether this was imported before: ${behind.join('; ')}.`)
-  const { readImports } = await import('@gamenet/projector')
-  const [run] = await needs.engines.store.do(readImports, importId)
+  const { projections, readImports, storeAt } = await import('@gamenet/projector')
+  const [run] = await (await storeAt('reads', needs.engines.store, projections)).do(readImports, importId)
   return run === undefined ? undefined : { ...run, isRetracted: run.retractedMs > 0 }
 }
 

@@ -1,5 +1,6 @@
+import { readPointers } from '@gamenet/projector'
 import { type RebuildState, RebuildStatus } from '@gamenet/projector/rebuild'
-import { millisecondsOf, SCRAPE_SOURCES, type ScrapeRan, shownInstant } from '@gamenet/schemas'
+import { millisecondsOf, SCRAPE_SOURCES, type ScrapeRan, shownInstant, withServing } from '@gamenet/schemas'
 import { z } from 'zod'
 import { DiskStatus } from '../disk/disk.js'
 import { VERSION } from '../version.js'
@@ -180,11 +181,12 @@ const Run = z.object({
 })
 
 /** Returns the last run of every source in the tables, of any process. */
-async function newestRuns({ clickhouse }: Engines): Promise<Map<string, LastRun>> {
-  const rows = await clickhouse.control.rows(`
+async function newestRuns({ clickhouse, store }: Engines): Promise<Map<string, LastRun>> {
+  const { serving } = await store.do(readPointers)
+  const rows = await withServing(clickhouse.control, serving).rows(`
     SELECT s.source AS source, toUnixTimestamp64Milli(s.ts) AS observedAtMs, s.outcome AS outcome,
            s.duration_ms AS durationMs, s.published AS published, s.reason AS reason
-    FROM scrape AS s FINAL ORDER BY s.source, s.ts DESC LIMIT 1 BY s.source`)
+    FROM {scrape: Identifier} AS s FINAL ORDER BY s.source, s.ts DESC LIMIT 1 BY s.source`)
   return new Map(
     rows.map((row) => {
       const { source, observedAtMs, ...run } = Run.parse(row)

@@ -1,4 +1,11 @@
-import { type Projector, RebuildRefused, readImports, unfinishedImportUndos } from '@gamenet/projector'
+import {
+  type Projector,
+  projections,
+  RebuildRefused,
+  readImports,
+  storeAt,
+  unfinishedImportUndos
+} from '@gamenet/projector'
 import { encodeEvent, importRetractionTopic, instantOf, shownInstant } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import type { Engines } from '../wiring/engines.js'
@@ -28,7 +35,7 @@ export async function importRuns({
   readonly engines: Pick<ImportUndoNeeds['engines'], 'store'>
   readonly importing: ReadonlySet<string>
 }): Promise<ImportRun[]> {
-  const runs = await store.do(readImports)
+  const runs = await (await storeAt('reads', store, projections)).do(readImports)
   const unfinished = new Set((await unfinishedImportUndos(store)).map(({ importId }) => importId))
   return runs.map(({ newestMs, retractedMs, ...run }) => {
     return {

@@ -1,5 +1,5 @@
 import type { Postgres } from '@gamenet/engines'
-import { readNewestWrites, type Store } from '@gamenet/projector'
+import { projections, readNewestWrites, type Store, storeAt } from '@gamenet/projector'
 import { Refusal } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 
@@ -10,7 +10,8 @@ import type { Logger } from 'pino'
  * written.
  */
 export async function advanceSequences(writes: Postgres, store: Store, logger: Pick<Logger, 'error'>): Promise<void> {
-  const known = await store.do(readNewestWrites).catch((error: unknown) => {
+  const read = async () => await (await storeAt('writes', store, projections)).do(readNewestWrites)
+  const known = await read().catch((error: unknown) => {
     // If a server is unavailable, the next start checks it.
     if (error instanceof Refusal) return undefined
     throw error

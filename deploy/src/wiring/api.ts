@@ -22,11 +22,10 @@ const EXAMPLE = new URL('../../example/', SERVICE_AUTH)
 
 /** Starts the API and returns its address. */
 export async function openApi(needs: Needs): Promise<string> {
-  const { config, engines, tables, registry, logger, dataVersions, swaps, readiness, authUrl, disposers } = needs
+  const { config, engines, tables, registry, logger, dataVersions, readSide, readiness, authUrl, disposers } = needs
   // With embedded tables, the projector of this process reports every change; on a server the table is polled.
   if (config.CLICKHOUSE_URL === undefined) await dataVersions.refresh()
   else await dataVersions.start(POLL_MS)
-  swaps.start(POLL_MS)
   const { postgres } = engines
   if (postgres !== undefined) disposers.add(dataVersions.follow(postgres), (unfollow) => unfollow())
   const app = await buildApp(
@@ -40,7 +39,7 @@ export async function openApi(needs: Needs): Promise<string> {
       writesPerMinute: config.WRITES_PER_MINUTE,
       chat: chatOf(needs),
       dataVersions,
-      swaps: swaps.count,
+      positions: readSide.positions,
       catalog: catalogCache({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) }),
       onDrop: (drop) => {
         if (postgres !== undefined) disposers.add(postgres.listen(ERASED_CHANNEL, drop, drop), (unlisten) => unlisten())

@@ -15,7 +15,7 @@ export type ConcurrentWriters = {
 export function concurrentWriters(config: Config, engines: Engines): ConcurrentWriters {
   if (config.CLICKHOUSE_URL === undefined) return {}
   if (config.POSTGRES_URL === undefined) return { isShared: true }
-  const needs = { writes: () => engines.writes(), store: engines.store }
+  const needs = { writes: () => engines.writes() }
   return {
     isShared: true,
     passLock: sharedPasses({ ...needs, lock: PASSES_LOCK }),

@@ -1,4 +1,3 @@
-import { ConsistentReads } from '@gamenet/api'
 import { createIngest, createRelay, type Ingest } from '@gamenet/ingest'
 import { lateReader } from '@gamenet/projector'
 import { CHANGED_CHANNEL } from '@gamenet/schemas'
@@ -12,10 +11,12 @@ const DEMO_REQUESTS_PER_SECOND = 50
 
 /** Creates the scrapers of this process; they do nothing until they are started. */
 export function createServiceIngest(needs: Needs): Ingest {
-  const { config, engines, tables, registry, logger, people, demo, swaps, spool } = needs
+  const { config, engines, tables, registry, logger, people, demo, readSide, spool } = needs
   return createIngest({
     log: spool ?? engines.log,
     tables,
+    serving: readSide.serving,
+    positions: readSide.positions,
     writes: () => engines.writes(),
     people,
     upstreamUrl: config.UPSTREAM_URL ?? demo?.url ?? '',
@@ -26,10 +27,7 @@ export function createServiceIngest(needs: Needs): Ingest {
       boards: config.SCRAPE_BOARDS_SECONDS,
       players: config.SCRAPE_PLAYERS_SECONDS
     },
-    achievements: {
-      consistently: (read) => new ConsistentReads(swaps.count).read(read),
-      late: lateReader(engines.store, 'achievements')
-    },
+    achievements: { late: lateReader(engines.store, 'achievements') },
     requestsPerSecond:
       config.SCRAPE_REQUESTS_PER_SECOND ?? (demo === undefined ? REQUESTS_PER_SECOND : DEMO_REQUESTS_PER_SECOND),
     userAgent: `gamenet-stats/${VERSION} (+${publicUrl(config)})`,

@@ -5,15 +5,14 @@ import {
   dataTables,
   dropLostParts,
   findLostParts,
-  incompleteReads,
-  type LostPart,
+  incompleteTableIn,
   type MissingEvents,
+  type NamedLostPart,
   type Projector,
   projections,
   readMissingEvents,
   repairOf,
   type Store,
-  settleTableNames,
   type Target
 } from '@gamenet/projector'
 import { type PartitionExtent, pause, Refusal, topics, withTimeout } from '@gamenet/schemas'
@@ -79,7 +78,6 @@ export async function openLostRows({
 }): Promise<LostRows> {
   const stopping = new AbortController()
   const isOurs = repairs !== 'never'
-  if (isOurs) await settleTableNames(store)
   const found = await findLostParts(store).catch((error: unknown) => {
     if (error instanceof Refusal) return []
     throw error
@@ -87,10 +85,10 @@ export async function openLostRows({
   const repair = repairOf(projections, isOurs ? tablesOf(found) : new Set())
   const ours = isOurs ? found.filter(({ table }) => isRepaired(table)) : []
   const [repairing, setAside] = [new Set(tablesOf(ours)), new Set(tablesOf(ours))]
-  let incomplete: Awaited<ReturnType<typeof incompleteReads>> = () => undefined
+  let incomplete: ReadonlySet<string> = new Set()
   let targets: readonly Target[] | undefined
   if (isOurs && found.length > 0) {
-    incomplete = await incompleteReads(store, repair.incomplete)
+    incomplete = repair.incomplete
     const cancelled = await cancelRebuilds(store, repair)
     if (cancelled.length > 0)
       logger.warn({ rebuilds: cancelled }, 'rebuilds that would lack the lost rows are cancelled')
@@ -110,7 +108,7 @@ export async function openLostRows({
   for (const { table, reason } of dropped) logger.error({ table }, reason)
   addMetric(registry, store, dropped)
   const refuse = (sql: string): void => {
-    const table = incomplete(sql)
+    const table = incompleteTableIn(sql, incomplete)
     if (table === undefined) return
     throw new Refusal('table_incomplete', [table], { retryAfterSeconds: RETRY_AFTER_SECONDS })
   }
@@ -134,7 +132,7 @@ export async function openLostRows({
       const catchUp = () => projector.caughtUp(options).then(last)
       repaired = untilDone(catchUp, 'lost rows are not restored yet').then((isDone) => {
         if (!isDone) return false
-        incomplete = () => undefined
+        incomplete = new Set()
         repairing.clear()
         logger.warn({ tables: [...tablesOf(ours)] }, 'the lost rows are restored')
         return true
@@ -177,8 +175,8 @@ function refuseUnreadable(error: unknown): never {
 }
 
 /** Drops the remains of these parts. */
-async function dropAgain(store: Store, parts: readonly LostPart[]): Promise<void> {
-  const isOne = (each: LostPart) => parts.some(({ table, part }) => table === each.table && part === each.part)
+async function dropAgain(store: Store, parts: readonly NamedLostPart[]): Promise<void> {
+  const isOne = (each: NamedLostPart) => parts.some(({ table, part }) => table === each.table && part === each.part)
   await dropLostParts(store, (await findLostParts(store)).filter(isOne))
 }
 
@@ -214,7 +212,7 @@ function isRepaired(table: string): boolean {
   return !table.includes('__')
 }
 
-function tablesOf(parts: readonly LostPart[]): ReadonlySet<string> {
+function tablesOf(parts: readonly NamedLostPart[]): ReadonlySet<string> {
   return new Set(parts.map(({ table }) => table))
 }
 
@@ -222,12 +220,13 @@ type Way = 'now' | 'next start' | 'operator'
 
 /** Returns the log messages about each table. */
 function sentences(
-  parts: readonly LostPart[],
+  parts: readonly NamedLostPart[],
   lasting: ReadonlyMap<string, string>,
   wayOf: (table: string) => Way
 ): readonly (readonly [string, string])[] {
   return [...tablesOf(parts)].map((table) => {
-    const count = parts.filter((each) => each.table === table).length
+    const own = parts.filter((each) => each.table === table)
+    const count = own.length
     const found = `${count} parts of ${table} were missing or unreadable at the start, so rows are missing`
     const lost = lasting.get(table)
     if (lost !== undefined) return [table, `${found}: ${lost}.`]
@@ -237,7 +236,7 @@ function sentences(
     return [
       table,
       `${found}. Rebuild the tables derived from it (gamenet rebuild, with --from-log for a table event_*), and drop the parts: ` +
-        `ALTER TABLE ${table} DROP DETACHED PARTITION ALL SETTINGS allow_drop_detached = 1`
+        `ALTER TABLE ${own[0]?.engineTable ?? table} DROP DETACHED PARTITION ALL SETTINGS allow_drop_detached = 1`
     ]
   })
 }

@@ -1,5 +1,5 @@
 import type { Postgres } from '@gamenet/engines'
-import { type PassLock, readNewestAnnouncement, type Store } from '@gamenet/projector'
+import type { PassLock } from '@gamenet/projector'
 import { StepsHeld } from '@gamenet/projector/rebuild'
 import { errorCode, FILLS_LOCK, type PASSES_LOCK, Refusal } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
@@ -11,8 +11,7 @@ const LOCK_WAIT_MS = 8000
 const LOCK_NOT_AVAILABLE = '55P03'
 const HELD = 'PostgreSQL is unavailable; this step needs its lock and waits.'
 const BUSY = 'A rebuild is starting, or event tables are being swapped; this step waits.'
-const HELD_UP = 'Tables are being swapped or compared; this step waits and is repeated.'
-const SWAPPED = 'Tables were swapped while PostgreSQL was unavailable; the step is repeated.'
+const HELD_UP = 'Tables are being compared, or rows erased; this step waits and is repeated.'
 
 /**
  * Locks that are required. Passes run without PostgreSQL; rebuild steps wait until it is back, because no reader
@@ -21,26 +20,18 @@ const SWAPPED = 'Tables were swapped while PostgreSQL was unavailable; the step 
 const WAITS: ReadonlySet<number> = new Set([FILLS_LOCK])
 
 /**
- * Excludes the passes of several projectors from swaps by a lock in PostgreSQL: a transaction holds it, and the death
- * of a process releases it. A pass that ran during a swap would write into the replaced tables and record its events as
- * consumed in the serving ones.
+ * Excludes the passes of several projectors from work that needs the tables at rest, by a lock in PostgreSQL: a transaction holds it,
+ * and the death of a process releases it.
  */
 export function sharedPasses(needs: {
   readonly writes: () => Promise<Postgres>
-  readonly store: Store
   readonly lock: typeof PASSES_LOCK | typeof FILLS_LOCK
 }): PassLock {
-  const { writes, store, lock } = needs
-  /**
-   * Without PostgreSQL nobody gets the exclusive lock. A process that held it before, or gets it meanwhile, announces
-   * its swap.
-   */
+  const { writes, lock } = needs
+  /** Without PostgreSQL nobody gets the exclusive lock, and work of a process that held it before is rejected by its own `check`. */
   const unlocked = async <Result>(pass: (check: () => Promise<void>) => Promise<Result>): Promise<Result> => {
     if (WAITS.has(lock)) throw new StepsHeld(HELD)
-    const before = await endedSwap(store)
-    return await pass(async () => {
-      if ((await endedSwap(store)) !== before) throw new Error(SWAPPED)
-    })
+    return await pass(async () => undefined)
   }
   return {
     shared: async (pass) => {
@@ -100,14 +91,6 @@ async function withLock<Result>(
   }
   if (done === undefined) throw new Error('a committed transaction did not run its work')
   return done
-}
-
-/** Returns the number of the newest swap, 0 if there was none; rejects during a swap. */
-async function endedSwap(store: Store): Promise<number> {
-  const newest = await store.do(readNewestAnnouncement)
-  if (newest === undefined) return 0
-  if (newest.state === 'ended') return newest.id
-  throw new Error(SWAPPED)
 }
 
 function isLockTimeout(error: unknown): boolean {

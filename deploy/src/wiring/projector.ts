@@ -6,7 +6,7 @@ import type { Needs } from './service-parts.js'
 
 /** Starts a projector that loads the log and projects until it is stopped. */
 export function startProjector(needs: Needs): Projector {
-  const { config, engines, registry, logger, dataVersions, swaps, concurrentWriters } = needs
+  const { config, engines, registry, logger, dataVersions, concurrentWriters } = needs
   const { loader, projections, rebuild } = engines.clickhouse
   const projector = createProjector({
     tables: { loader, projections, rebuild },
@@ -15,7 +15,6 @@ export function startProjector(needs: Needs): Projector {
     sealKeys: async (people) => await sealKeys(await engines.writes(), people),
     registry,
     logger,
-    aroundSwap: swaps.around,
     reservedBytes: (diskBytes) => freeMinBytesOf(config.DISK_FREE_MIN_BYTES, diskBytes),
     ...concurrentWriters,
     // DataVersions itself logs a failed refresh.

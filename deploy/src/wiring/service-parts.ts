@@ -1,6 +1,6 @@
 import type { DataVersions, ReadTables } from '@gamenet/api'
 import type { Ingest, People } from '@gamenet/ingest'
-import type { Projector } from '@gamenet/projector'
+import type { Projector, ReadSide } from '@gamenet/projector'
 import type { Demo } from '../../demo/demo.js'
 import type { ServiceOperations } from '../operations/service-operations.js'
 import type { ProcessContext } from './component.js'
@@ -10,7 +10,6 @@ import type { LostRows } from './lost-rows.js'
 import type { PartList } from './part-list.js'
 import type { ReadinessCheck } from './readiness.js'
 import type { SpoolingLog } from './spooling-log.js'
-import type { TableSwaps } from './swaps.js'
 
 /**
  * The part of each component for those below it: undefined if the role does not run it, `unknown` if it is only a step.
@@ -29,8 +28,8 @@ export type Parts = {
   lostRows: LostRows
   /** The readable tables. */
   tables: ReadTables
+  readSide: ReadSide
   dataVersions: DataVersions
-  swaps: TableSwaps
   projector: Projector | undefined
   lostRowsRepair: unknown
   demo: Demo | undefined

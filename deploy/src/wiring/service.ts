@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { DataVersions } from '@gamenet/api'
 import { createPeople } from '@gamenet/ingest'
-import { migrate, type Projector } from '@gamenet/projector'
+import { migrate, type Projector, type ReadSide, readSide, storeOver } from '@gamenet/projector'
 import { pino } from 'pino'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Config } from '../config.js'
@@ -31,7 +31,6 @@ import { readiness } from './readiness.js'
 import { refuseReplicated } from './replicated-tables.js'
 import type { Needs, Parts } from './service-parts.js'
 import { openSpoolingLog, usesSpool } from './spool.js'
-import { openSwaps } from './swaps.js'
 
 export type { Role } from './component.js'
 
@@ -89,12 +88,8 @@ const components: Components<Parts> = {
   },
 
   tables: { roles: EVERY, open: ({ engines, lostRows }) => lostRows.guarded(engines.clickhouse.readers) },
+  readSide: { roles: EVERY, open: openReadSide },
   dataVersions: { roles: EVERY, open: openDataVersions, close: (versions) => versions.stop() },
-  swaps: {
-    roles: EVERY,
-    open: (needs) => openSwaps({ ...needs, hasApi: runs(components.api, needs) }),
-    close: (swaps) => swaps.stop()
-  },
   projector: {
     roles: ['all', 'projector', 'offline'],
     // No other process would load an embedded log.
@@ -196,9 +191,16 @@ async function advanceSequencesOf({ engines, logger }: Pick<Needs, 'engines' | '
   await advanceSequences(await engines.writes(), engines.store, logger)
 }
 
-function openDataVersions({ engines, logger }: Needs): DataVersions {
+/** Positions are read by answers, so behind the bounded queue of their queries. */
+function openReadSide({ engines, tables }: Needs): ReadSide {
+  const readers = storeOver({ ...engines.clickhouse.control, rows: (...query) => tables.rows(...query) })
+  return { ...readSide(engines.store), positions: readSide(readers).positions }
+}
+
+function openDataVersions({ readSide, logger }: Needs): DataVersions {
   return new DataVersions({
-    tables: engines.clickhouse.control,
+    changes: readSide.changes,
+    serving: readSide.serving,
     onFailure: (error) => logger.warn({ err: error }, 'the changes of the tables cannot be read')
   })
 }

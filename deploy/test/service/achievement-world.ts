@@ -1,6 +1,6 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { createPeople, type EvaluationNeeds, evaluateOnce, publish, sealKeys } from '@gamenet/ingest'
-import { createProjector, foldInline, type Projector, projections, readInline } from '@gamenet/projector'
+import { createProjector, foldInline, type Projector, readInline, readSide, storeOver } from '@gamenet/projector'
 import {
   instantOf,
   type LeaderboardEntryChanged,
@@ -178,6 +178,7 @@ export async function openWorld(t: Test): Promise<World> {
         extents: (topic) => life.call('extents', () => log.extents(topic))
       },
       tables: { rows: (sql, parameters, read) => life.call('rows', () => tables.readers.rows(sql, parameters, read)) },
+      ...readSide(storeOver(tables.control)),
       writes: { query: (sql, values) => life.call('query', () => writes.query(sql, values)) },
       people,
       holder,
@@ -280,19 +281,18 @@ export async function unlocked({ tables }: World): Promise<Map<string, number>> 
 /** What the tables of events and those that are read hold, as text by table; not which of two writings of a row is the newer. */
 export async function storedTables({ tables }: World): Promise<Map<string, string>> {
   const columns = await tables.readers.rows(
-    `SELECT c.table AS name, groupArray(c.name) AS columns
+    `SELECT splitByString('__', c.table)[1] AS name, any(c.table) AS engineName, groupArray(c.name) AS columns
      FROM system.columns AS c JOIN system.tables AS t ON t.database = c.database AND t.name = c.table
      WHERE c.database = currentDatabase() AND t.engine LIKE '%MergeTree' AND c.default_kind NOT IN ('ALIAS', 'MATERIALIZED')
-       AND c.name != extract(t.engine_full, 'ReplacingMergeTree\\\\((\\\\w+)\\\\)') AND (startsWith(c.table, 'event_') OR has({readTables: Array(String)}, c.table))
-     GROUP BY c.table ORDER BY c.table`,
-    { readTables: projections.flatMap(({ into }) => (typeof into === 'string' ? [into] : Object.keys(into))) }
+       AND c.name != extract(t.engine_full, 'ReplacingMergeTree\\\\((\\\\w+)\\\\)') AND endsWith(c.table, '__0')
+     GROUP BY c.table ORDER BY c.table`
   )
   const stored = new Map<string, string>()
   for (const row of columns) {
     const list = (row.columns as string[]).map((column) => `s.${column}`).join(', ')
     // A day from which a late sighting took all play time has an empty row.
     const where = row.name === 'presence_day' ? 'WHERE s.sightings > 0 OR notEmpty(s.seconds)' : ''
-    const rows = await tables.readers.rows(`SELECT ${list} FROM ${row.name} AS s FINAL ${where} ORDER BY ALL`, {})
+    const rows = await tables.readers.rows(`SELECT ${list} FROM ${row.engineName} AS s FINAL ${where} ORDER BY ALL`, {})
     stored.set(String(row.name), JSON.stringify(rows))
   }
   return stored

@@ -282,13 +282,13 @@ async function spoil(t: Test, url: string): Promise<void> {
   t.teardown(() => tables.close())
   const known = { title: TITLE, from: T0 / 1000, to: (T0 + 4 * HOUR_MS) / 1000 }
   await tables.control.execute(
-    `INSERT INTO title_count (title_id, ts, online, sessions, lobby_players, position)
+    `INSERT INTO title_count__0 (title_id, ts, online, sessions, lobby_players, position)
      SELECT c.title_id, c.ts, 4242, c.sessions, c.lobby_players, 18446744073709551615 FROM title_count AS c FINAL
      WHERE c.title_id = {title: String} AND c.ts >= fromUnixTimestamp({from: UInt32}) AND c.ts < fromUnixTimestamp({to: UInt32})`,
     known
   )
   await tables.control.execute(
-    `INSERT INTO title_count_hour (title_id, hour, min, max, max_at, sum, samples, position)
+    `INSERT INTO title_count_hour__0 (title_id, hour, min, max, max_at, sum, samples, position)
      SELECT h.title_id, h.hour, h.min, 4242, h.max_at, h.sum, h.samples, 18446744073709551615 FROM title_count_hour AS h FINAL
      WHERE h.title_id = {title: String} AND h.hour >= fromUnixTimestamp({from: UInt32}) AND h.hour < fromUnixTimestamp({to: UInt32})`,
     known

@@ -1,6 +1,6 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { createIngest, createPeople, type Ingest, type Logger, sealKeys } from '@gamenet/ingest'
-import { createProjector, type Projector, readInline, type Tables } from '@gamenet/projector'
+import { createProjector, type Projector, readInline, readSide, storeOver, type Tables } from '@gamenet/projector'
 import { decodeEvent, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
@@ -106,6 +106,7 @@ export async function openScrapedWorld(t: Test, options: WorldOptions = {}): Pro
         tables: {
           rows: (sql, parameters, read) => life.call('rows', () => tables.readers.rows(sql, parameters, read))
         },
+        ...readSide(storeOver(tables.control)),
         writes: async () => ({ query: (sql, values) => life.call('query', () => writes.query(sql, values)) }),
         people: createPeople({ writes: async () => writes, registry }),
         upstreamUrl: options.upstreamUrl ?? upstream.url,

@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto'
-import type { ReadTables, WriteSide } from '@gamenet/schemas'
+import type { WriteSide } from '@gamenet/schemas'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Log, LogExtents } from '../ports/log.js'
+import { servedTables, type TableAccess } from '../ports/served-tables.js'
 import type { People } from '../publish/people/people.js'
 import type { Logger } from '../scrape/run-source.js'
 import { type Schedule, schedule } from '../scrape/schedule.js'
-import { type EvaluationNeeds, evaluateOnce, type LateEvents } from './evaluate.js'
+import { evaluateOnce, type LateEvents } from './evaluate.js'
 import { EVALUATED_TOPICS, tablePositions } from './topic-positions.js'
 
 /** Interval between two checks for new table data. One check costs 0.1 % of a core. */
 const POLL_MS = 5000
 const DAY_MS = 86_400_000
 
-export type EvaluatorOptions = {
+export type EvaluatorOptions = TableAccess & {
   /** Opens the write side with its newest schema. Called when the tables have new data. */
   readonly writes: () => Promise<WriteSide>
-  readonly tables: ReadTables
   readonly log: Log & LogExtents
   readonly people: People
   /** Default: no late events. */
@@ -25,8 +25,6 @@ export type EvaluatorOptions = {
   readonly now: () => number
   /** Default: {@link POLL_MS}. */
   readonly pollMs?: number
-  /** See `EvaluationNeeds`. */
-  readonly consistently?: EvaluationNeeds['consistently']
 }
 
 export type Evaluator = {
@@ -37,7 +35,7 @@ export type Evaluator = {
 
 /** Evaluates achievements whenever the tables have new data, until it is stopped. Failures are retried. */
 export function createEvaluator(options: EvaluatorOptions): Evaluator {
-  const { tables, logger, now } = options
+  const { logger, now } = options
   const metrics = evaluatorMetrics(options.registry)
   const stopping = new AbortController()
   const { signal } = stopping
@@ -49,7 +47,7 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
 
   const run = async (): Promise<void> => {
     const beganMs = now()
-    const { byTopic } = await tablePositions(tables, signal)
+    const { byTopic } = await tablePositions(await servedTables(options))
     const late = await options.late?.pending(EVALUATED_TOPICS)
     const standsAt = JSON.stringify([byTopic, Math.floor(beganMs / DAY_MS), late])
     if (standsAt === evaluatedAt) return metrics.evaluated.set(beganMs / 1000)

@@ -7,6 +7,7 @@ import {
 } from '@gamenet/schemas'
 import { furthest, type Heads, hasCaughtUp, nextOf } from '../caught-up.js'
 import type { Log, LogExtents } from '../ports/log.js'
+import type { ServedTables, TableAccess } from '../ports/served-tables.js'
 import type { People } from '../publish/people/people.js'
 import { publish } from '../publish/publish.js'
 import { usersAffectedBy, usersAffectedByTime } from './affected-users.js'
@@ -52,9 +53,8 @@ const DAY_MS = 86_400_000
 const PATIENCE_MS = 20_000
 const PROVENANCE = { source: '/achievements' }
 
-export type EvaluationNeeds = {
+export type EvaluationNeeds = TableAccess & {
   readonly writes: WriteSide
-  readonly tables: ReadTables
   readonly log: Log & LogExtents
   readonly people: People
   /** Default: no late events. */
@@ -63,11 +63,6 @@ export type EvaluationNeeds = {
   readonly holder: string
   readonly now: () => number
   readonly signal?: AbortSignal
-  /**
-   * Repeats a read during which tables were swapped. A mix of old and new tables could unlock an achievement
-   * permanently. Default: one read, for processes without swaps.
-   */
-  readonly consistently?: (<Result>(read: () => Promise<Result>) => Promise<Result>) | undefined
   /** Default: {@link PATIENCE_MS}. */
   readonly patienceMs?: number
 }
@@ -86,30 +81,36 @@ export type Evaluation =
 /**
  * Evaluates all new events once. Order: unlocks to the log → progress to PostgreSQL. After a crash anywhere the same
  * events are evaluated again; unlocks that the log already has are awaited in the tables and skipped. Two concurrent
- * evaluations may publish an unlock twice; the first one counts.
+ * evaluations may publish an unlock twice; the first one counts. Each uses the same tables to its end: a mix of old and new
+ * ones could unlock an achievement permanently.
  */
 export async function evaluateOnce(needs: EvaluationNeeds): Promise<Evaluation> {
-  const { writes, tables, log, holder, signal } = needs
+  const { writes, log, holder, signal } = needs
   if (!(await acquireEvaluationLease(writes, holder))) return { outcome: 'elsewhere' }
   try {
     // The log's heads are read before the progress: an unlock that the progress covers is then before the heads.
     const before = await readEvaluationProgress(writes)
     const held = await logPositions(log)
-    const reached = await waitUntilCaughtUp(tables, held, { timeoutMs: needs.patienceMs ?? PATIENCE_MS, signal })
-    if (reached === undefined) return { outcome: 'waiting' }
+    const found = await waitUntilCaughtUp(needs, held, { timeoutMs: needs.patienceMs ?? PATIENCE_MS, signal })
+    if (found === undefined) return { outcome: 'waiting' }
     // Checked last: an import with rows in the tables has announced itself by now.
-    if (await isImporting(needs)) return { outcome: 'importing' }
-    return await evaluate(needs, { reached, before, late: (await needs.late?.pending(EVALUATED_TOPICS)) ?? [] })
+    if (await isImporting(needs, found.served)) return { outcome: 'importing' }
+    return await evaluate(needs, { ...found, before, late: (await needs.late?.pending(EVALUATED_TOPICS)) ?? [] })
   } finally {
     // A lease that is not released expires.
     await releaseEvaluationLease(writes, holder).catch(() => undefined)
   }
 }
 
-type Positions = { readonly reached: TopicPositions; readonly before: EvaluationProgress; readonly late: LateBatches }
+type Positions = {
+  readonly served: ServedTables
+  readonly reached: TopicPositions
+  readonly before: EvaluationProgress
+  readonly late: LateBatches
+}
 
 async function evaluate(needs: EvaluationNeeds, positions: Positions): Promise<Evaluation> {
-  const { reached, before, late } = positions
+  const { served, reached, before, late } = positions
   const isBehind = EVALUATED_TOPICS.some((topic) => !hasCaughtUp(reached.byTopic[topic], before.byTopic[topic]))
   if (isBehind) return { outcome: 'behind' }
   const nowMs = needs.now()
@@ -123,14 +124,13 @@ async function evaluate(needs: EvaluationNeeds, positions: Positions): Promise<E
   const lateRanges = EVALUATED_TOPICS.flatMap((topic) =>
     late.filter((batch) => batch.topic === topic).map(({ range }) => ({ topic, range }))
   )
-  const users = await affectedUsers(needs, [...ranges, ...lateRanges], isNewDay)
+  const users = await affectedUsers({ ...served, signal: needs.signal }, [...ranges, ...lateRanges], isNewDay)
   let unlocks = 0
   for (let first = 0; first < users.length; first += CHUNK_USERS_MAX) {
     needs.signal?.throwIfAborted()
     if (first > 0) await acquireEvaluationLease(needs.writes, needs.holder)
     const chunk = users.slice(first, first + CHUNK_USERS_MAX)
-    const read = () => findNewUnlocks(needs.tables, chunk, nowMs, needs.signal)
-    const events = await (needs.consistently?.(read) ?? read())
+    const events = await findNewUnlocks(served.tables, chunk, nowMs, needs.signal)
     await publish(needs.log, achievementUnlockTopic, events, PROVENANCE, needs.people)
     unlocks += events.length
   }
@@ -143,7 +143,7 @@ async function evaluate(needs: EvaluationNeeds, positions: Positions): Promise<E
 }
 
 async function affectedUsers(
-  { tables, signal }: EvaluationNeeds,
+  { tables, signal }: { readonly tables: ReadTables; readonly signal?: AbortSignal | undefined },
   ranges: readonly { readonly topic: EvaluatedTopic; readonly range: readonly OffsetRange[] }[],
   isNewDay: boolean
 ): Promise<string[]> {

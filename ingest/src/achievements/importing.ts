@@ -1,6 +1,7 @@
-import { importRunTopic, type ReadTables } from '@gamenet/schemas'
+import { importRunTopic } from '@gamenet/schemas'
 import { headsOf, tableProgress } from '../caught-up.js'
 import type { LogExtents } from '../ports/log.js'
+import type { ServedTables } from '../ports/served-tables.js'
 import { EVALUATED_TOPICS } from './topic-positions.js'
 
 /**
@@ -13,19 +14,17 @@ const QUIET_MS = 60_000
  * Returns whether a history of users is being imported, or was until a minute ago. Half a history looks like a pause of
  * a year, or like a board without its best entries. An import that died is awaited no longer than one that ended.
  */
-export async function isImporting(needs: {
-  readonly tables: ReadTables
-  readonly log: LogExtents
-  readonly now: () => number
-  readonly signal?: AbortSignal
-}): Promise<boolean> {
-  const { tables, log, signal } = needs
+export async function isImporting(
+  needs: { readonly log: LogExtents; readonly now: () => number; readonly signal?: AbortSignal },
+  served: ServedTables
+): Promise<boolean> {
+  const { log, signal } = needs
   const heads = await headsOf(log, importRunTopic.name)
-  const reached = await tableProgress(tables, 'import-run', signal)
+  const reached = await tableProgress(served, 'import-run')
   if (!reached.has(heads)) return true
   const nowMs = needs.now()
-  const rows = await tables.rows(
-    `SELECT 1 AS is_recent FROM import_run AS i
+  const rows = await served.tables.rows(
+    `SELECT 1 AS is_recent FROM {import_run: Identifier} AS i
      WHERE i.topic IN {topics: Array(String)}
        AND i.ts > fromUnixTimestamp64Milli({from_ms: Int64}, 'UTC') AND i.ts < fromUnixTimestamp64Milli({to_ms: Int64}, 'UTC')
      LIMIT 1`,

@@ -3,6 +3,7 @@ import {
   type AchievementUnlocked,
   achievements,
   instantOf,
+  isTableDropped,
   nameKey,
   type Parameters,
   type ReadTables
@@ -34,7 +35,7 @@ export async function findNewUnlocks(
   const ask = (sql: string, parameters: Parameters) =>
     tables.rows(sql, parameters, signal === undefined ? {} : { signal })
   const held = await ask(
-    `SELECT u.user_key AS user_key, groupUniqArray(u.achievement_id) AS ids FROM achievement_unlock AS u
+    `SELECT u.user_key AS user_key, groupUniqArray(u.achievement_id) AS ids FROM {achievement_unlock: Identifier} AS u
      WHERE u.user_key IN {users: Array(String)} GROUP BY u.user_key`,
     { users }
   )
@@ -78,7 +79,7 @@ async function inParts<Row>(
   try {
     return await ask(users)
   } catch (error) {
-    if (users.length < 2 || signal?.aborted === true) throw error
+    if (users.length < 2 || signal?.aborted === true || isTableDropped(error)) throw error
     const middle = Math.ceil(users.length / 2)
     const first = await inParts(ask, users.slice(0, middle), signal)
     return [...first, ...(await inParts(ask, users.slice(middle), signal))]
@@ -94,7 +95,7 @@ async function spelledGames(
   users: readonly string[]
 ): Promise<{ games: string[]; game_keys: string[] }> {
   const rows = await ask(
-    'SELECT DISTINCT arrayJoin(mapKeys(d.seconds)) AS game FROM presence_day AS d WHERE d.user_key IN {users: Array(String)}',
+    'SELECT DISTINCT arrayJoin(mapKeys(d.seconds)) AS game FROM {presence_day: Identifier} AS d WHERE d.user_key IN {users: Array(String)}',
     { users }
   )
   const games = rows.map(({ game }) => String(game)).filter((game) => nameKey(game) !== game)
@@ -110,17 +111,17 @@ async function usernames(
     `SELECT n.user_key AS user_key, argMin(n.username, n.source) AS username
      FROM (
        SELECT p.user_key AS user_key, p.username AS username, 1 AS source
-       FROM profile AS p FINAL WHERE p.user_key IN {users: Array(String)}
+       FROM {profile: Identifier} AS p FINAL WHERE p.user_key IN {users: Array(String)}
        UNION ALL
        SELECT s.user_key AS user_key, s.value AS username, 2 AS source
-       FROM presence_latest AS s FINAL WHERE s.user_key IN {users: Array(String)} AND s.field = 'username'
+       FROM {presence_latest: Identifier} AS s FINAL WHERE s.user_key IN {users: Array(String)} AND s.field = 'username'
        UNION ALL
        SELECT r.user_key AS user_key, r.username AS username, 3 AS source
-       FROM rating AS r WHERE r.user_key IN {users: Array(String)}
+       FROM {rating: Identifier} AS r WHERE r.user_key IN {users: Array(String)}
        UNION ALL
        SELECT r.rater_key AS user_key, r.rater AS username, 4 AS source
-       FROM rating AS r WHERE (r.user_key, r.rater_key) IN (
-         SELECT g.user_key, g.rater_key FROM rating_given AS g WHERE g.rater_key IN {users: Array(String)})
+       FROM {rating: Identifier} AS r WHERE (r.user_key, r.rater_key) IN (
+         SELECT g.user_key, g.rater_key FROM {rating_given: Identifier} AS g WHERE g.rater_key IN {users: Array(String)})
      ) AS n
      GROUP BY n.user_key`,
     { users }

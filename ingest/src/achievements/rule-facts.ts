@@ -1,4 +1,5 @@
 import { nameKey, type RankGoal, rankGoals } from '@gamenet/schemas'
+import { USER_PLAYERS } from './user-players.js'
 
 /*
  * facts   a SELECT over the read tables with at most one row `f` per user of `{users}` (Array(String), user_keys). Its lists
@@ -41,7 +42,7 @@ const DAYS = `
       d.online_sightings AS online, mapValues(d.seconds) AS seconds,
       arrayMap(game -> transform(game, {games: Array(String)}, {game_keys: Array(String)}, game), mapKeys(d.seconds)) AS games,
       arraySum(mapValues(d.seconds)) AS played, arrayUniq(games) AS count
-    FROM presence_day AS d WHERE d.user_key IN {users: Array(String)}
+    FROM {presence_day: Identifier} AS d WHERE d.user_key IN {users: Array(String)}
     ORDER BY d.user_key, d.day, d.position DESC, toUInt64(splitByChar('_', d._part)[2]) DESC
     LIMIT 1 BY d.user_key, d.day) AS s
   GROUP BY s.user_key`
@@ -106,7 +107,7 @@ function firsts(list: string, what: string, instant: string): string {
 }
 
 /** The names on boards that belong to the user. */
-const OWN_NAMES = 'SELECT k.player_key FROM user_player AS k WHERE k.user_key IN {users: Array(String)}'
+const OWN_NAMES = `SELECT k.player_key FROM (${USER_PLAYERS}) AS k WHERE k.user_key IN {users: Array(String)}`
 
 /**
  * `boards`: when the user first stood on a board (goal 0) or first reached a goal on it, as (instant, title, goal),
@@ -119,14 +120,14 @@ const BOARDS = `
     FROM (
       SELECT p.player_key AS player_key, toString(p.title_id) AS title_id, p.leaderboard_id AS leaderboard_id,
         toUInt8(0) AS goal, toUnixTimestamp64Milli(p.first_at) AS at
-      FROM player_entry AS p FINAL WHERE p.player_key IN (${OWN_NAMES}) AND p.first_at > toDateTime64(0, 3, 'UTC')
+      FROM {player_entry: Identifier} AS p FINAL WHERE p.player_key IN (${OWN_NAMES}) AND p.first_at > toDateTime64(0, 3, 'UTC')
       UNION ALL
       SELECT g.1 AS player_key, toString(h.title_id) AS title_id, h.leaderboard_id AS leaderboard_id,
         g.2 AS goal, toUnixTimestamp64Milli(g.3) AS at
-      FROM rank_reached AS h FINAL ARRAY JOIN arrayZip(h.player_keys, h.goals, h.reached_at) AS g
+      FROM {rank_reached: Identifier} AS h FINAL ARRAY JOIN arrayZip(h.player_keys, h.goals, h.reached_at) AS g
       WHERE g.1 IN (${OWN_NAMES}) AND (h.title_id, h.leaderboard_id) IN (
-        SELECT p.title_id, p.leaderboard_id FROM player_entry AS p WHERE p.player_key IN (${OWN_NAMES}))) AS r
-    JOIN (SELECT k.user_key, k.player_key FROM user_player AS k WHERE k.user_key IN {users: Array(String)}) AS u
+        SELECT p.title_id, p.leaderboard_id FROM {player_entry: Identifier} AS p WHERE p.player_key IN (${OWN_NAMES}))) AS r
+    JOIN (SELECT k.user_key, k.player_key FROM (${USER_PLAYERS}) AS k WHERE k.user_key IN {users: Array(String)}) AS u
       ON u.player_key = r.player_key
     GROUP BY u.user_key, r.title_id, r.leaderboard_id, r.goal) AS b
   GROUP BY b.user_key`
@@ -175,12 +176,12 @@ const REIGNS = `
     SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, g.1 AS player,
       toUnixTimestamp64Milli(g.2) AS from_ms,
       ifNull(toUnixTimestamp64Milli(g.3), {now_ms: Int64}) AS to_ms
-    FROM record_history AS h FINAL
+    FROM {record_history: Identifier} AS h FINAL
     ARRAY JOIN arrayFilter(each -> each.3 IS NULL OR each.3 > each.2, arrayZip(h.players, h.from_at, h.to_at)) AS g
-    WHERE g.1 IN (SELECT n.player FROM player AS n WHERE n.player_key IN (${OWN_NAMES}))) AS r
-  JOIN (SELECT n.player AS player, n.player_key AS player_key FROM player AS n FINAL
+    WHERE g.1 IN (SELECT n.player FROM {player: Identifier} AS n WHERE n.player_key IN (${OWN_NAMES}))) AS r
+  JOIN (SELECT n.player AS player, n.player_key AS player_key FROM {player: Identifier} AS n FINAL
     WHERE n.player_key IN (${OWN_NAMES})) AS p ON p.player = r.player
-  JOIN (SELECT k.user_key, k.player_key FROM user_player AS k WHERE k.user_key IN {users: Array(String)}) AS u
+  JOIN (SELECT k.user_key, k.player_key FROM (${USER_PLAYERS}) AS k WHERE k.user_key IN {users: Array(String)}) AS u
     ON u.player_key = p.player_key
   GROUP BY u.user_key`
 
@@ -199,7 +200,7 @@ export function recordKept(days: number): Rule {
 /** `ratings`: the ratings that the user received, as (instant, stars). */
 const RECEIVED = `
   SELECT r.user_key AS user_key, arraySort(groupArray((toUnixTimestamp64Milli(r.ts), r.stars))) AS ratings
-  FROM rating AS r FINAL WHERE r.user_key IN {users: Array(String)} GROUP BY r.user_key`
+  FROM {rating: Identifier} AS r FINAL WHERE r.user_key IN {users: Array(String)} GROUP BY r.user_key`
 
 function received(count: number, condition: string): Rule {
   return {
@@ -223,7 +224,7 @@ export function starsReceived(stars: number): Rule {
 /** `given`: the instants of the user's valid ratings of others. */
 const GIVEN = `
   SELECT g.rater_key AS user_key, arraySort(groupArray(toUnixTimestamp64Milli(g.ts))) AS given
-  FROM rating_given AS g FINAL WHERE g.rater_key IN {users: Array(String)} GROUP BY g.rater_key`
+  FROM {rating_given: Identifier} AS g FINAL WHERE g.rater_key IN {users: Array(String)} GROUP BY g.rater_key`
 
 export function ratingsGiven(count: number): Rule {
   return { facts: GIVEN, reached: nth(count, 'f.given') }
@@ -232,9 +233,9 @@ export function ratingsGiven(count: number): Rule {
 /** `comments`: the instants of the user's ratings with a comment. */
 const COMMENTS = `
   SELECT r.rater_key AS user_key, arraySort(groupArray(toUnixTimestamp64Milli(r.ts))) AS comments
-  FROM rating AS r FINAL
+  FROM {rating: Identifier} AS r FINAL
   WHERE r.comment IS NOT NULL AND (r.user_key, r.rater_key) IN (
-    SELECT g.user_key, g.rater_key FROM rating_given AS g WHERE g.rater_key IN {users: Array(String)})
+    SELECT g.user_key, g.rater_key FROM {rating_given: Identifier} AS g WHERE g.rater_key IN {users: Array(String)})
   GROUP BY r.rater_key`
 
 export function commentsGiven(count: number): Rule {
@@ -245,7 +246,7 @@ export function commentsGiven(count: number): Rule {
 const PROFILE = `
   SELECT p.user_key AS user_key, toUnixTimestamp64Milli(p.ts) AS at, p.bio AS bio,
     p.console_verified AS console_verified, p.chat_profile_url AS chat_profile_url
-  FROM profile AS p FINAL WHERE p.user_key IN {users: Array(String)}`
+  FROM {profile: Identifier} AS p FINAL WHERE p.user_key IN {users: Array(String)}`
 
 export function profileSays(condition: string): Rule {
   return { facts: PROFILE, reached: `if(${condition}, f.at, NULL)` }

@@ -1,6 +1,7 @@
-import { achievementUnlockTopic, poll, type ReadTables } from '@gamenet/schemas'
+import { achievementUnlockTopic, poll, projectionCheckpoint } from '@gamenet/schemas'
 import { type Heads, hasCaughtUp, headsOf } from '../caught-up.js'
 import type { LogExtents } from '../ports/log.js'
+import { type ServedTables, servedTables, type TableAccess } from '../ports/served-tables.js'
 
 /** The projections whose tables represent a topic's events for achievements. */
 const PROJECTIONS_BY_TOPIC = {
@@ -38,39 +39,33 @@ export async function logPositions(log: LogExtents): Promise<TopicPositions> {
 
 /**
  * Waits until the tables contain everything before `held`, for at most `timeoutMs`.
- * @returns the positions of the tables; undefined after a timeout
+ * @returns the tables and their positions; undefined after a timeout
  */
 export async function waitUntilCaughtUp(
-  tables: ReadTables,
+  access: TableAccess,
   held: TopicPositions,
   options: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined }
-): Promise<TopicPositions | undefined> {
+): Promise<{ readonly served: ServedTables; readonly reached: TopicPositions } | undefined> {
   const isDone = (reached: TopicPositions) =>
     EVALUATED_TOPICS.every((topic) => hasCaughtUp(reached.byTopic[topic], held.byTopic[topic])) &&
     hasCaughtUp(reached.unlocks, held.unlocks)
-  const reached = await poll(() => tablePositions(tables, options.signal), isDone, { everyMs: EVERY_MS, ...options })
-  return isDone(reached) ? reached : undefined
+  const read = async () => {
+    const served = await servedTables(access)
+    return { served, reached: await tablePositions(served) }
+  }
+  const found = await poll(read, ({ reached }) => isDone(reached), { everyMs: EVERY_MS, ...options })
+  return isDone(found.reached) ? found : undefined
 }
 
 /** Reads the positions of the tables in one query. */
-export async function tablePositions(tables: ReadTables, signal?: AbortSignal): Promise<TopicPositions> {
+export async function tablePositions({ positions }: ServedTables): Promise<TopicPositions> {
   const projections = [...Object.values(PROJECTIONS_BY_TOPIC).flat(), ...UNLOCK_PROJECTIONS]
-  const rows = await tables.rows(
-    `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition, max(c.next) AS next
-     FROM checkpoint AS c WHERE c.name IN {names: Array(String)} GROUP BY c.name, c.epoch, c.partition`,
-    { names: projections.map((projection) => `project:${projection}`) },
-    signal === undefined ? {} : { signal }
-  )
-  const found = rows.map((row) => ({
-    projection: String(row.name).slice('project:'.length),
-    epoch: Number(row.epoch),
-    partition: Number(row.partition),
-    next: Number(row.next)
-  }))
-  const least = (names: readonly string[]): Heads => {
+  const found = await positions(projections.map(projectionCheckpoint))
+  const least = (projections: readonly string[]): Heads => {
+    const names = projections.map(projectionCheckpoint)
     const heads = new Map<string, { epoch: number; partition: number; next: number; seen: number }>()
-    for (const { projection, epoch, partition, next } of found) {
-      if (!names.includes(projection)) continue
+    for (const { name, epoch, partition, next } of found) {
+      if (!names.includes(name)) continue
       const key = `${epoch}/${partition}`
       const before = heads.get(key) ?? { epoch, partition, next, seen: 0 }
       heads.set(key, { ...before, next: Math.min(before.next, next), seen: before.seen + 1 })

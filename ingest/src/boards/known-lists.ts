@@ -6,14 +6,14 @@ import { DEPARTED_TITLES } from '../sources/title-status.js'
 export const KNOWN_LISTS = `
   SELECT l.title_id AS titleId, l.leaderboard_id AS leaderboardId, argMax(l.name, (l.ts, l.position)) AS name,
     argMax(l.listed, (l.ts, l.position)) AS listed, toUnixTimestamp64Milli(max(l.ts)) AS observedAtMs
-  FROM leaderboard AS l WHERE l.title_id IN {titleIds: Array(String)}
+  FROM {leaderboard: Identifier} AS l WHERE l.title_id IN {titleIds: Array(String)}
   GROUP BY l.title_id, l.leaderboard_id`
 
 /** Titles that pages described and that may have boards. */
 export const TITLES_WITH_BOARDS = `
-  SELECT DISTINCT e.title_id AS titleId, e.title_id IN (${DEPARTED_TITLES}) AS isDeparted FROM event_title AS e
+  SELECT DISTINCT e.title_id AS titleId, e.title_id IN (${DEPARTED_TITLES}) AS isDeparted FROM {event_title: Identifier} AS e
   WHERE e.import_id = '' AND e.title_id NOT IN (
-    SELECT t.title_id FROM title AS t FINAL
+    SELECT t.title_id FROM {title: Identifier} AS t FINAL
     WHERE t.field = 'features' AND NOT has(splitByChar(',', t.value), 'leaderboards'))
   ORDER BY e.title_id`
 

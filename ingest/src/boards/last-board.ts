@@ -15,7 +15,7 @@ export type BoardId = { readonly titleId: string; readonly leaderboardId: number
 export const BOARD_STATES = `
   SELECT e.title_id AS titleId, e.leaderboard_id AS leaderboardId, max(e.version) AS version,
     toUnixTimestamp64Milli(max(e.ts)) AS newestMs
-  FROM leaderboard_entry AS e
+  FROM {leaderboard_entry: Identifier} AS e
   WHERE (e.title_id, e.leaderboard_id)
     IN (SELECT arrayJoin(arrayZip({titleIds: Array(String)}, {leaderboardIds: Array(UInt32)})))
   GROUP BY e.title_id, e.leaderboard_id`
@@ -24,7 +24,7 @@ export const BOARD_STATES = `
 export const LAST_BOARD = `
   SELECT e.player AS playerName, e.occurrence AS occurrence, e.rating AS rating, e.time_ms AS timeMs,
     toFloat64(e.ord) AS order, toFloat64(e.step) AS step, e.details AS details
-  FROM leaderboard_entry AS e FINAL
+  FROM {leaderboard_entry: Identifier} AS e FINAL
   WHERE e.title_id = {titleId: String} AND e.leaderboard_id = {leaderboardId: UInt32} AND NOT e.is_gone`
 
 /** Reads the states of the boards that the tables contain, by {@link boardKey}. */

@@ -48,7 +48,6 @@ export type Visit =
 
 export type VisitNeeds = {
   readonly parsing: PageParsing
-  readonly tables: ReadTables
   readonly log: LogExtents
   readonly leases: BoardLeases
   /** Period of a board that always changes, in seconds. */
@@ -59,6 +58,8 @@ export type VisitNeeds = {
 
 /** State shared by all visits of a batch. */
 export type VisitBatch = {
+  /** The tables that all of them compare with. */
+  readonly tables: ReadTables
   /** Progress of the table of entries. */
   readonly reached: TableProgress
   /** Ends of the log's partitions after the leases were acquired. */
@@ -134,7 +135,7 @@ export async function visitBoard(
   const parsed = await needs.parsing.parse('game', fetched.html, fetched.address)
   if (!parsed.ok) return await failed(needs, lease, `${fetched.address}: ${parsed.reason}`, true)
   const seen = { page: parsed.page, fetched, before, equal, batch }
-  const news = await newsOf(needs, lease, seen, signal).catch(async (error: unknown) => {
+  const news = await newsOf(lease, seen, signal).catch(async (error: unknown) => {
     // Nothing was appended yet. If the release fails too, the lease expires.
     await needs.leases.release([lease]).catch(() => undefined)
     throw error
@@ -184,7 +185,6 @@ type News = {
 }
 
 async function newsOf(
-  { tables }: VisitNeeds,
   lease: BoardLease,
   seen: { page: GamePage; fetched: ChangedPage; before: BoardState; equal: EqualPage | null; batch: VisitBatch },
   signal: AbortSignal
@@ -210,7 +210,7 @@ async function newsOf(
     leaderboardId,
     // After everything known of the board, regardless of other machines' clocks.
     changedAt: instantOf(Math.max(fetched.answeredAtMs, before.newestMs + 1)),
-    last: await lastBoard(tables, { titleId, leaderboardId }, signal),
+    last: await lastBoard(batch.tables, { titleId, leaderboardId }, signal),
     page: board.value.entries
   })
   return { ...news, content, entries: { ok: true, value: entries } }

@@ -4,7 +4,8 @@ import type { BoardMetrics } from '../boards/board-metrics.js'
 import { knownLists, titlesWithBoards } from '../boards/known-lists.js'
 import { boardStates } from '../boards/last-board.js'
 import { neededFor, type Visit, type VisitBatch, type VisitNeeds, visitBoard } from '../boards/visit-board.js'
-import { furthest, headsIn, headsOf, waitUntilCaughtUp } from '../caught-up.js'
+import { furthest, headsIn, headsOf, tableProgress, waitUntilCaughtUp } from '../caught-up.js'
+import { servedTables, type TableAccess } from '../ports/served-tables.js'
 import { namedGaps, type Reader, type Reading, type Source, STOPPING } from './reading.js'
 
 /** Maximum number of visits per run: few enough for timely reports, enough to amortize the shared queries. */
@@ -20,11 +21,12 @@ const TITLES_EVERY_MS = 60_000
 const UNANSWERED_MAX = 3
 const REST = { firstMs: 10_000, maxMs: 300_000 }
 
-export type BoardsNeeds = Omit<VisitNeeds, 'leases'> & {
-  /** Opens the leases with the first run: a command that visits no board needs none. */
-  readonly leases: () => Promise<BoardLeases>
-  readonly metrics: BoardMetrics
-}
+export type BoardsNeeds = Omit<VisitNeeds, 'leases'> &
+  TableAccess & {
+    /** Opens the leases with the first run: a command that visits no board needs none. */
+    readonly leases: () => Promise<BoardLeases>
+    readonly metrics: BoardMetrics
+  }
 
 /** Visits boards: each run visits some due ones. */
 export type BoardsSource = Source & {
@@ -40,7 +42,8 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
   let troubles = 0
   const addTitles = async (leases: BoardLeases, signal: AbortSignal) => {
     if (performance.now() - titlesAtMs < TITLES_EVERY_MS) return
-    const titles = await titlesWithBoards(needs.tables, signal)
+    const { tables } = await servedTables(needs)
+    const titles = await titlesWithBoards(tables, signal)
     departed = titles.departed
     if (titles.onNetwork.length > 0) await leases.add(titles.onNetwork)
     for (const titleId of departed) await leases.hastenList(titleId)
@@ -89,7 +92,7 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
           if (isFirst) {
             titlesAtMs = Number.NEGATIVE_INFINITY
             const heads = await headsOf(needs.log, titleTopic.name)
-            await waitUntilCaughtUp(needs.tables, { projection: 'title', heads }, { timeoutMs: CAUGHT_UP_MS, signal })
+            await waitUntilCaughtUp(needs, { projection: 'title', heads }, { timeoutMs: CAUGHT_UP_MS, signal })
           }
           beganAt ??= await leases.now()
           await addTitles(leases, signal)
@@ -113,13 +116,14 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
   }
 }
 
-type BatchNeeds = VisitNeeds & {
-  /** Titles that have left the network. */
-  readonly departed: ReadonlySet<string>
-  readonly metrics: BoardMetrics
-  /** Called with the number of visits since the last call, and the number of leases. */
-  readonly onVisits?: (visits: number, all: number) => void
-}
+type BatchNeeds = VisitNeeds &
+  TableAccess & {
+    /** Titles that have left the network. */
+    readonly departed: ReadonlySet<string>
+    readonly metrics: BoardMetrics
+    /** Called with the number of visits since the last call, and the number of leases. */
+    readonly onVisits?: (visits: number, all: number) => void
+  }
 
 async function visitSome(
   needs: BatchNeeds,
@@ -168,7 +172,7 @@ async function visitSome(
 
 /** Reads the published state that all visits of a batch need. */
 async function lookUp(needs: BatchNeeds, leases: readonly BoardLease[], signal: AbortSignal): Promise<VisitBatch> {
-  const { tables, log, departed } = needs
+  const { log, departed } = needs
   const extents = await log.extents(leaderboardEntryTopic.name)
   const taken = {
     headsWhenAcquired: headsIn(extents),
@@ -177,14 +181,21 @@ async function lookUp(needs: BatchNeeds, leases: readonly BoardLease[], signal: 
   // A topic that was never written has no epoch and no events.
   const heads = furthest(leases.map((lease) => neededFor(lease, taken)))
   const options = { timeoutMs: CAUGHT_UP_MS, signal }
-  const reached = await waitUntilCaughtUp(tables, { projection: 'leaderboard-entry', heads }, options)
+  await waitUntilCaughtUp(needs, { projection: 'leaderboard-entry', heads }, options)
   const listHeads = await headsOf(log, leaderboardTopic.name)
-  const reachedLists = await waitUntilCaughtUp(tables, { projection: 'leaderboard', heads: listHeads }, options)
+  const { served, reached: reachedLists } = await waitUntilCaughtUp(
+    needs,
+    { projection: 'leaderboard', heads: listHeads },
+    options
+  )
+  const { tables } = served
   const boards = leases.flatMap(({ titleId, leaderboardId }) =>
     leaderboardId === null ? [] : [{ titleId, leaderboardId }]
   )
   return {
-    reached,
+    tables,
+    // Of the same tables as the states: others may have been waited for.
+    reached: await tableProgress(served, 'leaderboard-entry'),
     ...taken,
     states: await boardStates(tables, boards, signal),
     lists: await knownLists(tables, [...new Set(leases.map(({ titleId }) => titleId))], signal),

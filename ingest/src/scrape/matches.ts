@@ -9,6 +9,7 @@ import {
 import { headsIfKnown, waitUntilCaughtUp } from '../caught-up.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import type { LogExtents } from '../ports/log.js'
+import { servedTables, type TableAccess } from '../ports/served-tables.js'
 import { publication } from '../publish/publish.js'
 import { matchListOf } from '../sources/match-list.js'
 import { DEPARTED_TITLES } from '../sources/title-status.js'
@@ -23,6 +24,8 @@ const APPEND_EVERY_MS = 5_000
 /** A title without a count for this long has left the network, whatever its last state. */
 const COUNTED_WITHIN_HOURS = 1
 
+export type MatchesNeeds = TableAccess & { readonly parsing: PageParsing; readonly log: LogExtents }
+
 type MatchesReader = ReturnType<typeof createPageReader<MatchesListed['matches']>>
 
 /**
@@ -30,16 +33,18 @@ type MatchesReader = ReturnType<typeof createPageReader<MatchesListed['matches']
  * noticed. An unreadable page is a gap: it publishes no list. The lobbies of a title that left the network end without
  * its page.
  */
-export function matchesSource(needs: { parsing: PageParsing; tables: ReadTables; log: LogExtents }): Source {
+export function matchesSource(needs: MatchesNeeds): Source {
   let readers = new Map<string, MatchesReader>()
   return {
     name: 'matches',
     async read(reader, signal) {
-      const titleIds = await lively(needs, signal)
+      await waitForCounts(needs, signal)
+      const { tables } = await servedTables(needs)
+      const titleIds = await lively(tables, signal)
       // Pages are remembered only while their title is requested.
       readers = new Map(titleIds.map((titleId) => [titleId, readers.get(titleId) ?? matchesReader(needs, titleId)]))
       const gaps: string[] = []
-      let lists = await endedLists(needs.tables, signal)
+      let lists = await endedLists(tables, signal)
       let publishedAtMs = performance.now()
       let done = 0
       for (const [titleId, readMatches] of readers) {
@@ -72,23 +77,26 @@ function matchesReader({ parsing }: { parsing: PageParsing }, titleId: string): 
   })
 }
 
-/** Returns the titles with sessions in the newest counts or with a lobby in their newest list, by id. */
-async function lively(
-  { tables, log }: { tables: ReadTables; log: LogExtents },
-  signal: AbortSignal
-): Promise<string[]> {
+/** Waits for the newest counts and statuses of titles. */
+async function waitForCounts(needs: MatchesNeeds, signal: AbortSignal): Promise<void> {
   const options = { timeoutMs: CAUGHT_UP_MS, signal }
-  const heads = await headsIfKnown(log, titleCountTopic.name, options)
-  if (heads !== undefined) await waitUntilCaughtUp(tables, { projection: 'title-latest', heads }, options)
-  const statusHeads = await headsIfKnown(log, titleStatusTopic.name, options)
-  if (statusHeads !== undefined)
-    await waitUntilCaughtUp(tables, { projection: 'title-status', heads: statusHeads }, options)
+  for (const [topic, projection] of [
+    [titleCountTopic, 'title-latest'],
+    [titleStatusTopic, 'title-status']
+  ] as const) {
+    const heads = await headsIfKnown(needs.log, topic.name, options)
+    if (heads !== undefined) await waitUntilCaughtUp(needs, { projection, heads }, options)
+  }
+}
+
+/** Returns the titles with sessions in the newest counts or with a lobby in their newest list, by id. */
+async function lively(tables: ReadTables, signal: AbortSignal): Promise<string[]> {
   const rows = await tables.rows(
     `SELECT c.title_id AS titleId
-     FROM title_latest AS c FINAL
+     FROM {title_latest: Identifier} AS c FINAL
      WHERE NOT c.imported
-       AND c.ts >= (SELECT max(n.ts) FROM title_latest AS n WHERE NOT n.imported) - INTERVAL {hours: UInt32} HOUR
-       AND (c.sessions > 0 OR c.title_id IN (SELECT l.title_id FROM match_latest AS l FINAL WHERE notEmpty(l.hosts)))
+       AND c.ts >= (SELECT max(n.ts) FROM {title_latest: Identifier} AS n WHERE NOT n.imported) - INTERVAL {hours: UInt32} HOUR
+       AND (c.sessions > 0 OR c.title_id IN (SELECT l.title_id FROM {match_latest: Identifier} AS l FINAL WHERE notEmpty(l.hosts)))
        AND c.title_id NOT IN (${DEPARTED_TITLES})
      ORDER BY c.title_id`,
     { hours: COUNTED_WITHIN_HOURS },
@@ -101,8 +109,8 @@ async function lively(
 async function endedLists(tables: ReadTables, signal: AbortSignal): Promise<MatchesListed[]> {
   const rows = await tables.rows(
     `SELECT l.title_id AS titleId, toUnixTimestamp64Milli(greatest(s.ts, l.ts + INTERVAL 1 MILLISECOND)) AS atMs
-     FROM match_latest AS l FINAL
-     INNER JOIN (SELECT t.title_id, t.ts FROM title_status AS t FINAL WHERE NOT t.on_network) AS s
+     FROM {match_latest: Identifier} AS l FINAL
+     INNER JOIN (SELECT t.title_id, t.ts FROM {title_status: Identifier} AS t FINAL WHERE NOT t.on_network) AS s
        ON s.title_id = l.title_id
      WHERE notEmpty(l.hosts)
      ORDER BY l.title_id`,

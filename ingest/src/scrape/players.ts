@@ -1,8 +1,9 @@
-import { nameKey, PRESENCE_PERIOD_SECONDS_MAX, presenceTopic, type ReadTables } from '@gamenet/schemas'
+import { nameKey, PRESENCE_PERIOD_SECONDS_MAX, presenceTopic } from '@gamenet/schemas'
 import { headsIfKnown, waitUntilCaughtUp } from '../caught-up.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import type { ShownPlayer } from '../pages/players-page.js'
 import type { LogExtents } from '../ports/log.js'
+import type { TableAccess } from '../ports/served-tables.js'
 import { publication } from '../publish/publish.js'
 import { presenceOf } from '../sources/presence.js'
 import { createPageReader } from './page-reader.js'
@@ -11,9 +12,8 @@ import type { Source } from './reading.js'
 /** Longest wait for the tables. Sightings that they lack are taken from this process's own publications. */
 const CAUGHT_UP_MS = 5_000
 
-export type PlayersNeeds = {
+export type PlayersNeeds = TableAccess & {
   readonly parsing: PageParsing
-  readonly tables: ReadTables
   readonly log: LogExtents
   /** The interval between reads, as sightings report it. */
   readonly periodSeconds: number
@@ -50,15 +50,15 @@ export function playersSource(needs: PlayersNeeds): Source {
  * Returns the users whose newest sighting in the tables is offline, and whether the tables have caught up with the log.
  */
 async function offlineInTables(
-  { tables, log }: PlayersNeeds,
+  needs: PlayersNeeds,
   signal: AbortSignal
 ): Promise<{ offline: ReadonlySet<string>; isNewest: boolean }> {
   const options = { timeoutMs: CAUGHT_UP_MS, signal }
-  const heads = await headsIfKnown(log, presenceTopic.name, options)
+  const heads = await headsIfKnown(needs.log, presenceTopic.name, options)
   const want = { projection: 'presence-latest', heads: heads ?? [] }
-  const reached = await waitUntilCaughtUp(tables, want, options)
-  const rows = await tables.rows(
-    `SELECT l.user_key AS userKey FROM presence_latest AS l FINAL WHERE l.field = 'seen' AND l.value = 'offline'`,
+  const { reached, served } = await waitUntilCaughtUp(needs, want, options)
+  const rows = await served.tables.rows(
+    `SELECT l.user_key AS userKey FROM {presence_latest: Identifier} AS l FINAL WHERE l.field = 'seen' AND l.value = 'offline'`,
     {},
     { signal }
   )

@@ -1,4 +1,5 @@
-import { millisecondsOf, type ReadTables, type TitleStatusChanged } from '@gamenet/schemas'
+import { millisecondsOf, type TitleStatusChanged } from '@gamenet/schemas'
+import { servedTables, type TableAccess } from '../ports/served-tables.js'
 
 /** A title has left the network when all lists of games lacked it for this long, and at least two lists did. */
 const ABSENT_MS = 600_000
@@ -38,10 +39,10 @@ type Sight = { readonly onNetwork: boolean; readonly seenMs: number; readonly ab
  * Creates a roster. A start counts as a sighting: a title that left while no process ran is noticed `ABSENT_MS` after
  * the first list.
  */
-export function createTitleRoster(tables: ReadTables): TitleRoster {
+export function createTitleRoster(access: TableAccess): TitleRoster {
   let sights: Map<string, Sight> | undefined
   const load = async (atMs: number, signal: AbortSignal) => {
-    const known = await knownTitles(tables, signal).catch(() => undefined)
+    const known = await knownTitles(access, signal).catch(() => undefined)
     if (known === undefined) return undefined
     return new Map(known.map(({ titleId, onNetwork }) => [titleId, { onNetwork, seenMs: atMs, absences: 0 }]))
   }
@@ -79,12 +80,13 @@ export function createTitleRoster(tables: ReadTables): TitleRoster {
 
 /** Reads the titles described by pages, not files, and whether they are on the network. */
 async function knownTitles(
-  tables: ReadTables,
+  access: TableAccess,
   signal: AbortSignal
 ): Promise<{ titleId: string; onNetwork: boolean }[]> {
+  const { tables } = await servedTables(access)
   const rows = await tables.rows(
     `SELECT DISTINCT e.title_id AS titleId, e.title_id NOT IN (${DEPARTED_TITLES}) AS onNetwork
-     FROM event_title AS e WHERE e.import_id = ''`,
+     FROM {event_title: Identifier} AS e WHERE e.import_id = ''`,
     {},
     { signal }
   )
@@ -92,4 +94,4 @@ async function knownTitles(
 }
 
 /** Statement for the ids of titles that are not on the network. */
-export const DEPARTED_TITLES = 'SELECT s.title_id FROM title_status AS s FINAL WHERE NOT s.on_network'
+export const DEPARTED_TITLES = 'SELECT s.title_id FROM {title_status: Identifier} AS s FINAL WHERE NOT s.on_network'

@@ -34,7 +34,9 @@ async function visits(states: readonly (BoardState | undefined)[]): Promise<read
       appended: [],
       equal
     }
+    const entry = { playerName: 'ann', occurrence: 1, rating: '4', timeMs: null, order: 1, step: 1, details: '' }
     const batch: VisitBatch = {
+      tables: { rows: async () => (state === undefined ? [] : [entry]) },
       reached: { has: () => true },
       headsWhenAcquired: [],
       oldestEpoch: 0,
@@ -45,11 +47,9 @@ async function visits(states: readonly (BoardState | undefined)[]): Promise<read
       listed: new Map(),
       outdated: new Set()
     }
-    const entry = { playerName: 'ann', occurrence: 1, rating: '4', timeMs: null, order: 1, step: 1, details: '' }
     const visit = await visitBoard(
       {
         parsing: { parse: async () => ({ ok: true, page: EMPTY }) as never, close: async () => {} },
-        tables: { rows: async () => (state === undefined ? [] : [entry]) },
         log: { extents: async () => [] },
         leases: leases,
         shortestS: 60,

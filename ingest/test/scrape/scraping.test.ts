@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import {
   decodeEvent,
+  FIRST_GENERATION,
   type LogMessage,
   networkCountTopic,
   scrapeTopic,
@@ -67,6 +68,8 @@ async function given(t: Test, answer: Answer, options: Partial<IngestOptions> = 
     log: world.log,
     // Of what the tables say of matches and boards, other tests speak.
     tables: { rows: async () => [] },
+    serving: async () => FIRST_GENERATION,
+    positions: async () => [],
     writes: async () => ({ query: async () => [] }),
     people: { seals: async () => new Map(), passedOver() {} },
     upstreamUrl: server.url,

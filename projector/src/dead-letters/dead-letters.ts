@@ -4,8 +4,8 @@ import type { EventTable } from '../events/event-table.js'
 import { eventTablesOf } from '../events/event-tables.js'
 import { RowBuilder } from '../load/row-builder.js'
 import type { SealKeys } from '../load/seal-key-cache.js'
+import { storeAt } from '../project/generations.js'
 import { projections } from '../projections/projections.js'
-import { requireNoSwap } from '../rebuild/recovery.js'
 import {
   type DeadLetter,
   type DeadLetterPosition,
@@ -94,7 +94,8 @@ export type RetryReport = {
 /** Returns the projections of a topic that have not consumed all of these batches. */
 export async function projectionsWithout(store: Store, topic: string, batches: readonly string[]): Promise<string[]> {
   const names = projections.filter(({ from }) => from.name === topic).map(({ name }) => name)
-  const behind = await store.do(readTakersBehind, names.map(projectionCheckpoint), batches)
+  const read = await storeAt('reads', store, projections)
+  const behind = await read.do(readTakersBehind, names.map(projectionCheckpoint), batches)
   return names.filter((name) => behind.has(projectionCheckpoint(name)))
 }
 
@@ -162,14 +163,15 @@ async function retryPart(
   const batch = randomUUID()
   let judged: Judged = { rows: [], stored: [], passedOver: [], refusals: [] }
   const judgeAndStore = async (keys?: SealKeys) => {
-    judged = judge(table, messages, new Set(await store.do(readRetractedImports, topic)), keys)
+    // Within the step: a swap of event tables waits for it, so that the generation that it writes stays the one that steps write.
+    const written = await storeAt('writes', store, projections)
+    judged = judge(table, messages, new Set(await written.do(readRetractedImports, topic)), keys)
     if (judged.stored.length === 0) return
-    await store.do(storeEvents, table, Buffer.concat(judged.rows))
+    await written.do(storeEvents, table, Buffer.concat(judged.rows))
     await store.do(storeLateBatch, batch, topic, judged.stored)
   }
   // A transaction holds the keys, in which no code may wait for a step that requests keys.
   await inStep(async () => {
-    await requireNoSwap(store)
     const subjects = new Set(messages.flatMap(({ value }) => readSealedValue(value)?.people ?? []))
     if (people === undefined) await judgeAndStore()
     else await withSealKeys([...subjects], judgeAndStore)

@@ -13,11 +13,14 @@ import {
 import type { EventTable } from '../events/event-table.js'
 import { eventTables } from '../events/event-tables.js'
 import type { Logger } from '../logger.js'
+import { ownerOf } from '../project/generations.js'
 import { LOCAL_PASS_LOCK, type PassLock } from '../project/pass-lock.js'
 import type { Metrics } from '../project/projector-metrics.js'
+import { importRetraction } from '../projections/import-retraction.js'
 import { type Checkpoint, Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
 import { storeDeadLetters } from '../store/dead-letter.js'
 import { deleteImports, PEOPLE_CHECKPOINT, storeEvents } from '../store/event-table.js'
+import { eventOwner, namesOf, type Pointers } from '../store/generation.js'
 import { readRetractedImports } from '../store/import.js'
 import type { Store } from '../store/operation.js'
 import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
@@ -49,6 +52,8 @@ export type LoaderOptions = {
   readonly logger: Logger
   /** Called after rows and their checkpoint are stored. */
   readonly onStored: () => void
+  /** Returns the pointers; event tables are those that steps write. Default: the tables of `store`, for a loader of a rebuild. */
+  readonly pointers?: () => Promise<Pointers>
   /** Wraps each store, so that others can wait for running ones. */
   readonly passLock?: Pick<PassLock, 'shared'>
   readonly backoff?: Backoff
@@ -73,16 +78,21 @@ export type Loader = {
   damaged(): readonly StalledPartition[]
   /** True while large batches keep coming: there is a backlog. */
   isBusy(): boolean
+  /** Reads again what was read for another generation of an event table than the one that these pointers name. */
+  follow(pointers: Pointers): void
   /** Runs work while nothing is stored. */
   whilePaused<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
-/** The result of a batch. `outdated`: it may contain rows of a person erased since they were decrypted. */
+/**
+ * The result of a batch. `outdated`: it may contain rows of a person erased since they were decrypted, or a swap has moved the pointer to
+ * another generation of the event table, which has been loaded to another position.
+ */
 type Outcome = 'stored' | 'stopped' | 'outdated'
 
 const STOP_MS = 3000
 const OUTDATED =
-  'rows about people waited long, and a key was deleted or is unavailable: the rows are not stored, and their events are read again'
+  'rows were read for another generation of their table, or a key was deleted or is unavailable: they are not stored, and are read again'
 /** A batch with this many rows indicates a backlog, which is assumed to last this long after it. */
 const BUSY_ROWS = 8192
 const BUSY_MS = 400
@@ -119,6 +129,9 @@ export function createLoader(options: LoaderOptions): Loader {
     trouble: () => ({ reading: trouble(), storing: storing.trouble }),
     damaged: () => [...storing.damaged.values()],
     isBusy: () => storing.isBusy(),
+    follow: (pointers) => {
+      for (const reader of readers) reader.session?.follow(pointers)
+    },
     whilePaused: (work) => storing.between(work)
   }
 }
@@ -203,6 +216,8 @@ class Session {
   #stopped: () => void = () => {}
   /** After the first batch that must not be stored, no later one is stored: their checkpoint would cover it. */
   #isOutdated = false
+  /** The generation of each topic's event table whose checkpoint this session reads on from. */
+  readonly #generations = new Map<string, number>()
 
   constructor(
     port: LoaderPort,
@@ -241,6 +256,18 @@ class Session {
     setTimeout(this.#stopped, STOP_MS).unref()
   }
 
+  /** Ends when a topic is written to another generation than the one that this session reads for. */
+  follow(pointers: Pointers): void {
+    const isOther = ([name, generation]: readonly [string, number]) =>
+      pointers.of(eventOwner({ name })).writes !== generation
+    if (!this.#isOutdated && [...this.#generations].some(isOther)) this.#endOutdated()
+  }
+
+  #endOutdated(): void {
+    this.#isOutdated = true
+    this.stop()
+  }
+
   end(reason: string): void {
     this.#endReason = reason
     for (const { reject } of this.#asked.values()) reject(new Error(reason))
@@ -260,16 +287,22 @@ class Session {
   }
 
   async #store(storing: Storing, batch: RowBatch): Promise<void> {
-    const outcome = await storing.store(batch, this.#signal, () => this.#isOutdated)
-    if (outcome === 'outdated') {
-      this.#isOutdated = true
-      this.stop()
-    } else if (outcome === 'stored') this.#post({ kind: 'stored', topic: batch.topic, progress: batch.progress })
+    const generation = this.#generations.get(batch.topic) ?? 0
+    const outcome = await storing.store({ batch, generation }, this.#signal, () => this.#isOutdated)
+    if (outcome === 'outdated') this.#endOutdated()
+    else if (outcome === 'stored') this.#post({ kind: 'stored', topic: batch.topic, progress: batch.progress })
   }
 
   async #startAt(storing: Storing, asked: { id: number; topic: string } & Omit<Progress, 'next'>): Promise<void> {
-    const next = await storing.startAt(asked.topic, asked.epoch, asked.partition, this.#signal)
-    if (next !== undefined) this.#post({ kind: 'start-at', id: asked.id, next })
+    const start = await storing.startAt(asked.topic, asked.epoch, asked.partition, this.#signal)
+    if (start === undefined) return
+    const { next, generation } = start
+    if ((this.#generations.get(asked.topic) ?? generation) !== generation) {
+      this.#endOutdated()
+      return
+    }
+    this.#generations.set(asked.topic, generation)
+    this.#post({ kind: 'start-at', id: asked.id, next })
   }
 
   async #sealKeys(storing: Storing, asked: { id: number; topic: string; people: readonly number[] }): Promise<void> {
@@ -312,13 +345,17 @@ class Storing {
     await this.#mutex.idle()
   }
 
-  async store(batch: RowBatch, signal: AbortSignal, isOutdated: () => boolean): Promise<Outcome> {
+  async store(
+    { batch, generation }: { readonly batch: RowBatch; readonly generation: number },
+    signal: AbortSignal,
+    isOutdated: () => boolean
+  ): Promise<Outcome> {
     const { passLock: passes = LOCAL_PASS_LOCK } = this.#options
     this.#waiting += 1
     const outcome = await this.#mutex.run(async () => {
       if (isOutdated()) return 'outdated'
       const stored = await this.#untilDone(batch.topic, signal, () =>
-        passes.shared((check) => this.#storeOnce(batch, check))
+        passes.shared((check) => this.#storeOnce(batch, generation, check))
       )
       return stored ?? 'stopped'
     })
@@ -328,12 +365,29 @@ class Storing {
     return outcome
   }
 
-  /** Returns the first offset that is not stored yet; undefined if the loader was stopped before. */
-  startAt(topic: string, epoch: number, partition: number, signal: AbortSignal): Promise<number | undefined> {
+  /** Returns the first offset that is not stored yet, and in which generation; undefined if the loader was stopped before. */
+  startAt(
+    topic: string,
+    epoch: number,
+    partition: number,
+    signal: AbortSignal
+  ): Promise<{ readonly next: number; readonly generation: number } | undefined> {
     return this.#untilDone(topic, signal, async () => {
-      const checkpoints = await Checkpoints.read(this.#options.store)
-      return checkpoints.next(loadCheckpoint(topic), epoch, partition)
+      const { store, generation } = await this.#tablesOf(topic)
+      const checkpoints = await Checkpoints.read(store)
+      return { next: checkpoints.next(loadCheckpoint(topic), epoch, partition), generation }
     })
+  }
+
+  /** The store with the generation of a topic's event table that steps write. */
+  async #tablesOf(name: string): Promise<{ readonly store: Store; readonly generation: number }> {
+    const { store, pointers: read } = this.#options
+    if (read === undefined) return { store, generation: 0 }
+    const pointers = await read()
+    const owner = eventOwner({ name })
+    const generation = pointers.of(owner).writes
+    const names = new Map([...pointers.names('writes', [ownerOf(importRetraction)]), ...namesOf(owner, generation)])
+    return { store: store.with({ names }), generation }
   }
 
   /** Returns the seal keys; undefined if the loader was stopped before. */
@@ -343,23 +397,26 @@ class Storing {
 
   async #storeOnce(
     { topic, events, deadLetters, passedOver, imports, people, progress }: RowBatch,
+    generation: number,
     check: () => Promise<void>
   ): Promise<Exclude<Outcome, 'stopped'>> {
-    const { store, metrics } = this.#options
+    const { metrics } = this.#options
     const target = this.#columns.get(topic)
     if (target === undefined) throw new Error(`No event table is known for topic ${topic}.`)
     // While keys are unavailable, topics without people need not wait.
     const keys = await this.#sealKeys.of(topic, people).catch(() => undefined)
     if (keys === undefined || people.some((person) => !keys.has(person))) return 'outdated'
+    const { store, generation: current } = await this.#tablesOf(topic)
+    if (current !== generation) return 'outdated'
     if (events.rows > 0) {
       const done = metrics.insertSeconds.startTimer()
       await store.do(storeEvents, target, events.body)
       done()
-      if (imports.length > 0) await this.#deleteRetracted(target, imports)
+      if (imports.length > 0) await this.#deleteRetracted(store, target, imports)
     }
     if (deadLetters.rows > 0) await store.do(storeDeadLetters, deadLetters.body)
     const name = loadCheckpoint(topic)
-    // Rows that went into a table which another process has swapped meanwhile are read again.
+    // Rows that exclusive work of another process may have deleted meanwhile are read again.
     await check()
     await store.do(storeCheckpoints, [...progress.map((each) => ({ name, ...each })), ...this.#newestPerson(people)])
     metrics.loadedEvents.inc({ topic }, events.rows)
@@ -381,8 +438,7 @@ class Storing {
    * Deletes rows of undone imports. Rows may have waited while another process stored the same events and the import
    * was undone. An import that is undone from now on is deleted after these rows.
    */
-  async #deleteRetracted({ topic, table }: EventTable, imports: readonly string[]): Promise<void> {
-    const { store } = this.#options
+  async #deleteRetracted(store: Store, { topic, table }: EventTable, imports: readonly string[]): Promise<void> {
     const retracted = (await store.do(readRetractedImports, topic.name)).filter((id) => imports.includes(id))
     if (retracted.length > 0) await store.do(deleteImports, table, retracted)
   }

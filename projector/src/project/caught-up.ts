@@ -14,6 +14,7 @@ import { stalledPartitions, stallReports } from '../load/stalled-partitions.js'
 import { projections } from '../projections/projections.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
 import type { Store } from '../store/operation.js'
+import { storeAt } from './generations.js'
 import type { ProjectionRunner } from './run-projections.js'
 
 /** A position in a topic's log: everything below `next`. */
@@ -170,13 +171,15 @@ export async function waitUntilCaughtUp(
 ): Promise<string[]> {
   let wanted = targets
   try {
-    wanted ??= await targetsAtLogEnd(store, (topic) => log.extents(topic), { signal })
+    wanted ??= await targetsAtLogEnd(await storeAt('reads', store, projections), (topic) => log.extents(topic), {
+      signal
+    })
   } catch (error) {
     if (error instanceof Refusal) throw error
     return [errorMessage(error).replace(/\.$/, '')]
   }
   for (;;) {
-    const behind = behindOf(wanted, await Checkpoints.read(store))
+    const behind = behindOf(wanted, await Checkpoints.read(await storeAt('reads', store, projections)))
     if (behind.length === 0 || signal.aborted) return behind
     await pause(STORED_CHECK_MS, signal)
   }

@@ -11,18 +11,3 @@ export const LOCAL_PASS_LOCK: PassLock = {
   shared: (pass) => pass(async () => undefined),
   exclusive: (work) => work(async () => undefined)
 }
-
-/**
- * Wraps a lock so that no pass begins while `guard` rejects; `guard` is called when exclusive work is no longer
- * possible.
- */
-export function guardedPassLock(passes: PassLock, guard: () => Promise<void>): PassLock {
-  return {
-    shared: (pass) =>
-      passes.shared(async (check) => {
-        await guard()
-        return await pass(check)
-      }),
-    exclusive: (work) => passes.exclusive(work)
-  }
-}

@@ -5,6 +5,7 @@ import { projections } from '../projections/projections.js'
 import { Checkpoints } from '../store/checkpoint.js'
 import { countDeadLetters } from '../store/dead-letter.js'
 import type { Store } from '../store/operation.js'
+import { storeAt } from './generations.js'
 import { lagOf } from './run-projections.js'
 
 /*
@@ -36,9 +37,10 @@ export async function readProgress(needs: ProgressNeeds): Promise<{
   readonly stalled: readonly StallReport[]
 }> {
   // Before the log is asked: what is loaded meanwhile must not look like more than there is.
-  const before = await Checkpoints.read(needs.store)
+  const store = await storeAt('reads', needs.store, projections)
+  const before = await Checkpoints.read(store)
   const extents = await answeredExtents(needs.log)
-  const checkpoints = await Checkpoints.read(needs.store)
+  const checkpoints = await Checkpoints.read(store)
   return {
     topics: topics.map(({ name }) => topicProgress(name, extents.get(name), checkpoints)),
     deadLetters: await needs.store.do(countDeadLetters),
@@ -82,7 +84,7 @@ export function topicProgress(
 
 /** Partitions that stand still until an operator decides, of one topic or of all. */
 export async function readStalls(needs: ProgressNeeds, topic?: string): Promise<StallReport[]> {
-  const checkpoints = await Checkpoints.read(needs.store)
+  const checkpoints = await Checkpoints.read(await storeAt('writes', needs.store, projections))
   const extents = await extentsOf(needs)
   const stalled = stalledPartitions(flat(extents), checkpoints)
   return await stallReports(

@@ -1,5 +1,4 @@
-import type { Topic } from '@gamenet/schemas'
-import { tablesIn } from '../store/operation.js'
+import { type Topic, tablesIn } from '@gamenet/schemas'
 
 /**
  * One step from a range of an event table to read tables: data, no client, no clock. Live, catch-up and rebuild run the

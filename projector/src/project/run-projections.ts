@@ -9,18 +9,19 @@ import {
   rangeBetween
 } from '@gamenet/schemas'
 import type { Logger } from '../logger.js'
-import { Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
+import { type Checkpoint, Checkpoints, readCheckpoints, storeCheckpoints } from '../store/checkpoint.js'
+import type { Pointers } from '../store/generation.js'
 import type { Store } from '../store/operation.js'
 import { readTouched, type Touched } from '../store/step.js'
 import { DataChanges } from './data-changes.js'
 import type { Folding } from './folding/folding.js'
+import type { Current, Generations } from './generations.js'
 import { LateBatches, readLateRange } from './late-events/late-batches.js'
 import { LOCAL_PASS_LOCK, type PassLock } from './pass-lock.js'
 import type { Projection } from './projection.js'
 import type { Metrics } from './projector-metrics.js'
 import { lengthOf, type Range } from './range.js'
 import { hasOlderEpoch, runStep } from './run-step.js'
-import type { ServingDefinitions } from './serving-definitions.js'
 
 /**
  * Maximum number of events per step, by form: limits its time (about 10 s) and memory; a longer backlog takes several
@@ -42,10 +43,8 @@ const BUSY_SPACING_PASSES = 4
 
 export type RunnerOptions = {
   readonly store: Store
-  /** The serving projections, read before each pass; a failure is retried. */
-  readonly serving: Pick<ServingDefinitions, 'register' | 'current'>
-  /** Called before each pass; a failure is retried. */
-  readonly beforePass?: () => Promise<void>
+  /** The projections and the generations that they write, read in each pass; a failure is retried. */
+  readonly generations: Pick<Generations, 'register' | 'current'>
   /** Cross-process lock; set when several projectors run. */
   readonly passLock?: PassLock
   readonly folding: Folding
@@ -55,6 +54,8 @@ export type RunnerOptions = {
   readonly onChange: () => void
   /** Called after each pass, with or without changes. */
   readonly onPass: () => void
+  /** Called with the pointers of each pass. */
+  readonly onPointers?: (pointers: Pointers) => void
   /** True while a backlog is loaded. */
   readonly isLoaderBusy: () => boolean
   /** True if other processes work on the same tables. */
@@ -103,11 +104,13 @@ export class ProjectionRunner {
   readonly #late: LateBatches
   readonly #changes: DataChanges
   #lateLookedAt = Number.NEGATIVE_INFINITY
+  /** As of the last pass. */
+  #current: Current | undefined
 
   constructor(options: RunnerOptions) {
     this.#options = options
     this.#passes = options.passLock ?? LOCAL_PASS_LOCK
-    this.#late = new LateBatches(options.store)
+    this.#late = new LateBatches()
     this.#changes = new DataChanges(options.store, options.isShared)
   }
 
@@ -146,8 +149,7 @@ export class ProjectionRunner {
 
   /**
    * Runs the next step of projections, also of those that wait for a retry: a pass that failed after its rows left them
-   * beyond the checkpoint. A projection that fails again stays where it is. For work between passes, with its `check`,
-   * while no swap is interrupted.
+   * beyond the checkpoint. A projection that fails again stays where it is. For work between passes, with its `check`.
    */
   async stepOnce(names: ReadonlySet<string>, check: () => Promise<void>): Promise<void> {
     for (const [name, failure] of this.#failures) {
@@ -255,7 +257,6 @@ export class ProjectionRunner {
 
   /** Runs a step of every projection, small backlogs first; true if some have not caught up. */
   async #pass(): Promise<boolean> {
-    await this.#options.beforePass?.()
     await this.#register()
     return await this.#passes.shared((check) => this.#passLocked(check))
   }
@@ -263,7 +264,7 @@ export class ProjectionRunner {
   /** New projections wait until exclusive work is possible; everything else continues. */
   async #register(): Promise<void> {
     try {
-      await this.#options.serving.register(this.#passes)
+      await this.#options.generations.register(this.#passes)
       this.#unregistered = null
     } catch (error) {
       const reason = errorMessage(error)
@@ -273,9 +274,10 @@ export class ProjectionRunner {
   }
 
   async #passLocked(check: () => Promise<void>, names?: ReadonlySet<string>): Promise<boolean> {
-    const { store, serving } = this.#options
-    const projections = (await serving.current()).filter(({ name }) => names === undefined || names.has(name))
-    const checkpoints = await Checkpoints.read(store)
+    const { stored, current } = await this.#read()
+    const store = this.#options.store.with({ names: current.names })
+    const projections = current.projections.filter(({ name }) => names === undefined || names.has(name))
+    const checkpoints = Checkpoints.of(stored, current.names)
     const touched = new Map<string, Promise<Touched>>()
     const pending = (each: Projection) => lagOf(each, checkpoints)
     const lengths = new Map<string, number>()
@@ -290,19 +292,19 @@ export class ProjectionRunner {
       if (this.#stop.signal.aborted) return false
       const isNextTopic = projection.from.name !== inOrder[n - 1]?.from.name
       if (isNextTopic && (isHeavy || (lengths.get(projection.from.name) ?? 0) > FLUSH_EVENTS)) {
-        await this.#flush(staged, check)
+        await this.#flush(store, staged, check)
         staged = []
       }
-      const step = await this.#step(projection, checkpoints, touched)
+      const step = await this.#step(store, projection, checkpoints, touched)
       if (step === undefined) continue
       staged.push(step)
       const length = lengthOf(step.range)
       isHeavy ||= length > FLUSH_EVENTS
       hasMore ||= length >= STEP_EVENTS_MAX[projection.form ?? 'sql']
     }
-    await this.#flush(staged, check)
-    const hasMoreLate = await this.#stepLate(await serving.current(), check)
-    this.#checkpoints = checkpoints
+    await this.#flush(store, staged, check)
+    const hasMoreLate = await this.#stepLate(store, current.projections, check)
+    this.#checkpoints = readableOf(current, stored, checkpoints)
     for (const each of projections) {
       this.#options.metrics.projectionLag.set({ projection: each.name }, pending(each))
       // Another process may have completed what failed here.
@@ -311,18 +313,36 @@ export class ProjectionRunner {
     return hasMore || hasMoreLate
   }
 
-  /** Consumes the next late batch of every projection; true if there may be more. */
-  async #stepLate(projections: readonly Projection[], check: () => Promise<void>): Promise<boolean> {
-    const { store } = this.#options
-    if (performance.now() - this.#lateLookedAt >= LATE_LOOK_MS) {
-      // Set before the read, because another batch may be announced during it; after a failure the next pass reads
-      // again.
-      this.#lateLookedAt = performance.now()
-      await this.#late.refresh(projections).catch((error: unknown) => {
-        this.#lateLookedAt = Number.NEGATIVE_INFINITY
-        throw error
-      })
+  /**
+   * Reads what the pass works with: checkpoints and late batches before the pointers. So a pass that still writes a former generation
+   * consumes nothing beyond the heads that a swap reads after it has moved the pointer, and waits for.
+   */
+  async #read(): Promise<{ readonly stored: readonly Checkpoint[]; readonly current: Current }> {
+    const { store, generations } = this.#options
+    for (;;) {
+      const current = this.#current ?? (await generations.current())
+      const stored = await store.do(readCheckpoints)
+      await this.#refreshLate(current)
+      this.#current = await generations.current()
+      this.#options.onPointers?.(this.#current.pointers)
+      if (this.#current.pointers.version === current.pointers.version) return { stored, current: this.#current }
+      this.#late.clear()
+      this.#lateLookedAt = Number.NEGATIVE_INFINITY
     }
+  }
+
+  async #refreshLate({ projections, names }: Current): Promise<void> {
+    if (performance.now() - this.#lateLookedAt < LATE_LOOK_MS) return
+    // Set before the read, because another batch may be announced during it; after a failure the next pass reads again.
+    this.#lateLookedAt = performance.now()
+    await this.#late.refresh(this.#options.store.with({ names }), projections).catch((error: unknown) => {
+      this.#lateLookedAt = Number.NEGATIVE_INFINITY
+      throw error
+    })
+  }
+
+  /** Consumes the next late batch of every projection; true if there may be more. */
+  async #stepLate(store: Store, projections: readonly Projection[], check: () => Promise<void>): Promise<boolean> {
     const touched = new Map<string, Promise<Touched>>()
     const ranges = new Map<string, Range>()
     const made = new Map<string, string>()
@@ -333,17 +353,18 @@ export class ProjectionRunner {
       if (lateBatch === undefined || !this.#isDue(projection.name)) continue
       const range = ranges.get(lateBatch) ?? (await readLateRange(store, lateBatch))
       ranges.set(lateBatch, range)
-      const step = await this.#stepOver(projection, { range, isLate: true }, touched)
+      const step = await this.#stepOver(store, projection, { range, isLate: true }, touched)
       if (step === undefined) continue
       made.set(projection.name, lateBatch)
       staged.push({ ...step, lateBatch })
     }
-    await this.#flush(staged, check)
+    await this.#flush(store, staged, check)
     return staged.length > 0
   }
 
   /** Stores the rows of one projection's next range. Undefined if there is nothing to do, or it failed. */
   async #step(
+    store: Store,
     projection: Projection,
     checkpoints: Checkpoints,
     cache: Map<string, Promise<Touched>>
@@ -353,7 +374,7 @@ export class ProjectionRunner {
     const range = this.#rangeOf(projection, checkpoints, STEP_EVENTS_MAX[form])
     if (range.length === 0) return undefined
     const isLate = hasOlderEpoch(range, checkpoints.of(loadCheckpoint(projection.from.name)))
-    const step = await this.#stepOver(projection, { range, isLate }, cache)
+    const step = await this.#stepOver(store, projection, { range, isLate }, cache)
     if (step !== undefined) {
       for (const each of range) checkpoints.advance({ name: projectionCheckpoint(name), ...each })
     }
@@ -373,13 +394,14 @@ export class ProjectionRunner {
 
   /** Computes and stores the rows of a range. Undefined if it failed. */
   async #stepOver(
+    store: Store,
     projection: Projection,
     { range, isLate }: { readonly range: Range; readonly isLate: boolean },
     cache: Map<string, Promise<Touched>>
   ): Promise<Step | undefined> {
-    const { store, folding, metrics, isShared } = this.#options
+    const { folding, metrics, isShared } = this.#options
     try {
-      const touched = await this.#touched(projection, range, cache)
+      const touched = await this.#touched(store, projection, range, cache)
       if (touched.events > 0) {
         const done = metrics.projectionStepSeconds.startTimer({ projection: projection.name })
         await runStep({ store, folding, signal: this.#stop.signal, isShared }, projection, { range, isLate })
@@ -392,21 +414,26 @@ export class ProjectionRunner {
     }
   }
 
-  async #touched(projection: Projection, range: Range, cache: Map<string, Promise<Touched>>): Promise<Touched> {
+  async #touched(
+    store: Store,
+    projection: Projection,
+    range: Range,
+    cache: Map<string, Promise<Touched>>
+  ): Promise<Touched> {
     const key = JSON.stringify([projection.from.name, projection.touches.key, range])
-    const asked = cache.get(key) ?? this.#options.store.do(readTouched, projection, range)
+    const asked = cache.get(key) ?? store.do(readTouched, projection, range)
     cache.set(key, asked)
     return await asked
   }
 
   /** Announces steps: first their changes, then their checkpoints. */
-  async #flush(steps: readonly Step[], check: () => Promise<void>): Promise<void> {
+  async #flush(store: Store, steps: readonly Step[], check: () => Promise<void>): Promise<void> {
     if (steps.length === 0) return
-    const { store, onChange } = this.#options
+    const { onChange } = this.#options
     const changes = steps.filter(({ touched }) => touched.events > 0)
     try {
       if (changes.length > 0) await this.#changes.announce(changes)
-      // Rows that went into tables which another process has swapped meanwhile are computed again.
+      // Rows that exclusive work of another process may have deleted meanwhile are computed again.
       await check()
       const reached = steps
         .filter(({ lateBatch }) => lateBatch === undefined)
@@ -415,6 +442,7 @@ export class ProjectionRunner {
         )
       if (reached.length > 0) await store.do(storeCheckpoints, reached)
       await this.#late.store(
+        store,
         steps.flatMap(({ projection, lateBatch }) =>
           lateBatch === undefined ? [] : [{ projection: projection.name, id: lateBatch }]
         )
@@ -448,6 +476,12 @@ export class ProjectionRunner {
     this.#options.metrics.projectionFailing.set({ projection }, 1)
     if (!this.#stop.signal.aborted) this.#options.logger.error({ projection, reason }, 'a projection failed')
   }
+}
+
+/** The checkpoints of what answers read: while a swap waits for the generation that is written, answers read the former one. */
+function readableOf({ pointers, owners }: Current, stored: readonly Checkpoint[], written: Checkpoints): Checkpoints {
+  const isSwapping = pointers.all().some(({ writes, reads }) => writes !== reads)
+  return isSwapping ? Checkpoints.of(stored, pointers.names('reads', owners)) : written
 }
 
 /** Returns the number of loaded offsets that a projection has not consumed. */

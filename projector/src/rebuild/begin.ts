@@ -1,5 +1,6 @@
 import {
   errorMessage,
+  generationName,
   Instant,
   instantOf,
   loadCheckpoint,
@@ -9,23 +10,23 @@ import {
   type Topic
 } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
+import { definitionOf, ownerOf } from '../project/generations.js'
 import { type Projection, readsOf, tablesOf } from '../project/projection.js'
 import { lengthOf } from '../project/range.js'
-import { definitionOf } from '../project/serving-definitions.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
+import { eventOwner, namesOf, storeDefinitions } from '../store/generation.js'
 import { copyConsumed } from '../store/late-batch.js'
-import type { Store } from '../store/operation.js'
-import { createEventView, readSizes } from '../store/table.js'
-import type { RebuildContext } from './context.js'
+import { createEventView, readSizes, type TableSize } from '../store/table.js'
+import { type Live, liveOf, type RebuildContext } from './context.js'
 import { measureCosts, wholeRange } from './cost.js'
 import { LOAD_COST } from './estimate.js'
 import { isFilledByKeys, slicesFor } from './fill.js'
 import { concurrentRebuild } from './find-rebuild.js'
 import { freeSpaceFor } from './free-space.js'
-import { dropTablesOf } from './leftovers.js'
+import { nextId } from './leftovers.js'
 import { type RebuildPlan, RebuildRefused } from './rebuild.js'
-import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
-import { createTables, freshName } from './rebuild-tables.js'
+import { type RebuildRecord, storeRebuild } from './rebuild-record.js'
+import { createTables } from './rebuild-tables.js'
 import { type RebuildRequest, unitFor } from './unit.js'
 
 /** A merge needs space for the parts that it reads and for the part that it writes. */
@@ -35,20 +36,24 @@ type PlanWithCosts = RebuildPlan & { readonly costs: Readonly<Record<string, num
 
 /** What a rebuild reads, writes and takes, measured on a sample just now, and the obstacles to it. */
 export async function planFor(context: RebuildContext, request: RebuildRequest): Promise<PlanWithCosts> {
-  const { store, projections, folding, signal, reservedBytes, sizes: stepSizes, process } = context
+  const { projections, folding, signal, reservedBytes, sizes: stepSizes, process } = context
   const unit = unitFor(projections, request)
-  const live = await Checkpoints.read(store)
+  const live = await liveOf(context)
+  const { store } = live
+  const checkpoints = await Checkpoints.read(store)
   const measured = { sizes: stepSizes, process }
-  const costs = await measureCosts({ store, folding, signal }, unit, live, measured).catch((error: unknown) => {
-    const names = unit.map(({ name }) => name).join(', ')
-    throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${errorMessage(error)}`, {
-      cause: error
-    })
-  })
-  const sizes = await store.do(readSizes, unit.flatMap(tablesOf))
+  const costs = await measureCosts({ store, folding, signal }, unit, { live, checkpoints }, measured).catch(
+    (error: unknown) => {
+      const names = unit.map(({ name }) => name).join(', ')
+      throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${errorMessage(error)}`, {
+        cause: error
+      })
+    }
+  )
+  const sizes = await sizesOf(live, unit.flatMap(tablesOf))
   const planned = unit.map((projection) => {
     const { name } = projection
-    const events = lengthOf(wholeRange(projection, live))
+    const events = lengthOf(wholeRange(projection, checkpoints))
     const cost = costs[name]
     return {
       projection: name,
@@ -59,7 +64,7 @@ export async function planFor(context: RebuildContext, request: RebuildRequest):
     }
   })
   const reloaded = request.isFromLog ? unit[0]?.from : undefined
-  const fromLog = reloaded === undefined ? null : await reloadOf(store, reloaded, live)
+  const fromLog = reloaded === undefined ? null : await reloadOf(live, reloaded, checkpoints)
   const writes = [...planned.flatMap((each) => each.writes), ...(fromLog === null ? [] : [fromLog.writes])]
   const bytesNeeded = MERGING_FACTOR * writes.reduce((sum, { bytes }) => sum + bytes, 0)
   const { bytesFree, obstacles } = await freeSpaceFor(store, bytesNeeded, reservedBytes)
@@ -95,11 +100,25 @@ async function requireNoConcurrentRebuild(context: RebuildContext, request: Rebu
 }
 
 /** The event table that is loaded from the log first. */
-async function reloadOf(store: Store, topic: Topic, live: Checkpoints): Promise<NonNullable<RebuildPlan['fromLog']>> {
+async function reloadOf(
+  live: Live,
+  topic: Topic,
+  checkpoints: Checkpoints
+): Promise<NonNullable<RebuildPlan['fromLog']>> {
   const table = eventTableName(topic)
-  const { rows, bytes } = (await store.do(readSizes, [table])).get(table) ?? { rows: 0, bytes: 0 }
-  const events = lengthOf(rangeBetween(() => 0, live.of(loadCheckpoint(topic.name)), Infinity))
+  const { rows, bytes } = (await sizesOf(live, [table])).get(table) ?? { rows: 0, bytes: 0 }
+  const events = lengthOf(rangeBetween(() => 0, checkpoints.of(loadCheckpoint(topic.name)), Infinity))
   return { topic: topic.name, writes: { table, rows, bytes }, events, seconds: events * LOAD_COST }
+}
+
+/** Rows and bytes of tables that live steps write. */
+async function sizesOf({ store, names }: Live, tables: readonly string[]): Promise<ReadonlyMap<string, TableSize>> {
+  const used = tables.map((table) => [table, names.get(table) ?? table] as const)
+  const sizes = await store.do(
+    readSizes,
+    used.map(([, name]) => name)
+  )
+  return new Map(used.map(([table, name]) => [table, sizes.get(name) ?? { rows: 0, bytes: 0 }]))
 }
 
 /** Begins a rebuild while no step of a rebuild runs in any process: of two that begin at once, the second finds the first. */
@@ -128,23 +147,30 @@ async function createRecord(
   check: () => Promise<void>
 ): Promise<RebuildRecord> {
   const { store, projections } = context
+  const live = await liveOf(context)
   const { projection, until, isFromLog, retracts } = request
   const unit = unitFor(projections, request)
   const end = until === null ? undefined : endOf(until)
-  const live = await Checkpoints.read(store)
-  const target = targetOf(unit, live, end)
-  const id = Math.max(0, ...(await readRebuilds(store)).map((each) => each.id)) + 1
+  const target = targetOf(unit, await Checkpoints.read(live.store), end)
+  const id = await nextId(store)
+  const definitions = unit.map((each) => ({ projection: each.name, generation: id, definition: definitionOf(each) }))
+  // First: they keep the number from being given again, whatever is left of this attempt.
+  await store.do(storeDefinitions, definitions)
   const reloaded = isFromLog ? unit.slice(0, 1).map(({ from }) => from) : []
-  const written = [...reloaded.map(eventTableName), ...unit.flatMap(tablesOf)]
-  const fresh = Object.fromEntries(written.map((table) => [table, freshName(table, id)]))
-  const own = ['checkpoint', 'late_batch_taken', ...(isFromLog ? ['parked_message'] : [])]
-  const helpers: Record<string, string> = Object.fromEntries(own.map((table) => [table, freshName(table, id)]))
-  await dropTablesOf(store, id)
-  await createTables(store, new Map(Object.entries({ ...fresh, ...helpers })))
+  const owners = [...reloaded.map(eventOwner), ...unit.map(ownerOf)]
+  const written = owners.flatMap(({ tables }) => tables)
+  const fresh = Object.fromEntries(written.map((table) => [table, generationName(table, id)]))
+  const helpers: Record<string, string> = isFromLog ? { parked_message: generationName('parked_message', id) } : {}
+  const own = Object.entries({ ...fresh, ...helpers })
+  await createTables(store, new Map(own.map(([table, name]) => [live.names.get(table) ?? table, name])))
   // What was taken late before stands in the event tables, in its place. The log has it as it could perhaps not be read: an
   // event table that is loaded from there takes every batch again.
-  if (!isFromLog) await store.with({ names: new Map(Object.entries(helpers)) }).do(copyConsumed)
-  if (end?.beforeMs !== undefined) Object.assign(helpers, await createViews(store, unit, id, end.beforeMs))
+  if (!isFromLog) {
+    const names = new Map(owners.flatMap((owner) => [...namesOf(owner, id)]))
+    const takers = owners.map(({ owner }) => owner)
+    await store.with({ names }).do(copyConsumed, live.names, takers)
+  }
+  if (end?.beforeMs !== undefined) Object.assign(helpers, await createViews(live, unit, id, end.beforeMs))
   const events = Object.fromEntries([
     ...reloaded.map(({ name }) => [loadCheckpoint(name), eventsTo(target[name])]),
     ...unit.map(({ name, from }) => [name, eventsTo(target[from.name])])
@@ -174,8 +200,9 @@ async function createRecord(
       ),
       costs: { ...costs },
       verification: null,
-      definitions: Object.fromEntries(unit.map((each) => [each.name, definitionOf(each)])),
-      exchange: null,
+      definitions: Object.fromEntries(definitions.map((each) => [each.projection, each.definition])),
+      generations: {},
+      replaces: null,
       version: 0
     },
     {}
@@ -232,16 +259,16 @@ function targetOf(unit: readonly Projection[], live: Checkpoints, end: End | und
 
 /** Event tables as they were if nothing had happened from an instant on. */
 async function createViews(
-  store: Store,
+  live: Live,
   unit: readonly Projection[],
   id: number,
   beforeMs: number
 ): Promise<Record<string, string>> {
   const views: Record<string, string> = {}
   for (const table of new Set(unit.map(({ from }) => eventTableName(from)))) {
-    const view = freshName(table, id)
+    const view = generationName(table, id)
     views[table] = view
-    await store.do(createEventView, view, table, beforeMs)
+    await live.store.do(createEventView, view, live.names.get(table) ?? table, beforeMs)
   }
   return views
 }

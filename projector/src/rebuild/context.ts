@@ -2,15 +2,15 @@ import type { Topic } from '@gamenet/schemas'
 import type { Loader } from '../load/loader.js'
 import type { Logger } from '../logger.js'
 import type { Folding } from '../project/folding/folding.js'
+import { type Generations, ownerOf, ownersOf, projectionOf } from '../project/generations.js'
 import type { PassLock } from '../project/pass-lock.js'
 import type { Projection } from '../project/projection.js'
 import type { ProjectionRunner } from '../project/run-projections.js'
-import { projectionOf, type ServingDefinitions } from '../project/serving-definitions.js'
 import type { StepContext } from '../project/step.js'
+import { eventOwner, namesOf, type Owner, type Pointers, readPointers } from '../store/generation.js'
 import type { Store, TableNames } from '../store/operation.js'
 import type { StepSizes } from './fill.js'
 import type { ReservedBytes } from './free-space.js'
-import type { AroundSwap } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
 import type { RebuildSteps } from './rebuild-steps.js'
 
@@ -20,8 +20,8 @@ export type RebuildContext = {
   readonly store: Store
   /** Those of this program; a rebuild fills by them. */
   readonly projections: readonly Projection[]
-  readonly serving: ServingDefinitions
-  readonly runner: Pick<ProjectionRunner, 'betweenPasses' | 'stepOnce' | 'announceAll' | 'wake'>
+  readonly generations: Pick<Generations, 'current'>
+  readonly runner: Pick<ProjectionRunner, 'betweenPasses' | 'stepOnce' | 'announceAll' | 'wakeForLate'>
   /** The live loader. */
   readonly loader: Pick<Loader, 'whilePaused'>
   /**
@@ -30,7 +30,6 @@ export type RebuildContext = {
    */
   readonly loaderOf: (store: Store, topic: Topic, group: string, lock: Pick<PassLock, 'shared'>) => Loader
   readonly folding: Folding
-  readonly aroundSwap: AroundSwap
   readonly passLock: PassLock
   readonly steps: RebuildSteps
   readonly reservedBytes: ReservedBytes
@@ -40,29 +39,53 @@ export type RebuildContext = {
   /** Whether other processes may work on the same tables. */
   readonly isShared: boolean
   readonly sizes: StepSizes
+  /** Milliseconds that statements of answers take at most: the generation that they read before a swap is dropped after them. */
+  readonly longestAnswerMs: number
   readonly signal: AbortSignal
 }
 
-/** The tables and helpers of a rebuild, by what they stand for. */
-export function namesOf({ tables, helpers }: RebuildRecord): TableNames {
-  return new Map([...Object.entries(tables), ...Object.entries(helpers)])
+/** The projections that make the tables of a rebuild that answers do not read. */
+export function unitOf(record: RebuildRecord): readonly Projection[] {
+  return record.unit.map((name) => projectionOf(record.definitions[name] ?? ''))
 }
 
-/** Where a rebuild's rows are made: every statement reads and writes its tables in place of those that serve. */
+/** The topic whose event table a rebuild loads from the log. Undefined where it does not. */
+export function reloadedTopic(record: RebuildRecord): Topic | undefined {
+  return record.isFromLog ? unitOf(record)[0]?.from : undefined
+}
+
+/** The owners of a rebuild's tables. */
+export function ownersIn(record: RebuildRecord): Owner[] {
+  const topic = reloadedTopic(record)
+  return [...(topic === undefined ? [] : [eventOwner(topic)]), ...unitOf(record).map(ownerOf)]
+}
+
+/** The tables and checkpoints of a rebuild that answers do not read, by the names that statements use. */
+export function waitingNames(record: RebuildRecord): TableNames {
+  const owned = ownersIn(record).flatMap((owner) => [...namesOf(owner, record.generations[owner.owner] ?? record.id)])
+  return new Map([...owned, ...Object.entries(record.tables), ...Object.entries(record.helpers)])
+}
+
+/** The tables that live steps write, seen at one instant. */
+export type Live = { readonly pointers: Pointers; readonly names: TableNames; readonly store: Store }
+
+export async function liveOf({ store, projections }: Pick<RebuildContext, 'store' | 'projections'>): Promise<Live> {
+  const pointers = await store.do(readPointers)
+  const names = pointers.names('writes', ownersOf(projections))
+  return { pointers, names, store: store.with({ names }) }
+}
+
+/** Where a rebuild's rows are made: every statement reads and writes its tables, and of other owners those of live steps. */
 export function stepContextOf(
   { store, folding, signal, steps, isShared }: RebuildContext,
-  record: RebuildRecord
+  record: RebuildRecord,
+  live: Live
 ): StepContext {
   return {
-    store: store.with({ names: namesOf(record) }),
+    store: store.with({ names: new Map([...live.names, ...waitingNames(record)]) }),
     folding,
     signal,
     isShared,
     inStep: (step) => steps.run(step)
   }
-}
-
-/** The projections by which the tables that do not serve are made. */
-export function unitOf(record: RebuildRecord): readonly Projection[] {
-  return record.unit.map((name) => projectionOf(record.definitions[name] ?? ''))
 }

@@ -6,6 +6,7 @@ import type { StepContext } from '../project/step.js'
 import type { Checkpoints } from '../store/checkpoint.js'
 import type { Store } from '../store/operation.js'
 import { readSlices, type StepInput } from '../store/step.js'
+import type { Live } from './context.js'
 import { isFilledByKeys, type StepSizes, slicesFor } from './fill.js'
 import { createTables, dropTables, sampleName } from './rebuild-tables.js'
 
@@ -28,7 +29,7 @@ const FOLD_SAMPLE_EVENTS = [50_000]
 export async function measureCosts(
   making: StepContext,
   unit: readonly Projection[],
-  live: Checkpoints,
+  { live, checkpoints }: { readonly live: Live; readonly checkpoints: Checkpoints },
   { sizes, process }: { readonly sizes: StepSizes; readonly process: string }
 ): Promise<Record<string, number>> {
   const nameOf = (table: string) => sampleName(table, process)
@@ -39,14 +40,18 @@ export async function measureCosts(
   try {
     for (const projection of unit) {
       const { name } = projection
-      const whole = wholeRange(projection, live)
+      const whole = wholeRange(projection, checkpoints)
       const events = lengthOf(whole)
       if (events === 0) continue
       const names = new Map(tablesOf(projection).map((table) => [table, nameOf(table)]))
-      await createTables(making.store, names)
+      await createTables(
+        making.store,
+        new Map([...names].map(([table, sample]) => [live.names.get(table) ?? table, sample]))
+      )
       const isByKeys = isFilledByKeys(projection)
       // What is sampled by keys reads the tables that serve.
-      const store = making.store.with(isByKeys ? { targets: names } : { names: new Map([...made, ...names]) })
+      const view = new Map([...live.names, ...(isByKeys ? [] : made), ...names])
+      const store = making.store.with(isByKeys ? { names: live.names, targets: view } : { names: view })
       const samples: Sample[] = []
       for (const sampled of await sampledOf(making.store, projection, whole)) {
         const begun = performance.now()

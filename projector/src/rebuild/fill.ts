@@ -1,4 +1,4 @@
-import { projectionCheckpoint, rangeBetween } from '@gamenet/schemas'
+import { generationName, projectionCheckpoint, rangeBetween } from '@gamenet/schemas'
 import type { Projection } from '../project/projection.js'
 import { lengthOf } from '../project/range.js'
 import { hasOlderEpoch, runStep } from '../project/run-step.js'
@@ -51,9 +51,9 @@ export function slicesFor({ form }: Projection, events: number, sizes: StepSizes
   return Math.min(SLICES_MAX, Math.max(1, few, Math.ceil(events / sizes.sliceOfFold)))
 }
 
-/** How many slices of a projection are done stands among the checkpoints, under this name. */
-function slicesCheckpoint(projection: string): string {
-  return `slices:${projection}`
+/** How many slices of a projection a rebuild has done stands among the checkpoints, under this name. */
+function slicesCheckpoint({ id }: RebuildRecord, projection: string): string {
+  return generationName(`slices:${projection}`, id)
 }
 
 export type Filling = {
@@ -134,7 +134,7 @@ async function fillSlices(
 ): Promise<boolean> {
   const target = record.target[projection.from.name] ?? []
   const checkpoints = await Checkpoints.read(making.store)
-  const name = slicesCheckpoint(projection.name)
+  const name = slicesCheckpoint(record, projection.name)
   const total = record.events[projection.name] ?? 0
   const range = rangeBetween(() => 0, target, Infinity)
   const of = range.length === 0 ? 0 : (record.slices[projection.name] ?? 1)
@@ -202,7 +202,7 @@ export function doneByProjection(
       const left = lengthOf(rangeBetween((at) => checkpoints.next(own, at.epoch, at.partition), target, Infinity))
       const of = record.slices[name]
       if (of === undefined || left === 0) return [name, Math.max(0, total - left)] as const
-      const slices = checkpoints.next(slicesCheckpoint(name), 0, 0)
+      const slices = checkpoints.next(slicesCheckpoint(record, name), 0, 0)
       return [name, Math.round((total * slices) / of)] as const
     })
   ])

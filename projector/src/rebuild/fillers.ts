@@ -1,12 +1,13 @@
 import { backoffMs, DEFAULT_BACKOFF, errorMessage, pause } from '@gamenet/schemas'
 import { readRebuildOwner, storeRebuildOwner } from '../store/rebuild.js'
-import { type RebuildContext, stepContextOf, unitOf } from './context.js'
+import { liveOf, type RebuildContext, reloadedTopic, stepContextOf, unitOf } from './context.js'
 import { Estimate } from './estimate.js'
 import { type Filling, fill } from './fill.js'
 import { freeSpaceFor } from './free-space.js'
 import { type RebuildState, StepsHeld } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
-import { reload, reloadedTopic } from './reload.js'
+import { reload } from './reload.js'
+import { isInterrupted } from './swap.js'
 
 const ATTEMPTS = 5
 /** Other processes' rebuilds are looked for so often. */
@@ -18,13 +19,16 @@ const DEAD_MS = 30_000
 /** The fills that go on in this process, each until it is done, told to stand still, or fails for good. */
 export class Fillers {
   readonly #context: RebuildContext
+  readonly #completeSwap: (id: number) => Promise<void>
   readonly #tasks = new Map<number, Promise<void>>()
   readonly #estimates = new Map<number, Estimate>()
   #looking: Promise<void> = Promise.resolve()
   #timer: NodeJS.Timeout | undefined
 
-  constructor(context: RebuildContext) {
+  /** @param completeSwap completes a swap that was interrupted, between operations */
+  constructor(context: RebuildContext, completeSwap: (id: number) => Promise<void>) {
     this.#context = context
+    this.#completeSwap = completeSwap
     context.signal.addEventListener('abort', () => clearInterval(this.#timer), { once: true })
   }
 
@@ -63,8 +67,10 @@ export class Fillers {
     for (let failures = 1; !signal.aborted; failures += 1) {
       try {
         for (const record of await readRebuilds(store)) {
-          if (record.state !== 'filling' || this.#tasks.has(record.id) || !(await this.#isOurs(record))) continue
-          const task = this.#fill(record).finally(() => this.#tasks.delete(record.id))
+          const isOpen = record.state === 'filling' || isInterrupted(record)
+          if (!isOpen || this.#tasks.has(record.id) || !(await this.#isOurs(record))) continue
+          const work = isInterrupted(record) ? this.#complete(record) : this.#fill(record)
+          const task = work.finally(() => this.#tasks.delete(record.id))
           this.#tasks.set(record.id, task)
         }
         return
@@ -74,6 +80,17 @@ export class Fillers {
         await pause(backoffMs(DEFAULT_BACKOFF, failures), signal)
       }
     }
+  }
+
+  /** Never rejects: it is tried again. */
+  async #complete({ id }: RebuildRecord): Promise<void> {
+    const { signal, logger } = this.#context
+    await this.#completeSwap(id).catch(async (error: unknown) => {
+      if (signal.aborted) return
+      logger.error({ rebuild: id, reason: errorMessage(error) }, 'a swap that was interrupted cannot be completed')
+      await pause(backoffMs(DEFAULT_BACKOFF, 1), signal)
+      this.wake()
+    })
   }
 
   /** Never rejects: a failure is a state. */
@@ -119,7 +136,7 @@ export class Fillers {
   async #fillOnce(record: RebuildRecord): Promise<void> {
     const { store, signal, reservedBytes } = this.#context
     const estimate = this.estimateOf(record)
-    const making = stepContextOf(this.#context, record)
+    const making = stepContextOf(this.#context, record, await liveOf(this.#context))
     const filling: Filling = {
       // A statement of a fill may take half a minute.
       step: { ...making, store: making.store.with({ signal }) },

@@ -1,18 +1,20 @@
 import { pause } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
+import { storeAt } from '../project/generations.js'
 import type { Projection } from '../project/projection.js'
+import { projections } from '../projections/projections.js'
 import { deleteImports } from '../store/event-table.js'
 import { readRetractions } from '../store/import.js'
 import type { Store } from '../store/operation.js'
 import { beginRebuild, planWithoutObstacles } from './begin.js'
-import type { RebuildContext } from './context.js'
+import { liveOf, type RebuildContext } from './context.js'
 import type { Fillers } from './fillers.js'
+import { dropLeftovers } from './leftovers.js'
 import type { OperationQueue } from './operation-queue.js'
 import { type ImportUndos, RebuildRefused, type RebuildStatus } from './rebuild.js'
-import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
-import type { Recovery } from './recovery.js'
+import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { progressOf } from './status.js'
-import { dropOld, swap } from './swap.js'
+import { swap } from './swap.js'
 import type { RebuildRequest } from './unit.js'
 
 const LOOK_MS = 100
@@ -21,7 +23,7 @@ const LOOK_MS = 100
 export async function unfinishedImportUndos(
   store: Store
 ): Promise<{ readonly importId: string; readonly topic: string }[]> {
-  const undone = await store.do(readRetractions)
+  const undone = await (await storeAt('reads', store, projections)).do(readRetractions)
   const done = new Set(
     (await readRebuilds(store)).filter(({ state }) => state === 'dropped').map(({ retracts }) => retracts)
   )
@@ -33,13 +35,11 @@ export class ImportUndo implements ImportUndos {
   readonly #context: RebuildContext
   readonly #fillers: Fillers
   readonly #turns: OperationQueue
-  readonly #recovery: Recovery
 
-  constructor(context: RebuildContext, parts: { fillers: Fillers; turns: OperationQueue; recovery: Recovery }) {
+  constructor(context: RebuildContext, parts: { fillers: Fillers; turns: OperationQueue }) {
     this.#context = context
     this.#fillers = parts.fillers
     this.#turns = parts.turns
-    this.#recovery = parts.recovery
   }
 
   async undo(
@@ -54,9 +54,10 @@ export class ImportUndo implements ImportUndos {
       if (begun !== undefined) return begun
       try {
         // Beside no step: a retry of dead letters may not have known yet that it was taken back.
-        return await beginRebuild(this.#context, takingBack(first, importId), () =>
-          store.do(deleteImports, eventTableName(first.from), [importId])
-        )
+        return await beginRebuild(this.#context, takingBack(first, importId), async () => {
+          const live = await liveOf(this.#context)
+          await live.store.do(deleteImports, eventTableName(first.from), [importId])
+        })
       } catch (error) {
         // Another process may have begun it meanwhile.
         const byAnother = await this.#begun(importId)
@@ -71,11 +72,16 @@ export class ImportUndo implements ImportUndos {
       if (now.state === 'filling') onProgress(await progressOf(this.#context, this.#fillers, now))
       else if (now.state === 'filled') await this.#whileStill(now, () => swap(this.#context, now, 'swapping'))
       // What served before holds the import: nobody must go back there.
-      else if (now.state === 'swapped') await this.#whileStill(now, () => dropOld(this.#context, now))
-      else if (now.state === 'dropped') return
+      else if (now.state === 'swapped')
+        await this.#whileStill(now, async () => {
+          await storeRebuild(store, now, { state: 'dropped' })
+          await dropLeftovers(this.#context)
+        })
+      else if (now.state === 'dropped') break
       else if (now.state !== 'swapping') throw cannotEnd(now, importId)
       await pause(LOOK_MS, signal)
     }
+    this.#turns.dropLeftovers()
   }
 
   async requireUndoable(importId: string, topicName: string): Promise<void> {
@@ -105,7 +111,7 @@ export class ImportUndo implements ImportUndos {
   async #whileStill(record: RebuildRecord, work: () => Promise<unknown>): Promise<void> {
     await this.#turns.run(async () => {
       const now = (await readRebuilds(this.#context.store)).find(({ id }) => id === record.id)
-      if (now?.state === record.state) await this.#recovery.around(work)
+      if (now?.state === record.state) await work()
     })
   }
 }

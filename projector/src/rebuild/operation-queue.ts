@@ -32,11 +32,14 @@ export class OperationQueue {
 
   /** Drops what is left of rebuilds, in the background, between operations; what fails is tried again. */
   dropLeftovers(): void {
-    const { store, isShared, logger, signal } = this.#context
+    const { logger, signal } = this.#context
     const tidy = async () => {
       for (let failures = 1; !signal.aborted; failures += 1) {
         try {
-          return await this.#mutex.run(() => dropLeftovers(store, isShared))
+          const laterMs = await this.#mutex.run(() => dropLeftovers(this.#context))
+          if (laterMs === undefined) return
+          await pause(laterMs, signal)
+          failures = 0
         } catch (error) {
           if (signal.aborted) return
           logger.warn({ reason: errorMessage(error) }, 'what rebuilds left cannot be dropped; it is tried again')

@@ -6,14 +6,14 @@ import { tablesOf } from '../project/projection.js'
 import { Checkpoints } from '../store/checkpoint.js'
 import { readLostParts } from '../store/table.js'
 import { beginRebuild, planFor } from './begin.js'
-import { namesOf, type RebuildContext, unitOf } from './context.js'
+import { liveOf, type RebuildContext, reloadedTopic, unitOf, waitingNames } from './context.js'
 import { STEP_SIZES, type StepSizes } from './fill.js'
 import { Fillers } from './fillers.js'
 import { rebuildSwapped, rebuildUnderWay, requireNoImportUndo, requireState } from './find-rebuild.js'
 import { ImportUndo } from './import-undo.js'
+import { dropLeftovers } from './leftovers.js'
 import { OperationQueue } from './operation-queue.js'
 import {
-  type AroundSwap,
   type RebuildPlan,
   RebuildRefused,
   type RebuildStatus,
@@ -24,43 +24,36 @@ import {
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { RebuildSteps } from './rebuild-steps.js'
 import { cloneTables, copyName, dropTables } from './rebuild-tables.js'
-import { Recovery } from './recovery.js'
-import { reloadedTopic } from './reload.js'
 import { statusOf } from './status.js'
-import { approach, atRest, catchUpOnce, dropOld, swap, tablesToDrop } from './swap.js'
+import { approach, atRest, catchUpOnce, completeSwap, isInterrupted, swap } from './swap.js'
 import { withSources } from './unit.js'
 import { type Compared, compareTables } from './verify.js'
 
-/** For processes without answers to delay. */
-const swapAtOnce: AroundSwap = async (_projections, swap) => {
-  const begun = performance.now()
-  await swap()
-  return performance.now() - begun
-}
+/** Time for statements of answers that read the former generation when a swap ends. */
+const LONGEST_ANSWER_MS = 60_000
 
 /** The rebuilds of an installation, as one process sees and carries them out; operations run one after the other. */
 export class RebuildOperations implements Rebuilds {
-  readonly recovery: Recovery
   readonly importUndos: ImportUndo
   readonly #context: RebuildContext
   readonly #fillers: Fillers
   readonly #turns: OperationQueue
 
   constructor(
-    needs: Omit<RebuildContext, 'process' | 'sizes' | 'aroundSwap' | 'steps'> & {
-      readonly aroundSwap: AroundSwap | undefined
+    needs: Omit<RebuildContext, 'process' | 'sizes' | 'steps' | 'longestAnswerMs'> & {
       /** A lock that the steps of all processes' rebuilds hold together. */
       readonly rebuildLock: PassLock
       readonly process?: string
       readonly sizes?: StepSizes
+      readonly longestAnswerMs?: number
     }
   ) {
-    const { aroundSwap = swapAtOnce, process = randomUUID(), sizes = STEP_SIZES, rebuildLock: fills, ...rest } = needs
-    this.#context = { ...rest, aroundSwap, steps: new RebuildSteps(fills), process, sizes }
-    this.#fillers = new Fillers(this.#context)
+    const { process = randomUUID(), sizes = STEP_SIZES, rebuildLock, ...rest } = needs
+    const { longestAnswerMs = LONGEST_ANSWER_MS } = needs
+    this.#context = { ...rest, steps: new RebuildSteps(rebuildLock), process, sizes, longestAnswerMs }
+    this.#fillers = new Fillers(this.#context, (id) => this.#completeSwap(id))
     this.#turns = new OperationQueue(this.#context, this.#fillers)
-    this.recovery = new Recovery(this.#context)
-    const parts = { fillers: this.#fillers, turns: this.#turns, recovery: this.recovery }
+    const parts = { fillers: this.#fillers, turns: this.#turns }
     this.importUndos = new ImportUndo(this.#context, parts)
   }
 
@@ -151,7 +144,7 @@ export class RebuildOperations implements Rebuilds {
       }
       const cancelled = await this.#store(record, { state: 'cancelled', reason: null })
       await this.#fillers.ended(record.id)
-      await dropTables(this.#context.store, tablesToDrop(record))
+      await this.#dropLeftovers()
       return await this.#statusOf(cancelled)
     })
   }
@@ -168,13 +161,13 @@ export class RebuildOperations implements Rebuilds {
         // Old and new at the same place; what comes afterwards goes into neither.
         const loaded = await atRest(this.#context, record, async (check) => {
           if (record.until === null) {
-            await this.recovery.requireNoInterruptedSwap()
             const reads = withSources(projections, new Set(record.unit))
             await runner.stepOnce(new Set(reads.map(({ name }) => name)), check)
             await catchUpOnce(this.#context, record)
           }
-          await cloneTables(store, copies)
-          const checkpoints = await Checkpoints.read(store)
+          const live = await liveOf(this.#context)
+          await cloneTables(store, new Map([...copies].map(([table, copy]) => [live.names.get(table) ?? table, copy])))
+          const checkpoints = await Checkpoints.read(live.store)
           await check()
           return checkpoints
         })
@@ -185,9 +178,10 @@ export class RebuildOperations implements Rebuilds {
             return { table, from: projection.from, leftOut: condition === undefined ? undefined : { condition } }
           })
         )
-        const report = await compareTables(store, [...ofEvents, ...compared], {
+        const live = await liveOf(this.#context)
+        const report = await compareTables(live.store, [...ofEvents, ...compared], {
           live: copies,
-          fresh: namesOf(record),
+          fresh: waitingNames(record),
           signal
         })
         const differences = report.tables.reduce((sum, { differences: each }) => sum + each, 0)
@@ -246,7 +240,9 @@ export class RebuildOperations implements Rebuilds {
   async drop(projection: string): Promise<RebuildStatus> {
     return await this.#turns.run(async () => {
       const record = await rebuildSwapped(this.#context, projection)
-      return await this.#statusOf(await dropOld(this.#context, record))
+      const dropped = await this.#store(record, { state: 'dropped' })
+      await this.#dropLeftovers()
+      return await this.#statusOf(dropped)
     })
   }
 
@@ -261,11 +257,29 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async #swap(record: RebuildRecord, state: 'swapping' | 'rolling-back'): Promise<SwapReport> {
-    const report = await this.recovery.around(() => swap(this.#context, record, state))
-    if (report !== undefined) return report
+    const report = await swap(this.#context, record, state)
+    if (report !== undefined) {
+      await this.#dropLeftovers()
+      return report
+    }
     throw new RebuildRefused(
       `Another process has taken rebuild ${record.id} of ${record.projection} further meanwhile, and nothing was done. Look at it by gamenet rebuild status.`
     )
+  }
+
+  /** Completes a swap that was interrupted, unless another operation has done so. */
+  async #completeSwap(id: number): Promise<void> {
+    await this.#turns.run(async () => {
+      const record = (await readRebuilds(this.#context.store)).find((each) => each.id === id)
+      if (record === undefined || !isInterrupted(record)) return
+      await completeSwap(this.#context, record)
+      await this.#dropLeftovers()
+    })
+  }
+
+  /** Drops what no answer reads any more now, and the rest later. */
+  async #dropLeftovers(): Promise<void> {
+    if ((await dropLeftovers(this.#context)) !== undefined) this.#turns.dropLeftovers()
   }
 
   async #store(record: RebuildRecord, change: Partial<RebuildRecord>): Promise<RebuildRecord> {

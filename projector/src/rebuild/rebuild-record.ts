@@ -5,14 +5,16 @@ import { RebuildState, Verification } from './rebuild.js'
 
 const Place = z.object({ epoch: z.int(), partition: z.int(), next: z.int() })
 
-/** What is kept of a rebuild. How far its tables are filled stands in its own table of checkpoints. */
+/** What is kept of a rebuild. How far its tables are filled stands among the checkpoints. */
 export const RebuildRecord = z.object({
   id: z.int(),
   projection: z.string(),
   unit: z.array(z.string()),
-  /** Live table → the one that stands for it, of every table that the unit writes. */
+  /** Of every table that the unit writes, the one that answers do not read: its own, after a swap the one that they read before. */
   tables: z.record(z.string(), z.string()),
-  /** What else belongs to it: its checkpoints, a view that ends at an instant. */
+  /** The generations of these tables, by owner; those that are missing have the number of the rebuild. */
+  generations: z.record(z.string(), z.int()).default({}),
+  /** What else belongs to it: dead letters of a load from the log, a view that ends at an instant. */
   helpers: z.record(z.string(), z.string()),
   state: RebuildState,
   reason: z.string().nullable(),
@@ -31,12 +33,17 @@ export const RebuildRecord = z.object({
   /** Seconds that an event costs, by projection, as a sample told before. */
   costs: z.record(z.string(), z.number()),
   verification: Verification.nullable(),
-  /** The projections of the unit by which the tables are made that do not serve. */
+  /** The projections of the unit that make these tables. */
   definitions: z.record(z.string(), z.string()),
-  /** While tables are swapped: which tables served before, and by which projections they are made. */
-  exchange: z
-    .object({ uuids: z.record(z.string(), z.string()), definitions: z.record(z.string(), z.string()) })
-    .nullable(),
+  /** During a swap: what answers read before it, as above. */
+  replaces: z
+    .object({
+      tables: z.record(z.string(), z.string()),
+      generations: z.record(z.string(), z.int()),
+      definitions: z.record(z.string(), z.string())
+    })
+    .nullable()
+    .default(null),
   version: z.int()
 })
 export type RebuildRecord = z.infer<typeof RebuildRecord>

@@ -1,18 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Store, TableNames } from '../store/operation.js'
-import {
-  attachPartition,
-  createTable,
-  dropTable,
-  exchangeTables,
-  readPartitions,
-  readTableUuids
-} from '../store/table.js'
-
-/** The table of a rebuild that stands for a live one. */
-export function freshName(table: string, id: number): string {
-  return `${table}__${id}`
-}
+import { attachPartition, createTable, dropTable, readPartitions } from '../store/table.js'
 
 /** The table into which a process measures what stands in a table costs: others may be measuring, too. */
 export function sampleName(table: string, process: string): string {
@@ -24,9 +12,9 @@ export function copyName(fresh: string): string {
   return `${fresh}_live`
 }
 
-/** Makes empty tables of the same structure. */
+/** Makes empty tables of the same structure as others: existing table → new one. */
 export async function createTables(store: Store, names: TableNames): Promise<void> {
-  for (const [live, fresh] of names) await store.do(createTable, fresh, live)
+  for (const [like, fresh] of names) await store.do(createTable, fresh, like)
 }
 
 /** Drops tables and views; those that are gone already are no trouble. */
@@ -42,18 +30,4 @@ export async function cloneTables(store: Store, names: TableNames): Promise<void
     for (const partition of await store.do(readPartitions, source))
       await store.do(attachPartition, clone, source, partition)
   }
-}
-
-/**
- * Swaps each live table with the one that stands for it, unless that was done: `liveUuids` are those from before, so that a
- * swap that was cut off is ended instead of undone.
- */
-export async function swapTables(
-  store: Store,
-  names: TableNames,
-  liveUuids: Readonly<Record<string, string>>
-): Promise<void> {
-  const now = await store.do(readTableUuids, [...names.keys()])
-  const left = [...names].filter(([live]) => now.get(live) === liveUuids[live])
-  if (left.length > 0) await store.do(exchangeTables, left)
 }

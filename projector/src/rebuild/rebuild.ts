@@ -3,13 +3,13 @@ import { z } from 'zod'
 /*
  * rebuild     filling fresh tables by the statements that the live ones were filled by, while these serve
  * unit        the projection that was asked for and all that read its tables: rebuilt and swapped together
- * fresh table `<table>__<id>`, of a rebuild under way; after the swap the old rows stand in it, until it is dropped
+ * generation  `<table>__<id>`: what a rebuild fills; after the swap the former generation is kept, until it is dropped
  * fill        over everything that is loaded; then catch-up, never ahead of the live tables
  */
 
 /**
  * `filling` → `filled` → (verified: see `verification`) → `swapped` → `rolled-back`. `paused` and `failed` go on by `resume`.
- * `swapping` and `rolling-back` are passed through, and are ended after a crash. `cancelled` and `dropped` have no tables.
+ * `swapping` and `rolling-back` are passed through, and are completed after a crash. `cancelled` and `dropped` have no tables.
  */
 export const RebuildState = z.enum([
   'filling',
@@ -54,7 +54,7 @@ export const RebuildStatus = z.object({
   id: z.int(),
   projection: z.string(),
   unit: z.array(z.string()).readonly(),
-  /** The fresh tables (after a swap: those with the old rows), by the table whose place they take. */
+  /** The tables that answers do not read: its own, after a swap the former ones; by the name in statements. */
   tables: z.record(z.string(), z.string()),
   state: RebuildState,
   /** Why it failed, else null. */
@@ -149,8 +149,8 @@ export const SwapReport = z.object({
   id: z.int(),
   /** Events that were caught up before. */
   caughtUp: z.int(),
-  /** For how long answers waited, in ms. */
-  heldMs: z.number()
+  /** For how long answers got no new data, in ms; they were not delayed. */
+  lateMs: z.number()
 })
 export type SwapReport = z.infer<typeof SwapReport>
 
@@ -203,9 +203,3 @@ export type ImportUndos = {
   /** Those that are not out of all tables. */
   unfinishedImportUndos(): Promise<readonly { readonly importId: string; readonly topic: string }[]>
 }
-
-/**
- * Runs the swap of tables while no answer that reads these projections can see both sides; resolves with how long answers
- * were held, in ms.
- */
-export type AroundSwap = (projections: readonly string[], swap: () => Promise<void>) => Promise<number>

@@ -1,12 +1,12 @@
-import { errorMessage, loadCheckpoint, type PartitionExtent, pause, type Topic } from '@gamenet/schemas'
+import { errorMessage, generationName, loadCheckpoint, type PartitionExtent, pause, type Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import { eventTableOf } from '../events/event-tables.js'
 import type { Loader } from '../load/loader.js'
-import { Checkpoints, clearCheckpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
+import { Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
 import { copyEventsBelow, deleteImports } from '../store/event-table.js'
 import { readRetractedImports } from '../store/import.js'
 import type { Store } from '../store/operation.js'
-import { type RebuildContext, stepContextOf, unitOf } from './context.js'
+import { type Live, liveOf, type RebuildContext, stepContextOf, waitingNames } from './context.js'
 import type { Filling } from './fill.js'
 import type { RebuildRecord } from './rebuild-record.js'
 
@@ -15,11 +15,6 @@ const LOOK_MS = 50
 const STANDSTILL_MS = 30_000
 /** So long without a step it is one without a reason too: the reader retries forever, and does not report an unavailable log. */
 const SILENCE_MS = 120_000
-
-/** The topic whose event table a rebuild loads from the log. Undefined where it does not. */
-export function reloadedTopic(record: RebuildRecord): Topic | undefined {
-  return record.isFromLog ? unitOf(record)[0]?.from : undefined
-}
 
 /**
  * Loads a topic from the log into the rebuild's event table, by a loader of its own, up to where the live one has come or a
@@ -34,7 +29,8 @@ export async function reload(
   { shouldContinue: goesOn, onStep }: Pick<Filling, 'shouldContinue' | 'onStep'>
 ): Promise<boolean> {
   const { signal } = context
-  const { store } = stepContextOf(context, record)
+  const live = await liveOf(context)
+  const { store } = stepContextOf(context, record, live)
   const name = loadCheckpoint(topic.name)
   const left = (checkpoints: Checkpoints) =>
     target.reduce((sum, { epoch, partition, next }) => {
@@ -45,7 +41,7 @@ export async function reload(
   const loader = context.loaderOf(store, topic, `rebuild-${record.id}`, context.steps)
   loader.start()
   try {
-    await copyExpiredEvents(context, record, topic, target, await extentsOf(loader, topic, signal))
+    await copyExpiredEvents(context, record, topic, { live, target, extents: await extentsOf(loader, topic, signal) })
     let movedAt = performance.now()
     for (;;) {
       if (!(await goesOn())) return false
@@ -55,7 +51,7 @@ export async function reload(
       const seconds = (performance.now() - begun) / 1000
       onStep({ projection: name, done: (record.events[name] ?? 0) - now, events: before - now, seconds })
       if (now === 0) {
-        await deleteRetracted(context, store, topic)
+        await deleteRetracted(live, store, topic)
         return true
       }
       if (now < before) movedAt = performance.now()
@@ -76,8 +72,8 @@ export async function reload(
 }
 
 /** Deletes the events of undone imports from the event table of a rebuild. */
-export async function deleteRetracted(context: RebuildContext, store: Store, topic: Topic): Promise<void> {
-  const retracted = await context.store.do(readRetractedImports, topic.name)
+export async function deleteRetracted(live: Live, store: Store, topic: Topic): Promise<void> {
+  const retracted = await live.store.do(readRetractedImports, topic.name)
   if (retracted.length > 0) await store.do(deleteImports, eventTableName(topic), retracted)
 }
 
@@ -102,12 +98,16 @@ async function copyExpiredEvents(
   context: RebuildContext,
   record: RebuildRecord,
   topic: Topic,
-  target: readonly Progress[],
-  extents: readonly PartitionExtent[]
+  {
+    live,
+    target,
+    extents
+  }: { readonly live: Live; readonly target: readonly Progress[]; readonly extents: readonly PartitionExtent[] }
 ): Promise<void> {
-  const { store } = stepContextOf(context, record)
+  const { store } = stepContextOf(context, record, live)
+  const table = eventTableOf(topic)
   // The loader may be at work already: what it says of its own place tells nothing of what lies before the log's beginning.
-  const kept = `kept:${topic.name}`
+  const kept = generationName(`kept:${topic.name}`, record.generations[loadCheckpoint(topic.name)] ?? record.id)
   const checkpoints = await Checkpoints.read(store)
   for (const { epoch, partition, next } of target) {
     const extent = extents.find((each) => each.epoch === epoch && each.partition === partition)
@@ -115,30 +115,13 @@ async function copyExpiredEvents(
     if (first <= checkpoints.next(kept, epoch, partition)) continue
     const place = { epoch, partition, next: first }
     await context.steps.run(() =>
-      store.with({ signal: context.signal }).do(copyEventsBelow, eventTableOf(topic), place)
+      store
+        .with({ names: waitingNames(record), signal: context.signal })
+        .do(copyEventsBelow, table, live.names.get(table.table) ?? table.table, place)
     )
     await store.do(storeCheckpoints, [
       { name: kept, ...place },
       { name: loadCheckpoint(topic.name), ...place }
     ])
   }
-}
-
-/**
- * Makes the rebuild's checkpoints say no more than the live ones: its own loader may have read further, and the tables that take
- * its place must be caught up from here.
- */
-export async function levelCheckpoints(context: RebuildContext, record: RebuildRecord): Promise<void> {
-  const { store } = stepContextOf(context, record)
-  const live = await Checkpoints.read(context.store)
-  const own = await Checkpoints.read(store)
-  const level = own.names().flatMap((name) =>
-    own.of(name).map((each) => {
-      const next =
-        live.of(name).length === 0 ? each.next : Math.min(each.next, live.next(name, each.epoch, each.partition))
-      return { name, ...each, next }
-    })
-  )
-  await store.do(clearCheckpoints)
-  await store.do(storeCheckpoints, level)
 }

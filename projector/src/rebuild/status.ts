@@ -1,6 +1,5 @@
 import { Checkpoints } from '../store/checkpoint.js'
-import { readTableUuids } from '../store/table.js'
-import { type RebuildContext, stepContextOf, unitOf } from './context.js'
+import { type RebuildContext, unitOf, waitingNames } from './context.js'
 import { doneByProjection } from './fill.js'
 import type { Fillers } from './fillers.js'
 import type { RebuildStatus } from './rebuild.js'
@@ -29,7 +28,7 @@ export async function progressOf(
   const total = Object.values(record.events).reduce((sum, events) => sum + events, 0)
   const isFilling = ['filling', 'paused', 'failed'].includes(record.state)
   if (!isFilling) return { projection: '', done: total, total, share: 1, eventsPerSecond: null, etaSeconds: null }
-  const checkpoints = await checkpointsOf(context, record)
+  const checkpoints = await Checkpoints.read(context.store.with({ names: waitingNames(record) }))
   const done = doneByProjection(record, unitOf(record), checkpoints)
   const left = new Map(
     Object.keys(record.events).map((name) => [name, Math.max(0, (record.events[name] ?? 0) - (done.get(name) ?? 0))])
@@ -43,11 +42,4 @@ export async function progressOf(
     eventsPerSecond: estimate.eventsPerSecond,
     etaSeconds: estimate.remaining(left, performance.now())
   }
-}
-
-/** Of a rebuild whose tables somebody has dropped, none: it can be cancelled still, and all others are told. */
-async function checkpointsOf(context: RebuildContext, record: RebuildRecord): Promise<Checkpoints> {
-  const own = record.helpers.checkpoint ?? ''
-  const { size } = await context.store.do(readTableUuids, [own])
-  return size === 0 ? new Checkpoints() : await Checkpoints.read(stepContextOf(context, record).store)
 }

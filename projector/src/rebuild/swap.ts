@@ -1,19 +1,29 @@
-import { loadCheckpoint } from '@gamenet/schemas'
-import { definitionOf } from '../project/serving-definitions.js'
-import { Checkpoints } from '../store/checkpoint.js'
-import type { Store } from '../store/operation.js'
-import { readTableUuids } from '../store/table.js'
+import { loadCheckpoint, pause, projectionCheckpoint } from '@gamenet/schemas'
+import { definitionOf, ownersOf } from '../project/generations.js'
+import { Checkpoints, readCheckpoints } from '../store/checkpoint.js'
+import { type Pointer, readPointers, storePointers } from '../store/generation.js'
+import { readPending } from '../store/late-batch.js'
+import { replaceReadViews } from '../store/read-view.js'
 import { catchUpLate, copyLate } from './catch-up-late.js'
-import { type RebuildContext, stepContextOf, unitOf } from './context.js'
+import { liveOf, ownersIn, type RebuildContext, reloadedTopic, stepContextOf, unitOf, waitingNames } from './context.js'
 import { catchUp } from './fill.js'
-import type { SwapReport } from './rebuild.js'
+import { RebuildRefused, type SwapReport } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
-import { copyName, dropTables, swapTables } from './rebuild-tables.js'
-import { deleteRetracted, levelCheckpoints, reload, reloadedTopic } from './reload.js'
+import { copyName } from './rebuild-tables.js'
+import { deleteRetracted, reload } from './reload.js'
 
-/** So few events are caught up while live steps wait; more are taken before. */
+/*
+ * A swap moves two pointers. First `writes`: from now on live steps write the generation that waited, and the one that answers read
+ * stands still. When ordinary passes have caught up, `reads`: new answers read the generation that live steps write. No answer waits, and
+ * each reads one generation, since it reads the pointers once. New data is late by the time between, about one pass.
+ */
+
+/** So few events are left to ordinary passes; more are consumed before. */
 const NEAR_EVENTS = 10_000
 const APPROACHES_MAX = 20
+/** Time for ordinary passes to consume what was left; they take about one pass. */
+const CATCH_UP_MS = 60_000
+const LOOK_MS = 25
 
 /** Consumes later events, while live steps continue, until little is left. */
 export async function approach(context: RebuildContext, record: RebuildRecord): Promise<number> {
@@ -28,24 +38,24 @@ export async function approach(context: RebuildContext, record: RebuildRecord): 
 
 /** Takes what the live tables have at this instant; between passes both then stand at the same place. */
 export async function catchUpOnce(context: RebuildContext, record: RebuildRecord): Promise<number> {
-  const live = await Checkpoints.read(context.store)
+  const live = await liveOf(context)
+  const checkpoints = await Checkpoints.read(live.store)
   const topic = reloadedTopic(record)
   if (topic !== undefined) {
     const goesOn = async () => !context.signal.aborted
-    await reload(context, record, topic, live.of(loadCheckpoint(topic.name)), {
+    await reload(context, record, topic, checkpoints.of(loadCheckpoint(topic.name)), {
       shouldContinue: goesOn,
       onStep: () => {}
     })
   }
-  const [making, unit] = [stepContextOf(context, record), unitOf(record)]
-  const taken = await catchUp({ step: making, unit, sizes: context.sizes }, live)
-  return taken + (await catchUpLate(context.store, making, { unit, record }))
+  const [making, unit] = [stepContextOf(context, record, live), unitOf(record)]
+  const taken = await catchUp({ step: making, unit, sizes: context.sizes }, checkpoints)
+  return taken + (await catchUpLate(live, making, { unit, record }))
 }
 
 /**
- * Puts the tables that do not serve in the place of those that do, and the other way round: caught up, between two passes, all at
- * once for answers. Order: the intent → tables → `data_change` → definitions → the result; {@link resumeSwap}
- * continues after a crash in between. Afterwards the tables that served stand at the same place in the log as those that serve now.
+ * Lets answers read the generations that wait, and lets those wait that they read: `record` is filled or was swapped. Order: the
+ * intent → `writes` → caught up → `reads` → `data_change` → the result; {@link completeSwap} continues after a crash in between.
  * @returns undefined when another process has taken the rebuild further meanwhile, and nothing was done
  */
 export async function swap(
@@ -53,52 +63,139 @@ export async function swap(
   record: RebuildRecord,
   state: 'swapping' | 'rolling-back'
 ): Promise<SwapReport | undefined> {
-  const { store, serving } = context
-  const before = await approach(context, record)
-  return await atRest(context, record, async () => {
+  const { store, generations } = context
+  const caughtUp = await approach(context, record)
+  const intended = await context.steps.exclusive(async (check) => {
     // Done twice, it would be undone.
     const records = await readRebuilds(store)
     if (records.find(({ id }) => id === record.id)?.state !== record.state) return undefined
-    const caughtUp = before + (await catchUpOnce(context, record))
-    return await withoutSteps(context, record, async (check) => {
-      await resetVerifications(context, record, records)
-      const served = new Map((await serving.current()).map((each) => [each.name, each]))
-      await check()
-      const intended = await storeRebuild(store, record, {
-        state,
-        reason: null,
-        exchange: {
-          uuids: Object.fromEntries(await store.do(readTableUuids, Object.keys(record.tables))),
-          // What nobody knows yet has made no row, by whatever definition.
-          definitions: Object.fromEntries(
-            unitOf(record).map((own) => [own.name, definitionOf(served.get(own.name) ?? own)])
-          )
-        }
-      })
-      const heldMs = await finish(context, intended)
-      return heldMs === undefined ? undefined : { id: record.id, caughtUp, heldMs }
+    await resetVerifications(context, record, records)
+    const { pointers, projections } = await generations.current()
+    const live = new Map(projections.map((each) => [each.name, each]))
+    await check()
+    return await storeRebuild(store, record, {
+      state,
+      reason: null,
+      replaces: {
+        generations: Object.fromEntries(ownersIn(record).map((owner) => [owner.owner, pointers.of(owner).reads])),
+        tables: Object.fromEntries(
+          ownersIn(record).flatMap(({ tables }) => tables.map((table) => [table, pointers.serving.nameOf(table)]))
+        ),
+        // What is not registered yet has made no row, by whatever definition.
+        definitions: Object.fromEntries(
+          unitOf(record).map((own) => [own.name, definitionOf(live.get(own.name) ?? own)])
+        )
+      }
     })
   })
+  if (intended === undefined) return undefined
+  const lateMs = await completeSwap(context, intended)
+  return lateMs === undefined ? undefined : { id: record.id, caughtUp, lateMs }
+}
+
+/** Whether a rebuild's swap has an intent and no result yet. */
+export function isInterrupted({ state }: RebuildRecord): boolean {
+  return state === 'swapping' || state === 'rolling-back'
 }
 
 /**
- * Runs work beside which no step of any rebuild runs, nor a retry of dead letters, where event tables change places. Before, the
- * one that is to serve gets the other one's rows that are not from the log, and loses what left it.
+ * Continues a swap whose intent is stored, from wherever it is; several processes may do so at once. Throws a {@link RebuildRefused} when
+ * passes do not catch up in time: then nothing is swapped.
+ * @returns for how long answers got no new data, in ms; undefined when another process has taken the rebuild further
  */
-async function withoutSteps<Result>(
-  context: RebuildContext,
-  record: RebuildRecord,
-  work: (check: () => Promise<void>) => Promise<Result>
-): Promise<Result> {
-  const topic = reloadedTopic(record)
-  if (topic === undefined) return await work(async () => undefined)
+export async function completeSwap(context: RebuildContext, record: RebuildRecord): Promise<number | undefined> {
+  const { store, runner } = context
+  const begunAt = performance.now()
+  let moved = await move(context, record, 'writes')
+  if (moved === 'writes') {
+    const reason = await untilCaughtUp(context, record)
+    moved = await move(context, record, reason === undefined ? 'reads' : 'back')
+    if (moved === 'back') {
+      const state = record.state === 'swapping' ? 'filled' : 'swapped'
+      await storeRebuild(store, record, { state, replaces: null }, 'recovery')
+      throw new RebuildRefused(
+        `Rebuild ${record.id} was not swapped: ${reason} within ${CATCH_UP_MS / 1000} s. See gamenet status, then repeat it.`
+      )
+    }
+  }
+  if (moved === undefined) return undefined
+  const lateMs = performance.now() - begunAt
+  await runner.announceAll(record.unit)
+  await store.do(replaceReadViews, await store.do(readPointers), { all: false })
+  const { replaces } = record
+  if (replaces === null) throw new Error(`rebuild ${record.id} is ${record.state} without knowing what it replaces`)
+  const isSwap = record.state === 'swapping'
+  await storeRebuild(store, record, { state: isSwap ? 'swapped' : 'rolled-back', ...replaces, replaces: null })
+  if (isSwap) await dropReplaced(context, record)
+  return lateMs
+}
+
+/**
+ * Moves the pointers of a rebuild's owners, all at once: `writes` to the waiting generations, `reads` after it, or `writes` back to where
+ * answers read.
+ * @returns `reads` if answers read the waiting generations; undefined when another process has taken the rebuild further
+ */
+async function move(context: RebuildContext, record: RebuildRecord, what: Move): Promise<Move | undefined> {
+  const { store } = context
   return await context.steps.exclusive(async (check) => {
-    const making = stepContextOf(context, record)
-    await copyLate(context.store, making, topic)
-    await deleteRetracted(context, making.store, topic)
-    await levelCheckpoints(context, record)
-    return await work(check)
+    const newest = (await readRebuilds(store)).find(({ id }) => id === record.id)
+    if (newest?.version !== record.version) return undefined
+    const live = await liveOf(context)
+    const pointers = ownersIn(record).map((owner) => ({ ...live.pointers.of(owner), tables: owner.tables }))
+    const goal = ({ owner }: Pointer) => record.generations[owner] ?? record.id
+    if (pointers.every((each) => each.reads === goal(each))) return 'reads'
+    if (what === 'writes' && pointers.every((each) => each.writes === goal(each))) return what
+    const topic = reloadedTopic(record)
+    if (what === 'writes' && topic !== undefined) {
+      // Rows that are not from the log, and those that have left it: no retry of a dead letter runs meanwhile.
+      const making = stepContextOf(context, record, live)
+      await copyLate(live, making, topic)
+      await deleteRetracted(live, making.store, topic)
+    }
+    await check()
+    const readsChanged = live.pointers.readsChanged + 1
+    await store.do(
+      storePointers,
+      live.pointers.version + 1,
+      pointers.map((each) => {
+        if (what === 'back') return { ...each, writes: each.reads }
+        return { ...each, writes: goal(each), ...(what === 'reads' ? { reads: goal(each), readsChanged } : {}) }
+      })
+    )
+    return what
   })
+}
+
+type Move = 'writes' | 'reads' | 'back'
+
+/** Waits until passes have consumed everything that answers may have shown. Returns what has not, when the time is over. */
+async function untilCaughtUp(context: RebuildContext, record: RebuildRecord): Promise<string | undefined> {
+  const { store, projections, runner, signal } = context
+  const begunAt = performance.now()
+  const unit = unitOf(record)
+  const written = store.with({ names: new Map([...(await liveOf(context)).names, ...waitingNames(record)]) })
+  const read = (await store.do(readPointers)).names('reads', ownersOf([...projections, ...unit]))
+  // Passes with the former pointer end below these heads: they read the log's heads before the pointer.
+  const heads = Checkpoints.of(await store.do(readCheckpoints), read)
+  for (;;) {
+    signal.throwIfAborted()
+    runner.wakeForLate()
+    const reached = await Checkpoints.read(written)
+    let behind: string | undefined
+    for (const { name, from } of unit) {
+      const own = projectionCheckpoint(name)
+      const place = heads
+        .of(loadCheckpoint(from.name))
+        .find(({ epoch, partition, next }) => reached.next(own, epoch, partition) < next)
+      if (place !== undefined)
+        behind = `projection ${name} has not reached offset ${place.next} of ${from.name}, partition ${place.partition},`
+      else if ((await written.do(readPending, own, [from.name])).length > 0)
+        behind = `projection ${name} has not consumed the late events of ${from.name}`
+      if (behind !== undefined) break
+    }
+    if (behind === undefined || performance.now() - begunAt > CATCH_UP_MS) return behind
+    await pause(LOOK_MS, signal)
+  }
 }
 
 /** Runs work while nothing writes to tables that a rebuild has its own of. */
@@ -109,80 +206,6 @@ export async function atRest<Result>(
 ): Promise<Result> {
   const betweenPasses = () => runner.betweenPasses(work)
   return reloadedTopic(record) === undefined ? await betweenPasses() : await loader.whilePaused(betweenPasses)
-}
-
-/**
- * Ends a swap that was cut off, for work between passes: continues one that has begun; takes back the intent of one that
- * has not, since the tables that serve have gone on meanwhile.
- */
-export async function resumeSwap(context: RebuildContext, record: RebuildRecord): Promise<void> {
-  const { store } = context
-  if (await hasBegun(store, record)) {
-    await finish(context, record)
-    return
-  }
-  const withdrawn = await withdraw(store, record)
-  // A process that lost the lock with PostgreSQL may have begun by now, and may not live to tell.
-  const { state, exchange } = record
-  if (await hasBegun(store, record)) await finish(context, await storeRebuild(store, withdrawn, { state, exchange }))
-}
-
-/**
- * Brings every table of interrupted swaps under the name that it keeps, or takes back the intent of a swap that has not begun,
- * so that damage is found under that name. For a process that is alone on the tables; {@link resumeSwap} does the rest later.
- */
-export async function settleTableNames(store: Store): Promise<void> {
-  for (const record of (await readRebuilds(store)).filter(isInterrupted)) {
-    if (!(await hasBegun(store, record))) await withdraw(store, record)
-    else await swapTables(store, new Map(Object.entries(record.tables)), record.exchange?.uuids ?? {})
-  }
-}
-
-/** Whether a rebuild's swap has an intent and no result yet. */
-export function isInterrupted({ state }: RebuildRecord): boolean {
-  return state === 'swapping' || state === 'rolling-back'
-}
-
-async function hasBegun(store: Store, { tables: names, exchange }: RebuildRecord): Promise<boolean> {
-  const now = await store.do(readTableUuids, Object.keys(names))
-  return Object.entries(exchange?.uuids ?? {}).some(([table, uuid]) => now.get(table) !== uuid)
-}
-
-/** Takes back the intent of a swap that has not begun. */
-async function withdraw(store: Store, record: RebuildRecord): Promise<RebuildRecord> {
-  const before = record.state === 'swapping' ? 'filled' : 'swapped'
-  return await storeRebuild(store, record, { state: before, exchange: null }, 'recovery')
-}
-
-/**
- * Continues a swap whose intent is stored; for work between passes. Resolves with how long answers were held, in ms;
- * undefined when another process has ended it meanwhile, which may be where the lock of passes was lost with PostgreSQL.
- */
-async function finish(context: RebuildContext, record: RebuildRecord): Promise<number | undefined> {
-  const { store, runner, serving, aroundSwap } = context
-  const { exchange: begun } = record
-  if (begun === null) throw new Error(`rebuild ${record.id} is ${record.state} without knowing what served before`)
-  let isMeant = true
-  const heldMs = await aroundSwap(record.unit, async () => {
-    // It may have been announced for long.
-    isMeant = (await readRebuilds(store)).some(({ id, version }) => id === record.id && version === record.version)
-    if (!isMeant) return
-    await swapTables(store, new Map(Object.entries(record.tables)), begun.uuids)
-    await runner.announceAll(record.unit)
-  })
-  if (!isMeant) return undefined
-  // No pass runs before this is done, nor after a crash before it is done again; so answers need not wait for it.
-  await serving.install(unitOf(record))
-  const isSwap = record.state === 'swapping'
-  await storeRebuild(store, record, {
-    state: isSwap ? 'swapped' : 'rolled-back',
-    definitions: begun.definitions,
-    exchange: null
-  })
-  if (isSwap) await dropReplaced(context, record)
-  else await dropTables(store, tablesToDrop(record))
-  runner.wake()
-  return heldMs
 }
 
 /** Verifications against tables that no longer serve do not count: verify again before a swap. */
@@ -201,22 +224,15 @@ async function resetVerifications(
 /** What earlier swaps left of these tables is older than what was replaced now: nobody would go back there. */
 async function dropReplaced({ store }: RebuildContext, swapped: RebuildRecord): Promise<void> {
   for (const record of await readRebuilds(store)) {
-    if (record.id === swapped.id || record.state !== 'swapped') continue
+    // Several processes may complete a swap: one that is late finds what was swapped in since.
+    if (record.id >= swapped.id || record.state !== 'swapped') continue
     if (!record.unit.some((name) => swapped.unit.includes(name))) continue
     await storeRebuild(store, record, { state: 'dropped', reason: `rebuild ${swapped.id} was swapped in` })
-    await dropTables(store, tablesToDrop(record))
   }
 }
 
-/** Drops the tables that a swap left, after which nothing goes back to them. */
-export async function dropOld({ store }: RebuildContext, swapped: RebuildRecord): Promise<RebuildRecord> {
-  const dropped = await storeRebuild(store, swapped, { state: 'dropped' })
-  await dropTables(store, tablesToDrop(swapped))
-  return dropped
-}
-
-/** Everything that a rebuild made, copies to compare with among it. */
+/** Everything of a rebuild that answers do not read, copies to compare with among it. */
 export function tablesToDrop({ tables, helpers }: RebuildRecord): string[] {
-  const fresh = Object.values(tables)
-  return [...fresh, ...fresh.map(copyName), ...Object.values(helpers)]
+  const waiting = Object.values(tables)
+  return [...waiting, ...waiting.map(copyName), ...Object.values(helpers)]
 }

@@ -1,15 +1,17 @@
-import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, type Topic } from '@gamenet/schemas'
+import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, type Topic, tablesIn } from '@gamenet/schemas'
 import { eventTables } from '../events/event-tables.js'
 import type { Target } from '../project/caught-up.js'
 import { DataChanges } from '../project/data-changes.js'
+import { ownersOf, storeAt } from '../project/generations.js'
 import { type Projection, readsOf, tablesOf } from '../project/projection.js'
 import { projections } from '../projections/projections.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../rebuild/rebuild-record.js'
 import { tablesToDrop } from '../rebuild/swap.js'
 import { withDependents } from '../rebuild/unit.js'
 import { Checkpoints, deleteCheckpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
+import { readPointers } from '../store/generation.js'
 import type { Store } from '../store/operation.js'
-import { dropLostPart, type LostPart, readLostParts, readViews } from '../store/table.js'
+import { dropLostPart, type LostPart, readLostParts } from '../store/table.js'
 
 /*
  * lost part   a part of a table that the engine found damaged and set aside when it started: its rows are missing
@@ -18,9 +20,22 @@ import { dropLostPart, type LostPart, readLostParts, readViews } from '../store/
  *             were set aside are its record, and are dropped when it has ended.
  */
 
-/** The parts that were set aside since they were damaged. */
-export function findLostParts(store: Store): Promise<LostPart[]> {
-  return store.do(readLostParts)
+/** A lost part with the engine's name of its table. */
+export type NamedLostPart = LostPart & { readonly engineTable: string }
+
+/**
+ * The parts that were set aside since they were damaged. A table that steps write or answers read has the name that statements use,
+ * another generation the engine's.
+ */
+export async function findLostParts(store: Store): Promise<NamedLostPart[]> {
+  const lost = await store.do(readLostParts)
+  if (lost.length === 0) return []
+  const pointers = await store.do(readPointers)
+  const owners = ownersOf(projections)
+  const nameOf = new Map(
+    [...pointers.names('reads', owners), ...pointers.names('writes', owners)].map(([name, used]) => [used, name])
+  )
+  return lost.map(({ table, part }) => ({ table: nameOf.get(table) ?? table, part, engineTable: table }))
 }
 
 /** Event tables and read tables. */
@@ -50,7 +65,8 @@ const LASTING: Readonly<Record<string, string>> = {
   parked_decision: 'decisions about dead letters may be missing: such messages are dead letters again',
   log_gap: 'gaps that were accepted may no longer be listed',
   rebuild: 'rebuilds may be missing: look at `gamenet status`, and discard what a rebuild has left',
-  projection_definition: 'by which statements a projection made its table may be missing: rebuild the projections',
+  generation_definition: 'by which statements a projection made its table may be missing: rebuild the projections',
+  generation_pointer: 'which generation of a table is read may be another one: rebuild the projections',
   schema_migration: 'migrations may have been applied a second time'
 }
 
@@ -152,7 +168,8 @@ export async function beginRepair(
     const names = all.map(({ name }) => name)
     await announceAllChanged(store, names)
   }
-  const before = await Checkpoints.read(store)
+  const written = await storeAt('writes', store, projections)
+  const before = await Checkpoints.read(written)
   const names = [
     ...topics.map(({ name }) => loadCheckpoint(name)),
     ...again.map(({ name }) => projectionCheckpoint(name))
@@ -163,13 +180,13 @@ export async function beginRepair(
   )
   const keep = async (nameOf: (topic: string) => string) => {
     if (gone.length === 0) return
-    await store.do(
+    await written.do(
       storeCheckpoints,
       gone.map(({ topic, each }) => ({ name: nameOf(topic), ...each }))
     )
   }
   await keep(goneCheckpoint)
-  await store.do(deleteCheckpoints, names)
+  await written.do(deleteCheckpoints, names)
   await keep(loadCheckpoint)
   const toReach = new Set([...topics, ...again.map(({ from }) => from)].map(({ name }) => name))
   return [...toReach].flatMap((topic) => targetsOf(topic, before, extents.get(topic)))
@@ -203,26 +220,11 @@ export async function announceAllChanged(store: Store, projections: readonly str
 }
 
 /** Drops what was set aside, when its rows are made again. */
-export async function dropLostParts(store: Store, parts: readonly LostPart[]): Promise<void> {
-  for (const each of parts) await store.do(dropLostPart, each)
+export async function dropLostParts(store: Store, parts: readonly NamedLostPart[]): Promise<void> {
+  for (const { engineTable, part } of parts) await store.do(dropLostPart, { table: engineTable, part })
 }
 
-/** A table's name in a statement of the API or of ingest: behind FROM or JOIN, never a column, whose names may be the same. */
-const TABLE_READ = /\b(?:FROM|JOIN)\s+([a-z_][a-z0-9_]*)\b/g
-
-/** Refuses to read what a repair has not made again yet: `tableOf` gives such a table of a statement, views included. */
-export async function incompleteReads(
-  store: Store,
-  incomplete: ReadonlySet<string>
-): Promise<(sql: string) => string | undefined> {
-  const tableOf = (sql: string, names: ReadonlySet<string>) =>
-    [...sql.matchAll(TABLE_READ)].map(([, table = '']) => table).find((table) => names.has(table))
-  const views = await store.do(readViews)
-  const names = new Set(incomplete)
-  // Views may read views.
-  for (let before = -1; before < names.size; ) {
-    before = names.size
-    for (const { name, statement } of views) if (tableOf(statement, names) !== undefined) names.add(name)
-  }
-  return (sql) => tableOf(sql, names)
+/** Returns the first table of a statement that a repair has not completed yet. */
+export function incompleteTableIn(sql: string, incomplete: ReadonlySet<string>): string | undefined {
+  return tablesIn(sql).find((table) => incomplete.has(table))
 }

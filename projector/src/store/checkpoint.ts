@@ -1,4 +1,4 @@
-import { linesOf, operation, type Store } from './operation.js'
+import { linesOf, type NamedTables, nameIn, operation, type Store, type TableNames } from './operation.js'
 
 /** How far one reader has come in one partition: `next` is the first offset that it has not taken. */
 export type Progress = { readonly epoch: number; readonly partition: number; readonly next: number }
@@ -6,20 +6,23 @@ export type Progress = { readonly epoch: number; readonly partition: number; rea
 /** A checkpoint with the name of its reader: `loadCheckpoint` and `projectionCheckpoint` of the schemas. */
 export type Checkpoint = Progress & { readonly name: string }
 
-/** Reads the checkpoints of all readers. The highest `next` of a partition counts, merged or not. */
+/**
+ * Reads the checkpoints of all readers in this view of the store; those of other generations have other names. The highest `next` of a
+ * partition counts, merged or not.
+ */
 export const readCheckpoints = operation('reads checkpoints', async (tables): Promise<Checkpoint[]> => {
   const rows = await tables.rows(
     `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition, max(c.next) AS next
-     FROM {checkpoint: Identifier} AS c GROUP BY c.name, c.epoch, c.partition`
+     FROM checkpoint AS c GROUP BY c.name, c.epoch, c.partition`
   )
-  return rows.map(checkpointOf)
+  return inView(tables.nameOf, rows.map(checkpointOf))
 })
 
 /** Stores checkpoints, all or none. The table keeps the highest `next`, so storing an older one again changes nothing. */
 export const storeCheckpoints = operation(
   'stores checkpoints',
   async (tables, checkpoints: readonly Checkpoint[]): Promise<void> => {
-    const rows = checkpoints.map(({ name, epoch, partition, next }) => [name, epoch, partition, next])
+    const rows = checkpoints.map(({ name, epoch, partition, next }) => [tables.target(name), epoch, partition, next])
     await tables.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], linesOf(rows))
   }
 )
@@ -29,15 +32,10 @@ export const deleteCheckpoints = operation(
   'deletes checkpoints',
   async (tables, names: readonly string[]): Promise<void> => {
     // Names of ours: a statement that stays in the table's files takes no parameters.
-    const listed = names.map((name) => `'${name}'`).join(', ')
-    await tables.execute(`DELETE FROM ${tables.target('checkpoint')} WHERE name IN (${listed})`)
+    const listed = names.map((name) => `'${tables.target(name)}'`).join(', ')
+    await tables.execute(`DELETE FROM checkpoint WHERE name IN (${listed})`)
   }
 )
-
-/** Deletes all checkpoints at once. */
-export const clearCheckpoints = operation('clears checkpoints', async (tables): Promise<void> => {
-  await tables.execute(`TRUNCATE TABLE ${tables.target('checkpoint')}`)
-})
 
 /** Reads the instants, in ms since 1970, at which the newest checkpoints were stored; by `name/epoch/partition`. */
 export const readCheckpointInstants = operation(
@@ -46,9 +44,11 @@ export const readCheckpointInstants = operation(
     const rows = await tables.rows(
       `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition,
          toUnixTimestamp64Milli(argMax(c.updated_at, c.next)) AS atMs
-       FROM {checkpoint: Identifier} AS c GROUP BY c.name, c.epoch, c.partition`
+       FROM checkpoint AS c GROUP BY c.name, c.epoch, c.partition`
     )
-    return new Map(rows.map((row) => [`${row.name}/${row.epoch}/${row.partition}`, Number(row.atMs)]))
+    return new Map(
+      rows.map((row) => [`${tables.nameOf(String(row.name))}/${row.epoch}/${row.partition}`, Number(row.atMs)])
+    )
   }
 )
 
@@ -61,6 +61,13 @@ function checkpointOf(row: Record<string, unknown>): Checkpoint {
   }
 }
 
+function inView(nameOf: NamedTables['nameOf'], checkpoints: readonly Checkpoint[]): Checkpoint[] {
+  return checkpoints.flatMap((each) => {
+    const name = nameOf(each.name)
+    return name === undefined ? [] : [{ ...each, name }]
+  })
+}
+
 /** Checkpoints by name. */
 export class Checkpoints {
   readonly #byName = new Map<string, Map<string, Progress>>()
@@ -69,9 +76,10 @@ export class Checkpoints {
     return Checkpoints.of(await store.do(readCheckpoints))
   }
 
-  static of(all: Iterable<Checkpoint>): Checkpoints {
+  /** @param names the view in which they are seen, where they were read without one */
+  static of(all: readonly Checkpoint[], names: TableNames = new Map()): Checkpoints {
     const checkpoints = new Checkpoints()
-    for (const each of all) checkpoints.advance(each)
+    for (const each of inView(nameIn(names), all)) checkpoints.advance(each)
     return checkpoints
   }
 
@@ -99,3 +107,16 @@ export class Checkpoints {
     return partitions.sort((a, b) => a.epoch - b.epoch || a.partition - b.partition)
   }
 }
+
+/** Reads the checkpoints of some readers in this view of the store, as {@link readCheckpoints} does. */
+export const readCheckpointsOf = operation(
+  'reads checkpoints of some readers',
+  async (tables, names: readonly string[]): Promise<Checkpoint[]> => {
+    const rows = await tables.rows(
+      `SELECT c.name AS name, c.epoch AS epoch, c.partition AS partition, max(c.next) AS next
+       FROM checkpoint AS c WHERE c.name IN {names: Array(String)} GROUP BY c.name, c.epoch, c.partition`,
+      { names: names.map((name) => tables.source(name)) }
+    )
+    return inView(tables.nameOf, rows.map(checkpointOf))
+  }
+)

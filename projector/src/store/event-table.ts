@@ -1,5 +1,5 @@
 import { conditionOf } from '@gamenet/schemas'
-import type { EventTable } from '../events/event-table.js'
+import { type EventTable, eventTableName } from '../events/event-table.js'
 import type { Range } from '../project/range.js'
 import type { Progress } from './checkpoint.js'
 import { operation } from './operation.js'
@@ -28,29 +28,58 @@ export const deleteImports = operation(
   }
 )
 
-/** Copies the events of a range from the event table that serves into the one that stands for it. */
+/** Copies the events of a range from another generation of an event table. */
 export const copyEvents = operation(
   'copies events',
-  async (tables, { table, columns }: Pick<EventTable, 'table' | 'columns'>, range: Range): Promise<void> => {
+  async (
+    tables,
+    { table, columns }: Pick<EventTable, 'table' | 'columns'>,
+    from: string,
+    range: Range
+  ): Promise<void> => {
     const { sql, parameters } = conditionOf(range)
     const values = columns.map((column) => `e.${column}`).join(', ')
     await tables.execute(
-      `INSERT INTO ${tables.target(table)} (${columns.join(', ')}) SELECT ${values} FROM ${table} AS e FINAL WHERE ${sql}`,
+      `INSERT INTO ${tables.target(table)} (${columns.join(', ')}) SELECT ${values} FROM ${from} AS e FINAL WHERE ${sql}`,
       parameters
     )
   }
 )
 
-/** Copies the events of a partition below an offset from the event table that serves into the one that stands for it. */
+/** Copies the events of a partition below an offset from another generation of an event table. */
 export const copyEventsBelow = operation(
   'copies the first events',
-  async (tables, { table, columns }: Pick<EventTable, 'table' | 'columns'>, before: Progress): Promise<void> => {
+  async (
+    tables,
+    { table, columns }: Pick<EventTable, 'table' | 'columns'>,
+    from: string,
+    before: Progress
+  ): Promise<void> => {
     const values = columns.map((column) => `e.${column}`).join(', ')
     await tables.execute(
-      `INSERT INTO ${tables.target(table)} (${columns.join(', ')}) SELECT ${values} FROM ${table} AS e FINAL
+      `INSERT INTO ${tables.target(table)} (${columns.join(', ')}) SELECT ${values} FROM ${from} AS e FINAL
        WHERE e.epoch = {epoch: UInt16} AND e.partition = {partition: UInt16} AND e.offset < {next: UInt64}`,
       before
     )
+  }
+)
+
+/** Counts the events of a partition below an offset, and its dead letters; undone imports are neither. */
+export const countLoaded = operation(
+  'counts loaded events',
+  async (
+    tables,
+    topic: string,
+    before: Progress
+  ): Promise<{ readonly events: number; readonly deadLetters: number }> => {
+    const table = eventTableName({ name: topic })
+    const where = 't.epoch = {epoch: UInt16} AND t.partition = {partition: UInt16} AND t.offset < {next: UInt64}'
+    const [row] = await tables.rows(
+      `SELECT (SELECT count() FROM {${table}: Identifier} AS t FINAL WHERE ${where}) AS events,
+         (SELECT count() FROM parked_message AS t FINAL WHERE t.topic = {topic: String} AND ${where}) AS parked`,
+      { ...before, topic }
+    )
+    return { events: Number(row?.events), deadLetters: Number(row?.parked) }
   }
 )
 
@@ -67,7 +96,7 @@ export const readNewestWrites = operation('reads the newest writes', async (tabl
   const [row] = await tables.rows(
     `SELECT (SELECT max(e.revision) FROM {event_profile: Identifier} AS e) AS profile,
        (SELECT max(e.revision) FROM {event_rating: Identifier} AS e) AS rating,
-       (SELECT max(c.next) FROM {checkpoint: Identifier} AS c WHERE c.name = {people: String}) AS people`,
+       (SELECT max(c.next) FROM checkpoint AS c WHERE c.name = {people: String}) AS people`,
     { people: PEOPLE_CHECKPOINT }
   )
   return {

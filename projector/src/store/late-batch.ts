@@ -1,5 +1,5 @@
 import type { LogPosition } from '@gamenet/schemas'
-import { linesOf, operation } from './operation.js'
+import { linesOf, operation, type TableNames } from './operation.js'
 
 /*
  * late event   one that came into its event table behind the checkpoints of projections, as a retried message does
@@ -34,18 +34,23 @@ export const storeLateBatch = operation(
 export const storeConsumed = operation(
   'stores that late batches are taken',
   async (tables, taken: readonly { readonly id: string; readonly taker: string }[]): Promise<void> => {
-    const rows = taken.map(({ id, taker }) => [id, taker])
+    const rows = taken.map(({ id, taker }) => [id, tables.target(taker)])
     await tables.insert('late_batch_taken', ['id', 'taker'], linesOf(rows))
   }
 )
 
-/** Copies from another table what was consumed. */
-export const copyConsumed = operation('copies what is taken of late batches', async (tables): Promise<void> => {
-  await tables.execute(
-    `INSERT INTO ${tables.target('late_batch_taken')} (id, taker)
-     SELECT t.id, t.taker FROM late_batch_taken AS t`
-  )
-})
+/** Copies what takers have consumed in the generations that steps write to the generations that stand for them in this view. */
+export const copyConsumed = operation(
+  'copies what is taken of late batches',
+  async (tables, from: TableNames, takers: readonly string[]): Promise<void> => {
+    await tables.execute(
+      `INSERT INTO late_batch_taken (id, taker)
+       SELECT t.id, transform(toString(t.taker), {from: Array(String)}, {to: Array(String)}, '')
+       FROM late_batch_taken AS t WHERE has({from: Array(String)}, toString(t.taker))`,
+      { from: takers.map((taker) => from.get(taker) ?? taker), to: takers.map((taker) => tables.target(taker)) }
+    )
+  }
+)
 
 /** Reads the positions of a batch; none where there is no such batch. */
 export const readLatePositions = operation('reads a late batch', async (tables, id: string): Promise<LogPosition[]> => {
@@ -63,9 +68,9 @@ export const readConsumed = operation(
   async (tables, taker: string): Promise<string[]> => {
     const rows = await tables.rows(
       `SELECT b.id AS id FROM late_batch AS b FINAL
-       WHERE b.id IN (SELECT t.id FROM {late_batch_taken: Identifier} AS t WHERE t.taker = {taker: String})
+       WHERE b.id IN (SELECT t.id FROM late_batch_taken AS t WHERE t.taker = {taker: String})
        ORDER BY b.stored_at, b.id`,
-      { taker }
+      { taker: tables.source(taker) }
     )
     return rows.map(({ id }) => String(id))
   }
@@ -79,9 +84,9 @@ export const readPending = operation(
       `SELECT b.id AS id, b.topic AS topic
        FROM late_batch AS b FINAL
        WHERE b.topic IN {topics: Array(String)}
-         AND b.id NOT IN (SELECT t.id FROM {late_batch_taken: Identifier} AS t WHERE t.taker = {taker: String})
+         AND b.id NOT IN (SELECT t.id FROM late_batch_taken AS t WHERE t.taker = {taker: String})
        ORDER BY b.stored_at, b.id`,
-      { topics, taker }
+      { topics, taker: tables.source(taker) }
     )
     return rows.map(({ id, topic }) => ({ id: String(id), topic: String(topic) }))
   }
@@ -99,18 +104,21 @@ export const readKnownBatches = operation(
          t.takers AS takers
        FROM late_batch AS b FINAL
        LEFT JOIN (
-         SELECT x.id AS id, groupUniqArray(toString(x.taker)) AS takers FROM {late_batch_taken: Identifier} AS x GROUP BY x.id
+         SELECT x.id AS id, groupUniqArray(toString(x.taker)) AS takers FROM late_batch_taken AS x GROUP BY x.id
        ) AS t ON t.id = b.id
        WHERE has({topics: Array(String)}, toString(b.topic)) AND (is_recent
          OR NOT hasAll(t.takers, {takers: Array(Array(String))}[indexOf({topics: Array(String)}, toString(b.topic))]))
        ORDER BY b.stored_at, b.id`,
-      { topics: [...takersByTopic.keys()], takers: [...takersByTopic.values()] }
+      {
+        topics: [...takersByTopic.keys()],
+        takers: [...takersByTopic.values()].map((takers) => takers.map((taker) => tables.source(taker)))
+      }
     )
     return rows.map((row) => ({
       id: String(row.id),
       topic: String(row.topic),
       isRecent: Boolean(row.is_recent),
-      takers: row.takers as readonly string[]
+      takers: (row.takers as readonly string[]).flatMap((taker) => tables.nameOf(taker) ?? [])
     }))
   }
 )
@@ -123,12 +131,12 @@ export const readTakersBehind = operation(
       `SELECT n.taker AS taker
        FROM (SELECT arrayJoin({takers: Array(String)}) AS taker) AS n
        LEFT JOIN (
-         SELECT toString(t.taker) AS taker, uniqExact(t.id) AS batches FROM {late_batch_taken: Identifier} AS t
+         SELECT toString(t.taker) AS taker, uniqExact(t.id) AS batches FROM late_batch_taken AS t
          WHERE t.id IN {ids: Array(String)} GROUP BY t.taker
        ) AS s ON s.taker = n.taker
        WHERE s.batches < {batches: UInt32}`,
-      { takers, ids, batches: ids.length }
+      { takers: takers.map((taker) => tables.source(taker)), ids, batches: ids.length }
     )
-    return new Set(rows.map(({ taker }) => String(taker)))
+    return new Set(rows.flatMap(({ taker }) => tables.nameOf(String(taker)) ?? []))
   }
 )

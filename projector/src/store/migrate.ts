@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
+import { readPointers } from './generation.js'
 import { storeOver } from './operation.js'
+import { replaceReadViews } from './read-view.js'
 import { createMigrationTable, readMigrationsApplied, storeMigrationApplied } from './schema-migration.js'
 import type { Tables } from './tables.js'
 
@@ -25,6 +27,7 @@ export class NewerTables extends Error {}
  * Brings the tables to the newest schema and gives the names of the migrations that it applied. ClickHouse has no
  * transaction over DDL: a crash inside a file leaves it unrecorded, and the next run repeats it from its first
  * statement, which is why each statement must be one that may run twice (`IF NOT EXISTS`, `IF EXISTS`).
+ * A migration before an applied one counts as applied: its row can be lost with a damaged part.
  * Rejects when an applied file was changed, and with {@link NewerTables} when the tables know migrations that this program
  * does not.
  */
@@ -32,12 +35,16 @@ export async function migrate(tables: Tables, migrations?: readonly Migration[])
   const wanted = migrations ?? (await readMigrations())
   const store = storeOver(tables)
   await store.do(createMigrationTable)
-  const applied = await store.do(readMigrationsApplied)
+  const applied = new Map(await store.do(readMigrationsApplied))
   refuseNewerSchema(applied, wanted)
-  await refuseMissing(
-    tables,
-    wanted.filter(({ name, checksum }) => applied.get(name) === checksum)
-  )
+  const last = [...applied.keys(), await lastByTables(tables)].toSorted().at(-1) ?? ''
+  for (const { name, checksum } of wanted.filter(
+    ({ name }) => last !== undefined && name <= last && !applied.has(name)
+  )) {
+    await store.do(storeMigrationApplied, name, checksum)
+    applied.set(name, checksum)
+  }
+  await refuseMissing(tables, wanted, ({ name, checksum }) => applied.get(name) === checksum)
   const done: string[] = []
   for (const migration of wanted) {
     const checksum = applied.get(migration.name)
@@ -48,11 +55,38 @@ export async function migrate(tables: Tables, migrations?: readonly Migration[])
       )
     }
     if (checksum !== undefined) continue
-    for (const statement of migration.statements) await tables.execute(statement)
+    for (const statement of migration.statements)
+      for (const each of await ofEveryGeneration(tables, statement)) await tables.execute(each)
     await store.do(storeMigrationApplied, migration.name, migration.checksum)
     done.push(migration.name)
   }
+  if (wanted.some(({ name }) => name === POINTERS_SINCE))
+    await store.do(replaceReadViews, await store.do(readPointers), { all: done.length > 0 })
   return done
+}
+
+/** The migration that created the table of pointers, and renamed tables that earlier ones name. */
+const POINTERS_SINCE = '0021-generation'
+
+/**
+ * Where all rows of the record are lost, the last migration that is known by its tables: those up to it cannot be repeated. Where a part
+ * of them is lost, the order tells.
+ */
+async function lastByTables(tables: Tables): Promise<string> {
+  if (await isMissing(tables, 'generation_pointer')) return ''
+  return (await isMissing(tables, 'projection_definition')) ? POINTERS_SINCE : '0020-title-status'
+}
+
+/** A change of a table `name__*` is a change of each of its generations, also of those that rebuilds fill. */
+async function ofEveryGeneration(tables: Tables, statement: string): Promise<string[]> {
+  const [pattern, bare = ''] = /^ALTER TABLE (\w+)__\*/.exec(statement) ?? []
+  if (pattern === undefined) return [statement]
+  const rows = await tables.rows(
+    `SELECT t.name AS name FROM system.tables AS t
+     WHERE t.database = currentDatabase() AND match(t.name, {pattern: String}) AND t.engine LIKE '%MergeTree' ORDER BY t.name`,
+    { pattern: `^${bare}__[0-9]+$` }
+  )
+  return rows.map(({ name }) => `ALTER TABLE ${String(name)}${statement.slice(pattern.length)}`)
 }
 
 /** A table or view, as `schema.sql` has it. */
@@ -64,19 +98,30 @@ export async function definitionOf(tables: Pick<Tables, 'rows'>, name: string): 
   return `${statement};\n`
 }
 
+/** The tables and views that `schema.sql` defines, with all generations; views for people and what rebuilds compare are not among them. */
+export async function definedTables(tables: Pick<Tables, 'rows'>): Promise<string[]> {
+  const rows = await tables.rows(
+    `SELECT t.name AS name FROM system.tables AS t
+     WHERE t.database = currentDatabase() AND NOT (t.engine = 'View' AND startsWith(t.as_select, 'SELECT *'))
+       AND (position(t.name, '__') = 0 OR match(t.name, '__[0-9]+$')) ORDER BY t.name`
+  )
+  return rows.map(({ name }) => String(name))
+}
+
 /** Tables and views that are not what the migrations made, of an embedded engine. */
 export async function changedDefinitions(tables: Pick<Tables, 'rows'>): Promise<string[]> {
   const schema = await readFile(new URL('../../../schema.sql', import.meta.url), 'utf8')
-  const names = await tables.rows(
-    `SELECT t.name AS name FROM system.tables AS t
-     WHERE t.database = currentDatabase() AND position(t.name, '__') = 0 ORDER BY t.name`
-  )
   const changed: string[] = []
-  for (const { name } of names) {
-    const definition = await definitionOf(tables, String(name)).catch(() => '-')
-    if (!schema.includes(definition)) changed.push(String(name))
+  for (const name of await definedTables(tables)) {
+    const definition = await definitionOf(tables, name).catch(() => '-')
+    if (!schema.includes(asFirst(definition))) changed.push(name)
   }
   return changed
+}
+
+/** A definition with the names of first generations, as `schema.sql` has them. */
+function asFirst(definition: string): string {
+  return definition.replaceAll(/\b(\w+?)__\d+\b/g, '$1__0')
 }
 
 /** The migrations that belong to this program, in order. */
@@ -110,12 +155,27 @@ export function statementsOf(text: string): string[] {
 }
 
 /** The engine opens a directory without what a lost file of it defined, and says nothing. */
-async function refuseMissing(tables: Tables, applied: readonly Migration[]): Promise<void> {
+async function refuseMissing(
+  tables: Tables,
+  migrations: readonly Migration[],
+  isApplied: (migration: Migration) => boolean
+): Promise<void> {
   const made = new Set<string>()
-  for (const statement of applied.flatMap(({ statements }) => statements)) {
-    const [, verb, name = ''] = STATEMENT_OF_TABLE.exec(statement) ?? []
-    if (verb === 'CREATE') made.add(name)
-    if (verb === 'DROP') made.delete(name)
+  for (const migration of migrations) {
+    for (const statement of migration.statements) {
+      const [, verb, name = '', renamed = ''] = STATEMENT_OF_TABLE.exec(statement) ?? []
+      if (verb === undefined) continue
+      // One that was interrupted may have dropped or renamed it.
+      if (verb !== 'CREATE') made.delete(name)
+      if (isApplied(migration) && verb !== 'DROP') made.add(verb === 'RENAME' ? renamed : name)
+    }
+  }
+  if (made.has('generation_pointer') && !(await isMissing(tables, 'generation_pointer'))) {
+    const { serving } = await storeOver(tables).do(readPointers)
+    for (const first of [...made].filter((name) => name.endsWith('__0'))) {
+      made.delete(first)
+      made.add(serving.nameOf(first.slice(0, -'__0'.length)))
+    }
   }
   const rows = await tables.rows('SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase()')
   for (const { name } of rows) made.delete(String(name))
@@ -123,7 +183,16 @@ async function refuseMissing(tables: Tables, applied: readonly Migration[]): Pro
     throw new MissingTables(`${[...made].join(', ')} of the tables are missing, though they were made.`)
 }
 
-const STATEMENT_OF_TABLE = /^(CREATE|DROP) (?:TABLE|VIEW|MATERIALIZED VIEW) IF (?:NOT )?EXISTS (\w+)/
+async function isMissing(tables: Tables, name: string): Promise<boolean> {
+  const [row] = await tables.rows(
+    'SELECT count() AS tables FROM system.tables AS t WHERE t.database = currentDatabase() AND t.name = {name: String}',
+    { name }
+  )
+  return Number(row?.tables) === 0
+}
+
+const STATEMENT_OF_TABLE =
+  /^(CREATE|DROP|RENAME) (?:TABLE|VIEW|MATERIALIZED VIEW) IF (?:NOT )?EXISTS (\w+)(?: TO (\w+))?/
 
 function refuseNewerSchema(applied: ReadonlyMap<string, string>, wanted: readonly Migration[]): void {
   const known = new Set(wanted.map((migration) => migration.name))

@@ -1,13 +1,13 @@
-import type { Parameters } from '@gamenet/schemas'
+import { type Parameters, withTableNames } from '@gamenet/schemas'
 import type { Tables } from './tables.js'
 
 /*
  * operation  one named statement on the tables, with its guarantee; each table of bookkeeping has a file of them
  * store      carries operations out: on an engine, or in the memory of the simulator
- * names      the tables that stand for others, such as those that a rebuild fills for those that serve
+ * names      the engine's tables and checkpoints, by the names that statements use: those of one generation of each owner
  */
 
-/** A table → the table that stands for it. */
+/** A table, or an owner's checkpoint → the one that is used in its place. */
 export type TableNames = ReadonlyMap<string, string>
 
 /**
@@ -15,10 +15,12 @@ export type TableNames = ReadonlyMap<string, string>
  * `{title_count: Identifier}`; the table that it writes it names by `target`.
  */
 export type NamedTables = Tables & {
-  /** The table that is read in the place of this one. For statements in which an identifier cannot be a parameter. */
-  source(table: string): string
-  /** The table that is written in the place of this one. */
-  target(table: string): string
+  /** The table, or the checkpoint, that is read in the place of this one. For statements in which an identifier cannot be a parameter. */
+  source(name: string): string
+  /** The name that another one is read in the place of: the inverse of `source`; undefined for one that this view does not show. */
+  nameOf(source: string): string | undefined
+  /** The table, or the checkpoint, that is written in the place of this one. */
+  target(name: string): string
 }
 
 /** A statement by its name: what carries it out, and what it takes and gives. It happens as a whole, or it rejects. */
@@ -66,13 +68,11 @@ const NONE: TableNames = new Map()
 function namedTables(tables: Tables, { names = NONE, targets = names, signal }: StoreView): NamedTables {
   const options = signal === undefined ? {} : { signal }
   const source = (table: string) => names.get(table) ?? table
-  const bound = (sql: string, parameters: Parameters = {}): Parameters => {
-    const identifiers = tablesIn(sql).map((table) => [table, source(table)] as const)
-    return { ...parameters, ...Object.fromEntries(identifiers) }
-  }
+  const bound = (sql: string, parameters: Parameters = {}) => withTableNames(sql, parameters, source)
   const target = (table: string) => targets.get(table) ?? table
   return {
     source,
+    nameOf: nameIn(names),
     target,
     execute: (sql, parameters) => tables.execute(sql, bound(sql, parameters), options),
     rows: (sql, parameters) => tables.rows(sql, bound(sql, parameters), options),
@@ -81,9 +81,10 @@ function namedTables(tables: Tables, { names = NONE, targets = names, signal }: 
   }
 }
 
-/** The tables that a statement reads by parameters. */
-export function tablesIn(sql: string): string[] {
-  return [...new Set([...sql.matchAll(/\{(\w+): Identifier\}/g)].map(([, table = '']) => table))]
+/** Returns the inverse of names: the name that something is used for, undefined for what other names hide. */
+export function nameIn(names: TableNames): (used: string) => string | undefined {
+  const inverse = new Map([...names].map(([name, used]) => [used, name]))
+  return (used) => inverse.get(used) ?? (names.has(used) ? undefined : used)
 }
 
 /** Rows as an insert takes them: arrays of values, in the order of its columns. */

@@ -47,14 +47,6 @@ export const attachPartition = operation(
   }
 )
 
-/** Exchanges the names of pairs of tables, one pair after the other; where it rejects, some may be exchanged. */
-export const exchangeTables = operation(
-  'exchanges tables',
-  async (tables, pairs: readonly (readonly [string, string])[]): Promise<void> => {
-    await tables.execute(`EXCHANGE TABLES ${pairs.map(([a, b]) => `${a} AND ${b}`).join(', ')}`)
-  }
-)
-
 /** UUID of a table `t` of `system.tables`. chDB shows none, but names the table's folder by it. */
 export const TABLE_UUID = `if(t.uuid = toUUID('00000000-0000-0000-0000-000000000000'),
   extract(t.data_paths[1], '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'), toString(t.uuid))`
@@ -128,15 +120,3 @@ export const readLostParts = operation('reads lost parts', async (tables): Promi
 export const dropLostPart = operation('drops a lost part', async (tables, { table, part }: LostPart): Promise<void> => {
   await tables.execute(`ALTER TABLE ${table} DROP DETACHED PART '${part}' SETTINGS allow_drop_detached = 1`)
 })
-
-/** Reads the views and their statements, in which tables have no database before them. */
-export const readViews = operation(
-  'reads views',
-  async (tables): Promise<{ readonly name: string; readonly statement: string }[]> => {
-    const rows = await tables.rows(
-      `SELECT t.name AS name, replaceAll(t.as_select, concat(t.database, '.'), '') AS statement FROM system.tables AS t
-       WHERE t.database = currentDatabase() AND t.engine = 'View'`
-    )
-    return rows.map(({ name, statement }) => ({ name: String(name), statement: String(statement) }))
-  }
-)

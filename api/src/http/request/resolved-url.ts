@@ -1,7 +1,9 @@
-import type { WriteChange } from '@gamenet/schemas'
+import type { ServingTables, WriteChange } from '@gamenet/schemas'
 import { LRUCache } from 'lru-cache'
 import type { Dependency, Endpoint, ResolveContext } from '../../answers/endpoint.js'
 import { identityOf } from '../../answers/etag.js'
+import type { CatalogCache } from '../../queries/catalog.js'
+import { counterOf } from '../../queries/versioned-cache.js'
 import { flat, REVALIDATED } from '../reply/headers.js'
 
 const MINUTE_MS = 60_000
@@ -11,10 +13,13 @@ const URLS_CACHED_MAX = 10_000
 /** Attempts to resolve a question while data changes. */
 const RESOLVE_TRIES = 5
 
-/** The versions of data. */
+/** The versions of data, and the tables that are read. */
 export type Versions = {
   readonly revision: number
   readonly isCurrent: boolean
+  readonly serving: ServingTables
+  /** Brings both up to date. */
+  refresh(): Promise<void>
   versionOf(dependency: Dependency): number
   /** Records a change of the write side. */
   recordWrite(change: WriteChange): void
@@ -26,6 +31,8 @@ export type ResolvedUrl = {
   readonly resolved: unknown
   readonly identity: string
   readonly dataVersion: string
+  /** The tables that the answer is read from. */
+  readonly serving: ServingTables
   /** Headers of the answer that do not depend on it. */
   readonly headers: Readonly<Record<string, string>>
   /** All headers of a 304 except its ETag and the request's id. */
@@ -65,14 +72,23 @@ export async function resolveUrl(
   endpoint: Endpoint,
   input: unknown,
   question: string,
-  { versions, ...context }: ResolveContext & { readonly versions: Versions }
+  {
+    versions,
+    catalog,
+    ...clock
+  }: Omit<ResolveContext, 'catalog'> & {
+    readonly versions: Versions
+    readonly catalog: Pick<CatalogCache, 'held'>
+  }
 ): Promise<ResolvedUrl> {
   const resolve = async () => {
+    const { serving } = versions
+    const context = { ...clock, catalog: () => catalog.held(serving) }
     const resolved = await endpoint.resolve(input, context)
     const reads = endpoint.reads(resolved)
     // The digest replaces the counts, which decide which title has a shared name bare and change every minute.
     const showsNames = reads.some(({ projection }) => projection === 'title')
-    return { resolved, reads, names: showsNames ? (await context.catalog()).digest() : '' }
+    return { serving, resolved, reads, names: showsNames ? (await context.catalog()).digest() : '' }
   }
   let { revision } = versions
   let found = await resolve()
@@ -82,13 +98,16 @@ export async function resolveUrl(
     revision = versions.revision
     found = await resolve()
   }
-  const { resolved, reads, names } = found
+  const { serving, resolved, reads, names } = found
   const newest = reads.map((dependency) => versions.versionOf(dependency))
-  const identity = identityOf(endpoint.path, JSON.stringify(resolved) + names, newest)
+  const projections = reads.map(({ projection }) => projection)
+  const counter = counterOf(serving, projections)
+  const identity = identityOf(endpoint.path, JSON.stringify(resolved) + names, newest, counter)
   const dataVersion = String(Math.max(0, ...newest))
   const headers = { ...endpoint.headers?.(resolved), ...deprecation(endpoint, input) }
   const notModified = flat({ ...answerHeaders(dataVersion), ...headers })
-  return { question, resolved, identity, dataVersion, headers, notModified, revision, minute: minuteOf(context.nowMs) }
+  const minute = minuteOf(clock.nowMs)
+  return { question, resolved, identity, dataVersion, serving, headers, notModified, revision, minute }
 }
 
 /** Returns the common headers of a 200 and its 304, except the ETag. */

@@ -374,6 +374,7 @@ async function commitNext(store: Store, epoch: number, waiting: WaitingAppend[])
   }
   if (group.length === 0) return
   try {
+    await requireSpace(store, bytes)
     await store.batches.transaction(() => {
       for (const { append, batches } of group) {
         for (const { partition, batch } of batches) putBatch(store, append.topic, epoch, partition, batch)
@@ -404,18 +405,36 @@ function putBatch(store: Store, topic: string, epoch: number, partition: number,
   void store.batches.put([topic, epoch, partition, newest?.next ?? 0], batch)
 }
 
+/**
+ * Rejects when the disk has no room for a commit of so many bytes and for the pages that LMDB copies. Its binding corrupts memory after
+ * failed writes: a process that met a full disk died at its stop.
+ */
+async function requireSpace({ path }: Store, bytes: number): Promise<void> {
+  const free = await freeBytes(path)
+  if (free < FULL_BYTES + 2 * bytes) throw new NoRoom(`${bytes} bytes were to be written`)
+}
+
+class NoRoom extends Error {}
+
+/** Free bytes of the disk; NaN where they are unknown. */
+async function freeBytes(path: string): Promise<number> {
+  return await statfs(path).then(
+    ({ bavail, bsize }) => bavail * bsize,
+    () => Number.NaN
+  )
+}
+
 /** Returns the reason of a failed write: LMDB says "Input/output error" when the disk is full. */
 async function writeFailure(store: Store, error: unknown): Promise<Error> {
   let cause = error
   if (error instanceof Error && 'commitError' in error) {
     cause = await Promise.resolve(error.commitError).catch((reason: unknown) => reason)
   }
-  const free = await statfs(store.path).then(
-    ({ bavail, bsize }) => bavail * bsize,
-    () => Number.NaN
-  )
+  const free = await freeBytes(store.path)
   const why =
-    free < FULL_BYTES ? `the disk is full, ${free} bytes are free (${errorMessage(cause)})` : errorMessage(cause)
+    cause instanceof NoRoom || free < FULL_BYTES
+      ? `the disk is full, ${free} bytes are free (${errorMessage(cause)})`
+      : errorMessage(cause)
   return new Error(`nothing was written to the log at ${store.path}: ${why}`, { cause })
 }
 

@@ -1,56 +1,62 @@
 import {
   AGAIN_SECONDS,
-  clearCheckpoints,
+  type Checkpoint,
   copyConsumed,
+  Pointers,
+  readChangesSince,
   readCheckpoints,
+  readCheckpointsOf,
   readConsumed,
   readDefinitions,
   readKnownBatches,
   readLatePositions,
-  readNewestAnnouncement,
-  readNewestDefinition,
+  readNewestBegin,
   readNewestVersion,
   readPending,
+  readPointers,
   readRebuildOwner,
   readRebuildRecords,
-  storeAnnouncement,
+  replaceReadViews,
   storeChanges,
   storeCheckpoints,
   storeConsumed,
   storeDefinitions,
   storeLateBatch,
+  storePointers,
   storeRebuildOwner,
   storeRebuildRecord
 } from '@gamenet/projector/internals'
-import type { LogPosition } from '@gamenet/schemas'
+import { INSTANTS_END_MS, type LogPosition, type VersionedChange } from '@gamenet/schemas'
 import type { Row } from '../replacing-table.js'
 import { always, changingWhole, type Implementation, inserting, part, reading, type Seen } from './carry-out.js'
 
 /*
- * Checkpoints, data changes, definitions, rebuilds, announcements of swaps and late batches.
+ * Checkpoints, data changes, pointers, definitions, rebuilds and late batches.
  */
 
-const STATES = ['announced', 'begun', 'ended'] as const
+const SWAP_RISK = 12
 
 export const bookkeeping: readonly Implementation[] = [
-  reading(readCheckpoints, (seen) =>
-    seen.final('checkpoint').map(({ name, epoch, partition, next }) => ({
-      name: String(name),
-      epoch: Number(epoch),
-      partition: Number(partition),
-      next: Number(next)
-    }))
-  ),
+  reading(readCheckpoints, checkpointsIn),
+  reading(readCheckpointsOf, (seen, names) => checkpointsIn(seen).filter(({ name }) => names.includes(name))),
   inserting(
     storeCheckpoints,
-    (seen, checkpoints) => seen.insert('checkpoint', checkpoints),
+    (seen, checkpoints) =>
+      seen.insert(
+        'checkpoint',
+        checkpoints.map((each) => ({ ...each, name: seen.target(each.name) }))
+      ),
     ([checkpoints], share) => [part(checkpoints, share)]
   ),
-  changingWhole(clearCheckpoints, (seen) => seen.target('checkpoint').truncate()),
 
   reading(readNewestVersion, (seen) =>
     Math.max(0, ...seen.table('data_change').rows.map(({ version }) => Number(version)))
   ),
+  reading(readNewestBegin, (seen) => {
+    const begins = seen.table('data_change').rows.map(({ from_ms }) => Math.min(Number(from_ms), INSTANTS_END_MS - 1))
+    return Math.max(0, ...begins)
+  }),
+  reading(readChangesSince, changesSince),
   inserting(
     storeChanges,
     (seen, version, changes) => {
@@ -62,22 +68,23 @@ export const bookkeeping: readonly Implementation[] = [
     ([version, changes], share) => [version, part(changes, share)]
   ),
 
-  reading(readDefinitions, (seen) => {
-    const newest = newestOf(seen.table('projection_definition').rows, 'name')
-    return new Map(newest.map(({ name, definition }) => [String(name), String(definition)]))
-  }),
-  reading(readNewestDefinition, (seen) =>
-    Math.max(0, ...seen.table('projection_definition').rows.map(({ version }) => Number(version)))
-  ),
-  inserting(
-    storeDefinitions,
-    (seen, version, definitions) =>
+  reading(readPointers, pointersIn),
+  {
+    ...inserting(storePointers, (seen, version, pointers) =>
       seen.insert(
-        'projection_definition',
-        definitions.map((each) => ({ ...each, version }))
-      ),
-    ([version, definitions], share) => [version, part(definitions, share)]
+        'generation_pointer',
+        pointers.map((each) => ({ ...each, version }))
+      )
+    ),
+    risk: SWAP_RISK
+  },
+  reading(readDefinitions, (seen) =>
+    seen.final('generation_definition').map(({ projection, generation, definition }) => {
+      return { projection: String(projection), generation: Number(generation), definition: String(definition) }
+    })
   ),
+  inserting(storeDefinitions, (seen, definitions) => seen.insert('generation_definition', definitions)),
+  changingWhole(replaceReadViews, () => undefined),
 
   reading(readRebuildRecords, (seen) =>
     newestOf(seen.table('rebuild').rows, 'id')
@@ -97,27 +104,27 @@ export const bookkeeping: readonly Implementation[] = [
   ),
   inserting(storeRebuildOwner, (seen, id, process) => seen.insert('rebuild_owner', [{ id, process }])),
 
-  reading(readNewestAnnouncement, (seen) => {
-    const places = seen
-      .final('exchange')
-      .map(({ id, state }) => ({ id: Number(id), at: STATES.indexOf(state as never) }))
-    const [newest] = places.sort((a, b) => b.id - a.id || b.at - a.at)
-    return newest === undefined ? undefined : { id: newest.id, state: STATES[newest.at] ?? 'ended' }
-  }),
-  inserting(storeAnnouncement, (seen, { id, state }) => seen.insert('exchange', [{ id, state }])),
-
   inserting(storeLateBatch, (seen, id, topic, positions) => {
     const places = positions.map(({ epoch, partition, offset }) => ({ epoch, partition, offset }))
     seen.insert('late_batch', [{ id, topic, positions: places }])
   }),
   inserting(
     storeConsumed,
-    (seen, taken) => seen.insert('late_batch_taken', taken),
+    (seen, taken) =>
+      seen.insert(
+        'late_batch_taken',
+        taken.map(({ id, taker }) => ({ id, taker: seen.target(taker) }))
+      ),
     ([taken], share) => [part(taken, share)]
   ),
-  changingWhole(copyConsumed, (seen) =>
-    seen.target('late_batch_taken').insert(seen.tables.table('late_batch_taken').rows)
-  ),
+  changingWhole(copyConsumed, (seen, from, takers) => {
+    const targets = new Map(takers.map((taker) => [from.get(taker) ?? taker, seen.target(taker)]))
+    const taken = seen.final('late_batch_taken').flatMap(({ id, taker }) => {
+      const target = targets.get(String(taker))
+      return target === undefined ? [] : [{ id, taker: target }]
+    })
+    seen.insert('late_batch_taken', taken)
+  }),
   reading(readLatePositions, (seen, id) => {
     const [batch] = seen.final('late_batch').filter((row) => row.id === id)
     return (batch?.positions ?? []) as LogPosition[]
@@ -139,15 +146,42 @@ export const bookkeeping: readonly Implementation[] = [
       .final('late_batch')
       .sort(byAge)
       .flatMap(({ id, topic, stored_at }) => {
-        const wanted = takersByTopic.get(String(topic))
+        const wanted = takersByTopic.get(String(topic))?.map(seen.source)
         const takers = taken.get(String(id)) ?? []
         const isRecent = Number(stored_at) > seen.machine.nowMs() - AGAIN_SECONDS * 1000
         const isLeft = wanted?.some((taker) => !takers.includes(taker)) === true
         if (wanted === undefined || !(isRecent || isLeft)) return []
-        return [{ id: String(id), topic: String(topic), isRecent, takers }]
+        return [
+          {
+            id: String(id),
+            topic: String(topic),
+            isRecent,
+            takers: takers.flatMap((taker) => seen.nameOf(taker) ?? [])
+          }
+        ]
       })
   })
 ]
+
+function checkpointsIn(seen: Seen): Checkpoint[] {
+  return seen.final('checkpoint').flatMap(({ name: used, epoch, partition, next }) => {
+    const name = seen.nameOf(String(used))
+    return name === undefined ? [] : [{ name, epoch: Number(epoch), partition: Number(partition), next: Number(next) }]
+  })
+}
+
+/** The pointers of tables. */
+export function pointersIn(seen: Pick<Seen, 'final'>): Pointers {
+  const rows = seen.final('generation_pointer')
+  const pointers = rows.map(({ owner, tables, writes, reads, readsChanged }) => ({
+    owner: String(owner),
+    tables: tables as readonly string[],
+    writes: Number(writes),
+    reads: Number(reads),
+    readsChanged: Number(readsChanged)
+  }))
+  return new Pointers(pointers, Math.max(0, ...rows.map(({ version }) => Number(version))))
+}
 
 /** Of rows that are not merged yet the first of the highest version. */
 function newestOf(rows: readonly Row[], key: string): Row[] {
@@ -164,11 +198,26 @@ function byAge(a: Row, b: Row): number {
 }
 
 function takenBy(seen: Seen, taker: string): string[] {
-  const rows = seen.final('late_batch_taken').filter((row) => row.taker === taker)
+  const rows = seen.final('late_batch_taken').filter((row) => row.taker === seen.source(taker))
   const ids = new Set(rows.map(({ id }) => id))
   return seen
     .final('late_batch')
     .filter(({ id }) => ids.has(id))
     .sort(byAge)
     .map(({ id }) => String(id))
+}
+
+function changesSince(seen: Seen, after: number, minutesFromMs: number): VersionedChange[] {
+  const found = new Map<string, VersionedChange>()
+  for (const { version, projection, key, from_ms, to_ms } of seen.table('data_change').rows) {
+    if (Number(version) <= after) continue
+    const [from, to] = [Number(from_ms), Number(to_ms)]
+    const width = to > minutesFromMs ? 60_000 : 3_600_000
+    const fromMs = Math.trunc(Math.max(from, 0) / width) * width
+    const toMs = Math.trunc((Math.max(Math.min(to, INSTANTS_END_MS), from + 1) + width - 1) / width) * width
+    const id = [projection, key, width, fromMs, toMs].join('|')
+    const newest = Math.max(Number(version), found.get(id)?.version ?? 0)
+    found.set(id, { projection: String(projection), key: String(key), fromMs, toMs, version: newest })
+  }
+  return [...found.values()]
 }

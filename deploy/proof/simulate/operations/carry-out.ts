@@ -10,10 +10,14 @@ export type Seen = {
   readonly tables: TableSet
   /** How SQL projections fold, by their names or their statements. */
   readonly folds: Readonly<Record<string, PlainFold>>
+  /** The table, or the checkpoint, that is read in the place of another; the inverse; and what is written in its place. */
+  source(name: string): string
+  nameOf(source: string): string | undefined
+  target(name: string): string
   table(name: string): ReadTable
   final(name: string): Row[]
   /** What is written in the place of a table. */
-  target(name: string): ReplacingTable
+  written(name: string): ReplacingTable
   /** Adds rows, with the columns that the engine fills in. */
   insert(table: string, rows: readonly Row[]): void
   /** Adds rows as lines of JSONCompactEachRow. */

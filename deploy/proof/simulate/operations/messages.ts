@@ -35,11 +35,11 @@ export const messages: readonly Implementation[] = [
     ([table, lines], share) => [table, partOfLines(lines, share)]
   ),
   changingWhole(deleteImports, (seen, table, importIds) =>
-    seen.target(table).delete((row) => importIds.includes(String(row.import_id)))
+    seen.written(table).delete((row) => importIds.includes(String(row.import_id)))
   ),
-  changing(copyEvents, (seen, [{ table }, range], share) => {
-    const events = seen.tables.final(table).filter((event) => liesIn(range, event))
-    seen.target(table).insert(events.slice(0, Math.ceil(events.length * share)))
+  changing(copyEvents, (seen, [{ table }, from, range], share) => {
+    const events = seen.tables.final(from).filter((event) => liesIn(range, event))
+    seen.written(table).insert(events.slice(0, Math.ceil(events.length * share)))
   }),
 
   inserting(

@@ -1,6 +1,5 @@
-import { CHANGES_SINCE, feedExtents, NEWEST_BEGIN, recordedChanges } from '@gamenet/api/internals'
-import { BOARD_STATES, CHECKPOINTS_OF, KNOWN_LISTS, LAST_BOARD, TITLES_WITH_BOARDS } from '@gamenet/ingest/internals'
-import { leaderboardEntryTopic, loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
+import { recordedChanges } from '@gamenet/api/internals'
+import { BOARD_STATES, KNOWN_LISTS, LAST_BOARD, TITLES_WITH_BOARDS } from '@gamenet/ingest/internals'
 import type { ReadTable, Row } from '../replacing-table.js'
 
 /*
@@ -23,21 +22,12 @@ export const ALL_CHANGES = {
 
 /** How each query is answered in memory. */
 export const queries: ReadonlyMap<string, Query> = new Map([
-  [NEWEST_BEGIN, newestBegin],
-  [CHANGES_SINCE, changesSince],
-  [feedExtents.sql, feedEnds],
   [recordedChanges(ALL_CHANGES).sql, recorded],
-  [CHECKPOINTS_OF, reached],
   [BOARD_STATES, boardStates],
   [LAST_BOARD, lastBoard],
   [KNOWN_LISTS, knownLists],
   [TITLES_WITH_BOARDS, titles]
 ])
-
-function reached(seen: Seen, { name }: Parameters): Row[] {
-  const rows = seen.final('checkpoint').filter((row) => row.name === name)
-  return rows.map(({ epoch, partition, next }) => ({ epoch, partition, next: String(next) }))
-}
 
 function boardStates(seen: Seen, { titleIds, leaderboardIds }: Parameters): Row[] {
   const [titles_, boards] = [titleIds as string[], leaderboardIds as number[]]
@@ -82,41 +72,6 @@ function knownLists(seen: Seen, { titleIds }: Parameters): Row[] {
 function titles(seen: Seen): Row[] {
   const ids = seen.table('event_title').rows.map(({ title_id }) => String(title_id))
   return [...new Set(ids)].sort().map((titleId) => ({ titleId, isDeparted: 0 }))
-}
-
-function newestBegin(seen: Seen, { end }: Parameters): Row[] {
-  const begins = seen.table('data_change').rows.map(({ from_ms }) => Math.min(Number(from_ms), Number(end) - 1))
-  return [{ newest_from_ms: String(Math.max(0, ...begins)) }]
-}
-
-function changesSince(seen: Seen, { after, minutes_from, end }: Parameters): Row[] {
-  const found = new Map<string, Row>()
-  for (const { version, projection, key, from_ms, to_ms } of seen.table('data_change').rows) {
-    if (Number(version) <= Number(after)) continue
-    const [from, to] = [Number(from_ms), Number(to_ms)]
-    const width = to > Number(minutes_from) ? 60_000 : 3_600_000
-    const first = Math.trunc(Math.max(from, 0) / width) * width
-    const last = Math.trunc((Math.max(Math.min(to, Number(end)), from + 1) + width - 1) / width) * width
-    const id = [projection, key, width, first, last].join('|')
-    const newest = Math.max(Number(version), Number(found.get(id)?.newest_version ?? 0))
-    const stretch = { width_ms: width, first_ms: String(first), last_ms: String(last) }
-    found.set(id, { projection, key, ...stretch, newest_version: String(newest) })
-  }
-  return [...found.values()]
-}
-
-const FOLDED = projectionCheckpoint('leaderboard-entry')
-const LOADED = loadCheckpoint(leaderboardEntryTopic.name)
-
-function feedEnds(seen: Seen): Row[] {
-  const lanes = new Map<string, { epoch: number; partition: number; readable: number; loaded: number }>()
-  for (const { name, epoch, partition, next } of seen.final('checkpoint')) {
-    if (name !== FOLDED && name !== LOADED) continue
-    const key = `${epoch}/${partition}`
-    const lane = lanes.get(key) ?? { epoch: Number(epoch), partition: Number(partition), readable: 0, loaded: 0 }
-    lanes.set(key, { ...lane, [name === FOLDED ? 'readable' : 'loaded']: Number(next) })
-  }
-  return [...lanes.values()].sort((a, b) => a.epoch - b.epoch || a.partition - b.partition)
 }
 
 function recorded(seen: Seen, parameters: Parameters): Row[] {

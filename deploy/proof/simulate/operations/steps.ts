@@ -27,7 +27,7 @@ export const steps: readonly Implementation[] = [
     if (fold === undefined) throw new Error(`${projection.name} has no plain fold; add it to plain-folds.ts.`)
     const events = eventsIn(seen, projection.from, range).filter((event) => liesInSlice(event, slice))
     const rows = fold({ events, final: (table) => seen.final(table) })
-    seen.target(projection.into).insert(rows.slice(0, Math.ceil(rows.length * share)))
+    seen.written(projection.into).insert(rows.slice(0, Math.ceil(rows.length * share)))
   }),
   inserting(
     storeRows,

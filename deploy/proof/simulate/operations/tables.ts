@@ -5,7 +5,6 @@ import {
   createEventView,
   createTable,
   dropTable,
-  exchangeTables,
   type LeftOut,
   readDifferingRows,
   readDisks,
@@ -16,20 +15,18 @@ import {
   readShape,
   readSizes,
   readTablesOfRebuilds,
-  readTableUuids,
   type Side
 } from '@gamenet/projector/internals'
 import { anyProjections } from '../newer-program.js'
 import type { ReplacingTable, Row } from '../replacing-table.js'
 import { baseName } from '../table-set.js'
-import { always, changing, changingWhole, type Implementation, reading, type Seen } from './carry-out.js'
+import { always, changingWhole, type Implementation, reading, type Seen } from './carry-out.js'
 
 /*
  * The tables themselves, and comparisons of two of them by key and content. The engine's own hashes are tested on the engine.
  */
 
 const ROOM_BYTES = 2 ** 40
-const SWAP_RISK = 12
 
 export const tables: readonly Implementation[] = [
   changingWhole(createTable, ({ tables }, name, like) => {
@@ -38,24 +35,7 @@ export const tables: readonly Implementation[] = [
   changingWhole(createEventView, ({ tables }, name, table, beforeMs) => tables.createView(name, table, beforeMs)),
   changingWhole(dropTable, ({ tables }, name) => tables.drop(name), { freesSpace: true }),
   changingWhole(attachPartition, ({ tables }, name, from) => tables.written(name).insert(tables.table(from).rows)),
-  changing(
-    exchangeTables,
-    ({ tables }, [pairs], share) => {
-      // One pair after the other, so that a part of them may have been done when it is cut off.
-      for (const name of pairs.flat()) tables.written(name)
-      for (const [a, b] of pairs.slice(0, Math.floor(pairs.length * share))) tables.swap(a, b)
-    },
-    { risk: SWAP_RISK }
-  ),
   reading(readPartitions, ({ tables }, name) => (tables.written(name).rows.length === 0 ? [] : ['all']), always),
-  reading(
-    readTableUuids,
-    ({ tables }, names) => {
-      const found = names.filter((name) => tables.has(name))
-      return new Map(found.map((name) => [name, tables.uuidOf(name)]))
-    },
-    always
-  ),
   reading(
     readTablesOfRebuilds,
     ({ tables }) => tables.names.filter((name) => baseName(name) !== name).map((name) => ({ name, hours: 0 })),

@@ -11,20 +11,21 @@ export async function readLateRange(store: Store, id: string): Promise<Range> {
 
 /** The pending late batches of this process's projections. */
 export class LateBatches {
-  readonly #store: Store
   readonly #consumedHere = new Map<string, Set<string>>()
   #pending: readonly KnownBatch[] = []
 
-  constructor(store: Store) {
-    this.#store = store
+  /** Forgets everything: other generations are written from now on. */
+  clear(): void {
+    this.#pending = []
+    this.#consumedHere.clear()
   }
 
-  /** Reads the pending batches. */
-  async refresh(projections: readonly Projection[]): Promise<void> {
+  /** Reads the batches that the generations of this view have not consumed. */
+  async refresh(store: Store, projections: readonly Projection[]): Promise<void> {
     const takers = new Map<string, string[]>()
     for (const { name, from } of projections)
       takers.set(from.name, [...(takers.get(from.name) ?? []), projectionCheckpoint(name)])
-    this.#pending = await this.#store.do(readKnownBatches, takers)
+    this.#pending = await store.do(readKnownBatches, takers)
   }
 
   /**
@@ -44,9 +45,9 @@ export class LateBatches {
   }
 
   /** Records that projections have consumed batches. */
-  async store(taken: readonly { readonly projection: string; readonly id: string }[]): Promise<void> {
+  async store(store: Store, taken: readonly { readonly projection: string; readonly id: string }[]): Promise<void> {
     if (taken.length === 0) return
-    await this.#store.do(
+    await store.do(
       storeConsumed,
       taken.map(({ projection, id }) => ({ id, taker: projectionCheckpoint(projection) }))
     )

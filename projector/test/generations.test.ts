@@ -1,7 +1,8 @@
 import { test } from 'tap'
 import { type Projection, projections, storeOver, type Tables } from '../src/index.js'
-import { definitionOf, projectionOf, ServingDefinitions } from '../src/project/serving-definitions.js'
-import { storeDefinitions } from '../src/store/projection-definition.js'
+import { definitionOf, Generations, ownersOf } from '../src/project/generations.js'
+import { nextId } from '../src/rebuild/leftovers.js'
+import { namesOf, storeDefinitions } from '../src/store/generation.js'
 import { latch } from './latch.js'
 import { lockedPasses } from './locks.js'
 import { openTables } from './pipeline.js'
@@ -11,12 +12,33 @@ test('what is new waits while nobody can be alone, and all else serves', async (
   const [known = [], all = []] = [['title-count'], ['title-count', 'title-count-hour']].map((names) =>
     projections.filter(({ name }) => names.includes(name))
   )
-  await new ServingDefinitions(storeOver(control), known, true).register(lockedPasses())
-  const newer = new ServingDefinitions(storeOver(control), all, true)
+  await new Generations(storeOver(control), known).register(lockedPasses())
+  const newer = new Generations(storeOver(control), all)
   await t.rejects(newer.register({ exclusive: () => Promise.reject(new Error('PostgreSQL is away')) }), /is away/)
-  t.same(await newer.current(), known)
+  t.same((await newer.current()).projections, known)
   await newer.register(lockedPasses())
-  t.same(await newer.current(), all)
+  t.same((await newer.current()).projections, all)
+})
+
+test('a projection is registered beside a rebuild that began before', async (t) => {
+  const { control } = await openTables()
+  const store = storeOver(control)
+  const all = projections.filter(({ name }) => name === 'title-count')
+  await store.do(
+    storeDefinitions,
+    all.map((each) => ({ projection: each.name, generation: 7, definition: definitionOf(each) }))
+  )
+  t.equal(await nextId(store), 8, 'a number is given once, even to an attempt that left nothing else')
+  const generations = new Generations(store, all)
+  await generations.register(lockedPasses())
+  t.same((await generations.current()).projections, all)
+})
+
+test('a view of the first generation hides the checkpoints of another below it', async (t) => {
+  const [owner] = ownersOf(projections)
+  if (owner === undefined) throw new Error('there is no owner')
+  const view = new Map([...namesOf(owner, 4), ...namesOf(owner, 0)])
+  t.equal(view.get(owner.owner), owner.owner)
 })
 
 test('what was written down without an answer serves all the same', async (t) => {
@@ -27,12 +49,12 @@ test('what was written down without an answer serves all the same', async (t) =>
     landed = () => control.insert(...row)
     throw new Error('the answer was lost')
   }
-  const serving = new ServingDefinitions(storeOver({ ...control, insert }), all, false)
+  const serving = new Generations(storeOver({ ...control, insert }), all)
   await t.rejects(serving.register(lockedPasses()), /was lost/)
-  t.same(await serving.current(), [])
+  t.same((await serving.current()).projections, [])
   await landed()
   await serving.register(lockedPasses())
-  t.same(await serving.current(), all)
+  t.same((await serving.current()).projections, all)
 })
 
 test('of two programs that come to empty tables at once the first one serves in both', async (t) => {
@@ -55,39 +77,21 @@ test('of two programs that come to empty tables at once the first one serves in 
     return found
   }
   const passes = lockedPasses()
-  const first = new ServingDefinitions(storeOver({ ...control, insert }), older, true)
-  const second = new ServingDefinitions(storeOver({ ...control, rows }), newer, true)
+  const first = new Generations(storeOver({ ...control, insert }), older)
+  const second = new Generations(storeOver({ ...control, rows }), newer)
   const registered = first.register(passes)
   await stores.opened
   await Promise.all([registered, second.register(passes)])
-  const stored = await control.rows('SELECT d.definition AS definition FROM projection_definition AS d')
+  const stored = await control.rows('SELECT d.definition AS definition FROM generation_definition AS d')
   t.same(
     stored,
     older.map((each) => ({ definition: definitionOf(each) })),
     'the second had nothing to say'
   )
-  for (const serving of [first, second]) t.same((await serving.current()).map(definitionOf), older.map(definitionOf))
+  for (const serving of [first, second])
+    t.same((await serving.current()).projections.map(definitionOf), older.map(definitionOf))
   t.same(
     [first, second].map((serving) => serving.isOutdated('title-count')),
     [false, true]
   )
-})
-
-test('a definition of an earlier program, with bare names of tables, is this one', async (t) => {
-  const { control } = await openTables()
-  const all = projections.filter(({ name }) => ['title-count-hour', 'leaderboard-entry'].includes(name))
-  const earlier = (each: Projection) => definitionOf(each).replaceAll(/\{(\w+): Identifier\}/g, '$1')
-  for (const each of all) {
-    t.notMatch(earlier(each), 'Identifier')
-    t.equal(definitionOf(projectionOf(earlier(each))), definitionOf(each))
-  }
-  const store = storeOver(control)
-  await store.do(
-    storeDefinitions,
-    1,
-    all.map((each) => ({ name: each.name, definition: earlier(each) }))
-  )
-  const serving = new ServingDefinitions(store, all, false)
-  t.same(await serving.current(), all)
-  t.notOk(serving.isOutdated('title-count-hour'))
 })

@@ -1,0 +1,129 @@
+import type { ReadSide } from '@gamenet/projector'
+import {
+  copyConsumed,
+  dropTable,
+  ownersOf,
+  type Pointer,
+  Pointers,
+  readCheckpoints,
+  readConsumed,
+  readDefinitions,
+  readKnownBatches,
+  readPending,
+  readPointers,
+  readRebuildRecords,
+  type Store,
+  storeCheckpoints,
+  storeConsumed,
+  storeEvents,
+  storePointers
+} from '@gamenet/projector/internals'
+import { generationName, type ServingTables } from '@gamenet/schemas'
+import type { AnyOperation } from './operations/carry-out.js'
+import { simulatedProjections } from './simulated.js'
+import { through } from './through.js'
+
+/*
+ * Mistakes with pointers.
+ */
+
+const isMoving = (pointers: readonly Pointer[]) => pointers.some(({ writes, reads }) => writes !== reads)
+
+/** Nothing is to be waited for. */
+export function headsUnread(store: Store): Store {
+  return through(store, async ({ operation, view, next }) => {
+    if (operation === readPending) return []
+    return operation === readCheckpoints && view.names === undefined ? [] : await next()
+  })
+}
+
+const KEPT_MS = 2000
+
+/** The pointers of a while ago, with the heads of now. */
+export function pointerOfBefore(store: Store): Store {
+  let kept: { readonly atMs: number; readonly pointers: unknown } | undefined
+  return through(store, async ({ operation, next }) => {
+    if (operation !== readPointers) return await next()
+    if (kept === undefined || performance.now() - kept.atMs > KEPT_MS)
+      kept = { atMs: performance.now(), pointers: await next() }
+    return kept.pointers
+  })
+}
+
+/** `reads` moves first, and `writes` with it afterwards. */
+export function readsFirst(store: Store): Store {
+  return through(store, async ({ operation, input, next, base }) => {
+    const [version, pointers] = input as [number, readonly Pointer[]]
+    if (operation !== storePointers || !isMoving(pointers)) return await next()
+    const swapped = pointers.map((each) => ({ ...each, writes: each.reads, reads: each.writes, readsChanged: version }))
+    return await base.do(storePointers, version, swapped)
+  })
+}
+
+const ENDED = /"state":"(rolled-back|cancelled|dropped)"/
+
+/** Rebuilds that have ended leave nothing by which their number is known. */
+export function withNumbersAgain(store: Store): Store {
+  return through(store, async ({ operation, next }) => {
+    const result = await next()
+    if (operation === readDefinitions) {
+      const pointers = await store.do(readPointers)
+      const isPointed = ({ generation }: { generation: number }) =>
+        generation === 0 || pointers.all().some(({ reads, writes }) => reads === generation || writes === generation)
+      return (result as { generation: number }[]).filter(isPointed)
+    }
+    if (operation !== readRebuildRecords) return result
+    return (result as string[]).filter((record) => !ENDED.test(record) || !record.includes('"retracts":null'))
+  })
+}
+
+/** What answers read is dropped as soon as steps write another generation. */
+export function droppedBefore(store: Store): Store {
+  return through(store, async ({ operation, input, next, base }) => {
+    const result = await next()
+    const [, pointers] = input as [number, readonly Pointer[]]
+    if (operation !== storePointers || !isMoving(pointers)) return result
+    for (const { tables, reads } of pointers)
+      for (const table of tables) await base.do(dropTable, generationName(table, reads))
+    return result
+  })
+}
+
+const LATE: ReadonlySet<AnyOperation> = new Set([readConsumed, readKnownBatches, readPending, storeConsumed])
+
+/** Who has taken late batches is known by projection. */
+export function keptByAll(store: Store): Store {
+  return through(store, async ({ operation, input, next }) => {
+    if (operation === copyConsumed) return undefined
+    return await (LATE.has(operation) ? store.do(operation, ...input) : next())
+  })
+}
+
+const STORED: ReadonlySet<AnyOperation> = new Set([storeEvents, storeCheckpoints])
+
+/** A session keeps its position, and stores into the generation of the moment. */
+export function currentWhatever(store: Store): Store {
+  return through(store, async ({ operation, input, next }) => {
+    // Equal pointers at each read: no session is outdated.
+    if (operation === readPointers) return new Pointers([], 0)
+    if (!STORED.has(operation)) return await next()
+    const names = (await store.do(readPointers)).names('writes', ownersOf(simulatedProjections))
+    return await store.with({ names }).do(operation, ...input)
+  })
+}
+
+/** Of the tables, every second one is adopted a read later. */
+export function adoptedByHalf(): (side: ReadSide) => ReadSide {
+  return (side) => {
+    let before: ServingTables | undefined
+    return {
+      ...side,
+      serving: async () => {
+        const now = await side.serving()
+        const former = before ?? now
+        before = now
+        return { ...now, nameOf: (table) => (table.length % 2 === 0 ? now : former).nameOf(table) }
+      }
+    }
+  }
+}

@@ -1,0 +1,150 @@
+import {
+  type Checkpoint,
+  type Definition,
+  ownerOf,
+  type Pointers,
+  storeCheckpoints,
+  storeDefinitions,
+  storePointers
+} from '@gamenet/projector/internals'
+import { loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
+import { simulatedProjections } from './simulated.js'
+import type { Tables } from './store.js'
+
+const GENERATION = /__(\d+)$/
+
+/** How far a projection has come in the generation of an answer: its checkpoints and the late batches that it has taken. */
+type Position = { readonly next: ReadonlyMap<string, number>; readonly taken: ReadonlySet<string> }
+
+/** The positions that a process has shown, by projection. */
+export type Shown = ReadonlyMap<string, Position>
+
+/** These positions, and those of an answer. */
+export function shownBy(shown: Shown, reads: readonly (Read & Position)[]): Shown {
+  const all = new Map(shown)
+  for (const { projection, next, taken } of reads) {
+    const before = all.get(projection)
+    const furthest = new Map(before?.next)
+    for (const [partition, to] of next) furthest.set(partition, Math.max(to, furthest.get(partition) ?? 0))
+    all.set(projection, { next: furthest, taken: new Set([...(before?.taken ?? []), ...taken]) })
+  }
+  return all
+}
+
+/** A table that an answer reads, and the name of its generation. */
+export type Read = { readonly projection: string; readonly table: string; readonly name: string }
+
+/** What is promised of swaps at each instant, and what did not keep a promise. */
+export class Promises {
+  readonly broken: string[] = []
+  readonly #tables: Tables
+  readonly #pointers: Pointers[] = []
+  readonly #gone = new Set<string>()
+  readonly #defined = new Set<string>()
+  /** How far the log was loaded when steps began to write another generation of a projection than answers read. */
+  readonly #heads = new Map<string, ReadonlyMap<string, number>>()
+  /** The generation that each identity of an answer stands for. */
+  readonly #identities = new Map<string, string>()
+
+  constructor(tables: Tables) {
+    this.#tables = tables
+    tables.onDone = (operation, _, input) => {
+      if (operation === storePointers) this.#pointersStored()
+      if (operation === storeCheckpoints) this.#checkpointsStored(input[0] as readonly Checkpoint[])
+      if (operation === storeDefinitions) this.#definitionsStored(input[0] as readonly Definition[])
+    }
+    tables.onTable = (what, name) => this.#tableChanged(what, name)
+    this.#pointersStored()
+  }
+
+  /** An answer is made of the generations of one instant. */
+  requireOneInstant(question: string, reads: readonly Read[]): void {
+    const isOf = ({ serving }: Pointers) => reads.every(({ table, name }) => serving.nameOf(table) === name)
+    if (!this.#pointers.some(isOf))
+      this.broken.push(`an answer to ${question} is made of ${reads.map(({ name }) => name).join(' and ')}`)
+  }
+
+  /** The identity of an answer is of one generation, in all processes. */
+  requireOwnIdentity(question: string, identity: string, reads: readonly Read[]): void {
+    const key = `${question}: ${identity}`
+    const names = reads.map(({ name }) => name).join(' and ')
+    const before = this.#identities.get(key)
+    if (before !== undefined && before !== names) this.broken.push(`${key} stands for ${before} and for ${names}`)
+    this.#identities.set(key, names)
+  }
+
+  /** How far the generation of a table has come. */
+  positionOf({ projection, name }: Read): Position {
+    const [generation = ''] = GENERATION.exec(name) ?? []
+    const reader = projectionCheckpoint(projection) + (generation === '__0' ? '' : generation)
+    const taken = this.#tables.final('late_batch_taken').filter(({ taker }) => taker === reader)
+    return { next: this.#checkpointsOf(reader), taken: new Set(taken.map(({ id }) => String(id))) }
+  }
+
+  /** A process answers from no position behind one that it had shown when the answer began. */
+  requireNotBehind(question: string, shown: Shown, reads: readonly (Read & Position)[]): void {
+    for (const { projection, name, next, taken } of reads) {
+      const before = shown.get(projection)
+      const behind = [...(before?.next ?? [])].find(([partition, to]) => (next.get(partition) ?? 0) < to)
+      const missing = [...(before?.taken ?? [])].find((id) => !taken.has(id))
+      if (behind !== undefined)
+        this.broken.push(
+          `${question} is answered from ${name} at ${next.get(behind[0])}, behind ${behind.join(' at ')}`
+        )
+      if (missing !== undefined) this.broken.push(`${question} is answered from ${name} without late batch ${missing}`)
+    }
+  }
+
+  #checkpointsOf(reader: string): ReadonlyMap<string, number> {
+    const rows = this.#tables.final('checkpoint').filter(({ name }) => name === reader)
+    return new Map(rows.map(({ epoch, partition, next }) => [`${epoch}/${partition}`, Number(next)]))
+  }
+
+  #pointersStored(): void {
+    const { pointers } = this.#tables
+    this.#pointers.push(pointers)
+    for (const projection of simulatedProjections) {
+      const { name, from } = projection
+      const { writes, reads } = pointers.of(ownerOf(projection))
+      if (writes === reads) this.#heads.delete(name)
+      else if (!this.#heads.has(name))
+        this.#heads.set(name, this.#checkpointsOf(pointers.serving.checkpointOf(loadCheckpoint(from.name))))
+    }
+    for (const name of this.#pointed(pointers))
+      if (!this.#tables.has(name)) this.broken.push(`a pointer names ${name}, which is not there`)
+  }
+
+  /** What answers read stands still once steps write another generation; only steps that had begun before come to their end. */
+  #checkpointsStored(checkpoints: readonly Checkpoint[]): void {
+    if (checkpoints.length === 0) return
+    for (const [projection, heads] of this.#heads) {
+      const reader = this.#tables.pointers.serving.checkpointOf(projectionCheckpoint(projection))
+      const beyond = [...this.#checkpointsOf(reader)].find(([partition, next]) => next > (heads.get(partition) ?? 0))
+      if (beyond !== undefined)
+        this.broken.push(`${reader} is at ${beyond.join(' at ')} though steps write another generation since before`)
+    }
+  }
+
+  #definitionsStored(definitions: readonly Definition[]): void {
+    for (const { projection, generation } of definitions) {
+      const name = `${projection} ${generation}`
+      if (this.#defined.has(name)) this.broken.push(`generation ${name} is defined a second time`)
+      this.#defined.add(name)
+    }
+  }
+
+  #tableChanged(what: 'created' | 'dropped', name: string): void {
+    if (!GENERATION.test(name)) return
+    if (what === 'created' && this.#gone.has(name)) this.broken.push(`${name} is made a second time`)
+    if (what === 'created') return
+    this.#gone.add(name)
+    if (this.#pointed(this.#tables.pointers).includes(name))
+      this.broken.push(`${name} is dropped, which a pointer names`)
+  }
+
+  #pointed(pointers: Pointers): string[] {
+    return pointers.all().flatMap(({ tables, writes, reads }) => {
+      return tables.flatMap((table) => [`${table}__${writes}`, `${table}__${reads}`])
+    })
+  }
+}

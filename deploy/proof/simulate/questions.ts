@@ -1,0 +1,68 @@
+import type { DataVersions, Dependency } from '@gamenet/api'
+import { identityOf } from '@gamenet/api/internals'
+import { nameKey, type ServingTables } from '@gamenet/schemas'
+import { HOUR_MS } from './plain-folds.js'
+import type { Row } from './replacing-table.js'
+import { TITLE_IDS, USERS } from './simulated.js'
+import { BEGIN_MS } from './virtual-time.js'
+
+/** A question: what its answer reads, a statement for each table. */
+export type Question = {
+  readonly name: string
+  readonly reads: readonly (Dependency & { readonly table: string; isWanted?(row: Row): boolean })[]
+}
+
+/** What makes an answer different from every other. */
+export function identityOfAnswer(
+  { name, reads }: Question,
+  serving: Pick<ServingTables, 'counterOf'>,
+  versions: Pick<DataVersions, 'versionOf'>
+): string {
+  const counter = Math.max(...reads.map(({ projection }) => serving.counterOf(projection)))
+  return identityOf(
+    name,
+    '{}',
+    reads.map((each) => versions.versionOf(each)),
+    counter
+  )
+}
+
+const now = BEGIN_MS - (BEGIN_MS % HOUR_MS)
+
+/** Queries to every table with published changes, some to several tables of one unit. */
+export const QUESTIONS: readonly Question[] = [
+  ...TITLE_IDS.flatMap((titleId): Question[] => {
+    const ofTitle = (row: Row) => row.title_id === titleId
+    const isIn = (column: string) => (row: Row) =>
+      ofTitle(row) && Number(row[column]) >= now && Number(row[column]) < now + HOUR_MS
+    const window = { key: titleId, fromMs: now, toMs: now + HOUR_MS }
+    const counts = { projection: 'title-count', table: 'title_count', ...window, isWanted: isIn('ts') }
+    const hours = { projection: 'title-count-hour', table: 'title_count_hour', ...window, isWanted: isIn('hour') }
+    const latest = { projection: 'title-latest', table: 'title_latest', key: titleId, isWanted: ofTitle }
+    const boards = { projection: 'leaderboard', table: 'leaderboard', key: titleId, isWanted: ofTitle }
+    return [
+      { name: `counts of ${titleId}`, reads: [counts] },
+      { name: `hour of ${titleId}`, reads: [hours] },
+      { name: `hour begun of ${titleId}`, reads: [{ ...hours, toMs: now + HOUR_MS / 6 }] },
+      { name: `latest of ${titleId}`, reads: [latest] },
+      { name: `boards of ${titleId}`, reads: [boards] },
+      { name: `counts, hour and latest of ${titleId}`, reads: [counts, hours, latest] }
+    ]
+  }),
+  { name: 'all entries', reads: [{ projection: 'leaderboard-entry', table: 'leaderboard_entry' }] },
+  {
+    name: 'all states and entries',
+    reads: [
+      { projection: 'leaderboard-history', table: 'leaderboard_history' },
+      { projection: 'leaderboard-entry', table: 'leaderboard_entry' },
+      { projection: 'leaderboard-entry', table: 'leaderboard_change' }
+    ]
+  },
+  ...USERS.map((user): Question => {
+    const isWanted = (row: Row) => row.user_key === nameKey(user)
+    return {
+      name: `ratings of ${user}`,
+      reads: [{ projection: 'rating', table: 'rating', key: nameKey(user), isWanted }]
+    }
+  })
+]

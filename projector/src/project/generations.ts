@@ -1,0 +1,133 @@
+import { projectionCheckpoint, topics } from '@gamenet/schemas'
+import {
+  eventOwner,
+  type Owner,
+  type Pointers,
+  readDefinitions,
+  readPointers,
+  storeDefinitions
+} from '../store/generation.js'
+import type { Store, TableNames } from '../store/operation.js'
+import type { PassLock } from './pass-lock.js'
+import { type Projection, tablesOf } from './projection.js'
+
+/** A projection as text: everything that determines its rows. */
+export function definitionOf({ from, ...rest }: Projection): string {
+  return JSON.stringify({ ...rest, from: from.name }, withSingleSpaces)
+}
+
+/** The projection of a text. Throws when its topic is unknown to this program. */
+export function projectionOf(definition: string): Projection {
+  const { from: name, ...rest } = JSON.parse(definition) as Omit<Projection, 'from'> & { from: string }
+  const from = topics.find((topic) => topic.name === name)
+  if (from === undefined)
+    throw new Error(`A projection of these tables reads the topic ${name}, which this program does not know.`)
+  return { ...rest, from } as Projection
+}
+
+function withSingleSpaces(_key: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.replaceAll(/\s+/g, ' ').trim() : value
+}
+
+/** The owner of a projection's tables. */
+export function ownerOf(projection: Projection): Owner {
+  return { owner: projectionCheckpoint(projection.name), tables: tablesOf(projection) }
+}
+
+/** Every table that has generations. */
+export function ownersOf(projections: readonly Projection[]): Owner[] {
+  return [...topics.map(eventOwner), ...projections.map(ownerOf)]
+}
+
+/** What a step or an answer works with, from one read of the pointers to its end. */
+export type Current = {
+  readonly pointers: Pointers
+  /** The projections that steps run, in the order of this program's; without those that are not registered yet. */
+  readonly projections: readonly Projection[]
+  readonly owners: readonly Owner[]
+  /** The names of the generations that steps write. */
+  readonly names: TableNames
+}
+
+/**
+ * The generations of tables, and the statements that make each. A program whose projection was changed continues with the statements
+ * that made the table, until a rebuild by the new ones is swapped in; a new projection begins generation 0.
+ */
+export class Generations {
+  readonly #store: Store
+  readonly #projections: readonly Projection[]
+  /** Definitions never change: by `projection/generation`. */
+  #definitions = new Map<string, Projection>()
+  #newest: readonly Projection[] = []
+  #isRegistered = false
+
+  constructor(store: Store, projections: readonly Projection[]) {
+    this.#store = store
+    this.#projections = projections
+  }
+
+  /**
+   * Registers the projections of this program that have no first generation yet. Exclusive: of two programs that start at once, the first one's
+   * statements count. Rejects when no exclusive lock is possible; then the others continue, and it is to be called again.
+   */
+  async register({ exclusive }: Pick<PassLock, 'exclusive'>): Promise<void> {
+    if (this.#isRegistered) return
+    if ((await this.#unknown()).length > 0) {
+      await exclusive(async (check) => {
+        const unknown = await this.#unknown()
+        await check()
+        const first = unknown.map((each) => ({ projection: each.name, generation: 0, definition: definitionOf(each) }))
+        if (first.length > 0) await this.#store.do(storeDefinitions, first)
+      })
+    }
+    // Read again, also where only the answer of an earlier attempt was lost.
+    this.#definitions = new Map()
+    this.#isRegistered = true
+  }
+
+  /** Reads the pointers. */
+  async current(): Promise<Current> {
+    const pointers = await this.#store.do(readPointers)
+    const generation = (each: Projection) => `${each.name}/${pointers.of(ownerOf(each)).writes}`
+    if (!this.#projections.every((each) => this.#definitions.has(generation(each)))) await this.#readDefinitions()
+    const projections = this.#projections.flatMap((each) => this.#definitions.get(generation(each)) ?? [])
+    this.#newest = projections
+    const owners = ownersOf([...this.#projections, ...projections])
+    return { pointers, projections, owners, names: pointers.names('writes', owners) }
+  }
+
+  /** Whether its table is made by other statements than this program's, as of the last read. */
+  isOutdated(name: string): boolean {
+    const running = this.#newest.find((each) => each.name === name)
+    return running !== undefined && !this.#projections.includes(running)
+  }
+
+  async #readDefinitions(): Promise<void> {
+    const own = new Map(this.#projections.map((each) => [each.name, each]))
+    const definitions = new Map<string, Projection>()
+    for (const { projection, generation, definition } of await this.#store.do(readDefinitions)) {
+      const program = own.get(projection)
+      if (program === undefined) continue
+      const stored = projectionOf(definition)
+      definitions.set(`${projection}/${generation}`, definitionOf(stored) === definitionOf(program) ? program : stored)
+    }
+    this.#definitions = definitions
+  }
+
+  async #unknown(): Promise<readonly Projection[]> {
+    // A rebuild may have begun before, which stores the definition of its own generation.
+    const first = (await this.#store.do(readDefinitions)).filter(({ generation }) => generation === 0)
+    const registered = new Set(first.map(({ projection }) => projection))
+    return this.#projections.filter(({ name }) => !registered.has(name))
+  }
+}
+
+/** The store with the generations that steps write now, or with those that answers read. */
+export async function storeAt(
+  side: 'writes' | 'reads',
+  store: Store,
+  projections: readonly Projection[]
+): Promise<Store> {
+  const pointers = await store.do(readPointers)
+  return store.with({ names: pointers.names(side, ownersOf(projections)) })
+}

@@ -1,0 +1,132 @@
+import { generationName, loadCheckpoint, projectionCheckpoint, type ServingTables, type Topic } from '@gamenet/schemas'
+import { eventTableName } from '../events/event-table.js'
+import { linesOf, operation, type TableNames } from './operation.js'
+
+/*
+ * generation  one filling of an owner's tables, with a checkpoint of its own: `title_count__7` with `project:title-count__7`. Generation 0
+ *             is the first; a rebuild fills the generation of its own number, so no number is used twice
+ * owner       a projection with its read tables, or a topic with its event table; by the name of its checkpoint
+ * pointer     the generation that an owner's steps write, and the one that answers read. A swap first moves `writes`; when the
+ *             generation has caught up, `reads`
+ */
+
+export type Pointer = {
+  readonly owner: string
+  readonly tables: readonly string[]
+  readonly writes: number
+  readonly reads: number
+  /** Counts the changes of `reads` of all owners: the count at the last one of this owner. */
+  readonly readsChanged: number
+}
+
+/** All pointers at one instant. Owners without a row are at generation 0. */
+export class Pointers {
+  /** Rises with every stored change. */
+  readonly version: number
+  readonly #byOwner: ReadonlyMap<string, Pointer>
+
+  constructor(rows: readonly Pointer[], version: number) {
+    this.version = version
+    this.#byOwner = new Map(rows.map((row) => [row.owner, row]))
+  }
+
+  all(): readonly Pointer[] {
+    return [...this.#byOwner.values()]
+  }
+
+  of({ owner, tables }: Owner): Pointer {
+    return this.#byOwner.get(owner) ?? { owner, tables, writes: 0, reads: 0, readsChanged: 0 }
+  }
+
+  /** The highest count of changes of `reads`. */
+  get readsChanged(): number {
+    return Math.max(0, ...this.all().map((each) => each.readsChanged))
+  }
+
+  /** The names of the engine's tables, and of checkpoints, that steps write or that answers read. */
+  names(side: 'writes' | 'reads', owners: readonly Owner[]): TableNames {
+    return new Map(owners.flatMap((owner) => [...namesOf(owner, this.of(owner)[side])]))
+  }
+
+  /** The tables that answers read. */
+  get serving(): ServingTables {
+    const byTable = new Map(
+      this.all().flatMap(({ tables, reads }) => tables.map((table) => [table, generationName(table, reads)] as const))
+    )
+    return {
+      nameOf: (table) => byTable.get(table) ?? generationName(table, 0),
+      checkpointOf: (reader) => {
+        const reads = this.#byOwner.get(reader)?.reads ?? 0
+        return reads === 0 ? reader : generationName(reader, reads)
+      },
+      counterOf: (projection) => this.#byOwner.get(projectionCheckpoint(projection))?.readsChanged ?? 0,
+      counter: this.readsChanged
+    }
+  }
+}
+
+export type Owner = Pick<Pointer, 'owner' | 'tables'>
+
+/** The owner of a topic's event table. */
+export function eventOwner(topic: Pick<Topic, 'name'>): Owner {
+  return { owner: loadCheckpoint(topic.name), tables: [eventTableName(topic)] }
+}
+
+/** The names of an owner's tables, and of its checkpoint, in a generation. */
+export function namesOf({ owner, tables }: Owner, generation: number): TableNames {
+  const names = tables.map((table) => [table, generationName(table, generation)] as const)
+  // The checkpoint of the first generation has the name of the owner. It is named too, for views that other names are laid below.
+  return new Map([...names, [owner, generation === 0 ? owner : generationName(owner, generation)]])
+}
+
+/** Reads all pointers. */
+export const readPointers = operation('reads pointers', async (tables): Promise<Pointers> => {
+  const rows = await tables.rows(
+    `SELECT p.owner AS owner, p.tables AS tables, p.writes AS writes, p.reads AS reads,
+       p.reads_changed AS readsChanged, p.version AS version
+     FROM generation_pointer AS p FINAL ORDER BY p.owner`
+  )
+  const pointers = rows.map((row) => ({
+    owner: String(row.owner),
+    tables: (row.tables as readonly unknown[]).map(String),
+    writes: Number(row.writes),
+    reads: Number(row.reads),
+    readsChanged: Number(row.readsChanged)
+  }))
+  return new Pointers(pointers, Math.max(0, ...rows.map(({ version }) => Number(version))))
+})
+
+/** Stores pointers, all or none, as the newest of their owners. For one writer at a time: see `RebuildSteps.exclusive`. */
+export const storePointers = operation(
+  'stores pointers',
+  async (tables, version: number, pointers: readonly Pointer[]): Promise<void> => {
+    const rows = pointers.map((each) => [each.owner, each.tables, each.writes, each.reads, each.readsChanged, version])
+    const columns = ['owner', 'tables', 'writes', 'reads', 'reads_changed', 'version']
+    await tables.insert('generation_pointer', columns, linesOf(rows))
+  }
+)
+
+/** The statements that make a generation of a projection's tables, as text. */
+export type Definition = { readonly projection: string; readonly generation: number; readonly definition: string }
+
+/** Reads all definitions. */
+export const readDefinitions = operation('reads definitions of projections', async (tables): Promise<Definition[]> => {
+  const rows = await tables.rows(
+    `SELECT d.name AS name, d.generation AS generation, d.definition AS definition
+     FROM generation_definition AS d FINAL ORDER BY d.name, d.generation`
+  )
+  return rows.map(({ name, generation, definition }) => ({
+    projection: String(name),
+    generation: Number(generation),
+    definition: String(definition)
+  }))
+})
+
+/** Stores the definitions of new generations, all or none. */
+export const storeDefinitions = operation(
+  'stores definitions of projections',
+  async (tables, definitions: readonly Definition[]): Promise<void> => {
+    const rows = definitions.map(({ projection, generation, definition }) => [projection, generation, definition])
+    await tables.insert('generation_definition', ['name', 'generation', 'definition'], linesOf(rows))
+  }
+)

@@ -1,8 +1,9 @@
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate, storeOver } from '@gamenet/projector'
+import { generationName } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import type { Played } from '../../proof/simulate/store.js'
-import { TABLES } from '../../proof/simulate/table-definitions.js'
+import { BOOKKEEPING, TABLES } from '../../proof/simulate/table-definitions.js'
 
 type Tables = ClickHouse['control']
 
@@ -17,10 +18,17 @@ export async function openTables(t: Test): Promise<Tables> {
 /** Does on the engine what a simulation did to its tables; gives how many answers were compared. Throws at one that differs. */
 export async function playAgain(tables: Tables, played: readonly Played[]): Promise<number> {
   const made = await tables.rows(
-    `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND position(t.name, '__') > 0`
+    `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND match(t.name, '__([1-9]|0_|sample)')`
   )
-  for (const { name } of made) await tables.execute(`DROP TABLE ${name}`)
-  for (const table of Object.keys(TABLES)) await tables.execute(`TRUNCATE TABLE ${table}`)
+  for (const { name } of made) {
+    const [bare = '', generation = ''] = String(name).split('__')
+    // A world before may have dropped the first generation.
+    if (/^\d+$/.test(generation) && bare in TABLES)
+      await tables.execute(`CREATE TABLE IF NOT EXISTS ${generationName(bare, 0)} AS ${name}`)
+    await tables.execute(`DROP TABLE ${name}`)
+  }
+  const first = Object.keys(TABLES).map((name) => generationName(name, 0))
+  for (const table of [...Object.keys(BOOKKEEPING), ...first]) await tables.execute(`TRUNCATE TABLE ${table}`)
   const known = new Set<string>()
   let compared = 0
   for (const each of played) {

@@ -34,6 +34,7 @@ export {
 } from './store/comparison.js'
 export { readChangesSince, readNewestBegin, readNewestVersion, storeChanges } from './store/data-change.js'
 export {
+  copyDeadLetters,
   DEAD_LETTER_COLUMNS,
   readDeadLettersAfter,
   readMessages,

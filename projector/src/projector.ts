@@ -68,6 +68,8 @@ export type ProjectorOptions = {
   readonly reservedBytes?: ReservedBytes
   /** Milliseconds that statements of answers take at most: the tables of before a swap are dropped after them. Default: 60,000. */
   readonly longestAnswerMs?: number
+  /** Milliseconds that a swap waits for passes at most, else nothing is swapped. Default: 60,000. */
+  readonly catchUpMs?: number
   /** Called after each stored change, so that answers in this process read newer data at once. */
   readonly onChange: () => void
   /** Delays of failed steps; for tests. */
@@ -188,7 +190,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     folding: options.folding ?? foldInThread(),
     passLock,
     rebuildLock: options.rebuildLock ?? LOCAL_PASS_LOCK,
-    ...(options.longestAnswerMs === undefined ? {} : { longestAnswerMs: options.longestAnswerMs }),
+    ...swapTimesOf(options),
     reservedBytes: options.reservedBytes ?? (() => 0),
     logger,
     isShared,
@@ -228,6 +230,10 @@ export function createProjector(options: ProjectorOptions): Projector {
     rebuilds,
     importUndos: rebuilds.importUndos
   }
+}
+
+function swapTimesOf({ longestAnswerMs, catchUpMs }: ProjectorOptions) {
+  return { longestAnswerMs, catchUpMs }
 }
 
 async function waitForTargets(

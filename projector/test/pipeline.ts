@@ -102,7 +102,15 @@ export function projectorOn(
   reader: LogReader,
   options: Pick<
     Partial<ProjectorOptions>,
-    'registry' | 'onChange' | 'sealKeys' | 'isShared' | 'passLock' | 'rebuildLock' | 'projections' | 'reservedBytes'
+    | 'registry'
+    | 'onChange'
+    | 'sealKeys'
+    | 'isShared'
+    | 'passLock'
+    | 'rebuildLock'
+    | 'projections'
+    | 'reservedBytes'
+    | 'catchUpMs'
   > & {
     /** Whose schemas judge. */
     readonly topics?: readonly Topic[]
@@ -122,6 +130,7 @@ export function projectorOn(
     onChange: options.onChange ?? (() => {}),
     isShared: options.isShared ?? false,
     longestAnswerMs: 0,
+    ...(options.catchUpMs === undefined ? {} : { catchUpMs: options.catchUpMs }),
     backoff: AT_ONCE
   })
 }

@@ -20,6 +20,9 @@ test('a rebuild that something comes between', async (t) => {
     return log
   }
   await t.test('is swapped and taken back wherever that was interrupted', (t) => interruptedSwap(t, engine))
+  await t.test('swaps nothing while a projection is paused, and keeps what comes meanwhile', async (t) =>
+    swapsNothing(t, engine, await begin())
+  )
   await t.test('stays cancelled when its fill ends at the same time', async (t) =>
     cancelAtTheEnd(t, engine, await begin())
   )
@@ -78,6 +81,29 @@ async function interruptedSwap(t: Test, engine: ClickHouse) {
     await projector.stop()
     t.same(await laterGenerations(engine.control), [])
   }
+}
+
+async function swapsNothing(t: Test, engine: ClickHouse, log: Counts) {
+  const projector = projectorOn(engine, log, { catchUpMs: 500 })
+  projector.start()
+  await projector.caughtUp()
+  await projector.rebuilds.start('title-count', { isFromLog: true })
+  await untilState(engine, 'filled')
+  await projector.rebuilds.verify('title-count')
+  projector.pause('title-count-day')
+  log.count(1)
+  await t.rejects(
+    projector.rebuilds.swap('title-count'),
+    /Rebuild 1 was not swapped: projection title-[a-z-]+ has not reached offset \d of title-count.* within 0.5 s/
+  )
+  t.match(await projector.rebuilds.list(), [{ state: 'filled' }])
+  projector.resume('title-count-day')
+  log.count(2)
+  await projector.caughtUp()
+  t.same(await countsIn(engine, 'title_count'), [0, 1, 2])
+  await projector.rebuilds.swap('title-count')
+  t.same(await countsIn(engine, 'title_count'), [0, 1, 2])
+  await projector.stop()
 }
 
 async function stopInAStep(t: Test, engine: ClickHouse, log: Counts) {

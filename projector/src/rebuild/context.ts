@@ -41,6 +41,8 @@ export type RebuildContext = {
   readonly sizes: StepSizes
   /** Milliseconds that statements of answers take at most: the generation that they read before a swap is dropped after them. */
   readonly longestAnswerMs: number
+  /** Milliseconds that a swap waits for passes at most. */
+  readonly catchUpMs: number
   readonly signal: AbortSignal
 }
 

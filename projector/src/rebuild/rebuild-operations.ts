@@ -25,7 +25,7 @@ import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record
 import { RebuildSteps } from './rebuild-steps.js'
 import { cloneTables, copyName, dropTables } from './rebuild-tables.js'
 import { statusOf } from './status.js'
-import { approach, atRest, catchUpOnce, completeSwap, isInterrupted, swap } from './swap.js'
+import { approach, atRest, CATCH_UP_MS, catchUpOnce, completeSwap, isInterrupted, swap } from './swap.js'
 import { withSources } from './unit.js'
 import { type Compared, compareTables } from './verify.js'
 
@@ -40,17 +40,18 @@ export class RebuildOperations implements Rebuilds {
   readonly #turns: OperationQueue
 
   constructor(
-    needs: Omit<RebuildContext, 'process' | 'sizes' | 'steps' | 'longestAnswerMs'> & {
+    needs: Omit<RebuildContext, 'process' | 'sizes' | 'steps' | 'longestAnswerMs' | 'catchUpMs'> & {
       /** A lock that the steps of all processes' rebuilds hold together. */
       readonly rebuildLock: PassLock
       readonly process?: string
       readonly sizes?: StepSizes
-      readonly longestAnswerMs?: number
+      readonly longestAnswerMs?: number | undefined
+      readonly catchUpMs?: number | undefined
     }
   ) {
     const { process = randomUUID(), sizes = STEP_SIZES, rebuildLock, ...rest } = needs
-    const { longestAnswerMs = LONGEST_ANSWER_MS } = needs
-    this.#context = { ...rest, steps: new RebuildSteps(rebuildLock), process, sizes, longestAnswerMs }
+    const { longestAnswerMs = LONGEST_ANSWER_MS, catchUpMs = CATCH_UP_MS } = needs
+    this.#context = { ...rest, steps: new RebuildSteps(rebuildLock), process, sizes, longestAnswerMs, catchUpMs }
     this.#fillers = new Fillers(this.#context, (id) => this.#completeSwap(id))
     this.#turns = new OperationQueue(this.#context, this.#fillers)
     const parts = { fillers: this.#fillers, turns: this.#turns }

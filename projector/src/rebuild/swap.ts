@@ -1,12 +1,14 @@
-import { loadCheckpoint, pause, projectionCheckpoint } from '@gamenet/schemas'
+import { generationName, loadCheckpoint, pause, projectionCheckpoint } from '@gamenet/schemas'
 import { definitionOf, ownersOf } from '../project/generations.js'
 import { Checkpoints, readCheckpoints } from '../store/checkpoint.js'
+import { copyDeadLetters } from '../store/dead-letter.js'
 import { type Pointer, readPointers, storePointers } from '../store/generation.js'
 import { readPending } from '../store/late-batch.js'
 import { replaceReadViews } from '../store/read-view.js'
 import { catchUpLate, copyLate } from './catch-up-late.js'
 import { liveOf, ownersIn, type RebuildContext, reloadedTopic, stepContextOf, unitOf, waitingNames } from './context.js'
 import { catchUp } from './fill.js'
+import { requireNoImportUndo } from './find-rebuild.js'
 import { RebuildRefused, type SwapReport } from './rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { copyName } from './rebuild-tables.js'
@@ -22,7 +24,7 @@ import { deleteRetracted, reload } from './reload.js'
 const NEAR_EVENTS = 10_000
 const APPROACHES_MAX = 20
 /** Time for ordinary passes to consume what was left; they take about one pass. */
-const CATCH_UP_MS = 60_000
+export const CATCH_UP_MS = 60_000
 const LOOK_MS = 25
 
 /** Consumes later events, while live steps continue, until little is left. */
@@ -69,6 +71,8 @@ export async function swap(
     // Done twice, it would be undone.
     const records = await readRebuilds(store)
     if (records.find(({ id }) => id === record.id)?.state !== record.state) return undefined
+    requireNoOtherSwap(record, records)
+    if (state === 'rolling-back') await requireNoImportUndo(context, record)
     await resetVerifications(context, record, records)
     const { pointers, projections } = await generations.current()
     const live = new Map(projections.map((each) => [each.name, each]))
@@ -114,14 +118,17 @@ export async function completeSwap(context: RebuildContext, record: RebuildRecor
       const state = record.state === 'swapping' ? 'filled' : 'swapped'
       await storeRebuild(store, record, { state, replaces: null }, 'recovery')
       throw new RebuildRefused(
-        `Rebuild ${record.id} was not swapped: ${reason} within ${CATCH_UP_MS / 1000} s. See gamenet status, then repeat it.`
+        `Rebuild ${record.id} was not swapped: ${reason} within ${context.catchUpMs / 1000} s. See gamenet status, then repeat it.`
       )
     }
   }
   if (moved === undefined) return undefined
   const lateMs = performance.now() - begunAt
   await runner.announceAll(record.unit)
-  await store.do(replaceReadViews, await store.do(readPointers), { all: false })
+  // Not beside another swap, whose views these could replace with older ones.
+  await context.steps.exclusive(async () => {
+    await store.do(replaceReadViews, await store.do(readPointers), { all: false })
+  })
   const { replaces } = record
   if (replaces === null) throw new Error(`rebuild ${record.id} is ${record.state} without knowing what it replaces`)
   const isSwap = record.state === 'swapping'
@@ -151,6 +158,13 @@ async function move(context: RebuildContext, record: RebuildRecord, what: Move):
       const making = stepContextOf(context, record, live)
       await copyLate(live, making, topic)
       await deleteRetracted(live, making.store, topic)
+      // Its loader may have read beyond the live one, which continues behind it.
+      const deadLetters = record.helpers.parked_message
+      if (deadLetters !== undefined) await store.do(copyDeadLetters, deadLetters)
+    }
+    if (what === 'back' && topic !== undefined) {
+      const names = live.pointers.names('reads', ownersOf(context.projections))
+      await copyLate(live, { ...stepContextOf(context, record, live), store: store.with({ names }) }, topic)
     }
     await check()
     const readsChanged = live.pointers.readsChanged + 1
@@ -193,7 +207,7 @@ async function untilCaughtUp(context: RebuildContext, record: RebuildRecord): Pr
         behind = `projection ${name} has not consumed the late events of ${from.name}`
       if (behind !== undefined) break
     }
-    if (behind === undefined || performance.now() - begunAt > CATCH_UP_MS) return behind
+    if (behind === undefined || performance.now() - begunAt > context.catchUpMs) return behind
     await pause(LOOK_MS, signal)
   }
 }
@@ -206,6 +220,17 @@ export async function atRest<Result>(
 ): Promise<Result> {
   const betweenPasses = () => runner.betweenPasses(work)
   return reloadedTopic(record) === undefined ? await betweenPasses() : await loader.whilePaused(betweenPasses)
+}
+
+/** Throws a {@link RebuildRefused} while another swap moves pointers of the same projections. */
+function requireNoOtherSwap({ id, unit }: RebuildRecord, records: readonly RebuildRecord[]): void {
+  const other = records.find(
+    (each) => each.id !== id && isInterrupted(each) && each.unit.some((name) => unit.includes(name))
+  )
+  if (other === undefined) return
+  throw new RebuildRefused(
+    `Rebuild ${other.id} of ${other.projection} is ${other.state} and has some of the same projections. Repeat it when that has ended.`
+  )
 }
 
 /** Verifications against tables that no longer serve do not count: verify again before a swap. */
@@ -232,7 +257,7 @@ async function dropReplaced({ store }: RebuildContext, swapped: RebuildRecord): 
 }
 
 /** Everything of a rebuild that answers do not read, copies to compare with among it. */
-export function tablesToDrop({ tables, helpers }: RebuildRecord): string[] {
-  const waiting = Object.values(tables)
-  return [...waiting, ...waiting.map(copyName), ...Object.values(helpers)]
+export function tablesToDrop({ id, tables, helpers }: RebuildRecord): string[] {
+  const filled = Object.keys(tables).map((table) => generationName(table, id))
+  return [...Object.values(tables), ...filled.map(copyName), ...Object.values(helpers)]
 }

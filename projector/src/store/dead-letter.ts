@@ -40,6 +40,15 @@ export const storeDeadLetters = operation('stores dead letters', async (tables, 
   await tables.insert('parked_message', DEAD_LETTER_COLUMNS, lines)
 })
 
+/** Copies the dead letters of another table that this one lacks, with the instants at which they were stored. */
+export const copyDeadLetters = operation('copies dead letters', async (tables, from: string): Promise<void> => {
+  await tables.execute(
+    `INSERT INTO parked_message SELECT p.* FROM ${from} AS p FINAL
+     WHERE (p.topic, p.epoch, p.partition, p.offset) NOT IN (
+       SELECT m.topic, m.epoch, m.partition, m.offset FROM parked_message AS m)`
+  )
+})
+
 /** Stores one decision about messages of one topic, all or none. The newest of a position counts, by the engine's clock. */
 export const storeDecisions = operation(
   'decides about dead letters',

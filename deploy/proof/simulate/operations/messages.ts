@@ -1,4 +1,5 @@
 import {
+  copyDeadLetters,
   copyEvents,
   DEAD_LETTER_COLUMNS,
   deleteImports,
@@ -47,6 +48,11 @@ export const messages: readonly Implementation[] = [
     (seen, lines) => seen.insertLines('parked_message', DEAD_LETTER_COLUMNS, lines),
     ([lines], share) => [partOfLines(lines, share)]
   ),
+  changing(copyDeadLetters, (seen, [from], share) => {
+    const known = new Set(seen.tables.final('parked_message').map(placeText))
+    const lacking = seen.tables.final(from).filter((row) => !known.has(placeText(row)))
+    seen.written('parked_message').insert(lacking.slice(0, Math.ceil(lacking.length * share)))
+  }),
   inserting(
     storeDecisions,
     (seen, decision, positions) =>
@@ -121,4 +127,8 @@ function waitingOf(seen: Seen, topic: string): Row[] {
     .final('parked_message')
     .filter((row) => row.topic === topic && isWaiting(row))
     .sort((a, b) => compare(placeOf(a), placeOf(b)))
+}
+
+function placeText({ topic, epoch, partition, offset }: Row): string {
+  return `${topic}/${epoch}/${partition}/${offset}`
 }

@@ -461,7 +461,7 @@ async function builtApp(t: Test, authUrl: string | undefined, text = module) {
   const app = await buildApp(
     {
       endpoints: [],
-      tables: { rows: none, json: none },
+      tables: { rows: none, json: none, stream: none },
       positions: none,
       dataVersions: {
         serving: FIRST_GENERATION,

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { readlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { Session } from 'chdb'
@@ -9,7 +10,7 @@ import { test } from 'tap'
 import { CleanSession } from '../src/clickhouse/clean-session.js'
 import { memoryFile } from '../src/clickhouse/memory-file.js'
 import { ClickHouseError, openChdb } from '../src/index.js'
-import { clickhouseContract } from './clickhouse-contract.js'
+import { clickhouseContract, isRunning, until } from './clickhouse-contract.js'
 
 let lastDirectory = 0
 clickhouseContract('chDB', async (t, options = {}) => {
@@ -202,6 +203,24 @@ test('a second directory in one process, and a path that is no directory, are re
   await t.rejects(openChdb({ path: join(dir, 'file') }), { message: /cannot be written \(EEXIST\)/ })
 })
 
+test('streams wait for slow readers; beyond a few they are refused; a reader that leaves ends them', async (t) => {
+  const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse') })
+  t.teardown(() => clickhouse.close())
+  const { readers, control, stats } = clickhouse
+  const endless = `SELECT n.number AS number, 'endless-stream' AS mark FROM system.numbers AS n`
+  const open3 = () => readers.stream(endless, {}, { format: 'CSVWithNames' })
+  const bodies = await Promise.all([open3(), open3(), open3()])
+  await t.rejects(open3(), { code: 'engine_busy', retryAfterSeconds: 5 })
+  t.same((await readers.rows('SELECT 1 AS one'))[0], { one: 1 }, 'answers go on meanwhile')
+  for (const body of bodies) body.destroy()
+  await until(async () => stats().lanes.exports.running === 0)
+  t.notOk(await isRunning(control, 'endless-stream'))
+  const abort = new AbortController()
+  const aborted = await readers.stream(endless, {}, { format: 'Parquet', signal: abort.signal })
+  abort.abort(new Error('left'))
+  await t.rejects(buffer(aborted))
+  await until(async () => stats().lanes.exports.running === 0)
+})
 test('too few threads are told, enough are not', async (t) => {
   const warnings: string[] = []
   const open = async (threadPoolSize: number): Promise<void> => {
@@ -212,7 +231,7 @@ test('too few threads are told, enough are not', async (t) => {
   await open(16)
   t.same(warnings, [])
   await open(4)
-  t.match(warnings, [/UV_THREADPOOL_SIZE is 4; .* need at least 11/])
+  t.match(warnings, [/UV_THREADPOOL_SIZE is 4; .* need at least 14/])
 })
 
 test('beyond the memory of the whole engine a statement is refused as busy, and the engine serves on', async (t) => {

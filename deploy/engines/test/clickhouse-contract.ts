@@ -1,3 +1,4 @@
+import { buffer, text } from 'node:stream/consumers'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import type { LaneLimits } from '../src/clickhouse/statement.js'
@@ -24,7 +25,7 @@ const tableName = (): string => {
 const marked = (mark: string): string =>
   `SELECT sum(cityHash64(number + {one: UInt8})) AS s, '${mark}' AS mark FROM system.numbers`
 
-const isRunning = async (control: Lane, mark: string): Promise<boolean> => {
+export const isRunning = async (control: Lane, mark: string): Promise<boolean> => {
   const found = await control.rows(
     `SELECT count() AS n FROM system.processes AS p WHERE position(p.query, {mark: String}) > 0 AND p.query NOT LIKE '%system.processes%'`,
     { mark }
@@ -53,6 +54,7 @@ const failure = async (work: Promise<unknown>): Promise<ClickHouseError> => {
 export const clickhouseContract = (name: string, open: Open): void => {
   parameters(name, open)
   answers(name, open)
+  streams(name, open)
   writes(name, open)
   errors(name, open)
   waiting(name, open)
@@ -461,5 +463,36 @@ const waiting = (name: string, open: Open): void => {
     t.equal(await outcome, 'rejected')
     const again = await open(t)
     await until(async () => !(await isRunning(again.control, mark)))
+  })
+}
+
+const streams = (name: string, open: Open): void => {
+  const rows = `SELECT toDateTime64(n.number, 3, 'UTC') AS at, toUInt64(n.number) AS n, if(n.number = 1, NULL, {text: String}) AS text
+    FROM numbers({count: UInt64}) AS n ORDER BY n.number`
+
+  test(`${name}: a stream is one file, whatever its length, and holds its connection until its end`, async (t) => {
+    const { readers, stats } = await open(t)
+    const csv = await readers.stream(rows, { count: 2, text: 'ä "b"' }, { format: 'CSVWithNames' })
+    t.equal(await text(csv), '"at","n","text"\n"1970-01-01T00:00:00.000Z",0,"ä ""b"""\n"1970-01-01T00:00:01.000Z",1,\n')
+    const lines = await readers.stream(rows, { count: 1, text: 'x'.repeat(5000) }, { format: 'JSONEachRow' })
+    t.same(JSON.parse(await text(lines)), { at: '1970-01-01T00:00:00.000Z', n: 0, text: 'x'.repeat(5000) })
+    t.equal(await text(await readers.stream(rows, { count: 0, text: '' }, { format: 'JSONEachRow' })), '')
+    const parquet = await buffer(await readers.stream(rows, { count: 200_000, text: '' }, { format: 'Parquet' }))
+    t.same([parquet.subarray(0, 4).toString(), parquet.subarray(-4).toString()], ['PAR1', 'PAR1'])
+    t.equal(parquet.indexOf('PAR1', 4), parquet.length - 4, 'one file, not one for each block')
+    await until(async () => stats().lanes.exports.running === 0)
+    t.match(stats().lanes, { readers: { finished: 0 }, exports: { finished: 4, failed: 0 } })
+  })
+
+  test(`${name}: a stream fails before its first byte, or breaks off`, async (t) => {
+    const { readers, stats } = await open(t)
+    const error = await failure(readers.stream('SELECT missing FROM numbers(1)', {}, { format: 'Parquet' }))
+    t.equal(error.code, 47)
+    const late = 'SELECT throwIf(n.number = 3000000) AS x FROM numbers(4000000) AS n'
+    for (const format of ['CSVWithNames', 'ArrowStream'] as const) {
+      const whole = readers.stream(late, {}, { format }).then((body) => buffer(body))
+      await t.rejects(whole, { code: 395 })
+    }
+    await until(async () => stats().lanes.exports.running === 0)
   })
 }

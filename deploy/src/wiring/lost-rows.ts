@@ -35,7 +35,7 @@ export type LostRows = {
    * Wraps readers to refuse tables that are being restored: an answer without the lost rows would be wrong, and so
    * would a scrape's comparison.
    */
-  guarded(readers: ClickHouse['readers']): Pick<ClickHouse['readers'], 'rows' | 'json'>
+  guarded(readers: ClickHouse['readers']): Pick<ClickHouse['readers'], 'rows' | 'json' | 'stream'>
   /**
    * Completes the repair in the background after the projector has started; runs `last` before reads are allowed again.
    */
@@ -116,16 +116,7 @@ export async function openLostRows({
   let finishing: Promise<unknown> = Promise.resolve()
   const untilDone = (work: () => Promise<void>, failed: string) => tryUntilDone(work, failed, stopping.signal, logger)
   return {
-    guarded: (readers) => ({
-      rows: async (sql, ...more) => {
-        refuse(sql)
-        return await readers.rows(sql, ...more).catch(refuseUnreadable)
-      },
-      json: async (sql, ...more) => {
-        refuse(sql)
-        return await readers.json(sql, ...more).catch(refuseUnreadable)
-      }
-    }),
+    guarded: (readers) => guarded(readers, refuse),
     finish: (projector, last) => {
       if (targets === undefined) return
       const options = { targets, signal: stopping.signal }
@@ -159,6 +150,16 @@ export async function openLostRows({
       await finishing
     }
   }
+}
+
+function guarded({ rows, json, stream }: ClickHouse['readers'], refuse: (sql: string) => void) {
+  const guard =
+    <Rest extends unknown[], Answer>(read: (sql: string, ...rest: Rest) => Promise<Answer>) =>
+    async (sql: string, ...rest: Rest): Promise<Answer> => {
+      refuse(sql)
+      return await read(sql, ...rest).catch(refuseUnreadable)
+    }
+  return { rows: guard(rows), json: guard(json), stream: guard(stream) }
 }
 
 /** ClickHouse's codes for damaged files: CANNOT_PARSE_INPUT, CANNOT_READ_ALL_DATA, CHECKSUM_DOESNT_MATCH and others. */

@@ -1,4 +1,4 @@
-import type { DataVersions, ReadTables } from '@gamenet/api'
+import type { DataVersions, StreamedTables } from '@gamenet/api'
 import type { Ingest, People } from '@gamenet/ingest'
 import type { Projector, ReadSide } from '@gamenet/projector'
 import type { Demo } from '../../demo/demo.js'
@@ -27,7 +27,7 @@ export type Parts = {
   partList: PartList | undefined
   lostRows: LostRows
   /** The readable tables. */
-  tables: ReadTables
+  tables: StreamedTables
   readSide: ReadSide
   dataVersions: DataVersions
   projector: Projector | undefined

@@ -7,17 +7,29 @@ import { drainPending } from 'chdb'
 import { CleanSession } from './clean-session.js'
 import { type ClickHouse, ClickHouseError, LANE_NAMES, type LaneName } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
-import { type Connection, engineError, KILLABLE, laneOf, running, type Statement, type Target } from './lane.js'
+import {
+  type Connection,
+  engineError,
+  KILLABLE,
+  laneOf,
+  running,
+  type Statement,
+  type Streaming,
+  type StreamStatement,
+  type Target
+} from './lane.js'
 import { type MemoryFile, memoryFile } from './memory-file.js'
 import { parameterText, stringLiteral } from './parameters.js'
+import { openPipe } from './pipe.js'
 import { ended, slotsOf } from './slots.js'
 import {
   ALL_SETTING_NAMES,
   assignments,
   command,
+  EXPORTS_MAX,
   LANE_LIMITS,
   type LaneLimits,
-  READERS_QUEUE_MAX
+  laneSize
 } from './statement.js'
 
 export type ChdbOptions = {
@@ -39,9 +51,6 @@ export type ChdbOptions = {
 
 const MIB = 1024 * 1024
 const MEMORY_BYTES_MAX = 3072 * MIB
-/** Serial lanes serve callers that await each answer; a longer queue indicates an endless loop. */
-const SERIAL_QUEUE_MAX = 1024
-const BUSY_RETRY_SECONDS = 1
 const CLOSE_WAIT_MS = 3000
 const CLOSE_KILL_WAIT_MS = 1000
 const CLOSE_DRAIN_WAIT_MS = 500
@@ -54,7 +63,7 @@ const SPARE_THREADS = 4
  */
 export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
   const readers = options.readers ?? 3
-  warnOfFewThreads(options, readers + LANE_NAMES.length - 1)
+  warnOfFewThreads(options, readers + EXPORTS_MAX + LANE_NAMES.length - 2)
   checkDirectory(options.path)
   checkDefinitions(options.path)
   const sessions: CleanSession[] = []
@@ -66,10 +75,8 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
   try {
     const slots = {} as Record<LaneName, LaneSlots>
     for (const name of LANE_NAMES) {
-      slots[name] = slotsOf(name, Array.from({ length: name === 'readers' ? readers : 1 }, open), {
-        queueMax: name === 'readers' ? (options.queueMax ?? READERS_QUEUE_MAX) : SERIAL_QUEUE_MAX,
-        retryAfterSeconds: BUSY_RETRY_SECONDS
-      })
+      const { slots: length, ...limits } = laneSize(name, { readers, control: 1, queueMax: options.queueMax })
+      slots[name] = slotsOf(name, Array.from({ length }, open), limits)
     }
     const names = await knownSettings(slots.control)
     const known = () => Promise.resolve(names)
@@ -227,6 +234,7 @@ const connectionOf = (session: CleanSession): Connection => ({
       throw engineError(errorMessage(cause), statement.text, cause)
     }
   },
+  stream: (statement) => streamThroughPipe(session, statement),
   put: async (target, body) => {
     try {
       const file = body.length > BODY_BYTES_MAX ? await memoryFile(body) : undefined
@@ -237,6 +245,22 @@ const connectionOf = (session: CleanSession): Connection => ({
     }
   }
 })
+
+/**
+ * Streams through a named pipe, which the engine takes for a file. The stream of chDB 3.4 gives each block as a file of its
+ * own, with a heading, which no reader of Parquet or Arrow accepts; the pipe makes the engine wait for a slow reader.
+ */
+const streamThroughPipe = async (
+  session: CleanSession,
+  { sql, settings, format, parameters, tag }: StreamStatement
+): Promise<Streaming> => {
+  const pipe = await openPipe()
+  const text = `INSERT INTO FUNCTION file(${stringLiteral(pipe.path)}, ${format})\n${sql}\nSETTINGS ${settings}`
+  const done = session.query(bound({ text, parameters, tag }), 'Null').catch((cause: unknown) => {
+    throw engineError(errorMessage(cause), sql, cause)
+  })
+  return { body: pipe.until(done), done }
+}
 
 const putFile = async (
   session: CleanSession,

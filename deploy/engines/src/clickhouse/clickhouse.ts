@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream'
+
 /*
  * statement   one SQL statement without SETTINGS and without FORMAT; the engine adds both
  * lane        a way into the engine with its own limits; lanes do not wait for each other
@@ -22,6 +24,16 @@ export type Lane = {
   /** Returns the same rows as the UTF-8 bytes of one JSON array of objects, not parsed. */
   json(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<Uint8Array>
   /**
+   * Returns the answer of a SELECT as bytes in a format, at the pace of its reader, so that its size does not matter.
+   * Resolves when the first bytes are there: a statement that fails at once rejects. A later failure is an `error` of the
+   * stream. Destroying the stream kills the statement. It holds its connection until then: see `readers`.
+   */
+  stream(
+    sql: string,
+    parameters: Parameters,
+    options: AbortOptions & { readonly format: FileFormat }
+  ): Promise<Readable>
+  /**
    * Inserts lines of JSONCompactEachRow; resolves when they are stored. A body with an invalid row is refused as a
    * whole. The bytes must not change until the promise settles.
    */
@@ -33,10 +45,17 @@ export type AbortOptions = {
   readonly signal?: AbortSignal
 }
 
-export const LANE_NAMES = ['loader', 'projections', 'rebuild', 'readers', 'control'] as const
+/** Formats of a stream: tables in files, as other programs read them. */
+export const FILE_FORMATS = ['CSVWithNames', 'JSONEachRow', 'Parquet', 'ArrowStream'] as const
+export type FileFormat = (typeof FILE_FORMATS)[number]
+
+export const LANE_NAMES = ['loader', 'projections', 'rebuild', 'readers', 'exports', 'control'] as const
 export type LaneName = (typeof LANE_NAMES)[number]
 
-/** ClickHouse, in the process or over HTTP. */
+/**
+ * ClickHouse, in the process or over HTTP. The streams of `readers` run on the few connections of `exports`, so that slow
+ * clients keep no answer waiting; beyond these they are refused with `engine_busy`.
+ */
 export type ClickHouse = { readonly [name in LaneName]: Lane } & {
   /** Returns the engine's version from `SELECT version()`. */
   version(): Promise<string>

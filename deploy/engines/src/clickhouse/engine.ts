@@ -12,12 +12,14 @@ export const engineOf = (parts: {
 }): ClickHouse => {
   const { slots } = parts
   const control = parts.lane('control')
+  const exports = parts.lane('exports')
   let closing: Promise<void> | undefined
   return {
     loader: parts.lane('loader'),
     projections: parts.lane('projections'),
     rebuild: parts.lane('rebuild'),
-    readers: parts.lane('readers'),
+    readers: { ...parts.lane('readers'), stream: exports.stream },
+    exports,
     control,
     version: async () => String((await control.rows('SELECT version() AS version'))[0]?.version),
     stats: () => ({
@@ -26,6 +28,7 @@ export const engineOf = (parts: {
         projections: slots.projections.stats(),
         rebuild: slots.rebuild.stats(),
         readers: slots.readers.stats(),
+        exports: slots.exports.stats(),
         control: slots.control.stats()
       }
     }),

@@ -1,6 +1,7 @@
-import { setMaxListeners } from 'node:events'
+import { once, setMaxListeners } from 'node:events'
+import { addAbortSignal, type Readable } from 'node:stream'
 import { backoffMs, Refusal, withTimeout } from '@gamenet/schemas'
-import { ClickHouseError, type Lane, type LaneName, type Parameters } from './clickhouse.js'
+import { ClickHouseError, type FileFormat, type Lane, type LaneName, type Parameters } from './clickhouse.js'
 import { checkPlaceholders } from './parameters.js'
 import { ended, type Running, type Slots } from './slots.js'
 import {
@@ -16,6 +17,7 @@ import {
   parseRows,
   question,
   type Settings,
+  STREAM_SETTINGS,
   settingsText,
   WRITE_SETTINGS
 } from './statement.js'
@@ -28,12 +30,29 @@ export type Statement = {
   readonly signal?: AbortSignal | undefined
 }
 
+/** A statement whose answer is streamed. The connection adds settings and format, because their places differ. */
+export type StreamStatement = {
+  readonly sql: string
+  readonly settings: string
+  readonly format: FileFormat
+  readonly parameters: Parameters
+  readonly tag: string
+}
+
+/** An answer on its way. `body` ends when the whole answer has been read, and fails with the statement. */
+export type Streaming = {
+  readonly body: Readable
+  /** Settles when the statement has ended in the engine. */
+  readonly done: Promise<unknown>
+}
+
 export type Target = { readonly table: string; readonly columns: readonly string[]; readonly settings: Settings }
 
 /** The part in which the two engines differ. Rejects with a `ClickHouseError` or a `Refusal`. */
 export type Connection = {
   /** Returns the bytes of the statement's answer. */
   run(statement: Statement): Promise<Uint8Array>
+  stream(statement: StreamStatement): Promise<Streaming>
   put(target: Target, body: Uint8Array): Promise<void>
 }
 
@@ -81,6 +100,13 @@ export const laneOf = (needs: {
     },
     rows: async (sql, parameters = {}, { signal } = {}) => parseRows(await read(sql, parameters, signal)),
     json: (sql, parameters = {}, { signal } = {}) => read(sql, parameters, signal),
+    stream: async (sql, parameters, { format, signal }) => {
+      checkPlaceholders(sql, parameters)
+      const tag = newTag()
+      const settings = settingsText({ ...limits, ...STREAM_SETTINGS, log_comment: tag }, await known())
+      const statement = { sql, settings, format, parameters, tag }
+      return await run((connection) => streamed(connection.stream(statement), signal, () => kill(tag)), signal)
+    },
     insert: async (table, columns, body) => {
       checkNames(table, columns)
       if (body.length === 0) return
@@ -111,6 +137,25 @@ const abortable = <Answer>(
     work.then(resolve, reject).finally(forget)
   })
   return { answer, released: ended(work).then(() => stopped) }
+}
+
+/** Answers with a stream that has its first bytes; the slot stays held until the statement has ended in the engine. */
+const streamed = (
+  opening: Promise<Streaming>,
+  signal: AbortSignal | undefined,
+  stop: () => Promise<void>
+): Running<Readable> => {
+  const released = opening.then(async ({ body, done }) => {
+    await Promise.race([ended(done), once(body, 'close')]).catch(() => undefined)
+    if (body.destroyed && !body.readableEnded) await stopUntilOver(done, stop)
+    await ended(done)
+  })
+  const answer = opening.then(async ({ body }) => {
+    if (signal !== undefined) addAbortSignal(signal, body)
+    await once(body, 'readable')
+    return body
+  })
+  return { answer, released: ended(released) }
 }
 
 /** Answers only when the engine has finished: a write must have ended before its caller continues. */

@@ -3,9 +3,19 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ClickHouseError as ClientError, createClient } from '@clickhouse/client'
 import { Refusal } from '@gamenet/schemas'
-import { type ClickHouse, LANE_NAMES, type LaneName } from './clickhouse.js'
+import { type ClickHouse, LANE_NAMES, type LaneName, type Parameters } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
-import { type Connection, engineError, KILLABLE, type KnownSettings, laneOf, newTag, running } from './lane.js'
+import {
+  type Connection,
+  engineError,
+  KILLABLE,
+  type KnownSettings,
+  laneOf,
+  newTag,
+  running,
+  type Streaming,
+  type StreamStatement
+} from './lane.js'
 import { parameterText, stringLiteral } from './parameters.js'
 import { ended, slotsOf } from './slots.js'
 import {
@@ -15,9 +25,10 @@ import {
   insertHead,
   LANE_LIMITS,
   type LaneLimits,
-  READERS_QUEUE_MAX
+  laneSize,
+  question
 } from './statement.js'
-import { streamedException } from './streamed-exception.js'
+import { EXCEPTION_LENGTH_MAX, streamedException } from './streamed-exception.js'
 
 export type ClickHouseServerOptions = {
   /** Address with scheme and port; may contain `user:password@` and `/database`. */
@@ -39,8 +50,6 @@ export type ClickHouseServerOptions = {
 
 type Client = ReturnType<typeof createClient>
 
-const SERIAL_QUEUE_MAX = 1024
-const BUSY_RETRY_SECONDS = 1
 const AWAY_RETRY_SECONDS = 5
 /** The server itself stops a statement at its limit; the socket waits slightly longer for that answer. */
 const SILENCE_BEYOND_LIMIT_MS = 10_000
@@ -66,14 +75,12 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
       clientOf(options, options.requestTimeoutMs ?? seconds * 1000 + SILENCE_BEYOND_LIMIT_MS)
     const ways = { statements: clientFor(limits), bodies: clientFor(bodyLimits(limits)) }
     clients.push(ways.statements, ways.bodies)
-    const size = name === 'readers' ? (options.readers ?? 8) : name === 'control' ? 2 : 1
+    const sizes = { readers: options.readers ?? 8, control: 2, queueMax: options.queueMax }
+    const { slots: length, ...queue } = laneSize(name, sizes)
     slots[name] = slotsOf(
       name,
-      Array.from({ length: size }, () => connectionOf(ways, underWay, abandon.signal)),
-      {
-        queueMax: name === 'readers' ? (options.queueMax ?? READERS_QUEUE_MAX) : SERIAL_QUEUE_MAX,
-        retryAfterSeconds: BUSY_RETRY_SECONDS
-      }
+      Array.from({ length }, () => connectionOf(ways, underWay, abandon.signal)),
+      queue
     )
   }
   const known = knownSettings(slots.control)
@@ -165,6 +172,7 @@ const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal): 
       underWay.delete(tag)
     }
   },
+  stream: (statement) => streamFrom(ways.statements, statement, underWay, abandon),
   put: async (target, body) => {
     const head = insertHead(target.table, target.columns, assignments(target.settings))
     const values = Readable.from([body], { objectMode: false })
@@ -172,6 +180,76 @@ const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal): 
     await answerOf(ways.bodies.exec(query), head, abandon)
   }
 })
+
+/** Longer parameters do not fit into a URL, so they become literals of the statement, which is the body of the request. */
+const URL_PARAMETER_LENGTH_MAX = 4096
+const QUERY_BYTES_MAX = 64 * 1024 * 1024
+
+const withLiterals = (text: string, parameters: Parameters): { text: string; parameters: Parameters } => {
+  const isLong = (value: unknown) => typeof value === 'string' && value.length > URL_PARAMETER_LENGTH_MAX
+  const long = Object.entries(parameters).filter(([, value]) => isLong(value))
+  if (long.length === 0) return { text, parameters }
+  return {
+    text: long.reduce(
+      (all, [name, value]) => all.replace(`{${name}: String}`, () => stringLiteral(String(value))),
+      text
+    ),
+    parameters: Object.fromEntries(Object.entries(parameters).filter(([, value]) => !isLong(value)))
+  }
+}
+
+const streamFrom = async (
+  client: Client,
+  { sql, settings, format, parameters: all, tag }: StreamStatement,
+  underWay: Set<string>,
+  abandon: AbortSignal
+): Promise<Streaming> => {
+  const { text, parameters } = withLiterals(question(sql, settings, format), all)
+  for (const [name, value] of Object.entries(parameters)) parameterText(name, value)
+  underWay.add(tag)
+  const left = () => underWay.delete(tag)
+  try {
+    const { stream, response_headers: headers } = await client.exec({
+      query: text,
+      query_params: { ...parameters },
+      query_id: tag,
+      abort_signal: abandon,
+      clickhouse_settings: { max_query_size: String(QUERY_BYTES_MAX) }
+    })
+    const body = Readable.from(checked(stream, oneOf(headers['x-clickhouse-exception-tag']), sql), {
+      objectMode: false
+    })
+    const done = new Promise<void>((resolve) => body.once('close', resolve))
+    void done.then(() => {
+      left()
+      stream.destroy()
+    })
+    return { body, done }
+  } catch (cause) {
+    left()
+    if (abandon.aborted) throw abandon.reason
+    throw failure(cause, sql)
+  }
+}
+
+/** Yields an answer, and holds its end back until it is known to be no exception. */
+async function* checked(stream: Readable, tag: string | undefined, sql: string): AsyncGenerator<Uint8Array> {
+  let end: Buffer = Buffer.alloc(0)
+  try {
+    for await (const chunk of stream) {
+      end = Buffer.concat([end, chunk as Uint8Array])
+      if (end.length <= EXCEPTION_LENGTH_MAX) continue
+      yield end.subarray(0, end.length - EXCEPTION_LENGTH_MAX)
+      end = end.subarray(-EXCEPTION_LENGTH_MAX)
+    }
+  } catch (cause) {
+    const exception = streamedException(end, tag)
+    throw exception === undefined ? failure(cause, sql) : engineError(exception, sql, cause)
+  }
+  const exception = streamedException(end, tag)
+  if (exception !== undefined) throw engineError(exception, sql)
+  yield end
+}
 
 /**
  * Reads the whole body. An exception after the first byte is inside the body, after valid rows, so the body is searched

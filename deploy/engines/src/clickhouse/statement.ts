@@ -22,8 +22,37 @@ export const LANE_LIMITS: { readonly [name in LaneName]: LaneLimits } = {
   projections: { seconds: 900, memoryBytes: 1536 * MIB, threads: 2 },
   rebuild: { seconds: 6 * 3600, memoryBytes: 1536 * MIB, threads: 1 },
   readers: { seconds: 30, memoryBytes: 512 * MIB, threads: 2 },
+  exports: { seconds: 3600, memoryBytes: 384 * MIB, threads: 2 },
   control: { seconds: 30, memoryBytes: 256 * MIB, threads: 1 }
 }
+
+/** Concurrent streams. Each may last as long as its client takes; more of them would not be faster on two cores. */
+export const EXPORTS_MAX = 3
+const EXPORT_RETRY_SECONDS = 5
+
+/** Returns the number of connections of a lane, and what happens to statements beyond them. */
+export const laneSize = (
+  name: LaneName,
+  sizes: { readonly readers: number; readonly control: number; readonly queueMax?: number | undefined }
+): { readonly slots: number; readonly queueMax: number; readonly retryAfterSeconds: number } => {
+  if (name === 'exports') return { slots: EXPORTS_MAX, queueMax: 0, retryAfterSeconds: EXPORT_RETRY_SECONDS }
+  if (name === 'readers') {
+    return {
+      slots: sizes.readers,
+      queueMax: sizes.queueMax ?? READERS_QUEUE_MAX,
+      retryAfterSeconds: BUSY_RETRY_SECONDS
+    }
+  }
+  return {
+    slots: name === 'control' ? sizes.control : 1,
+    queueMax: SERIAL_QUEUE_MAX,
+    retryAfterSeconds: BUSY_RETRY_SECONDS
+  }
+}
+
+/** Serial lanes serve callers that await each answer; a longer queue indicates an endless loop. */
+const SERIAL_QUEUE_MAX = 1024
+const BUSY_RETRY_SECONDS = 1
 
 /**
  * A body of rows is a bounded batch, stored within seconds. Repeating a slow one is better than waiting as long as for
@@ -71,6 +100,23 @@ export const WRITE_SETTINGS: Settings = {
   min_insert_block_size_bytes: 0
 }
 
+/**
+ * Settings of streams: instants in ISO form, missing values of CSV as empty cells, integers of NDJSON as numbers, and
+ * blocks and row groups that keep the memory of a stream below 64 MiB.
+ */
+export const STREAM_SETTINGS: Settings = {
+  date_time_output_format: 'iso',
+  date_time_input_format: 'best_effort',
+  format_csv_null_representation: '',
+  output_format_json_quote_64bit_integers: 0,
+  output_format_json_quote_denormals: 0,
+  output_format_parquet_row_group_size: 131_072,
+  output_format_parallel_formatting: 0,
+  min_insert_block_size_rows: 0,
+  min_insert_block_size_bytes: 0,
+  engine_file_truncate_on_insert: 1
+}
+
 /** Settings of bodies: a row that does not fit its columns is an error of the whole body. */
 export const BODY_SETTINGS: Settings = {
   input_format_null_as_default: 0,
@@ -81,8 +127,8 @@ export const BODY_SETTINGS: Settings = {
 /** Names of all settings of statements; each engine is asked once which of them it supports. */
 export const ALL_SETTING_NAMES: readonly string[] = [
   ...new Set(
-    [limitSettings(LANE_LIMITS.control), ANSWER_SETTINGS, WRITE_SETTINGS, BODY_SETTINGS].flatMap((settings) =>
-      Object.keys(settings)
+    [limitSettings(LANE_LIMITS.control), ANSWER_SETTINGS, STREAM_SETTINGS, WRITE_SETTINGS, BODY_SETTINGS].flatMap(
+      (settings) => Object.keys(settings)
     )
   ),
   'log_comment'
@@ -105,8 +151,8 @@ export const assignments = (settings: Settings): string =>
 /**
  * Returns a query with its format and limits. The clause after FORMAT applies to the whole statement, including UNION.
  */
-export const question = (sql: string, settings: string): string =>
-  `${bare(sql)}\nFORMAT JSONEachRow SETTINGS ${settings}`
+export const question = (sql: string, settings: string, format = 'JSONEachRow'): string =>
+  `${bare(sql)}\nFORMAT ${format} SETTINGS ${settings}`
 
 /**
  * Returns a statement without an answer, with its limits where the grammar permits them: after the SELECT of an INSERT,

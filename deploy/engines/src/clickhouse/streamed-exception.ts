@@ -8,7 +8,7 @@
  */
 
 /** Maximum size of an exception at the end of a body, according to the server's documentation. */
-const EXCEPTION_LENGTH_MAX = 16 * 1024
+export const EXCEPTION_LENGTH_MAX = 16 * 1024
 
 /** Returns the message of the exception at the end of a body, or undefined if the body is an answer. */
 export const streamedException = (body: Uint8Array, tag: string | undefined): string | undefined => {

@@ -17,7 +17,7 @@ import { answerOddRequests, answerSocketError, type SocketError } from './http/r
 import { addJsonBodies } from './http/request/json-body.js'
 import type { Versions } from './http/request/resolved-url.js'
 import type { CatalogCache } from './queries/catalog.js'
-import type { ReadTables } from './read-tables.js'
+import type { StreamedTables } from './read-tables.js'
 import { openAuthService } from './remote/auth-service.js'
 import { type ChatSettings, openChatPlatform } from './remote/chat-platform.js'
 import { Sessions } from './session/sessions.js'
@@ -62,7 +62,7 @@ export type ApiNeeds = {
   readonly endpoints: readonly Endpoint[]
   /** Default: none. */
   readonly actions?: readonly Action[]
-  readonly tables: ReadTables
+  readonly tables: StreamedTables
   /** Required for feeds, which end at the positions of readers. */
   readonly positions: ReadPositions
   /** PostgreSQL; without it no answer about users is possible. */

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import type { AbortOptions, Parameters, ReadTables as Queries } from '@gamenet/schemas'
 
 /**
@@ -8,3 +9,20 @@ export type ReadTables = Queries & {
   /** Resolves with the same rows as the UTF-8 bytes of one JSON array of objects, not parsed: for long series. */
   json(sql: string, parameters: Parameters, options?: AbortOptions): Promise<Uint8Array>
 }
+
+/** Queries whose answers are too large for memory. */
+export type StreamedTables = ReadTables & {
+  /**
+   * Resolves with the answer of a SELECT in a file format, at the pace of its reader, once the first bytes are there. A
+   * failure after that is an `error` of the stream; destroying the stream kills the statement. Rejects with `engine_busy`
+   * while too many streams are open.
+   */
+  stream(
+    sql: string,
+    parameters: Parameters,
+    options: AbortOptions & { readonly format: StreamFormat }
+  ): Promise<Readable>
+}
+
+/** The engine's names of file formats. */
+export type StreamFormat = 'CSVWithNames' | 'JSONEachRow' | 'Parquet' | 'ArrowStream'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
-import { Writable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { ClickHouseError } from '@gamenet/engines'
@@ -8,8 +8,9 @@ import { Refusal } from '@gamenet/schemas'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { test } from 'tap'
 import { z } from 'zod'
+import type { Endpoint } from '../src/answers/endpoint.js'
 import { codingFor } from '../src/http/request/accept-encoding.js'
-import { NOW_MS, type TestTables, testApp } from './support/test-app.js'
+import { counts, exchange, NOW_MS, type TestTables, testApp } from './support/test-app.js'
 
 const MINUTE = 60_000
 /** Of pino. */
@@ -418,3 +419,57 @@ test('a deprecated path says since when and what comes after it, on 304 too', as
   t.equal(headers.deprecation, '@1767225600')
   t.equal(headers.link, full.headers.link)
 })
+
+/** The endpoint of counts as a list. */
+const listed: Endpoint = {
+  ...(counts as Endpoint),
+  table: {
+    row: z.object({ online: z.int() }),
+    rows: (body) => body as object[],
+    select: () => ({ sql: 'SELECT counts', parameters: {} })
+  }
+}
+
+test('a file that fails in the middle is broken off, and never looks whole', async (t) => {
+  const lines: string[] = []
+  const { app, tables } = await testApp(t, { endpoints: [listed], logger: warnings(lines) })
+  tables.streamed = () =>
+    Readable.from(
+      (async function* () {
+        yield Buffer.from('"online"\n12\n')
+        throw new Error('the engine died')
+      })(),
+      { objectMode: false }
+    )
+  const got = await exchange(app, 'GET /api/counts?format=csv HTTP/1.1\r\nHost: x\r\n\r\n').catch(() => '')
+  t.notOk(got.endsWith('0\r\n\r\n'), 'the last chunk is missing')
+  t.match(lines, ['a file was broken off'])
+  const head = await app.inject({ method: 'HEAD', url: '/api/counts?format=csv' })
+  t.match(head, { statusCode: 200, body: '', headers: { 'content-type': /csv/ } })
+})
+
+test('a client that leaves a file ends its statement, and refusals before the first byte are refusals', async (t) => {
+  const { app, tables } = await testApp(t, { endpoints: [listed] })
+  const body = new Readable({ read: () => undefined })
+  body.push('"online"\n')
+  tables.streamed = () => body
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1', () =>
+    socket.write('GET /api/counts?format=csv HTTP/1.1\r\nHost: x\r\n\r\n')
+  )
+  await once(socket, 'data')
+  const closed = once(body, 'close')
+  socket.destroy()
+  await closed
+  tables.answer = async () => {
+    throw new Refusal('engine_busy', [], { retryAfterSeconds: 5 })
+  }
+  const busy = await app.inject('/api/counts?format=parquet')
+  t.match(busy, { statusCode: 503, headers: { 'retry-after': '5', 'content-type': /json/ } })
+})
+
+/** A log that keeps the sentences of warnings. */
+function warnings(lines: string[]): FastifyBaseLogger {
+  const logger = Fastify().log
+  return Object.assign(Object.create(logger), { warn: (_: unknown, sentence: string) => lines.push(sentence) })
+}

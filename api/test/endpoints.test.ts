@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 import { nameKey } from '@gamenet/schemas'
 import { test } from 'tap'
 import { DataVersions } from '../src/answers/data-versions.js'
+import { answeredTable, type Table } from '../src/answers/table.js'
 import { catalogCache, compareNames } from '../src/queries/catalog.js'
 import { endpoints } from '../src/routes/endpoints.js'
 import { MINUTE_MS } from './plain-counts.js'
@@ -258,4 +260,81 @@ test('every title of real catalogues is found by the name that it is listed unde
   const found = new Set<string>()
   for (const name of listed) found.add((await get(`/api/game/${encodeURIComponent(name)}`)).json().titleId)
   t.equal(found.size, titles.length)
+})
+
+test('a list comes in every format, by parameter or Accept, with an ETag of its own', async (t) => {
+  const { model, changed, get } = await openApi(t)
+  const fromMs = Date.UTC(2026, 2, 14)
+  await model.storeTitles([
+    { key: '4d530001', ms: fromMs + 1, value: 7 },
+    { key: '4d530001', ms: fromMs + 2 * MINUTE_MS, value: 9 },
+    { key: '4d530002', ms: fromMs, value: 5 }
+  ])
+  await storeDescribed(model, [{ titleId: '4d530001', name: 'alpha' }])
+  await changed('title-count', 'title', 'title-latest')
+  const path = '/api/title/4D530001/online-users/history?from=2026-03-14T00:00:00Z&to=2026-03-15T00:00:00Z'
+
+  const raw = await get(`${path}&format=csv`)
+  t.equal(raw.body, '"recorded_at","online_count"\n"2026-03-14T00:00:00.001Z",7\n"2026-03-14T00:02:00.000Z",9\n')
+  t.equal(raw.headers['content-type'], 'text/csv; charset=utf-8; header=present')
+  t.equal(
+    raw.headers['content-disposition'],
+    'attachment; filename="title-online-history_4d530001_2026-03-14_2026-03-15.csv"'
+  )
+  t.match(raw.headers, { vary: 'Accept-Encoding, Accept', 'x-resolution-seconds': '0' })
+  const hours = await get(`${path}&resolution=3600`, { accept: 'application/x-ndjson' })
+  t.same(JSON.parse(hours.body), {
+    recorded_at: '2026-03-14T00:00:00.000Z',
+    online_count: 9,
+    min: 7,
+    average: 8,
+    samples: 2
+  })
+  const parquet = (await get(`${path}&format=parquet`)).rawPayload
+  t.same([parquet.subarray(0, 4).toString(), parquet.subarray(-4).toString()], ['PAR1', 'PAR1'])
+  t.equal((await get(path, { accept: 'application/vnd.apache.arrow.stream' })).rawPayload.readUInt32LE(0), 0xffffffff)
+
+  const json = await get(path)
+  t.match(json, { headers: { vary: 'Accept-Encoding, Accept', 'content-type': /json/ } })
+  const tag = String(raw.headers.etag)
+  t.not(json.headers.etag, tag)
+  const tagged = { 'if-none-match': tag }
+  t.match(await get(`${path}&format=csv`, tagged), { statusCode: 304, headers: { etag: tag } })
+  t.equal((await get(path, { ...tagged, accept: 'text/csv' })).statusCode, 304)
+  t.equal((await get(path, tagged)).statusCode, 200, 'the tag of CSV does not name the JSON')
+  t.equal((await get(`${path}&format=ndjson`, tagged)).statusCode, 200)
+  await changed('title-count')
+  t.equal((await get(`${path}&format=csv`, tagged)).statusCode, 200)
+
+  const unknown = await get(`${path}&format=xml`)
+  t.match(unknown, { statusCode: 400, body: /format must be one of json, csv, ndjson, parquet, arrow; got \\"xml\\"/ })
+  for (const accept of ['text/html,application/xhtml+xml,*/*;q=0.8', '*/*', 'application/xml', 'text/csv;q=0, */*']) {
+    t.match((await get(path, { accept })).headers['content-type'], /json/, accept)
+  }
+  t.match((await get(`${path}&format=json`, { accept: 'text/csv' })).headers['content-type'], /json/)
+  t.match((await get('/api/game/alpha?format=csv')).headers['x-unknown-parameters'], 'format', 'an object is no list')
+})
+
+test('rows of answers become files; in CSV a text that a spreadsheet would run is only a text', async (t) => {
+  const { model, changed, get } = await openApi(t)
+  await storeDescribed(model, [{ titleId: '4d530001', name: '=cmd|x' }])
+  await model.storeTitles([{ key: '4d530001', ms: NOW_MS - MINUTE_MS, value: 7 }])
+  await changed('title', 'title-count', 'title-latest', 'title-count-hour', 'title-count-day')
+  const top = await get('/api/network-stats/top-games?format=csv')
+  t.equal(
+    top.body,
+    `"titleId","name","peak","peakAt","average","activeHours"\n"4d530001","'=cmd|x",7,"2026-03-14T19:59:30.000Z",7,1\n`
+  )
+  t.equal(JSON.parse((await get('/api/network-stats/top-games?format=ndjson')).body).name, '=cmd|x')
+  const none = await get('/api/title/4d530001/matches/history?format=csv')
+  t.equal(none.body, '"hostName","firstSeen","lastSeen","durationMinutes","peakPlayers","maxPlayers","isOpen"\n')
+  t.match((await get('/api/title/4d530009/matches/history?format=csv')).headers['content-type'], /json/, 'a refusal')
+  const withTables = endpoints.filter(({ table }) => table !== undefined)
+  for (const { path, table, example } of withTables) {
+    const { sql, parameters } = answeredTable(table as Table, example, 'JSONEachRow')
+    const lines = await text(await model.clickhouse.readers.stream(sql, parameters, { format: 'JSONEachRow' }))
+    const rows = lines.trimEnd().split('\n')
+    t.equal(rows.length, table?.rows(example).length, path)
+    t.same(Object.keys(JSON.parse(rows[0] ?? '{}')), Object.keys(table?.row.shape ?? {}), path)
+  }
 })

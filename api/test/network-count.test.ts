@@ -50,10 +50,7 @@ test('online users and lobbies over any window are the samples, or the peak of e
               ? 0
               : Number(resolution)
         const samples = within(foldOf(facts), fromMs, toMs).filter(({ key }) => key === metric)
-        deepStrictEqual(
-          body,
-          seriesOf(samples, width).map(([recorded_at, count]) => ({ recorded_at, [column]: count }))
-        )
+        deepStrictEqual(body, seriesOf(samples, width, column))
         deepStrictEqual(headers, { 'X-Resolution-Seconds': String(width) })
       }
     }),
@@ -73,13 +70,7 @@ test('the last days of online users start at the floored minute and hold the cur
       const spanMs = (days ?? 1) * DAY_MS
       const [fromMs, toMs] = [minuteNow - spanMs, minuteNow + MINUTE_MS]
       const samples = within(foldOf(facts), fromMs, toMs).filter(({ key }) => key === 'online')
-      deepStrictEqual(
-        body,
-        seriesOf(samples, usualWidth(fromMs, toMs, spanMs)).map(([recorded_at, online_count]) => ({
-          recorded_at,
-          online_count
-        }))
-      )
+      deepStrictEqual(body, seriesOf(samples, usualWidth(fromMs, toMs, spanMs), 'online_count'))
     }),
     runs(3)
   )

@@ -75,12 +75,17 @@ export function within(samples: readonly Fact[], fromMs: number, toMs: number): 
   return samples.filter(({ ms }) => fromMs <= ms && ms < toMs)
 }
 
-/** `[recorded_at, count]` of a series; width 0 for the samples. */
-export function seriesOf(samples: readonly Fact[], widthSeconds: number): [string, number][] {
-  if (widthSeconds === 0) return samples.map(({ ms, value }) => [second(ms), value])
+/** The points of a series with the count in `column`; width 0 for the samples. */
+export function seriesOf(samples: readonly Fact[], widthSeconds: number, column: string): Record<string, unknown>[] {
+  if (widthSeconds === 0) return samples.map(({ ms, value }) => ({ recorded_at: second(ms), [column]: value }))
   return rollupsOf(samples, widthSeconds * 1000)
     .sort((a, b) => a.fromMs - b.fromMs)
-    .map(({ fromMs, max }) => [second(fromMs), max])
+    .map(({ fromMs, ...rollup }) => ({ recorded_at: second(fromMs), [column]: rollup.max, ...statisticsOf(rollup) }))
+}
+
+/** The fields of a bucket besides its peak. */
+export function statisticsOf({ min, sum, samples }: Pick<Rollup, 'min' | 'sum' | 'samples'>) {
+  return { min, average: rounded(sum, BigInt(samples), 1), samples }
 }
 
 /** `YYYY-MM-DD HH:MM:SS`, floored. */

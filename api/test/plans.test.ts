@@ -2,10 +2,10 @@ import type { Lane } from '@gamenet/engines'
 import { FIRST_GENERATION, generationName, type Parameters, withServing } from '@gamenet/schemas'
 import { test } from 'tap'
 import { unlocksOfUser } from '../src/queries/achievement-unlock.js'
-import { networkPeaks, networkSamples } from '../src/queries/network-count.js'
+import { networkSeriesQueries } from '../src/queries/network-count.js'
 import { playDays, playTotals, presenceFacts } from '../src/queries/play-time.js'
 import { cutAtDays, cutAtHours, uncut } from '../src/queries/series.js'
-import { titleActivity, titlePeaks, titleSamples } from '../src/queries/title-count.js'
+import { titleActivity, titleBuckets, titleSamples } from '../src/queries/title-count.js'
 import { lastSightings, playedSeconds } from '../src/queries/user-game.js'
 import { bestScores, boardStats } from '../src/queries/user-score.js'
 import { DAY_MS, MINUTE_MS } from './plain-counts.js'
@@ -57,21 +57,27 @@ test('a question about one title or metric reads by the primary key, whatever th
   const day = { from: window.fromMs, to: window.fromMs + DAY_MS }
   const titleId = '00000007'
 
-  const samples = await granules(tables, titleSamples.sql, { titleId, ...day }, 'title_count')
+  const samples = await granules(tables, titleSamples.shown.sql, { titleId, ...day }, 'title_count')
   t.ok(samples.of > 90 && samples.read <= 3, `a day of one title: ${JSON.stringify(samples)}`)
-  const edges = await granules(tables, titlePeaks.sql, { titleId, width: 3600, ...cutAtHours(window) }, 'title_count')
+  const edges = await granules(
+    tables,
+    titleBuckets.shown.sql,
+    { titleId, width: 3600, ...cutAtHours(window) },
+    'title_count'
+  )
   t.ok(edges.of > 90 && edges.read <= 4, `the edges of weeks of one title: ${JSON.stringify(edges)}`)
-  const whole = await granules(tables, titlePeaks.sql, { titleId, width: 300, ...uncut(window) }, 'title_count')
+  const whole = await granules(tables, titleBuckets.shown.sql, { titleId, width: 300, ...uncut(window) }, 'title_count')
   t.ok(whole.of > 90 && whole.read <= 6, `weeks of one title by samples: ${JSON.stringify(whole)}`)
   const all = await granules(tables, titleActivity.sql, cutAtDays(window), 'title_count')
   t.ok(all.of > 90 && all.read <= TITLES * 4, `the edges of weeks of all titles: ${JSON.stringify(all)}`)
 
   const metric = 'online'
-  const network = await granules(tables, networkSamples.online.sql, { metric, ...day }, 'network_count')
+  const online = networkSeriesQueries.online.shown
+  const network = await granules(tables, online.samples.sql, { metric, ...day }, 'network_count')
   t.ok(network.of > 70 && network.read <= 3, `a day of the network: ${JSON.stringify(network)}`)
   const peaks = await granules(
     tables,
-    networkPeaks.online.sql,
+    online.buckets.sql,
     { metric, width: 3600, ...cutAtHours(window) },
     'network_count'
   )

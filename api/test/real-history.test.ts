@@ -56,25 +56,22 @@ test('nine years of hours can be asked for as a day, a year and a whole, and wha
   const series = async (from: string, to: string, resolution?: string) => {
     const { body, headers } = await ask(onlineHistory, { from, to, resolution }, needs)
     const points = body as { recorded_at: string; online_count: number }[]
-    return {
-      width: headers['X-Resolution-Seconds'],
-      points: points.map((point) => [point.recorded_at, point.online_count])
-    }
+    return { width: headers['X-Resolution-Seconds'], points }
   }
   const between = (from: string, to: string) => facts.filter(({ ms }) => Date.parse(from) <= ms && ms < Date.parse(to))
 
   const day = ['2021-06-20T00:00:00Z', '2021-06-21T00:00:00Z'] as const
-  t.same(await series(...day), { width: '0', points: seriesOf(between(...day), 0) })
+  t.same(await series(...day), { width: '0', points: seriesOf(between(...day), 0, 'online_count') })
   const year = ['2020-01-01T00:00:00Z', '2021-01-01T00:00:00Z'] as const
-  t.same(await series(...year), { width: '21600', points: seriesOf(between(...year), 21_600) })
+  t.same(await series(...year), { width: '21600', points: seriesOf(between(...year), 21_600, 'online_count') })
   const all = ['2017-01-01T00:00:00Z', '2026-03-15T00:00:00Z'] as const
   const whole = await series(...all)
-  t.same(whole, { width: '604800', points: seriesOf(facts, 604_800) })
-  t.equal(Math.max(...whole.points.map(([, count]) => Number(count))), highest)
+  t.same(whole, { width: '604800', points: seriesOf(facts, 604_800, 'online_count') })
+  t.equal(Math.max(...whole.points.map(({ online_count }) => online_count)), highest)
   const raw = await series(...all, 'raw')
   t.same(
     raw.points,
-    facts.map(({ ms, value }) => [second(ms), value])
+    facts.map(({ ms, value }) => ({ recorded_at: second(ms), online_count: value }))
   )
 
   const { body } = await ask(dailyOnline, { from: '2017-02-17T00:00:00Z', to: '2026-03-15T00:00:00Z' }, needs)
@@ -93,5 +90,5 @@ test('nine years of hours can be asked for as a day, a year and a whole, and wha
     [],
     'hourly samples cover as many hours as there are samples'
   )
-  t.equal(raw.points.filter(([, count]) => count === 0).length, zeros, 'written zeros stay')
+  t.equal(raw.points.filter(({ online_count }) => online_count === 0).length, zeros, 'written zeros stay')
 })

@@ -50,13 +50,7 @@ test('players of a title over any window are the samples, or the peak of each bu
         catalog
       })
       const samples = within(foldOf(facts), fromMs, toMs).filter(({ key }) => key === ALPHA)
-      deepStrictEqual(
-        body,
-        seriesOf(samples, Number(headers['X-Resolution-Seconds'])).map(([recorded_at, online_count]) => ({
-          recorded_at,
-          online_count
-        }))
-      )
+      deepStrictEqual(body, seriesOf(samples, Number(headers['X-Resolution-Seconds']), 'online_count'))
       if (resolution !== undefined) {
         deepStrictEqual(headers['X-Resolution-Seconds'], resolution === 'raw' ? '0' : resolution)
       }

@@ -355,6 +355,12 @@ export type LobbyPoint = {
   /** Instant in UTC, `YYYY-MM-DD HH:MM:SS` */
   recorded_at: string
   lobby_count: number
+  /** Lowest sample of the bucket. */
+  min?: number
+  /** Mean of the samples of the bucket, one decimal. */
+  average?: number
+  /** Samples in the bucket. */
+  samples?: number
 }
 
 export type Match = {
@@ -435,6 +441,12 @@ export type OnlinePoint = {
   /** Instant in UTC, `YYYY-MM-DD HH:MM:SS` */
   recorded_at: string
   online_count: number
+  /** Lowest sample of the bucket. */
+  min?: number
+  /** Mean of the samples of the bucket, one decimal. */
+  average?: number
+  /** Samples in the bucket. */
+  samples?: number
 }
 
 export type OnlineTitle = {
@@ -831,6 +843,12 @@ export type TitleOnlinePoint = {
   /** Instant in UTC, `YYYY-MM-DD HH:MM:SS` */
   recorded_at: string
   online_count: number
+  /** Lowest sample of the bucket. */
+  min?: number
+  /** Mean of the samples of the bucket, one decimal. */
+  average?: number
+  /** Samples in the bucket. */
+  samples?: number
 }
 
 export type TopGame = {

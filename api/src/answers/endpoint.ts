@@ -6,6 +6,7 @@ import type { ReadTables } from '../read-tables.js'
 import type { ChatPlatform } from '../remote/chat-platform.js'
 import type { Session } from '../session/sessions.js'
 import type { RatingWriter } from '../writes/rating.js'
+import type { Table } from './table.js'
 
 /*
  * endpoint     a route that reads, as a value: its input, the data that its answer reads, how the answer is computed
@@ -57,6 +58,8 @@ export type Endpoint<Input = unknown, Resolved = unknown> = Route & {
   reads(resolved: Resolved): readonly Dependency[]
   /** Headers that follow from `resolved` alone (`X-Resolution-Seconds`): a 304 carries them too, without a query. */
   headers?(resolved: Resolved): Readonly<Record<string, string>>
+  /** How the answer becomes rows, for an endpoint whose answer is a list: then it also comes in file formats. */
+  readonly table?: Table<Resolved>
   /** Runs on a cache miss. */
   answer(resolved: Resolved, context: AnswerContext): Promise<EndpointResult>
   /**

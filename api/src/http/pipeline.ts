@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { isTableDropped, type ReadPositions, Refusal, type ServingTables, withServing } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Answer, type AnswerCache, type Frame, isCompressible } from '../answers/answer-cache.js'
@@ -9,16 +10,20 @@ import {
   pathParameters
 } from '../answers/endpoint.js'
 import { namedTag } from '../answers/etag.js'
+import { answeredTable, selectedTable, type Table } from '../answers/table.js'
 import type { CatalogCache } from '../queries/catalog.js'
 import { playersCheckCache } from '../queries/players-check.js'
+import type { StreamedTables } from '../read-tables.js'
 import { hasKeyHeader, SESSION_KEY_FIELD, shownKey } from '../session/session-key.js'
 import type { Session, Sessions } from '../session/sessions.js'
 import type { WriteBudget } from '../writes/budget.js'
 import type { HttpMetrics, Outcome } from './http-metrics.js'
+import { fileHeaders, fileIdentity, sendFile } from './reply/file.js'
 import { frameOf, privateFrameOf } from './reply/frame.js'
 import { COMMON_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './reply/headers.js'
 import { codingOf } from './request/accept-encoding.js'
 import { readBody } from './request/body.js'
+import { acceptedFormat, FILE_FORMATS, FORMAT_PARAMETER, type FormatName, formatOf } from './request/format.js'
 import { otherPath } from './request/other-path.js'
 import { parseInput } from './request/parameters.js'
 import { readQuery, unknownNames } from './request/query-string.js'
@@ -31,7 +36,8 @@ import { questionOf, type ResolvedUrl, ResolvedUrls, resolveUrl, type Versions }
  */
 
 /** The dependencies of endpoints and actions. */
-export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'tables' | 'chat'> & {
+export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> & {
+  readonly tables: StreamedTables
   readonly positions: ReadPositions
   readonly versions: Versions
   readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
@@ -81,6 +87,15 @@ export function addPipeline(
 /** A request with its reply and the instant of its arrival, by `performance.now()`. */
 type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly startedAt: number }
 
+/** A question whose answer is wanted as a file. */
+type FileRequest = {
+  readonly table: Table
+  readonly format: FormatName
+  readonly input: unknown
+  readonly question: string
+  readonly closed: AbortSignal
+}
+
 /** An answer and its origin. */
 type Computed = { readonly answer: Answer; readonly outcome: Outcome }
 
@@ -104,7 +119,11 @@ class Answering {
     this.#isPosted = endpoint.method === 'POST'
     const inPath = pathParameters(endpoint.path)
     const inQuery = Object.keys(endpoint.input.shape).filter((name) => !inPath.has(name))
-    this.#known = new Set([...inQuery, ...(endpoint.answerTo === undefined ? [] : [SESSION_KEY_FIELD])])
+    this.#known = new Set([
+      ...inQuery,
+      ...(endpoint.answerTo === undefined ? [] : [SESSION_KEY_FIELD]),
+      ...(endpoint.table === undefined ? [] : [FORMAT_PARAMETER])
+    ])
   }
 
   /** Sends a ready answer synchronously and returns undefined; otherwise the promise of the slow path. */
@@ -112,7 +131,8 @@ class Answering {
     const exchange = { request, reply, startedAt: performance.now() }
     const { versions } = this.#needs
     const isPersonal = this.#endpoint.answerTo !== undefined && hasKeyHeader(request.raw.headers)
-    if (!this.#isPosted && !isPersonal && versions.isCurrent) {
+    const isFile = this.#endpoint.table !== undefined && acceptedFormat(request.raw.headers.accept) !== undefined
+    if (!this.#isPosted && !isPersonal && !isFile && versions.isCurrent) {
       const resolved = this.#urls.get(request.raw.url ?? '', versions, this.#needs.now())
       if (
         resolved !== undefined &&
@@ -126,14 +146,19 @@ class Answering {
 
   async #answerSlowly(exchange: Exchange): Promise<void> {
     const { request, reply } = exchange
-    const { answerTo, input: schema, path } = this.#endpoint
+    const { answerTo, input: schema, path, table } = this.#endpoint
     const url = request.raw.url ?? ''
-    const given = this.#isPosted ? readBody(request.body) : readQuery(url)
+    const query = readQuery(url)
+    const given = this.#isPosted ? readBody(request.body) : query
     const unknown = this.#isPosted ? undefined : unknownNames(given, this.#known)
     if (unknown !== undefined) reply.raw.setHeader('X-Unknown-Parameters', unknown)
     const input = parseInput(schema, { ...given, ...(request.params as Record<string, unknown>) })
     const question = questionOf(path, input)
     const closed = closedSignal(reply)
+    const format = table === undefined ? undefined : formatOf(query[FORMAT_PARAMETER], request.raw.headers.accept)
+    if (table !== undefined && format !== undefined) {
+      return await this.#answerFile(exchange, { table, format, input, question, closed })
+    }
     const hasKeyField = SESSION_KEY_FIELD in given
     const isPersonal = answerTo !== undefined && (hasKeyField || hasKeyHeader(request.raw.headers))
     try {
@@ -146,7 +171,7 @@ class Answering {
             found: { answer: await this.#compute(resolved, closed, viewer), outcome: 'query' } as const
           }
         }
-        const isNotModified = this.#matchingTag(request, resolved) !== undefined
+        const isNotModified = this.#matchingTag(request, resolved.identity) !== undefined
         return { resolved, found: isNotModified ? undefined : await this.#find(resolved, closed) }
       })
       // A URL that contains a session key is never cached, nor one whose answer names unknown parameters.
@@ -168,6 +193,51 @@ class Answering {
       await this.#needs.versions.refresh()
       return await compute()
     }
+  }
+
+  /**
+   * Answers with a file: selected by the engine row by row, or made of the answer in JSON. A client that disconnects ends
+   * the statement.
+   */
+  async #answerFile(exchange: Exchange, wanted: FileRequest): Promise<void> {
+    const { request, reply } = exchange
+    const { table, format, input, question, closed } = wanted
+    const opened: Readable[] = []
+    try {
+      const { resolved, file, further, isProvisional } = await this.#whole(async () => {
+        opened.pop()?.destroy()
+        const resolved = await this.#resolve(input, question)
+        if (request.raw.method === 'HEAD' || this.#matchingTag(request, fileIdentity(resolved, format)) !== undefined) {
+          return { resolved }
+        }
+        const { engine } = FILE_FORMATS[format]
+        const selected = selectedTable(table, resolved.resolved, engine)
+        const found = selected === undefined ? (await this.#find(resolved, closed)).answer : undefined
+        const { sql, parameters } = selected ?? answeredTable(table, JSON.parse(String(found?.body)), engine)
+        const file = await withServing(this.#needs.tables, resolved.serving).stream(sql, parameters, {
+          format: engine,
+          signal: closed
+        })
+        opened.push(file)
+        return { resolved, file, further: found?.headers, isProvisional: found?.isProvisional === true }
+      })
+      if (file === undefined && this.#sendNotModified(exchange, resolved, fileIdentity(resolved, format))) return
+      const isUncached = this.#isPosted || isProvisional === true
+      const headers = fileHeaders(resolved, format, this.#endpoint.operationId, { isUncached, further })
+      reply.hijack()
+      reply.raw.writeHead(200, ['X-Request-Id', request.id, ...headers])
+      this.#count(exchange, 200, 'query')
+      if (file === undefined) reply.raw.end()
+      else await sendFile(file, reply.raw).catch((error: unknown) => this.#logBroken(exchange, error, closed))
+    } catch (error) {
+      opened.pop()?.destroy()
+      if (!closed.aborted) throw error
+      reply.hijack()
+    }
+  }
+
+  #logBroken({ request }: Exchange, error: unknown, closed: AbortSignal): void {
+    if (!closed.aborted) this.#needs.logger.warn({ err: error, reqId: request.id }, 'a file was broken off')
   }
 
   async #resolve(input: unknown, question: string): Promise<ResolvedUrl> {
@@ -247,15 +317,15 @@ class Answering {
   }
 
   /** Returns the tag of `If-None-Match` that names this answer. The answer to a POST has no tag. */
-  #matchingTag({ raw }: FastifyRequest, { identity }: ResolvedUrl): string | undefined {
+  #matchingTag({ raw }: FastifyRequest, identity: string): string | undefined {
     const ifNoneMatch = raw.headers['if-none-match']
     return ifNoneMatch === undefined || this.#isPosted ? undefined : namedTag(ifNoneMatch, identity)
   }
 
   /** Sends 304 and returns true when the client has the answer. */
-  #sendNotModified(exchange: Exchange, resolved: ResolvedUrl): boolean {
+  #sendNotModified(exchange: Exchange, resolved: ResolvedUrl, identity = resolved.identity): boolean {
     const { request, reply } = exchange
-    const tag = this.#matchingTag(request, resolved)
+    const tag = this.#matchingTag(request, identity)
     if (tag === undefined) return false
     reply.hijack()
     reply.raw.writeHead(304, ['X-Request-Id', request.id, 'ETag', tag, ...COMMON, ...resolved.notModified])

@@ -2,7 +2,7 @@ import { Count, RecordedAt } from '@gamenet/schemas'
 import { z } from 'zod'
 import { query } from './query.js'
 import { HourCut } from './series.js'
-import { peaksSql, pointCountSql, samplesSql } from './series-statements.js'
+import { bucketsSql, type Instants, meanSql, pointCountSql, samplesSql } from './series-statements.js'
 
 /*
  * Counts of the whole network. A row may still exist twice, before and after a correction: FINAL reads the newer one. It is
@@ -14,23 +14,26 @@ export const NetworkMetric = z.enum(['registered', 'online', 'lobbies'])
 
 const Ms = z.int().nonnegative()
 const Samples = z.object({ metric: NetworkMetric, from: Ms, to: Ms })
-const Peaks = HourCut.extend({ metric: NetworkMetric, width: z.int().positive() })
+const Buckets = HourCut.extend({ metric: NetworkMetric, width: z.int().positive() })
 
 const SERIES = { table: 'network_count', value: 'value', key: 'metric', parameter: 'metric' }
 
 const OnlinePoint = z.object({ recorded_at: RecordedAt, online_count: Count })
 const LobbyPoint = z.object({ recorded_at: RecordedAt, lobby_count: Count })
 
-/** Samples of the metrics with series, by metric. */
-export const networkSamples = {
-  online: query({ params: Samples, row: OnlinePoint, sql: samplesSql(SERIES, 'online_count') }),
-  lobbies: query({ params: Samples, row: LobbyPoint, sql: samplesSql(SERIES, 'lobby_count') })
-} as const
+const onlineQueries = (instants: Instants) => ({
+  samples: query({ params: Samples, row: OnlinePoint, sql: samplesSql(SERIES, 'online_count', instants) }),
+  buckets: query({ params: Buckets, row: OnlinePoint, sql: bucketsSql(SERIES, 'online_count', instants) })
+})
+const lobbyQueries = (instants: Instants) => ({
+  samples: query({ params: Samples, row: LobbyPoint, sql: samplesSql(SERIES, 'lobby_count', instants) }),
+  buckets: query({ params: Buckets, row: LobbyPoint, sql: bucketsSql(SERIES, 'lobby_count', instants) })
+})
 
-/** Peaks per bucket of the metrics with series, by metric. */
-export const networkPeaks = {
-  online: query({ params: Peaks, row: OnlinePoint, sql: peaksSql(SERIES, 'online_count') }),
-  lobbies: query({ params: Peaks, row: LobbyPoint, sql: peaksSql(SERIES, 'lobby_count') })
+/** The metrics with series: samples, and statistics per bucket. */
+export const networkSeriesQueries = {
+  online: { shown: onlineQueries('shown'), typed: onlineQueries('typed') },
+  lobbies: { shown: lobbyQueries('shown'), typed: lobbyQueries('typed') }
 } as const
 
 /** Counts the points of a series, up to one above the limit. Width 1 ms means the samples themselves. */
@@ -77,7 +80,7 @@ export const onlineByDay = query({
       toString(d.day) AS date,
       d.min_online AS min_online,
       d.max_online AS max_online,
-      intDiv(d.total * 20 + d.counted, d.counted * 2) / 10 AS avg_online,
+      ${meanSql('d.total', 'd.counted')} AS avg_online,
       toUInt32(d.counted) AS samples,
       least(1, intDiv(d.hours * 2000 + d.hours_begun, d.hours_begun * 2) / 1000) AS coverage
     FROM (

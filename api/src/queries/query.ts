@@ -40,3 +40,8 @@ export async function jsonOf<Params extends Parameters>(
 ): Promise<Uint8Array> {
   return await tables.json(question.sql, question.params.parse(params), options)
 }
+
+/** Returns a query with its parameters, for an engine that streams its rows. */
+export function bind<Params extends Parameters>(question: Query<Params, unknown>, params: Params) {
+  return { sql: question.sql, parameters: question.params.parse(params) }
+}

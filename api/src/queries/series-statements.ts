@@ -11,17 +11,19 @@ export type SeriesTable = {
   readonly parameter: string
 }
 
+/** Instants as answers in JSON show them, or typed, for files. */
+export type Instants = 'shown' | 'typed'
+
+function instantSql(instants: Instants, expression: string): string {
+  return instants === 'typed' ? expression : `formatDateTime(${expression}, '%F %T', 'UTC')`
+}
+
 /**
- * Selects the samples of a series, oldest first; no row if there are more than {@link POINTS_MAX}, so that a body of
- * that size is never built ({@link pointCountSql} distinguishes "too many" from "none").
+ * Selects the samples of a series, oldest first. In JSON no row if there are more than {@link POINTS_MAX}, so that a body
+ * of that size is never built ({@link pointCountSql} distinguishes "too many" from "none"); a file may have any number.
  */
-export function samplesSql({ table, value, key, parameter }: SeriesTable, as: string): string {
-  return `
-    SELECT formatDateTime(c.ts, '%F %T', 'UTC') AS recorded_at, c.${value} AS ${as}
-    FROM {${table}: Identifier} AS c FINAL
-    WHERE c.${key} = {${parameter}: String}
-      AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-      AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+export function samplesSql({ table, value, key, parameter }: SeriesTable, as: string, instants: Instants): string {
+  const isFew = `
       AND (
         SELECT count() <= ${POINTS_MAX} FROM (
           SELECT 1 FROM {${table}: Identifier} AS n FINAL
@@ -30,22 +32,40 @@ export function samplesSql({ table, value, key, parameter }: SeriesTable, as: st
             AND n.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
           LIMIT ${POINTS_MAX + 1}
         )
-      )
+      )`
+  return `
+    SELECT ${instantSql(instants, 'c.ts')} AS recorded_at, c.${value} AS ${as}
+    FROM {${table}: Identifier} AS c FINAL
+    WHERE c.${key} = {${parameter}: String}
+      AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
+      AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')${instants === 'typed' ? '' : isFew}
     ORDER BY c.ts`
 }
 
-/** Selects the peak of each bucket with a sample: complete hours from the rollup, the edges from the samples. */
-export function peaksSql({ table, value, key, parameter }: SeriesTable, as: string): string {
+/**
+ * Selects each bucket with a sample: its peak, minimum, mean and number of samples; complete hours from the rollup, the
+ * edges from the samples.
+ */
+export function bucketsSql({ table, value, key, parameter }: SeriesTable, as: string, instants: Instants): string {
   return `
-    SELECT formatDateTime(fromUnixTimestamp(s.bucket), '%F %T', 'UTC') AS recorded_at, max(s.value) AS ${as}
+    SELECT
+      ${instantSql(instants, 'fromUnixTimestamp(s.bucket)')} AS recorded_at,
+      max(s.highest) AS ${as},
+      min(s.lowest) AS min,
+      ${meanSql('sum(s.total)', 'sum(s.counted)')} AS average,
+      toUInt32(sum(s.counted)) AS samples
     FROM (
-      SELECT intDiv(toUnixTimestamp(h.hour), {width: UInt32}) * {width: UInt32} AS bucket, h.max AS value
+      SELECT
+        intDiv(toUnixTimestamp(h.hour), {width: UInt32}) * {width: UInt32} AS bucket,
+        h.max AS highest, h.min AS lowest, h.sum AS total, toUInt64(h.samples) AS counted
       FROM {${table}_hour: Identifier} AS h FINAL
       WHERE h.${key} = {${parameter}: String}
         AND h.hour >= fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
         AND h.hour < fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
       UNION ALL
-      SELECT intDiv(toUnixTimestamp(c.ts), {width: UInt32}) * {width: UInt32} AS bucket, c.${value} AS value
+      SELECT
+        intDiv(toUnixTimestamp(c.ts), {width: UInt32}) * {width: UInt32} AS bucket,
+        c.${value} AS highest, c.${value} AS lowest, toUInt64(c.${value}) AS total, toUInt64(1) AS counted
       FROM {${table}: Identifier} AS c FINAL
       WHERE c.${key} = {${parameter}: String}
         AND (
@@ -60,6 +80,11 @@ export function peaksSql({ table, value, key, parameter }: SeriesTable, as: stri
     ) AS s
     GROUP BY s.bucket
     ORDER BY s.bucket`
+}
+
+/** Returns the mean of samples, one decimal, halves up. */
+export function meanSql(total: string, counted: string): string {
+  return `intDiv(${total} * 20 + ${counted}, ${counted} * 2) / 10`
 }
 
 /** Counts the points of a series, up to one above the limit. Width 1 ms means the samples themselves. */

@@ -1,6 +1,7 @@
 import { boardKey, TimeMatches, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
+import { listIn } from '../answers/table.js'
 import { integer, time, titleId } from '../http/request/parameters.js'
 import { type TimedKey, timedEntries, timesNear, titleTimesNear } from '../queries/entry-time.js'
 import { rowsOf } from '../queries/query.js'
@@ -46,6 +47,7 @@ export const searchByTime: Endpoint<
     const { time: searchTimeMs, tolerance } = request
     return { body: { searchTime: timeText(searchTimeMs), searchTimeMs, tolerance, results, count: results.length } }
   },
+  table: listIn(TimeMatches, 'results'),
   response: TimeMatches,
   example: {
     searchTime: '1:02.345',

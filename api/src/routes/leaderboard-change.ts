@@ -9,6 +9,7 @@ import {
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint, EndpointResult, ResolveContext } from '../answers/endpoint.js'
+import { listOf } from '../answers/table.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { CURSOR_CHARACTERS_MAX, cursorText, type LanePlace, readCursor } from '../http/request/cursor.js'
 import { instant, integer, oneOf, text } from '../http/request/parameters.js'
@@ -78,6 +79,7 @@ export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
     'offset' in request.from
       ? answerNewest(request, request.from.offset, context)
       : answerAfter(request, request.from.places, context),
+  table: listOf(LeaderboardChanges),
   response: LeaderboardChanges,
   example: [
     {

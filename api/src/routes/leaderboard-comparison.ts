@@ -1,10 +1,4 @@
-import {
-  type ComparedEntry,
-  compareMeasures,
-  INSTANTS_END_MS,
-  LeaderboardComparison,
-  shownInstant
-} from '@gamenet/schemas'
+import { ComparedEntry, compareMeasures, INSTANTS_END_MS, LeaderboardComparison, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
 import { instant, integer } from '../http/request/parameters.js'
@@ -69,6 +63,13 @@ export const leaderboardComparison: Endpoint<ComparisonInput, ComparisonRequest>
     }
     return { body }
   },
+  table: {
+    row: z.object({ list: z.string(), ...ComparedEntry.shape }),
+    rows: (body) => {
+      const lists = body as Record<List, object[]>
+      return LISTS.flatMap((list) => lists[list].map((entry) => ({ list, ...entry })))
+    }
+  },
   response: LeaderboardComparison,
   example: {
     titleId: '4d5307e6',
@@ -99,7 +100,8 @@ export const leaderboardComparison: Endpoint<ComparisonInput, ComparisonRequest>
 }
 
 type Standings = Awaited<ReturnType<typeof standingsAsOf>>
-type List = 'came' | 'left' | 'rose' | 'fell' | 'improved'
+const LISTS = ['came', 'left', 'rose', 'fell', 'improved'] as const
+type List = (typeof LISTS)[number]
 
 function compared(before: Standings, after: Standings): Record<List, ComparedEntry[]> {
   const lists: Record<List, ComparedEntry[]> = { came: [], left: [], rose: [], fell: [], improved: [] }

@@ -1,6 +1,7 @@
 import { boardKey, INSTANTS_END_MS, Leaderboard, ranked, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint } from '../answers/endpoint.js'
+import { listIn } from '../answers/table.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { instant, integer } from '../http/request/parameters.js'
 import type { BoardId } from '../queries/board-cache.js'
@@ -65,6 +66,7 @@ export const leaderboard: Endpoint<BoardInput, BoardRequest> = {
     const next = { limit, offset: end, asOf: asOfMs === null ? null : shownInstant(asOfMs) }
     return { body, headers: nextLink(`/api/game/${titleId}/leaderboards/${leaderboardId}`, next) }
   },
+  table: listIn(Leaderboard, 'entries'),
   response: Leaderboard,
   example: {
     titleId: '4d5307e6',

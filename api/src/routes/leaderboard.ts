@@ -1,6 +1,7 @@
 import { LeaderboardSummary, Leaderboards } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
+import { listOf } from '../answers/table.js'
 import { boardTotals, listedBoards } from '../queries/leaderboard.js'
 import { rowsOf } from '../queries/query.js'
 import { gameParameter, knownGame } from './known-game.js'
@@ -64,6 +65,7 @@ export const leaderboards: Endpoint<{ game: string }, { titleId: string }> = {
     const gameName = titles.named(titleId).shownName
     return { body: boards.map(({ id, name }) => ({ id, name, titleId, gameName })) }
   },
+  table: listOf(Leaderboards),
   response: Leaderboards,
   example: [
     { id: 1, name: 'Best laps', titleId: '4d5307e6', gameName: 'Halo 3' },

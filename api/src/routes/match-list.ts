@@ -1,6 +1,7 @@
 import { Matches, MatchHistory, MatchStats, Refusal, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint, ResolveContext } from '../answers/endpoint.js'
+import { listIn, listOf } from '../answers/table.js'
 import { integer, titleId } from '../http/request/parameters.js'
 import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
 import {
@@ -52,6 +53,7 @@ const listOfLobbies: Omit<Endpoint<TitleInput, OfTitle>, 'operationId' | 'path' 
     }))
     return { body: { titleId, gameName, matches } }
   },
+  table: listIn(Matches, 'matches'),
   response: Matches,
   example: {
     titleId: '4d5307e6',
@@ -111,6 +113,7 @@ const historyOfMatches: Omit<Endpoint<HistoryInput, HistoryRequest>, 'operationI
     }))
     return { body }
   },
+  table: listOf(MatchHistory),
   response: MatchHistory,
   example: [
     {

@@ -9,18 +9,18 @@ import {
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
+import { listOf } from '../answers/table.js'
 import { integer, oneOf } from '../http/request/parameters.js'
 import { type WindowInput, window } from '../http/request/window.js'
 import { compareNames } from '../queries/catalog.js'
 import {
   networkActivity,
-  networkPeaks,
   networkPointCount,
-  networkSamples,
+  networkSeriesQueries,
   onlineByDay,
   registeredByDay
 } from '../queries/network-count.js'
-import { jsonOf, rowsOf } from '../queries/query.js'
+import { bind, jsonOf, rowsOf } from '../queries/query.js'
 import { cutAtDays, type Window } from '../queries/series.js'
 import { titleActivity } from '../queries/title-count.js'
 import {
@@ -33,6 +33,7 @@ import {
   seriesParameters,
   seriesReads,
   seriesRequest,
+  seriesStatement,
   windowParameters
 } from './series.js'
 
@@ -57,6 +58,7 @@ export const registeredUsers: Endpoint<{ days?: number | undefined }, Window> = 
   answer: async ({ fromMs, toMs }, { tables, signal }) => ({
     body: await jsonOf(tables, registeredByDay, { from: fromMs, to: toMs }, { signal })
   }),
+  table: listOf(RegisteredUsers),
   response: RegisteredUsers,
   example: [
     { date: '2026-03-13', registered_count: 184_201 },
@@ -67,6 +69,7 @@ export const registeredUsers: Endpoint<{ days?: number | undefined }, Window> = 
 /** `GET /api/network-stats/online-24h`: users online over time. */
 export const onlineHistory = networkSeries({
   metric: 'online',
+  count: 'online_count',
   operationId: 'getOnlineHistory',
   path: '/api/network-stats/online-24h',
   summary: 'Users online over time',
@@ -80,6 +83,7 @@ export const onlineHistory = networkSeries({
 /** `GET /api/network-stats/lobbies-24h`: open lobbies over time. */
 export const lobbyHistory = networkSeries({
   metric: 'lobbies',
+  count: 'lobby_count',
   operationId: 'getLobbyHistory',
   path: '/api/network-stats/lobbies-24h',
   summary: 'Open lobbies over time',
@@ -171,18 +175,21 @@ export const dailyOnline: Endpoint<WindowInput, Window & { hourMs: number }> = {
   answer: async ({ fromMs, toMs, hourMs }, { tables, signal }) => ({
     body: await jsonOf(tables, onlineByDay, { from: fromMs, to: toMs, now: hourMs }, { signal })
   }),
+  table: listOf(DailyOnline),
   response: DailyOnline,
   example: [{ date: '2026-03-14', min_online: 2104, max_online: 5321, avg_online: 3710.4, samples: 1440, coverage: 1 }],
   refuses: ['window_invalid']
 }
 
 function networkSeries(
-  given: { readonly metric: 'online' | 'lobbies' } & Pick<
-    Endpoint,
-    'operationId' | 'path' | 'summary' | 'response' | 'example'
-  >
+  given: {
+    readonly metric: 'online' | 'lobbies'
+    readonly count: string
+    readonly response: typeof OnlineHistory | typeof LobbyHistory
+  } & Pick<Endpoint, 'operationId' | 'path' | 'summary' | 'example'>
 ): Endpoint<WindowInput & { resolution?: 'raw' | number | undefined }, SeriesRequest> {
-  const { metric, ...described } = given
+  const { metric, count, ...described } = given
+  const { shown, typed } = networkSeriesQueries[metric]
   return {
     ...described,
     tags: TAGS,
@@ -196,14 +203,22 @@ function networkSeries(
     headers: resolutionHeader,
     answer: async (series, { tables, signal }) => ({
       body: await seriesBody(series, {
-        samples: (bounds) => jsonOf(tables, networkSamples[metric], { metric, ...bounds }, { signal }),
-        peaks: (cut) => jsonOf(tables, networkPeaks[metric], { metric, ...cut }, { signal }),
+        samples: (bounds) => jsonOf(tables, shown.samples, { metric, ...bounds }, { signal }),
+        buckets: (cut) => jsonOf(tables, shown.buckets, { metric, ...cut }, { signal }),
         countPoints: async (bounds) => {
           const [row] = await rowsOf(tables, networkPointCount, { metric, ...bounds }, { signal })
           return row?.points ?? 0
         }
       })
     }),
+    table: {
+      ...listOf(given.response),
+      select: (series) =>
+        seriesStatement(series, count, {
+          samples: (bounds) => bind(typed.samples, { metric, ...bounds }),
+          buckets: (cut) => bind(typed.buckets, { metric, ...cut })
+        })
+    },
     responseHeaders: seriesHeaders,
     refuses: ['window_invalid', 'answer_too_large']
   }

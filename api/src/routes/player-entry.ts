@@ -1,6 +1,7 @@
-import { boardKey, EntryMatches, nameKey, RosterMatches } from '@gamenet/schemas'
+import { boardKey, EntryMatch, EntryMatches, nameKey, RosterMatches } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
+import { listIn } from '../answers/table.js'
 import { bodyInteger, bodyObjects, bodyText, bodyTitleId } from '../http/request/body.js'
 import { nameKeys, text, titleId } from '../http/request/parameters.js'
 import { type EntryRow, entriesOfPlayers, rosterEntries } from '../queries/player-entry.js'
@@ -16,7 +17,10 @@ const ROSTERS_MAX = 500
 /** `titleId` is "" for every title. */
 type PlayersRequest = { readonly keys: readonly string[]; readonly titleId: string }
 
-const byNames: Pick<Endpoint<unknown, PlayersRequest>, 'tags' | 'reads' | 'answer' | 'response' | 'example'> = {
+const byNames: Pick<
+  Endpoint<unknown, PlayersRequest>,
+  'tags' | 'reads' | 'answer' | 'table' | 'response' | 'example'
+> = {
   tags: SEARCH_TAGS,
   reads: ({ titleId }) => [{ projection: 'player-entry' }, ...readsNames(titleId)],
   answer: async ({ keys, titleId }, context) => {
@@ -24,6 +28,7 @@ const byNames: Pick<Endpoint<unknown, PlayersRequest>, 'tags' | 'reads' | 'answe
     const rows = await rowsOf(tables, entriesOfPlayers, { keys: [...keys], titleId }, { signal })
     return { body: { results: await entryMatches(rows, context), count: rows.length } }
   },
+  table: listIn(EntryMatches, 'results'),
   response: EntryMatches,
   example: { results: [entryExample], count: 1 }
 }
@@ -99,6 +104,10 @@ export const searchRoster: Endpoint<RosterInput, RosterRequest> = {
   }),
   reads: ({ titleId }) => [{ projection: 'player-entry' }, ...readsNames(titleId)],
   answer: answerRoster,
+  table: {
+    row: EntryMatch,
+    rows: (body) => (body as RosterMatches).results.flatMap(({ players }) => players)
+  },
   response: RosterMatches,
   example: {
     results: [

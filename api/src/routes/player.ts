@@ -9,6 +9,7 @@ import {
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint, EndpointResult } from '../answers/endpoint.js'
+import { listIn, listOf } from '../answers/table.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { integer, text } from '../http/request/parameters.js'
 import { newestChanges } from '../queries/leaderboard-change.js'
@@ -48,6 +49,7 @@ export const player: Endpoint<PageRequest, PageRequest> = {
   resolve: (input) => input,
   reads: () => [{ projection: 'player-entry' }, { projection: 'leaderboard-entry' }, ...readsNames('')],
   answer: answerPlayer,
+  table: listIn(Player, 'boards'),
   response: Player,
   example: {
     playerName: 'Ann',
@@ -106,6 +108,7 @@ export const playerHistory: Endpoint<PageRequest, PageRequest> = {
     const body = await changesOf(rows.slice(0, limit), context)
     return { body, headers: linkTo(`${pathOf(playerName)}/history`, request, offset + rows.length) }
   },
+  table: listOf(LeaderboardChanges),
   response: LeaderboardChanges,
   example: [
     {

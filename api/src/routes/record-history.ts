@@ -1,6 +1,7 @@
 import { boardKey, LeaderboardRecords, RecentRecords, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
+import { listIn, listOf } from '../answers/table.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { integer } from '../http/request/parameters.js'
 import type { BoardId } from '../queries/board-cache.js'
@@ -65,6 +66,7 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
     const path = `/api/game/${titleId}/leaderboards/${leaderboardId}/records`
     return { body, headers: nextLink(path, { limit, offset: end }) }
   },
+  table: listIn(LeaderboardRecords, 'records'),
   response: LeaderboardRecords,
   example: {
     titleId: '4d5307e6',
@@ -138,6 +140,7 @@ export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
     if (rows.length < limit || next > RECORDS_MAX) return { body }
     return { body, headers: nextLink('/api/records/recent', { limit, offset: next, game: titleId }) }
   },
+  table: listOf(RecentRecords),
   response: RecentRecords,
   example: [
     {

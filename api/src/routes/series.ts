@@ -1,4 +1,5 @@
 import type { Dependency } from '../answers/endpoint.js'
+import type { TableStatement } from '../answers/table.js'
 import { instant, resolution } from '../http/request/parameters.js'
 import { type WindowInput, window } from '../http/request/window.js'
 import {
@@ -19,8 +20,8 @@ export type SeriesRequest = { readonly fromMs: number; readonly toMs: number; re
 export type SeriesQuestions = {
   /** Returns the samples as JSON bytes, empty if there are more than {@link POINTS_MAX}. */
   samples(window: { from: number; to: number }): Promise<Uint8Array>
-  /** Returns the peak of each bucket as JSON bytes. */
-  peaks(cut: HourCut & { width: number }): Promise<Uint8Array>
+  /** Returns the statistics of each bucket as JSON bytes. */
+  buckets(cut: HourCut & { width: number }): Promise<Uint8Array>
   /** Returns the number of points with buckets of `widthMs`, up to one above the limit. */
   countPoints(window: { from: number; to: number; widthMs: number }): Promise<number>
 }
@@ -45,7 +46,7 @@ export const seriesParameters = {
 
 /** The fields of every series' answer. */
 export const seriesDescription =
-  'Oldest first. A bucket shows its peak at its start, a multiple of the width since 1970, UTC; only samples inside the window count. A missing sample is absent, never 0. A window that ends now has its start floored to the minute. More than 1,000,000 points are refused.'
+  'Oldest first. A bucket has its peak at its start, a multiple of the width since 1970, UTC, and the minimum, mean and number of its samples; only samples inside the window count. A missing sample is absent, never 0. A window that ends now has its start floored to the minute. More than 1,000,000 points are refused in JSON; files may have any number.'
 
 export const seriesHeaders = { [RESOLUTION_HEADER]: 'Width of the buckets in seconds, 0 for samples.' }
 
@@ -85,7 +86,20 @@ export async function seriesBody(series: SeriesRequest, questions: SeriesQuestio
     return body
   }
   if (bucketsTouched(series, series.widthSeconds) > POINTS_MAX) await refuseAbove(series.widthSeconds * 1000)
-  return await questions.peaks({ ...cutOf(series), width: series.widthSeconds })
+  return await questions.buckets({ ...cutOf(series), width: series.widthSeconds })
+}
+
+/** Returns the statement of a series of any length, for files. Samples have no statistics. */
+export function seriesStatement(
+  series: SeriesRequest,
+  count: string,
+  statements: {
+    samples(window: { from: number; to: number }): TableStatement
+    buckets(cut: HourCut & { width: number }): TableStatement
+  }
+): TableStatement & { readonly columns?: readonly string[] } {
+  if (series.widthSeconds > 0) return statements.buckets({ ...cutOf(series), width: series.widthSeconds })
+  return { ...statements.samples({ from: series.fromMs, to: series.toMs }), columns: ['recorded_at', count] }
 }
 
 /** Returns the dependencies of an answer that reads a window by days, hours and samples, without empty parts. */

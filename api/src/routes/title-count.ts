@@ -1,13 +1,14 @@
 import { OnlineUsers, shownInstant, TitleOnlineHistory, TopGames } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
+import { listOf } from '../answers/table.js'
 import { integer, titleId } from '../http/request/parameters.js'
 import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
 import { compareNames } from '../queries/catalog.js'
 import { newestHosts } from '../queries/match-list.js'
-import { jsonOf, rowsOf } from '../queries/query.js'
+import { bind, jsonOf, rowsOf } from '../queries/query.js'
 import { cutAtDays, type Window } from '../queries/series.js'
-import { liveTitleCounts, titleActivity, titlePeaks, titlePointCount, titleSamples } from '../queries/title-count.js'
+import { liveTitleCounts, titleActivity, titleBuckets, titlePointCount, titleSamples } from '../queries/title-count.js'
 import { knownTitle } from './known-game.js'
 import {
   readsOf,
@@ -19,6 +20,7 @@ import {
   seriesParameters,
   seriesReads,
   seriesRequest,
+  seriesStatement,
   windowParameters
 } from './series.js'
 
@@ -106,18 +108,26 @@ export const titleOnlineHistory: Endpoint<
   headers: resolutionHeader,
   answer: async ({ titleId, ...series }, { tables, signal }) => ({
     body: await seriesBody(series, {
-      samples: (bounds) => jsonOf(tables, titleSamples, { titleId, ...bounds }, { signal }),
-      peaks: (cut) => jsonOf(tables, titlePeaks, { titleId, ...cut }, { signal }),
+      samples: (bounds) => jsonOf(tables, titleSamples.shown, { titleId, ...bounds }, { signal }),
+      buckets: (cut) => jsonOf(tables, titleBuckets.shown, { titleId, ...cut }, { signal }),
       countPoints: async (bounds) => {
         const [row] = await rowsOf(tables, titlePointCount, { titleId, ...bounds }, { signal })
         return row?.points ?? 0
       }
     })
   }),
+  table: {
+    ...listOf(TitleOnlineHistory),
+    select: ({ titleId, ...series }) =>
+      seriesStatement(series, 'online_count', {
+        samples: (bounds) => bind(titleSamples.typed, { titleId, ...bounds }),
+        buckets: (cut) => bind(titleBuckets.typed, { titleId, ...cut })
+      })
+  },
   response: TitleOnlineHistory,
   example: [
-    { recorded_at: '2026-03-14 20:00:00', online_count: 401 },
-    { recorded_at: '2026-03-14 20:05:00', online_count: 412 }
+    { recorded_at: '2026-03-14 20:00:00', online_count: 401, min: 380, average: 391.2, samples: 5 },
+    { recorded_at: '2026-03-14 20:05:00', online_count: 412, min: 399, average: 405.6, samples: 5 }
   ],
   responseHeaders: seriesHeaders,
   refuses: ['title_unknown', 'window_invalid', 'answer_too_large']
@@ -158,6 +168,7 @@ export const topGames: Endpoint<WindowInput & { limit?: number | undefined }, Wi
       .sort((a, b) => b.peak - a.peak || compareNames(a.name, b.name) || compareNames(a.titleId, b.titleId))
     return { body: limit === null ? games : games.slice(0, limit) }
   },
+  table: listOf(TopGames),
   response: TopGames,
   example: [
     {

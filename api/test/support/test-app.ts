@@ -1,4 +1,5 @@
 import { type AddressInfo, connect } from 'node:net'
+import { Readable } from 'node:stream'
 import { type DataChanges, generationName, INSTANTS_END_MS, type ServingTables } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
@@ -9,7 +10,7 @@ import { type ApiNeeds, buildApp } from '../../src/app.js'
 import { integer, oneOf, text, titleId } from '../../src/http/request/parameters.js'
 import { boardsOf } from '../../src/queries/board-cache.js'
 import { catalogOf } from '../../src/queries/catalog.js'
-import type { ReadTables } from '../../src/read-tables.js'
+import type { StreamedTables } from '../../src/read-tables.js'
 
 /** What a test tears down. */
 export type Teardown = { teardown(end: () => unknown): void }
@@ -18,7 +19,7 @@ export type Teardown = { teardown(end: () => unknown): void }
 export type ChangeRow = { version: number; projection: string; key?: string; fromMs: number; toMs: number }
 
 /** Tables without an engine: changes to be learnt, and an answer to every other question that the test decides. */
-export class TestTables implements ReadTables {
+export class TestTables implements StreamedTables {
   readonly changes: ChangeRow[] = []
   /** How often something else than changes was asked. */
   asked = 0
@@ -48,6 +49,14 @@ export class TestTables implements ReadTables {
 
   async json(sql: string, parameters: Readonly<Record<string, unknown>>, options: { signal?: AbortSignal } = {}) {
     return Buffer.from(JSON.stringify(await this.rows(sql, parameters, options)))
+  }
+
+  /** Set to what a stream yields. */
+  streamed: () => Readable = () => Readable.from([])
+
+  async stream(sql: string, parameters: Readonly<Record<string, unknown>>, options: { signal?: AbortSignal }) {
+    await this.rows(sql, parameters, options)
+    return this.streamed()
   }
 }
 

@@ -5,3 +5,10 @@ export const COUNT_MAX = 4_294_967_295
 
 /** A number of people or lobbies. */
 export const Count = z.int().min(0).max(COUNT_MAX)
+
+/** Statistics of a bucket's samples, besides its peak; absent from the samples themselves. */
+export const bucketStatistics = {
+  min: Count.optional().meta({ description: 'Lowest sample of the bucket.' }),
+  average: z.number().optional().meta({ description: 'Mean of the samples of the bucket, one decimal.' }),
+  samples: z.int().optional().meta({ description: 'Samples in the bucket.' })
+}

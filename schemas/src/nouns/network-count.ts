@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Instant, RecordedAt, ShownInstant } from '../values/instant.js'
 import { topic } from '../wire/topic.js'
-import { Count } from './count.js'
+import { bucketStatistics, Count } from './count.js'
 
 /** The counts of the whole network at one instant. A count that the source did not give is absent. */
 export const NetworkCounted = z
@@ -33,13 +33,13 @@ export type RegisteredUsers = z.infer<typeof RegisteredUsers>
 
 /** The answer of `getOnlineHistory`. */
 export const OnlineHistory = z
-  .array(z.object({ recorded_at: RecordedAt, online_count: Count }).meta({ id: 'OnlinePoint' }))
+  .array(z.object({ recorded_at: RecordedAt, online_count: Count, ...bucketStatistics }).meta({ id: 'OnlinePoint' }))
   .meta({ id: 'OnlineHistory', description: 'Users online on the whole network, oldest first.' })
 export type OnlineHistory = z.infer<typeof OnlineHistory>
 
 /** The answer of `getLobbyHistory`. */
 export const LobbyHistory = z
-  .array(z.object({ recorded_at: RecordedAt, lobby_count: Count }).meta({ id: 'LobbyPoint' }))
+  .array(z.object({ recorded_at: RecordedAt, lobby_count: Count, ...bucketStatistics }).meta({ id: 'LobbyPoint' }))
   .meta({ id: 'LobbyHistory', description: 'Open lobbies of all games, oldest first.' })
 export type LobbyHistory = z.infer<typeof LobbyHistory>
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Instant, RecordedAt, ShownInstant } from '../values/instant.js'
 import { TitleId } from '../values/title-id.js'
 import { topic } from '../wire/topic.js'
-import { Count } from './count.js'
+import { bucketStatistics, Count } from './count.js'
 
 /** The players of one title at one instant, as counted by its source. */
 export const TitleCounted = z.object({
@@ -47,7 +47,9 @@ export type OnlineUsers = z.infer<typeof OnlineUsers>
 
 /** The answer of `getTitleOnlineHistory`. */
 export const TitleOnlineHistory = z
-  .array(z.object({ recorded_at: RecordedAt, online_count: Count }).meta({ id: 'TitleOnlinePoint' }))
+  .array(
+    z.object({ recorded_at: RecordedAt, online_count: Count, ...bucketStatistics }).meta({ id: 'TitleOnlinePoint' })
+  )
   .meta({ id: 'TitleOnlineHistory', description: 'Players of the title, oldest first.' })
 export type TitleOnlineHistory = z.infer<typeof TitleOnlineHistory>
 

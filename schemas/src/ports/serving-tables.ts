@@ -68,10 +68,10 @@ export function withServing<Tables extends ReadTables>(tables: Tables, { nameOf 
     <Result>(query: (sql: string, parameters: Parameters, options?: AbortOptions) => Promise<Result>) =>
     (sql: string, parameters: Parameters = {}, options?: AbortOptions) =>
       query(sql, withTableNames(sql, parameters, nameOf), options)
-  const bound: Record<string, unknown> = { rows: bind((...query) => tables.rows(...query)) }
-  if ('json' in tables && typeof tables.json === 'function') {
-    const { json } = tables as { json: (...query: [string, Parameters, AbortOptions?]) => Promise<unknown> }
-    bound.json = bind((...query) => json.call(tables, ...query))
+  const bound: Record<string, unknown> = {}
+  for (const name of ['rows', 'json', 'stream'] as const) {
+    const query = (tables as Record<string, unknown>)[name]
+    if (typeof query === 'function') bound[name] = bind((...given) => query.apply(tables, given))
   }
   return { ...tables, ...bound }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type Action, type Endpoint, pathParameters } from '../../answers/endpoint.js'
+import { FILE_FORMATS, formatParameter } from '../request/format.js'
 import { otherPath } from '../request/other-path.js'
 import { Components, type Json, jsonSchema, pascal } from './components.js'
 import { refusalCodes, refused } from './refused.js'
@@ -72,7 +73,7 @@ function operation(endpoint: Endpoint, components: Components): Json {
     summary,
     description: descriptionOf(endpoint),
     ...(deprecated === undefined ? {} : { deprecated: true }),
-    ...(method === 'POST' ? posted(endpoint, components) : { parameters: parametersOf(endpoint) }),
+    ...(method === 'POST' ? posted(endpoint, components) : { parameters: parametersOf(withFormat(endpoint)) }),
     security: answerTo === undefined ? [] : [{}, ...SECURED, { sessionKeyInQuery: [] }],
     responses: {
       200: answered(endpoint, components),
@@ -118,6 +119,10 @@ function bodyOf({ body, bodyExample, operationId }: Action, components: Componen
   return { schema, example: bodyExample }
 }
 
+function withFormat({ input, path, table }: Endpoint): { readonly input: z.ZodType; readonly path: string } {
+  return { input: table === undefined ? input : z.object({ ...input.shape, format: formatParameter }), path }
+}
+
 /** Path parameters as parameters, all other fields as the body. */
 function posted({ input, path, bodyExample, operationId }: Endpoint, components: Components): Json {
   const inPath = pathParameters(path)
@@ -146,7 +151,7 @@ function parametersOf({ input, path }: { readonly input: z.ZodType; readonly pat
 }
 
 function answered(endpoint: Endpoint, components: Components): Json {
-  const { response, example, responseHeaders = {}, deprecated, method, operationId } = endpoint
+  const { response, example, responseHeaders = {}, deprecated, method, operationId, table } = endpoint
   const { description = 'The answer.' } = z.globalRegistry.get(response) ?? {}
   const schema = components.schema(response, 'output', `${pascal(operationId)}Answer`)
   const further = Object.entries(responseHeaders).map(([name, text]) => [
@@ -161,9 +166,19 @@ function answered(endpoint: Endpoint, components: Components): Json {
       ...(deprecated === undefined ? {} : refs('headers', ['Deprecation', 'Link'])),
       ...Object.fromEntries(further)
     },
-    content: { 'application/json': { schema, example } }
+    content: { 'application/json': { schema, example }, ...(table === undefined ? {} : FILES) }
   }
 }
+
+/** The formats of files are described by their programs' documentation; their columns are the fields of a row. */
+const FILES: Json = Object.fromEntries(
+  Object.entries(FILE_FORMATS).map(([name, { type }]) => [
+    type.split(';', 1)[0] ?? type,
+    {
+      schema: name === 'csv' || name === 'ndjson' ? { type: 'string' } : { type: 'string', contentEncoding: 'binary' }
+    }
+  ])
+)
 
 function refs(kind: string, names: readonly string[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/${kind}/${name}` }]))

@@ -27,7 +27,9 @@ export function refusalCodes(route: Endpoint | Action): readonly RefusalCode[] {
   return [
     ...new Set<RefusalCode>([
       ...(hasBody ? BODY : (['query_encoding_invalid'] as const)),
-      ...(hasBody || names.length > 0 ? (['request_invalid'] as const) : []),
+      ...(hasBody || names.length > 0 || (!isAction && route.table !== undefined)
+        ? (['request_invalid'] as const)
+        : []),
       ...(pathParameters(route.path).size > 0 ? (['path_encoding_invalid'] as const) : []),
       ...(!hasBody && names.includes('titleId') ? (['title_id_malformed'] as const) : []),
       ...(isAction ? SESSION : []),

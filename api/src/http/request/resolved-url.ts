@@ -104,7 +104,11 @@ export async function resolveUrl(
   const counter = counterOf(serving, projections)
   const identity = identityOf(endpoint.path, JSON.stringify(resolved) + names, newest, counter)
   const dataVersion = String(Math.max(0, ...newest))
-  const headers = { ...endpoint.headers?.(resolved), ...deprecation(endpoint, input) }
+  const headers = {
+    ...(endpoint.table === undefined ? {} : { Vary: 'Accept-Encoding, Accept' }),
+    ...endpoint.headers?.(resolved),
+    ...deprecation(endpoint, input)
+  }
   const notModified = flat({ ...answerHeaders(dataVersion), ...headers })
   const minute = minuteOf(clock.nowMs)
   return { question, resolved, identity, dataVersion, serving, headers, notModified, revision, minute }

@@ -1,0 +1,124 @@
+import { z } from 'zod'
+import { jsonSchema } from '../http/open-api/components.js'
+import type { StreamFormat } from '../read-tables.js'
+
+/*
+ * table       an answer as rows and columns, for programs that read files: CSV, NDJSON, Parquet, Arrow
+ * row         the schema of a row; its fields are the columns, in their order
+ */
+
+/** How the answer of an endpoint becomes a table. */
+export type Table<Resolved = unknown> = {
+  readonly row: z.ZodObject
+  /** The rows of a body. */
+  rows(body: unknown): readonly object[]
+  /**
+   * The statement that selects the rows, with their columns, of any number; it replaces `rows`, and the limits of the
+   * endpoint's `answer`. Every parameter is bound.
+   */
+  select?(resolved: Resolved): TableStatement & {
+    /** The columns that it selects; default: all. */
+    readonly columns?: readonly string[]
+  }
+}
+
+/** A statement that the engine streams in a file format. */
+export type TableStatement = { readonly sql: string; readonly parameters: Readonly<Record<string, unknown>> }
+
+/** A body that is a list of rows. */
+export function listOf(answer: z.ZodArray<z.ZodObject>): Table {
+  return { row: answer.element, rows: (body) => body as object[] }
+}
+
+/** A body with one list of rows. */
+export function listIn<Field extends string>(
+  answer: z.ZodObject<Readonly<Record<Field, z.ZodArray<z.ZodObject>>>>,
+  field: Field
+): Table {
+  return { row: answer.shape[field].element, rows: (body) => (body as Record<Field, object[]>)[field] }
+}
+
+type Column = { readonly name: string; readonly type: string; readonly isText: boolean; readonly isNested: boolean }
+
+/** Returns the statement of a table that is selected. */
+export function selectedTable<Resolved>(
+  { row, select }: Table<Resolved>,
+  resolved: Resolved,
+  format: StreamFormat
+): TableStatement | undefined {
+  const selected = select?.(resolved)
+  if (selected === undefined) return undefined
+  const { sql, parameters, columns } = selected
+  const shown = columnsOf(row).filter(({ name }) => columns === undefined || columns.includes(name))
+  return { sql: shownFrom(`(${sql})`, shown, format), parameters }
+}
+
+/** Returns the statement of a table whose rows are in an answer: they are its parameter, so that one engine writes all files. */
+export function answeredTable({ row, rows }: Table, body: unknown, format: StreamFormat): TableStatement {
+  const columns = columnsOf(row)
+  const structure = columns.map(({ name, type }) => `\`${name}\` ${type}`).join(', ')
+  const literal = `'${structure.replaceAll("'", "\\'")}'`
+  const lines = rows(body).map((each) => JSON.stringify(plain(each as Record<string, unknown>, columns)))
+  // The engine refuses to read columns of nothing.
+  if (lines.length === 0) return { sql: shownFrom(`null(${literal})`, columns, format), parameters: {} }
+  const source = `format(JSONEachRow, ${literal}, {rows: String})`
+  return { sql: shownFrom(source, columns, format), parameters: { rows: lines.join('\n') } }
+}
+
+function columnsOf(row: z.ZodObject): readonly Column[] {
+  // A schema with an id would become a reference.
+  const { properties = {}, required = [] } = jsonSchema(z.object(row.shape), 'output') as {
+    properties?: Record<string, Schema>
+    required?: string[]
+  }
+  return Object.entries(properties).map(([name, schema]) => columnOf(name, schema, required.includes(name)))
+}
+
+type Schema = {
+  readonly type?: string
+  readonly format?: string
+  readonly pattern?: string
+  readonly anyOf?: readonly Schema[]
+}
+
+function columnOf(name: string, schema: Schema, isRequired: boolean): Column {
+  const present = schema.anyOf?.find(({ type }) => type !== 'null') ?? schema
+  const type = typeOf(present)
+  const isNested = type === undefined
+  const isNullable = !isRequired || schema.anyOf?.some(({ type }) => type === 'null') === true
+  const shown = type ?? 'String'
+  return { name, type: isNullable ? `Nullable(${shown})` : shown, isText: shown === 'String', isNested }
+}
+
+/** The engine's type of a value; undefined for objects and lists, which become JSON in text. */
+function typeOf({ type, format, pattern }: Schema): string | undefined {
+  if (type === 'integer') return 'Int64'
+  if (type === 'number') return 'Float64'
+  if (type === 'boolean') return 'Bool'
+  if (type !== 'string') return undefined
+  if (format === 'date-time' || pattern === RECORDED_AT) return `DateTime64(3, 'UTC')`
+  return format === 'date' ? 'Date32' : 'String'
+}
+
+const RECORDED_AT = '^\\d{4}-\\d{2}-\\d{2} \\d{2}:\\d{2}:\\d{2}$'
+
+function plain(row: Record<string, unknown>, columns: readonly Column[]): Record<string, unknown> {
+  if (!columns.some(({ isNested }) => isNested)) return row
+  const nested = columns.filter(({ name, isNested }) => isNested && row[name] !== undefined && row[name] !== null)
+  return { ...row, ...Object.fromEntries(nested.map(({ name }) => [name, JSON.stringify(row[name])])) }
+}
+
+/**
+ * Spreadsheets take a cell that begins so for a formula, and the text of a name may be anything. An apostrophe in front
+ * makes them show it as text; numbers have none.
+ */
+const FORMULA = `'^[-=+@\\t\\r]'`
+
+function shownFrom(source: string, columns: readonly Column[], format: StreamFormat): string {
+  const shown = columns.map(({ name, type, isText }) => {
+    const value = `CAST(t.\`${name}\`, '${type.replaceAll("'", "\\'")}')`
+    if (format !== 'CSVWithNames' || !isText) return `${value} AS \`${name}\``
+    return `if(match(t.\`${name}\`, ${FORMULA}), concat('\\'', t.\`${name}\`), ${value}) AS \`${name}\``
+  })
+  return `SELECT ${shown.join(', ')} FROM ${source} AS t`
+}

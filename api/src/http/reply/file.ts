@@ -1,0 +1,66 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import type { Readable } from 'node:stream'
+import { etagOf } from '../../answers/etag.js'
+import { FILE_FORMATS, type FormatName } from '../request/format.js'
+import { answerHeaders, type ResolvedUrl } from '../request/resolved-url.js'
+import { COMMON_HEADERS, flat } from './headers.js'
+
+/** A client that takes less than a buffer (64 KiB) in this time holds one of few connections for nothing. */
+const STALLED_MS = 60_000
+
+/** The identity of an answer as a file: each format has an ETag of its own. */
+export function fileIdentity({ identity }: ResolvedUrl, format: FormatName): string {
+  return `${identity}.${format}`
+}
+
+/** Headers of an answer as a file. `further` are those of the answer in JSON that follow from the data. */
+export function fileHeaders(
+  resolved: ResolvedUrl,
+  format: FormatName,
+  operationId: string,
+  { isUncached, further = {} }: { isUncached: boolean; further?: Readonly<Record<string, string>> | undefined }
+): string[] {
+  const { Link: link } = further
+  return flat({
+    'Content-Type': FILE_FORMATS[format].type,
+    'Content-Disposition': `attachment; filename="${fileName(operationId, resolved.resolved)}.${format}"`,
+    ...COMMON_HEADERS,
+    ...answerHeaders(resolved.dataVersion),
+    ...(isUncached ? { 'Cache-Control': 'no-store' } : { ETag: etagOf(fileIdentity(resolved, format), 'identity') }),
+    ...resolved.headers,
+    ...further,
+    ...(link === undefined ? {} : { Link: link.replace('>; rel="next"', `&format=${format}>; rel="next"`) })
+  })
+}
+
+/** Returns `title-online-history_4d5307e6_2026-03-01_2026-04-01`: the operation, the title and the days of the window. */
+function fileName(operationId: string, resolved: unknown): string {
+  const { titleId, fromMs, toMs } = (resolved ?? {}) as Record<string, unknown>
+  const operation = operationId.replace(/^get/, '').replace(/(?<!^)[A-Z]/g, (letter) => `-${letter}`)
+  const days = [fromMs, toMs].flatMap((ms) => (typeof ms === 'number' ? [new Date(ms).toISOString().slice(0, 10)] : []))
+  return [operation.toLowerCase(), ...(typeof titleId === 'string' && titleId !== '' ? [titleId] : []), ...days].join(
+    '_'
+  )
+}
+
+/**
+ * Sends a stream at the client's pace. If it fails, or the client stalls, the connection is broken off: half a file with a
+ * proper end would pass for a whole one. Resolves when the file has been sent; rejects when it was broken off.
+ */
+export async function sendFile(body: Readable, response: ServerResponse): Promise<void> {
+  const leave = () => body.destroy()
+  response.once('close', leave)
+  try {
+    for await (const chunk of body) {
+      if (!response.write(chunk)) await once(response, 'drain', { signal: AbortSignal.timeout(STALLED_MS) })
+    }
+    response.end()
+  } catch (error) {
+    response.destroy()
+    throw error
+  } finally {
+    response.off('close', leave)
+    body.destroy()
+  }
+}

@@ -98,6 +98,13 @@ const everyMethod: { readonly [Name in keyof GamenetClient]: (client: GamenetCli
       since: new Date(0),
       until: 'x'
     }),
+  getCalendar: (client) =>
+    client.getCalendar({ titleIds: 'x', metric: 'online', every: 'week', tz: 'x', from: 'x', to: 'x', rolling: 2 }),
+  getHourMatrix: (client) => client.getHourMatrix({ titleId: 'x', tz: 'x', from: 'x', to: 'x' }),
+  getTitleRanks: (client) => client.getTitleRanks({ titleId: 'x', every: 'day', tz: 'x', from: 'x', to: 'x' }),
+  getPeaks: (client) => client.getPeaks(),
+  getCoverage: (client) => client.getCoverage({ days: 2, from: 'x', to: 'x' }),
+  getStatus: (client) => client.getStatus(),
   searchByTime: (client) => client.searchByTime({ time: 'x', tolerance: 2, titleId: 'x', limit: 3 }),
   searchPlayer: (client) => client.searchPlayer({ playerName: 'x' }),
   searchPlayers: (client) => client.searchPlayers({ names: 'x', titleId: 'x' }),

@@ -41,7 +41,17 @@ export {
   achievements
 } from './nouns/achievement-catalog.js'
 export { AchievementUnlocked, achievementUnlockTopic } from './nouns/achievement-unlock.js'
+export {
+  Calendar,
+  CalendarPeriod,
+  HourMatrix,
+  PERIODS,
+  Peaks,
+  type Period,
+  TitleRanks
+} from './nouns/calendar.js'
 export { COUNT_MAX, Count } from './nouns/count.js'
+export { CollectorStatus, Coverage } from './nouns/coverage.js'
 export { EntryMatch } from './nouns/entry-match.js'
 export { TimeMatches } from './nouns/entry-time.js'
 export { ImportRetracted, importRetractionTopic } from './nouns/import-retraction.js'

@@ -1,4 +1,6 @@
 import { achievementMethods } from './achievement.js'
+import { calendarMethods } from './calendar.js'
+import { coverageMethods } from './coverage.js'
 import { entryTimeMethods } from './entry-time.js'
 import { healthMethods } from './health.js'
 import { leaderboardMethods } from './leaderboard.js'
@@ -33,6 +35,8 @@ export function gamenetClient(options: ClientOptions) {
   return {
     ...networkCountMethods(get),
     ...titleCountMethods(get),
+    ...calendarMethods(get),
+    ...coverageMethods(get),
     ...titleMethods(get),
     ...leaderboardMethods(get),
     ...leaderboardEntryMethods(get),

@@ -2,6 +2,8 @@ import type { Action, Endpoint } from '../answers/endpoint.js'
 import { achievementCatalog, userAchievements } from './achievement.js'
 import { achievementLeaderboard } from './achievement-score.js'
 import { recentUnlocks } from './achievement-unlock-feed.js'
+import { calendar, hoursOfWeek, peaks, titleRanks } from './calendar.js'
+import { collectorStatus, coverage } from './coverage.js'
 import { searchByTime } from './entry-time.js'
 import { leaderboardSummary, leaderboards } from './leaderboard.js'
 import { leaderboardChanges } from './leaderboard-change.js'
@@ -33,6 +35,12 @@ export const endpoints: readonly Endpoint[] = [
   topGames,
   onlineUsers,
   titleOnlineHistory,
+  calendar,
+  hoursOfWeek,
+  titleRanks,
+  peaks,
+  coverage,
+  collectorStatus,
   gameInfo,
   gameNames,
   leaderboardSummary,

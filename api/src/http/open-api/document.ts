@@ -34,7 +34,7 @@ export function openApi(
       license: { name: 'MIT', identifier: 'MIT' }
     },
     servers: [{ url: publicUrl, description: 'This service.' }],
-    tags: [...tags, 'Service'].map((name) => ({ name, description: TAGS[name] ?? name })),
+    tags: [...new Set([...tags, 'Service'])].map((name) => ({ name, description: TAGS[name] ?? name })),
     paths,
     components: { ...components.all(), headers: HEADERS, securitySchemes: SECURITY_SCHEMES }
   }
@@ -56,6 +56,7 @@ is absent, never 0.`
 const TAGS: Readonly<Record<string, string>> = {
   Network: 'The network as a whole.',
   Titles: 'Games and their players.',
+  Calendar: 'Counts by days, weeks, months and years of a time zone.',
   Leaderboards: 'Boards of games, now and at any instant, their changes and records.',
   Matches: 'Lobbies and matches of games.',
   Search: 'Entries by player or time.',

@@ -1,5 +1,6 @@
 import { COUNT_MAX, isStorableMs, nameKey, Refusal, timeText, USERNAME_LENGTH_MAX, Username } from '@gamenet/schemas'
 import { z } from 'zod'
+import { zoneNamed } from '../../queries/time-zone.js'
 
 /*
  * A parameter is a string, an array (given more than once) or missing. Each schema describes the allowed values in its
@@ -43,6 +44,31 @@ export function oneOf<const Word extends string>(words: readonly [Word, ...Word[
 export function instant({ example = '2026-03-14T20:00:00Z' }: { example?: string } = {}) {
   const allowed = 'an ISO 8601 instant between 1970 and 2105 with Z or an offset, such as 2026-03-14T20:00:00Z'
   return parameter(allowed, { type: 'string', format: 'date-time', example }, millisecondsOfIso)
+}
+
+/** A day, `YYYY-MM-DD`, 1970 to 2105. */
+export function date({ example = '2026-03-01' }: { example?: string } = {}) {
+  const allowed = 'a day between 1970-01-02 and 2105-12-31, such as 2026-03-01'
+  return parameter(allowed, { type: 'string', format: 'date', example }, (given) => {
+    const ms = /^\d{4}-\d{2}-\d{2}$/.test(given) ? millisecondsOfIso(`${given}T00:00:00Z`) : undefined
+    return ms === undefined || ms === 0 ? undefined : given
+  })
+}
+
+/** The name of an IANA time zone; returned as the engine knows it. */
+export function timeZone() {
+  const allowed = 'the name of an IANA time zone, such as Europe/Berlin'
+  const pattern = '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$'
+  return parameter(allowed, { type: 'string', pattern, example: 'Europe/Berlin' }, zoneNamed)
+}
+
+/** 1 to `max` titles' ids, separated by commas; ids that are given twice count once. */
+export function titleIds({ max }: { max: number }) {
+  const allowed = `1 to ${max} ids of 8 hexadecimal digits separated by commas`
+  const pattern = `^[0-9a-fA-F]{8}(,[0-9a-fA-F]{8}){0,${max - 1}}$`
+  return parameter(allowed, { type: 'string', pattern, example: '4d5307e6,4d530064' }, (given) =>
+    new RegExp(pattern).test(given) ? [...new Set(given.toLowerCase().split(','))] : undefined
+  )
 }
 
 /** `raw`, or the width of a bucket in seconds, 60 to 604800 (a week). */

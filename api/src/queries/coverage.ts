@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { query } from './query.js'
+
+/*
+ * gap         the time between two successes of a source that is longer than usual: three times the median, and 10 minutes
+ * counts      the hours with a count of users online, whatever its origin
+ */
+
+const GAP_MS_MIN = 600_000
+const Ms = z.int().nonnegative()
+const Window = z.object({ from: Ms, to: Ms })
+
+/** Successes before the window matter too: the window may begin inside a gap. */
+const LOOK_BACK_DAYS = 30
+
+const SUCCESSES = `
+        SELECT r.source AS source, r.ts AS at
+        FROM scrape AS r FINAL
+        WHERE r.outcome != 'failed'
+          AND r.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC') - INTERVAL ${LOOK_BACK_DAYS} DAY
+          AND r.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+        UNION ALL
+        SELECT 'counts' AS source, toDateTime64(h.hour, 3, 'UTC') AS at
+        FROM network_count_hour AS h FINAL
+        WHERE h.metric = 'online'
+          AND h.hour >= fromUnixTimestamp64Milli({from: Int64}, 'UTC') - INTERVAL ${LOOK_BACK_DAYS} DAY
+          AND h.hour < fromUnixTimestamp64Milli({to: Int64}, 'UTC')`
+
+/**
+ * Selects the gaps of each source that touch a window, and the time since its last success if that is one; `toMs` is null
+ * while a gap lasts.
+ */
+export const gaps = query({
+  params: Window,
+  row: z.object({ source: z.string(), fromMs: Ms, toMs: Ms.nullable() }),
+  sql: `
+    SELECT e.source AS source, gap.1 AS fromMs, gap.2 AS toMs
+    FROM (
+      SELECT
+        s.source AS source,
+        arraySort(groupArray(toFloat64(toUnixTimestamp64Milli(s.at)))) AS instants,
+        arrayDifference(instants) AS steps,
+        greatest(${GAP_MS_MIN}, 3 * arrayElement(arraySort(arrayPopFront(steps)), intDiv(length(steps), 2))) AS usual,
+        arrayConcat(
+          arrayFilter(
+            gap -> gap.2 - gap.1 > usual AND gap.2 > {from: Int64},
+            arrayZip(arrayPopBack(instants), CAST(arrayPopFront(instants), 'Array(Nullable(Float64))'))
+          ),
+          if({to: Int64} - instants[-1] > usual, [(instants[-1], CAST(NULL, 'Nullable(Float64)'))], [])
+        ) AS found
+      FROM (${SUCCESSES}
+      ) AS s
+      GROUP BY s.source
+    ) AS e
+    ARRAY JOIN e.found AS gap
+    ORDER BY source, fromMs`
+})
+
+/** Selects the newest runs of each source: its last success before `to`, and the outcome of its last run. */
+export const newestRuns = query({
+  params: z.object({ to: Ms }),
+  row: z.object({ source: z.string(), successMs: Ms.nullable(), outcome: z.string() }),
+  sql: `
+    SELECT
+      r.source AS source,
+      toFloat64(maxOrNullIf(toUnixTimestamp64Milli(r.ts), r.outcome != 'failed')) AS successMs,
+      argMax(r.outcome, r.ts) AS outcome
+    FROM scrape AS r FINAL
+    WHERE r.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+    GROUP BY source
+    UNION ALL
+    SELECT 'counts' AS source, toFloat64(toUnixTimestamp64Milli(max(c.ts))) AS successMs, 'succeeded' AS outcome
+    FROM network_count AS c
+    WHERE c.metric = 'online' AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+    HAVING count() > 0`
+})

@@ -1,0 +1,398 @@
+import {
+  Calendar,
+  type CalendarPeriod,
+  HourMatrix,
+  PERIODS,
+  Peaks,
+  type Period,
+  Refusal,
+  shownInstant,
+  TitleRanks
+} from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Dependency, Endpoint } from '../answers/endpoint.js'
+import { listOf } from '../answers/table.js'
+import { date, integer, oneOf, timeZone, titleId, titleIds } from '../http/request/parameters.js'
+import {
+  type Grain,
+  hourMatrix,
+  networkTotals,
+  type PeriodSums,
+  periodRanks,
+  periodSums,
+  titleTotals
+} from '../queries/calendar.js'
+import { rowsOf } from '../queries/query.js'
+import { dateIn, hasWholeHours } from '../queries/time-zone.js'
+import { knownTitle } from './known-game.js'
+
+const TAGS = ['Calendar']
+const DAY_MS = 86_400_000
+const TITLES_MAX = 20
+const ROLLING_MAX = 366
+/** About 25 MB of JSON. */
+const ROWS_MAX = 100_000
+/** Longer than a year, so that the periods of the year before are read too. */
+const YEAR_DAYS = 372
+const PERIOD_DAYS: Readonly<Record<Period, number>> = { day: 1, week: 7, month: 31, year: 366 }
+/** The engine has no earlier days. */
+const EPOCH_DAY = '1970-01-01'
+const METRICS = ['online', 'lobbies', 'registered'] as const
+
+type DaysInput = { readonly tz: string; readonly from?: string | undefined; readonly to?: string | undefined }
+/** Days of a zone: instants that contain them, and the grain from which they are summed. */
+type Days = {
+  readonly tz: string
+  readonly firstDay: string
+  readonly endDay: string
+  readonly fromMs: number
+  readonly toMs: number
+  readonly grain: 'hour' | 'sample'
+}
+
+const dayParameters = {
+  tz: timeZone().default('UTC').describe('Time zone of days, weeks, months and years.'),
+  from: date().optional().describe('First day; default: the whole history.'),
+  to: date({ example: '2026-04-01' }).optional().describe('Day after the last one; default: today is the last.')
+}
+const everyParameter = oneOf(PERIODS).default('month').describe('Length of a period; a week begins on Monday.')
+const WHOLE_PERIODS = 'Periods that the window touches are whole.'
+const DAYS =
+  'Days are those of the time zone `tz`, so that a day may have 23 or 25 hours. A period without a sample is absent.'
+
+type CalendarInput = DaysInput & {
+  readonly titleIds?: readonly string[] | undefined
+  readonly metric: (typeof METRICS)[number]
+  readonly every: Period
+  readonly rolling?: number | undefined
+}
+type CalendarRequest = Days & {
+  /** Where the answer begins; `firstDay` is a year earlier, for comparison. */
+  readonly shownFrom: string
+  readonly keys: readonly string[]
+  readonly of: 'titles' | 'network'
+  readonly every: Period
+  readonly rolling: number | null
+}
+
+/** `GET /api/calendar`: counts by day, week, month or year of a time zone. */
+export const calendar: Endpoint<CalendarInput, CalendarRequest> = {
+  operationId: 'getCalendar',
+  path: '/api/calendar',
+  tags: TAGS,
+  summary: 'Players by day, week, month or year of a time zone',
+  description: `Peak, minimum and mean of each period, of titles on one axis or of the network, with the gain over the period before, the share of the network and the same period of the year before. Without \`from\` the whole history. ${WHOLE_PERIODS} ${DAYS}`,
+  input: z.object({
+    titleIds: titleIds({ max: TITLES_MAX }).optional().describe('Titles; without them: the network.'),
+    metric: oneOf(METRICS).default('online').describe('Metric of the network, when no titles are given.'),
+    every: everyParameter,
+    ...dayParameters,
+    rolling: integer({ min: 2, max: ROLLING_MAX }).optional().describe('Periods of the rolling mean.')
+  }),
+  resolve: async ({ titleIds, metric, every, rolling, ...input }, context) => {
+    for (const id of titleIds ?? []) await knownTitle(id, context)
+    const days = daysOf(input, context.nowMs, every)
+    const before = YEAR_DAYS + (rolling ?? 0) * PERIOD_DAYS[every]
+    return {
+      ...(input.from === undefined ? days : begunEarlier(days, before)),
+      shownFrom: days.firstDay,
+      keys: titleIds ?? [metric],
+      of: titleIds === undefined ? 'network' : 'titles',
+      every,
+      rolling: rolling ?? null
+    }
+  },
+  reads: (request) => [
+    ...(request.of === 'titles' ? readsOfDays('title-count', request, request.keys) : []),
+    ...readsOfDays('network-count', request),
+    { projection: 'title' }
+  ],
+  answer: async (request, context) => {
+    const { of, grain, every, keys } = request
+    const [sums, network, titles] = await Promise.all([
+      sumsOf(of, keys, request, context),
+      of === 'titles' ? sumsOf('network', ['online'], request, context) : [],
+      context.catalog()
+    ])
+    if (sums.length > ROWS_MAX) {
+      throw new Refusal('answer_too_large', [
+        `every=${every} by ${grain} gives more than ${ROWS_MAX} periods; give from and to, or fewer titleIds`
+      ])
+    }
+    const nameOf = (key: string) => (of === 'titles' ? titles.named(key).shownName : key)
+    return { body: periodsOf(sums, network, request, nameOf) }
+  },
+  table: listOf(Calendar),
+  response: Calendar,
+  example: [
+    {
+      date: '2026-03-01',
+      titleId: '4d5307e6',
+      name: 'Halo 3',
+      peak: 412,
+      peakAt: '2026-03-14T20:31:00.000Z',
+      min: 12,
+      average: 230.7,
+      samples: 44_640,
+      gain: -3.1,
+      gainPercent: -1.3,
+      yearBefore: 201.4,
+      share: 0.0451,
+      rolling: null
+    }
+  ],
+  refuses: ['title_unknown', 'window_invalid', 'answer_too_large']
+}
+
+type HoursInput = DaysInput & { readonly titleId?: string | undefined }
+type HoursRequest = Days & { readonly titleId: string | null }
+
+/** `GET /api/calendar/hours`: the hours of the week. */
+export const hoursOfWeek: Endpoint<HoursInput, HoursRequest> = {
+  operationId: 'getHourMatrix',
+  path: '/api/calendar/hours',
+  tags: TAGS,
+  summary: 'The best time to play: players by hour of the week',
+  description: `Each of the 168 hours of a week with its mean over the weeks, how much weeks differ, and how many there are. Every week counts the same, however often it was sampled. ${DAYS}`,
+  input: z.object({
+    titleId: titleId().optional().describe('A title; without it: users online on the network.'),
+    ...dayParameters
+  }),
+  resolve: async ({ titleId, ...input }, context) => {
+    if (titleId !== undefined) await knownTitle(titleId, context)
+    return { ...daysOf(input, context.nowMs), titleId: titleId ?? null }
+  },
+  reads: ({ titleId, ...days }) =>
+    titleId === null ? readsOfDays('network-count', days) : readsOfDays('title-count', days, [titleId]),
+  answer: async ({ titleId, grain, ...days }, { tables, signal }) => {
+    const question = hourMatrix(titleId === null ? 'network' : 'titles', grain)
+    const rows = await rowsOf(tables, question, { ...days, keys: [titleId ?? 'online'] }, { signal })
+    const body = rows.map(({ average, spread, lowest, highest, ...row }) => ({
+      weekday: row.weekday,
+      hour: row.hour,
+      average: rounded(average),
+      spread: rounded(spread),
+      lowest: rounded(lowest),
+      highest: rounded(highest),
+      weeks: row.weeks
+    }))
+    return { body }
+  },
+  table: listOf(HourMatrix),
+  response: HourMatrix,
+  example: [{ weekday: 1, hour: 0, average: 120.4, spread: 11.2, lowest: 96, highest: 141.5, weeks: 52 }],
+  refuses: ['title_unknown', 'window_invalid']
+}
+
+type RanksInput = DaysInput & { readonly titleId: string; readonly every: Period }
+type RanksRequest = Omit<Days, 'grain'> & { readonly grain: Grain; readonly titleId: string; readonly every: Period }
+
+/** `GET /api/title/:titleId/ranks`: the rank of a title over time. */
+export const titleRanks: Endpoint<RanksInput, RanksRequest> = {
+  operationId: 'getTitleRanks',
+  path: '/api/title/:titleId/ranks',
+  tags: TAGS,
+  summary: 'The rank of a title among all, over time',
+  description: `Ranks by the mean of each period. Titles without a sample in a period have no rank in it. ${WHOLE_PERIODS} ${DAYS}`,
+  input: z.object({
+    titleId: titleId().describe('The title’s id, 8 hexadecimal digits of any case.'),
+    every: everyParameter,
+    ...dayParameters
+  }),
+  resolve: async ({ titleId, every, ...input }, context) => {
+    await knownTitle(titleId, context)
+    const days = daysOf(input, context.nowMs, every)
+    return { ...days, grain: days.tz === 'UTC' ? 'day' : days.grain, titleId, every }
+  },
+  reads: (request) => readsOfDays('title-count', request),
+  answer: async ({ grain, every, ...params }, { tables, signal }) => ({
+    body: (await rowsOf(tables, periodRanks(grain, every), { ...params, keys: [] }, { signal })).map(
+      ({ date, rank, titles, average }) => ({ date, rank, titles, average })
+    )
+  }),
+  table: listOf(TitleRanks),
+  response: TitleRanks,
+  example: [{ date: '2026-03-01', rank: 3, titles: 95, average: 230.7 }],
+  refuses: ['title_unknown', 'window_invalid']
+}
+
+/** `GET /api/peaks`: the highest counts ever. */
+export const peaks: Endpoint<Record<string, never>, Record<string, never>> = {
+  operationId: 'getPeaks',
+  path: '/api/peaks',
+  tags: TAGS,
+  summary: 'All-time peaks of the network and of every game',
+  description:
+    'Over the whole history: the peak and its first instant, the mean of all samples, and the days between which there are any.',
+  input: z.object({}),
+  resolve: () => ({}),
+  reads: () => [{ projection: 'title-count-day' }, { projection: 'network-count-hour' }, { projection: 'title' }],
+  answer: async (_request, { tables, signal, catalog }) => {
+    const [network, titles, names] = await Promise.all([
+      rowsOf(tables, networkTotals, {}, { signal }),
+      rowsOf(tables, titleTotals, {}, { signal }),
+      catalog()
+    ])
+    const shown = (
+      titleId: string | null,
+      name: string,
+      { peak, peakAtMs, average, ...row }: (typeof titles)[number]
+    ) => ({
+      titleId,
+      name,
+      peak,
+      peakAt: shownInstant(peakAtMs),
+      average,
+      samples: row.samples,
+      firstDay: row.firstDay,
+      lastDay: row.lastDay
+    })
+    return {
+      body: [
+        ...network.map((row) => shown(null, row.key, row)),
+        ...titles.map((row) => shown(row.key, names.named(row.key).shownName, row))
+      ]
+    }
+  },
+  table: listOf(Peaks),
+  response: Peaks,
+  example: [
+    {
+      titleId: '4d5307e6',
+      name: 'Halo 3',
+      peak: 412,
+      peakAt: '2026-03-14T20:31:00.000Z',
+      average: 230.7,
+      samples: 1_204_331,
+      firstDay: '2023-11-02',
+      lastDay: '2026-03-14'
+    }
+  ]
+}
+
+/** Returns the days of a window; with `every` those of whole periods, of which the window need only touch a day. */
+function daysOf({ tz, from, to }: DaysInput, nowMs: number, every: Period = 'day'): Days {
+  const firstDay = from ?? EPOCH_DAY
+  const endDay = to ?? shifted(dateIn(tz, nowMs), 1)
+  if (firstDay >= endDay) {
+    throw new Refusal('window_invalid', [`from must be before to (default: tomorrow); got ${firstDay} and ${endDay}`])
+  }
+  const last = shifted(endDay, -1)
+  const first = periodOf(firstDay, every)
+  const days = containing(first < EPOCH_DAY ? EPOCH_DAY : first, earlier(periodOf(last, every), every, -1))
+  return { tz, ...days, grain: hasWholeHours(tz) ? 'hour' : 'sample' }
+}
+
+function begunEarlier(days: Days, by: number): Days {
+  const earlier = shifted(days.firstDay, -by)
+  return { ...days, ...containing(earlier < EPOCH_DAY ? EPOCH_DAY : earlier, days.endDay) }
+}
+
+/** Returns days with instants that contain them in every zone. */
+function containing(firstDay: string, endDay: string) {
+  return { firstDay, endDay, fromMs: Math.max(0, Date.parse(firstDay) - DAY_MS), toMs: Date.parse(endDay) + DAY_MS }
+}
+
+function readsOfDays(
+  noun: string,
+  { grain, fromMs, toMs }: RanksRequest | Days,
+  keys?: readonly string[]
+): Dependency[] {
+  const projection = grain === 'sample' ? noun : `${noun}-${grain}`
+  if (keys === undefined) return [{ projection, fromMs, toMs }]
+  return keys.map((key) => ({ projection, key, fromMs, toMs }))
+}
+
+async function sumsOf(
+  of: 'titles' | 'network',
+  keys: readonly string[],
+  { grain, every, tz, firstDay, endDay, fromMs, toMs }: CalendarRequest,
+  { tables, signal }: AnswerContext
+): Promise<PeriodSums[]> {
+  const params = { tz, firstDay, endDay, fromMs, toMs, keys: [...keys] }
+  return await rowsOf(tables, periodSums(of, grain, every), params, { signal })
+}
+
+/** Returns the periods of an answer from sums that begin a year earlier. */
+export function periodsOf(
+  sums: readonly PeriodSums[],
+  network: readonly PeriodSums[],
+  { every, rolling, shownFrom, of, keys }: Pick<CalendarRequest, 'every' | 'rolling' | 'shownFrom' | 'of' | 'keys'>,
+  nameOf: (key: string) => string
+): CalendarPeriod[] {
+  const byPeriod = new Map(sums.map((row) => [`${row.key} ${row.date}`, row]))
+  const online = new Map(network.map((row) => [row.date, row]))
+  const rows = sums
+    .filter((row) => row.date >= shownFrom)
+    .map((row) => {
+      const at = (day: string | undefined) => byPeriod.get(`${row.key} ${day}`)
+      const before = at(earlier(row.date, every, 1))
+      const gain = before === undefined ? null : rounded(row.average - before.average)
+      const whole = online.get(row.date)
+      return {
+        key: row.key,
+        shown: {
+          date: row.date,
+          titleId: of === 'titles' ? row.key : null,
+          name: nameOf(row.key),
+          peak: row.peak,
+          peakAt: shownInstant(row.peakAtMs),
+          min: row.min,
+          average: row.average,
+          samples: row.samples,
+          gain,
+          gainPercent: gain === null || !before?.average ? null : rounded((gain * 100) / before.average),
+          yearBefore: at(yearEarlier(row.date, every))?.average ?? null,
+          share: !whole?.total ? null : rounded((row.total / row.samples / whole.total) * whole.samples, 4),
+          rolling: rolling === null ? null : rollingMean(row.date, rolling, every, at)
+        }
+      }
+    })
+  return rows
+    .sort((a, b) =>
+      a.shown.date === b.shown.date ? keys.indexOf(a.key) - keys.indexOf(b.key) : a.shown.date < b.shown.date ? -1 : 1
+    )
+    .map(({ shown }) => shown)
+}
+
+function rollingMean(
+  day: string,
+  periods: number,
+  every: Period,
+  at: (day: string | undefined) => PeriodSums | undefined
+): number {
+  const found = Array.from({ length: periods }, (_, n) => at(earlier(day, every, n))).filter((row) => row !== undefined)
+  const total = found.reduce((sum, row) => sum + row.total, 0)
+  return rounded(total / found.reduce((sum, row) => sum + row.samples, 0))
+}
+
+/** Returns the first day of the period of a day. */
+function periodOf(day: string, every: Period): string {
+  if (every === 'day') return day
+  if (every === 'week') return shifted(day, -((new Date(day).getUTCDay() + 6) % 7))
+  return every === 'month' ? `${day.slice(0, 7)}-01` : `${day.slice(0, 4)}-01-01`
+}
+
+/** Returns the first day of the period that is `by` periods earlier. */
+function earlier(day: string, every: Period, by: number): string {
+  if (every === 'day' || every === 'week') return shifted(day, -by * PERIOD_DAYS[every])
+  const [year = 0, month = 1] = day.split('-').map(Number)
+  const months = every === 'month' ? by : 12 * by
+  return new Date(Date.UTC(year, month - 1 - months, 1)).toISOString().slice(0, 10)
+}
+
+/** Returns the same period of the year before; undefined for 29 February. */
+function yearEarlier(day: string, every: Period): string | undefined {
+  if (every === 'week') return shifted(day, -364)
+  const before = `${String(Number(day.slice(0, 4)) - 1).padStart(4, '0')}${day.slice(4)}`
+  return before.endsWith('-02-29') ? undefined : before
+}
+
+function shifted(day: string, days: number): string {
+  return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10)
+}
+
+function rounded(value: number, decimals = 1): number {
+  const scale = 10 ** decimals
+  return Math.round(value * scale) / scale
+}

@@ -1,0 +1,100 @@
+import { CollectorStatus, Coverage, shownInstant } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { Dependency, Endpoint } from '../answers/endpoint.js'
+import { listOf } from '../answers/table.js'
+import { integer } from '../http/request/parameters.js'
+import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
+import { gaps, newestRuns } from '../queries/coverage.js'
+import { rowsOf } from '../queries/query.js'
+import type { Window } from '../queries/series.js'
+import { windowParameters } from './series.js'
+
+const DAY_MS = 86_400_000
+
+const reads = ({ toMs }: { toMs: number }): Dependency[] => [
+  { projection: 'scrape', fromMs: 0, toMs },
+  { projection: 'network-count', fromMs: 0, toMs },
+  { projection: 'network-count-hour', fromMs: 0, toMs }
+]
+
+/** `GET /api/coverage`: when the collector was blind. */
+export const coverage: Endpoint<WindowInput, Window> = {
+  operationId: 'getCoverage',
+  path: '/api/coverage',
+  tags: ['Service'],
+  summary: 'When the collector was blind',
+  description:
+    'The gaps that touch the window: times between two successes of a source that are longer than three times the usual step of that source, and than 10 minutes. `counts` has the hours with a count of users online, so that gaps of imported history are found too. What is missing in an answer about counts is explained here, not by a count of 0.',
+  input: z.object({
+    days: integer({ min: 1, max: 365 }).optional().describe('Length of the window that ends now; default: 7.'),
+    ...windowParameters
+  }),
+  resolve: (input, { nowMs }) => {
+    const { fromMs, toMs } = window(input, { days: 7 }, nowMs)
+    return { fromMs, toMs: Math.min(toMs, endOfMinute(nowMs)) }
+  },
+  reads,
+  answer: async ({ fromMs, toMs }, { tables, signal }) => {
+    const rows = await rowsOf(tables, gaps, { from: fromMs, to: toMs }, { signal })
+    return {
+      body: rows.map((gap) => ({
+        source: gap.source,
+        from: shownInstant(gap.fromMs),
+        to: gap.toMs === null ? null : shownInstant(gap.toMs),
+        seconds: Math.floor(((gap.toMs ?? toMs) - gap.fromMs) / 1000)
+      }))
+    }
+  },
+  table: listOf(Coverage),
+  response: Coverage,
+  example: [{ source: 'network', from: '2026-03-14T02:00:00.000Z', to: '2026-03-14T03:30:00.000Z', seconds: 5400 }],
+  refuses: ['window_invalid']
+}
+
+/** `GET /api/status`: how old the data of each source is. */
+export const collectorStatus: Endpoint<Record<string, never>, { toMs: number }> = {
+  operationId: 'getStatus',
+  path: '/api/status',
+  tags: ['Service'],
+  summary: 'How old the data is',
+  description:
+    'Each source that has ever run, with the age of its last success and its gaps in the last 24 hours, as `/api/coverage` has them. `ageSeconds` counts to the end of the current minute.',
+  input: z.object({}),
+  resolve: (_input, { nowMs }) => ({ toMs: endOfMinute(nowMs) }),
+  reads,
+  answer: async ({ toMs }, { tables, signal }) => {
+    const fromMs = toMs - DAY_MS
+    const [runs, found] = await Promise.all([
+      rowsOf(tables, newestRuns, { to: toMs }, { signal }),
+      rowsOf(tables, gaps, { from: fromMs, to: toMs }, { signal })
+    ])
+    const sources = runs
+      .sort((a, b) => (a.source < b.source ? -1 : 1))
+      .map(({ source, successMs, outcome }) => {
+        const ofSource = found.filter((gap) => gap.source === source)
+        const ms = ofSource.reduce((sum, gap) => sum + (gap.toMs ?? toMs) - Math.max(gap.fromMs, fromMs), 0)
+        return {
+          source,
+          lastSuccessAt: successMs === null ? null : shownInstant(successMs),
+          ageSeconds: successMs === null ? null : Math.floor((toMs - successMs) / 1000),
+          lastOutcome: outcome,
+          gaps: ofSource.length,
+          gapSeconds: Math.floor(ms / 1000)
+        }
+      })
+    return { body: { sources } }
+  },
+  response: CollectorStatus,
+  example: {
+    sources: [
+      {
+        source: 'network',
+        lastSuccessAt: '2026-03-14T20:00:00.000Z',
+        ageSeconds: 60,
+        lastOutcome: 'succeeded',
+        gaps: 0,
+        gapSeconds: 0
+      }
+    ]
+  }
+}

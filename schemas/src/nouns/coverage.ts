@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import { ShownInstant } from '../values/instant.js'
+
+const Source = z.string().meta({
+  description: 'A source of the collector, or `counts`: hours with a count of users online, imported ones too.'
+})
+
+/** The answer of `getCoverage`. */
+export const Coverage = z
+  .array(
+    z
+      .object({
+        source: Source,
+        from: ShownInstant.meta({ description: 'Last success before the gap.' }),
+        to: ShownInstant.nullable().meta({ description: 'First success after it; null while it lasts.' }),
+        seconds: z.int().meta({ description: 'Length, up to now while it lasts.' })
+      })
+      .meta({ id: 'Gap' })
+  )
+  .meta({ id: 'Coverage', description: 'When the collector was blind, by source, oldest first.' })
+export type Coverage = z.infer<typeof Coverage>
+
+/** The answer of `getStatus`. */
+export const CollectorStatus = z
+  .object({
+    sources: z.array(
+      z
+        .object({
+          source: Source,
+          lastSuccessAt: ShownInstant.nullable(),
+          ageSeconds: z.int().nullable().meta({ description: 'Since the last success, to the minute; null: never.' }),
+          lastOutcome: z.string().meta({ description: '`succeeded`, `partial` or `failed`.' }),
+          gaps: z.int().meta({ description: 'Gaps in the last 24 hours.' }),
+          gapSeconds: z.int().meta({ description: 'Their length within the last 24 hours.' })
+        })
+        .meta({ id: 'SourceStatus' })
+    )
+  })
+  .meta({ id: 'CollectorStatus', description: 'Age and gaps of each source that has ever run.' })
+export type CollectorStatus = z.infer<typeof CollectorStatus>

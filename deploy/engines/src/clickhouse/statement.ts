@@ -111,6 +111,7 @@ export const STREAM_SETTINGS: Settings = {
   output_format_json_quote_64bit_integers: 0,
   output_format_json_quote_denormals: 0,
   output_format_parquet_row_group_size: 131_072,
+  output_format_parquet_parallel_encoding: 0,
   output_format_parallel_formatting: 0,
   min_insert_block_size_rows: 0,
   min_insert_block_size_bytes: 0,

@@ -7,7 +7,7 @@ import type { AbortOptions, Parameters, ReadTables as Queries } from '@gamenet/s
  */
 export type ReadTables = Queries & {
   /** Resolves with the same rows as the UTF-8 bytes of one JSON array of objects, not parsed: for long series. */
-  json(sql: string, parameters: Parameters, options?: AbortOptions): Promise<Uint8Array>
+  json(sql: string, parameters: Parameters, options?: ReadOptions): Promise<Uint8Array>
 }
 
 /** Queries whose answers are too large for memory. */
@@ -20,9 +20,14 @@ export type StreamedTables = ReadTables & {
   stream(
     sql: string,
     parameters: Parameters,
-    options: AbortOptions & { readonly format: StreamFormat }
+    options: ReadOptions & { readonly format: StreamFormat }
   ): Promise<Readable>
 }
 
 /** The engine's names of file formats. */
 export type StreamFormat = 'CSVWithNames' | 'JSONEachRow' | 'Parquet' | 'ArrowStream'
+
+/** Limits of one statement, where they are below the engine's own. */
+export type StatementLimits = { readonly seconds: number; readonly memoryBytes: number }
+
+type ReadOptions = AbortOptions & { readonly limits?: StatementLimits | undefined }

@@ -70,6 +70,7 @@ const Environment = z.object({
   ).optional(),
   PUBLIC_URL: openUrl().optional(),
   DATA_DIR: text().default('./data'),
+  QUESTIONS_DIR: text().optional(),
   OPERATOR_URL: httpUrl().optional(),
   UPSTREAM_URL: httpUrl().optional(),
   AUTH_URL: openUrl().optional(),

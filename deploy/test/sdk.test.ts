@@ -57,7 +57,9 @@ const isBrowserMissing = browserPath === undefined && process.env.CI !== 'true'
 if (isBrowserMissing) console.error('NO BROWSER is installed: the client is not tested in one.')
 
 /** Every method with every parameter that it takes, also those that the service does not take together. */
-const everyMethod: { readonly [Name in keyof GamenetClient]: (client: GamenetClient) => Promise<unknown> } = {
+const everyMethod: {
+  readonly [Name in Exclude<keyof GamenetClient, 'question'>]: (client: GamenetClient) => Promise<unknown>
+} = {
   getRegisteredUsers: (client) => client.getRegisteredUsers({ days: 2 }),
   getOnlineHistory: (client) => client.getOnlineHistory({ days: 2, from: new Date(0), to: 'x', resolution: 'raw' }),
   getLobbyHistory: (client) => client.getLobbyHistory({ days: 2, from: new Date(0), to: 'x', resolution: 60 }),
@@ -129,6 +131,9 @@ const everyMethod: { readonly [Name in keyof GamenetClient]: (client: GamenetCli
   getReadiness: (client) => client.getReadiness()
 }
 
+const QUESTION = `-- The peak of a title.
+SELECT max(c.online) AS peak FROM title_count AS c WHERE c.title_id = {titleId: String} AND c.observed_at > {since: DateTime}`
+
 const OpenApi = z.object({
   paths: z.record(
     z.string(),
@@ -148,8 +153,10 @@ test('the client and a running service understand each other', async (t) => {
   t.teardown(() => upstream.close())
   upstream.show(page)
   const auth = await startAuth(t)
-  const settings = { UPSTREAM_URL: upstream.url, ...(await plainWrites(t)) }
-  const service = await openPeopleService(t, t.testdir(), auth, settings)
+  const directory = t.testdir({ questions: { 'peak.sql': QUESTION } })
+  const QUESTIONS_DIR = join(directory, 'questions')
+  const settings = { UPSTREAM_URL: upstream.url, QUESTIONS_DIR, ...(await plainWrites(t)) }
+  const service = await openPeopleService(t, join(directory, 'data'), auth, settings)
   const baseUrl = service.apiUrl
   const scrape = async () => {
     await gamenetJson({ OPERATOR_URL: service.operatorUrl }, ['scrape', 'all'])
@@ -166,12 +173,14 @@ test('the client and a running service understand each other', async (t) => {
         .flatMap(([path, methods]) =>
           Object.entries(methods).map(([method, operation]) => ({ path, method, operation }))
         )
+        .filter(({ path }) => !path.startsWith('/api/questions/'))
         .filter(({ operation }) => 'application/json' in operation.responses[200].content)
-      t.same(new Set(Object.keys(client)), new Set(operations.map(({ operation }) => operation.operationId)))
+      const operationIds = operations.map(({ operation }) => operation.operationId)
+      t.same(new Set(Object.keys(client)), new Set([...operationIds, 'question']))
       const inPath: Readonly<Record<string, string>> = { leaderboardId: '1', hours: '2' }
       for (const { path, method, operation } of operations) {
         const { fetch, requests } = recording(async () => new Response('{}'))
-        await everyMethod[operation.operationId as keyof GamenetClient](gamenetClient({ baseUrl, fetch }))
+        await everyMethod[operation.operationId as keyof typeof everyMethod](gamenetClient({ baseUrl, fetch }))
         const requested = new URL(requests[0]?.url ?? '')
         // Methods give parsed JSON; a file is for other programs.
         const inQuery = operation.parameters.filter((each) => each.in === 'query' && each.name !== 'format')
@@ -185,6 +194,12 @@ test('the client and a running service understand each other', async (t) => {
       }
     }
   )
+
+  await t.test('a saved question is asked by its name', async (t) => {
+    const since = new Date(0)
+    t.same(await client.question('peak', { titleId: '4d530064', since }), [{ peak: 41 }])
+    await t.rejects(client.question('peak', { titleId: '4d530064' }), { status: 400, code: 'request_invalid' })
+  })
 
   await t.test('every method gives what the service counted, in the shape of the contract', async (t) => {
     const anHour = { from: new Date(Date.now() - 3_600_000), resolution: 'raw' } as const

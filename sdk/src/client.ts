@@ -15,7 +15,7 @@ import { playerEntryMethods } from './player-entry.js'
 import { profileMethods } from './profile.js'
 import { ratingMethods } from './rating.js'
 import { recordHistoryMethods } from './record-history.js'
-import { type ClientOptions, requester } from './request.js'
+import { type CallOptions, type ClientOptions, type Parameters, requester } from './request.js'
 import { timelineMethods } from './timeline.js'
 import { titleMethods } from './title.js'
 import { titleCountMethods } from './title-count.js'
@@ -54,6 +54,13 @@ export function gamenetClient(options: ClientOptions) {
     ...timelineMethods(get),
     ...playerComparisonMethods(get),
     ...achievementMethods(get),
-    ...healthMethods(get)
+    ...healthMethods(get),
+
+    /** A question of the service's operator, by its name; an answer is a list of rows. */
+    question: <Row = Readonly<Record<string, unknown>>>(
+      name: string,
+      parameters: Parameters = {},
+      call?: CallOptions
+    ) => get<readonly Row[]>('/api/questions/:questionName', { ...parameters, questionName: name }, call)
   }
 }

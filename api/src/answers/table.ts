@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { jsonSchema } from '../http/open-api/components.js'
-import type { StreamFormat } from '../read-tables.js'
+import type { StatementLimits, StreamFormat } from '../read-tables.js'
 
 /*
  * table       an answer as rows and columns, for programs that read files: CSV, NDJSON, Parquet, Arrow
@@ -23,7 +23,11 @@ export type Table<Resolved = unknown> = {
 }
 
 /** A statement that the engine streams in a file format. */
-export type TableStatement = { readonly sql: string; readonly parameters: Readonly<Record<string, unknown>> }
+export type TableStatement = {
+  readonly sql: string
+  readonly parameters: Readonly<Record<string, unknown>>
+  readonly limits?: StatementLimits
+}
 
 /** A body that is a list of rows. */
 export function listOf(answer: z.ZodArray<z.ZodObject>): Table {
@@ -48,9 +52,9 @@ export function selectedTable<Resolved>(
 ): TableStatement | undefined {
   const selected = select?.(resolved)
   if (selected === undefined) return undefined
-  const { sql, parameters, columns } = selected
+  const { sql, columns, ...statement } = selected
   const shown = columnsOf(row).filter(({ name }) => columns === undefined || columns.includes(name))
-  return { sql: shownFrom(`(${sql})`, shown, format), parameters }
+  return { ...statement, sql: shownFrom(`(${sql})`, shown, format) }
 }
 
 /** Returns the statement of a table whose rows are in an answer: they are its parameter, so that one engine writes all files. */

@@ -213,11 +213,9 @@ class Answering {
         const { engine } = FILE_FORMATS[format]
         const selected = selectedTable(table, resolved.resolved, engine)
         const found = selected === undefined ? (await this.#find(resolved, closed)).answer : undefined
-        const { sql, parameters } = selected ?? answeredTable(table, JSON.parse(String(found?.body)), engine)
-        const file = await withServing(this.#needs.tables, resolved.serving).stream(sql, parameters, {
-          format: engine,
-          signal: closed
-        })
+        const statement = selected ?? answeredTable(table, JSON.parse(String(found?.body)), engine)
+        const options = { format: engine, signal: closed, limits: statement.limits }
+        const file = await withServing(this.#needs.tables, resolved.serving).stream(statement.sql, statement.parameters, options)
         opened.push(file)
         return { resolved, file, further: found?.headers, isProvisional: found?.isProvisional === true }
       })

@@ -8,6 +8,7 @@ export {
   type LaneName,
   type LaneStats
 } from './clickhouse/clickhouse.js'
+export { codeOf } from './clickhouse/parameters.js'
 export { type ClickHouseServerOptions, openClickHouseServer } from './clickhouse/server.js'
 export { LANE_LIMITS } from './clickhouse/statement.js'
 export { migratePostgres, NewerDatabase, newestMigration } from './postgres/migrate.js'
@@ -15,3 +16,4 @@ export { openPglite } from './postgres/pglite.js'
 export type { Postgres, Queries } from './postgres/postgres.js'
 export { openPostgres, type PostgresOptions } from './postgres/server.js'
 export { transactionAge } from './postgres/transaction-age.js'
+export { openStatementCheck } from './sql/statement-check.js'

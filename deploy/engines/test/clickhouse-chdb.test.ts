@@ -9,8 +9,10 @@ import { Session } from 'chdb'
 import { test } from 'tap'
 import { CleanSession } from '../src/clickhouse/clean-session.js'
 import { memoryFile } from '../src/clickhouse/memory-file.js'
-import { ClickHouseError, openChdb } from '../src/index.js'
+import { ClickHouseError, openChdb, openStatementCheck } from '../src/index.js'
+import { StatementRefused } from '../src/sql/check-select.js'
 import { clickhouseContract, isRunning, until } from './clickhouse-contract.js'
+import { HOSTILE_STATEMENTS, HUGE_STATEMENTS } from './hostile-statements.js'
 
 let lastDirectory = 0
 clickhouseContract('chDB', async (t, options = {}) => {
@@ -221,6 +223,22 @@ test('streams wait for slow readers; beyond a few they are refused; a reader tha
   await t.rejects(buffer(aborted))
   await until(async () => stats().lanes.exports.running === 0)
 })
+test('a running engine refuses hostile statements', async (t) => {
+  const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse') })
+  t.teardown(() => clickhouse.close())
+  for (const table of ['title_count', 'secret']) {
+    await clickhouse.loader.execute(`CREATE TABLE ${table} (online UInt32) ENGINE = Memory`)
+  }
+  const check = await openStatementCheck(clickhouse.readers, ['title_count'])
+  t.equal(
+    await check('SELECT max(online) AS peak FROM title_count -- ever', {}),
+    'SELECT max(online) AS peak\nFROM title_count'
+  )
+  for (const statement of [...HOSTILE_STATEMENTS, ...HUGE_STATEMENTS]) {
+    await t.rejects(check(statement, {}), StatementRefused, statement.slice(0, 200))
+  }
+})
+
 test('too few threads are told, enough are not', async (t) => {
   const warnings: string[] = []
   const open = async (threadPoolSize: number): Promise<void> => {

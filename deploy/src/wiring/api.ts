@@ -13,6 +13,7 @@ import type { FastifyInstance } from 'fastify'
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
 import { VERSION } from '../version.js'
 import { listen, publicUrl } from './listen.js'
+import { openQuestions } from './questions.js'
 import type { Needs } from './service-parts.js'
 
 const POLL_MS = 250
@@ -28,9 +29,10 @@ export async function openApi(needs: Needs): Promise<string> {
   else await dataVersions.start(POLL_MS)
   const { postgres } = engines
   if (postgres !== undefined) disposers.add(dataVersions.follow(postgres), (unfollow) => unfollow())
+  const questions = await openQuestions(config.QUESTIONS_DIR, { clickhouse: engines.clickhouse, tables })
   const app = await buildApp(
     {
-      endpoints,
+      endpoints: [...endpoints, ...questions],
       actions,
       tables,
       ...(postgres === undefined ? {} : { writes: postgres }),

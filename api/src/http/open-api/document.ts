@@ -57,6 +57,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Network: 'The network as a whole.',
   Titles: 'Games and their players.',
   Calendar: 'Counts by days, weeks, months and years of a time zone.',
+  Questions: 'Questions of this service’s operator.',
   Leaderboards: 'Boards of games, now and at any instant, their changes and records.',
   Matches: 'Lobbies and matches of games.',
   Search: 'Entries by player or time.',

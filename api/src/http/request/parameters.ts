@@ -30,6 +30,13 @@ export function integer({ min, max }: { min: number; max: number }) {
   })
 }
 
+/** A number in plain decimal digits. */
+export function number() {
+  return parameter('a number such as 1.5', { type: 'number', example: 1.5 }, (text) =>
+    /^-?\d{1,15}(\.\d{1,15})?$/.test(text) ? Number(text) : undefined
+  )
+}
+
 /** One of these words. */
 export function oneOf<const Word extends string>(words: readonly [Word, ...Word[]]) {
   return parameter(`one of ${words.join(', ')}`, { type: 'string', enum: words }, (text) =>

@@ -22,17 +22,15 @@ export type Lane = {
   /** Returns the rows of a SELECT as objects by column name; integers wider than 32 bits are strings. */
   rows(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<Record<string, unknown>[]>
   /** Returns the same rows as the UTF-8 bytes of one JSON array of objects, not parsed. */
-  json(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<Uint8Array>
+  json(sql: string, parameters?: Parameters, options?: ReadOptions): Promise<Uint8Array>
   /**
    * Returns the answer of a SELECT as bytes in a format, at the pace of its reader, so that its size does not matter.
    * Resolves when the first bytes are there: a statement that fails at once rejects. A later failure is an `error` of the
    * stream. Destroying the stream kills the statement. It holds its connection until then: see `readers`.
    */
-  stream(
-    sql: string,
-    parameters: Parameters,
-    options: AbortOptions & { readonly format: FileFormat }
-  ): Promise<Readable>
+  stream(sql: string, parameters: Parameters, options: ReadOptions & { readonly format: FileFormat }): Promise<Readable>
+  /** Returns the lines of `EXPLAIN AST` of a SELECT. Around it a query would simplify the statement that it explains. */
+  explain(sql: string, parameters: Parameters): Promise<readonly string[]>
   /**
    * Inserts lines of JSONCompactEachRow; resolves when they are stored. A body with an invalid row is refused as a
    * whole. The bytes must not change until the promise settles.
@@ -43,6 +41,11 @@ export type Lane = {
 export type AbortOptions = {
   /** Kills the statement in the engine. A query rejects at once with the signal's reason. */
   readonly signal?: AbortSignal
+}
+
+export type ReadOptions = AbortOptions & {
+  /** Limits of this statement, where they are below those of the lane. */
+  readonly limits?: { readonly seconds: number; readonly memoryBytes: number } | undefined
 }
 
 /** Formats of a stream: tables in files, as other programs read them. */

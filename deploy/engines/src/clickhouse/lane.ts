@@ -1,7 +1,14 @@
 import { once, setMaxListeners } from 'node:events'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { backoffMs, Refusal, withTimeout } from '@gamenet/schemas'
-import { ClickHouseError, type FileFormat, type Lane, type LaneName, type Parameters } from './clickhouse.js'
+import {
+  ClickHouseError,
+  type FileFormat,
+  type Lane,
+  type LaneName,
+  type Parameters,
+  type ReadOptions
+} from './clickhouse.js'
 import { checkPlaceholders } from './parameters.js'
 import { ended, type Running, type Slots } from './slots.js'
 import {
@@ -10,10 +17,12 @@ import {
   bodyLimits,
   checkNames,
   command,
+  explainedLines,
   jsonArray,
   knownOf,
   type LaneLimits,
   limitSettings,
+  lowerLimits,
   parseRows,
   question,
   type Settings,
@@ -78,15 +87,21 @@ export const laneOf = (needs: {
 }): Lane => {
   const { slots, known, kill } = needs
   const limits = limitSettings(needs.limits)
+  const limitsOf = (own: ReadOptions['limits']): Settings =>
+    own === undefined ? limits : limitSettings(lowerLimits(needs.limits, own))
   /** Many statements may share one signal. */
   const run = <Answer>(job: (connection: Connection) => Running<Answer>, signal: AbortSignal | undefined) => {
     if (signal !== undefined) setMaxListeners(0, signal)
     return slots.run(job, signal)
   }
-  const read = async (sql: string, parameters: Parameters, signal: AbortSignal | undefined): Promise<Uint8Array> => {
+  const read = async (
+    sql: string,
+    parameters: Parameters,
+    { signal, limits: own }: ReadOptions
+  ): Promise<Uint8Array> => {
     checkPlaceholders(sql, parameters)
     const tag = newTag()
-    const settings = settingsText({ ...limits, ...ANSWER_SETTINGS, log_comment: tag }, await known())
+    const settings = settingsText({ ...limitsOf(own), ...ANSWER_SETTINGS, log_comment: tag }, await known())
     const statement = { text: question(sql, settings), parameters, tag, signal }
     return jsonArray(await run((connection) => abortable(connection.run(statement), signal, () => kill(tag)), signal))
   }
@@ -98,14 +113,18 @@ export const laneOf = (needs: {
       const statement = { text, parameters, tag, signal }
       await run((connection) => over(abortable(connection.run(statement), signal, () => kill(tag))), signal)
     },
-    rows: async (sql, parameters = {}, { signal } = {}) => parseRows(await read(sql, parameters, signal)),
-    json: (sql, parameters = {}, { signal } = {}) => read(sql, parameters, signal),
-    stream: async (sql, parameters, { format, signal }) => {
+    rows: async (sql, parameters = {}, options = {}) => parseRows(await read(sql, parameters, options)),
+    json: (sql, parameters = {}, options = {}) => read(sql, parameters, options),
+    stream: async (sql, parameters, { format, signal, limits: own }) => {
       checkPlaceholders(sql, parameters)
       const tag = newTag()
-      const settings = settingsText({ ...limits, ...STREAM_SETTINGS, log_comment: tag }, await known())
+      const settings = settingsText({ ...limitsOf(own), ...STREAM_SETTINGS, log_comment: tag }, await known())
       const statement = { sql, settings, format, parameters, tag }
       return await run((connection) => streamed(connection.stream(statement), signal, () => kill(tag)), signal)
+    },
+    explain: async (sql, parameters) => {
+      const statement = { text: `EXPLAIN AST ${sql}`, parameters, tag: newTag() }
+      return explainedLines(await run((connection) => running(connection.run(statement)), undefined))
     },
     insert: async (table, columns, body) => {
       checkNames(table, columns)

@@ -75,6 +75,13 @@ export const limitSettings = (limits: LaneLimits): Settings => ({
   max_threads: limits.threads
 })
 
+/** Returns the limits of a statement that asks for less than its lane allows. */
+export const lowerLimits = (limits: LaneLimits, own: Pick<LaneLimits, 'seconds' | 'memoryBytes'>): LaneLimits => ({
+  ...limits,
+  seconds: Math.min(limits.seconds, own.seconds),
+  memoryBytes: Math.min(limits.memoryBytes, own.memoryBytes)
+})
+
 /** Settings of answers: one JSON array of rows; wide integers are quoted so that JSON.parse keeps them exact. */
 export const ANSWER_SETTINGS: Settings = {
   output_format_json_array_of_rows: 1,
@@ -204,3 +211,19 @@ const EMPTY_ARRAY = new TextEncoder().encode('[]')
 /** Parses the rows of a JSON array of objects. */
 export const parseRows = (bytes: Uint8Array): Record<string, unknown>[] =>
   JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>[]
+
+/**
+ * Returns the lines of an `EXPLAIN`, which takes a FORMAT for a part of what it explains: chDB answers in JSONEachRow, a server
+ * in TabSeparated. No line of a syntax tree begins like JSON.
+ */
+export const explainedLines = (bytes: Uint8Array): string[] => {
+  const lines = new TextDecoder().decode(bytes).replace(/\n$/, '').split('\n')
+  return lines.flatMap((line) => {
+    const text = line.startsWith('{"explain":')
+      ? String((JSON.parse(line) as { explain: unknown }).explain)
+      : line.replace(/\\(.)/g, (_, character: string) => TSV_ESCAPES[character] ?? character)
+    return text.split('\n')
+  })
+}
+
+const TSV_ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', 0: '\0', b: '\b', f: '\f' }

@@ -1,0 +1,177 @@
+import { errorMessage, Refusal, ShownInstant } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { Endpoint } from '../answers/endpoint.js'
+import { type Dataset, datasets } from '../datasets/datasets.js'
+import { pascal } from '../http/open-api/components.js'
+import type { StreamedTables } from '../read-tables.js'
+import { lineAt, QuestionFault, type QuestionFile, readQuestionFile } from './question-file.js'
+
+type Values = Readonly<Record<string, unknown>>
+
+/** The dependencies of questions. */
+export type QuestionNeeds = {
+  readonly files: readonly { readonly file: string; readonly text: string }[]
+  readonly tables: StreamedTables
+  /** Returns a statement as the engine's parser writes it if it is one SELECT over these tables; rejects with the reason. */
+  check(statement: string, parameters: Values): Promise<string>
+  codeOf(sql: string): string
+}
+
+/** The tables that a question may name: the datasets, by their names with underscores. */
+export const QUESTION_TABLES: readonly string[] = datasets.map(tableOf)
+
+/** Functions whose answer changes without the data: an ETag would never notice. */
+const UNSTABLE = /\b(now|now64|today|yesterday|rand\w*|generateUUID\w*|UTCTimestamp|current_timestamp)\s*\(/i
+
+/** Returns the endpoints of questions. Rejects with one error that has every fault with its file and line. */
+export async function questionEndpoints(needs: QuestionNeeds): Promise<readonly Endpoint[]> {
+  const faults: string[] = []
+  const questions: Endpoint[] = []
+  for (const { file, text } of needs.files) {
+    try {
+      questions.push(await questionEndpoint(readQuestionFile(file, text, needs.codeOf), needs))
+    } catch (error) {
+      if (!(error instanceof QuestionFault)) throw error
+      faults.push(error.message)
+    }
+  }
+  if (faults.length > 0) throw new Error(`Questions cannot be served.\n${faults.join('\n')}`)
+  return questions
+}
+
+async function questionEndpoint(question: QuestionFile, needs: QuestionNeeds): Promise<Endpoint> {
+  const { name, summary, description, parameters, limits } = question
+  const samples = Object.fromEntries(parameters.map((each) => [each.name, each.type.sample]))
+  const statement = await checkedStatement(question, samples, needs)
+  const used = datasets.filter((dataset) => new RegExp(`\\b${tableOf(dataset)}\\b`).test(statement))
+  const sql = limited(used, statement, limits.rows)
+  const columns = await columnsOf(question, sql, samples, needs)
+  const row = z.object(Object.fromEntries(columns.map(({ name, schema }) => [name, schema])))
+  const bound = (input: Values) =>
+    Object.fromEntries(parameters.map((each) => [each.name, each.type.bind(input[each.name])]))
+  const operation = pascal(`question_${name.replaceAll('-', '_')}`)
+  const response = z.array(row).meta({ id: operation, description: summary })
+  const shown = columns.map((column) => `${column.shown} AS \`${column.name}\``).join(', ')
+  return {
+    operationId: operation.charAt(0).toLowerCase() + operation.slice(1),
+    path: `/api/questions/${name}`,
+    tags: ['Questions'],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    input: z.object(Object.fromEntries(parameters.map((each) => [each.name, each.schema]))) as Endpoint['input'],
+    resolve: (input) => input,
+    reads: () => used.map(({ projection }) => ({ projection })),
+    answer: async (input, { tables, signal }) => ({
+      body: await tables
+        .json(`SELECT ${shown} FROM (${sql}) AS t`, bound(input as Values), { signal, limits })
+        .catch((error: unknown) => Promise.reject(overLimit(error, question)))
+    }),
+    table: {
+      row,
+      rows: (body) => body as object[],
+      select: (input) => ({ sql, parameters: bound(input as Values), limits })
+    },
+    response,
+    example: [],
+    refuses: ['answer_too_large']
+  }
+}
+
+async function checkedStatement(
+  question: QuestionFile,
+  samples: Values,
+  { check, codeOf }: QuestionNeeds
+): Promise<string> {
+  const { file, text } = question
+  const unstable = UNSTABLE.exec(codeOf(text))
+  if (unstable !== null) {
+    throw new QuestionFault(
+      file,
+      lineAt(text, unstable.index),
+      `the function ${unstable[1]} changes the answer without a change of data; take the value as a parameter`
+    )
+  }
+  return await check(text, samples).catch((error: unknown) => Promise.reject(faultOf(error, question)))
+}
+
+/** Returns the statement over the datasets, which fails beyond its limit of rows: a cut answer would pass for a whole one. */
+function limited(used: readonly Dataset[], statement: string, rows: number): string {
+  const views = used.map((dataset) => `${tableOf(dataset)} AS (${dataset.select((table) => table)})`)
+  const before = views.length === 0 ? '' : `WITH ${views.join(', ')} `
+  return `${before}SELECT * FROM (${statement}) AS q WHERE throwIf(rowNumberInAllBlocks() >= ${rows}, 'rows') = 0`
+}
+
+type QuestionColumn = { readonly name: string; readonly schema: z.ZodType; readonly shown: string }
+
+async function columnsOf(
+  question: QuestionFile,
+  sql: string,
+  samples: Values,
+  { tables }: QuestionNeeds
+): Promise<QuestionColumn[]> {
+  const rows = await tables
+    .rows(`DESCRIBE TABLE (${sql})`, samples)
+    .catch((error: unknown) => Promise.reject(faultOf(error, question)))
+  return z
+    .array(z.object({ name: z.string(), type: z.string() }))
+    .parse(rows)
+    .map(({ name, type }) => {
+      const base = type.replace(/^LowCardinality\((.*)\)$/, '$1').replace(/^Nullable\((.*)\)$/, '$1')
+      const kind = KINDS.find(({ types }) => types.test(base))
+      if (kind === undefined || !/^\w+$/.test(name)) {
+        const line = lineAt(question.text, Math.max(0, question.text.indexOf(name)))
+        const what = `the column ${name} has the type ${type}; expected a plain name and a plain value, such as toString(…) AS name`
+        throw new QuestionFault(question.file, line, what)
+      }
+      return { name, schema: base === type ? kind.schema : kind.schema.nullable(), shown: kind.shown(`t.\`${name}\``) }
+    })
+}
+
+/** Types of columns: their schemas, and how JSON shows them. */
+const KINDS: readonly { types: RegExp; schema: z.ZodType; shown(value: string): string }[] = [
+  { types: /^U?Int(8|16|32)$/, schema: z.int(), shown: (value) => value },
+  // As a number of JSON: exact below 2^53.
+  { types: /^U?Int64$/, schema: z.int(), shown: (value) => `toFloat64(${value})` },
+  { types: /^(Float|Decimal|BFloat)/, schema: z.number(), shown: (value) => `toFloat64(${value})` },
+  { types: /^Bool$/, schema: z.boolean(), shown: (value) => value },
+  { types: /^(String|FixedString|Enum|UUID)/, schema: z.string(), shown: (value) => `toString(${value})` },
+  { types: /^Date(32)?$/, schema: z.iso.date(), shown: (value) => value },
+  {
+    types: /^DateTime/,
+    schema: ShownInstant,
+    shown: (value) => `concat(replaceOne(toString(toDateTime64(${value}, 3, 'UTC')), ' ', 'T'), 'Z')`
+  }
+]
+
+/** The engine's reason with the file and the line that it names, or that has the name in question. */
+function faultOf(error: unknown, { file, text }: QuestionFile): unknown {
+  if (error instanceof Refusal) return error
+  const message = errorMessage(error)
+  const reason = message.replace(/^.*?DB::Exception: /s, '').replace(/(: In scope | \[in: |: While ).*$/s, '')
+  const stated = /\(line (\d+), col \d+\)/.exec(message)?.[1]
+  const named = /(?:function|identifier|table) [`']([\w.]+)|The (?:function|table|name) ([\w.]+)/i.exec(reason)
+  const last = (named?.[1] ?? named?.[2])?.split('.').at(-1)
+  const at = last === undefined ? -1 : text.search(new RegExp(`\\b${last}\\b(?![^\\n]*:)`, 'i'))
+  const firstLine = text.split('\n').findIndex((line) => !line.startsWith('--')) + 1
+  return new QuestionFault(
+    file,
+    stated === undefined ? (at === -1 ? firstLine : lineAt(text, at)) : Number(stated),
+    reason.trim()
+  )
+}
+
+/** ClickHouse's codes: TIMEOUT_EXCEEDED, MEMORY_LIMIT_EXCEEDED, FUNCTION_THROW_IF_VALUE_IS_NON_ZERO. */
+const OVER_LIMIT = new Set([159, 241, 395])
+
+function overLimit(error: unknown, { name, limits: { seconds, memoryBytes, rows } }: QuestionFile): unknown {
+  const code = (error as { code?: unknown } | null)?.code
+  if (typeof code !== 'number' || !OVER_LIMIT.has(code)) return error
+  const limits = `${seconds} s, ${memoryBytes / (1024 * 1024)} MiB, ${rows} rows`
+  return new Refusal('answer_too_large', [`the question ${name} exceeds its limits (${limits}); ask for less`], {
+    cause: error
+  })
+}
+
+function tableOf({ name }: Dataset): string {
+  return name.replaceAll('-', '_')
+}

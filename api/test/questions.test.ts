@@ -1,0 +1,101 @@
+import { codeOf, openStatementCheck } from '@gamenet/engines'
+import { test } from 'tap'
+import { DataVersions } from '../src/answers/data-versions.js'
+import { QUESTION_TABLES, questionEndpoints } from '../src/questions/questions.js'
+import { openReadModel } from './read-model.js'
+import { type Teardown, testApp } from './support/test-app.js'
+
+const PEAKS = `-- Months of a title by their peak.
+-- titleId: The title, 8 hexadecimal digits.
+-- from: Only samples since then.
+-- limits: 5 s, 64 MiB, 2 rows
+SELECT toStartOfMonth(c.observed_at) AS month, max(c.online) AS peak, count() AS samples, min(c.observed_at) AS first,
+  nullIf(any(t.name), '') AS name
+FROM title_count AS c LEFT JOIN title AS t ON t.title_id = c.title_id
+WHERE c.title_id = {titleId: String} AND c.observed_at >= {from: DateTime64(3, 'UTC')}
+GROUP BY month
+ORDER BY month
+`
+
+async function openQuestions(t: Teardown, files: Readonly<Record<string, string>>) {
+  const model = await openReadModel()
+  const tables = model.clickhouse.readers
+  const endpoints = await questionEndpoints({
+    files: Object.entries(files).map(([file, text]) => ({ file, text })),
+    tables,
+    check: await openStatementCheck(tables, QUESTION_TABLES),
+    codeOf
+  })
+  const versions = new DataVersions({ tables })
+  const { app } = await testApp(t, { endpoints, tables, dataVersions: versions })
+  return { model, versions, get: async (url: string, headers = {}) => await app.inject({ url, headers }) }
+}
+
+test('ten lines of SQL are an endpoint with parameters, formats, an ETag and a description', async (t) => {
+  const { model, versions, get } = await openQuestions(t, { 'peaks-by-month.sql': PEAKS })
+  const counted = (month: number, value: number) => ({ key: '4d530001', ms: Date.UTC(2026, month, 3), value })
+  await model.storeTitles([counted(0, 5), counted(1, 9)])
+  await model.insert('title', ['title_id', 'field', 'value', 'version'], [['4d530001', 'name', '=alpha', '1']])
+  const path = '/api/questions/peaks-by-month?titleId=4d530001&from='
+  const answer = await get(`${path}2026-01-15T00:00:00Z`)
+  t.same(answer.json(), [
+    { month: '2026-02-01', peak: 9, samples: 1, first: '2026-02-03T00:00:00.000Z', name: '=alpha' }
+  ])
+  const csv = await get(`${path}2026-01-01T00:00:00.500Z&format=csv`)
+  t.equal(
+    csv.body,
+    `"month","peak","samples","first","name"
+"2026-01-01",5,1,"2026-01-03T00:00:00.000Z","'=alpha"
+"2026-02-01",9,1,"2026-02-03T00:00:00.000Z","'=alpha"
+`
+  )
+  const again = { 'if-none-match': String(answer.headers.etag) }
+  t.equal((await get(`${path}2026-01-15T00:00:00Z`, again)).statusCode, 304)
+  const columns = ['version', 'projection', 'key', 'from_ms', 'to_ms']
+  await model.insert('data_change', columns, [['7', 'title-count', '*', '0', String(Date.UTC(2106, 0, 1))]])
+  await versions.refresh()
+  t.equal((await get(`${path}2026-01-15T00:00:00Z`, again)).statusCode, 200, 'the data has changed')
+  t.match((await get('/api/questions/peaks-by-month?titleId=4d530001')).json(), { error: /^from must be an ISO 8601/ })
+  await model.storeTitles([counted(2, 1)])
+  t.match(await get(`${path}2025-01-01T00:00:00Z`), { statusCode: 400, body: /exceeds its limits .*2 rows/ })
+  const { paths } = (await get('/openapi.json')).json()
+  t.match(paths['/api/questions/peaks-by-month'].get, {
+    operationId: 'questionPeaksByMonth',
+    summary: 'Months of a title by their peak.',
+    parameters: [
+      { name: 'titleId', description: 'The title, 8 hexadecimal digits.' },
+      { name: 'from' },
+      { name: 'format' }
+    ],
+    responses: { 200: { content: { 'text/csv': {} } } }
+  })
+})
+
+test('every fault of every file is reported with its line', async (t) => {
+  const ok = '-- What.\nSELECT 1 AS one'
+  const faults: Record<string, [text: string, fault: RegExp]> = {
+    'a.sql': ['-- What.\n\nSELECT 1 AS x\nWHERE )', /^a\.sql:4: ClickHouse cannot read the statement/],
+    'b.sql': ['-- What.\nSELECT c.online AS o\nFROM secrets AS c', /^b\.sql:3: .*secrets/],
+    'c.sql': ['-- What.\nSELECT\n  c.missing AS o\nFROM title_count AS c', /^c\.sql:3: .*missing/],
+    'd.sql': ['-- What.\nDROP TABLE title_count', /^d\.sql:2: .*only SELECT is allowed/],
+    'e.sql': ["-- What.\nSELECT 1 AS a\n  , file('/etc/passwd') AS b", /^e\.sql:3: The function file is not allowed/],
+    'f.sql': [
+      '-- What.\nSELECT 1 AS a\nWHERE 1 = {n: Array(String)}',
+      /^f\.sql:3: the parameter n has the type Array\(String\)/
+    ],
+    'g.sql': ['SELECT 1 AS a', /^g\.sql:1: the file does not begin with a comment/],
+    'h.sql': ['-- What.\n-- limits: 5 hours\nSELECT 1 AS a', /^h\.sql:2: limits has "5 hours"/],
+    'i.sql': ['-- What.\n-- day: The day.\nSELECT 1 AS a', /^i\.sql:2: the header describes day/],
+    'j.sql': ['-- What.\nSELECT\n[1] AS list', /^j\.sql:3: the column list has the type Array\(UInt8\)/],
+    'k.sql': ['-- What.\nSELECT 1 AS a\nWHERE now() > 0', /^k\.sql:3: the function now changes the answer/],
+    'l.sql': ['-- What.\nSELECT * FROM presence', /^l\.sql:2: The table presence is not allowed/],
+    'm.sql': ['-- What.\nSELECT 1 AS a; SELECT 2 AS b', /^m\.sql:2: /],
+    'N.sql': [ok, /^N\.sql:1: the name/]
+  }
+  const files = { ...Object.fromEntries(Object.entries(faults).map(([file, [text]]) => [file, text])), 'z.sql': ok }
+  const error = await openQuestions(t, files).catch((thrown: unknown) => thrown)
+  const [first, ...lines] = String((error as Error).message).split('\n')
+  t.equal(first, 'Questions cannot be served.')
+  t.equal(lines.length, Object.keys(faults).length)
+  for (const [at, [, fault]] of Object.values(faults).entries()) t.match(lines[at], fault)
+})

@@ -538,7 +538,7 @@ test('the packed SDK works in an empty folder: ESM, CJS and types, without anoth
   const home = join(folder, 'node_modules/@gamenet/sdk')
   await mkdir(home, { recursive: true })
   await run('tar', ['-xzf', join(folder, packed?.filename ?? ''), '-C', home, '--strip-components=1'])
-  const methods = Object.keys(everyMethod).toSorted()
+  const methods = [...Object.keys(everyMethod), 'question'].toSorted()
   for (const main of ['main.js', 'main.cjs']) {
     const { stdout } = await run(process.execPath, [main])
     t.same(JSON.parse(stdout), methods, main)

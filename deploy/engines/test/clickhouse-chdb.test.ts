@@ -235,7 +235,8 @@ test('a running engine refuses hostile statements', async (t) => {
     'SELECT max(online) AS peak\nFROM title_count'
   )
   for (const statement of [...HOSTILE_STATEMENTS, ...HUGE_STATEMENTS]) {
-    await t.rejects(check(statement, {}), StatementRefused, statement.slice(0, 200))
+    const found = await check(statement, {}).catch((error: unknown) => error)
+    if (!(found instanceof StatementRefused)) t.fail(statement.slice(0, 200), { found })
   }
 })
 

@@ -22,11 +22,11 @@ export const LANE_LIMITS: { readonly [name in LaneName]: LaneLimits } = {
   projections: { seconds: 900, memoryBytes: 1536 * MIB, threads: 2 },
   rebuild: { seconds: 6 * 3600, memoryBytes: 1536 * MIB, threads: 1 },
   readers: { seconds: 30, memoryBytes: 512 * MIB, threads: 2 },
-  exports: { seconds: 3600, memoryBytes: 384 * MIB, threads: 2 },
+  exports: { seconds: 3600, memoryBytes: 384 * MIB, threads: 1 },
   control: { seconds: 30, memoryBytes: 256 * MIB, threads: 1 }
 }
 
-/** Concurrent streams. Each may last as long as its client takes; more of them would not be faster on two cores. */
+/** Concurrent streams. Each may last as long as its client takes, and has one thread: answers wait less. */
 export const EXPORTS_MAX = 3
 const EXPORT_RETRY_SECONDS = 5
 

@@ -1,9 +1,10 @@
 import { codeOf, openStatementCheck } from '@gamenet/engines'
+import { FIRST_GENERATION, withServing } from '@gamenet/schemas'
 import { test } from 'tap'
 import { DataVersions } from '../src/answers/data-versions.js'
 import { QUESTION_TABLES, questionEndpoints } from '../src/questions/questions.js'
 import { openReadModel } from './read-model.js'
-import { type Teardown, testApp } from './support/test-app.js'
+import { type Teardown, TestTables, testApp } from './support/test-app.js'
 
 const PEAKS = `-- Months of a title by their peak.
 -- titleId: The title, 8 hexadecimal digits.
@@ -22,17 +23,18 @@ async function openQuestions(t: Teardown, files: Readonly<Record<string, string>
   const tables = model.clickhouse.readers
   const endpoints = await questionEndpoints({
     files: Object.entries(files).map(([file, text]) => ({ file, text })),
-    tables,
+    tables: withServing(tables, FIRST_GENERATION),
     check: await openStatementCheck(tables, QUESTION_TABLES),
     codeOf
   })
-  const versions = new DataVersions({ tables })
+  const { changes, stored } = new TestTables()
+  const versions = new DataVersions({ changes: stored })
   const { app } = await testApp(t, { endpoints, tables, dataVersions: versions })
-  return { model, versions, get: async (url: string, headers = {}) => await app.inject({ url, headers }) }
+  return { model, changes, versions, get: async (url: string, headers = {}) => await app.inject({ url, headers }) }
 }
 
 test('ten lines of SQL are an endpoint with parameters, formats, an ETag and a description', async (t) => {
-  const { model, versions, get } = await openQuestions(t, { 'peaks-by-month.sql': PEAKS })
+  const { model, changes, versions, get } = await openQuestions(t, { 'peaks-by-month.sql': PEAKS })
   const counted = (month: number, value: number) => ({ key: '4d530001', ms: Date.UTC(2026, month, 3), value })
   await model.storeTitles([counted(0, 5), counted(1, 9)])
   await model.insert('title', ['title_id', 'field', 'value', 'version'], [['4d530001', 'name', '=alpha', '1']])
@@ -51,8 +53,7 @@ test('ten lines of SQL are an endpoint with parameters, formats, an ETag and a d
   )
   const again = { 'if-none-match': String(answer.headers.etag) }
   t.equal((await get(`${path}2026-01-15T00:00:00Z`, again)).statusCode, 304)
-  const columns = ['version', 'projection', 'key', 'from_ms', 'to_ms']
-  await model.insert('data_change', columns, [['7', 'title-count', '*', '0', String(Date.UTC(2106, 0, 1))]])
+  changes.push({ version: 7, projection: 'title-count', fromMs: 0, toMs: Date.UTC(2106, 0, 1) })
   await versions.refresh()
   t.equal((await get(`${path}2026-01-15T00:00:00Z`, again)).statusCode, 200, 'the data has changed')
   t.match((await get('/api/questions/peaks-by-month?titleId=4d530001')).json(), { error: /^from must be an ISO 8601/ })
@@ -88,8 +89,12 @@ test('every fault of every file is reported with its line', async (t) => {
     'i.sql': ['-- What.\n-- day: The day.\nSELECT 1 AS a', /^i\.sql:2: the header describes day/],
     'j.sql': ['-- What.\nSELECT\n[1] AS list', /^j\.sql:3: the column list has the type Array\(UInt8\)/],
     'k.sql': ['-- What.\nSELECT 1 AS a\nWHERE now() > 0', /^k\.sql:3: the function now changes the answer/],
-    'l.sql': ['-- What.\nSELECT * FROM presence', /^l\.sql:2: The table presence is not allowed/],
+    'l.sql': ['-- What.\nSELECT * FROM presence__0', /^l\.sql:2: The table presence__0 is not allowed/],
     'm.sql': ['-- What.\nSELECT 1 AS a; SELECT 2 AS b', /^m\.sql:2: /],
+    'o.sql': [
+      "-- What.\nSELECT 1 AS a WHERE {title: String} != ''",
+      /^o\.sql:2: the parameter title has the name of a table/
+    ],
     'N.sql': [ok, /^N\.sql:1: the name/]
   }
   const files = { ...Object.fromEntries(Object.entries(faults).map(([file, [text]]) => [file, text])), 'z.sql': ok }

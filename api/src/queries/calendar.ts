@@ -38,7 +38,7 @@ function rowsSql({ name, key, value }: Table, grain: Grain): string {
         ]
   return `
       SELECT r.${key} AS key, toTimeZone(${at}, {tz: String}) AS local, ${statistics}
-      FROM ${table} AS r FINAL
+      FROM {${table}: Identifier} AS r FINAL
       WHERE (empty({keys: Array(String)}) OR r.${key} IN {keys: Array(String)})
         AND ${grain === 'day' ? 'r.day' : at} >= ${boundSql('fromMs', grain)}
         AND ${grain === 'day' ? 'r.day' : at} < ${boundSql('toMs', grain)}
@@ -185,7 +185,7 @@ function totalsSql({ name, key }: Table, rollup: 'day' | 'hour'): string {
       toFloat64(sum(toUInt64(r.samples))) AS samples,
       toString(toDate(min(r.${rollup}))) AS firstDay,
       toString(toDate(max(r.${rollup}))) AS lastDay
-    FROM ${name}_${rollup} AS r FINAL
+    FROM {${name}_${rollup}: Identifier} AS r FINAL
     GROUP BY key
     ORDER BY peak DESC, key`
 }

@@ -15,13 +15,13 @@ const LOOK_BACK_DAYS = 30
 
 const SUCCESSES = `
         SELECT r.source AS source, r.ts AS at
-        FROM scrape AS r FINAL
+        FROM {scrape: Identifier} AS r FINAL
         WHERE r.outcome != 'failed'
           AND r.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC') - INTERVAL ${LOOK_BACK_DAYS} DAY
           AND r.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
         UNION ALL
         SELECT 'counts' AS source, toDateTime64(h.hour, 3, 'UTC') AS at
-        FROM network_count_hour AS h FINAL
+        FROM {network_count_hour: Identifier} AS h FINAL
         WHERE h.metric = 'online'
           AND h.hour >= fromUnixTimestamp64Milli({from: Int64}, 'UTC') - INTERVAL ${LOOK_BACK_DAYS} DAY
           AND h.hour < fromUnixTimestamp64Milli({to: Int64}, 'UTC')`
@@ -65,12 +65,12 @@ export const newestRuns = query({
       r.source AS source,
       toFloat64(maxOrNullIf(toUnixTimestamp64Milli(r.ts), r.outcome != 'failed')) AS successMs,
       argMax(r.outcome, r.ts) AS outcome
-    FROM scrape AS r FINAL
+    FROM {scrape: Identifier} AS r FINAL
     WHERE r.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
     GROUP BY source
     UNION ALL
     SELECT 'counts' AS source, toFloat64(toUnixTimestamp64Milli(max(c.ts))) AS successMs, 'succeeded' AS outcome
-    FROM network_count AS c
+    FROM {network_count: Identifier} AS c
     WHERE c.metric = 'online' AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
     HAVING count() > 0`
 })

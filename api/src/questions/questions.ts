@@ -11,6 +11,7 @@ type Values = Readonly<Record<string, unknown>>
 /** The dependencies of questions. */
 export type QuestionNeeds = {
   readonly files: readonly { readonly file: string; readonly text: string }[]
+  /** With the names of the tables that are read now. */
   readonly tables: StreamedTables
   /** Returns a statement as the engine's parser writes it if it is one SELECT over these tables; rejects with the reason. */
   check(statement: string, parameters: Values): Promise<string>
@@ -41,6 +42,11 @@ export async function questionEndpoints(needs: QuestionNeeds): Promise<readonly 
 
 async function questionEndpoint(question: QuestionFile, needs: QuestionNeeds): Promise<Endpoint> {
   const { name, summary, description, parameters, limits } = question
+  const taken = parameters.find((each) => datasets.some(({ tables }) => tables.includes(each.name)))
+  if (taken !== undefined) {
+    const line = lineAt(question.text, question.text.search(new RegExp(`\\{\\s*${taken.name}\\s*:`)))
+    throw new QuestionFault(question.file, line, `the parameter ${taken.name} has the name of a table; rename it`)
+  }
   const samples = Object.fromEntries(parameters.map((each) => [each.name, each.type.sample]))
   const statement = await checkedStatement(question, samples, needs)
   const used = datasets.filter((dataset) => new RegExp(`\\b${tableOf(dataset)}\\b`).test(statement))
@@ -96,7 +102,7 @@ async function checkedStatement(
 
 /** Returns the statement over the datasets, which fails beyond its limit of rows: a cut answer would pass for a whole one. */
 function limited(used: readonly Dataset[], statement: string, rows: number): string {
-  const views = used.map((dataset) => `${tableOf(dataset)} AS (${dataset.select((table) => table)})`)
+  const views = used.map((dataset) => `${tableOf(dataset)} AS (${dataset.select((table) => `{${table}: Identifier}`)})`)
   const before = views.length === 0 ? '' : `WITH ${views.join(', ')} `
   return `${before}SELECT * FROM (${statement}) AS q WHERE throwIf(rowNumberInAllBlocks() >= ${rows}, 'rows') = 0`
 }

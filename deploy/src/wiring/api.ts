@@ -9,6 +9,7 @@ import {
   catalogCache,
   endpoints
 } from '@gamenet/api'
+import { withServing } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
 import { VERSION } from '../version.js'
@@ -29,7 +30,10 @@ export async function openApi(needs: Needs): Promise<string> {
   else await dataVersions.start(POLL_MS)
   const { postgres } = engines
   if (postgres !== undefined) disposers.add(dataVersions.follow(postgres), (unfollow) => unfollow())
-  const questions = await openQuestions(config.QUESTIONS_DIR, { clickhouse: engines.clickhouse, tables })
+  const questions = await openQuestions(config.QUESTIONS_DIR, {
+    clickhouse: engines.clickhouse,
+    tables: withServing(tables, dataVersions.serving)
+  })
   const app = await buildApp(
     {
       endpoints: [...endpoints, ...questions],

@@ -8,6 +8,7 @@ import { addHealth, type Readiness } from './http/health.js'
 import { type HttpMetrics, httpMetrics, sessionMetrics } from './http/http-metrics.js'
 import { closeOpenConnections } from './http/open-connections.js'
 import { addDocs } from './http/pages/docs.js'
+import { addFeeds } from './http/pages/feeds.js'
 import { addServiceAuth, type ServiceAuthFile } from './http/pages/service-auth.js'
 import { addPipeline, type PipelineNeeds } from './http/pipeline.js'
 import { admit, pathUnknown, sendError, URL_CHARACTERS_MAX } from './http/reply/errors.js'
@@ -21,12 +22,13 @@ import type { StreamedTables } from './read-tables.js'
 import { openAuthService } from './remote/auth-service.js'
 import { type ChatSettings, openChatPlatform } from './remote/chat-platform.js'
 import { Sessions } from './session/sessions.js'
+import { addStream, STREAM_LIMITS, type StreamLimits } from './stream/streams.js'
 import { UNLIMITED, writeBudget } from './writes/budget.js'
 import { createRatingWriter } from './writes/rating.js'
 import { saveUser } from './writes/user.js'
 
 /** Limits of the API. Times in milliseconds. */
-export type ApiLimits = {
+export type ApiLimits = StreamLimits & {
   /** From the first byte of a request to its last. */
   readonly requestTimeoutMs: number
   /** From the first byte of a request to the end of its headers. */
@@ -46,6 +48,7 @@ export type ApiLimits = {
 }
 
 export const API_LIMITS: ApiLimits = {
+  ...STREAM_LIMITS,
   requestTimeoutMs: 10_000,
   headersTimeoutMs: 5_000,
   connectionTimeoutMs: 120_000,
@@ -106,7 +109,6 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const limits = { ...API_LIMITS, ...needs.limits }
   const cache = new AnswerCache({ bytesMax: limits.memoryBytes })
-  needs.onDrop?.(() => cache.clear())
   const metrics = httpMetrics(needs.registry, () => cache.bytes)
   const nextId = requestIds()
   const app = createServer(needs, limits, metrics, nextId)
@@ -115,26 +117,29 @@ export async function buildApp(
   const { tables, positions, writes = NO_WRITES, catalog, dataVersions: versions, endpoints, actions = [] } = needs
   const chat = openChatPlatform(needs.chat)
   app.addHook('onClose', () => chat.close())
-  addPipeline(
-    app,
-    { endpoints, actions },
-    {
-      tables,
-      positions,
-      writes,
-      ratings: createRatingWriter(writes),
-      chat,
-      catalog,
-      versions,
-      sessions: openSessions(app, needs, { writes, versions, now }),
-      cache,
-      budget: needs.writesPerMinute === undefined ? UNLIMITED : writeBudget(needs.writesPerMinute),
-      metrics,
-      logger: needs.logger ?? app.log,
-      openListAgeMs: openListAge(needs.matchesPeriodSeconds),
-      now
-    }
-  )
+  const pipeline: PipelineNeeds = {
+    tables,
+    positions,
+    writes,
+    ratings: createRatingWriter(writes),
+    chat,
+    catalog,
+    versions,
+    sessions: openSessions(app, needs, { writes, versions, now }),
+    cache,
+    budget: needs.writesPerMinute === undefined ? UNLIMITED : writeBudget(needs.writesPerMinute),
+    metrics,
+    logger: needs.logger ?? app.log,
+    openListAgeMs: openListAge(needs.matchesPeriodSeconds),
+    now
+  }
+  addPipeline(app, { endpoints, actions }, pipeline)
+  addFeeds(app, { ...pipeline, publicUrl: needs.publicUrl })
+  const forgetStreamed = addStream(app, { ...pipeline, limits, registry: needs.registry })
+  needs.onDrop?.(() => {
+    cache.clear()
+    forgetStreamed()
+  })
   addHealth(app, needs.ready)
   await addDocs(app, needs)
   if (needs.serviceAuth !== undefined) await addServiceAuth(app, needs.serviceAuth)

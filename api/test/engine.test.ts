@@ -44,6 +44,7 @@ async function heavyApp(t: Test, queueMax: number) {
     serving: FIRST_GENERATION,
     versionOf: () => 1,
     recordWrite: () => undefined,
+    onChange: () => () => undefined,
     refresh: async () => undefined
   }
   const { app } = await testApp(t, { endpoints: [heavy], tables: clickhouse.readers, dataVersions })

@@ -56,9 +56,12 @@ const browserPath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin
 const isBrowserMissing = browserPath === undefined && process.env.CI !== 'true'
 if (isBrowserMissing) console.error('NO BROWSER is installed: the client is not tested in one.')
 
+/** The methods that ask once. */
+type Asked = Omit<GamenetClient, 'stream' | 'liveCounts'>
+
 /** Every method with every parameter that it takes, also those that the service does not take together. */
 const everyMethod: {
-  readonly [Name in Exclude<keyof GamenetClient, 'question'>]: (client: GamenetClient) => Promise<unknown>
+  readonly [Name in Exclude<keyof Asked, 'question'>]: (client: GamenetClient) => Promise<unknown>
 } = {
   getRegisteredUsers: (client) => client.getRegisteredUsers({ days: 2 }),
   getOnlineHistory: (client) => client.getOnlineHistory({ days: 2, from: new Date(0), to: 'x', resolution: 'raw' }),
@@ -141,7 +144,7 @@ const OpenApi = z.object({
       z.string(),
       z.object({
         operationId: z.string(),
-        parameters: z.array(z.object({ name: z.string(), in: z.enum(['path', 'query']) })).default([]),
+        parameters: z.array(z.object({ name: z.string(), in: z.enum(['path', 'query', 'header']) })).default([]),
         responses: z.object({ 200: z.object({ content: z.record(z.string(), z.unknown()) }) })
       })
     )
@@ -174,9 +177,11 @@ test('the client and a running service understand each other', async (t) => {
           Object.entries(methods).map(([method, operation]) => ({ path, method, operation }))
         )
         .filter(({ path }) => !path.startsWith('/api/questions/'))
+        .filter(({ operation }) => !('text/event-stream' in operation.responses[200].content))
         .filter(({ operation }) => 'application/json' in operation.responses[200].content)
       const operationIds = operations.map(({ operation }) => operation.operationId)
-      t.same(new Set(Object.keys(client)), new Set([...operationIds, 'question']))
+      const { stream, liveCounts, ...asked } = client
+      t.same(new Set(Object.keys(asked)), new Set([...operationIds, 'question']))
       const inPath: Readonly<Record<string, string>> = { leaderboardId: '1', hours: '2' }
       for (const { path, method, operation } of operations) {
         const { fetch, requests } = recording(async () => new Response('{}'))
@@ -279,6 +284,10 @@ test('the client and a running service understand each other', async (t) => {
     }
   })
 
+  await t.test('events are streamed as they are recorded, over disconnections, until the signal aborts', (t) =>
+    streams(t, { baseUrl, scrape, show: (online) => upstream.show({ ...page, titles: [{ ...halo, online }, ride] }) })
+  )
+
   const skip = isBrowserMissing ? 'NO BROWSER is installed' : false
   await t.test('in a browser', { skip }, async (t) => {
     const browser = await chromium.launch({
@@ -288,6 +297,9 @@ test('the client and a running service understand each other', async (t) => {
     t.teardown(() => browser.close())
     await t.test('a page of another origin uses the client as it is, with 304 and refusals', (t) =>
       usesClient(t, browser, baseUrl)
+    )
+    await t.test('an EventSource receives events, and resumes behind the last one', (t) =>
+      usesEventSource(t, browser, baseUrl, scrape)
     )
     await t.test('the example page works under its strict policy', (t) => usesExamplePage(t, browser, service, auth))
   })
@@ -304,6 +316,70 @@ test('the client and a running service understand each other', async (t) => {
     )
   })
 })
+
+/** Follows a stream whose connections break. */
+async function streams(
+  t: Test,
+  needs: { readonly baseUrl: string; readonly scrape: () => Promise<void>; readonly show: (online: number) => void }
+): Promise<void> {
+  const abort = new AbortController()
+  const connections: AbortController[] = []
+  const client = gamenetClient({
+    baseUrl: needs.baseUrl,
+    fetch: (url, init) => {
+      const connection = new AbortController()
+      connections.push(connection)
+      return fetch(url, { ...init, signal: AbortSignal.any([connection.signal, init?.signal ?? abort.signal]) })
+    }
+  })
+  const events = client.stream(
+    { kinds: ['title-count'], titleId: halo.titleId, after: 'start' },
+    { signal: abort.signal }
+  )
+  const counts = client.liveCounts({ signal: abort.signal })
+  const past = await events.next()
+  t.match(past.value, { kind: 'title-count', cursor: /\w/, data: { gameName: 'Halo 2', online_count: 41 } })
+  t.match((await events.next()).value, { data: { online_count: 43 } })
+  t.match((await counts.next()).value, { 'Halo 2': { online: 43 } })
+  for (const connection of connections.splice(0)) connection.abort()
+  for (const online of [42, 43]) {
+    needs.show(online)
+    await needs.scrape()
+  }
+  const later = [await events.next(), await events.next()].map(({ value }) => value)
+  t.match(later, [{ data: { online_count: 42 } }, { data: { online_count: 43 } }], 'nothing is missed')
+  t.ok(connections.length > 0, 'over a new connection')
+  t.match((await counts.next()).value, { 'Halo 2': { online: 43 } })
+  const waiting = events.next()
+  abort.abort(new Error('enough'))
+  await t.rejects(waiting, { message: 'enough' })
+  await t.rejects(client.stream({ after: 'x' }).next(), { status: 400, code: 'cursor_invalid' })
+}
+
+/** A page of another origin listens with the browser's own client. */
+async function usesEventSource(t: Test, browser: Browser, baseUrl: string, scrape: () => Promise<void>): Promise<void> {
+  const origin = await listening(t, async (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html>')
+  })
+  const page = await newPage(t, browser)
+  await page.goto(origin)
+  await page.evaluate(`
+    globalThis.seen = []
+    globalThis.listen = (after) => {
+      const source = new EventSource('${baseUrl}/api/stream?kinds=count&after=' + after)
+      source.addEventListener('count', ({ data, lastEventId }) => seen.push({ ...JSON.parse(data), lastEventId }))
+      globalThis.source = source
+    }
+    listen('start')`)
+  await page.waitForFunction('seen.length > 0')
+  await scrape()
+  const before = (await page.evaluate('source.close(), seen.length')) as number
+  await page.evaluate('listen(seen.at(-1).lastEventId)')
+  await scrape()
+  await page.waitForFunction(`seen.length > ${before}`)
+  const instants = (await page.evaluate('seen.map(({ happenedAt }) => happenedAt)')) as string[]
+  t.same(instants, [...new Set(instants)].sort(), 'each once, in order')
+}
 
 /** Another origin's page imports the client from its own server, and asks the service. */
 async function usesClient(t: Test, browser: Browser, baseUrl: string): Promise<void> {
@@ -538,7 +614,7 @@ test('the packed SDK works in an empty folder: ESM, CJS and types, without anoth
   const home = join(folder, 'node_modules/@gamenet/sdk')
   await mkdir(home, { recursive: true })
   await run('tar', ['-xzf', join(folder, packed?.filename ?? ''), '-C', home, '--strip-components=1'])
-  const methods = [...Object.keys(everyMethod), 'question'].toSorted()
+  const methods = [...Object.keys(everyMethod), 'question', 'stream', 'liveCounts'].toSorted()
   for (const main of ['main.js', 'main.cjs']) {
     const { stdout } = await run(process.execPath, [main])
     t.same(JSON.parse(stdout), methods, main)

@@ -469,7 +469,8 @@ async function builtApp(t: Test, authUrl: string | undefined, text = module) {
         revision: 0,
         isCurrent: true,
         versionOf: () => 0,
-        recordWrite: () => undefined
+        recordWrite: () => undefined,
+        onChange: () => () => undefined
       },
       catalog: { newest: none, held: none, boards: none },
       publicUrl: 'http://127.0.0.1',

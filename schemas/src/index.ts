@@ -123,6 +123,7 @@ export {
 } from './nouns/rating.js'
 export { LeaderboardRecords, RecentRecords } from './nouns/record-history.js'
 export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './nouns/scrape.js'
+export { STREAM_KINDS, type StreamKind, StreamPage } from './nouns/stream.js'
 export { Timeline } from './nouns/timeline.js'
 export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './nouns/title.js'
 export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopic } from './nouns/title-count.js'

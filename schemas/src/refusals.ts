@@ -128,7 +128,7 @@ export const refusals = {
   cursor_invalid: {
     status: 400,
     message: 'after is no cursor of this feed: %s; begin with after=start, or follow the Link header of a page.',
-    when: 'The cursor is malformed, belongs to another filter, or is ahead of all recorded changes; the sentence says which',
+    when: 'The cursor is malformed, belongs to another filter, or is ahead of all recorded changes; the sentence says which. Of a stream, `after` or the header `Last-Event-ID`',
     example:
       'after is no cursor of this feed: it is broken; begin with after=start, or follow the Link header of a page.'
   },
@@ -230,6 +230,11 @@ export const refusals = {
     status: 503,
     message: 'The disk of the service is full, and nothing was stored; retry when its operator has freed space.',
     when: 'An edit or a rating that PostgreSQL cannot store (SQLSTATE 53100, or no space for its write-ahead log), a query without space for temporary files'
+  },
+  streams_full: {
+    status: 503,
+    message: 'The service has as many streams as it can serve; retry shortly, or read /api/leaderboard-changes.',
+    when: '`/api/stream`, before the stream begins'
   },
   engine_away: {
     status: 503,

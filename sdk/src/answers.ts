@@ -45,6 +45,7 @@ export type ErrorCode =
   | 'table_incomplete'
   | 'data_damaged'
   | 'disk_full'
+  | 'streams_full'
   | 'engine_away'
 
 /** Every achievement there is. */
@@ -88,6 +89,16 @@ export type AchievementCatalogStats = {
   maxGamerscore: number
   totalAchievements: number
   playersWithAchievements: number
+}
+
+export type AchievementEvent = {
+  /** Where a stream with the same filter continues behind this event. */
+  cursor: string
+  kind: 'achievement'
+  happenedAt: string
+  /** Later than `happenedAt` for an imported event: when its import began. */
+  knownAt: string
+  data: RecentUnlock
 }
 
 /** The highest scores. */
@@ -155,6 +166,14 @@ export type CalendarPeriod = {
 /** Age and gaps of each source that has ever run. */
 export type CollectorStatus = {
   sources: SourceStatus[]
+export type ChangeEvent = {
+  /** Where a stream with the same filter continues behind this event. */
+  cursor: string
+  kind: 'change'
+  happenedAt: string
+  /** Later than `happenedAt` for an imported event: when its import began. */
+  knownAt: string
+  data: LeaderboardChange
 }
 
 export type ComparedEntry = {
@@ -170,6 +189,15 @@ export type ComparedEntry = {
 
 /** When the collector was blind, by source, oldest first. */
 export type Coverage = Gap[]
+export type CountEvent = {
+  /** Where a stream with the same filter continues behind this event. */
+  cursor: string
+  kind: 'count'
+  happenedAt: string
+  /** Later than `happenedAt` for an imported event: when its import began. */
+  knownAt: string
+  data: StreamedCount
+}
 
 /** One row per UTC day that has a sample, oldest first. */
 export type DailyOnline = OnlineDay[]
@@ -442,6 +470,16 @@ export type Match = {
   maxPlayers: number
   /** Whether the newest list still has it. */
   isOpen: boolean
+}
+
+export type MatchEvent = {
+  /** Where a stream with the same filter continues behind this event. */
+  cursor: string
+  kind: 'match'
+  happenedAt: string
+  /** Later than `happenedAt` for an imported event: when its import began. */
+  knownAt: string
+  data: Matches
 }
 
 /** Matches, newest first. */
@@ -763,6 +801,16 @@ export type RecentUnlocks = {
   recent: RecentUnlock[]
 }
 
+export type RecordEvent = {
+  /** Where a stream with the same filter continues behind this event. */
+  cursor: string
+  kind: 'record'
+  happenedAt: string
+  /** Later than `happenedAt` for an imported event: when its import began. */
+  knownAt: string
+  data: RecentRecord
+}
+
 export type RecordReign = {
   playerName: string
   /** The raw text that the board shows. */
@@ -812,6 +860,23 @@ export type ReputationTotals = {
   priorOnly: boolean
 }
 
+export type RetractedEvent = {
+  /** Where a stream with the same filter continues behind this event. */
+  cursor: string
+  kind: 'retracted'
+  happenedAt: string
+  /** Later than `happenedAt` for an imported event: when its import began. */
+  knownAt: string
+  data: RetractedImport
+}
+
+/** An undone import: its events are no longer in the past of the stream. */
+export type RetractedImport = {
+  importId: string
+  kinds: ('count' | 'title-count' | 'change' | 'record' | 'match' | 'achievement' | 'live-counts')[]
+  retractedAt: string
+}
+
 /** The boards on which all players stand at their ranks, the closest first. */
 export type RosterMatches = {
   results: RosterMatchesResult[]
@@ -846,6 +911,33 @@ export type SourceStatus = {
   gaps: number
   /** Their length within the last 24 hours. */
   gapSeconds: number
+export type StreamEvent = CountEvent | TitleCountEvent | ChangeEvent | RecordEvent | MatchEvent | AchievementEvent | RetractedEvent
+
+/** The next events, at most 500; none when nothing came in time. */
+export type StreamPage = {
+  events: StreamEvent[]
+  /** The parameter `after` of the next request. */
+  cursor: string
+}
+
+/** Counts of the network; null for one that the source did not give. */
+export type StreamedCount = {
+  /** Instant in UTC, `YYYY-MM-DD HH:MM:SS` */
+  recorded_at: string
+  registered_count: number | null
+  online_count: number | null
+  lobby_count: number | null
+}
+
+/** Players of one title. */
+export type StreamedTitleCount = {
+  titleId: string
+  gameName: string
+  /** Instant in UTC, `YYYY-MM-DD HH:MM:SS` */
+  recorded_at: string
+  online_count: number
+  activeLobbies: number
+  activeLobbyPlayers: number
 }
 
 /** Names of players in alphabetical order of their folded form. */
@@ -936,6 +1028,16 @@ export type TimelineUnlock = {
   /** `Network` where it is about the whole network. */
   gameName: string
   points: number
+}
+
+export type TitleCountEvent = {
+  /** Where a stream with the same filter continues behind this event. */
+  cursor: string
+  kind: 'title-count'
+  happenedAt: string
+  /** Later than `happenedAt` for an imported event: when its import began. */
+  knownAt: string
+  data: StreamedTitleCount
 }
 
 /** Players of the title, oldest first. */

@@ -16,22 +16,24 @@ import { profileMethods } from './profile.js'
 import { ratingMethods } from './rating.js'
 import { recordHistoryMethods } from './record-history.js'
 import { type CallOptions, type ClientOptions, type Parameters, requester } from './request.js'
+import { streamMethods } from './stream.js'
 import { timelineMethods } from './timeline.js'
 import { titleMethods } from './title.js'
 import { titleCountMethods } from './title-count.js'
 import { userGameMethods } from './user-game.js'
 import { userScoreMethods } from './user-score.js'
 
-/** One method for each operation of the service, by its `operationId`. */
+/** One method for each operation of the service, by its `operationId`, and `liveCounts` on top of `stream`. */
 export type GamenetClient = ReturnType<typeof gamenetClient>
 
 /**
  * A client of one service. Every method gives a {@link Call}: a promise of the answer's data, with its headers and pages.
  * Answers are asked for again with their ETag, so that what has not changed is not sent twice.
+ * `stream` and `liveCounts` give an iterator that reconnects.
  * Every method rejects with a `GamenetError`, or with its signal's reason when that ended the call.
  */
 export function gamenetClient(options: ClientOptions) {
-  const { get, post, act } = requester(options)
+  const { get, post, act, open } = requester(options)
   return {
     ...networkCountMethods(get),
     ...titleCountMethods(get),
@@ -54,6 +56,7 @@ export function gamenetClient(options: ClientOptions) {
     ...timelineMethods(get),
     ...playerComparisonMethods(get),
     ...achievementMethods(get),
+    ...streamMethods(open),
     ...healthMethods(get),
 
     /** A question of the service's operator, by its name; an answer is a list of rows. */

@@ -40,11 +40,19 @@ export type Act = <Answer>(
   call?: CallOptions
 ) => Call<Answer>
 
+/** Opens an answer without an end. Rejects with a `GamenetError` if it is refused or the service cannot be reached. */
+export type Open = (path: string, parameters: Parameters, accept: string, signal: AbortSignal) => Promise<Response>
+
 const TIMEOUT_MS = 60_000
 const RETRIES = 2
 
 /** What the methods of one client share: the address, the ways to send, the answers kept. */
-export function requester(options: ClientOptions): { readonly get: Get; readonly post: Post; readonly act: Act } {
+export function requester(options: ClientOptions): {
+  readonly get: Get
+  readonly post: Post
+  readonly act: Act
+  readonly open: Open
+} {
   const base = baseOf(options.baseUrl)
   const memory = new AnswerMemory()
   const ask = async <Answer>(url: string, call: CallOptions): Promise<Result<Answer>> => {
@@ -86,7 +94,19 @@ export function requester(options: ClientOptions): { readonly get: Get; readonly
         call.signal
       ),
     post: (path, body, call) => act('POST', path, {}, body, call),
-    act
+    act,
+    open: async (path, parameters, accept, signal) => {
+      const url = base + pathAndQuery(path, parameters)
+      const { fetch = globalThis.fetch } = options
+      const response = await fetch(url, { headers: { Accept: accept }, signal }).catch((cause) => {
+        signal.throwIfAborted()
+        throw new GamenetError(0, `${url} cannot be reached: ${reasonOf(cause)}; check baseUrl and the network.`, {
+          cause
+        })
+      })
+      if (response.ok) return response
+      throw refusalOf(response, await response.text())
+    }
   }
 }
 

@@ -45,6 +45,7 @@ export class DataVersions {
   readonly #reading = new SharedRun(() => this.#learn())
   #retry: NodeJS.Timeout | undefined
   #isStopped = false
+  readonly #onChange = new Set<() => void>()
   #poll: { timer: NodeJS.Timeout | undefined } | undefined
 
   /** @param needs.serving default: tables that are never swapped */
@@ -109,6 +110,12 @@ export class DataVersions {
     await tick()
   }
 
+  /** Calls a function after each refresh that found changes or other tables; returns the function that ends it. */
+  onChange(call: () => void): () => void {
+    this.#onChange.add(call)
+    return () => this.#onChange.delete(call)
+  }
+
   /**
    * Records that the write side has changed a profile or its ratings, so that no later answer is older than this change.
    * The projections' changes follow through the table.
@@ -142,6 +149,7 @@ export class DataVersions {
   }
 
   async #learn(): Promise<void> {
+    const before = this.#revision
     try {
       this.#serve(await this.#readServing())
       if (this.#newest === 0) await this.#findHorizon()
@@ -149,6 +157,7 @@ export class DataVersions {
       this.#take(await this.#changes.since(after, minutesHeldFromMs(this.#horizon)))
       this.#isCurrent = true
       this.#hasBeenCurrent = true
+      if (this.#revision !== before) for (const call of this.#onChange) call()
     } catch (error) {
       this.#isCurrent = false
       this.#tryAgainLater()

@@ -182,7 +182,10 @@ function linkTo(
 }
 
 /** Returns the records in rows of changes. */
-export async function changesOf(rows: readonly ChangeRow[], context: AnswerContext): Promise<LeaderboardChanges> {
+export async function changesOf(
+  rows: readonly ChangeRow[],
+  context: Pick<AnswerContext, 'boards' | 'catalog'>
+): Promise<LeaderboardChanges> {
   const [boards, titles] = await Promise.all([context.boards(), context.catalog()])
   return rows.map((row) => ({
     id: [row.epoch, row.partition, row.offset].map((part) => part.toString(36)).join('-'),

@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { type Action, type Endpoint, pathParameters } from '../../answers/endpoint.js'
 import { FILE_FORMATS, formatParameter } from '../request/format.js'
+import { CURSOR_CHARACTERS_MAX } from '../../stream/cursor.js'
 import { otherPath } from '../request/other-path.js'
 import { Components, type Json, jsonSchema, pascal } from './components.js'
 import { refusalCodes, refused } from './refused.js'
+import { streamContent, streamRoute } from './stream.js'
 
 /** OpenAPI 3.1 of the endpoints, from the same values that answer. `publicUrl` is `{base_url}`. */
 export function openApi(
@@ -21,6 +23,7 @@ export function openApi(
   }
   for (const endpoint of endpoints) put(endpoint.path, endpoint.method ?? 'GET', operation(endpoint, components))
   for (const action of actions) put(action.path, action.method, actionOperation(action, components))
+  put(streamRoute.path, 'GET', stream(components))
   put('/healthz', 'GET', health('getHealth', 'ok', components))
   put('/readyz', 'GET', health('getReadiness', 'ready', components))
   const tags = new Set([...endpoints, ...actions].flatMap(({ tags }) => tags))
@@ -34,7 +37,7 @@ export function openApi(
       license: { name: 'MIT', identifier: 'MIT' }
     },
     servers: [{ url: publicUrl, description: 'This service.' }],
-    tags: [...new Set([...tags, 'Service'])].map((name) => ({ name, description: TAGS[name] ?? name })),
+    tags: [...new Set([...tags, ...streamRoute.tags, 'Service'])].map((name) => ({ name, description: TAGS[name] ?? name })),
     paths,
     components: { ...components.all(), headers: HEADERS, securitySchemes: SECURITY_SCHEMES }
   }
@@ -64,6 +67,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Players: 'Names on boards.',
   Profiles: 'Users of the network.',
   Achievements: 'What users can reach, and who did.',
+  Stream: 'Events as they are recorded.',
   Service: 'The service itself.'
 }
 
@@ -244,6 +248,37 @@ const HEADERS: Json = {
 const NOT_MODIFIED: Json = {
   description: 'Nothing has changed since the answer that `If-None-Match` names. No body.',
   headers: refs('headers', ['ETag', 'X-Data-Version', 'Cache-Control', 'X-Request-Id', 'X-Unknown-Parameters'])
+}
+
+/** `/api/stream`. */
+function stream(components: Components): Json {
+  const { operationId, tags, summary, description, refuses } = streamRoute
+  const schema = { type: 'string', maxLength: CURSOR_CHARACTERS_MAX, pattern: '^[A-Za-z0-9_-]*$' }
+  return {
+    operationId,
+    tags,
+    summary,
+    description,
+    parameters: [
+      ...parametersOf(streamRoute),
+      {
+        name: 'Last-Event-ID',
+        in: 'header',
+        required: false,
+        description: 'As `EventSource` sends it: a cursor.',
+        schema
+      }
+    ],
+    security: [],
+    responses: {
+      200: {
+        description: 'The events. A stream ends with `retry:` after about an hour; resume it from its last cursor.',
+        headers: refs('headers', ['X-Unknown-Parameters', 'X-Request-Id']),
+        content: streamContent(components)
+      },
+      ...refused(refuses, components)
+    }
+  }
 }
 
 /** `/healthz` and `/readyz`. */

@@ -44,6 +44,17 @@ export function oneOf<const Word extends string>(words: readonly [Word, ...Word[
   )
 }
 
+/** Some of these words, separated by commas; returned in the order of the list, each once. */
+export function someOf<const Word extends string>(words: readonly [Word, ...Word[]]) {
+  const one = `(${words.join('|')})`
+  const schema = { type: 'string', pattern: `^${one}(,${one})*$`, example: words.slice(0, 2).join(',') }
+  return parameter(`some of ${words.join(', ')}, separated by commas`, schema, (text) => {
+    const given = new Set(text.split(','))
+    const found = words.filter((word) => given.has(word))
+    return found.length === given.size ? found : undefined
+  })
+}
+
 /**
  * An instant, ISO 8601 with `Z` or an offset, 1970 to 2105; returned in milliseconds since 1970; finer digits are
  * truncated.

@@ -23,6 +23,8 @@ export type Versions = {
   versionOf(dependency: Dependency): number
   /** Records a change of the write side. */
   recordWrite(change: WriteChange): void
+  /** Calls a function after changes; returns the function that ends it. */
+  onChange(call: () => void): () => void
 }
 
 /** A parsed and resolved URL: the question, and the identity of the valid answer at one revision and minute. */

@@ -1,0 +1,33 @@
+import { isTableDropped, withServing } from '@gamenet/schemas'
+import type { PipelineNeeds } from '../http/pipeline.js'
+import type { AnswerContext } from './endpoint.js'
+
+/** The dependencies of reading outside of the pipeline. */
+export type ReadNeeds = Pick<PipelineNeeds, 'tables' | 'positions' | 'writes' | 'catalog' | 'versions'>
+
+/** Reads the tables of one instant; once more when one of them was dropped after a swap. */
+export async function atOneInstant<Result>(
+  { tables, positions, writes, catalog, versions }: ReadNeeds,
+  signal: AbortSignal,
+  read: (context: AnswerContext) => Promise<Result>
+): Promise<Result> {
+  const readOnce = (): Promise<Result> => {
+    const { serving } = versions
+    return read({
+      tables: withServing(tables, serving),
+      positions: (names) => positions(serving, names),
+      writes,
+      catalog: () => catalog.newest(serving),
+      boards: () => catalog.boards(serving),
+      playersCheckedMs: async () => null,
+      signal
+    })
+  }
+  try {
+    return await readOnce()
+  } catch (error) {
+    if (!isTableDropped(error)) throw error
+    await versions.refresh()
+    return await readOnce()
+  }
+}

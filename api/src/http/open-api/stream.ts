@@ -1,0 +1,49 @@
+import type { RefusalCode } from '@gamenet/schemas'
+import { StreamPage } from '@gamenet/schemas'
+import { StreamInput } from '../../stream/request.js'
+import type { Components, Json } from './components.js'
+
+/** The description of `GET /api/stream`. Its answer is no endpoint's: it has no end, no ETag and no cache. */
+export const streamRoute = {
+  operationId: 'stream',
+  path: '/api/stream',
+  tags: ['Stream'],
+  summary: 'Events as they are recorded, from any point in history',
+  description:
+    'Server-sent events: `event` is the kind, `id` the cursor, `data` the event without its cursor. With `Accept: application/x-ndjson` one JSON object a line, an empty event with `cursor` alone as a sign of life; with `wait` one JSON answer. Each event comes once, in the order of recording: a late import comes at the end. Within a kind, the events of one title, board or user keep their order; different kinds and keys do not. Cursors are opaque, bound to `kinds` and the filter, and valid for ever; every process serves those of all others. `live-counts` begins with `state`, the answer of `/api/online-users`, and continues with `difference`; both have no cursor. An undone import is told as `retracted`.',
+  input: StreamInput,
+  refuses: [
+    'query_encoding_invalid',
+    'request_invalid',
+    'title_id_malformed',
+    'game_unknown',
+    'cursor_invalid',
+    'uri_too_long',
+    'internal',
+    'streams_full',
+    'engine_busy',
+    'engine_away',
+    'table_incomplete',
+    'data_damaged',
+    'disk_full'
+  ] as readonly RefusalCode[]
+}
+
+const CURSOR = 'QlU4RGc1Vl9-MS4wOjI3fn4xMjN4eXo'
+const EVENT =
+  '"kind":"count","happenedAt":"2026-03-14T20:00:00.000Z","knownAt":"2026-03-14T20:00:00.000Z","data":{"recorded_at":"2026-03-14 20:00:00","registered_count":21345,"online_count":87,"lobby_count":3}'
+
+/** The bodies of the three forms. */
+export function streamContent(components: Components): Json {
+  return {
+    'application/json': {
+      schema: components.schema(StreamPage, 'output', 'StreamPage'),
+      example: { events: [{ cursor: CURSOR, ...JSON.parse(`{${EVENT}}`) }], cursor: CURSOR }
+    },
+    'text/event-stream': {
+      schema: { type: 'string' },
+      example: `event: count\nid: ${CURSOR}\ndata: {${EVENT}}\n\n`
+    },
+    'application/x-ndjson': { schema: { type: 'string' }, example: `{"cursor":"${CURSOR}",${EVENT}}\n` }
+  }
+}

@@ -1,0 +1,101 @@
+import { type LeaderboardChanges, type RecentRecords, shownInstant } from '@gamenet/schemas'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Endpoint } from '../../answers/endpoint.js'
+import { namedTag } from '../../answers/etag.js'
+import { atOneInstant, type ReadNeeds } from '../../answers/one-instant.js'
+import { playerHistory } from '../../routes/player.js'
+import { recentlySetRecords } from '../../routes/record-history.js'
+import type { PipelineNeeds } from '../pipeline.js'
+import { REVALIDATED } from '../reply/headers.js'
+import { parseInput } from '../request/parameters.js'
+import { readQuery } from '../request/query-string.js'
+import { questionOf, resolveUrl } from '../request/resolved-url.js'
+
+const ENTRIES = 50
+
+type FeedNeeds = ReadNeeds & Pick<PipelineNeeds, 'now' | 'openListAgeMs'> & { readonly publicUrl: string }
+type Entry = { readonly id: string; readonly title: string; readonly at: string }
+
+/** Adds the Atom feeds (RFC 4287): new records, and the changes of a player's entries. */
+export function addFeeds(app: FastifyInstance, needs: FeedNeeds): void {
+  app.get('/api/records/recent.atom', (request, reply) =>
+    answer(request, reply, needs, recentlySetRecords, 'New records', (records: RecentRecords) =>
+      records.map(({ titleId, leaderboardId, playerName, rating, timeFormatted, ...record }) => ({
+        id: `record/${titleId}/${leaderboardId}/${record.setAt}/${encodeURIComponent(playerName)}`,
+        title: `${playerName}: ${timeFormatted || rating} on ${record.leaderboardName} (${record.gameName})`,
+        at: record.setAt
+      }))
+    )
+  )
+  app.get<{ Params: { playerName: string } }>('/api/player/:playerName/changes.atom', (request, reply) =>
+    answer(
+      request,
+      reply,
+      needs,
+      playerHistory,
+      `Changes of ${request.params.playerName}`,
+      (changes: LeaderboardChanges) =>
+        changes.map(({ id, playerName, changeType, newRating, newRank, leaderboardName, gameName, changedAt }) => ({
+          id: `change/${id}`,
+          title: `${playerName} ${CHANGES[changeType]} ${leaderboardName} (${gameName})${
+            newRating === null ? '' : `: ${newRating}, rank ${newRank ?? '?'}`
+          }`,
+          at: changedAt
+        }))
+    )
+  )
+}
+
+const CHANGES = { new: 'came to', updated: 'changed on', removed: 'left' } as const
+
+/** Answers with the feed of an endpoint; without a query if the client has it. */
+async function answer<Input, Resolved, Body>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  needs: FeedNeeds,
+  endpoint: Endpoint<Input, Resolved>,
+  title: string,
+  entriesOf: (body: Body) => readonly Entry[]
+): Promise<FastifyReply> {
+  const given = { ...readQuery(request.raw.url ?? ''), ...(request.params as object), limit: String(ENTRIES) }
+  const input = parseInput(endpoint.input, given)
+  const { versions, catalog, now, openListAgeMs } = needs
+  const context = { versions, catalog, nowMs: now(), openListAgeMs }
+  const url = await resolveUrl(endpoint as Endpoint, input, questionOf(`${endpoint.path}.atom`, input), context)
+  const tag = `${url.identity}-a`
+  void reply.headers({ 'Cache-Control': REVALIDATED, ETag: `"${tag}"` })
+  const ifNoneMatch = request.headers['if-none-match']
+  if (ifNoneMatch !== undefined && namedTag(ifNoneMatch, tag) !== undefined) return reply.code(304).send()
+  const { publicUrl } = needs
+  const { body } = await atOneInstant(needs, AbortSignal.timeout(READ_MS_MAX), (context) =>
+    endpoint.answer(url.resolved as Resolved, context)
+  )
+  const self = publicUrl + (request.raw.url ?? '').split('?', 1)[0]
+  return reply.type('application/atom+xml; charset=utf-8').send(atomOf(self, title, entriesOf(body as Body), publicUrl))
+}
+
+const READ_MS_MAX = 10_000
+
+function atomOf(self: string, title: string, entries: readonly Entry[], publicUrl: string): string {
+  const [newest] = entries
+  const shown = entries.map(
+    ({ id, title, at }) =>
+      `<entry><id>${xml(`${publicUrl}/${id}`)}</id><title>${xml(title)}</title><updated>${at}</updated>` +
+      `<link href="${xml(publicUrl)}/"/></entry>`
+  )
+  return [
+    '<?xml version="1.0" encoding="utf-8"?>',
+    `<feed xmlns="http://www.w3.org/2005/Atom"><id>${xml(self)}</id><title>${xml(title)}</title>`,
+    `<updated>${newest?.at ?? shownInstant(0)}</updated><author><name>Gamenet Stats</name></author>`,
+    `<link rel="self" href="${xml(self)}"/>`,
+    ...shown,
+    '</feed>\n'
+  ].join('\n')
+}
+
+/** Escapes a text; XML 1.0 has no form for most control characters and for halves of pairs. */
+function xml(text: string): string {
+  return text
+    .replace(/[\p{Cc}\p{Cs}\ufffe\uffff]/gu, '\ufffd')
+    .replace(/[<>&"]/g, (character) => `&#${character.charCodeAt(0)};`)
+}

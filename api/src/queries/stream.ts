@@ -1,0 +1,206 @@
+import {
+  achievementUnlockTopic,
+  Count,
+  importRetractionTopic,
+  LeaderboardId,
+  leaderboardEntryTopic,
+  loadCheckpoint,
+  matchListTopic,
+  networkCountTopic,
+  projectionCheckpoint,
+  TitleId,
+  titleCountTopic
+} from '@gamenet/schemas'
+import { z } from 'zod'
+import { query } from './query.js'
+
+/*
+ * Events in the order of recording, for the stream: event tables by position of the log, changes and records by the
+ * position that recorded them. Neither order changes when tables are rebuilt, and later events have higher positions.
+ */
+
+/** The projections whose answers show an event: it is streamed once they have consumed it. */
+const EXTENTS = {
+  count: { topic: networkCountTopic.name, projection: 'network-count' },
+  'title-count': { topic: titleCountTopic.name, projection: 'title-count' },
+  match: { topic: matchListTopic.name, projection: 'match-latest' },
+  achievement: { topic: achievementUnlockTopic.name, projection: 'achievement-unlock-feed' },
+  change: { topic: leaderboardEntryTopic.name, projection: 'leaderboard-entry' },
+  retracted: { topic: importRetractionTopic.name, projection: 'import-retraction' }
+} as const
+export type Source = keyof typeof EXTENTS
+
+/** The readers of the log that a source depends on: readable up to the first, loaded up to the second. */
+export function checkpointsOf(source: Source): { readonly readable: string; readonly loaded: string } {
+  const { topic, projection } = EXTENTS[source]
+  return { readable: projectionCheckpoint(projection), loaded: loadCheckpoint(topic) }
+}
+
+const Ms = z.int().nonnegative()
+
+/** A part of one partition, and a filter; null means all. */
+export const RangeParams = z.object({
+  recordedEpoch: z.int(),
+  recordedPartition: z.int(),
+  firstOffset: z.int(),
+  endOffset: z.int(),
+  limit: z.int().positive(),
+  titleId: TitleId.nullable(),
+  playerKey: z.string().nullable(),
+  achievementIds: z.array(z.int()),
+  topics: z.array(z.string())
+})
+export type RangeParams = z.infer<typeof RangeParams>
+
+const RANGE = `e.epoch = {recordedEpoch: UInt16} AND e.partition = {recordedPartition: UInt16}
+  AND e.offset >= {firstOffset: UInt64} AND e.offset < {endOffset: UInt64}`
+const AT = `toFloat64(e.offset) AS offset, toFloat64(toUnixTimestamp64Milli(e.observed_at)) AS atMs,
+  e.import_id AS importId`
+const at = { offset: z.int(), atMs: Ms, importId: z.string() }
+const OF_TITLE = 'AND ({titleId: Nullable(String)} IS NULL OR e.title_id = {titleId: Nullable(String)})'
+
+/** Selects counts of the network. */
+export const recordedCounts = query({
+  params: RangeParams,
+  row: z.object({ ...at, registered: Count.nullable(), online: Count.nullable(), lobbies: Count.nullable() }),
+  sql: `
+    SELECT ${AT}, e.registered AS registered, e.online AS online, e.lobbies AS lobbies
+    FROM {event_network_count: Identifier} AS e
+    WHERE ${RANGE}
+    ORDER BY e.offset
+    LIMIT {limit: UInt32}`
+})
+
+/** Selects counts of titles. */
+export const recordedTitleCounts = query({
+  params: RangeParams,
+  row: z.object({
+    ...at,
+    titleId: TitleId,
+    online: Count,
+    sessions: Count.nullable(),
+    lobbyPlayers: Count.nullable()
+  }),
+  sql: `
+    SELECT ${AT}, e.title_id AS titleId, e.online AS online, e.sessions AS sessions, e.lobby_players AS lobbyPlayers
+    FROM {event_title_count: Identifier} AS e
+    WHERE ${RANGE} ${OF_TITLE}
+    ORDER BY e.offset
+    LIMIT {limit: UInt32}`
+})
+
+/** Selects lists of matches. */
+export const recordedLists = query({
+  params: RangeParams,
+  row: z.object({
+    ...at,
+    titleId: TitleId,
+    hosts: z.array(z.string()),
+    players: z.array(Count),
+    maxPlayers: z.array(Count)
+  }),
+  sql: `
+    SELECT ${AT}, e.title_id AS titleId, e.hosts AS hosts, e.players AS players, e.max_players AS maxPlayers
+    FROM {event_match_list: Identifier} AS e
+    WHERE ${RANGE} ${OF_TITLE}
+    ORDER BY e.offset
+    LIMIT {limit: UInt32}`
+})
+
+/** Selects unlocks; of several events of a user and achievement only the first one is an unlock. */
+export const recordedUnlocks = query({
+  params: RangeParams,
+  row: z.object({ ...at, username: z.string(), userKey: z.string(), achievementId: z.int(), points: z.int() }),
+  sql: `
+    SELECT ${AT}, e.username AS username, e.user_key AS userKey, e.achievement_id AS achievementId, e.points AS points
+    FROM {event_achievement_unlock: Identifier} AS e
+    WHERE ${RANGE}
+      AND ({playerKey: Nullable(String)} IS NULL OR e.user_key = {playerKey: Nullable(String)})
+      AND ({titleId: Nullable(String)} IS NULL OR has({achievementIds: Array(UInt16)}, e.achievement_id))
+      AND (e.user_key, e.achievement_id, bitNot(e.position)) IN (
+        SELECT a.user_key, a.achievement_id, a.age FROM {achievement_unlock: Identifier} AS a FINAL
+        WHERE a.user_key IN (SELECT e.user_key FROM {event_achievement_unlock: Identifier} AS e WHERE ${RANGE}))
+    ORDER BY e.offset
+    LIMIT {limit: UInt32}`
+})
+
+/** Selects undone imports of these topics. */
+export const recordedRetractions = query({
+  params: RangeParams,
+  row: z.object({ ...at, retractedImportId: z.string(), topic: z.string() }),
+  sql: `
+    SELECT ${AT}, e.retracted_import_id AS retractedImportId, e.topic AS topic
+    FROM {event_import_retraction: Identifier} AS e
+    WHERE ${RANGE} AND has({topics: Array(String)}, toString(e.topic))
+    ORDER BY e.offset
+    LIMIT {limit: UInt32}`
+})
+
+/** Selects when imports began. */
+export const importStarts = query({
+  params: z.object({ importIds: z.array(z.string()) }),
+  row: z.object({ importId: z.string(), startedMs: Ms }),
+  sql: `
+    SELECT r.run_import_id AS importId, toFloat64(toUnixTimestamp64Milli(min(r.observed_at))) AS startedMs
+    FROM {event_import_run: Identifier} AS r
+    WHERE r.run_import_id IN {importIds: Array(String)}
+    GROUP BY r.run_import_id`
+})
+
+/** Selects the instants and imports of events of boards in one partition. */
+export const recordingEvents = query({
+  params: z.object({ epoch: z.int(), partition: z.int(), offsets: z.array(z.int()) }),
+  row: z.object(at),
+  sql: `
+    SELECT ${AT}
+    FROM {event_leaderboard_entry: Identifier} AS e
+    WHERE e.epoch = {epoch: UInt16} AND e.partition = {partition: UInt16} AND e.offset IN {offsets: Array(UInt64)}`
+})
+
+/** Selects the reigns of these boards that began when their entry was set, each with the reign that it ended. */
+export const reignsOfBoards = query({
+  params: z.object({ titleIds: z.array(TitleId), leaderboardIds: z.array(LeaderboardId) }),
+  row: z.object({
+    titleId: TitleId,
+    leaderboardId: LeaderboardId,
+    player: z.string(),
+    rating: z.string(),
+    setMs: Ms,
+    isCurrent: z.coerce.boolean(),
+    hasPrevious: z.coerce.boolean(),
+    previousPlayer: z.string(),
+    previousRating: z.string(),
+    previousTimeMs: Count.nullable()
+  }),
+  sql: `
+    SELECT
+      s.title_id AS titleId,
+      s.leaderboard_id AS leaderboardId,
+      s.reign.1 AS player,
+      s.reign.2 AS rating,
+      toFloat64(toUnixTimestamp64Milli(s.reign.5)) AS setMs,
+      s.reign.6 IS NULL AS isCurrent,
+      s.number > 1 AND s.former.4 IS NOT NULL AND s.former.4 = s.reign.5 AS hasPrevious,
+      s.former.1 AS previousPlayer,
+      s.former.2 AS previousRating,
+      s.former.3 AS previousTimeMs
+    FROM (
+      SELECT
+        r.title_id AS title_id,
+        r.leaderboard_id AS leaderboard_id,
+        arrayZip(r.players, r.ratings, r.times_ms, r.set_at, r.from_at, r.to_at) AS reigns,
+        arrayZip(r.players, r.ratings, r.times_ms, r.to_at) AS ends,
+        arrayJoin(
+          arrayFilter(
+            each -> each.2.4 = each.2.5,
+            arrayZip(arrayEnumerate(reigns), reigns, arrayPushFront(arrayPopBack(ends), ends[1]))
+          )
+        ) AS found,
+        found.1 AS number,
+        found.2 AS reign,
+        found.3 AS former
+      FROM {record_history: Identifier} AS r FINAL
+      WHERE has(arrayZip({titleIds: Array(String)}, {leaderboardIds: Array(UInt32)}), (toString(r.title_id), r.leaderboard_id))
+        AND notEmpty(r.players)
+    ) AS s`
+})

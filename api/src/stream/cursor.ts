@@ -1,0 +1,94 @@
+import { Refusal } from '@gamenet/schemas'
+import { digestOf } from '../answers/etag.js'
+
+/*
+ * lane      one partition of a source in one epoch, as `epoch.partition`
+ * place     where a lane continues: its first part is an offset of the log; the order is that of its numbers
+ * position  where a listener stands in one kind: a place in each lane. A lane without a place is at its beginning
+ * cursor    the positions of a listener in all its kinds, bound to its filter. Places never move, so a cursor is valid
+ *           after restarts, rebuilds and restores, in every process
+ */
+
+export type Lane = string
+export type Place = readonly number[]
+export type Position = ReadonlyMap<Lane, Place>
+
+/** Number of characters of the longest accepted cursor: six kinds of 64 partitions in three epochs. */
+export const CURSOR_CHARACTERS_MAX = 12_000
+
+/** Compares two places; a missing number counts as 0. */
+export function comparePlaces(a: Place | undefined, b: Place | undefined): number {
+  for (let n = 0; n < Math.max(a?.length ?? 0, b?.length ?? 0); n += 1) {
+    const difference = (a?.[n] ?? 0) - (b?.[n] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+/** Compares two lanes by epoch, then by partition. */
+export function compareLanes(a: Lane, b: Lane): number {
+  return comparePlaces(a.split('.').map(Number), b.split('.').map(Number))
+}
+
+/** Returns the text of a position inside a cursor. */
+export function positionText(position: Position): string {
+  let text = ''
+  for (const [lane, place] of position) {
+    if (text !== '') text += ','
+    text += lane
+    text += ':'
+    text += placeText(place)
+  }
+  return text
+}
+
+function placeText(place: Place): string {
+  let text = ''
+  for (let n = 0; n < place.length; n += 1) text += (n === 0 ? '' : '.') + (place[n] ?? 0).toString(36)
+  return text
+}
+
+/** Returns what binds a cursor to a filter. */
+export function fingerprintOf(filter: object): string {
+  return digestOf(JSON.stringify(filter), 8)
+}
+
+/** Returns a cursor from the texts of its positions, in the order of the filter's kinds. */
+export function cursorOf(fingerprint: string, positions: readonly string[]): string {
+  const text = `${fingerprint}~${positions.join('~')}`
+  return Buffer.from(`${text}~${checksumOf(text)}`, 'latin1').toString('base64url')
+}
+
+/** Returns the positions of a cursor. Refuses one that is broken, and one of another filter. */
+export function readCursor(fingerprint: string, kinds: number, cursor: string): Position[] {
+  const [given = '', ...parts] = Buffer.from(cursor, 'base64url').toString('latin1').split('~')
+  parts.pop()
+  // A cursor has exactly one spelling, and its checksum finds a changed character.
+  if (cursorOf(given, parts) !== cursor) throw new Refusal('cursor_invalid', ['it is broken'])
+  if (given !== fingerprint || parts.length !== kinds) {
+    throw new Refusal('cursor_invalid', ['it belongs to another filter'])
+  }
+  return parts.map(readPosition)
+}
+
+function readPosition(text: string): Position {
+  const position = new Map<Lane, Place>()
+  if (text === '') return position
+  for (const part of text.split(',')) {
+    const match = /^(\d+\.\d+):([0-9a-z]+(?:\.[0-9a-z]+)*)$/.exec(part)
+    if (match === null) throw new Refusal('cursor_invalid', ['it is broken'])
+    const [, lane = '', numbers = ''] = match
+    position.set(
+      lane,
+      numbers.split('.').map((number) => Number.parseInt(number, 36))
+    )
+  }
+  return position
+}
+
+/** FNV-1a, 32 bits: finds accidents. A cursor needs no secret: it only says where its client wants to begin. */
+function checksumOf(text: string): string {
+  let hash = 0x811c9dc5
+  for (let n = 0; n < text.length; n += 1) hash = Math.imul(hash ^ text.charCodeAt(n), 0x01000193)
+  return (hash >>> 0).toString(36)
+}

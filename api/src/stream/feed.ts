@@ -1,0 +1,163 @@
+import { comparePlaces, type Lane, type Place, type Position, positionText } from './cursor.js'
+import type { RecordedKind, StreamEvent } from './kinds.js'
+
+/** Bytes of one kind's recent events. */
+const RECENT_BYTES_MAX = 8 * 1024 * 1024
+/** Size of an event without its body. */
+const EVENT_BYTES = 300
+
+/** The recent events of a lane: all from `start` to the head. */
+type Recent = { start: Place; readonly events: StreamEvent[] }
+
+/**
+ * One kind in this process: how far it was read, and its recent events, from which listeners that are little behind are
+ * served without a query.
+ */
+export class Feed {
+  readonly kind: RecordedKind
+  readonly #head = new Map<Lane, Place>()
+  readonly #recent = new Map<Lane, Recent>()
+  /** Everything before `readable` is in the tables, everything before `loaded` was consumed from the log. */
+  readonly #extents = new Map<Lane, { readonly readable: number; readonly loaded: number }>()
+  #isKnown = false
+  #bytes = 0
+  #text: string | undefined
+
+  constructor(kind: RecordedKind) {
+    this.kind = kind
+  }
+
+  /** How far it was read: the position of every live listener. */
+  get head(): Position {
+    return this.#head
+  }
+
+  /** The head inside a cursor. */
+  get headText(): string {
+    this.#text ??= positionText(this.#head)
+    return this.#text
+  }
+
+  /** Adds a lane, read from a place. */
+  begin(lane: Lane, start: Place): void {
+    this.#recent.set(lane, { start, events: [] })
+    this.moveTo(lane, start)
+  }
+
+  /** Whether its lanes were ever looked up. */
+  get isKnown(): boolean {
+    return this.#isKnown
+  }
+
+  /** The position behind everything that was readable at the last look. */
+  get now(): Position {
+    return new Map([...this.#extents].map(([lane, { readable }]) => [lane, [readable]]))
+  }
+
+  /** Records how far its lanes reach. A rollback to older tables takes nothing back. */
+  setExtents(extents: Iterable<{ readonly lane: Lane; readonly readable: number; readonly loaded: number }>): void {
+    this.#isKnown = true
+    for (const { lane, readable, loaded } of extents) {
+      const before = this.#extents.get(lane) ?? { readable: 0, loaded: 0 }
+      this.#extents.set(lane, {
+        readable: Math.max(before.readable, readable),
+        loaded: Math.max(before.loaded, loaded)
+      })
+    }
+  }
+
+  /** Moves the head of a lane past everything that was read. */
+  moveTo(lane: Lane, place: Place): void {
+    this.#head.set(lane, place)
+    this.#text = undefined
+  }
+
+  /** Adds an event at the head. */
+  add(event: StreamEvent): void {
+    this.moveTo(event.lane, event.next)
+    this.#recent.get(event.lane)?.events.push(event)
+    this.#bytes += bytesOf(event)
+    while (this.#bytes > RECENT_BYTES_MAX) this.#dropOldest()
+  }
+
+  /** Forgets all recent events: they may name an erased user. */
+  forget(): void {
+    for (const [lane, recent] of this.#recent) {
+      recent.events.length = 0
+      recent.start = this.#head.get(lane) ?? recent.start
+    }
+    this.#bytes = 0
+  }
+
+  /** Whether all events behind a position are recent ones. */
+  covers(position: Position): boolean {
+    for (const [lane, { start }] of this.#recent) if (comparePlaces(position.get(lane), start) < 0) return false
+    return true
+  }
+
+  /** Whether a position is not behind the head, in every lane. */
+  isReached(position: Position): boolean {
+    for (const [lane, place] of this.#head) if (comparePlaces(position.get(lane), place) < 0) return false
+    return true
+  }
+
+  /** Whether a position is beyond the head in a lane. */
+  isAhead(position: Position): boolean {
+    for (const [lane, place] of position) if (comparePlaces(place, this.#head.get(lane)) > 0) return true
+    return false
+  }
+
+  /** Whether a position is beyond everything that was ever recorded. */
+  isBeyond(position: Position): boolean {
+    for (const [lane, [offset = 0]] of position) {
+      const { readable = 0, loaded = 0 } = this.#extents.get(lane) ?? {}
+      if (offset > Math.max(readable, loaded)) return true
+    }
+    return false
+  }
+
+  /**
+   * Returns at most `limit` recent events of a lane behind a place that pass, and the place up to which it looked.
+   */
+  since(
+    lane: Lane,
+    place: Place | undefined,
+    limit: number,
+    passes: (event: StreamEvent) => boolean
+  ): { readonly events: readonly StreamEvent[]; readonly next: Place } {
+    const events = this.#recent.get(lane)?.events ?? []
+    const found: StreamEvent[] = []
+    for (let n = firstBehind(events, place); n < events.length; n += 1) {
+      const event = events[n]
+      if (event === undefined || !passes(event)) continue
+      if (found.length === limit) return { events: found, next: found.at(-1)?.next ?? event.next }
+      found.push(event)
+    }
+    const head = this.#head.get(lane) ?? []
+    return { events: found, next: place !== undefined && comparePlaces(place, head) > 0 ? place : head }
+  }
+
+  /** Drops an eighth of the longest lane. */
+  #dropOldest(): void {
+    const [longest] = [...this.#recent.values()].sort((a, b) => b.events.length - a.events.length)
+    const dropped = longest?.events.splice(0, Math.ceil(longest.events.length / 8)) ?? []
+    for (const event of dropped) this.#bytes -= bytesOf(event)
+    if (longest !== undefined) longest.start = dropped.at(-1)?.next ?? longest.start
+  }
+}
+
+function bytesOf({ body }: StreamEvent): number {
+  return EVENT_BYTES + body.length
+}
+
+/** The index of the first event that is not before a place. */
+function firstBehind(events: readonly StreamEvent[], place: Place | undefined): number {
+  let low = 0
+  let high = events.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (comparePlaces(events[middle]?.next, place) > 0) high = middle
+    else low = middle + 1
+  }
+  return low
+}

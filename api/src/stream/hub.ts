@@ -1,0 +1,337 @@
+import { Refusal, SharedRun } from '@gamenet/schemas'
+import { atOneInstant, type ReadNeeds } from '../answers/one-instant.js'
+import { checkpointsOf } from '../queries/stream.js'
+import { Channel, Progress } from './channel.js'
+import { compareLanes, comparePlaces, cursorOf, type Lane, type Place, readCursor } from './cursor.js'
+import { Feed } from './feed.js'
+import {
+  passes,
+  type ReadContext,
+  type RecordedKind,
+  readPage,
+  type StreamEvent,
+  type StreamFilter,
+  sourceOf
+} from './kinds.js'
+
+/*
+ * feed      one kind in this process; its recent events are in memory
+ * channel   all listeners with one filter
+ * live      a listener that is at the head of every feed of its channel: it receives what is added to them
+ * catch-up  what brings a listener there: pages of the tables as long as it is behind the recent events, then those
+ */
+
+/** Rows per page of a feed. */
+const PAGE_ROWS = 2000
+/** Delays until the next look while events are loaded that cannot be read yet. */
+const BEHIND_MS_MIN = 10
+const BEHIND_MS_MAX = 250
+const RETRY_MS = 250
+/** Pages that are read for listeners at the same time: the other answers need the engine, too. */
+const READS_MAX = 4
+
+export type HubNeeds = ReadNeeds & {
+  /** Offsets behind the head of each lane that a feed begins with: reconnected listeners need no query for them. */
+  readonly recentOffsets: number
+  readonly onFailure: (error: unknown) => void
+}
+
+/** A lane of which a listener needs a page of the tables. */
+export type LaneBehind = { readonly kind: RecordedKind; readonly lane: Lane }
+type Extent = { readonly lane: Lane; readonly readable: number; readonly loaded: number }
+type Read = { readonly feed: Feed; readonly lane: Lane; readonly next: Place; readonly events: readonly StreamEvent[] }
+
+/** Reads new events once for all listeners. */
+export class Hub {
+  readonly #needs: HubNeeds
+  readonly #feeds = new Map<RecordedKind, Feed>()
+  readonly #channels = new Map<string, Channel>()
+  readonly #advancing = new SharedRun(() => this.#advance())
+  readonly #closed = new AbortController()
+  readonly #unsubscribe: () => void
+  #timer: NodeJS.Timeout | undefined
+  #delayMs = BEHIND_MS_MIN
+  /** Rises when recent events are forgotten: what was read before may name an erased user. */
+  #generation = 0
+  #reads = 0
+  readonly #waitingReads: (() => void)[] = []
+  readonly #onAdvance = new Set<() => void>()
+
+  constructor(needs: HubNeeds) {
+    this.#needs = needs
+    this.#unsubscribe = needs.versions.onChange(() => this.#wake())
+  }
+
+  get channels(): Iterable<Channel> {
+    return this.#channels.values()
+  }
+
+  /** Joins the channel of a filter; `leave` ends that. */
+  join(filter: StreamFilter): Channel {
+    const fresh = new Channel(filter)
+    const channel = this.#channels.get(fresh.fingerprint) ?? fresh
+    this.#channels.set(channel.fingerprint, channel)
+    channel.connections += 1
+    return channel
+  }
+
+  leave(channel: Channel): void {
+    channel.connections -= 1
+    if (channel.connections === 0) this.#channels.delete(channel.fingerprint)
+  }
+
+  /** Stops to follow the tables: nobody listens. */
+  rest(): void {
+    if (this.#channels.size > 0) return
+    this.#feeds.clear()
+  }
+
+  /** Forgets recent events, because a user was erased. */
+  forget(): void {
+    this.#generation += 1
+    for (const feed of this.#feeds.values()) feed.forget()
+  }
+
+  close(): void {
+    this.#unsubscribe()
+    clearTimeout(this.#timer)
+    this.#closed.abort()
+    for (const next of this.#waitingReads.splice(0)) next()
+    this.#notify()
+  }
+
+  /** Returns where a listener begins: at the start, now, or at a cursor. Refuses a cursor that cannot be of this filter. */
+  async begin(channel: Channel, after: string): Promise<Progress> {
+    const { kinds, fingerprint } = channel
+    const feeds = kinds.map((kind) => this.#feed(kind))
+    const given = after === 'start' || after === 'now' ? [] : readCursor(fingerprint, kinds.length, after)
+    const isAhead = () => given.some((position, n) => feeds[n]?.isAhead(position))
+    if (feeds.some((feed) => !feed.isKnown) || isAhead()) await this.#advancing.run()
+    if (given.some((position, n) => feeds[n]?.isBeyond(position))) {
+      throw new Refusal('cursor_invalid', ['it is beyond everything that this service has recorded'])
+    }
+    return new Progress(channel, after === 'now' ? feeds.map(({ now }) => now) : given)
+  }
+
+  /** The cursor of a channel's live listeners; undefined if it has only states. */
+  cursorOf({ fingerprint, kinds }: Channel): string | undefined {
+    if (kinds.length === 0) return undefined
+    return cursorOf(
+      fingerprint,
+      kinds.map((kind) => this.#feed(kind).headText)
+    )
+  }
+
+  /**
+   * Returns at most `limit` events behind a progress, and moves it past them one by one as they are consumed. Undefined
+   * when there are none left: then, until control returns to the event loop, the listener is at the head.
+   */
+  recent(channel: Channel, progress: Progress, limit: number): readonly StreamEvent[] {
+    const events: StreamEvent[] = []
+    for (const kind of channel.kinds) {
+      const feed = this.#feed(kind)
+      if (!feed.covers(progress.of(kind))) continue
+      for (const lane of [...feed.head.keys()].sort(compareLanes)) {
+        if (events.length >= limit) return events
+        const place = progress.of(kind).get(lane)
+        const found = feed.since(lane, place, limit - events.length, (event) => passes(event, channel.filter))
+        events.push(...found.events)
+        if (found.events.length === 0) progress.move(kind, lane, found.next)
+      }
+    }
+    return events
+  }
+
+  /** Whether a listener can be live: it has no event left, and none of its places is beyond what this process has read. */
+  isAtHead({ kinds }: Channel, progress: Progress): boolean {
+    return kinds.every((kind) => {
+      const feed = this.#feed(kind)
+      return feed.isReached(progress.of(kind)) && !feed.isAhead(progress.of(kind))
+    })
+  }
+
+  /** Returns the lane whose next page has to be read from the tables; undefined if the rest are recent events. */
+  behind(channel: Channel, progress: Progress): LaneBehind | undefined {
+    const kinds = channel.kinds.filter((kind) => !this.#feed(kind).covers(progress.of(kind)))
+    // By chance, so that no kind waits for the history of another one.
+    const kind = kinds[Math.floor(Math.random() * kinds.length)]
+    if (kind === undefined) return undefined
+    const feed = this.#feed(kind)
+    const lane = [...feed.head.keys()]
+      .sort(compareLanes)
+      .find((lane) => comparePlaces(progress.of(kind).get(lane), feed.head.get(lane)) < 0)
+    return lane === undefined ? undefined : { kind, lane }
+  }
+
+  /** Reads the next page of a lane from the tables. `done` moves the progress behind it, when its events are consumed. */
+  async read(
+    { kind, lane }: LaneBehind,
+    channel: Channel,
+    progress: Progress,
+    limit: number,
+    signal: AbortSignal
+  ): Promise<{ readonly events: readonly StreamEvent[]; done(): void }> {
+    const feed = this.#feed(kind)
+    const place = progress.of(kind).get(lane) ?? []
+    const read = async (): Promise<{ next: Place; events: readonly StreamEvent[] }> => {
+      const generation = this.#generation
+      const page = await atOneInstant(this.#needs, signal, async (context) => {
+        const extents = await this.#extents([feed], context)
+        const readable = extents.get(kind)?.find((extent) => extent.lane === lane)?.readable ?? 0
+        const endOffset = Math.min(readable, feed.head.get(lane)?.[0] ?? 0)
+        // Older tables that are served after a rollback have to catch up first.
+        if (endOffset <= (place[0] ?? 0)) return { next: place, events: [] }
+        const range = { lane, place, endOffset, limit }
+        const { next, toEvents } = await readPage(kind, range, channel.filter, context)
+        return { next, events: await toEvents(context) }
+      })
+      return generation === this.#generation ? page : await read()
+    }
+    const { next, events } = await this.#limited(read)
+    if (comparePlaces(next, place) <= 0) await this.advanced(signal)
+    return { events, done: () => progress.move(kind, lane, next) }
+  }
+
+  /** Where the live listeners of a channel stand. */
+  progressOf(channel: Channel): Progress {
+    return new Progress(
+      channel,
+      channel.kinds.map((kind) => this.#feed(kind).head)
+    )
+  }
+
+  /** Resolves when new events were read, or the hub has closed, or the signal aborts. */
+  advanced(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#onAdvance.delete(end)
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      if (signal.aborted || this.#closed.signal.aborted) return resolve()
+      this.#onAdvance.add(end)
+      signal.addEventListener('abort', end, { once: true })
+    })
+  }
+
+  #feed(kind: RecordedKind): Feed {
+    let feed = this.#feeds.get(kind)
+    if (feed === undefined) {
+      feed = new Feed(kind)
+      this.#feeds.set(kind, feed)
+    }
+    return feed
+  }
+
+  async #limited<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#reads >= READS_MAX) await new Promise<void>((resolve) => this.#waitingReads.push(resolve))
+    this.#reads += 1
+    try {
+      return await work()
+    } finally {
+      this.#reads -= 1
+      this.#waitingReads.shift()?.()
+    }
+  }
+
+  #wake(): void {
+    if (this.#feeds.size === 0 || this.#closed.signal.aborted) return
+    this.#delayMs = BEHIND_MS_MIN
+    this.#runAfter(0)
+  }
+
+  #runAfter(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#advancing.run().catch((error: unknown) => {
+        if (this.#closed.signal.aborted) return
+        this.#needs.onFailure(error)
+        this.#runAfter(RETRY_MS)
+      })
+    }, ms)
+    this.#timer.unref()
+  }
+
+  /** Reads a page of each lane that has something new; runs again at once if it had, later if more is loaded. */
+  async #advance(): Promise<void> {
+    const generation = this.#generation
+    const feeds = [...this.#feeds.values()]
+    const { pages, isBehind } = await atOneInstant(this.#needs, this.#closed.signal, (context) =>
+      this.#look(feeds, context)
+    )
+    if (generation === this.#generation) for (const page of pages) this.#apply(page)
+    this.#notify()
+    if (pages.length > 0) {
+      this.#delayMs = BEHIND_MS_MIN
+      this.#runAfter(0)
+    } else if (isBehind) {
+      this.#runAfter(this.#delayMs)
+      this.#delayMs = Math.min(BEHIND_MS_MAX, this.#delayMs * 2)
+    }
+  }
+
+  /** Reads a page of each lane that has something new. */
+  async #look(feeds: readonly Feed[], context: ReadContext): Promise<{ pages: Read[]; isBehind: boolean }> {
+    const extents = await this.#extents(feeds, context)
+    let isBehind = false
+    const pages: Promise<Read>[] = []
+    for (const feed of feeds) {
+      const lanes = extents.get(feed.kind) ?? []
+      // Live listeners are at the beginning of a lane that is new.
+      const offsets = feed.isKnown ? Number.POSITIVE_INFINITY : this.#needs.recentOffsets
+      feed.setExtents(lanes)
+      for (const { lane, readable, loaded } of lanes) {
+        if (!feed.head.has(lane)) feed.begin(lane, [Math.max(0, readable - offsets)])
+        if (loaded > readable) isBehind = true
+        const place = feed.head.get(lane) ?? []
+        if ((place[0] ?? 0) >= readable) continue
+        const range = { lane, place, endOffset: readable, limit: PAGE_ROWS }
+        pages.push(
+          readPage(feed.kind, range, undefined, context).then(async ({ next, toEvents }) => ({
+            feed,
+            lane,
+            next,
+            events: await toEvents(context)
+          }))
+        )
+      }
+    }
+    return { pages: await Promise.all(pages), isBehind }
+  }
+
+  async #extents(feeds: readonly Feed[], { positions }: ReadContext): Promise<Map<RecordedKind, Extent[]>> {
+    const names = feeds.map(({ kind }) => checkpointsOf(sourceOf(kind)))
+    const rows = await positions([...new Set(names.flatMap(({ readable, loaded }) => [readable, loaded]))])
+    const extents = new Map<RecordedKind, Extent[]>()
+    for (const [n, { kind }] of feeds.entries()) {
+      const lanes = new Map<Lane, Extent>()
+      for (const { name, epoch, partition, next } of rows) {
+        const lane = `${epoch}.${partition}`
+        const extent = lanes.get(lane) ?? { lane, readable: 0, loaded: 0 }
+        if (name === names[n]?.readable) lanes.set(lane, { ...extent, readable: next })
+        if (name === names[n]?.loaded) lanes.set(lane, { ...extent, loaded: next })
+      }
+      extents.set(kind, [...lanes.values()])
+    }
+    return extents
+  }
+
+  /** Adds a page to its feed and writes it to the live listeners, synchronously: a listener that joins misses nothing. */
+  #apply({ feed, lane, next, events }: Read): void {
+    const channels = [...this.#channels.values()].filter(
+      ({ live, kinds }) => live.size > 0 && kinds.includes(feed.kind)
+    )
+    for (const event of events) {
+      feed.add(event)
+      for (const channel of channels) {
+        if (passes(event, channel.filter)) channel.add(event, this.cursorOf(channel) ?? '')
+      }
+    }
+    feed.moveTo(lane, next)
+    for (const channel of channels) channel.flush()
+  }
+
+  #notify(): void {
+    for (const resolve of [...this.#onAdvance]) resolve()
+  }
+}

@@ -1,0 +1,424 @@
+import {
+  achievementById,
+  boardKey,
+  importRetractionTopic,
+  leaderboardEntryTopic,
+  matchListTopic,
+  nameKey,
+  networkCountTopic,
+  newUnlock,
+  STREAM_KINDS,
+  type StreamKind,
+  shownInstant,
+  titleCountTopic,
+  veiled
+} from '@gamenet/schemas'
+import type { z } from 'zod'
+import type { AnswerContext } from '../answers/endpoint.js'
+import { type ChangeRow, recordedChanges } from '../queries/leaderboard-change.js'
+import { type Query, rowsOf } from '../queries/query.js'
+import {
+  importStarts,
+  type RangeParams,
+  recordedCounts,
+  recordedLists,
+  recordedRetractions,
+  recordedTitleCounts,
+  recordedUnlocks,
+  recordingEvents,
+  reignsOfBoards,
+  type Source
+} from '../queries/stream.js'
+import { changesOf } from '../routes/leaderboard-change.js'
+import { measureShown } from '../routes/shown-measure.js'
+import type { Lane, Place } from './cursor.js'
+
+/** The kinds with a cursor. A stream of any of them tells undone imports, too. */
+export type RecordedKind = Exclude<StreamKind, 'live-counts'> | 'retracted'
+
+/** The filter of a stream, in one spelling; null means all. */
+export type StreamFilter = {
+  readonly kinds: readonly StreamKind[]
+  readonly titleId: string | null
+  readonly leaderboardId: number | null
+  readonly playerKey: string | null
+}
+
+/** An event, framed once: everything but its cursor. */
+export type StreamEvent = {
+  readonly kind: RecordedKind
+  readonly lane: Lane
+  /** The place behind it. */
+  readonly next: Place
+  readonly titleId?: string | undefined
+  readonly leaderboardId?: number
+  readonly playerKey?: string
+  /** Of an undone import: the topic of its events. */
+  readonly topic?: string
+  /** JSON without the braces around it. */
+  readonly body: string
+}
+
+export type ReadContext = Pick<AnswerContext, 'tables' | 'positions' | 'catalog' | 'boards' | 'signal'>
+type Range = { readonly lane: Lane; readonly place: Place; readonly endOffset: number; readonly limit: number }
+/** Everything that a page reads of the tables; what it names is added later. */
+type Rows = {
+  readonly count: number
+  toEvents(context: ReadContext): Promise<StreamEvent[]>
+  readonly last: Place | undefined
+}
+
+type KindReader = {
+  readonly source: Source
+  /** The topics whose undone imports concern this kind. */
+  readonly topics: readonly string[]
+  /** The parts of a filter that the kind knows. */
+  readonly filters: readonly ('titleId' | 'leaderboardId' | 'playerKey')[]
+  read(range: Range, filter: StreamFilter | undefined, context: ReadContext): Promise<Rows>
+}
+
+/** What each kind is read from and how its events look. */
+const kindReaders: Readonly<Record<RecordedKind, KindReader>> = {
+  count: {
+    source: 'count',
+    topics: [networkCountTopic.name],
+    filters: [],
+    read: (range, filter, context) =>
+      readEvents('count', recordedCounts, range, filter, context, ({ atMs, registered, online, lobbies }) => ({
+        data: {
+          recorded_at: recordedAt(atMs),
+          registered_count: registered,
+          online_count: online,
+          lobby_count: lobbies
+        }
+      }))
+  },
+  'title-count': {
+    source: 'title-count',
+    topics: [titleCountTopic.name],
+    filters: ['titleId'],
+    read: (range, filter, context) =>
+      readEvents('title-count', recordedTitleCounts, range, filter, context, (row, { nameOf }) => ({
+        titleId: row.titleId,
+        data: {
+          titleId: row.titleId,
+          gameName: nameOf(row.titleId),
+          recorded_at: recordedAt(row.atMs),
+          online_count: row.online,
+          activeLobbies: row.sessions ?? 0,
+          activeLobbyPlayers: row.lobbyPlayers ?? 0
+        }
+      }))
+  },
+  match: {
+    source: 'match',
+    topics: [matchListTopic.name],
+    filters: ['titleId'],
+    read: (range, filter, context) =>
+      readEvents('match', recordedLists, range, filter, context, (row, { nameOf }) => ({
+        titleId: row.titleId,
+        data: {
+          titleId: row.titleId,
+          gameName: nameOf(row.titleId),
+          matches: row.hosts.map((hostName, n) => ({
+            hostName,
+            currentPlayers: row.players[n] ?? 0,
+            maxPlayers: row.maxPlayers[n] ?? 0,
+            timestamp: recordedAt(row.atMs)
+          }))
+        }
+      }))
+  },
+  achievement: {
+    source: 'achievement',
+    topics: [],
+    filters: ['titleId', 'playerKey'],
+    read: (range, filter, context) =>
+      readEvents('achievement', recordedUnlocks, range, filter, context, (row) => {
+        const shown = newUnlock({ ...row, unlockedMs: row.atMs })
+        if (shown === undefined) return undefined
+        return {
+          titleId: titleOfAchievement(row.achievementId),
+          playerKey: row.userKey,
+          data: { username: row.username, ...shown }
+        }
+      })
+  },
+  change: {
+    source: 'change',
+    topics: [leaderboardEntryTopic.name],
+    filters: ['titleId', 'leaderboardId', 'playerKey'],
+    read: async (range, filter, context) => {
+      const rows = await readChanges(range, filter, context)
+      const known = await knownOfChanges(range.lane, rows, context)
+      const toEvents = async (context: ReadContext) => {
+        const shown = await changesOf(rows, context)
+        return rows.map((row, n) => eventOfChange('change', range.lane, row, known, shown[n]))
+      }
+      return { count: rows.length, last: lastOf(rows), toEvents }
+    }
+  },
+  record: {
+    source: 'change',
+    topics: [leaderboardEntryTopic.name],
+    filters: ['titleId', 'leaderboardId', 'playerKey'],
+    read: async (range, filter, context) => {
+      const rows = await readChanges(range, filter, context)
+      const reigns = await reignsOf(rows, context)
+      const records = rows.flatMap((row) => {
+        const reign = reigns.get(reignKey(row, row.playerName, row.atMs, row.newRating ?? ''))
+        return reign === undefined ? [] : [{ row, reign }]
+      })
+      const known = await knownOfChanges(
+        range.lane,
+        records.map(({ row }) => row),
+        context
+      )
+      const toEvents = async ({ catalog, boards }: ReadContext) => {
+        const [titles, names] = await Promise.all([catalog(), boards()])
+        return records.map(({ row, reign }) =>
+          eventOfChange('record', range.lane, row, known, {
+            titleId: row.titleId,
+            gameName: titles.named(row.titleId).shownName,
+            leaderboardId: row.leaderboardId,
+            leaderboardName: names.nameOf(row),
+            playerName: row.playerName,
+            ...measureShown({ rating: row.newRating ?? '', timeMs: row.newTimeMs }),
+            setAt: shownInstant(row.atMs),
+            previousPlayerName: reign.hasPrevious ? reign.previousPlayer : null,
+            previousRating: reign.hasPrevious ? reign.previousRating : null,
+            previousTimeMs: reign.hasPrevious ? reign.previousTimeMs : null,
+            isCurrent: reign.isCurrent
+          })
+        )
+      }
+      return { count: rows.length, last: lastOf(rows), toEvents }
+    }
+  },
+  retracted: {
+    source: 'retracted',
+    topics: [importRetractionTopic.name],
+    filters: ['titleId', 'leaderboardId', 'playerKey'],
+    read: (range, filter, context) =>
+      readEvents('retracted', recordedRetractions, range, filter, context, (row) => ({
+        topic: row.topic,
+        data: { importId: row.retractedImportId, kinds: kindsOfTopic(row.topic), retractedAt: shownInstant(row.atMs) }
+      }))
+  }
+}
+
+/** Offsets of the first range: a granule of the tables, which has the largest page if each event passes. */
+const SPAN = 8192
+/** Growth of the range when it had too few events that pass. */
+const WIDER = 16
+
+/** The rows of a page, and the place up to which everything was read. */
+export type Page = { readonly next: Place; toEvents(context: ReadContext): Promise<StreamEvent[]> }
+
+/** Reads at most `limit` rows of one lane from a place to below an offset. Reads up to the offset if there are fewer. */
+export async function readPage(
+  kind: RecordedKind,
+  { lane, place, endOffset, limit }: Range,
+  filter: StreamFilter | undefined,
+  context: ReadContext
+): Promise<Page> {
+  const { read } = kindReaders[kind]
+  let from = place
+  for (let span = SPAN; ; span *= WIDER) {
+    const seen = Math.min(endOffset, (from[0] ?? 0) + span)
+    const { count, last, toEvents } = await read({ lane, place: from, endOffset: seen, limit }, filter, context)
+    const isFull = count >= limit && last !== undefined
+    if (isFull || count > 0 || seen >= endOffset) return { next: isFull ? last : [seen], toEvents }
+    from = [seen]
+  }
+}
+
+/** The source of a kind. */
+export function sourceOf(kind: RecordedKind): Source {
+  return kindReaders[kind].source
+}
+
+/** The parts of a filter that a kind knows. */
+export function filtersOf(kind: StreamKind): readonly (keyof StreamFilter)[] {
+  return kind === 'live-counts' ? [] : kindReaders[kind].filters
+}
+
+/** The recorded kinds of a filter, in the order of its cursors. */
+export function recordedKinds({ kinds }: Pick<StreamFilter, 'kinds'>): RecordedKind[] {
+  const recorded = kinds.filter((kind) => kind !== 'live-counts')
+  return recorded.length === 0 ? [] : [...recorded, 'retracted']
+}
+
+/** Whether a filter lets an event pass. */
+export function passes(event: StreamEvent, { kinds, titleId, leaderboardId, playerKey }: StreamFilter): boolean {
+  if (event.kind === 'retracted') return kinds.some((kind) => topicsOf(kind).includes(event.topic ?? ''))
+  return (
+    (titleId === null || event.titleId === titleId) &&
+    (leaderboardId === null || event.leaderboardId === leaderboardId) &&
+    (playerKey === null || event.playerKey === playerKey)
+  )
+}
+
+function topicsOf(kind: StreamKind): readonly string[] {
+  return kind === 'live-counts' ? [] : kindReaders[kind].topics
+}
+
+function kindsOfTopic(topic: string): StreamKind[] {
+  return STREAM_KINDS.filter((kind) => topicsOf(kind).includes(topic))
+}
+
+function titleOfAchievement(id: number): string | undefined {
+  const achievement = achievementById.get(id)
+  return achievement === undefined ? undefined : (veiled(achievement).game_title_id ?? undefined)
+}
+
+type Shown = {
+  readonly titleId?: string | undefined
+  readonly playerKey?: string
+  readonly topic?: string
+  readonly data: unknown
+}
+
+/** Reads a page of an event table. */
+async function readEvents<Row extends { offset: number; atMs: number; importId: string }>(
+  kind: RecordedKind,
+  question: Query<RangeParams, Row>,
+  { lane, place, endOffset, limit }: Range,
+  filter: StreamFilter | undefined,
+  context: ReadContext,
+  show: (row: Row, names: { nameOf(titleId: string): string }) => Shown | undefined
+): Promise<Rows> {
+  const [recordedEpoch = 0, recordedPartition = 0] = lane.split('.').map(Number)
+  const titleId = filter?.titleId ?? null
+  const achievementIds =
+    titleId === null ? [] : [...achievementById.keys()].filter((id) => titleOfAchievement(id) === titleId)
+  const topics = [...new Set((filter?.kinds ?? STREAM_KINDS).flatMap(topicsOf))]
+  const params: RangeParams = {
+    recordedEpoch,
+    recordedPartition,
+    firstOffset: place[0] ?? 0,
+    endOffset,
+    limit,
+    titleId,
+    playerKey: filter?.playerKey ?? null,
+    achievementIds,
+    topics
+  }
+  const rows = await rowsOf(context.tables, question, params, { signal: context.signal })
+  const starts = await importStartsOf(rows, context)
+  const toEvents = async ({ catalog }: ReadContext) => {
+    const titles = await catalog()
+    const names = { nameOf: (titleId: string) => titles.named(titleId).shownName }
+    return rows.flatMap((row, n): StreamEvent[] => {
+      // A row that was stored twice and is not merged yet.
+      if (row.offset === rows[n - 1]?.offset) return []
+      const shown = show(row, names)
+      if (shown === undefined) return []
+      const { data, ...facts } = shown
+      const knownMs = starts.get(row.importId) ?? row.atMs
+      return [{ kind, lane, next: [row.offset + 1], ...facts, body: bodyOf(kind, row.atMs, knownMs, data) }]
+    })
+  }
+  const last = rows.at(-1)
+  return { count: rows.length, toEvents, last: last === undefined ? undefined : [last.offset + 1] }
+}
+
+async function readChanges(
+  { lane, place, endOffset, limit }: Range,
+  filter: StreamFilter | undefined,
+  { tables, signal }: ReadContext
+): Promise<ChangeRow[]> {
+  const [recordedEpoch = 0, recordedPartition = 0] = lane.split('.').map(Number)
+  const [recordedOffset = 0, epoch = 0, partition = 0, offset = 0] = place
+  const { titleId = null, leaderboardId = null, playerKey = null } = filter ?? {}
+  const condition = { titleId, leaderboardId, playerKey, changeType: null, sinceMs: null, untilMs: null }
+  const from = { recordedOffset, epoch, partition, offset }
+  const params = { ...condition, ...from, recordedEpoch, recordedPartition, endOffset, limit }
+  return await rowsOf(tables, recordedChanges(condition), params, { signal })
+}
+
+function eventOfChange(
+  kind: 'change' | 'record',
+  lane: Lane,
+  row: ChangeRow,
+  known: ReadonlyMap<number, number>,
+  data: unknown
+): StreamEvent {
+  const { titleId, leaderboardId, playerName, atMs, recordedOffset } = row
+  const body = bodyOf(kind, atMs, known.get(recordedOffset) ?? atMs, data)
+  return { kind, lane, next: placeBehind(row), titleId, leaderboardId, playerKey: nameKey(playerName), body }
+}
+
+function placeBehind({ recordedOffset, epoch, partition, offset }: ChangeRow): Place {
+  return [recordedOffset, epoch, partition, offset + 1]
+}
+
+function lastOf(rows: readonly ChangeRow[]): Place | undefined {
+  const last = rows.at(-1)
+  return last === undefined ? undefined : placeBehind(last)
+}
+
+/** When the events that recorded these changes became known, by offset. */
+async function knownOfChanges(
+  lane: Lane,
+  rows: readonly ChangeRow[],
+  context: ReadContext
+): Promise<ReadonlyMap<number, number>> {
+  if (rows.length === 0) return new Map()
+  const [epoch = 0, partition = 0] = lane.split('.').map(Number)
+  const offsets = [...new Set(rows.map(({ recordedOffset }) => recordedOffset))]
+  const events = await rowsOf(
+    context.tables,
+    recordingEvents,
+    { epoch, partition, offsets },
+    { signal: context.signal }
+  )
+  const starts = await importStartsOf(events, context)
+  return new Map(events.map(({ offset, importId, atMs }) => [offset, starts.get(importId) ?? atMs]))
+}
+
+/** When the imports of these events began: they were not known before. */
+async function importStartsOf(
+  rows: readonly { readonly importId: string }[],
+  { tables, signal }: ReadContext
+): Promise<ReadonlyMap<string, number>> {
+  const importIds = [...new Set(rows.map(({ importId }) => importId))].filter((importId) => importId !== '')
+  if (importIds.length === 0) return new Map()
+  const starts = await rowsOf(tables, importStarts, { importIds }, { signal })
+  return new Map(starts.map(({ importId, startedMs }) => [importId, startedMs]))
+}
+
+type Reign = z.infer<(typeof reignsOfBoards)['row']>
+
+async function reignsOf(
+  rows: readonly ChangeRow[],
+  { tables, signal }: ReadContext
+): Promise<ReadonlyMap<string, Reign>> {
+  const boards = [...new Map(rows.map((row) => [boardKey(row), row])).values()]
+  if (boards.length === 0) return new Map()
+  const params = {
+    titleIds: boards.map(({ titleId }) => titleId),
+    leaderboardIds: boards.map(({ leaderboardId }) => leaderboardId)
+  }
+  const reigns = await rowsOf(tables, reignsOfBoards, params, { signal })
+  return new Map(reigns.map((reign) => [reignKey(reign, reign.player, reign.setMs, reign.rating), reign]))
+}
+
+function reignKey(
+  { titleId, leaderboardId }: { readonly titleId: string; readonly leaderboardId: number },
+  player: string,
+  setMs: number,
+  rating: string
+): string {
+  return JSON.stringify([titleId, leaderboardId, player, setMs, rating])
+}
+
+function bodyOf(kind: RecordedKind, atMs: number, knownMs: number, data: unknown): string {
+  const instants = `"happenedAt":"${shownInstant(atMs)}","knownAt":"${shownInstant(knownMs)}"`
+  return `"kind":"${kind}",${instants},"data":${JSON.stringify(data)}`
+}
+
+/** The form of series: the second, without a zone. */
+function recordedAt(ms: number): string {
+  return shownInstant(ms).slice(0, 19).replace('T', ' ')
+}

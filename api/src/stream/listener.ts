@@ -1,0 +1,163 @@
+import type { Socket } from 'node:net'
+import { type Channel, cursorFrame, type Format, frameOf, type Progress, type Receiver } from './channel.js'
+import type { Hub } from './hub.js'
+import type { StreamEvent } from './kinds.js'
+
+/** A live client with more unsent bytes catches up at its own speed: nothing is queued for it. */
+const UNSENT_BYTES_MAX = 64 * 1024
+/** Time for a client to read the end of its stream. */
+const END_MS_MAX = 5000
+/** Events per write; a client that reads them gets twice as many the next time. */
+const EVENTS_MIN = 64
+const EVENTS_MAX = 2048
+/** Range of the delay after which clients reconnect, so that they do not all come at once. */
+const RETRY_MS_MIN = 1000
+const RETRY_MS_MAX = 5000
+
+/** Why a stream ended. */
+export const ENDINGS = ['client', 'slow', 'lifetime', 'stopped', 'failed'] as const
+export type Ending = (typeof ENDINGS)[number]
+
+/** What a listener of states begins with. */
+export type States = { readonly isReady: boolean; ready(): Promise<void>; frame(format: Format): string }
+
+type ListenerNeeds = {
+  readonly socket: Socket
+  readonly hub: Hub
+  readonly states: States
+  readonly channel: Channel
+  readonly format: Format
+  readonly endsAtMs: number
+  /** A client that reads nothing for so long is disconnected. */
+  readonly drainMs: number
+  readonly onEnd: (ending: Ending) => void
+  readonly onFailure: (error: unknown) => void
+}
+
+/** One connection: catches up, then is live. */
+export class Listener implements Receiver {
+  readonly #needs: ListenerNeeds
+  readonly #abort = new AbortController()
+  #hasEnded = false
+
+  constructor(needs: ListenerNeeds) {
+    this.#needs = needs
+    // The keep-alive decides when a connection is dead.
+    needs.socket.setTimeout(0)
+    needs.socket.once('close', () => this.#ended('client'))
+  }
+
+  get channel(): Channel {
+    return this.#needs.channel
+  }
+
+  get format(): Format {
+    return this.#needs.format
+  }
+
+  get endsAtMs(): number {
+    return this.#needs.endsAtMs
+  }
+
+  /** Sends everything behind a progress, then joins the live listeners of its channel. */
+  async follow(progress: Progress): Promise<void> {
+    const { hub, states, channel, format } = this.#needs
+    const { signal } = this.#abort
+    let limit = EVENTS_MIN
+    while (!this.#hasEnded) {
+      const recent = hub.recent(channel, progress, limit)
+      const behind = hub.behind(channel, progress)
+      if (recent.length > 0) {
+        await this.#send(framesOf(format, recent, progress))
+      } else if (hub.isAtHead(channel, progress)) {
+        if (!channel.hasLiveCounts || states.isReady) return this.#join()
+        await states.ready()
+      } else if (behind === undefined) {
+        await hub.advanced(signal)
+      } else {
+        const { events, done } = await hub.read(behind, channel, progress, limit, signal)
+        const frames = framesOf(format, events, progress)
+        done()
+        if (frames !== '') await this.#send(frames)
+      }
+      limit = Math.min(EVENTS_MAX, limit * 2)
+    }
+  }
+
+  /** Writes a frame that all listeners share; a client that does not read it in time catches up instead. */
+  write(frame: Uint8Array): void {
+    const { socket, channel, hub } = this.#needs
+    if (this.#hasEnded) return
+    socket.write(frame)
+    if (socket.writableLength <= UNSENT_BYTES_MAX) return
+    channel.live.delete(this)
+    const progress = hub.progressOf(channel)
+    this.#drained()
+      .then(() => this.follow(progress))
+      .catch((error: unknown) => this.fail(error))
+  }
+
+  /** Ends the stream after a failure: the client resumes from its cursor, and is refused with the reason if that lasts. */
+  fail(error: unknown): void {
+    if (!this.#hasEnded) this.#needs.onFailure(error)
+    this.end('failed')
+  }
+
+  /** Ends the stream with the delay after which the client reconnects. */
+  end(ending: Ending): void {
+    if (this.#hasEnded) return
+    const { socket, format, drainMs } = this.#needs
+    const retryMs = Math.round(RETRY_MS_MIN + Math.random() * (RETRY_MS_MAX - RETRY_MS_MIN))
+    this.#ended(ending)
+    socket.end(format === 'sse' ? `retry: ${retryMs}\n\n` : '')
+    setTimeout(() => socket.destroy(), Math.min(END_MS_MAX, drainMs)).unref()
+  }
+
+  /** Becomes live, synchronously after everything was sent. */
+  #join(): void {
+    const { hub, states, channel, format } = this.#needs
+    const state = channel.hasLiveCounts ? states.frame(format) : ''
+    channel.live.add(this)
+    this.write(Buffer.from(state + cursorFrame(format, hub.cursorOf(channel))))
+  }
+
+  #ended(ending: Ending): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
+    this.#needs.channel.live.delete(this)
+    this.#abort.abort()
+    this.#needs.onEnd(ending)
+  }
+
+  /** Writes a text; resolves when the client has read it. */
+  async #send(text: string): Promise<void> {
+    if (!this.#hasEnded && !this.#needs.socket.write(text)) await this.#drained()
+  }
+
+  /** Resolves when the client has read everything, or the stream has ended. */
+  #drained(): Promise<void> {
+    const { socket, drainMs } = this.#needs
+    return new Promise((resolve) => {
+      if (this.#hasEnded || socket.writableLength === 0) return resolve()
+      const timeout = setTimeout(() => this.end('slow'), drainMs)
+      const done = (): void => {
+        clearTimeout(timeout)
+        socket.off('drain', done)
+        this.#abort.signal.removeEventListener('abort', done)
+        resolve()
+      }
+      socket.once('drain', done)
+      this.#abort.signal.addEventListener('abort', done, { once: true })
+    })
+  }
+}
+
+/** Frames events, each at the cursor behind it. */
+function framesOf(format: Format, events: readonly StreamEvent[], progress: Progress): string {
+  let text = ''
+  for (const event of events) {
+    progress.move(event.kind, event.lane, event.next)
+    text += frameOf(format, event, progress.cursor)
+  }
+  return text
+}

@@ -1,0 +1,71 @@
+import { nameKey, Refusal, STREAM_KINDS, type StreamKind } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { ResolveContext } from '../answers/endpoint.js'
+import { integer, shown, someOf, text, titleId } from '../http/request/parameters.js'
+import { boardParameter, gameParameter, knownGame } from '../routes/known-game.js'
+import { CURSOR_CHARACTERS_MAX } from './cursor.js'
+import { filtersOf, type StreamFilter } from './kinds.js'
+
+const WAIT_SECONDS_MAX = 60
+
+/** The query of `GET /api/stream`. */
+export const StreamInput = z.object({
+  kinds: someOf(STREAM_KINDS)
+    .optional()
+    .describe('Only these kinds of events. Default: all recorded kinds that the filter fits.'),
+  titleId: titleId().optional().describe('Only of this title.'),
+  game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
+  leaderboardId: boardParameter.optional().describe('Only of this board; needs `titleId` or `game`.'),
+  player: text({ example: 'ann' })
+    .optional()
+    .describe(
+      'Only changes and records of players of this name and achievements of the user of this name, without case.'
+    ),
+  after: text({ max: CURSOR_CHARACTERS_MAX, example: 'start' })
+    .optional()
+    .describe('`start`, `now` or a cursor; default: `now`. The header `Last-Event-ID` takes precedence.'),
+  wait: integer({ min: 0, max: WAIT_SECONDS_MAX })
+    .optional()
+    .describe('Answers with JSON as soon as there is an event, at the latest after so many seconds.')
+})
+export type StreamInput = z.infer<typeof StreamInput>
+
+/** Returns the filter of a stream. Refuses kinds that a part of the filter does not fit. */
+export async function filterOf(input: StreamInput, context: Pick<ResolveContext, 'catalog'>): Promise<StreamFilter> {
+  const { kinds, titleId, game, leaderboardId, player } = input
+  if (titleId !== undefined && game !== undefined) {
+    throw new Refusal('request_invalid', ['titleId and game name the same thing; give one of them'])
+  }
+  if (leaderboardId !== undefined && titleId === undefined && game === undefined) {
+    throw new Refusal('request_invalid', [
+      'leaderboardId needs titleId or game, because ids of boards repeat across games; give both'
+    ])
+  }
+  const filter = {
+    titleId: game === undefined ? (titleId ?? null) : await knownGame(game, context),
+    leaderboardId: leaderboardId ?? null,
+    playerKey: player === undefined ? null : nameKey(player)
+  }
+  const given = (['titleId', 'leaderboardId', 'playerKey'] as const).filter((name) => filter[name] !== null)
+  const fits = (kind: StreamKind): boolean => given.every((name) => filtersOf(kind).includes(name))
+  const misfit = kinds?.find((kind) => !fits(kind))
+  if (misfit !== undefined) {
+    const fitting = STREAM_KINDS.filter(fits).join(', ')
+    throw new Refusal('request_invalid', [
+      `kinds=${misfit} cannot be filtered by ${given.map((name) => NAMES[name]).join(' and ')}; leave it out or ask for ${fitting}`
+    ])
+  }
+  const recorded = STREAM_KINDS.filter((kind) => kind !== 'live-counts')
+  return { kinds: kinds ?? recorded.filter(fits), ...filter }
+}
+
+const NAMES = { titleId: 'titleId', leaderboardId: 'leaderboardId', playerKey: 'player' } as const
+
+/** Returns where a stream begins: the newest event that the client has, else `after`. */
+export function afterOf({ after = 'now' }: StreamInput, lastEventId: string | string[] | undefined): string {
+  if (typeof lastEventId !== 'string' || lastEventId === '') return after
+  if (lastEventId.length <= CURSOR_CHARACTERS_MAX) return lastEventId
+  throw new Refusal('request_invalid', [
+    `Last-Event-ID must be a cursor of at most ${CURSOR_CHARACTERS_MAX} characters; got ${shown(lastEventId)}`
+  ])
+}

@@ -1,0 +1,301 @@
+import { Refusal } from '@gamenet/schemas'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import { atOneInstant } from '../answers/one-instant.js'
+import type { PipelineNeeds } from '../http/pipeline.js'
+import { COMMON_HEADERS, JSON_TYPE } from '../http/reply/headers.js'
+import { parseInput } from '../http/request/parameters.js'
+import { readQuery, unknownNames } from '../http/request/query-string.js'
+import { weightsOf } from '../http/request/weights.js'
+import { onlineUsers } from '../routes/title-count.js'
+import { type Channel, cursorFrame, type Format, frameOf, type Progress } from './channel.js'
+import { Hub } from './hub.js'
+import type { StreamEvent } from './kinds.js'
+import { ENDINGS, type Ending, Listener } from './listener.js'
+import { LiveCounts } from './live-counts.js'
+import { afterOf, filterOf, StreamInput } from './request.js'
+
+/** Limits of the stream. */
+export type StreamLimits = {
+  /** Connections at the same time, long polls included. */
+  readonly streamsMax: number
+  /** Lifetime of a stream, plus up to a fifth: proxies are restarted, and clients move to new processes. */
+  readonly streamLifetimeMs: number
+  /** Between two signs of life on a quiet stream; shorter than the 60 s after which proxies give up. */
+  readonly streamKeepAliveMs: number
+  /** A client that reads nothing for so long is disconnected. */
+  readonly streamDrainMs: number
+  /** Events of each partition in memory when the first listener comes: reconnected ones need no query for them. */
+  readonly streamRecentOffsets: number
+}
+
+export const STREAM_LIMITS: StreamLimits = {
+  streamsMax: 12_000,
+  streamLifetimeMs: 3_600_000,
+  streamKeepAliveMs: 25_000,
+  streamDrainMs: 30_000,
+  streamRecentOffsets: 5000
+}
+
+export const STREAM_PATH = '/api/stream'
+/** Events of one answer to a long poll. */
+const POLLED_MAX = 500
+/** A long poll answers without an event, and with the cursor that it has reached, when it has read for so long. */
+const POLL_READS_MS_MAX = 5000
+/** Keep-alives are spread over so many ticks, so that none of them takes long. */
+const TICKS = 25
+/** Ticks without a connection after which the tables are no longer followed. */
+const IDLE_TICKS = 50
+const RETRY_SECONDS_MAX = 10
+const COUNTS_MS_MAX = 10_000
+
+type StreamNeeds = Pick<
+  PipelineNeeds,
+  'tables' | 'positions' | 'writes' | 'catalog' | 'versions' | 'logger' | 'now' | 'metrics'
+> & {
+  readonly limits: StreamLimits
+  readonly registry: Registry
+}
+
+/** Adds `GET /api/stream`. Returns a function that forgets the events in memory, for the erasure of a user. */
+export function addStream(app: FastifyInstance, needs: StreamNeeds): () => void {
+  const streams = new Streams(needs)
+  app.get(STREAM_PATH, (request, reply) => streams.answer(request, reply))
+  app.addHook('preClose', async () => streams.close())
+  return () => streams.forget()
+}
+
+class Streams {
+  readonly #needs: StreamNeeds
+  readonly #hub: Hub
+  readonly #liveCounts: LiveCounts
+  readonly #slots: readonly Set<Listener>[] = Array.from({ length: TICKS }, () => new Set())
+  readonly #observe: ReturnType<PipelineNeeds['metrics']['durations']>
+  readonly #ended: (ending: Ending) => void
+  #open = 0
+  #tickNumber = 0
+  #idleTicks = 0
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(needs: StreamNeeds) {
+    this.#needs = needs
+    const onFailure = (error: unknown): void => {
+      needs.logger.warn({ err: error }, 'new events cannot be read for streams; it is tried again')
+    }
+    this.#hub = new Hub({ ...needs, recentOffsets: needs.limits.streamRecentOffsets, onFailure })
+    this.#liveCounts = new LiveCounts({
+      versions: needs.versions,
+      compute: () => this.#currentCounts(),
+      channels: () => this.#hub.channels,
+      onFailure
+    })
+    this.#observe = needs.metrics.durations(STREAM_PATH)
+    this.#ended = streamMetrics(needs.registry, () => this.#open)
+  }
+
+  async answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const startedAt = performance.now()
+    const { limits, catalog, versions } = this.#needs
+    if (this.#open >= limits.streamsMax || this.#isClosed) {
+      const retryAfterSeconds = 1 + Math.floor(Math.random() * RETRY_SECONDS_MAX)
+      throw new Refusal('streams_full', [], { retryAfterSeconds })
+    }
+    const given = readQuery(request.raw.url ?? '')
+    const unknown = unknownNames(given, KNOWN)
+    const input = parseInput(StreamInput, given)
+    const filter = await filterOf(input, { catalog: () => catalog.held(versions.serving) })
+    const after = afterOf(input, request.headers['last-event-id'])
+    const channel = this.#hub.join(filter)
+    this.#open += 1
+    let isOpen = true
+    const leave = (): void => {
+      if (!isOpen) return
+      isOpen = false
+      this.#open -= 1
+      this.#hub.leave(channel)
+    }
+    this.#startTicks()
+    try {
+      const progress = await this.#hub.begin(channel, after)
+      if (input.wait !== undefined) {
+        const answer = await this.#poll(channel, progress, input.wait, reply)
+        reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' })
+        if (unknown !== undefined) reply.header('X-Unknown-Parameters', unknown)
+        leave()
+        return reply.send(answer)
+      }
+      const format = formatOf(request)
+      const isStream = this.#sendHead(request, reply, format, unknown)
+      this.#observe(request.raw.method ?? 'GET', 200, (performance.now() - startedAt) / 1000)
+      if (isStream) this.#listen(reply, channel, format, progress, leave)
+      else leave()
+      return reply
+    } catch (error) {
+      leave()
+      throw error
+    }
+  }
+
+  /** Forgets what is in memory. */
+  forget(): void {
+    this.#hub.forget()
+  }
+
+  /** Ends all streams; clients reconnect to another process, or when this one is back. */
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    for (const slot of this.#slots) for (const listener of [...slot]) listener.end('stopped')
+    this.#hub.close()
+    this.#liveCounts.close()
+  }
+
+  /** Sends the head of the answer; the body lasts until the connection ends, so that frames need no chunks of their own. */
+  #sendHead({ id, raw }: FastifyRequest, reply: FastifyReply, format: Format, unknown: string | undefined): boolean {
+    if (raw.socket.destroyed) return false
+    if (reply.raw.socket === null) {
+      throw new Refusal('request_invalid', ['A stream needs a connection of its own; wait for the answers before it'])
+    }
+    reply.hijack()
+    reply.raw.useChunkedEncodingByDefault = false
+    reply.raw.writeHead(200, {
+      ...COMMON_HEADERS,
+      'X-Request-Id': id,
+      'Content-Type': format === 'sse' ? 'text/event-stream; charset=utf-8' : 'application/x-ndjson; charset=utf-8',
+      'Cache-Control': 'no-store, no-transform',
+      'X-Accel-Buffering': 'no',
+      Connection: 'close',
+      ...(unknown === undefined ? {} : { 'X-Unknown-Parameters': unknown })
+    })
+    if (raw.method === 'HEAD') {
+      reply.raw.end()
+      return false
+    }
+    reply.raw.flushHeaders()
+    return true
+  }
+
+  #listen(reply: FastifyReply, channel: Channel, format: Format, progress: Progress, leave: () => void): void {
+    const { limits, now, logger } = this.#needs
+    const slot = this.#slots[Math.floor(Math.random() * TICKS)] ?? new Set()
+    const listener = new Listener({
+      socket: reply.raw.socket as NonNullable<typeof reply.raw.socket>,
+      hub: this.#hub,
+      states: this.#liveCounts,
+      channel,
+      format,
+      endsAtMs: now() + limits.streamLifetimeMs * (1 + Math.random() / 5),
+      drainMs: limits.streamDrainMs,
+      onEnd: (ending) => {
+        slot.delete(listener)
+        leave()
+        this.#ended(ending)
+      },
+      onFailure: (error) => logger.warn({ err: error }, 'a stream is ended, because its events cannot be read')
+    })
+    slot.add(listener)
+    listener.follow(progress).catch((error: unknown) => listener.fail(error))
+  }
+
+  /** Answers with the next events, as soon as there is one. */
+  async #poll(channel: Channel, progress: Progress, waitSeconds: number, reply: FastifyReply): Promise<string> {
+    const closed = new AbortController()
+    const onClose = (): void => closed.abort()
+    reply.raw.once('close', onClose)
+    const ended = AbortSignal.any([closed.signal, AbortSignal.timeout(waitSeconds * 1000)])
+    const readUntilMs = performance.now() + POLL_READS_MS_MAX
+    const events: string[] = []
+    try {
+      while (events.length === 0) {
+        const recent = this.#hub.recent(channel, progress, POLLED_MAX)
+        const behind = this.#hub.behind(channel, progress)
+        if (recent.length > 0) {
+          events.push(...polled(recent, progress))
+        } else if (behind === undefined) {
+          if (ended.aborted || this.#isClosed) break
+          await this.#hub.advanced(ended)
+        } else {
+          const page = await this.#hub.read(behind, channel, progress, POLLED_MAX, closed.signal)
+          events.push(...polled(page.events, progress))
+          page.done()
+          if (performance.now() > readUntilMs) break
+        }
+      }
+    } finally {
+      reply.raw.off('close', onClose)
+    }
+    return `{"events":[${events.join(',')}],"cursor":"${progress.cursor}"}`
+  }
+
+  async #currentCounts(): Promise<Readonly<Record<string, unknown>>> {
+    const { versions, catalog, now } = this.#needs
+    const resolving = { nowMs: now(), openListAgeMs: 0, catalog: () => catalog.held(versions.serving) }
+    const resolved = await onlineUsers.resolve({}, resolving)
+    const signal = AbortSignal.timeout(COUNTS_MS_MAX)
+    const { body } = await atOneInstant(this.#needs, signal, (context) => onlineUsers.answer(resolved, context))
+    return body as Readonly<Record<string, unknown>>
+  }
+
+  #startTicks(): void {
+    this.#idleTicks = 0
+    this.#timer ??= setInterval(() => this.#tick(), this.#needs.limits.streamKeepAliveMs / TICKS).unref()
+  }
+
+  /** Writes a sign of life to a part of the listeners, with their cursor, and ends those that are old. */
+  #tick(): void {
+    this.#tickNumber = (this.#tickNumber + 1) % TICKS
+    const nowMs = this.#needs.now()
+    const frames = new Map<string, Uint8Array>()
+    for (const listener of [...(this.#slots[this.#tickNumber] ?? [])]) {
+      if (nowMs >= listener.endsAtMs) listener.end('lifetime')
+      const { channel, format } = listener
+      if (!channel.live.has(listener)) continue
+      const key = format + channel.fingerprint
+      const frame = frames.get(key) ?? Buffer.from(cursorFrame(format, this.#hub.cursorOf(channel)))
+      frames.set(key, frame)
+      listener.write(frame)
+    }
+    this.#idleTicks = this.#open === 0 ? this.#idleTicks + 1 : 0
+    if (this.#idleTicks < IDLE_TICKS) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+    this.#hub.rest()
+    this.#liveCounts.rest()
+  }
+}
+
+function polled(events: readonly StreamEvent[], progress: Progress): string[] {
+  return events.map((event) => {
+    progress.move(event.kind, event.lane, event.next)
+    return frameOf('ndjson', event, progress.cursor).trimEnd()
+  })
+}
+
+const KNOWN = new Set(Object.keys(StreamInput.shape))
+
+function formatOf({ headers }: FastifyRequest): Format {
+  const weights = weightsOf(headers.accept ?? '')
+  const ndjson = weights.get('application/x-ndjson') ?? 0
+  return ndjson > 0 && ndjson >= (weights.get('text/event-stream') ?? 0) ? 'ndjson' : 'sse'
+}
+
+/** Registers the metrics of streams; returns a function that counts an end. */
+function streamMetrics(registry: Registry, open: () => number): (ending: Ending) => void {
+  new Gauge({
+    name: 'gamenet_streams',
+    help: 'Open streams, long polls included.',
+    registers: [registry],
+    collect() {
+      this.set(open())
+    }
+  })
+  const endings = new Counter({
+    name: 'gamenet_streams_ended_total',
+    help: 'Streams that ended: by the client, because it read too slowly, at the end of their lifetime, with the service, after a failure.',
+    labelNames: ['ending'],
+    registers: [registry]
+  })
+  for (const ending of ENDINGS) endings.inc({ ending }, 0)
+  return (ending) => endings.inc({ ending })
+}

@@ -1,0 +1,306 @@
+import { deepStrictEqual } from 'node:assert'
+import { runs } from '@gamenet/engines/testing'
+import { nameKey } from '@gamenet/schemas'
+import { test } from 'tap'
+import { nameOf, type Recorded, StreamWorld, TestListener, TITLES } from './stream-api.js'
+
+/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
+function random(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+const ROUNDS = 6
+
+type Filter = { kinds?: string[]; titleId?: string; leaderboardId?: number; player?: string }
+
+const KINDS = ['count', 'title-count', 'change', 'record', 'match', 'achievement'] as const
+
+function passes({ kind, titleId, leaderboardId, player }: Recorded, filter: Filter): boolean {
+  return (
+    (filter.kinds === undefined || filter.kinds.includes(kind)) &&
+    (filter.titleId === undefined || titleId === filter.titleId) &&
+    (filter.leaderboardId === undefined || leaderboardId === filter.leaderboardId) &&
+    (filter.player === undefined || (player !== undefined && nameKey(player) === nameKey(filter.player)))
+  )
+}
+
+function drawFilter(draw: () => number): Filter {
+  const kind = draw()
+  if (kind < 0.3) return { kinds: KINDS.filter(() => draw() < 0.5) }
+  if (kind < 0.5) return { titleId: TITLES[Math.floor(draw() * 3)] ?? '' }
+  if (kind < 0.7) return { titleId: TITLES[Math.floor(draw() * 3)] ?? '', leaderboardId: 1 }
+  if (kind < 0.9) return { player: 'Ann', kinds: ['change', 'record'] }
+  return {}
+}
+
+function pathOf({ kinds = [], titleId, leaderboardId, player }: Filter, more: Record<string, string> = {}): string {
+  const query = new URLSearchParams(more)
+  if (kinds.length > 0) query.set('kinds', kinds.join(','))
+  if (titleId !== undefined) query.set('titleId', titleId)
+  if (leaderboardId !== undefined) query.set('leaderboardId', String(leaderboardId))
+  if (player !== undefined) query.set('player', player)
+  return `/api/stream?${query}`
+}
+
+/** What a listener of everything from the start receives, by kind and partition. */
+function expected(recorded: readonly Recorded[], filter: Filter): Record<string, string[]> {
+  const lanes: Record<string, string[]> = {}
+  const inOrder = [...recorded].sort((a, b) => a.epoch - b.epoch || a.offset - b.offset)
+  for (const event of inOrder) {
+    if (!passes(event, filter.kinds?.length === 0 ? { ...filter, kinds: [...KINDS] } : filter)) continue
+    const lane = `${event.kind}/${event.epoch}/${event.partition}`
+    lanes[lane] = [...(lanes[lane] ?? []), event.name]
+  }
+  return lanes
+}
+
+test('random listeners with random filters receive each event once, in order, over disconnections', async (t) => {
+  let forget = (): void => undefined
+  const world = await StreamWorld.open(t, {
+    limits: { streamRecentOffsets: 10 },
+    onDrop: (drop) => {
+      forget = drop
+    }
+  })
+  const draw = random(21)
+  await world.record(150, draw)
+  const clients = Array.from({ length: runs(12).numRuns }, () => ({
+    filter: drawFilter(draw),
+    journal: [] as { kind: string; name: string }[],
+    cursor: undefined as string | undefined,
+    listener: undefined as TestListener | undefined
+  }))
+  const connect = (client: (typeof clients)[number]): void => {
+    const { filter, cursor } = client
+    // Half of them resume as EventSource does, the others by the parameter.
+    client.listener =
+      cursor !== undefined && draw() < 0.5
+        ? new TestListener(world.port, pathOf(filter, { after: 'start' }), `Last-Event-ID: ${cursor}\r\n`)
+        : new TestListener(world.port, pathOf(filter, { after: cursor ?? 'start' }))
+  }
+  const disconnect = (client: (typeof clients)[number]): void => {
+    for (const event of client.listener?.received ?? []) client.journal.push({ kind: event.kind, name: nameOf(event) })
+    client.cursor = client.listener?.cursor ?? client.cursor
+    client.listener?.disconnect()
+    client.listener = undefined
+  }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    for (const client of clients) {
+      if (client.listener === undefined) connect(client)
+      else if (draw() < 0.5) disconnect(client)
+    }
+    await world.record(Math.floor(draw() * 60), draw, round < ROUNDS / 2 ? 1 : 2)
+    if (round === ROUNDS / 2) forget()
+  }
+  for (const client of clients) {
+    if (client.listener === undefined) connect(client)
+    const total = Object.values(expected(world.recorded, client.filter)).flat().length
+    await client.listener?.until(({ received }) => received.length + client.journal.length >= total)
+    disconnect(client)
+    const lane = (name: string, kind: string) => {
+      const event = world.recorded.find((each) => each.kind === kind && each.name === name)
+      return `${kind}/${event?.epoch}/${event?.partition}`
+    }
+    const lanes: Record<string, string[]> = {}
+    for (const { kind, name } of client.journal) {
+      lanes[lane(name, kind)] = [...(lanes[lane(name, kind)] ?? []), name]
+    }
+    deepStrictEqual(lanes, expected(world.recorded, client.filter), JSON.stringify(client.filter))
+  }
+  t.pass()
+})
+
+const get = (world: StreamWorld, query: string, headers: Record<string, string> = {}) =>
+  world.api.get(`/api/stream${query}`, headers)
+
+test('a request that cannot be followed is refused in a sentence that says why', async (t) => {
+  const world = await StreamWorld.open(t)
+  await world.record(50, random(1))
+  const cursor = (await get(world, '?wait=0&kinds=change&after=start')).json().cursor
+  const refused = async (query: string, sentence: RegExp, headers: Record<string, string> = {}, status = 400) => {
+    const { statusCode, body } = await get(world, query, headers)
+    t.match([statusCode, JSON.parse(body).error], [status, sentence], query.slice(0, 60))
+  }
+  await refused(
+    '?kinds=count,x',
+    /^kinds must be some of count, title-count, change, record, match, achievement, live-counts, sep/
+  )
+  await refused('?kinds=', /kinds must be/)
+  await refused(
+    '?kinds=count&titleId=4d530001',
+    /kinds=count cannot be filtered by titleId; leave it out or ask for title-/
+  )
+  await refused('?kinds=title-count&player=ann', /cannot be filtered by player/)
+  await refused('?titleId=4d530001&game=Halo', /give one of them/)
+  await refused('?leaderboardId=1', /needs titleId or game/)
+  await refused('?game=nothing', /No game "nothing"/, {}, 404)
+  for (const text of ['x', '~~', cursor.slice(1), `${cursor}A`, cursor.toLowerCase(), encodeURIComponent('é')]) {
+    await refused(`?kinds=change&after=${text}`, /it is broken/)
+  }
+  await refused(`?kinds=record&after=${cursor}`, /it belongs to another filter/)
+  await refused(`?kinds=change&titleId=4d530001&after=${cursor}`, /it belongs to another filter/)
+  await refused('?kinds=change', /it is broken/, { 'last-event-id': 'x' })
+  await refused('?kinds=change', /Last-Event-ID must be a cursor of at most 12000 characters/, {
+    'last-event-id': 'x'.repeat(12_001)
+  })
+  const restarted = await StreamWorld.reopen(t, world)
+  const { statusCode, body } = await restarted.inject({ url: `/api/stream?kinds=change&after=${cursor}` })
+  t.match([statusCode, JSON.parse(body).error], [400, /it is beyond everything/])
+  t.equal((await world.api.get('/api/events')).statusCode, 404, 'clients poll it and parse one JSON body')
+  t.equal((await world.api.app.inject({ url: '/api/stream', method: 'HEAD' })).statusCode, 200)
+  t.equal((await world.api.app.inject({ url: '/api/stream', method: 'POST' })).statusCode, 405)
+  const huge = new TestListener(world.port, '/api/stream', `Last-Event-ID: ${'x'.repeat(1_000_000)}\r\n`)
+  await huge.closed
+  t.match(huge.text, /^HTTP\/1.1 431 /)
+})
+
+test('a long poll answers with what is there, else when something comes, else at its end', async (t) => {
+  const world = await StreamWorld.open(t)
+  await world.record(1200, random(2))
+  const names: string[] = []
+  let cursor = 'start'
+  for (let hasMore = true; hasMore; ) {
+    const page = (await get(world, `?wait=0&kinds=count&after=${cursor}`)).json()
+    t.ok(page.events.length <= 500)
+    names.push(...page.events.map((each: { data: { online_count: number } }) => String(each.data.online_count)))
+    hasMore = page.events.length > 0
+    cursor = page.cursor
+  }
+  t.same(
+    names.sort(),
+    Object.values(expected(world.recorded, { kinds: ['count'] }))
+      .flat()
+      .sort()
+  )
+  const waiting = get(world, `?wait=60&kinds=count&after=${cursor}`)
+  await get(world, '?wait=0&kinds=count&after=now')
+  await world.record(40, random(3))
+  const { events, cursor: next } = (await waiting).json()
+  t.match(events[0], { kind: 'count', data: { lobby_count: 3 }, cursor: /^[\w-]+$/ })
+  t.same((await get(world, '?wait=0&kinds=count&after=now')).json().events, [])
+  t.not(next, cursor)
+})
+
+test('an undone import is told to those whose kinds it concerns', async (t) => {
+  const world = await StreamWorld.open(t)
+  await world.record(20, random(4))
+  const listener = new TestListener(world.port, '/api/stream?kinds=title-count&titleId=4d530001')
+  const other = new TestListener(world.port, '/api/stream?kinds=match')
+  await Promise.all([listener, other].map((each) => each.until(({ cursor }) => cursor !== undefined)))
+  const importId = 'a'.repeat(32)
+  await world.retract(importId, 'title-count')
+  await listener.until(({ received }) => received.length > 0)
+  t.match(listener.received, [{ kind: 'retracted', data: { data: { importId, kinds: ['title-count'] } } }])
+  await world.retract('b'.repeat(32), 'match-list')
+  await other.until(({ received }) => received.length > 0)
+  t.match(other.received, [{ data: { data: { importId: 'b'.repeat(32), kinds: ['match'] } } }])
+  const past = (await get(world, '?wait=0&kinds=title-count&titleId=0000beef&after=start')).json()
+  t.equal(past.events.at(-1).kind, 'retracted', 'in the past, too')
+  for (const each of [listener, other]) each.disconnect()
+})
+
+test('live counts are a state first, then what differs', async (t) => {
+  const world = await StreamWorld.open(t)
+  const store = async (online: Record<string, number>, second: number) => {
+    const at = `2026-03-14 20:00:0${second}.000`
+    const rows = Object.entries(online).map(([id, count]) => [false, id, at, count, 1, 2, String(second + 1)])
+    const columns = ['imported', 'title_id', 'ts', 'online', 'sessions', 'lobby_players', 'version']
+    await world.api.model.insert('title_latest', columns, rows)
+    await world.api.changed('title-latest')
+  }
+  await store({ '4d530001': 5, '4d530002': 7 }, 0)
+  const listener = new TestListener(world.port, '/api/stream?kinds=live-counts')
+  const mixed = new TestListener(world.port, '/api/stream?kinds=live-counts,change')
+  await Promise.all([listener, mixed].map((each) => each.until(({ received }) => received.length === 1)))
+  const state = (await world.api.get('/api/online-users')).json()
+  t.same(listener.received, [{ kind: 'state', cursor: undefined, data: state }])
+  await mixed.until(({ cursor }) => cursor !== undefined)
+  t.equal(listener.cursor, undefined, 'a state has no cursor')
+  await store({ '4d530001': 5, '4d530002': 8 }, 1)
+  await Promise.all([listener, mixed].map((each) => each.until(({ received }) => received.length === 2)))
+  t.match(mixed.received[1], { kind: 'difference', data: { changed: { Fable: { online: 8 } }, gone: [] } })
+  t.same(Object.keys(changedIn(listener)), ['Fable'])
+  await store({ '4d530001': 6 }, 2)
+  await listener.until(({ received }) => received.length === 3)
+  t.match(listener.received[2], { data: { changed: { Halo: { online: 6 } }, gone: ['Fable'] } })
+  for (const each of [listener, mixed]) each.disconnect()
+})
+
+test('records and the changes of a player are Atom feeds', async (t) => {
+  const world = await StreamWorld.open(t)
+  await world.record(60, random(7))
+  const records = await world.api.get('/api/records/recent.atom?game=Halo')
+  t.equal(records.headers['content-type'], 'application/atom+xml; charset=utf-8')
+  const entries = records.body.match(/<entry>/g)?.length ?? 0
+  t.equal(entries, (await world.api.get('/api/records/recent?game=Halo')).json().length)
+  t.ok(entries > 0)
+  t.notMatch(records.body, /<b>/, 'names are text')
+  const again = await world.api.get('/api/records/recent.atom?game=Halo', {
+    'if-none-match': String(records.headers.etag)
+  })
+  t.equal(again.statusCode, 304)
+  t.equal((await world.api.get('/api/records/recent.atom?game=x')).statusCode, 404)
+  const changes = await world.api.get('/api/player/ann/changes.atom')
+  t.match([changes.statusCode, changes.body], [200, /<title>Changes of ann<\/title>/])
+})
+
+test('streams have a limit, a lifetime and signs of life, and end with the service', async (t) => {
+  const world = await StreamWorld.open(t, { limits: { streamsMax: 2, streamKeepAliveMs: 50, streamLifetimeMs: 1e9 } })
+  await world.record(20, random(5))
+  const quiet = new TestListener(world.port, '/api/stream?kinds=change')
+  const lines = new TestListener(world.port, '/api/stream?kinds=change', 'Accept: application/x-ndjson\r\n')
+  await quiet.until(({ text }) => (text.match(/^id: /gm) ?? []).length > 2)
+  t.notMatch(quiet.text, /^event:/m)
+  await lines.until(({ text }) => /\n\{"cursor":"[\w-]+"\}\n/.test(text))
+  t.match(lines.text, /content-type: application\/x-ndjson/i)
+  for (const header of [/x-accel-buffering: no/i, /cache-control: no-store, no-transform/i]) t.match(quiet.text, header)
+  const { statusCode, headers, body } = await get(world, '?kinds=change')
+  t.same([statusCode, JSON.parse(body).error.slice(0, 31)], [503, 'The service has as many streams'])
+  t.match(headers['retry-after'], /^\d+$/)
+  t.match(await world.api.app.inject('/api/stream'), { statusCode: 503 })
+  lines.disconnect()
+  await lines.closed
+  world.api.clock.nowMs += 1.2e9
+  await quiet.closed
+  t.match(quiet.text, /\nretry: \d+\n\n$/, 'the lifetime is over')
+  const last = new TestListener(world.port, '/api/stream?kinds=change&x=1')
+  await last.until(({ cursor }) => cursor !== undefined)
+  t.match(last.text, /x-unknown-parameters: x/i)
+  await world.api.app.close()
+  await last.closed
+  t.match(last.text, /\nretry: \d+\n\n$/)
+})
+
+test('a client that does not read is disconnected, and misses nothing', async (t) => {
+  const world = await StreamWorld.open(t, { limits: { streamDrainMs: 1000 } })
+  const disconnected = new Promise((resolve) =>
+    world.api.app.server.once('connection', (socket) => socket.once('close', resolve))
+  )
+  const slow = new TestListener(world.port, '/api/stream?kinds=match')
+  await slow.until(({ cursor }) => cursor !== undefined)
+  slow.pause()
+  const other = new TestListener(world.port, '/api/stream?kinds=match')
+  await other.until(({ cursor }) => cursor !== undefined)
+  // Far more than the buffers of the kernel on both sides.
+  const hosts = Array.from({ length: 3000 }, (_, n) => `${n}`.padStart(100, 'x'))
+  for (let n = 0; n < 30; n += 1) await world.list(hosts)
+  await other.until(({ received }) => received.length === 30)
+  await disconnected
+  slow.resume()
+  await slow.closed
+  t.ok(slow.received.length < 30, 'it did not receive all')
+  const again = new TestListener(world.port, '/api/stream?kinds=match', `Last-Event-ID: ${slow.cursor}\r\n`)
+  await again.until(({ received }) => received.length === 30 - slow.received.length)
+  for (const each of [other, again]) each.disconnect()
+})
+
+function changedIn({ received }: TestListener): object {
+  const data = received[1]?.data as { changed: object } | undefined
+  return data?.changed ?? {}
+}

@@ -1,0 +1,129 @@
+import type { OnlineUsers, StreamEvent } from './answers.js'
+import { delay } from './call.js'
+import { GamenetError } from './gamenet-error.js'
+import type { Open } from './request.js'
+
+/** A kind of recorded events. An undone import comes as an event of the kind `retracted` besides them. */
+export type StreamKind = Exclude<StreamEvent['kind'], 'retracted'>
+
+/** Which events, and from where on. */
+export type StreamParameters = {
+  /** All kinds that the filter fits when not given. */
+  readonly kinds?: readonly StreamKind[] | undefined
+  readonly titleId?: string | undefined
+  readonly game?: string | undefined
+  readonly leaderboardId?: number | undefined
+  readonly player?: string | undefined
+  /** `start`, `now` (when not given), or the `cursor` of an event of a stream with the same kinds and filter. */
+  readonly after?: string | undefined
+}
+
+export type StreamOptions = {
+  /** Ends the stream, whose iteration then rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined
+}
+
+const PATH = '/api/stream'
+const NDJSON = 'application/x-ndjson'
+/** The service gives a sign of life every 25 s; a connection that is silent for longer is dead. */
+const SILENCE_MS_MAX = 60_000
+const BACKOFF_MS_MIN = 1000
+const BACKOFF_MS_MAX = 30_000
+
+/** Methods about events as they are recorded. */
+export function streamMethods(open: Open) {
+  return {
+    /**
+     * Events as they are recorded, in order, each once: `for await (const event of client.stream({ kinds: ['change'] }))`.
+     * Reconnects and resumes until the loop is left or the signal aborts; rejects when the service refuses the parameters.
+     */
+    stream: (parameters: StreamParameters = {}, options: StreamOptions = {}): AsyncGenerator<StreamEvent, void> =>
+      eventsOf(open, parameters, options),
+    /** The counts of all games, as `getOnlineUsers` has them: at first, and again whenever one has changed. */
+    liveCounts: (options: StreamOptions = {}): AsyncGenerator<OnlineUsers, void> => countsOf(open, options)
+  }
+}
+
+async function* eventsOf(
+  open: Open,
+  { kinds, after, ...filter }: StreamParameters,
+  options: StreamOptions
+): AsyncGenerator<StreamEvent, void> {
+  const parameters = { kinds: kinds?.join(','), ...filter }
+  let cursor = after
+  for await (const line of linesOf(() => ({ ...parameters, after: cursor }), open, options)) {
+    const event = line as StreamEvent | { readonly cursor: string }
+    cursor = event.cursor
+    if ('kind' in event) yield event
+  }
+}
+
+async function* countsOf(open: Open, options: StreamOptions): AsyncGenerator<OnlineUsers, void> {
+  let games: OnlineUsers = {}
+  for await (const line of linesOf(() => ({ kinds: 'live-counts' }), open, options)) {
+    const { kind, data } = line as
+      | { readonly kind: 'state'; readonly data: OnlineUsers }
+      | { readonly kind: 'difference'; readonly data: { readonly changed: OnlineUsers; readonly gone: string[] } }
+    if (kind === 'state') games = data
+    else {
+      games = { ...games, ...data.changed }
+      for (const name of data.gone) delete games[name]
+    }
+    yield games
+  }
+}
+
+/** Yields the lines of one connection after the other. */
+async function* linesOf(
+  parameters: () => Readonly<Record<string, string | number | undefined>>,
+  open: Open,
+  { signal }: StreamOptions
+): AsyncGenerator<unknown, void> {
+  let failures = 0
+  for (;;) {
+    signal?.throwIfAborted()
+    const connection = new AbortController()
+    const end = () => connection.abort(signal?.reason)
+    signal?.addEventListener('abort', end, { once: true })
+    let waitMs = 0
+    try {
+      const response = await open(PATH, parameters(), NDJSON, connection.signal)
+      for await (const line of linesIn(response, connection)) {
+        failures = 0
+        yield line
+      }
+    } catch (error) {
+      signal?.throwIfAborted()
+      waitMs = waitAfter(error)
+    } finally {
+      signal?.removeEventListener('abort', end)
+      connection.abort()
+    }
+    failures += 1
+    const backoffMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** (failures - 1))
+    // Jitter, so that not all clients return at one instant.
+    await delay(Math.max(waitMs, backoffMs * (0.5 + Math.random())), signal)
+  }
+}
+
+/** Milliseconds until the next try. Throws what a next try would not change. */
+function waitAfter(error: unknown): number {
+  if (!(error instanceof GamenetError)) return 0
+  const isPassing = error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500
+  if (!isPassing) throw error
+  return (error.retryAfterSeconds ?? 0) * 1000
+}
+
+/** Yields the values of the lines of a body; ends a connection that is silent for too long. */
+async function* linesIn(response: Response, connection: AbortController): AsyncGenerator<unknown, void> {
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  let rest = ''
+  for (;;) {
+    const silence = setTimeout(() => connection.abort(), SILENCE_MS_MAX)
+    const chunk = await reader?.read().finally(() => clearTimeout(silence))
+    if (chunk === undefined || chunk.done) return
+    const lines = (rest + chunk.value).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) if (line !== '') yield JSON.parse(line)
+  }
+}

@@ -14,6 +14,58 @@ const cached = new Map()
 const pending = new Map()
 let skewMs = 0
 
+/** An answer that nothing has outdated is requested again after so long: what an event missed is then mended. */
+const FRESH_MS_MAX = 10 * 60_000
+/**
+ * The instants of requests by path, of answers that are still the newest ones.
+ * @type {Map<string, number>}
+ */
+const fresh = new Map()
+let isFollowing = false
+/** Rises when answers are outdated: one that is on its way then may be an old one. */
+let outdated = 0
+
+/**
+ * Says whether the stream tells what changes. Without it, every answer may have changed.
+ * @param {boolean} isOn
+ */
+export function follow(isOn) {
+  isFollowing = isOn
+  outdate(/./)
+}
+
+/**
+ * Something has changed that these answers show.
+ * @param {RegExp} paths
+ */
+export function outdate(paths) {
+  outdated += 1
+  for (const path of fresh.keys()) if (paths.test(path)) fresh.delete(path)
+}
+
+/**
+ * Caches an answer that was not requested.
+ * @param {string} path
+ * @param {unknown} body
+ */
+export function supply(path, body) {
+  store(path, { tag: '', body, resolutionSeconds: 0 })
+  fresh.set(path, Date.now())
+}
+
+/**
+ * Changes a cached answer that has every sample; `change` returns undefined for one that has to be requested again.
+ * @template Body
+ * @param {string} path
+ * @param {(body: Body) => Body | undefined} change
+ */
+export function amend(path, change) {
+  const reply = cached.get(path)
+  const body = reply === undefined || reply.resolutionSeconds > 0 ? undefined : change(reply.body)
+  if (body !== undefined && fresh.has(path)) supply(path, body)
+  else outdate(new RegExp(`^${path.replaceAll('?', '\\?')}$`))
+}
+
 /** The service's clock, milliseconds since 1970, because the browser's may be wrong. */
 export function serverNow() {
   return Date.now() + skewMs
@@ -43,6 +95,10 @@ export class Refused extends Error {}
  * @returns {Promise<Reply<Body>>}
  */
 export function ask(path) {
+  const known = cached.get(path)
+  if (known !== undefined && isFollowing && Date.now() - (fresh.get(path) ?? 0) < FRESH_MS_MAX) {
+    return Promise.resolve(known)
+  }
   const before = pending.get(path)
   if (before !== undefined) return before
   const reply = request(path).finally(() => pending.delete(path))
@@ -56,8 +112,10 @@ export function ask(path) {
  */
 async function request(path) {
   const known = cached.get(path)
+  const askedMs = Date.now()
+  const outdatedThen = outdated
   /** @type {Record<string, string>} */
-  const headers = known === undefined ? {} : { 'If-None-Match': known.tag }
+  const headers = known === undefined || known.tag === '' ? {} : { 'If-None-Match': known.tag }
   let response
   let text
   try {
@@ -69,6 +127,10 @@ async function request(path) {
   const serverMs = Date.parse(response.headers.get('Date') ?? '')
   // The header has whole seconds: smaller differences say nothing about the clock.
   if (!Number.isNaN(serverMs)) skewMs = Math.abs(serverMs - Date.now()) < 2000 ? 0 : serverMs - Date.now()
+  if (response.ok || response.status === 304) {
+    if (outdatedThen === outdated) fresh.set(path, askedMs)
+    else fresh.delete(path)
+  }
   if (response.status === 304 && known !== undefined) return store(path, known)
   if (!response.ok) throw failure(response, text)
   return store(path, {
@@ -89,6 +151,7 @@ function store(path, reply) {
   for (const oldest of cached.keys()) {
     if (cached.size <= CACHED_MAX) break
     cached.delete(oldest)
+    fresh.delete(oldest)
   }
   return reply
 }

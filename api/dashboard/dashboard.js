@@ -4,6 +4,7 @@ import { ask, serverNow } from './ask.js'
 import { BoardsSection } from './boards.js'
 import { count, instant, length } from './format.js'
 import { HistorySection } from './history.js'
+import { followStream } from './live.js'
 import { MatchesSection } from './matches.js'
 import { element, setText } from './nodes.js'
 import { messageOf, settleAll } from './part.js'
@@ -31,10 +32,12 @@ let newestMs
 let round = 0
 let hasSlow = false
 
-poll(refresh, {
+const refreshSoon = poll(refresh, {
   onBack: () => showAge(),
   onAway: (error, waitMs) => showStatus('away', `${messageOf(error)} Trying again in ${length(waitMs)}.`)
 })
+
+followStream(refreshSoon)
 
 /** One round of requests. Shows each answer even when another request fails, then throws the first failure. */
 async function refresh() {

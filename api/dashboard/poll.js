@@ -1,11 +1,14 @@
 import { Away } from './ask.js'
 
 const EVERY_MS = 5000
+/** Changes come in bursts. */
+const SOON_MS = 200
 /** While the service is unavailable, the interval doubles up to this. */
 const AWAY_MS_MAX = 60_000
 
 /**
- * Runs `work` every 5 seconds while the page is visible, and at once when it becomes visible. Calls `onBack` after each
+ * Runs `work` every 5 seconds while the page is visible, and at once when it becomes visible. Returns a function that runs
+ * it soon. Calls `onBack` after each
  * success and `onAway` after each failure, which also lengthens the interval.
  * @param {() => Promise<unknown>} work
  * @param {{ onAway: (error: unknown, waitMs: number) => void, onBack: () => void }} callbacks
@@ -48,4 +51,7 @@ export function poll(work, { onAway, onBack }) {
   })
   addEventListener('online', () => void run())
   void run()
+  return () => {
+    if (failures === 0) later(SOON_MS)
+  }
 }

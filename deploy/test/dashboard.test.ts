@@ -158,7 +158,8 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
 
   await t.test('an unreachable service is reported, and its return needs no user', async () => {
     await page.route('**/api/**', (route) => route.abort('connectionrefused'))
-    await page.clock.fastForward(POLL_MS)
+    // Longer than answers count as current without an event.
+    await page.clock.fastForward(11 * MINUTE_MS)
     await text(page, '#status', /^The service does not answer\. Trying again in \d+ s\.$/)
     await text(page, '#now-online', /^95$/)
     await page.unroute('**/api/**')
@@ -284,29 +285,35 @@ async function asksNothingWhileHidden(t: Test, browser: Browser, apiUrl: string)
   const page = await browser.newPage()
   page.setDefaultTimeout(WAIT_MS)
   await page.clock.install()
-  let responded = 0
+  let requests = 0
   page.on('request', () => {
-    responded += 1
+    requests += 1
   })
+  const isStream = (request: { url(): string }) => request.url().includes('api/stream')
+  const begun = page.waitForRequest(isStream)
   await page.goto(apiUrl)
+  await begun
   await text(page, '#now-online', /^95$/)
   const hide = (isHidden: boolean) =>
     page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${isHidden} })
       document.dispatchEvent(new Event('visibilitychange'))`)
-  const statuses: number[] = []
-  for (let round = 0; round < 2; round += 1) {
-    const answer = page.waitForResponse((response) => response.url().includes('api/online-users'))
-    await page.clock.fastForward(POLL_MS)
-    statuses.push((await answer).status())
+  // What was requested before the stream began is requested once more.
+  for (let before = -1; before !== requests; ) {
+    before = requests
+    await page.clock.fastForward(MINUTE_MS)
+    await text(page, '#status', /^Live$|^Stale/)
   }
-  // Live counts are those of the present minute: one of two rounds may meet a new one.
-  t.ok(statuses.includes(304), 'what was not changed is not sent again')
-  await page.waitForLoadState('networkidle')
+  requests = 0
+  await page.clock.fastForward(5 * MINUTE_MS)
+  await text(page, '#status', /^Live$|^Stale/)
+  t.equal(requests, 0, 'what has not changed is not requested again')
+  const ended = page.waitForEvent('requestfailed', isStream)
   await hide(true)
-  responded = 0
+  t.ok(await ended, 'it disconnects')
+  requests = 0
   await page.clock.fastForward(10 * MINUTE_MS)
-  t.equal(responded, 0)
-  const back = page.waitForRequest((request) => request.url().includes('api/online-users'))
+  t.equal(requests, 0)
+  const back = page.waitForRequest(isStream)
   await hide(false)
   t.ok(await back, 'it asks at once when it is looked at again')
   await page.close()

@@ -20,6 +20,7 @@ const OWN = [
   'chart.js',
   'format.js',
   'history.js',
+  'live.js',
   'matches.js',
   'nodes.js',
   'part.js',

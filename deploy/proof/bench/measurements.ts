@@ -19,6 +19,7 @@ import { notModified, repeatedAnswer } from './repeated-answer.js'
 import { scrapeToAnswer } from './scrape-to-answer.js'
 import { search } from './search.js'
 import { start } from './start.js'
+import { stream } from './stream.js'
 import { titleCountSize } from './title-count-size.js'
 import { titleHistory } from './title-history.js'
 import { verifySpeed } from './verify.js'
@@ -49,5 +50,6 @@ export const measurements: readonly Measurement[] = [
   repeatedAnswer,
   notModified,
   flood,
+  stream,
   start
 ]

@@ -21,11 +21,21 @@ export function answerTypes(schemas: Readonly<Record<string, Schema>>): string {
   return [
     '/* Made from docs/openapi.json and the table of refusals by api/test/docs.test.ts, which says how to refresh it. */',
     `/** The codes of refusals, explained at /docs/errors of a service. */\nexport type ErrorCode =${codes.join('')}`,
-    ...answers.map(([name, schema]) => `${comment(schema, '')}export type ${name} = ${typeOf(schema)}`)
+    ...answers.map(([name, schema]) => `${comment(schema, '')}export type ${name} =${definitionOf(name, schema)}`)
   ]
     .join('\n\n')
     .concat('\n')
 }
+
+/** A union that is too long for a line has a line for each alternative, as the formatter wants it. */
+function definitionOf(name: string, schema: Schema): string {
+  const alternatives = schema.anyOf ?? schema.oneOf
+  const text = ` ${typeOf(schema)}`
+  if (alternatives === undefined || `export type ${name} =${text}`.length <= LINE_MAX) return text
+  return alternatives.map((each) => `\n  | ${typeOf(each)}`).join('')
+}
+
+const LINE_MAX = 120
 
 function typeOf(schema: Schema): string {
   const { $ref, const: constant, enum: words, anyOf, oneOf, type, items, properties, additionalProperties } = schema

@@ -57,11 +57,11 @@ const isBrowserMissing = browserPath === undefined && process.env.CI !== 'true'
 if (isBrowserMissing) console.error('NO BROWSER is installed: the client is not tested in one.')
 
 /** The methods that ask once. */
-type Asked = Omit<GamenetClient, 'stream' | 'liveCounts'>
+type OneAnswer = Omit<GamenetClient, 'stream' | 'liveCounts'>
 
 /** Every method with every parameter that it takes, also those that the service does not take together. */
 const everyMethod: {
-  readonly [Name in Exclude<keyof Asked, 'question'>]: (client: GamenetClient) => Promise<unknown>
+  readonly [Name in Exclude<keyof OneAnswer, 'question'>]: (client: GamenetClient) => Promise<unknown>
 } = {
   getRegisteredUsers: (client) => client.getRegisteredUsers({ days: 2 }),
   getOnlineHistory: (client) => client.getOnlineHistory({ days: 2, from: new Date(0), to: 'x', resolution: 'raw' }),

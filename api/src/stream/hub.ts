@@ -36,7 +36,7 @@ export type HubNeeds = ReadNeeds & {
   readonly onFailure: (error: unknown) => void
 }
 
-/** A lane of which a listener needs a page of the tables. */
+/** A lane in which a listener needs a page of the tables. */
 export type LaneBehind = { readonly kind: RecordedKind; readonly lane: Lane }
 type Extent = { readonly lane: Lane; readonly readable: number; readonly loaded: number }
 type Read = { readonly feed: Feed; readonly lane: Lane; readonly next: Place; readonly events: readonly StreamEvent[] }

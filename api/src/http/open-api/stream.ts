@@ -10,7 +10,7 @@ export const streamRoute = {
   tags: ['Stream'],
   summary: 'Events as they are recorded, from any point in history',
   description:
-    'Server-sent events: `event` is the kind, `id` the cursor, `data` the event without its cursor. With `Accept: application/x-ndjson` one JSON object a line, an empty event with `cursor` alone as a sign of life; with `wait` one JSON answer. Each event comes once, in the order of recording: a late import comes at the end. Within a kind, the events of one title, board or user keep their order; different kinds and keys do not. Cursors are opaque, bound to `kinds` and the filter, and valid for ever; every process serves those of all others. `live-counts` begins with `state`, the answer of `/api/online-users`, and continues with `difference`; both have no cursor. An undone import is told as `retracted`.',
+    'Server-sent events: `event` is the kind, `id` the cursor, `data` the event without its cursor. With `Accept: application/x-ndjson` one JSON object a line, an empty event with `cursor` alone as a sign of life; with `wait` one JSON answer. Each event comes once, in the order of recording: a late import comes at the end. Within a kind, the events of one title, board or user keep their order; different kinds and keys do not. Cursors are opaque, bound to `kinds` and the filter, and valid forever; every process serves those of all others. `live-counts` begins with `state`, the answer of `/api/online-users`, and continues with `difference`; both have no cursor. An undone import is told as `retracted`.',
   input: StreamInput,
   refuses: [
     'query_encoding_invalid',

@@ -134,6 +134,35 @@ export type ActivitySummaryMostPlayedGame = {
   peak: number
 }
 
+/** Periods with a sample, oldest first; of one period in the order of the titles. */
+export type Calendar = CalendarPeriod[]
+
+export type CalendarPeriod = {
+  /** First day of the period, in the time zone of the question. */
+  date: string
+  /** null: the network. */
+  titleId: string | null
+  /** The game, or the metric of the network. */
+  name: string
+  peak: number
+  /** First instant of the peak. */
+  peakAt: string
+  min: number
+  /** Mean of the samples, one decimal. */
+  average: number
+  samples: number
+  /** Average minus the average of the period before, one decimal; null where that has no sample. */
+  gain: number | null
+  /** `gain` in percent of the average before, one decimal; null where that is 0 or missing. */
+  gainPercent: number | null
+  /** Average of the same period of the year before; of a week, 52 weeks before. null where that has no sample. */
+  yearBefore: number | null
+  /** Average divided by the average of users online on the network, 4 decimals; null for the network, and where that has no sample. */
+  share: number | null
+  /** Mean of the samples of the last `rolling` periods, this one included, one decimal; null unless asked for. */
+  rolling: number | null
+}
+
 export type ChangeEvent = {
   /** Where a stream with the same filter continues behind this event. */
   cursor: string
@@ -142,6 +171,11 @@ export type ChangeEvent = {
   /** Later than `happenedAt` for an imported event: when its import began. */
   knownAt: string
   data: LeaderboardChange
+}
+
+/** Age and gaps of each source that has ever run. */
+export type CollectorStatus = {
+  sources: SourceStatus[]
 }
 
 export type ComparedEntry = {
@@ -164,6 +198,9 @@ export type CountEvent = {
   knownAt: string
   data: StreamedCount
 }
+
+/** When the collector was blind, by source, oldest first. */
+export type Coverage = Gap[]
 
 /** One row per UTC day that has a sample, oldest first. */
 export type DailyOnline = OnlineDay[]
@@ -254,6 +291,17 @@ export type Game = {
 /** Names in alphabetical order. */
 export type Games = string[]
 
+export type Gap = {
+  /** A source of the collector, or `counts`: hours with a count of users online, imported ones too. */
+  source: string
+  /** Last success before the gap. */
+  from: string
+  /** First success after it; null while it lasts. */
+  to: string | null
+  /** Length, up to now while it lasts. */
+  seconds: number
+}
+
 export type GivenRating = {
   stars: number
   comment: string | null
@@ -262,6 +310,26 @@ export type GivenRating = {
 
 export type Health = {
   status: 'ok'
+}
+
+/** Hours of the week with a sample, from Monday 0:00. */
+export type HourMatrix = HourOfWeek[]
+
+export type HourOfWeek = {
+  /** 1: Monday, 7: Sunday. */
+  weekday: number
+  /** Hour of the day in the time zone of the question. */
+  hour: number
+  /** Mean of the means of the weeks, one decimal. */
+  average: number
+  /** Standard deviation of the means of the weeks, one decimal. */
+  spread: number
+  /** Lowest mean of a week, one decimal. */
+  lowest: number
+  /** Highest mean of a week, one decimal. */
+  highest: number
+  /** Weeks with a sample in this hour. */
+  weeks: number
 }
 
 /** The board. */
@@ -386,6 +454,12 @@ export type LobbyPoint = {
   /** Instant in UTC, `YYYY-MM-DD HH:MM:SS` */
   recorded_at: string
   lobby_count: number
+  /** Lowest sample of the bucket. */
+  min?: number
+  /** Mean of the samples of the bucket, one decimal. */
+  average?: number
+  /** Samples in the bucket. */
+  samples?: number
 }
 
 export type Match = {
@@ -476,6 +550,12 @@ export type OnlinePoint = {
   /** Instant in UTC, `YYYY-MM-DD HH:MM:SS` */
   recorded_at: string
   online_count: number
+  /** Lowest sample of the bucket. */
+  min?: number
+  /** Mean of the samples of the bucket, one decimal. */
+  average?: number
+  /** Samples in the bucket. */
+  samples?: number
 }
 
 export type OnlineTitle = {
@@ -502,6 +582,26 @@ export type OpenMatch = {
   /** Instant of the list. */
   timestamp: string
 }
+
+export type Peak = {
+  /** null: the network. */
+  titleId: string | null
+  /** The game, or the metric of the network. */
+  name: string
+  peak: number
+  /** First instant of the peak. */
+  peakAt: string
+  /** Mean of the samples, one decimal. */
+  average: number
+  samples: number
+  /** First UTC day with a sample. */
+  firstDay: string
+  /** Last UTC day with a sample. */
+  lastDay: string
+}
+
+/** The network’s metrics, then games by peak, highest first. */
+export type Peaks = Peak[]
 
 export type PlayTime = {
   /** Whole seconds in games summed, then floored to minutes. */
@@ -802,6 +902,20 @@ export type SocialLink = {
   label?: string
 }
 
+export type SourceStatus = {
+  /** A source of the collector, or `counts`: hours with a count of users online, imported ones too. */
+  source: string
+  lastSuccessAt: string | null
+  /** Since the last success, to the minute; null: never. */
+  ageSeconds: number | null
+  /** `succeeded`, `partial` or `failed`. */
+  lastOutcome: string
+  /** Gaps in the last 24 hours. */
+  gaps: number
+  /** Their length within the last 24 hours. */
+  gapSeconds: number
+}
+
 export type StreamEvent =
   | CountEvent
   | TitleCountEvent
@@ -945,7 +1059,27 @@ export type TitleOnlinePoint = {
   /** Instant in UTC, `YYYY-MM-DD HH:MM:SS` */
   recorded_at: string
   online_count: number
+  /** Lowest sample of the bucket. */
+  min?: number
+  /** Mean of the samples of the bucket, one decimal. */
+  average?: number
+  /** Samples in the bucket. */
+  samples?: number
 }
+
+export type TitleRank = {
+  /** First day of the period, in the time zone of the question. */
+  date: string
+  /** 1: no title has a higher average; equal ones share a rank. */
+  rank: number
+  /** Titles with a sample in the period. */
+  titles: number
+  /** Mean of the samples, one decimal. */
+  average: number
+}
+
+/** Periods in which the title has a sample, oldest first. */
+export type TitleRanks = TitleRank[]
 
 export type TopGame = {
   titleId: string

@@ -13,7 +13,7 @@ import {
   storeLateBatch,
   storeRows
 } from '@gamenet/projector/internals'
-import { projectionCheckpoint, type ServingTables } from '@gamenet/schemas'
+import type { ServingTables } from '@gamenet/schemas'
 import type { AnyOperation } from './operations/carry-out.js'
 import { HOUR_MS, type PlainFold } from './plain-folds.js'
 import {
@@ -27,9 +27,8 @@ import {
   withNumbersAgain
 } from './pointer-bugs.js'
 import { identityOfAnswer, type Question } from './questions.js'
-import { aheadOfLive, keepingUndone, notCaughtUp, unchangedCheckpoint } from './rebuild-bugs.js'
+import { keepingUndone, notCaughtUp, unchangedCheckpoint } from './rebuild-bugs.js'
 import type { Definition, Row } from './replacing-table.js'
-import { simulatedProjections } from './simulated.js'
 import { TABLES } from './table-definitions.js'
 import { type Call, through } from './through.js'
 
@@ -189,10 +188,6 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     says: 'Events since the fill are not consumed before the swap.',
     make: () => ({ rebuildStore: notCaughtUp })
   },
-  'rebuild-ahead-of-live': {
-    says: 'A rebuild consumes all loaded events, also those that the serving tables have not consumed.',
-    make: () => ({ rebuildStore: (store) => aheadOfLive(store, TOPICS) })
-  },
   'old-tables-not-caught-up': {
     says: 'After a swap the old tables get the checkpoints of the serving tables.',
     make: () => ({ rebuildStore: unchangedCheckpoint })
@@ -246,8 +241,6 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     make: () => ({ readSide: adoptedByHalf() })
   }
 }
-
-const TOPICS = new Map(simulatedProjections.map(({ name, from }) => [projectionCheckpoint(name), from.name]))
 
 export function bugOf(name: string | undefined): Bug {
   if (name === undefined) return NO_BUG

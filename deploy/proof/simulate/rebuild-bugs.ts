@@ -47,21 +47,6 @@ export function notCaughtUp(store: Store): Store {
   })
 }
 
-/** Assumes that the live tables have consumed all loaded events. */
-export function aheadOfLive(store: Store, topicOf: ReadonlyMap<string, string>): Store {
-  return through(store, async (call) => {
-    if (!(await isOfLive(call))) return await call.next()
-    const checkpoints = await call.base.do(readCheckpoints)
-    return checkpoints.map((each) => {
-      const load = `load:${topicOf.get(each.name)}`
-      const loaded = checkpoints.find(({ name, epoch, partition }) => {
-        return name === load && epoch === each.epoch && partition === each.partition
-      })
-      return loaded === undefined ? each : { ...each, next: loaded.next }
-    })
-  })
-}
-
 /** Events of undone imports leave only the generation that live steps write. */
 export function keepingUndone(store: Store): Store {
   return through(store, async ({ operation, view, next, base }) => {

@@ -4,6 +4,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRepl
 import type { Registry } from 'prom-client'
 import { AnswerCache } from './answers/answer-cache.js'
 import type { Action, Endpoint } from './answers/endpoint.js'
+import { addDatasets } from './datasets/routes.js'
 import { addHealth, type Readiness } from './http/health.js'
 import { type HttpMetrics, httpMetrics, sessionMetrics } from './http/http-metrics.js'
 import { closeOpenConnections } from './http/open-connections.js'
@@ -84,6 +85,8 @@ export type ApiNeeds = {
   readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
   /** `{base_url}`, without a trailing slash. */
   readonly publicUrl: string
+  /** The folder of the datasets' files; `requireSpace` rejects while its disk is low. Default: none are served. */
+  readonly datasets?: { readonly directory: string; requireSpace(): Promise<void> }
   /** The browser SDK to serve. Default: none. */
   readonly serviceAuth?: ServiceAuthFile
   /** Called once with a function that removes all cached answers, to be called when a user is erased. */
@@ -140,6 +143,7 @@ export async function buildApp(
     cache.clear()
     forgetStreamed()
   })
+  if (needs.datasets !== undefined) addDatasets(app, { tables, positions, versions, now, ...needs.datasets })
   addHealth(app, needs.ready)
   await addDocs(app, needs)
   if (needs.serviceAuth !== undefined) await addServiceAuth(app, needs.serviceAuth)

@@ -10,6 +10,8 @@ export type {
   ResolveContext
 } from './answers/endpoint.js'
 export { API_LIMITS, type ApiLimits, type ApiNeeds, buildApp } from './app.js'
+export { type Dataset, datasets } from './datasets/datasets.js'
+export { type DatasetPosition, datasetPosition } from './datasets/position.js'
 export type { Readiness } from './http/health.js'
 export { addDashboard } from './http/pages/dashboard.js'
 export { addExample } from './http/pages/example.js'

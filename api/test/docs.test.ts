@@ -62,7 +62,7 @@ test('/openapi.json describes every answer of every endpoint, with an example', 
   t.equal(document.openapi, '3.1.0')
   const operations = Object.values(document.paths).flatMap((path) => Object.values(path))
   t.equal(new Set(operations.map(({ operationId }) => operationId)).size, operations.length, 'ids are unique')
-  t.equal(operations.length, endpoints.length + actions.length + 3)
+  t.equal(operations.length, endpoints.length + actions.length + 4)
   const each = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation }))
   )

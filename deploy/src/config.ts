@@ -46,7 +46,8 @@ export const SECRETS = [
   'KAFKA_SASL_PASSWORD',
   'OPERATOR_TOKEN',
   'POSTGRES_LISTEN_URL',
-  'POSTGRES_URL'
+  'POSTGRES_URL',
+  'SQL_PASSWORD'
 ] as const
 
 /** All variables of the service but the files of {@link SECRETS}, with the unit in the name, the default and the allowed values. */
@@ -127,6 +128,10 @@ const Environment = z.object({
   DISK_FREE_MIN_BYTES: wholeNumber(0, Number.MAX_SAFE_INTEGER).optional(),
   POSTGRES_URL: postgresUrl().optional(),
   POSTGRES_LISTEN_URL: postgresUrl().optional(),
+  SQL_PASSWORD: z
+    .string()
+    .regex(/^[\x21-\x7e]{8,}$/, 'expected at least 8 visible ASCII characters')
+    .optional(),
   WRITES_PER_MINUTE: wholeNumber(1, 1_000_000).optional(),
   SCRAPE_NETWORK_SECONDS: wholeNumber(0, 86_400).default(60),
   SCRAPE_GAMES_SECONDS: wholeNumber(0, 86_400).default(3600),

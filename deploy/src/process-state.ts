@@ -17,12 +17,18 @@ export async function startOf(pid: number): Promise<string> {
   return statFields(await readProc(pid, 'stat'))[19] ?? ''
 }
 
-export async function stateOf({ pid, startedAt }: ProcessIdentity): Promise<ProcessState> {
+/** Returns whether a process has this id. */
+export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)
+    return true
   } catch (error) {
-    if (errorCode(error) !== 'EPERM') return 'ended'
+    return errorCode(error) === 'EPERM'
   }
+}
+
+export async function stateOf({ pid, startedAt }: ProcessIdentity): Promise<ProcessState> {
+  if (!isRunning(pid)) return 'ended'
   const [stat, status] = await Promise.all([readProc(pid, 'stat'), readProc(pid, 'status')])
   if ((statFields(stat)[19] ?? '') !== startedAt) return 'ended'
   const threads = await readdir(`/proc/${pid}/task`).catch(() => [])

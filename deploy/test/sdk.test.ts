@@ -67,6 +67,7 @@ const everyMethod: {
   getOnlineHistory: (client) => client.getOnlineHistory({ days: 2, from: new Date(0), to: 'x', resolution: 'raw' }),
   getLobbyHistory: (client) => client.getLobbyHistory({ days: 2, from: new Date(0), to: 'x', resolution: 60 }),
   getActivitySummary: (client) => client.getActivitySummary({ period: '7d' }),
+  getDatasets: (client) => client.getDatasets(),
   getDailyOnline: (client) => client.getDailyOnline({ days: 2, from: new Date(0), to: 'x' }),
   getTopGames: (client) => client.getTopGames({ days: 2, from: new Date(0), to: 'x', limit: 3 }),
   getOnlineUsers: (client) => client.getOnlineUsers(),

@@ -175,6 +175,7 @@ export { nameKey } from './values/name-key.js'
 export { TitleId } from './values/title-id.js'
 export { USERNAME_LENGTH_MAX, Username } from './values/username.js'
 export { type Decoded, decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './wire/cloud-event.js'
+export { eventLine, messageOfLine } from './wire/event-line.js'
 export {
   type ConsumeRequest,
   type LogBatch,

@@ -150,6 +150,18 @@ export const refusals = {
     when: 'Paths are case-sensitive; a trailing slash is ignored, a doubled one is not',
     example: 'There is nothing at "/nope"; /docs lists what there is.'
   },
+  dataset_unknown: {
+    status: 404,
+    message: 'There is no dataset %s; there are %s.',
+    when: '`/api/data` lists the datasets',
+    example: 'There is no dataset presence; there are network-count, title-count.'
+  },
+  dataset_file_unknown: {
+    status: 404,
+    message: 'There is no file %s; /api/data lists the files of every dataset.',
+    when: 'A month before the first row or in the future, another name, or a revision that was replaced twice',
+    example: 'There is no file title-count/2035-01.parquet; /api/data lists the files of every dataset.'
+  },
   method_not_allowed: {
     status: 405,
     message: '%s is not answered here; allowed: %s.',
@@ -174,6 +186,12 @@ export const refusals = {
     message: 'The body must be application/json, not compressed; got %s.',
     when: 'Send `Content-Type: application/json` without `Content-Encoding`',
     example: 'The body must be application/json, not compressed; got "text/xml".'
+  },
+  range_unsatisfiable: {
+    status: 416,
+    message: 'The range begins beyond the end; the file has %s bytes.',
+    when: '`Range` of a file of a dataset',
+    example: 'The range begins beyond the end; the file has 48211 bytes.'
   },
   expectation_failed: {
     status: 417,

@@ -29,11 +29,14 @@ export type ErrorCode =
   | 'user_unknown'
   | 'game_unknown'
   | 'path_unknown'
+  | 'dataset_unknown'
+  | 'dataset_file_unknown'
   | 'method_not_allowed'
   | 'request_timeout'
   | 'body_too_large'
   | 'uri_too_long'
   | 'media_type_unsupported'
+  | 'range_unsatisfiable'
   | 'expectation_failed'
   | 'write_budget_spent'
   | 'headers_too_large'
@@ -230,6 +233,61 @@ export type DailyPlayTimeDayGame = {
   titleId: string | null
   totalMinutes: number
   seconds: number
+}
+
+export type Dataset = {
+  name: string
+  meaning: string
+  columns: DatasetColumn[]
+  /** Newest first. */
+  files: DatasetFile[]
+}
+
+export type DatasetColumn = {
+  name: string
+  /** The type in ClickHouse. */
+  type: string
+  unit?: string
+  meaning: string
+}
+
+export type DatasetFile = {
+  /** A month (UTC), `2025-03`, or `newest`. */
+  period: string
+  /** Its newest revision. */
+  url: string
+  /** Whether the month ended more than a day ago. */
+  isClosed: boolean
+  /** Null until the file is made: soon after this answer, or when it is requested. */
+  newest: DatasetFileRevision | null
+  /** Revisions that late events or an import undo replaced, newest first. */
+  earlier: DatasetFileRevision[]
+}
+
+export type DatasetFileRevision = {
+  /** 0 while the month is open; then counts the states that were published. */
+  revision: number
+  /** Names the content; it never changes. 404 once a later revision has replaced it twice. */
+  url: string
+  rows: number
+  bytes: number
+  /** The first instant of its rows; null without rows. */
+  first: string | null
+  last: string | null
+  /** Of the bytes. */
+  sha256: string
+  /** Of the rows in any order: sum and exclusive or of cityHash64 over the columns, NULL as `\N`; hexadecimal. */
+  rowsHash: string
+  /** Events before it are in the file: `epoch/partition/offset`, blank-separated. */
+  position: string
+  madeAt: string
+}
+
+/** The datasets and their files. */
+export type DatasetList = {
+  datasets: Dataset[]
+  /** Data that is in no dataset. */
+  excluded: string
 }
 
 /** The profile after the edit. */

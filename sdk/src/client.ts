@@ -1,6 +1,7 @@
 import { achievementMethods } from './achievement.js'
 import { calendarMethods } from './calendar.js'
 import { coverageMethods } from './coverage.js'
+import { datasetsMethods } from './datasets.js'
 import { entryTimeMethods } from './entry-time.js'
 import { healthMethods } from './health.js'
 import { leaderboardMethods } from './leaderboard.js'
@@ -39,6 +40,7 @@ export function gamenetClient(options: ClientOptions) {
     ...titleCountMethods(get),
     ...calendarMethods(get),
     ...coverageMethods(get),
+    ...datasetsMethods(get),
     ...titleMethods(get),
     ...leaderboardMethods(get),
     ...leaderboardEntryMethods(get),

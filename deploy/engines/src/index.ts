@@ -8,6 +8,7 @@ export {
   type LaneName,
   type LaneStats
 } from './clickhouse/clickhouse.js'
+export { statusOf } from './clickhouse/http-status.js'
 export { codeOf } from './clickhouse/parameters.js'
 export { type ClickHouseServerOptions, openClickHouseServer } from './clickhouse/server.js'
 export { LANE_LIMITS } from './clickhouse/statement.js'
@@ -16,4 +17,14 @@ export { openPglite } from './postgres/pglite.js'
 export type { Postgres, Queries } from './postgres/postgres.js'
 export { openPostgres, type PostgresOptions } from './postgres/server.js'
 export { transactionAge } from './postgres/transaction-age.js'
+export {
+  ANALYST_FORMATS,
+  ANALYST_LIMITS,
+  type Analyst,
+  type AnalystFormat,
+  type AnalystLimits,
+  openAnalyst,
+  StatementFailed
+} from './sql/analyst.js'
+export { StatementRefused } from './sql/check-select.js'
 export { openStatementCheck } from './sql/statement-check.js'

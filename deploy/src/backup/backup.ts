@@ -35,6 +35,8 @@ export type BackupNeeds = {
 
 /** Free space required besides the backup, because the service continues to write. */
 const SPARE_BYTES = 256 * 1024 * 1024
+/** Name of the frozen files; one backup runs at a time. */
+const FROZEN = 'backup'
 /** Parts of the data directory with their own copy procedure, or without use to another process. */
 const NOT_COPIED = [OWNER_FILE, '.writable', 'log', 'tables', 'writes', 'uploads']
 
@@ -75,7 +77,7 @@ export async function backUp(needs: BackupNeeds, target: string): Promise<Backup
     await rm(draft, { recursive: true, force: true })
     throw sentenceOf(error, target)
   } finally {
-    await unfreeze(directory.part('tables'))
+    await unfreeze(directory.part('tables'), FROZEN)
   }
 }
 
@@ -104,7 +106,7 @@ async function fill(needs: BackupNeeds, draft: string, needed: number): Promise<
   )
   onProgress({ phase: 'tables', bytes: total.bytes, bytesTotal: needed })
   const migrations = await migrationsOf(clickhouse.control, writes)
-  const frozen = await freezeTables(clickhouse.control, directory.part('tables'), `backup${Date.now()}`)
+  const frozen = await freezeTables(clickhouse.control, directory.part('tables'), FROZEN)
   await writes.script('CHECKPOINT')
   const createdAt = new Date().toISOString()
   // Until this ends the write side answers nothing else, so its files do not change.

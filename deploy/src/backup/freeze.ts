@@ -14,7 +14,7 @@ export type Frozen = {
   readonly texts: ReadonlyMap<string, string>
 }
 
-/** The engine's folder for frozen files; used only by backups. */
+/** The engine's folder for frozen files; used by backups and snapshots only. */
 export const SHADOW = 'shadow'
 
 const ROUNDS_MAX = 5
@@ -58,14 +58,14 @@ export async function freezeTables(tables: ClickHouse['control'], folder: string
         texts
       }
     }
-    await unfreeze(folder)
+    await unfreeze(folder, name)
   }
   throw new Error(`tables were created, dropped or swapped ${ROUNDS_MAX} times while they were copied`)
 }
 
-/** Releases the frozen files. */
-export async function unfreeze(folder: string): Promise<void> {
-  await rm(join(folder, SHADOW), { recursive: true, force: true })
+/** Releases the frozen files of a name, or all. */
+export async function unfreeze(folder: string, name = ''): Promise<void> {
+  await rm(join(folder, SHADOW, name), { recursive: true, force: true })
 }
 
 type TableNow = {

@@ -1,11 +1,13 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
+import { createGunzip } from 'node:zlib'
 import { importableTopics } from '@gamenet/schemas'
 import { Argument, type Command } from 'commander'
 import { UsageError } from '../config.js'
 import { caughtUp } from '../operations/caught-up.js'
 import { type ImportProgress, type ImportReport, importFile } from '../operations/import.js'
+import { importLog } from '../operations/import-log.js'
 import type { Operations } from '../operations/operation.js'
 import { plain } from './bytes-text.js'
 import { addImportUndo } from './import-undo.js'
@@ -15,6 +17,8 @@ import { withStandardInput } from './standard-input.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
 const READABLE_WITHIN_SECONDS = 600
+/** In the place of a topic: the events of all topics. */
+const LOG = 'log'
 
 type Options = { json?: boolean; columns: string[]; set: string[]; strict?: boolean; wait: boolean }
 type FileReport = ImportReport & { file: string }
@@ -26,13 +30,19 @@ export function addImport(program: Command, terminal: Terminal): void {
     'import',
     'publish events from CSV, NDJSON or a JSON array, gzip too; `-` is standard input'
   )
-    .addArgument(new Argument('<topic>', 'kind of event').choices(importableTopics.map((topic) => topic.name)))
+    .addArgument(
+      new Argument('<topic>', 'kind of event; log: the events of an exported log').choices([
+        ...importableTopics.map((topic) => topic.name),
+        LOG
+      ])
+    )
     .argument('<file...>', 'files, in reading order')
     .option('--columns <field=Header,...>', 'maps a field to a header of the file; may be repeated', collect, [])
     .option('--set <field=value>', 'a constant for a field; may be repeated', collect, [])
     .option('--strict', 'publish nothing if any row is invalid')
     .option('--no-wait', 'do not wait until the tables contain the events')
     .action(async (topic: string, files: string[], options: Options) => {
+      if (topic === LOG) return await importLogs(terminal, files, options)
       const columns = pairs('--columns', options.columns.flatMap(splitColumns))
       const set = pairs('--set', options.set)
       await Promise.all(files.map(requireFile))
@@ -61,6 +71,33 @@ export function addImport(program: Command, terminal: Terminal): void {
       if (reports.some((report) => report.rejected > 0 || !report.finished)) terminal.exitCode = 1
     })
   addImportUndo(command, terminal)
+}
+
+/** Imports exported logs, one after the other. */
+async function importLogs(terminal: Terminal, files: readonly string[], { json, wait }: Options): Promise<void> {
+  const importAll = (piped: string) =>
+    withOperations(terminal, async (operations) => {
+      const reports = []
+      for (const file of files) {
+        await requireFile(file)
+        const display = showProgress(terminal, json !== true)
+        const onProgress = ({ events }: { events: number }) =>
+          display.update({ label: `${plain(file)} publishing`, details: [`${events} events`] })
+        const content = createReadStream(file === '-' ? piped : file)
+        const unpacked = file.endsWith('.gz') ? content.pipe(createGunzip()) : content
+        const report = await operations.run(importLog, { content: unpacked }, { onProgress }).finally(display.stop)
+        reports.push({ file, ...report })
+      }
+      if (wait) await waitUntilReadable(operations, terminal)
+      return reports
+    })
+  const reports = files.includes('-') ? await withStandardInput(terminal, importAll) : await importAll('')
+  const lines = reports.flatMap(({ file, events, rejected, faults }) => [
+    `${file}: ${events} events published${rejected === 0 ? '' : `, ${rejected} lines rejected`}`,
+    ...faults.map(({ line, reason }) => `  line ${line}: ${reason}`)
+  ])
+  print(terminal, json, reports, lines)
+  if (reports.some(({ rejected }) => rejected > 0)) terminal.exitCode = 1
 }
 
 async function requireFile(file: string): Promise<void> {

@@ -8,6 +8,7 @@ import { addBackup } from './backup.js'
 import { plain } from './bytes-text.js'
 import { addDeadLetters } from './dead-letters.js'
 import { addErase } from './erase.js'
+import { addExport } from './export.js'
 import { addGap } from './gap.js'
 import { addImport } from './import.js'
 import { addMigrate } from './migrate.js'
@@ -15,6 +16,7 @@ import { addRebuild } from './rebuild.js'
 import { addRestore } from './restore.js'
 import { addRoles } from './roles.js'
 import { addScrape } from './scrape.js'
+import { addSql } from './sql.js'
 import { addStart } from './start.js'
 import { addStatus } from './status.js'
 import type { Terminal } from './terminal.js'
@@ -48,6 +50,7 @@ export async function runProgram(options: {
     addMigrate,
     addScrape,
     addImport,
+    addExport,
     addErase,
     addGap,
     addRebuild,
@@ -55,6 +58,7 @@ export async function runProgram(options: {
     addBackup,
     addRestore,
     addVerify,
+    addSql,
     addStatus
   ])
     add(program, terminal)

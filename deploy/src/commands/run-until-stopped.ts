@@ -51,7 +51,8 @@ function exitSoon(role: Role): void {
   if (role !== 'all') setTimeout(() => process.exit(), LINGER_MS).unref()
 }
 
-function signalled(): Promise<void> {
+/** Resolves at SIGTERM or SIGINT. */
+export function signalled(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve())
   })

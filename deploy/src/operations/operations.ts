@@ -2,13 +2,17 @@ import { backup } from './backup.js'
 import { caughtUp } from './caught-up.js'
 import { dropDeadLetters, listDeadLetters, retryDeadLetters, showDeadLetter } from './dead-letters.js'
 import { erase, listErasures } from './erase.js'
+import { exportLog } from './export-log.js'
 import { acceptGap, listGaps } from './gap.js'
 import { importFile } from './import.js'
+import { importLog } from './import-log.js'
 import { listImports, undoImport } from './import-undo.js'
+import { makeAnalyst } from './make-analyst.js'
 import { migrate } from './migrate.js'
 import type { Operation } from './operation.js'
 import { rebuild } from './rebuild.js'
 import { scrape } from './scrape.js'
+import { takeSqlSnapshot } from './sql-snapshot.js'
 import { status } from './status.js'
 import { verify } from './verify.js'
 
@@ -31,5 +35,9 @@ export const operations: readonly Operation<unknown, unknown, unknown>[] = [
   dropDeadLetters,
   ...Object.values(rebuild),
   backup,
-  verify
+  verify,
+  takeSqlSnapshot,
+  makeAnalyst,
+  exportLog,
+  importLog
 ]

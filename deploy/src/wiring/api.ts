@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import {
   type ApiNeeds,
   actions,
@@ -51,6 +52,10 @@ export async function openApi(needs: Needs): Promise<string> {
         if (postgres !== undefined) disposers.add(postgres.listen(ERASED_CHANNEL, drop, drop), (unlisten) => unlisten())
       },
       publicUrl: publicUrl(config),
+      datasets: {
+        directory: join(config.DATA_DIR, 'datasets'),
+        requireSpace: () => engines.disk.requireSpace(0, 'A file of a dataset')
+      },
       serviceAuth: await serviceAuthFile(authUrl),
       version: VERSION,
       registry,

@@ -22,6 +22,7 @@ import { claimDataDirectory, type DataDirectory } from '../data-directory.js'
 import { type Disk, openDisk } from '../disk/disk.js'
 import { fullDisk } from '../disk/full-disk.js'
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
+import { removeSnapshots } from '../sql/snapshot.js'
 import { VERSIONS } from '../version.js'
 import type { ProcessContext } from './component.js'
 import { Disposers } from './disposers.js'
@@ -80,6 +81,7 @@ export async function openEngines({
       // Remains of a killed process: incomplete uploads and copies.
       await rm(directory.part('uploads'), { recursive: true, force: true })
       await unfreeze(directory.part('tables'))
+      await removeSnapshots(directory.part('tables'))
     }
     const part = (name: string) => directory?.part(name) ?? name
     const writesPath = directory?.part('writes')

@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { type Action, type Endpoint, pathParameters } from '../../answers/endpoint.js'
-import { FILE_FORMATS, formatParameter } from '../request/format.js'
+import { DATASETS_PATH } from '../../datasets/paths.js'
 import { CURSOR_CHARACTERS_MAX } from '../../stream/cursor.js'
+import { FILE_FORMATS, formatParameter } from '../request/format.js'
 import { otherPath } from '../request/other-path.js'
 import { Components, type Json, jsonSchema, pascal } from './components.js'
+import { DATASETS_TAG, datasetsOperation } from './datasets.js'
 import { refusalCodes, refused } from './refused.js'
 import { streamContent, streamRoute } from './stream.js'
 
@@ -24,9 +26,10 @@ export function openApi(
   for (const endpoint of endpoints) put(endpoint.path, endpoint.method ?? 'GET', operation(endpoint, components))
   for (const action of actions) put(action.path, action.method, actionOperation(action, components))
   put(streamRoute.path, 'GET', stream(components))
+  put(DATASETS_PATH, 'GET', datasetsOperation(components))
   put('/healthz', 'GET', health('getHealth', 'ok', components))
   put('/readyz', 'GET', health('getReadiness', 'ready', components))
-  const tags = new Set([...endpoints, ...actions].flatMap(({ tags }) => tags))
+  const tags = new Set([...[...endpoints, ...actions].flatMap(({ tags }) => tags), DATASETS_TAG])
   return {
     openapi: '3.1.0',
     info: {
@@ -37,7 +40,10 @@ export function openApi(
       license: { name: 'MIT', identifier: 'MIT' }
     },
     servers: [{ url: publicUrl, description: 'This service.' }],
-    tags: [...new Set([...tags, ...streamRoute.tags, 'Service'])].map((name) => ({ name, description: TAGS[name] ?? name })),
+    tags: [...new Set([...tags, ...streamRoute.tags, 'Service'])].map((name) => ({
+      name,
+      description: TAGS[name] ?? name
+    })),
     paths,
     components: { ...components.all(), headers: HEADERS, securitySchemes: SECURITY_SCHEMES }
   }
@@ -68,6 +74,7 @@ const TAGS: Readonly<Record<string, string>> = {
   Profiles: 'Users of the network.',
   Achievements: 'What users can reach, and who did.',
   Stream: 'Events as they are recorded.',
+  [DATASETS_TAG]: 'Published tables as files, for analysis.',
   Service: 'The service itself.'
 }
 

@@ -20,9 +20,9 @@ import {
 import { errorMessage } from '@gamenet/schemas'
 import { drainPending } from 'chdb'
 import { CleanSession } from '../../src/clickhouse/clean-session.js'
+import { statusOf } from '../../src/clickhouse/http-status.js'
 import { checkPlaceholders, codeOf, stringLiteral } from '../../src/clickhouse/parameters.js'
 import { ended, type Slots, slotsOf } from '../../src/clickhouse/slots.js'
-import { statusOf } from './status.js'
 
 export type FrontOptions = {
   readonly path: string

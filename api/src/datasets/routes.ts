@@ -1,0 +1,145 @@
+import type { FileHandle } from 'node:fs/promises'
+import { Refusal } from '@gamenet/schemas'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { REVALIDATED } from '../http/reply/headers.js'
+import { DatasetFiles, type DatasetFilesNeeds } from './dataset-files.js'
+import { type Dataset, datasets } from './datasets.js'
+import type { DatasetList, FileRevision, StoredRevision } from './manifest.js'
+import { DATASET_FILE_PATH, DATASETS_PATH, EXCLUDED, PARQUET } from './paths.js'
+import { monthSpan } from './period.js'
+
+const IMMUTABLE = 'public, max-age=31536000, immutable'
+const FILE = /^(\d{4}-\d{2}|newest)(?:\.([0-9a-f]{16}))?\.parquet$/
+
+/** Adds the list of datasets and their files. A request for the list starts to make the missing files of closed months. */
+export function addDatasets(app: FastifyInstance, needs: Omit<DatasetFilesNeeds, 'signal'>): void {
+  const closing = new AbortController()
+  const files = new DatasetFiles({ ...needs, signal: closing.signal })
+  let making: Promise<void> | undefined
+  app.addHook('onClose', async () => {
+    closing.abort(new Error('the service is stopping'))
+    await making
+  })
+  app.get(DATASETS_PATH, async (_request, reply) => {
+    const { list, missing } = await listed(files)
+    if (making === undefined) {
+      making = makeAll(files, missing).finally(() => {
+        making = undefined
+      })
+    }
+    return reply.header('Cache-Control', 'no-cache').send(list)
+  })
+  app.get<{ Params: { dataset: string; file: string } }>(DATASET_FILE_PATH, async (request, reply) => {
+    const { dataset, period, digest } = await requestedFile(files, request.params)
+    const opened = await files.open(dataset, period, digest)
+    if (opened === undefined) throw new Refusal('dataset_file_unknown', [`${dataset.name}/${request.params.file}`])
+    const headers = {
+      'Cache-Control': digest === undefined ? REVALIDATED : IMMUTABLE,
+      'Content-Disposition': `attachment; filename="${dataset.name}-${period}.parquet"`
+    }
+    return await sendFile(request, reply.headers(headers), opened)
+  })
+}
+
+type Missing = { readonly dataset: Dataset; readonly period: string }
+
+async function listed(files: DatasetFiles): Promise<{ list: DatasetList; missing: readonly Missing[] }> {
+  const missing: Missing[] = []
+  const list: DatasetList = { datasets: [], excluded: EXCLUDED }
+  for (const dataset of datasets) {
+    const { name, meaning, columns } = dataset
+    const entries: DatasetList['datasets'][number]['files'] = []
+    for (const period of await files.periods(dataset)) {
+      const { file, isCurrent } = await files.stored(dataset, period)
+      const isClosed = files.isClosed(period)
+      if (isClosed && !isCurrent) missing.push({ dataset, period })
+      const [newest, ...earlier] = (file?.revisions ?? []).map((each) => shownRevision(dataset, each))
+      entries.push({
+        period,
+        url: `${DATASETS_PATH}/${name}/${period}.parquet`,
+        isClosed,
+        newest: newest ?? null,
+        earlier
+      })
+    }
+    list.datasets.push({ name, meaning, columns: [...columns], files: entries })
+  }
+  return { list, missing }
+}
+
+/** Ends at the first failure; the next request for the list continues. */
+async function makeAll(files: DatasetFiles, missing: readonly Missing[]): Promise<void> {
+  for (const { dataset, period } of missing) {
+    const made = await files.current(dataset, period).catch(() => undefined)
+    if (made === undefined) return
+  }
+}
+
+function shownRevision(dataset: Dataset, { file, ...revision }: StoredRevision): FileRevision {
+  return { ...revision, url: `${DATASETS_PATH}/${dataset.name}/${file}` }
+}
+
+async function requestedFile(
+  files: DatasetFiles,
+  { dataset: name, file }: { readonly dataset: string; readonly file: string }
+): Promise<{ readonly dataset: Dataset; readonly period: string; readonly digest: string | undefined }> {
+  const dataset = datasets.find((each) => each.name === name)
+  if (dataset === undefined) throw new Refusal('dataset_unknown', [name, datasets.map((each) => each.name).join(', ')])
+  const [, period = '', digest] = FILE.exec(file) ?? []
+  const isNewest = period === 'newest'
+  if (isNewest !== (dataset.files === 'newest') || (!isNewest && monthSpan(period) === undefined))
+    throw new Refusal('dataset_file_unknown', [`${name}/${file}`])
+  if (digest === undefined && !(await files.periods(dataset)).includes(period))
+    throw new Refusal('dataset_file_unknown', [`${name}/${file}`])
+  return { dataset, period, digest }
+}
+
+/** Sends a file, a range of it, or 304. Several ranges at once are answered by the whole file, as RFC 9110 permits. */
+async function sendFile(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { revision, handle }: { readonly revision: StoredRevision; readonly handle: FileHandle }
+): Promise<FastifyReply> {
+  const { sha256, madeAt, bytes } = revision
+  const etag = `"${sha256}"`
+  const modified = new Date(madeAt).toUTCString()
+  void reply.headers({ ETag: etag, 'Last-Modified': modified, 'Accept-Ranges': 'bytes' })
+  const { headers } = request
+  if (isNotModified(headers, etag, modified)) {
+    await handle.close()
+    return reply.code(304).send()
+  }
+  const condition = headers['if-range']
+  const range =
+    condition === undefined || condition === etag || condition === modified ? rangeOf(headers.range, bytes) : undefined
+  if (range === 'unsatisfiable') {
+    await handle.close()
+    for (const name of ['ETag', 'Last-Modified', 'Content-Disposition']) void reply.removeHeader(name)
+    void reply.header('Content-Range', `bytes */${bytes}`)
+    throw new Refusal('range_unsatisfiable', [String(bytes)])
+  }
+  const { first, last } = range ?? { first: 0, last: bytes - 1 }
+  if (range !== undefined) void reply.code(206).header('Content-Range', `bytes ${first}-${last}/${bytes}`)
+  void reply.headers({ 'Content-Type': PARQUET, 'Content-Length': String(last - first + 1) })
+  return reply.send(handle.createReadStream({ start: first, end: last }))
+}
+
+function isNotModified(headers: FastifyRequest['headers'], etag: string, modified: string): boolean {
+  const { 'if-none-match': tags, 'if-modified-since': since } = headers
+  if (tags !== undefined)
+    return tags.trim() === '*' || tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
+  return since !== undefined && Date.parse(since) >= Date.parse(modified)
+}
+
+/** Returns a single range; undefined for a header that asks for something else, which is ignored. */
+function rangeOf(
+  header: string | undefined,
+  bytes: number
+): { first: number; last: number } | 'unsatisfiable' | undefined {
+  const [, from, to] = /^bytes=(\d*)-(\d*)$/.exec(header ?? '') ?? []
+  if (from === undefined || to === undefined || (from === '' && to === '')) return undefined
+  const first = from === '' ? Math.max(0, bytes - Number(to)) : Number(from)
+  const last = from === '' || to === '' ? bytes - 1 : Math.min(bytes - 1, Number(to))
+  if (from !== '' && to !== '' && Number(to) < Number(from)) return undefined
+  return first > last || first >= bytes ? 'unsatisfiable' : { first, last }
+}

@@ -1,0 +1,49 @@
+import { DatasetList } from '../../datasets/manifest.js'
+import { DATASETS_PATH, EXCLUDED } from '../../datasets/paths.js'
+import type { Components, Json } from './components.js'
+import { refused } from './refused.js'
+
+export const DATASETS_TAG = 'Datasets'
+
+const EXAMPLE = {
+  datasets: [
+    {
+      name: 'title-count',
+      meaning: 'Counts of one title at one instant.',
+      columns: [{ name: 'online', type: 'UInt32', unit: 'players', meaning: 'players online' }],
+      files: [
+        {
+          period: '2025-03',
+          url: `${DATASETS_PATH}/title-count/2025-03.parquet`,
+          isClosed: true,
+          newest: null,
+          earlier: []
+        }
+      ]
+    }
+  ],
+  excluded: EXCLUDED
+} satisfies DatasetList
+
+/** The operation that lists datasets. It is no endpoint: its answer follows from files, and so has no data version. */
+export function datasetsOperation(components: Components): Json {
+  return {
+    operationId: 'getDatasets',
+    tags: [DATASETS_TAG],
+    summary: 'The datasets, their columns and files',
+    description: `A file is Parquet, with a strong ETag, and answers \`Range\`, \`If-Range\`, \`If-None-Match\` and \`If-Modified-Since\`. That of a
+closed month is kept and served as it is; late events make a new revision. That of an open month is at most 10 minutes old. Files of closed
+months that are missing are made soon after this answer, or when they are requested. ${EXCLUDED}`,
+    security: [],
+    responses: {
+      200: {
+        description: 'The datasets and their files.',
+        headers: { 'X-Request-Id': { $ref: '#/components/headers/X-Request-Id' } },
+        content: {
+          'application/json': { schema: components.schema(DatasetList, 'output', 'DatasetList'), example: EXAMPLE }
+        }
+      },
+      ...refused(['uri_too_long', 'internal', 'engine_busy', 'engine_away', 'table_incomplete'], components)
+    }
+  }
+}

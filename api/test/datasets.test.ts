@@ -1,0 +1,382 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { FIRST_GENERATION } from '@gamenet/schemas'
+import { type Test, test } from 'tap'
+import { datasets } from '../src/datasets/datasets.js'
+import { DatasetList } from '../src/datasets/manifest.js'
+import { openReadModel, time } from './read-model.js'
+import { testApp } from './support/test-app.js'
+
+const MARCH = Date.UTC(2025, 2, 1)
+const APRIL = Date.UTC(2025, 3, 1)
+const DAY_MS = 86_400_000
+const MINUTE_MS = 60_000
+
+async function open(t: Test) {
+  const { clickhouse, insert } = await openReadModel()
+  let version = 1
+  const dataVersions = {
+    serving: FIRST_GENERATION,
+    revision: 1,
+    isCurrent: true,
+    versionOf: () => version,
+    recordWrite: () => undefined,
+    refresh: async () => undefined,
+    onChange: () => () => undefined
+  }
+  const directory = t.testdir()
+  const clock = { nowMs: APRIL + 2 * DAY_MS }
+  let space: () => Promise<void> = async () => undefined
+  const { app } = await testApp(t, {
+    endpoints: [],
+    tables: clickhouse.readers,
+    dataVersions,
+    datasets: { directory, requireSpace: () => space() },
+    now: () => clock.nowMs
+  })
+  const store = async (rows: readonly (readonly [titleId: string, ms: number, online: number])[]) => {
+    await insert(
+      'title_count',
+      ['title_id', 'ts', 'online', 'position'],
+      rows.map(([titleId, ms, online]) => [titleId, time(ms), online, version])
+    )
+    version += 1
+  }
+  const get = (url: string, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' = 'GET') =>
+    app.inject({ method, url: `/api/data${url}`, headers })
+  /** Lists, once the files that the list asked for are made. */
+  const listed = async () => {
+    for (;;) {
+      const { datasets } = DatasetList.parse((await get('')).json())
+      if (datasets.every(({ files }) => files.every(({ isClosed, newest }) => !isClosed || newest !== null))) {
+        return Object.fromEntries(datasets.map(({ name, files }) => [name, files]))
+      }
+    }
+  }
+  const rowsIn = async (body: Buffer) => {
+    const path = join(directory, 'read.parquet')
+    writeFileSync(path, body)
+    return await clickhouse.readers.rows(`SELECT * FROM file('${path}', Parquet)`)
+  }
+  const refuseSpace = (error: Error | undefined) => {
+    space = error === undefined ? async () => undefined : () => Promise.reject(error)
+  }
+  return { clickhouse, insert, directory, clock, store, get, listed, rowsIn, refuseSpace }
+}
+
+const march = (count: number, titleId = '4d530064') =>
+  Array.from({ length: count }, (_, n) => [titleId, MARCH + n * MINUTE_MS, n] as const)
+const PATH = '/title-count/2025-03.parquet'
+
+test('a file of a month', async (t) => {
+  const { clickhouse, directory, store, get, listed, rowsIn } = await open(t)
+  await store([...march(50), ['5553001c', MARCH, 7], ['4d530064', APRIL - 1, 1], ['4d530064', APRIL, 2]])
+  await store([['4d530064', MARCH, 9]])
+  const answer = await get(PATH)
+  t.equal(answer.statusCode, 200)
+  const body = answer.rawPayload
+  const sha256 = createHash('sha256').update(body).digest('hex')
+  t.match(answer.headers, {
+    etag: `"${sha256}"`,
+    'content-type': 'application/vnd.apache.parquet',
+    'content-length': String(body.length),
+    'accept-ranges': 'bytes',
+    'content-disposition': 'attachment; filename="title-count-2025-03.parquet"',
+    'last-modified': 'Thu, 03 Apr 2025 00:00:00 GMT',
+    'cache-control': 'public, max-age=0, must-revalidate'
+  })
+  const rows = await rowsIn(body)
+  t.same(rows[0], {
+    title_id: '4d530064',
+    observed_at: '2025-03-01 00:00:00.000',
+    online: 9,
+    sessions: null,
+    lobby_players: null
+  })
+  t.same([rows.length, rows.at(-1)?.title_id], [52, '5553001c'])
+
+  const [april, file, ...others] = (await listed())['title-count'] ?? []
+  t.same(others, [])
+  t.match(april, { period: '2025-04', isClosed: false, newest: null })
+  t.match(file, { period: '2025-03', isClosed: true, url: `/api/data${PATH}`, earlier: [] })
+  t.match(file?.newest, {
+    revision: 1,
+    rows: 52,
+    bytes: body.length,
+    sha256,
+    first: '2025-03-01T00:00:00.000Z',
+    last: '2025-03-31T23:59:59.999Z',
+    url: `/api/data/title-count/2025-03.${sha256.slice(0, 16)}.parquet`
+  })
+
+  await t.test('ranges, conditions and HEAD', async (t) => {
+    const n = body.length
+    for (const [range, status, first, last] of [
+      ['bytes=0-3', 206, 0, 3],
+      ['bytes=4-', 206, 4, n - 1],
+      ['bytes=-8', 206, n - 8, n - 1],
+      [`bytes=${n - 1}-${n + 100}`, 206, n - 1, n - 1],
+      [`bytes=-${n + 5}`, 206, 0, n - 1],
+      ['bytes=0-1,4-5', 200, 0, n - 1],
+      ['bytes=5-4', 200, 0, n - 1],
+      ['lines=1-2', 200, 0, n - 1]
+    ] as const) {
+      const part = await get(PATH, { range })
+      t.equal(part.statusCode, status, range)
+      t.equal(part.headers['content-range'], status === 206 ? `bytes ${first}-${last}/${n}` : undefined)
+      t.ok(part.rawPayload.equals(body.subarray(first, last + 1)), range)
+    }
+    for (const range of [`bytes=${n}-`, 'bytes=-0']) {
+      const none = await get(PATH, { range })
+      t.equal(none.statusCode, 416)
+      t.match(none.headers, { 'content-range': `bytes */${n}`, 'x-error-code': 'range_unsatisfiable', etag: undefined })
+    }
+    const part = { range: 'bytes=0-3' }
+    t.equal((await get(PATH, { ...part, 'if-range': `"${sha256}"` })).statusCode, 206)
+    t.equal((await get(PATH, { ...part, 'if-range': String(answer.headers['last-modified']) })).statusCode, 206)
+    t.equal((await get(PATH, { ...part, 'if-range': '"other"' })).statusCode, 200)
+    for (const headers of [
+      { 'if-none-match': `"a", W/"${sha256}"` },
+      { 'if-none-match': '*' },
+      { 'if-modified-since': String(answer.headers['last-modified']) }
+    ]) {
+      t.equal((await get(PATH, headers)).statusCode, 304, JSON.stringify(headers))
+    }
+    t.equal(
+      (await get(PATH, { 'if-none-match': '"other"', 'if-modified-since': String(answer.headers['last-modified']) }))
+        .statusCode,
+      200
+    )
+    const head = await get(PATH, {}, 'HEAD')
+    t.same([head.statusCode, head.headers['content-length'], head.rawPayload.length], [200, String(n), 0])
+    const named = await get(`/title-count/2025-03.${sha256.slice(0, 16)}.parquet`)
+    t.equal(named.headers['cache-control'], 'public, max-age=31536000, immutable')
+    t.ok(named.rawPayload.equals(body))
+  })
+
+  await t.test('the same bytes from other parts, after the file was deleted by hand', async (t) => {
+    await clickhouse.loader.execute('SYSTEM START MERGES title_count__0')
+    await clickhouse.loader.execute('OPTIMIZE TABLE title_count__0 FINAL')
+    for (const name of readdirSync(join(directory, 'title-count'))) {
+      if (name.endsWith('.parquet')) rmSync(join(directory, 'title-count', name))
+    }
+    t.equal((await get(PATH)).headers.etag, `"${sha256}"`)
+    rmSync(join(directory, 'title-count', '2025-03.json'))
+    t.equal((await get(PATH)).headers.etag, `"${sha256}"`)
+    writeFileSync(join(directory, 'title-count', '2025-03.json'), '{"half')
+    t.equal((await get(PATH)).headers.etag, `"${sha256}"`)
+  })
+})
+
+test('a late import makes a revision; the one before stays readable', async (t) => {
+  const { directory, clock, store, get, listed } = await open(t)
+  await store(march(10))
+  const bodies: Buffer[] = []
+  for (const count of [11, 12, 13]) {
+    bodies.push((await get(PATH)).rawPayload)
+    await store([march(count).at(-1) ?? ['', 0, 0]])
+  }
+  bodies.push((await get(PATH)).rawPayload)
+  clock.nowMs += DAY_MS
+  await store([['4d530064', APRIL + DAY_MS, 4]])
+  t.ok((await get(PATH)).rawPayload.equals(bodies[3] ?? Buffer.of()), 'a change elsewhere makes none')
+  const file = (await listed())['title-count']?.find(({ period }) => period === '2025-03')
+  t.same(
+    [file?.newest, ...(file?.earlier ?? [])].map((each) => [each?.revision, each?.rows]),
+    [
+      [4, 13],
+      [3, 12],
+      [2, 11],
+      [1, 10]
+    ]
+  )
+  const statuses = []
+  for (const each of [file?.newest, ...(file?.earlier ?? [])]) {
+    statuses.push((await get(String(each?.url).slice('/api/data'.length))).statusCode)
+  }
+  t.same(statuses, [200, 200, 404, 404])
+  t.same(readdirSync(join(directory, 'title-count')).filter((name) => name.startsWith('2025-03')).length, 3)
+})
+
+test('the open month is at most ten minutes old', async (t) => {
+  const { clock, store, get, listed, directory } = await open(t)
+  clock.nowMs = APRIL - DAY_MS
+  await store(march(10))
+  const first = (await get(PATH)).headers.etag
+  await store(march(11))
+  clock.nowMs += 9 * MINUTE_MS
+  t.equal((await get(PATH)).headers.etag, first)
+  clock.nowMs += 2 * MINUTE_MS
+  t.not((await get(PATH)).headers.etag, first)
+  t.match((await listed())['title-count'], [
+    { period: '2025-03', isClosed: false, newest: { revision: 0, rows: 11 }, earlier: [] }
+  ])
+  clock.nowMs = APRIL + DAY_MS
+  await get(PATH)
+  const [, closed] = (await listed())['title-count'] ?? []
+  t.match(closed, { isClosed: true, newest: { revision: 1, rows: 11 }, earlier: [] })
+  t.notOk(existsSync(join(directory, 'title-count', '2025-05.json')))
+})
+
+test('bad input, and a full disk', async (t) => {
+  const { store, get, refuseSpace, directory } = await open(t)
+  await store(march(10))
+  for (const [path, status, code] of [
+    ['/presence/2025-03.parquet', 404, 'dataset_unknown'],
+    ['/title-count/2025-02.parquet', 404, 'dataset_file_unknown'],
+    ['/title-count/2099-01.parquet', 404, 'dataset_file_unknown'],
+    ['/title-count/2025-13.parquet', 404, 'dataset_file_unknown'],
+    ['/title-count/newest.parquet', 404, 'dataset_file_unknown'],
+    ['/title/2025-03.parquet', 404, 'dataset_file_unknown'],
+    ['/title-count/2025-03.csv', 404, 'dataset_file_unknown'],
+    ['/title-count/..%2F..%2Fetc%2Fpasswd', 404, 'dataset_file_unknown'],
+    ['/title-count/2025-03.0123456789abcdef.parquet', 404, 'dataset_file_unknown']
+  ] as const) {
+    const answer = await get(path)
+    t.same([answer.statusCode, answer.headers['x-error-code']], [status, code], path)
+  }
+  refuseSpace(Object.assign(new Error('full'), { code: 'ENOSPC' }))
+  const full = await get(PATH)
+  t.same([full.statusCode, full.headers['x-error-code']], [503, 'disk_full'])
+  t.notOk(existsSync(join(directory, 'title-count')), 'no half file')
+  refuseSpace(undefined)
+  t.equal((await get(PATH)).statusCode, 200)
+})
+
+test('every dataset has the columns that it says', async (t) => {
+  const { get, insert, store, listed, rowsIn } = await open(t)
+  await store(march(1))
+  await insert('network_count', ['metric', 'ts', 'value', 'position'], [['online', time(MARCH), 5, 1]])
+  await insert(
+    'title',
+    ['title_id', 'field', 'value', 'name_key', 'version'],
+    [['4d530064', 'name', 'Halo', 'halo', 1]]
+  )
+  await insert(
+    'scrape',
+    ['source', 'ts', 'duration_ms', 'outcome', 'published', 'reason', 'position'],
+    [['network', time(MARCH), 3, 'succeeded', 1, '', 1]]
+  )
+  await insert(
+    'match_session',
+    [
+      'title_id',
+      'first_seen',
+      'host',
+      'nth',
+      'is_void',
+      'last_seen',
+      'peak_players',
+      'max_players',
+      'players_sum',
+      'sightings',
+      'version'
+    ],
+    [['4d530064', time(MARCH), 'ann', 1, false, time(MARCH), 4, 8, 7, 2, 1]]
+  )
+  const board = ['4d530064', 1]
+  await insert(
+    'record_history',
+    [
+      'title_id',
+      'leaderboard_id',
+      'players',
+      'occurrences',
+      'ratings',
+      'times_ms',
+      'set_at',
+      'from_at',
+      'to_at',
+      'version'
+    ],
+    [[...board, ['ann'], [1], ['9'], [null], [time(MARCH)], [time(MARCH)], [null], 1]]
+  )
+  const states = [
+    ['ann', 1, '9', 10, 1, MARCH],
+    ['bob', 2, '8', 20, 1, MARCH],
+    ['cid', 3, '7', 30, 1, APRIL]
+  ] as const
+  await insert(
+    'leaderboard_history',
+    [
+      'title_id',
+      'leaderboard_id',
+      'player',
+      'occurrence',
+      'ts',
+      'content',
+      'player_key',
+      'is_gone',
+      'rating',
+      'ord',
+      'step',
+      'details',
+      'epoch',
+      'partition',
+      'offset'
+    ],
+    states.map(([player, n, rating, ord, step, ms]) => [
+      ...board,
+      player,
+      1,
+      time(ms),
+      n,
+      player,
+      false,
+      rating,
+      ord,
+      step,
+      '',
+      1,
+      0,
+      n
+    ])
+  )
+  await insert(
+    'leaderboard_change',
+    [
+      'ts',
+      'title_id',
+      'leaderboard_id',
+      'epoch',
+      'partition',
+      'offset',
+      'recorded_epoch',
+      'recorded_partition',
+      'recorded_offset',
+      'is_change',
+      'change',
+      'player',
+      'player_key',
+      'occurrence',
+      'new_rank',
+      'new_rating',
+      'is_time',
+      'version'
+    ],
+    [[time(MARCH), ...board, 1, 0, 1, 1, 0, 1, true, 'new', 'ann', 'ann', 1, 1, '9', false, 1]]
+  )
+  const files = await listed()
+  for (const dataset of datasets) {
+    const month = dataset.files === 'newest' ? 'newest' : '2025-03'
+    t.ok(
+      files[dataset.name]?.some(({ period }) => period === month),
+      dataset.name
+    )
+    const rows = await rowsIn((await get(`/${dataset.name}/${month}.parquet`)).rawPayload)
+    t.same(
+      Object.keys(rows[0] ?? {}),
+      dataset.columns.map(({ name }) => name),
+      dataset.name
+    )
+    if (dataset.name === 'leaderboard-entry')
+      t.same(
+        rows.map(({ player, rank }) => [player, rank]),
+        [
+          ['ann', '1'],
+          ['bob', '2']
+        ]
+      )
+  }
+})

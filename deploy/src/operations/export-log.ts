@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { isAbsolute } from 'node:path'
+import type { Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import { errorCode, eventLine, type LogBatch, topics } from '@gamenet/schemas'
+import { z } from 'zod'
+import { FailureError, UsageError } from '../config.js'
+import type { Engines } from '../wiring/engines.js'
+import { requireTopic } from './gap.js'
+import { type OperationNeeds, operation, type RunContext } from './operation.js'
+
+/** Longest wait for the next records; a log that lost records would never reach its end. */
+const SILENCE_MS_MAX = 60_000
+
+const ExportProgress = z.object({ topic: z.string(), events: z.int(), eventsTotal: z.int() })
+export type ExportProgress = z.infer<typeof ExportProgress>
+
+const ExportReport = z.object({
+  file: z.string(),
+  events: z.int(),
+  /** Messages that are no CloudEvents. */
+  leftOut: z.int()
+})
+export type ExportReport = z.infer<typeof ExportReport>
+
+const Input = z.strictObject({
+  /** Absolute; `.gz` compresses. */
+  file: z.string().min(1),
+  /** Comma-separated; absent: all. */
+  topics: z.string().exactOptional(),
+  /** The first instant of events. */
+  from: z.iso.datetime().exactOptional()
+})
+
+/** Writes the events that the log has at the call to a file on the machine of the process. */
+export const exportLog = operation({
+  name: 'export of the log',
+  method: 'POST',
+  path: '/log/export',
+  input: Input,
+  inputRule: 'The query takes file (an absolute path), topics (comma-separated) and from (an instant)',
+  progress: ExportProgress,
+  result: ExportReport,
+  needsLog: true,
+  run: writeLog
+})
+
+async function writeLog(
+  { engines, stopping }: OperationNeeds,
+  { file, topics: chosen, from }: z.infer<typeof Input>,
+  { onProgress, signal }: RunContext<ExportProgress>
+): Promise<ExportReport> {
+  if (!isAbsolute(file)) throw new UsageError(`The file must be an absolute path; got ${file}.`)
+  const names = chosen === undefined ? topics.map(({ name }) => name) : chosen.split(',')
+  for (const name of names) requireTopic(name)
+  await engines.disk.requireSpace(0, 'The export')
+  const draft = `${file}.${randomUUID()}`
+  const target = createWriteStream(draft, { mode: 0o600, flush: true })
+  const out: Writable = file.endsWith('.gz') ? createGzip() : target
+  if (out !== target) out.pipe(target)
+  // A failure rejects the next write; the file is removed.
+  const written = finished(target)
+  written.catch(() => undefined)
+  const total = { events: 0, leftOut: 0 }
+  const fromMs = from === undefined ? Number.NEGATIVE_INFINITY : Date.parse(from)
+  try {
+    for (const topic of names) {
+      await readTopic(engines, topic, AbortSignal.any([stopping, signal]), async ({ records }, eventsTotal) => {
+        const lines = records.flatMap((record) => {
+          if (Date.parse(record.headers.ce_time ?? '') < fromMs) return []
+          const line = eventLine(record)
+          total[line === undefined ? 'leftOut' : 'events'] += 1
+          return line === undefined ? [] : [`${line}\n`]
+        })
+        onProgress({ topic, events: total.events, eventsTotal })
+        if (target.errored) throw target.errored
+        if (!out.write(lines.join(''))) await Promise.race([once(out, 'drain'), written])
+      })
+    }
+    out.end()
+    await written
+    await rename(draft, file)
+    return { file, ...total }
+  } catch (error) {
+    target.destroy()
+    if (errorCode(error) === 'ENOSPC')
+      throw new FailureError(`The disk of ${file} is full; free some space, or give another file.`)
+    if (/^(ENOENT|EACCES|ENOTDIR|EISDIR)$/.test(errorCode(error)))
+      throw new FailureError(
+        `${file} cannot be written (${errorCode(error)}); give a file in a folder that the service may write.`
+      )
+    throw error
+  } finally {
+    await rm(draft, { force: true })
+  }
+}
+
+/** Delivers the records that a topic has at the call. */
+async function readTopic(
+  { log, logChoice }: Pick<Engines, 'log' | 'logChoice'>,
+  topic: string,
+  signal: AbortSignal,
+  take: (batch: LogBatch, eventsTotal: number) => Promise<void>
+): Promise<void> {
+  const extents = (await log.extents(topic)).filter(({ first, next }) => first < next)
+  if (extents.length === 0) return
+  const eventsTotal = extents.reduce((sum, { first, next }) => sum + next - first, 0)
+  const keyOf = (at: { readonly epoch: number; readonly partition: number }) => `${at.epoch}/${at.partition}`
+  const ends = new Map(extents.map((extent) => [keyOf(extent), extent.next]))
+  const firsts = new Map(extents.map((extent) => [keyOf(extent), extent.first]))
+  const { openLog } = await import('../wiring/log.js')
+  // A group of its own: in the group of the projectors, each partition is read by one of them.
+  const reader =
+    logChoice.engine === 'kafka' ? await openLog(logChoice, 'export', { group: `export-${randomUUID()}` }) : log
+  const done = new AbortController()
+  const silence = setTimeout(
+    () => done.abort(new FailureError(`${topic} has ended before the end that the log states.`)),
+    SILENCE_MS_MAX
+  )
+  try {
+    await reader.consume({
+      topics: [topic],
+      startAt: async (_topic, epoch, partition) => firsts.get(keyOf({ epoch, partition })) ?? 0,
+      deliver: async (batch) => {
+        const end = ends.get(keyOf(batch))
+        if (end === undefined) return
+        silence.refresh()
+        const records = batch.records.filter(({ offset }) => offset < end)
+        await take({ ...batch, records }, eventsTotal)
+        if ((batch.records.at(-1)?.offset ?? 0) + 1 >= end) ends.delete(keyOf(batch))
+        if (ends.size === 0) done.abort()
+      },
+      signal: AbortSignal.any([signal, done.signal])
+    })
+    signal.throwIfAborted()
+    if (done.signal.reason instanceof FailureError) throw done.signal.reason
+  } finally {
+    clearTimeout(silence)
+    if (reader !== log) await reader.close()
+  }
+}

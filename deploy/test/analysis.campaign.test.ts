@@ -1,0 +1,118 @@
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type Test, test } from 'tap'
+import { gamenetJson, openGamenet, plainWrites, ROOT, spawnGamenet } from './service/gamenet.js'
+
+/** From PyPI. */
+const PACKAGES = [
+  ...['duckdb==2.0.1', 'polars==2.1.0', 'pandas==3.1.1', 'pyarrow==26.0.1', 'clickhouse-connect==1.12.0'],
+  ...['fsspec', 'aiohttp']
+]
+const PYTHON = '/usr/bin/python3'
+const SQL_PASSWORD = 'password-of-tests'
+const START_MS = Date.UTC(2025, 0, 1)
+const MINUTES = 90 * 1440
+const STEP_MINUTES = 5
+const TITLES = ['4d530064', '5553001c', '4541000d']
+const run = promisify(execFile)
+
+const count = (title: number, minute: number) => Math.round(20 * (title + 1) * (1 + Math.sin(minute / 700 + title)))
+const samples = TITLES.flatMap((id, title) =>
+  Array.from({ length: MINUTES / STEP_MINUTES }, (_, n) => ({
+    id,
+    ms: START_MS + n * STEP_MINUTES * 60_000,
+    online: count(title, n * STEP_MINUTES)
+  }))
+)
+
+test('the examples of docs/analysis.md run as printed', async (t) => {
+  const python = await installed(t)
+  const directory = t.testdir()
+  const environment = {
+    DATA_DIR: join(directory, 'data'),
+    UPSTREAM_URL: 'http://127.0.0.1:9',
+    SCRAPE_NETWORK_SECONDS: '0',
+    SCRAPE_GAMES_SECONDS: '0',
+    SQL_PASSWORD,
+    ...(await plainWrites(t))
+  }
+  const service = await openGamenet(t, environment)
+  const importRows = async (topic: string, header: string, rows: readonly string[]) => {
+    const file = join(directory, `${topic}.csv`)
+    await writeFile(file, [header, ...rows].join('\n'))
+    await gamenetJson(environment, ['import', topic, file])
+  }
+  const row = ({ id, ms, online }: (typeof samples)[number]) => `${id},${new Date(ms).toISOString()},${online}`
+  await importRows('title-count', 'titleId,observedAt,online', samples.map(row))
+  await importRows(
+    'title',
+    'titleId,name,observedAt',
+    TITLES.map((id) => `${id},Title ${id},2025-01-01T00:00:00Z`)
+  )
+
+  const server = spawnGamenet(environment, ['sql', '--serve', '--port', '0', '--json'])
+  t.teardown(() => server.kill('SIGTERM'))
+  const [line] = await once(server.stdout ?? server, 'data')
+  const env = {
+    PATH: process.env.PATH ?? '',
+    GAMENET_URL: service.apiUrl,
+    SQL_PORT: new URL(JSON.parse(String(line)).url).port,
+    SQL_PASSWORD
+  }
+  const execute = async (code: string) => (await run(python, ['-c', code], { env, maxBuffer: 2 ** 26 })).stdout
+  const page = await readFile(new URL('docs/analysis.md', ROOT), 'utf8')
+  const examples = [...page.matchAll(/^## (\w+)$(?:(?!^## )[\s\S])*?^```python\n([\s\S]*?)^```$/gm)]
+  t.same(
+    examples.map(([, name]) => name),
+    ['DuckDB', 'Polars', 'pandas', 'SQL']
+  )
+  for (const [, name = '', code = ''] of examples) {
+    const output = await execute(code)
+    t.match(output, /4541000d|Title 4541000d/, name)
+    t.comment(`${name}\n${output}`)
+  }
+
+  await t.test('the statement for Grafana runs through clickhouse-connect', async (t) => {
+    const [, statement = ''] = /^```sql\n([\s\S]*?)^```$/m.exec(page) ?? []
+    const output = await execute(`${clientOf(examples.at(-1)?.[2] ?? '')}
+print(len(client.query(${JSON.stringify(statement)}).result_rows))`)
+    t.equal(Number(output), 31 * 24 * TITLES.length)
+  })
+
+  await t.test('Polars, pandas and PyArrow read every row of the source', async (t) => {
+    const expected = samples
+      .filter(({ ms }) => ms >= Date.UTC(2025, 2, 1))
+      .map(({ id, ms, online }) => [id, ms, online])
+    expected.sort(([a], [b]) => String(a).localeCompare(String(b)))
+    const url = `${service.apiUrl}/api/data/title-count/2025-03.parquet`
+    const readers = {
+      polars: `import polars as pl\nd = pl.read_parquet(url)\nrows = list(zip(d['title_id'], d['observed_at'].dt.epoch('ms'), d['online']))`,
+      pandas: `import pandas as pd\nd = pd.read_parquet(url)\nrows = list(zip(d.title_id, d.observed_at.astype('datetime64[ms, UTC]').astype('int64'), d.online))`,
+      pyarrow: `import io, urllib.request\nimport pyarrow.parquet as pq\nd = pq.read_table(io.BytesIO(urllib.request.urlopen(url).read()))\nrows = list(zip(d['title_id'].to_pylist(), d['observed_at'].cast('int64').to_pylist(), d['online'].to_pylist()))`
+    }
+    for (const [name, code] of Object.entries(readers)) {
+      const output = await execute(
+        `import json\nurl = '${url}'\n${code}\nprint(json.dumps([[a, int(b), int(c)] for a, b, c in rows]))`
+      )
+      t.same(JSON.parse(output), expected, name)
+    }
+  })
+})
+
+const clientOf = (code: string) => code.slice(0, code.indexOf('result ='))
+
+async function installed(t: Test): Promise<string> {
+  if (!existsSync(PYTHON)) throw new Error(`${PYTHON} is missing; install python3 and python3-venv`)
+  const venv = join(process.env.CAMPAIGN_DIRECTORY ?? t.testdir(), 'venv')
+  const python = join(venv, 'bin', 'python')
+  if (!existsSync(python)) {
+    await mkdir(join(venv, '..'), { recursive: true })
+    await run(PYTHON, ['-m', 'venv', venv])
+    await run(python, ['-m', 'pip', 'install', '--quiet', ...PACKAGES])
+  }
+  return python
+}

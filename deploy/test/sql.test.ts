@@ -1,0 +1,164 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ANALYST_LIMITS, openChdb } from '@gamenet/engines'
+import { type Test, test } from 'tap'
+import { makeAnalyst } from '../src/operations/make-analyst.js'
+import { takeSqlSnapshot } from '../src/operations/sql-snapshot.js'
+import { analystStatements } from '../src/sql/analyst-grants.js'
+import { openSnapshot } from '../src/sql/analyst-snapshot.js'
+import { openSqlPort } from '../src/sql/sql-port.js'
+import { type Environment, gamenet, gamenetJson, openGamenet, operationsAt, plainWrites } from './service/gamenet.js'
+
+const CANARY = 'canary-7f3a'
+const PASSWORD = 'password-of-tests'
+const COUNTS = [
+  ['4d530064', '2025-03-01T00:00:00Z', 5],
+  ['4d530064', '2025-03-01T00:01:00Z', 6],
+  ['5553001c', '2025-04-01T00:00:00Z', 9]
+]
+
+async function start(t: Test) {
+  const directory = t.testdir()
+  const environment: Environment = {
+    DATA_DIR: join(directory, 'data'),
+    UPSTREAM_URL: 'http://127.0.0.1:9',
+    SCRAPE_NETWORK_SECONDS: '0',
+    SCRAPE_GAMES_SECONDS: '0',
+    ...(await plainWrites(t))
+  }
+  const service = await openGamenet(t, environment)
+  const file = join(directory, 'counts.csv')
+  await writeFile(file, ['titleId,observedAt,online', ...COUNTS.map((row) => row.join(','))].join('\n'))
+  await gamenetJson(environment, ['import', 'title-count', file])
+  const snapshots = () => {
+    const folder = join(directory, 'data', 'tables', 'snapshots')
+    return existsSync(folder) ? readdirSync(folder) : []
+  }
+  return { environment, service, snapshots }
+}
+
+test('gamenet sql on a running service and on a stopped one', async (t) => {
+  const { environment, service, snapshots } = await start(t)
+  const statement = 'SELECT title_id, max(online) AS most FROM title_count GROUP BY title_id ORDER BY title_id'
+  const expected = { code: 0, stdout: 'title_id\tmost\n4d530064\t6\n5553001c\t9\n' }
+
+  await t.test('an answer, and the position of its snapshot', async (t) => {
+    const { code, stdout, stderr } = await gamenet(environment, ['sql', statement])
+    t.same({ code, stdout }, expected)
+    t.match(stderr, /^Snapshot of 20\S+Z: .*title-count=1\/0\/3/)
+  })
+
+  await t.test('JSON, a parameter and standard input', async (t) => {
+    const statement = Buffer.from('SELECT toUInt64(18446744073709551615) AS a, {b:String} AS b')
+    const { stdout } = await gamenet(environment, ['sql', '--json', '--param', 'b=x,y'], statement)
+    t.match(stdout, /"rows":\[\{"a":"?18446744073709551615"?,"b":"x,y"\}\]\}\n$/)
+  })
+
+  await t.test('refusals are wrong usage, failures of statements are failures', async (t) => {
+    for (const [args, code, message] of [
+      [[`SELECT file('/etc/passwd')`], 2, /^The function file is not allowed\.\n$/],
+      [['SELECT {a:String}'], 1, /Substitution `a` is not set/],
+      [['SELECT 1', '--format', 'Template'], 2, /^--format takes Pretty/],
+      [['--serve'], 2, /set SQL_PASSWORD/]
+    ] as const) {
+      const found = await gamenet(environment, ['sql', ...args])
+      t.equal(found.code, code, args.join(' '))
+      t.match(found.stderr, message)
+    }
+  })
+
+  t.same(snapshots(), [], 'every command has removed its snapshot')
+  await t.rejects(
+    operationsAt(service.operatorUrl).run(makeAnalyst, { password: PASSWORD }),
+    /embedded tables have no users/
+  )
+  await service.stop()
+
+  await t.test('a stopped service', async (t) => {
+    const { code, stdout } = await gamenet(environment, ['sql', statement])
+    t.same({ code, stdout }, expected)
+    t.same(snapshots(), [])
+  })
+
+  await t.test('the statements for a ClickHouse server are valid', async (t) => {
+    const clickhouse = await openChdb({ path: join(t.testdirName, 'parser') })
+    t.teardown(() => clickhouse.close())
+    for (const statement of analystStatements(PASSWORD)) {
+      const [row] = await clickhouse.control.rows('SELECT formatQuery({statement: String}) AS text', { statement })
+      t.match(row?.text, /^(CREATE|GRANT)/)
+    }
+    t.notMatch(analystStatements(PASSWORD).join(), PASSWORD)
+  })
+})
+
+test('the process of a snapshot', async (t) => {
+  const { service, snapshots } = await start(t)
+  process.env.CANARY = CANARY
+  const snapshot = await operationsAt(service.operatorUrl).run(takeSqlSnapshot, { pid: process.pid })
+  const analyst = await openSnapshot(snapshot, { ...ANALYST_LIMITS, seconds: 1 })
+  t.teardown(() => analyst.close())
+  const run = async (statement: string) =>
+    Buffer.from(await analyst.run({ statement, format: 'TabSeparated', parameters: {} })).toString()
+  const processes = async () =>
+    (await readFile(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')).trim().split(' ').map(Number)
+
+  await t.test('it sees nothing of the service: not its environment, not later rows', async (t) => {
+    const children = await processes()
+    const texts = await Promise.all(children.map((pid) => readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '')))
+    t.ok(texts.some((text) => text.startsWith('UV_THREADPOOL_SIZE=')))
+    const own = texts.find((text) => text.startsWith('UV_THREADPOOL_SIZE=')) ?? ''
+    t.notMatch(own, CANARY)
+    t.equal(await run('SELECT count() FROM title_count'), '3\n')
+  })
+
+  await t.test(
+    'a process that does not answer is killed at twice the limit, and the next statement runs',
+    async (t) => {
+      for (const pid of await processes()) {
+        const text = await readFile(`/proc/${pid}/cmdline`, 'utf8')
+        if (text.includes('analyst-child')) process.kill(pid, 'SIGSTOP')
+      }
+      await t.rejects(run('SELECT 1'), /was killed: it exceeded twice its time/)
+      t.equal(await run('SELECT count() FROM title_count'), '3\n')
+      await t.rejects(run('SELECT currentUser()'), /function currentUser is not allowed/)
+    }
+  )
+
+  await t.test('the port speaks ClickHouse over HTTP', async (t) => {
+    const server = await openSqlPort({ port: 0, password: PASSWORD, analyst: async () => analyst })
+    t.teardown(() => server.close())
+    const address = server.address()
+    const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}/`
+    const ask = (path: string, init: RequestInit = {}) =>
+      fetch(`${url}${path}`, { headers: { 'X-ClickHouse-User': 'a', 'X-ClickHouse-Key': PASSWORD }, ...init })
+    t.equal(await (await fetch(`${url}ping`)).text(), 'Ok.\n')
+    const answer = await ask('?param_id=5553001c', {
+      method: 'POST',
+      body: 'SELECT online FROM title_count WHERE title_id = {id:String} FORMAT JSONEachRow;'
+    })
+    t.equal(answer.headers.get('x-gamenet-position'), snapshot.position)
+    t.equal(answer.headers.get('x-clickhouse-format'), 'JSONEachRow')
+    t.equal(await answer.text(), '{"online":9}\n')
+    const columns = `SELECT name FROM system.columns WHERE table = 'title_count' AND database = 'default' ORDER BY position`
+    t.equal(
+      await (await ask(`?query=${encodeURIComponent(columns)}`)).text(),
+      'title_id\nobserved_at\nonline\nsessions\nlobby_players\n'
+    )
+    for (const [query, init, status, code] of [
+      ['SELECT 1', { headers: {} }, 403, '516'],
+      ['SELECT 1', { headers: { Authorization: `Basic ${btoa('a:wrong')}` } }, 403, '516'],
+      ['SELECT 1 FORMAT Template', {}, 404, '73'],
+      ['DROP TABLE title_count', {}, 403, '164'],
+      ['SELECT nothing FROM title_count', {}, 404, '47']
+    ] as const) {
+      const refused = await ask(`?query=${encodeURIComponent(query)}`, init)
+      t.equal(refused.status, status, query)
+      t.equal(refused.headers.get('x-clickhouse-exception-code'), code)
+      t.match(await refused.text(), /^Code: \d+\. DB::Exception: /)
+    }
+  })
+
+  await analyst.close()
+  t.same(snapshots(), [])
+})

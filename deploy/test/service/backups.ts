@@ -285,7 +285,9 @@ async function untilWhole(target: string) {
   }
 }
 
-const shadowOf = (data: string) => readdir(join(data, 'tables', 'shadow')).catch(() => [])
+/** What is frozen; the engine counts its freezes in a file beside. */
+const shadowOf = async (data: string) =>
+  (await readdir(join(data, 'tables', 'shadow')).catch(() => [])).filter((name) => name !== 'increment.txt')
 
 function restoreHere(backup: string, dataDirectory: string, ledger?: string) {
   const signal = new AbortController().signal

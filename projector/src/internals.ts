@@ -85,6 +85,5 @@ export {
   readLostParts,
   readPartitions,
   readSizes,
-  readTablesOfRebuilds,
-  readTableUuids
+  readTablesOfRebuilds
 } from './store/table.js'

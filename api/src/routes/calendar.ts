@@ -270,7 +270,7 @@ export const peaks: Endpoint<Record<string, never>, Record<string, never>> = {
   ]
 }
 
-/** Returns the days of a window; with `every` those of whole periods, of which the window need only touch a day. */
+/** Returns the days of a window; with `every` those of all periods that the window touches. */
 function daysOf({ tz, from, to }: DaysInput, nowMs: number, every: Period = 'day'): Days {
   const firstDay = from ?? EPOCH_DAY
   const endDay = to ?? shifted(dateIn(tz, nowMs), 1)

@@ -4,7 +4,7 @@ import type { Tables } from '../store/tables.js'
 
 /** A part that a table was made of. Merges replace it by parts that hold the same range of blocks. */
 export const ListedPart = z.object({
-  /** UUID of its table, which swaps of rebuilds keep. */
+  /** UUID of its table: another table may get the same name. */
   table: z.string(),
   partition: z.string(),
   part: z.string(),

@@ -96,11 +96,6 @@ export class Checkpoints {
     return this.#byName.get(name)?.get(`${epoch}/${partition}`)?.next ?? 0
   }
 
-  /** The readers that there are. */
-  names(): string[] {
-    return [...this.#byName.keys()]
-  }
-
   /** The partitions of one name, by epoch and partition. */
   of(name: string): Progress[] {
     const partitions = [...(this.#byName.get(name)?.values() ?? [])]

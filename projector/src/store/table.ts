@@ -51,20 +51,6 @@ export const attachPartition = operation(
 export const TABLE_UUID = `if(t.uuid = toUUID('00000000-0000-0000-0000-000000000000'),
   extract(t.data_paths[1], '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'), toString(t.uuid))`
 
-/** Reads what tells tables from others that bore their names before, by name; none of those that are not there. */
-export const readTableUuids = operation(
-  'reads UUIDs of tables',
-  async (tables, names: readonly string[]): Promise<ReadonlyMap<string, string>> => {
-    const rows = await tables.rows(
-      `SELECT t.name AS name, ${TABLE_UUID} AS uuid
-       FROM system.tables AS t
-       WHERE t.database = currentDatabase() AND has({names: Array(String)}, t.name)`,
-      { names }
-    )
-    return new Map(rows.map(({ name, uuid }) => [String(name), String(uuid)]))
-  }
-)
-
 /** A table that a rebuild made, and how many hours ago. */
 export type OwnedTable = { readonly name: string; readonly hours: number }
 

@@ -23,9 +23,9 @@ export const MIGRATION_LOCK = 7_203_114
  */
 export const PEOPLE_LOCK = 7_203_115
 
-/** Shared while a projector writes to read tables, exclusive during a swap. */
+/** Shared while a projector writes to tables, exclusive for work that needs them at rest. */
 export const PASSES_LOCK = 7_203_116
-/** Shared by steps of rebuilds, exclusive for callers that wait until the current steps have ended. */
+/** Shared by steps of rebuilds; exclusive for callers that wait until the current steps have ended, and for moves of the pointer. */
 export const FILLS_LOCK = 7_203_117
 /** Exclusive for the relay that works on the outbox. */
 export const RELAY_LOCK = 7_203_118

@@ -9,7 +9,7 @@ import { importTitleCounts, importTitlesAndNetwork, startQuietService } from './
 const WARMING_MS = 3000
 const IDLE_MS = 10_000
 const REBUILDING_MS = 10_000
-const HELD_MS_MAX = 250
+const LATE_MS_MAX = 250
 const TIMES_IDLE = 3
 const PROJECTION = 'title-count'
 
@@ -63,7 +63,7 @@ export const rebuildApi: Measurement = {
           what: 'new data late by a swap',
           measured: Math.max(swap.lateMs, rollback.lateMs),
           unit: 'ms',
-          reach: { bound: 'at most', value: HELD_MS_MAX, of: 'measured' },
+          reach: { bound: 'at most', value: LATE_MS_MAX, of: 'measured' },
           detail: `the slowest answer around it ${figure(Math.max(...swapping.times))} ms`
         },
         {

@@ -27,7 +27,7 @@ export function hasWholeHours(tz: string): boolean {
   return isWhole
 }
 
-/** By zone; there are some hundred. */
+/** By zone; there are some hundred zones. */
 const wholeHours = new Map<string, boolean>([['UTC', true]])
 
 /** Returns the date of an instant in a zone, `YYYY-MM-DD`. */

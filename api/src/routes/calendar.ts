@@ -270,7 +270,7 @@ export const peaks: Endpoint<Record<string, never>, Record<string, never>> = {
   ]
 }
 
-/** Returns the days of a window; with `every` those of all periods that the window touches. */
+/** Returns the days of a window; with `every` the days of all periods that the window touches. */
 function daysOf({ tz, from, to }: DaysInput, nowMs: number, every: Period = 'day'): Days {
   const firstDay = from ?? EPOCH_DAY
   const endDay = to ?? shifted(dateIn(tz, nowMs), 1)
@@ -322,6 +322,7 @@ export function periodsOf(
 ): CalendarPeriod[] {
   const byPeriod = new Map(sums.map((row) => [`${row.key} ${row.date}`, row]))
   const online = new Map(network.map((row) => [row.date, row]))
+  const means = rolling === null ? undefined : rollingMeans(sums, rolling, every)
   const rows = sums
     .filter((row) => row.date >= shownFrom)
     .map((row) => {
@@ -344,7 +345,7 @@ export function periodsOf(
           gainPercent: gain === null || !before?.average ? null : rounded((gain * 100) / before.average),
           yearBefore: at(yearEarlier(row.date, every))?.average ?? null,
           share: !whole?.total ? null : rounded((row.total / row.samples / whole.total) * whole.samples, 4),
-          rolling: rolling === null ? null : rollingMean(row.date, rolling, every, at)
+          rolling: means?.get(row) ?? null
         }
       }
     })
@@ -355,15 +356,25 @@ export function periodsOf(
     .map(({ shown }) => shown)
 }
 
-function rollingMean(
-  day: string,
-  periods: number,
-  every: Period,
-  at: (day: string | undefined) => PeriodSums | undefined
-): number {
-  const found = Array.from({ length: periods }, (_, n) => at(earlier(day, every, n))).filter((row) => row !== undefined)
-  const total = found.reduce((sum, row) => sum + row.total, 0)
-  return rounded(total / found.reduce((sum, row) => sum + row.samples, 0))
+/** Returns the mean of the last `periods` periods of each row. The rows of a key are ordered by date. */
+function rollingMeans(sums: readonly PeriodSums[], periods: number, every: Period): ReadonlyMap<PeriodSums, number> {
+  const windows = new Map<string, { readonly rows: PeriodSums[]; total: number; samples: number }>()
+  const means = new Map<PeriodSums, number>()
+  for (const row of sums) {
+    const window = windows.get(row.key) ?? { rows: [], total: 0, samples: 0 }
+    windows.set(row.key, window)
+    window.rows.push(row)
+    window.total += row.total
+    window.samples += row.samples
+    const firstDay = earlier(row.date, every, periods - 1)
+    for (let [first] = window.rows; first !== undefined && first.date < firstDay; [first] = window.rows) {
+      window.rows.shift()
+      window.total -= first.total
+      window.samples -= first.samples
+    }
+    means.set(row, rounded(window.total / window.samples))
+  }
+  return means
 }
 
 /** Returns the first day of the period of a day. */

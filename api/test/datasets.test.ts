@@ -276,6 +276,8 @@ test('every dataset has the columns that it says', async (t) => {
     [['4d530064', time(MARCH), 'ann', 1, false, time(MARCH), 4, 8, 7, 2, 1]]
   )
   const board = ['4d530064', 1]
+  // A board whose events were all retracted.
+  await insert('record_history', ['title_id', 'leaderboard_id', 'version'], [['4d530064', 2, 1]])
   await insert(
     'record_history',
     [

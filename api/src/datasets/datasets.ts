@@ -195,7 +195,8 @@ const record: Dataset = {
       reign.3 AS player, reign.4 AS rating, reign.5 AS time_ms
     FROM ${table('record_history')} AS r FINAL
     ARRAY JOIN arrayZip(r.from_at, r.set_at, r.players, r.ratings, r.times_ms) AS reign`,
-  files: { of: 'rows', instant: 'from_at', first: 'min(t.from_at[1])' },
+  // A board whose events were all retracted has no records; the first element of an empty array is 1970.
+  files: { of: 'rows', instant: 'from_at', first: 'minIf(t.from_at[1], notEmpty(t.from_at))' },
   order: ['from_at', 'title_id', 'leaderboard_id']
 }
 

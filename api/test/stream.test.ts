@@ -1,7 +1,12 @@
 import { deepStrictEqual } from 'node:assert'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { runs } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
 import { test } from 'tap'
+import { Channel } from '../src/stream/channel.js'
+import { Hub } from '../src/stream/hub.js'
+import { Listener } from '../src/stream/listener.js'
 import { nameOf, type Recorded, StreamWorld, TestListener, TITLES } from './stream-api.js'
 
 /** Numbers from 0 to 1, the same for the same seed (mulberry32). */
@@ -298,6 +303,47 @@ test('a client that does not read is disconnected, and misses nothing', async (t
   const again = new TestListener(world.port, '/api/stream?kinds=match', `Last-Event-ID: ${slow.cursor}\r\n`)
   await again.until(({ received }) => received.length === 30 - slow.received.length)
   for (const each of [other, again]) each.disconnect()
+})
+
+test('a slow client gets a large state once', async (t) => {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  const [socket] = (await once(server, 'connection')) as [Socket]
+  const channel = new Channel({ kinds: ['live-counts'], titleId: null, leaderboardId: null, playerKey: null })
+  const versions = { versionOf: () => 1, onChange: () => () => undefined }
+  const hub = new Hub({
+    versions,
+    recentOffsets: 1,
+    onFailure: (error: unknown) => t.error(error)
+  } as unknown as ConstructorParameters<typeof Hub>[0])
+  let states = 0
+  // More than the buffers of the kernel on both sides.
+  const frame = () => `${++states}`.padEnd(32 * 1024 * 1024)
+  const listener = new Listener({
+    socket,
+    hub,
+    states: { isReady: true, ready: async () => undefined, frame },
+    channel,
+    format: 'ndjson',
+    endsAtMs: 0,
+    drainMs: 60_000,
+    onEnd: () => undefined,
+    onFailure: (error: unknown) => t.error(error)
+  })
+  await listener.follow(hub.progressOf(channel))
+  t.ok(socket.writableLength > 0)
+  const drained = once(socket, 'drain')
+  client.resume()
+  await drained
+  // A second state would have been written when the first one was read.
+  await new Promise(setImmediate)
+  t.equal(states, 1)
+  t.ok(channel.live.has(listener))
+  listener.end('client')
+  await once(socket, 'close')
+  hub.close()
+  server.close()
 })
 
 function changedIn({ received }: TestListener): object {

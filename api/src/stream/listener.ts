@@ -115,10 +115,11 @@ export class Listener implements Receiver {
 
   /** Becomes live, synchronously after everything was sent. */
   #join(): void {
-    const { hub, states, channel, format } = this.#needs
+    const { socket, hub, states, channel, format } = this.#needs
     const state = channel.hasLiveCounts ? states.frame(format) : ''
     channel.live.add(this)
-    this.write(Buffer.from(state + cursorFrame(format, hub.cursorOf(channel))))
+    // Not `write`: a slow client with a state of more than `UNSENT_BYTES_MAX` would get it again and again.
+    socket.write(state + cursorFrame(format, hub.cursorOf(channel)))
   }
 
   #ended(ending: Ending): void {

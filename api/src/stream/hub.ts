@@ -123,8 +123,8 @@ export class Hub {
   }
 
   /**
-   * Returns at most `limit` events behind a progress, and moves it past them one by one as they are consumed. Undefined
-   * when there are none left: then, until control returns to the event loop, the listener is at the head.
+   * Returns at most `limit` events behind a progress; their consumer moves it past them. The progress is moved past a lane
+   * that has no event left. Without events, the listener is at the head of these kinds until control returns to the event loop.
    */
   recent(channel: Channel, progress: Progress, limit: number): readonly StreamEvent[] {
     const events: StreamEvent[] = []

@@ -195,6 +195,8 @@ class Streams {
       onFailure: (error) => logger.warn({ err: error }, 'a stream is ended, because its events cannot be read')
     })
     slot.add(listener)
+    // The service may have begun to stop while the beginning was looked up.
+    if (this.#isClosed) listener.end('stopped')
     listener.follow(progress).catch((error: unknown) => listener.fail(error))
   }
 

@@ -324,7 +324,8 @@ test('the collector was blind when a source was silent for longer than usual', a
     run('network', 20, 'failed'),
     ...[90, 89, 88].map((minutes) => run('matches', minutes, 'partial')),
     run('matches', 5, 'failed'),
-    run('boards', 5, 'failed')
+    run('boards', 5, 'failed'),
+    run('players', 60 * 24 * 60)
   ])
   await model.storeNetwork([0, 1, 2, 8].map((hours) => ({ key: 'online', ms: NOW_MS - hours * HOUR_MS, value: 1 })))
   const gap = (source: string, from: number, to: number | null) => ({
@@ -337,11 +338,16 @@ test('the collector was blind when a source was silent for longer than usual', a
     { source: 'counts', from: iso(Date.UTC(2025, 11, 10, 5)), to: iso(Date.UTC(2025, 11, 10, 11)), seconds: 21_600 },
     gap('games', 480, 120),
     gap('matches', 88, null),
-    gap('network', 37, 3)
+    gap('network', 37, 3),
+    // Longer than the look-back: the last success counts.
+    gap('players', 60 * 24 * 60, null)
   ]
   t.same((await ask(coverage, {}, needs)).body, found)
   const window = { from: iso(NOW_MS - 100 * MINUTE_MS), to: iso(NOW_MS - 50 * MINUTE_MS) }
-  t.same((await ask(coverage, window, needs)).body, [{ ...gap('matches', 88, null), seconds: 38 * 60 }])
+  t.same((await ask(coverage, window, needs)).body, [
+    { ...gap('matches', 88, null), seconds: 38 * 60 },
+    { ...gap('players', 60 * 24 * 60, null), seconds: (60 * 24 * 60 - 50) * 60 }
+  ])
   t.match((await ask(collectorStatus, {}, needs)).body, {
     sources: [
       { source: 'boards', lastSuccessAt: null, ageSeconds: null, lastOutcome: 'failed', gaps: 0, gapSeconds: 0 },

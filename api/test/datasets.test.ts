@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FIRST_GENERATION } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
@@ -13,7 +13,7 @@ const APRIL = Date.UTC(2025, 3, 1)
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
-async function open(t: Test) {
+async function open(t: Test, directory = t.testdir()) {
   const { clickhouse, insert } = await openReadModel()
   let version = 1
   const dataVersions = {
@@ -25,7 +25,6 @@ async function open(t: Test) {
     refresh: async () => undefined,
     onChange: () => () => undefined
   }
-  const directory = t.testdir()
   const clock = { nowMs: APRIL + 2 * DAY_MS }
   let space: () => Promise<void> = async () => undefined
   const { app } = await testApp(t, {
@@ -68,6 +67,23 @@ async function open(t: Test) {
 const march = (count: number, titleId = '4d530064') =>
   Array.from({ length: count }, (_, n) => [titleId, MARCH + n * MINUTE_MS, n] as const)
 const PATH = '/title-count/2025-03.parquet'
+
+test('drafts that a killed process left are removed at a start, unless they are young', async (t) => {
+  const directory = t.testdir({
+    'title-count': {
+      '.2025-03.old': 'half a file',
+      '2025-03.json.old': '{',
+      '.2025-03.young': '',
+      '2025-02.1234.parquet': ''
+    }
+  })
+  const folder = join(directory, 'title-count')
+  const hourAgo = new Date(Date.now() - 2 * 3_600_000)
+  for (const name of ['.2025-03.old', '2025-03.json.old', '2025-02.1234.parquet'])
+    utimesSync(join(folder, name), hourAgo, hourAgo)
+  await open(t, directory)
+  t.same(readdirSync(folder), ['.2025-03.young', '2025-02.1234.parquet'])
+})
 
 test('a file of a month', async (t) => {
   const { clickhouse, directory, store, get, listed, rowsIn } = await open(t)

@@ -5,6 +5,7 @@ import { runs } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
 import { test } from 'tap'
 import { Channel } from '../src/stream/channel.js'
+import { cursorOf } from '../src/stream/cursor.js'
 import { Hub } from '../src/stream/hub.js'
 import { Listener } from '../src/stream/listener.js'
 import { nameOf, type Recorded, StreamWorld, TestListener, TITLES } from './stream-api.js'
@@ -147,6 +148,11 @@ test('a request that cannot be followed is refused in a sentence that says why',
   await refused('?game=nothing', /No game "nothing"/, {}, 404)
   for (const text of ['x', '~~', cursor.slice(1), `${cursor}A`, cursor.toLowerCase(), encodeURIComponent('é')]) {
     await refused(`?kinds=change&after=${text}`, /it is broken/)
+  }
+  // With a right checksum.
+  const [fingerprint = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split('~')
+  for (const position of ['70000.0:1', '0.70000:1', '0.0:1.1.1.1.1', `0.0:${'z'.repeat(300)}`]) {
+    await refused(`?kinds=change&after=${cursorOf(fingerprint, [position, ''])}`, /it is broken/)
   }
   await refused(`?kinds=record&after=${cursor}`, /it belongs to another filter/)
   await refused(`?kinds=change&titleId=4d530001&after=${cursor}`, /it belongs to another filter/)

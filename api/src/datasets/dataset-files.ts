@@ -1,13 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { type FileHandle, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { errorCode, Mutex, type ReadPositions, Refusal, shownInstant, withServing } from '@gamenet/schemas'
 import type { Versions } from '../http/request/resolved-url.js'
 import type { StreamedTables } from '../read-tables.js'
-import type { Dataset } from './datasets.js'
+import { type Dataset, datasets } from './datasets.js'
 import { StoredFile, type StoredRevision } from './manifest.js'
 import { CLOSED_AFTER_MS, dependencyOf, monthSpan, monthsBetween } from './period.js'
 import { datasetPosition } from './position.js'
@@ -22,6 +22,8 @@ const REVISIONS_LISTED_MAX = 20
 const TRIES_MAX = 3
 const BUSY_RETRY_SECONDS = 10
 const DIGEST_CHARACTERS = 16
+/** Longer than a file takes. */
+const DRAFT_MS_MAX = 3_600_000
 
 export type DatasetFilesNeeds = {
   readonly tables: StreamedTables
@@ -46,6 +48,18 @@ export class DatasetFiles {
 
   constructor(needs: DatasetFilesNeeds) {
     this.#needs = needs
+  }
+
+  /** Removes drafts that killed processes left, when they are so old that no process writes them. */
+  async removeDrafts(): Promise<void> {
+    for (const dataset of datasets) {
+      for (const name of await readdir(this.#path(dataset, '')).catch(() => [])) {
+        if (!name.startsWith('.') && !name.includes('.json.')) continue
+        const path = this.#path(dataset, name)
+        const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
+        if (Date.now() - mtimeMs > DRAFT_MS_MAX) await rm(path, { force: true })
+      }
+    }
   }
 
   /** Returns the periods of a dataset, newest first. */

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
 import { Refusal } from '@gamenet/schemas'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { REVALIDATED } from '../http/reply/headers.js'
 import { DatasetFiles, type DatasetFilesNeeds } from './dataset-files.js'
 import { type Dataset, datasets } from './datasets.js'
@@ -16,6 +16,7 @@ export function addDatasets(app: FastifyInstance, needs: Omit<DatasetFilesNeeds,
   const closing = new AbortController()
   const files = new DatasetFiles({ ...needs, signal: closing.signal })
   let making: Promise<void> | undefined
+  app.addHook('onReady', () => files.removeDrafts())
   app.addHook('onClose', async () => {
     closing.abort(new Error('the service is stopping'))
     await making
@@ -23,7 +24,7 @@ export function addDatasets(app: FastifyInstance, needs: Omit<DatasetFilesNeeds,
   app.get(DATASETS_PATH, async (_request, reply) => {
     const { list, missing } = await listed(files)
     if (making === undefined) {
-      making = makeAll(files, missing).finally(() => {
+      making = makeAll(files, missing, closing.signal, app.log).finally(() => {
         making = undefined
       })
     }
@@ -67,11 +68,19 @@ async function listed(files: DatasetFiles): Promise<{ list: DatasetList; missing
   return { list, missing }
 }
 
-/** Ends at the first failure; the next request for the list continues. */
-async function makeAll(files: DatasetFiles, missing: readonly Missing[]): Promise<void> {
+/** A file that cannot be made is logged, and the others are made; the next request for the list tries again. */
+async function makeAll(
+  files: DatasetFiles,
+  missing: readonly Missing[],
+  signal: AbortSignal,
+  logger: Pick<FastifyBaseLogger, 'warn'>
+): Promise<void> {
   for (const { dataset, period } of missing) {
-    const made = await files.current(dataset, period).catch(() => undefined)
-    if (made === undefined) return
+    if (signal.aborted) return
+    await files.current(dataset, period).catch((error: unknown) => {
+      if (!signal.aborted)
+        logger.warn({ err: error, dataset: dataset.name, period }, 'a file of a dataset cannot be made')
+    })
   }
 }
 

@@ -10,7 +10,7 @@ const GAP_MS_MIN = 600_000
 const Ms = z.int().nonnegative()
 const Window = z.object({ from: Ms, to: Ms })
 
-/** Successes before the window matter too: the window may begin inside a gap. */
+/** Successes before the window matter too: the window may begin inside a gap. Of those before the look-back, the last one does. */
 const LOOK_BACK_DAYS = 30
 
 const SUCCESSES = `
@@ -19,6 +19,18 @@ const SUCCESSES = `
         WHERE r.outcome != 'failed'
           AND r.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC') - INTERVAL ${LOOK_BACK_DAYS} DAY
           AND r.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+        UNION ALL
+        SELECT b.source AS source, max(b.ts) AS at
+        FROM {scrape: Identifier} AS b
+        WHERE b.outcome != 'failed'
+          AND b.ts < fromUnixTimestamp64Milli({from: Int64}, 'UTC') - INTERVAL ${LOOK_BACK_DAYS} DAY
+        GROUP BY source
+        UNION ALL
+        SELECT 'counts' AS source, toDateTime64(max(k.hour), 3, 'UTC') AS at
+        FROM {network_count_hour: Identifier} AS k
+        WHERE k.metric = 'online'
+          AND k.hour < fromUnixTimestamp64Milli({from: Int64}, 'UTC') - INTERVAL ${LOOK_BACK_DAYS} DAY
+        HAVING count() > 0
         UNION ALL
         SELECT 'counts' AS source, toDateTime64(h.hour, 3, 'UTC') AS at
         FROM {network_count_hour: Identifier} AS h FINAL

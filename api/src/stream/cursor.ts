@@ -16,6 +16,10 @@ export type Position = ReadonlyMap<Lane, Place>
 /** Number of characters of the longest accepted cursor: six kinds of 64 partitions in three epochs. */
 export const CURSOR_CHARACTERS_MAX = 12_000
 
+/** Epochs and partitions are UInt16 in the tables. */
+const LANE_MAX = 65_535
+const PLACE_NUMBERS_MAX = 4
+
 /** Compares two places; a missing number counts as 0. */
 export function comparePlaces(a: Place | undefined, b: Place | undefined): number {
   for (let n = 0; n < Math.max(a?.length ?? 0, b?.length ?? 0); n += 1) {
@@ -78,10 +82,13 @@ function readPosition(text: string): Position {
     const match = /^(\d+\.\d+):([0-9a-z]+(?:\.[0-9a-z]+)*)$/.exec(part)
     if (match === null) throw new Refusal('cursor_invalid', ['it is broken'])
     const [, lane = '', numbers = ''] = match
-    position.set(
-      lane,
-      numbers.split('.').map((number) => Number.parseInt(number, 36))
-    )
+    const place = numbers.split('.').map((number) => Number.parseInt(number, 36))
+    const isPossible =
+      lane.split('.').every((number) => Number(number) <= LANE_MAX) &&
+      place.length <= PLACE_NUMBERS_MAX &&
+      place.every(Number.isSafeInteger)
+    if (!isPossible) throw new Refusal('cursor_invalid', ['it is broken'])
+    position.set(lane, place)
   }
   return position
 }

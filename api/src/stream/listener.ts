@@ -118,7 +118,7 @@ export class Listener implements Receiver {
     const { socket, hub, states, channel, format } = this.#needs
     const state = channel.hasLiveCounts ? states.frame(format) : ''
     channel.live.add(this)
-    // Not `write`: a slow client with a state of more than `UNSENT_BYTES_MAX` would get it again and again.
+    // Not `write`: a slow client with a state of more than `UNSENT_BYTES_MAX` would get it repeatedly.
     socket.write(state + cursorFrame(format, hub.cursorOf(channel)))
   }
 

@@ -31,7 +31,13 @@ const PASSED = 'passed'
 const FILE_SECONDS_MAX = 300
 const CAMPAIGN_SECONDS_MAX = 24 * 3600
 /** Failures name lines of the sources. Without the budget each PGlite costs a second of processor time more; `deploy/gamenet.cjs` says why. */
-const NODE_ARGS = ['--enable-source-maps', '--wasm-tiering-budget=500000000', '--import', PROCESSOR_TIME]
+const NODE_ARGS = [
+  '--enable-source-maps',
+  '--wasm-tiering-budget=500000000',
+  '--max-semi-space-size=64',
+  '--import',
+  PROCESSOR_TIME
+]
 /**
  * tap adds a loader to NODE_OPTIONS that measures coverage in the test file, its threads and all processes that it starts.
  * Nothing reads the coverage, and it took a third of the processor time, so `env` restores the variable.

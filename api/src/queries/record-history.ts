@@ -28,27 +28,23 @@ export const boardRecords = query({
     WHERE r.title_id = {titleId: String} AND r.leaderboard_id = {leaderboardId: UInt32}`
 })
 
-/**
- * Selects new records, newest first, each with the reign that it ended. A record that a removal restored was set before
- * its reign began and is excluded. Reads one row per board: a few thousand.
- */
-export const recentRecords = query({
-  params: z.object({ titleId: z.union([z.literal(''), TitleId]), limit: z.int(), offset: z.int() }),
-  row: z.object({
-    titleId: TitleId,
-    leaderboardId: LeaderboardId,
-    player: z.string(),
-    rating: z.string(),
-    timeMs: Count.nullable(),
-    setMs: Ms,
-    isCurrent: z.coerce.boolean(),
-    hasPrevious: z.coerce.boolean(),
-    previousPlayer: z.string(),
-    previousRating: z.string(),
-    previousTimeMs: Count.nullable()
-  }),
-  sql: `
-    SELECT
+/** A record, and the reign that it ended. Instants in milliseconds since 1970. */
+const record = z.object({
+  titleId: TitleId,
+  leaderboardId: LeaderboardId,
+  player: z.string(),
+  rating: z.string(),
+  timeMs: Count.nullable(),
+  setMs: Ms,
+  isCurrent: z.coerce.boolean(),
+  hasPrevious: z.coerce.boolean(),
+  previousPlayer: z.string(),
+  previousRating: z.string(),
+  previousTimeMs: Count.nullable()
+})
+
+/** Selects from the boards that `where` chooses. Excludes a record that a removal restored: it was set before its reign began. */
+const records = (where: string) => `SELECT
       s.title_id AS titleId,
       s.leaderboard_id AS leaderboardId,
       s.reign.1 AS player,
@@ -76,8 +72,24 @@ export const recentRecords = query({
         found.2 AS reign,
         found.3 AS former
       FROM {record_history: Identifier} AS r FINAL
-      WHERE ({titleId: String} = '' OR r.title_id = {titleId: String}) AND notEmpty(r.players)
-    ) AS s
+      WHERE ${where} AND notEmpty(r.players)
+    ) AS s`
+
+/** Selects new records, newest first. Reads one row per board: a few thousand. */
+export const recentRecords = query({
+  params: z.object({ titleId: z.union([z.literal(''), TitleId]), limit: z.int(), offset: z.int() }),
+  row: record,
+  sql: `
+    ${records(`({titleId: String} = '' OR r.title_id = {titleId: String})`)}
     ORDER BY s.reign.5 DESC, s.title_id, s.leaderboard_id, s.number DESC
     LIMIT {limit: UInt32} OFFSET {offset: UInt32}`
+})
+
+/** Selects the records of these boards: pairs of a title and a board. */
+export const recordsOfBoards = query({
+  params: z.object({ titleIds: z.array(TitleId), leaderboardIds: z.array(LeaderboardId) }),
+  row: record,
+  sql: records(
+    'has(arrayZip({titleIds: Array(String)}, {leaderboardIds: Array(UInt32)}), (toString(r.title_id), r.leaderboard_id))'
+  )
 })

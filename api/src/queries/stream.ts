@@ -2,7 +2,6 @@ import {
   achievementUnlockTopic,
   Count,
   importRetractionTopic,
-  LeaderboardId,
   leaderboardEntryTopic,
   loadCheckpoint,
   matchListTopic,
@@ -155,52 +154,4 @@ export const recordingEvents = query({
     SELECT ${AT}
     FROM {event_leaderboard_entry: Identifier} AS e
     WHERE e.epoch = {epoch: UInt16} AND e.partition = {partition: UInt16} AND e.offset IN {offsets: Array(UInt64)}`
-})
-
-/** Selects the reigns of these boards that began when their entry was set, each with the reign that it ended. */
-export const reignsOfBoards = query({
-  params: z.object({ titleIds: z.array(TitleId), leaderboardIds: z.array(LeaderboardId) }),
-  row: z.object({
-    titleId: TitleId,
-    leaderboardId: LeaderboardId,
-    player: z.string(),
-    rating: z.string(),
-    setMs: Ms,
-    isCurrent: z.coerce.boolean(),
-    hasPrevious: z.coerce.boolean(),
-    previousPlayer: z.string(),
-    previousRating: z.string(),
-    previousTimeMs: Count.nullable()
-  }),
-  sql: `
-    SELECT
-      s.title_id AS titleId,
-      s.leaderboard_id AS leaderboardId,
-      s.reign.1 AS player,
-      s.reign.2 AS rating,
-      toFloat64(toUnixTimestamp64Milli(s.reign.5)) AS setMs,
-      s.reign.6 IS NULL AS isCurrent,
-      s.number > 1 AND s.former.4 IS NOT NULL AND s.former.4 = s.reign.5 AS hasPrevious,
-      s.former.1 AS previousPlayer,
-      s.former.2 AS previousRating,
-      s.former.3 AS previousTimeMs
-    FROM (
-      SELECT
-        r.title_id AS title_id,
-        r.leaderboard_id AS leaderboard_id,
-        arrayZip(r.players, r.ratings, r.times_ms, r.set_at, r.from_at, r.to_at) AS reigns,
-        arrayZip(r.players, r.ratings, r.times_ms, r.to_at) AS ends,
-        arrayJoin(
-          arrayFilter(
-            each -> each.2.4 = each.2.5,
-            arrayZip(arrayEnumerate(reigns), reigns, arrayPushFront(arrayPopBack(ends), ends[1]))
-          )
-        ) AS found,
-        found.1 AS number,
-        found.2 AS reign,
-        found.3 AS former
-      FROM {record_history: Identifier} AS r FINAL
-      WHERE has(arrayZip({titleIds: Array(String)}, {leaderboardIds: Array(UInt32)}), (toString(r.title_id), r.leaderboard_id))
-        AND notEmpty(r.players)
-    ) AS s`
 })

@@ -17,6 +17,7 @@ import type { z } from 'zod'
 import type { AnswerContext } from '../answers/endpoint.js'
 import { type ChangeRow, recordedChanges } from '../queries/leaderboard-change.js'
 import { type Query, rowsOf } from '../queries/query.js'
+import { recordsOfBoards } from '../queries/record-history.js'
 import {
   importStarts,
   type RangeParams,
@@ -26,7 +27,6 @@ import {
   recordedTitleCounts,
   recordedUnlocks,
   recordingEvents,
-  reignsOfBoards,
   type Source
 } from '../queries/stream.js'
 import { changesOf } from '../routes/leaderboard-change.js'
@@ -388,7 +388,7 @@ async function importStartsOf(
   return new Map(starts.map(({ importId, startedMs }) => [importId, startedMs]))
 }
 
-type Reign = z.infer<(typeof reignsOfBoards)['row']>
+type Reign = z.infer<(typeof recordsOfBoards)['row']>
 
 async function reignsOf(
   rows: readonly ChangeRow[],
@@ -400,7 +400,7 @@ async function reignsOf(
     titleIds: boards.map(({ titleId }) => titleId),
     leaderboardIds: boards.map(({ leaderboardId }) => leaderboardId)
   }
-  const reigns = await rowsOf(tables, reignsOfBoards, params, { signal })
+  const reigns = await rowsOf(tables, recordsOfBoards, params, { signal })
   return new Map(reigns.map((reign) => [reignKey(reign, reign.player, reign.setMs, reign.rating), reign]))
 }
 

@@ -232,21 +232,55 @@ function served(version = '0.0.0'): Document {
   return openApi(endpoints, actions, { publicUrl: 'http://127.0.0.1:8080', version }) as Document
 }
 
-test('/docs is a page that loads nothing from elsewhere and runs no inline script', async (t) => {
-  const { app } = await testApp(t, { endpoints })
+test('/docs loads nothing from elsewhere and runs no script; every link leads somewhere', async (t) => {
+  const { app } = await testApp(t, { endpoints, actions })
   const { statusCode, headers, body } = await app.inject('/docs')
   t.equal(statusCode, 200)
   t.equal(headers['content-type'], 'text/html; charset=utf-8')
   const policy = String(headers['content-security-policy'])
   t.match(policy, "default-src 'none'")
-  t.match(policy, "script-src 'self';")
   t.match(policy, "frame-ancestors 'none'")
-  t.notMatch(body, /<script(?![^>]*src=)/)
-  t.notMatch(body, /(?:src|href)="(?:https?:)?\/\//)
-  const loaded = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => String(url))
-  t.ok(loaded.length >= 5)
-  for (const url of loaded) {
-    const { pathname } = new URL(url, 'http://x/docs')
-    t.equal((await app.inject(pathname)).statusCode, 200, pathname)
+  t.notMatch(body, /<script|style="/)
+  t.ok(Buffer.byteLength(body) <= 500_000, `${Buffer.byteLength(body)} bytes`)
+  const ids = [...body.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)
+  t.same(
+    ids.filter((id, at) => ids.indexOf(id) !== at),
+    [],
+    'ids are unique'
+  )
+  const links = new Set([...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, url]) => String(url)))
+  t.ok(links.size > 100)
+  t.same(
+    [...links].filter((link) => link.startsWith('#') && !ids.includes(link.slice(1))),
+    [],
+    'links in the page'
+  )
+  const notServed = ['/service-auth.js', '/api/data', '/dashboard/icon.svg']
+  for (const link of [...links].filter((each) => !each.startsWith('#') && !notServed.includes(each))) {
+    t.match(link, /^\//)
+    t.equal((await app.inject(link)).statusCode, 200, link)
   }
+})
+
+test('/docs has each operation with samples in three languages, and /llms.txt names them', async (t) => {
+  const { app } = await testApp(t, { endpoints, actions })
+  const { body } = await app.inject('/docs')
+  const { body: text, headers } = await app.inject('/llms.txt')
+  t.equal(headers['content-type'], 'text/plain; charset=utf-8')
+  for (const { operationId } of [...endpoints, ...actions]) {
+    t.ok(body.includes(`<article id="${operationId}">`), operationId)
+    for (const language of ['curl', 'TypeScript', 'Python'])
+      t.ok(body.includes(`aria-label="${operationId} in ${language}"`), `${operationId} in ${language}`)
+    t.ok(text.includes(`#${operationId})`), operationId)
+  }
+  const rating = body.slice(body.indexOf('<article id="rateProfile">'))
+  t.match(rating, "curl -X POST -H 'X-Session-Key: KEY' -H 'Content-Type: application/json' -d '{&quot;")
+  t.match(rating, /requests\.post\(/)
+})
+
+test('/openapi.yaml is the document in YAML', async (t) => {
+  const { app } = await testApp(t, { endpoints, actions })
+  const { body, headers } = await app.inject('/openapi.yaml')
+  t.equal(headers['content-type'], 'application/yaml')
+  t.match(body, /^openapi: 3\.1\.0/m)
 })

@@ -235,7 +235,7 @@ test('every answer has its own request id, and the headers that let any page rea
     '/docs',
     '/openapi.json',
     '/nope',
-    '/docs/static/swagger-ui.css'
+    '/docs/reference.css'
   ]
   for (const url of urls) {
     const { headers } = await app.inject({ url, headers: { 'x-request-id': 'mine' } })

@@ -13,7 +13,9 @@ const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   mjs: 'text/javascript; charset=utf-8',
-  svg: 'image/svg+xml'
+  svg: 'image/svg+xml',
+  txt: 'text/plain; charset=utf-8',
+  yaml: 'application/yaml'
 }
 const BROTLI_QUALITY = 9
 

@@ -1,21 +1,22 @@
 import swagger from '@fastify/swagger'
-import swaggerUi from '@fastify/swagger-ui'
 import type { FastifyInstance } from 'fastify'
 import type { Action, Endpoint } from '../../answers/endpoint.js'
 import { digestOf, namedTag } from '../../answers/etag.js'
 import { openApi } from '../open-api/document.js'
+import { guides } from '../open-api/guides.js'
 import { JSON_TYPE, REVALIDATED } from '../reply/headers.js'
+import { addAssets } from './asset.js'
 import { addErrorsPage } from './errors.js'
+import { type Described, llmsText, referencePage } from './reference.js'
+import { REFERENCE_STYLE } from './reference-style.js'
 
-/**
- * The page at /docs loads nothing from other hosts, runs no inline script and cannot be framed. Swagger UI needs style
- * attributes and data: URLs for icons.
- */
-const DOCS_POLICY =
-  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; " +
-  "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const DOCS_HEADERS = {
+  'Cache-Control': 'no-cache',
+  'Content-Security-Policy':
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}
 
-/** Adds `/openapi.json`, its page at `/docs`, and the page of error codes. */
+/** Adds `/openapi.json` and `/openapi.yaml`, their page at `/docs`, `/llms.txt`, and the page of error codes. */
 export async function addDocs(
   app: FastifyInstance,
   needs: { endpoints: readonly Endpoint[]; actions?: readonly Action[]; publicUrl: string; version: string }
@@ -31,10 +32,16 @@ export async function addDocs(
   })
   await addErrorsPage(app)
   await app.register(swagger, { mode: 'static', specification: { document: document as never } })
-  await app.register(swaggerUi, {
-    routePrefix: '/docs',
-    staticCSP: DOCS_POLICY,
-    theme: { title: 'Gamenet Stats API' },
-    uiConfig: { docExpansion: 'list', deepLinking: true, tryItOutEnabled: true }
-  })
+  const described = document as unknown as Described
+  const read = guides(needs.publicUrl)
+  await addAssets(
+    app,
+    [
+      { path: '/docs', content: referencePage(described, read) },
+      { path: '/docs/reference.css', content: REFERENCE_STYLE },
+      { path: '/llms.txt', content: llmsText(described, read) },
+      { path: '/openapi.yaml', content: app.swagger({ yaml: true }) }
+    ],
+    DOCS_HEADERS
+  )
 }

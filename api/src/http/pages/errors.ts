@@ -2,6 +2,7 @@ import { refusals } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { ERRORS_PATH } from '../reply/errors.js'
 import { addAssets } from './asset.js'
+import { inline } from './html.js'
 
 /** Adds the page that the header `Link` of every refusal leads to: each code with its status, sentence and reason. */
 export async function addErrorsPage(app: FastifyInstance): Promise<void> {
@@ -14,7 +15,7 @@ export async function addErrorsPage(app: FastifyInstance): Promise<void> {
 function errorsPage(): string {
   const entries = Object.entries(refusals).map(
     ([code, { status, message, when }]) =>
-      `<h2 id="${code}">${code}</h2>\n<p>${status}: ${html(message)}</p>\n<p>${html(when)}.</p>`
+      `<h2 id="${code}">${code}</h2>\n<p>${status}: ${inline(message)}</p>\n<p>${inline(when)}.</p>`
   )
   return `<!doctype html>
 <html lang="en">
@@ -26,12 +27,4 @@ ${entries.join('\n')}
 </main></body>
 </html>
 `
-}
-
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' }
-
-function html(text: string): string {
-  return text
-    .replace(/[&<>]/g, (character) => ENTITIES[character] ?? character)
-    .replace(/`([^`]+)`/g, '<code>$1</code>')
 }

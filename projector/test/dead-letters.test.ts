@@ -31,6 +31,7 @@ import {
   storeOver,
   type Tables
 } from '../src/index.js'
+import { storePointers } from '../src/store/generation.js'
 import {
   AnyBoardEvent,
   AnyEvent,
@@ -445,6 +446,24 @@ test('dead letters that are retried', async (t) => {
     t.same(await control.rows('SELECT count() AS rows FROM title_count'), [{ rows: '0' }])
     await undoing.stop()
   })
+
+  await t.test(
+    'of an undone import are passed over while a swap writes a generation that does not know it yet',
+    async (t) => {
+      await emptyTables(control)
+      const log = new MemoryLog()
+      log.append('title-count', [newer(imported(titleCountTopic, { titleId: '4d530064', observedAt: T0, online: 5 }))])
+      const retraction = { importId: 'f'.repeat(32), topic: 'title-count', observedAt: T0 }
+      log.append('import-retraction', [message(importRetractionTopic, retraction)])
+      await runToHead(engine, log)
+      await control.execute('CREATE TABLE import_retraction__9 AS import_retraction__0')
+      const moving = { owner: 'project:import-retraction', tables: ['import_retraction'], readsChanged: 0 }
+      await storeOver(control).do(storePointers, 1, [{ ...moving, writes: 9, reads: 0 }])
+      const { passedOver } = await retryDeadLetters(retryNeeds(control, { topics: newerTopics }), 'title-count', 'all')
+      t.equal(passedOver, 1)
+      t.same(await control.rows('SELECT count() AS rows FROM event_title_count'), [{ rows: '0' }])
+    }
+  )
 
   for (const isFromLog of [false, true]) {
     const how = isFromLog ? 'from the log, which still says what cannot be read' : 'meanwhile'

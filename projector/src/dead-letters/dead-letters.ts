@@ -4,7 +4,7 @@ import type { EventTable } from '../events/event-table.js'
 import { eventTablesOf } from '../events/event-tables.js'
 import { RowBuilder } from '../load/row-builder.js'
 import type { SealKeys } from '../load/seal-key-cache.js'
-import { storeAt } from '../project/generations.js'
+import { readUndone, storeAt } from '../project/generations.js'
 import { projections } from '../projections/projections.js'
 import {
   type DeadLetter,
@@ -18,7 +18,7 @@ import {
   storeDecisions
 } from '../store/dead-letter.js'
 import { storeEvents } from '../store/event-table.js'
-import { readRetractedImports } from '../store/import.js'
+import { eventOwner, readPointers } from '../store/generation.js'
 import { LATE_EVENTS_MAX, readTakersBehind, storeLateBatch } from '../store/late-batch.js'
 import type { Store } from '../store/operation.js'
 
@@ -164,8 +164,9 @@ async function retryPart(
   let judged: Judged = { rows: [], stored: [], passedOver: [], refusals: [] }
   const judgeAndStore = async (keys?: SealKeys) => {
     // Within the step: a swap of event tables waits for it, so that the generation that it writes stays the one that steps write.
-    const written = await storeAt('writes', store, projections)
-    judged = judge(table, messages, new Set(await written.do(readRetractedImports, topic)), keys)
+    const pointers = await store.do(readPointers)
+    const written = store.with({ names: pointers.names('writes', [eventOwner(table.topic)]) })
+    judged = judge(table, messages, new Set(await readUndone(store, pointers, topic)), keys)
     if (judged.stored.length === 0) return
     await written.do(storeEvents, table, Buffer.concat(judged.rows))
     await store.do(storeLateBatch, batch, topic, judged.stored)

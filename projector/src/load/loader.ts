@@ -386,7 +386,8 @@ class Storing {
     const pointers = await read()
     const owner = eventOwner({ name })
     const generation = pointers.of(owner).writes
-    const names = new Map([...pointers.names('writes', [ownerOf(importRetraction)]), ...namesOf(owner, generation)])
+    // Undone imports as answers see them: an undo deletes events after that, and what a swap has begun to write may lack some.
+    const names = new Map([...pointers.names('reads', [ownerOf(importRetraction)]), ...namesOf(owner, generation)])
     return { store: store.with({ names }), generation }
   }
 

@@ -1,4 +1,5 @@
 import { projectionCheckpoint, topics } from '@gamenet/schemas'
+import { importRetraction } from '../projections/import-retraction.js'
 import {
   eventOwner,
   type Owner,
@@ -7,6 +8,7 @@ import {
   readPointers,
   storeDefinitions
 } from '../store/generation.js'
+import { readRetractedImports } from '../store/import.js'
 import type { Store, TableNames } from '../store/operation.js'
 import type { PassLock } from './pass-lock.js'
 import { type Projection, tablesOf } from './projection.js'
@@ -120,6 +122,16 @@ export class Generations {
     const registered = new Set(first.map(({ projection }) => projection))
     return this.#projections.filter(({ name }) => !registered.has(name))
   }
+}
+
+/**
+ * Reads the ids of a topic's undone imports that answers show. An undo deletes the import's events after answers show it; the generation
+ * that a swap has begun to write may lack it.
+ */
+export async function readUndone(store: Store, pointers: Pointers, topic: string): Promise<string[]> {
+  return await store
+    .with({ names: pointers.names('reads', [ownerOf(importRetraction)]) })
+    .do(readRetractedImports, topic)
 }
 
 /** The store with the generations that steps write now, or with those that answers read. */

@@ -2,9 +2,9 @@ import { errorMessage, generationName, loadCheckpoint, type PartitionExtent, pau
 import { eventTableName } from '../events/event-table.js'
 import { eventTableOf } from '../events/event-tables.js'
 import type { Loader } from '../load/loader.js'
+import { readUndone } from '../project/generations.js'
 import { Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
 import { copyEventsBelow, deleteImports } from '../store/event-table.js'
-import { readRetractedImports } from '../store/import.js'
 import type { Store } from '../store/operation.js'
 import { type Live, liveOf, type RebuildContext, stepContextOf, waitingNames } from './context.js'
 import type { Filling } from './fill.js'
@@ -73,7 +73,7 @@ export async function reload(
 
 /** Deletes the events of undone imports from the event table of a rebuild. */
 export async function deleteRetracted(live: Live, store: Store, topic: Topic): Promise<void> {
-  const retracted = await live.store.do(readRetractedImports, topic.name)
+  const retracted = await readUndone(store, live.pointers, topic.name)
   if (retracted.length > 0) await store.do(deleteImports, eventTableName(topic), retracted)
 }
 

@@ -13,6 +13,7 @@ import { eventTableName } from '../events/event-table.js'
 import { definitionOf, ownerOf } from '../project/generations.js'
 import { type Projection, readsOf, tablesOf } from '../project/projection.js'
 import { lengthOf } from '../project/range.js'
+import type { StepContext } from '../project/step.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
 import { eventOwner, namesOf, storeDefinitions } from '../store/generation.js'
 import { copyConsumed } from '../store/late-batch.js'
@@ -42,14 +43,14 @@ export async function planFor(context: RebuildContext, request: RebuildRequest):
   const { store } = live
   const checkpoints = await Checkpoints.read(store)
   const measured = { sizes: stepSizes, process }
-  const costs = await measureCosts({ store, folding, signal }, unit, { live, checkpoints }, measured).catch(
-    (error: unknown) => {
-      const names = unit.map(({ name }) => name).join(', ')
-      throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${errorMessage(error)}`, {
-        cause: error
-      })
-    }
-  )
+  // A sample has rows of people too: an erasure waits for the step that may still store some.
+  const making: StepContext = { store, folding, signal, inStep: (step) => context.steps.run(step) }
+  const costs = await measureCosts(making, unit, { live, checkpoints }, measured).catch((error: unknown) => {
+    const names = unit.map(({ name }) => name).join(', ')
+    throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${errorMessage(error)}`, {
+      cause: error
+    })
+  })
   const sizes = await sizesOf(live, unit.flatMap(tablesOf))
   const planned = unit.map((projection) => {
     const { name } = projection

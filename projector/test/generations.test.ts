@@ -1,11 +1,108 @@
+import { projectionCheckpoint } from '@gamenet/schemas'
 import { test } from 'tap'
-import { type Projection, projections, storeOver, type Tables } from '../src/index.js'
+import { type Projection, projections, type Store, storeOver, type Tables } from '../src/index.js'
+import { LOCAL_PASS_LOCK } from '../src/internals.js'
 import { definitionOf, Generations, ownersOf } from '../src/project/generations.js'
+import type { RebuildContext } from '../src/rebuild/context.js'
 import { nextId } from '../src/rebuild/leftovers.js'
-import { namesOf, storeDefinitions } from '../src/store/generation.js'
+import { type RebuildRecord, storeRebuild } from '../src/rebuild/rebuild-record.js'
+import { RebuildSteps } from '../src/rebuild/rebuild-steps.js'
+import { completeSwap } from '../src/rebuild/swap.js'
+import { storeCheckpoints } from '../src/store/checkpoint.js'
+import { namesOf, readPointers, storeDefinitions, storePointers } from '../src/store/generation.js'
+import { around } from './around.js'
 import { latch } from './latch.js'
 import { lockedPasses } from './locks.js'
 import { openTables } from './pipeline.js'
+
+const [counts] = projections.filter(({ name }) => name === 'title-count')
+if (counts === undefined) throw new Error('there is no projection title-count')
+
+/** A rebuild of one projection whose swap has an intent. */
+function swapping(id: number, own: Projection): RebuildRecord {
+  const replaces = { tables: {}, generations: {}, definitions: {} }
+  const definitions = { [own.name]: definitionOf(own) }
+  const times = { startedAt: '', changedAt: '', target: {}, events: {}, slices: {}, costs: {}, verification: null }
+  const plain = {
+    tables: {},
+    generations: {},
+    helpers: {},
+    reason: null,
+    until: null,
+    isFromLog: false,
+    retracts: null
+  }
+  return {
+    id,
+    projection: own.name,
+    unit: [own.name],
+    definitions,
+    replaces,
+    ...plain,
+    ...times,
+    state: 'swapping',
+    version: 1
+  }
+}
+
+function contextOn(store: Store, more: Partial<RebuildContext>): RebuildContext {
+  const runner = { announceAll: async () => undefined, wakeForLate: () => undefined }
+  const signal = new AbortController().signal
+  return {
+    store,
+    projections,
+    runner,
+    steps: new RebuildSteps(LOCAL_PASS_LOCK),
+    catchUpMs: 0,
+    signal,
+    ...more
+  } as RebuildContext
+}
+
+test('a swap that another process has set back moves nothing any more', async (t) => {
+  const { control } = await openTables()
+  const store = storeOver(control)
+  const at = { epoch: 0, partition: 0, next: 5 }
+  await store.do(
+    storeCheckpoints,
+    ['load:title-count', 'project:title-count'].map((name) => ({ name, ...at }))
+  )
+  const record = await storeRebuild(store, swapping(1, counts), {})
+  const looked = latch()
+  const patient = around(control, async (work, what) => {
+    if (what.includes('FROM late_batch') || what.includes('FROM checkpoint')) looked.open()
+    return await work()
+  })
+  const other = completeSwap(contextOn(storeOver(patient), { catchUpMs: 60_000 }), record)
+  await looked.opened
+  // Sets the pointer back, and dies before it says so.
+  const dying = around(control, async (work, what) => {
+    if (what === 'rebuild') throw new Error('the process dies')
+    return await work()
+  })
+  await t.rejects(completeSwap(contextOn(storeOver(dying), {}), record), /dies/)
+  await store.do(storeCheckpoints, [{ name: 'project:title-count__1', ...at }])
+  t.equal(await other, undefined)
+  t.match((await store.do(readPointers)).all(), [{ writes: 0, reads: 0 }])
+})
+
+test('answers find a table that only new statements make at its first generation until the swap is done', async (t) => {
+  const { control } = await openTables()
+  const store = storeOver(control)
+  const owner = projectionCheckpoint(counts.name)
+  await store.do(storePointers, 1, [{ owner, tables: ['title_count'], writes: 3, reads: 3, readsChanged: 1 }])
+  const wider = { ...counts, form: 'fold', key: {}, reads: {}, into: { title_count: [], other: [] } } as Projection
+  await store.do(storeCheckpoints, [{ name: 'load:title-count', epoch: 0, partition: 0, next: 5 }])
+  const record = await storeRebuild(store, swapping(5, wider), {})
+  const stopping = new AbortController()
+  const stopped = contextOn(store, { signal: stopping.signal })
+  stopping.abort(new Error('the process stops'))
+  await t.rejects(completeSwap(stopped, record), /stops/)
+  const { serving, ...pointers } = await store.do(readPointers)
+  t.match(pointers, {})
+  t.equal(serving.nameOf('other'), 'other__0')
+  t.equal(serving.nameOf('title_count'), 'title_count__3')
+})
 
 test('what is new waits while nobody can be alone, and all else serves', async (t) => {
   const { control } = await openTables()

@@ -4,6 +4,7 @@ import { type Test, test } from 'tap'
 import { type Projector, projections, type Tables } from '../src/index.js'
 import { around } from './around.js'
 import { latch } from './latch.js'
+import { lockedPasses } from './locks.js'
 import { MemoryLog } from './memory-log.js'
 import { emptyTables, laterGenerations, message, openTables, projectorOn } from './pipeline.js'
 
@@ -26,6 +27,10 @@ test('a rebuild that something comes between', async (t) => {
   await t.test('stays cancelled when its fill ends at the same time', async (t) =>
     cancelAtTheEnd(t, engine, await begin())
   )
+  await t.test('is not cancelled while its swap begins in another process', async (t) =>
+    cancelBesideSwap(t, engine, await begin())
+  )
+  await t.test('stores no sample after steps have ended', async (t) => sampleBesideErasure(t, engine, await begin()))
   await t.test('gives up its step when the process stops, and is filled on by the next', async (t) =>
     stopInAStep(t, engine, await begin())
   )
@@ -152,6 +157,64 @@ async function cancelAtTheEnd(t: Test, engine: ClickHouse, log: Counts) {
   await ending.opened
   await projector.rebuilds.cancel('title-count')
   t.match(await projector.rebuilds.list(), [{ state: 'cancelled' }])
+  await projector.stop()
+}
+
+/** Something else has time for its own calls of the engine. */
+async function giveTime(engine: ClickHouse): Promise<void> {
+  for (let questions = 0; questions < 20; questions += 1) await engine.control.rows('SELECT 1 AS one')
+}
+
+async function cancelBesideSwap(t: Test, engine: ClickHouse, log: Counts) {
+  const shared = { isShared: true, passLock: lockedPasses(), rebuildLock: lockedPasses() }
+  const other = projectorOn(engine, log, shared)
+  let cancelled: Promise<unknown> | undefined
+  const rebuild: Tables = {
+    ...engine.rebuild,
+    insert: async (table, columns, body) => {
+      if (table === 'rebuild' && Buffer.from(body).toString().includes('\\"state\\":\\"swapping\\"')) {
+        cancelled = other.rebuilds.cancel('title-count').then(String, String)
+        await giveTime(engine)
+      }
+      await engine.rebuild.insert(table, columns, body)
+    }
+  }
+  const projector = projectorOn({ ...engine, rebuild }, log, shared)
+  projector.start()
+  await projector.caughtUp()
+  await projector.rebuilds.start('title-count')
+  await untilState(engine, 'filled')
+  await projector.rebuilds.verify('title-count')
+  await projector.rebuilds.swap('title-count')
+  t.match(await cancelled, /Another process has taken rebuild 1 of title-count further/)
+  t.same(await countsIn(engine, 'title_count'), [0])
+  t.match(await projector.rebuilds.list(), [{ state: 'swapped' }])
+  await other.stop()
+  await projector.stop()
+}
+
+/** An erasure deletes rows when steps have ended: a sample that has read them must be stored by then. */
+async function sampleBesideErasure(t: Test, engine: ClickHouse, log: Counts) {
+  const done: string[] = []
+  let ended: Promise<unknown> | undefined
+  const rebuild: Tables = {
+    ...engine.rebuild,
+    execute: async (sql, parameters, options) => {
+      const isSample = /^\s*INSERT INTO title_count__sample/.test(sql)
+      if (isSample) {
+        ended ??= projector.stepsEnded().then(() => done.push('steps ended'))
+        await giveTime(engine)
+      }
+      await engine.rebuild.execute(sql, parameters, options)
+      if (isSample) done.push('sample')
+    }
+  }
+  const projector = projectorOn({ ...engine, rebuild }, log)
+  projector.start()
+  await projector.caughtUp()
+  await projector.rebuilds.plan('title-count')
+  await ended
+  t.equal(done[0], 'sample')
   await projector.stop()
 }
 

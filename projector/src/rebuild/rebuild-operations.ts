@@ -143,7 +143,9 @@ export class RebuildOperations implements Rebuilds {
           `Rebuild ${record.id} takes import ${record.retracts} back, whose events are gone already: it is not cancelled. It ends by itself; gamenet import undo ${record.retracts} waits for it.`
         )
       }
-      const cancelled = await this.#store(record, { state: 'cancelled', reason: null })
+      const ended = { state: 'cancelled', reason: null } as const
+      // A fill need not wait for the step that it is in.
+      const cancelled = await (record.state === 'filled' ? this.#end(record, ended) : this.#store(record, ended))
       await this.#fillers.ended(record.id)
       await this.#dropLeftovers()
       return await this.#statusOf(cancelled)
@@ -241,7 +243,7 @@ export class RebuildOperations implements Rebuilds {
   async drop(projection: string): Promise<RebuildStatus> {
     return await this.#turns.run(async () => {
       const record = await rebuildSwapped(this.#context, projection)
-      const dropped = await this.#store(record, { state: 'dropped' })
+      const dropped = await this.#end(record, { state: 'dropped' })
       await this.#dropLeftovers()
       return await this.#statusOf(dropped)
     })
@@ -263,9 +265,17 @@ export class RebuildOperations implements Rebuilds {
       await this.#dropLeftovers()
       return report
     }
-    throw new RebuildRefused(
-      `Another process has taken rebuild ${record.id} of ${record.projection} further meanwhile, and nothing was done. Look at it by gamenet rebuild status.`
-    )
+    throw takenFurther(record)
+  }
+
+  /** Stores the end of a rebuild, whose tables are dropped next: not beside the begin of its swap, after which pointers name them. */
+  async #end(record: RebuildRecord, change: Partial<RebuildRecord>): Promise<RebuildRecord> {
+    return await this.#context.steps.exclusive(async (check) => {
+      const newest = (await readRebuilds(this.#context.store)).find(({ id }) => id === record.id)
+      if (newest?.version !== record.version) throw takenFurther(record)
+      await check()
+      return await this.#store(record, change)
+    })
   }
 
   /** Completes a swap that was interrupted, unless another operation has done so. */
@@ -290,6 +300,12 @@ export class RebuildOperations implements Rebuilds {
   async #statusOf(record: RebuildRecord): Promise<RebuildStatus> {
     return await statusOf(this.#context, this.#fillers, record)
   }
+}
+
+function takenFurther({ id, projection }: RebuildRecord): RebuildRefused {
+  return new RebuildRefused(
+    `Another process has taken rebuild ${id} of ${projection} further meanwhile, and nothing was done. Look at it by gamenet rebuild status.`
+  )
 }
 
 /** A loader of its own may have read further than the live one. */

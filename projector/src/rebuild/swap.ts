@@ -2,7 +2,7 @@ import { generationName, loadCheckpoint, pause, projectionCheckpoint } from '@ga
 import { definitionOf, ownersOf } from '../project/generations.js'
 import { Checkpoints, readCheckpoints } from '../store/checkpoint.js'
 import { copyDeadLetters } from '../store/dead-letter.js'
-import { type Pointer, readPointers, storePointers } from '../store/generation.js'
+import { type Owner, readPointers, storePointers } from '../store/generation.js'
 import { readPending } from '../store/late-batch.js'
 import { replaceReadViews } from '../store/read-view.js'
 import { catchUpLate, copyLate } from './catch-up-late.js'
@@ -114,26 +114,23 @@ export async function completeSwap(context: RebuildContext, record: RebuildRecor
   if (moved === 'writes') {
     const reason = await untilCaughtUp(context, record)
     moved = await move(context, record, reason === undefined ? 'reads' : 'back')
-    if (moved === 'back') {
-      const state = record.state === 'swapping' ? 'filled' : 'swapped'
-      await storeRebuild(store, record, { state, replaces: null }, 'recovery')
+    if (moved === 'back')
       throw new RebuildRefused(
         `Rebuild ${record.id} was not swapped: ${reason} within ${context.catchUpMs / 1000} s. See gamenet status, then repeat it.`
       )
-    }
   }
   if (moved === undefined) return undefined
   const lateMs = performance.now() - begunAt
   await runner.announceAll(record.unit)
-  // Not beside another swap, whose views these could replace with older ones.
-  await context.steps.exclusive(async () => {
-    await store.do(replaceReadViews, await store.do(readPointers), { all: false })
-  })
   const { replaces } = record
   if (replaces === null) throw new Error(`rebuild ${record.id} is ${record.state} without knowing what it replaces`)
-  const isSwap = record.state === 'swapping'
-  await storeRebuild(store, record, { state: isSwap ? 'swapped' : 'rolled-back', ...replaces, replaces: null })
-  if (isSwap) await dropReplaced(context, record)
+  // Not beside another swap: its views could be replaced with older ones, and a rollback could begin of what is dropped.
+  await context.steps.exclusive(async () => {
+    await store.do(replaceReadViews, await store.do(readPointers), { all: false })
+    const isSwap = record.state === 'swapping'
+    await storeRebuild(store, record, { state: isSwap ? 'swapped' : 'rolled-back', ...replaces, replaces: null })
+    if (isSwap) await dropReplaced(context, record)
+  })
   return lateMs
 }
 
@@ -148,10 +145,14 @@ async function move(context: RebuildContext, record: RebuildRecord, what: Move):
     const newest = (await readRebuilds(store)).find(({ id }) => id === record.id)
     if (newest?.version !== record.version) return undefined
     const live = await liveOf(context)
-    const pointers = ownersIn(record).map((owner) => ({ ...live.pointers.of(owner), tables: owner.tables }))
-    const goal = ({ owner }: Pointer) => record.generations[owner] ?? record.id
+    const owners = ownersIn(record)
+    const pointers = owners.map((owner) => live.pointers.of(owner))
+    const goal = ({ owner }: Owner) => record.generations[owner] ?? record.id
     if (pointers.every((each) => each.reads === goal(each))) return 'reads'
-    if (what === 'writes' && pointers.every((each) => each.writes === goal(each))) return what
+    const isWritten = pointers.every((each) => each.writes === goal(each))
+    if (what === 'writes' && isWritten) return what
+    // Another process has set it back: passes write the former generation again, perhaps beyond what this one has seen.
+    if (what === 'reads' && !isWritten) return undefined
     const topic = reloadedTopic(record)
     if (what === 'writes' && topic !== undefined) {
       // Rows that are not from the log, and those that have left it: no retry of a dead letter runs meanwhile.
@@ -171,11 +172,19 @@ async function move(context: RebuildContext, record: RebuildRecord, what: Move):
     await store.do(
       storePointers,
       live.pointers.version + 1,
-      pointers.map((each) => {
+      owners.map((owner) => {
+        const each = live.pointers.of(owner)
         if (what === 'back') return { ...each, writes: each.reads }
-        return { ...each, writes: goal(each), ...(what === 'reads' ? { reads: goal(each), readsChanged } : {}) }
+        // Until then answers find tables that only the new statements make at their first generation.
+        const read = what === 'reads' ? { tables: owner.tables, reads: goal(owner), readsChanged } : {}
+        return { ...each, writes: goal(owner), ...read }
       })
     )
+    // Under the same lock: another process that continues this swap would move `writes` again in between.
+    if (what === 'back') {
+      const state = record.state === 'swapping' ? 'filled' : 'swapped'
+      await storeRebuild(store, record, { state, replaces: null }, 'recovery')
+    }
     return what
   })
 }

@@ -66,7 +66,8 @@ const LASTING: Readonly<Record<string, string>> = {
   log_gap: 'gaps that were accepted may no longer be listed',
   rebuild: 'rebuilds may be missing: look at `gamenet status`, and discard what a rebuild has left',
   generation_definition: 'by which statements a projection made its table may be missing: rebuild the projections',
-  generation_pointer: 'which generation of a table is read may be another one: rebuild the projections',
+  generation_pointer:
+    'which generation is read was told by the records of rebuilds, or by an older row: rebuild the projections',
   schema_migration: 'migrations may have been applied a second time'
 }
 

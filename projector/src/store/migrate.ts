@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
+import { restorePointers } from '../rebuild/restore-pointers.js'
 import { readPointers } from './generation.js'
 import { storeOver } from './operation.js'
 import { replaceReadViews } from './read-view.js'
@@ -44,6 +45,7 @@ export async function migrate(tables: Tables, migrations?: readonly Migration[])
     await store.do(storeMigrationApplied, name, checksum)
     applied.set(name, checksum)
   }
+  if (applied.has(POINTERS_SINCE)) await restorePointers(store)
   await refuseMissing(tables, wanted, ({ name, checksum }) => applied.get(name) === checksum)
   const done: string[] = []
   for (const migration of wanted) {

@@ -1,0 +1,48 @@
+import { generationName } from '@gamenet/schemas'
+import { ownerOf, projectionOf } from '../project/generations.js'
+import {
+  eventOwner,
+  type Owner,
+  type Pointer,
+  readDefinitions,
+  readPointers,
+  storePointers
+} from '../store/generation.js'
+import type { Store } from '../store/operation.js'
+import { readTablesOfRebuilds } from '../store/table.js'
+import { readRebuilds } from './rebuild-record.js'
+
+/** States of rebuilds that answers read, or read until a later one was swapped in. */
+const SERVED: ReadonlySet<string> = new Set(['swapped', 'dropped'])
+
+/**
+ * Stores the pointers whose rows a damaged part has lost: without them steps and answers would continue with first generations, and what
+ * served would be dropped. Of an owner's rebuilds that were swapped in and not rolled back, the newest one serves.
+ */
+export async function restorePointers(store: Store): Promise<void> {
+  const served = (await readRebuilds(store)).filter(({ state }) => SERVED.has(state))
+  const [newest] = served
+  if (newest === undefined) return
+  const pointers = await store.do(readPointers)
+  const made = new Set((await store.do(readTablesOfRebuilds)).map(({ name }) => name))
+  const definitions = await store.do(readDefinitions)
+  const known = new Set(pointers.all().map(({ owner }) => owner))
+  // Above all counts before: a swap and a rollback store four pointers of an owner.
+  const count = Math.max(pointers.version, 4 * newest.id) + 1
+  const lost: Pointer[] = []
+  for (const { id, unit, isFromLog } of served) {
+    const own = definitions
+      .filter(({ projection, generation }) => generation === id && unit.includes(projection))
+      .map(({ definition }) => projectionOf(definition))
+    const reloaded = isFromLog ? own.map(({ from }) => from) : []
+    const owners = new Map<string, Owner>(
+      [...reloaded.map(eventOwner), ...own.map(ownerOf)].map((each) => [each.owner, each])
+    )
+    for (const owner of owners.values()) {
+      if (known.has(owner.owner) || !owner.tables.every((table) => made.has(generationName(table, id)))) continue
+      known.add(owner.owner)
+      lost.push({ ...owner, writes: id, reads: id, readsChanged: count })
+    }
+  }
+  if (lost.length > 0) await store.do(storePointers, count, lost)
+}

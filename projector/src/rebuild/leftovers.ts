@@ -6,15 +6,16 @@ import { readRebuilds } from './rebuild-record.js'
 import { dropTables } from './rebuild-tables.js'
 import { tablesToDrop } from './swap.js'
 
-const SAMPLE_HOURS_MAX = 24
+/** Another process may be making a sample, or the tables of a rebuild that has no record yet; neither takes so long. */
+const MAKING_HOURS_MAX = 24
 /** Those whose tables are needed no more. */
 const ENDED: ReadonlySet<string> = new Set(['rolled-back', 'cancelled', 'dropped'])
 
 /**
- * Drops the tables of rebuilds that have ended, unless an answer may still read them. Where this process is alone, those too that no
- * rebuild has: samples, copies to compare, what was made for one that never came to be. No table that a pointer names is dropped. For
+ * Drops the tables of rebuilds that have ended, unless an answer may still read them, and tables without a rebuild: samples, and those of
+ * an attempt that stored no record; where other processes may be making them, after a day. No table that a pointer names is dropped. For
  * work beside no operation of this process.
- * @returns after how many ms there will be more to drop; undefined where there is none
+ * @returns the ms until there is more to drop; undefined if there is nothing
  */
 export async function dropLeftovers({
   store,
@@ -42,11 +43,11 @@ export async function dropLeftovers({
         })
       )
   )
+  const known = new Set(['0', ...records.map(({ id }) => String(id))])
   const isLeft = ({ name, hours }: OwnedTable) => {
     if (pointed(name) || needed.has(name)) return false
     if (dueAt.has(name)) return (dueAt.get(name) ?? 0) <= Date.now()
-    // Another process may be making or comparing them now; but no sample takes a day.
-    return isShared ? name.includes('__sample_') && hours > SAMPLE_HOURS_MAX : true
+    return !isShared || (hours > MAKING_HOURS_MAX && !known.has(/__(\d+)/.exec(name)?.[1] ?? ''))
   }
   await dropTables(
     store,

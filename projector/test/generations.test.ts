@@ -1,10 +1,10 @@
 import { projectionCheckpoint } from '@gamenet/schemas'
 import { test } from 'tap'
-import { type Projection, projections, type Store, storeOver, type Tables } from '../src/index.js'
+import { migrate, type Projection, projections, type Store, storeOver, type Tables } from '../src/index.js'
 import { LOCAL_PASS_LOCK } from '../src/internals.js'
 import { definitionOf, Generations, ownersOf } from '../src/project/generations.js'
 import type { RebuildContext } from '../src/rebuild/context.js'
-import { nextId } from '../src/rebuild/leftovers.js'
+import { dropLeftovers, nextId } from '../src/rebuild/leftovers.js'
 import { type RebuildRecord, storeRebuild } from '../src/rebuild/rebuild-record.js'
 import { RebuildSteps } from '../src/rebuild/rebuild-steps.js'
 import { completeSwap } from '../src/rebuild/swap.js'
@@ -13,7 +13,7 @@ import { namesOf, readPointers, storeDefinitions, storePointers } from '../src/s
 import { around } from './around.js'
 import { latch } from './latch.js'
 import { lockedPasses } from './locks.js'
-import { openTables } from './pipeline.js'
+import { laterGenerations, openTables } from './pipeline.js'
 
 const [counts] = projections.filter(({ name }) => name === 'title-count')
 if (counts === undefined) throw new Error('there is no projection title-count')
@@ -98,8 +98,7 @@ test('answers find a table that only new statements make at its first generation
   const stopped = contextOn(store, { signal: stopping.signal })
   stopping.abort(new Error('the process stops'))
   await t.rejects(completeSwap(stopped, record), /stops/)
-  const { serving, ...pointers } = await store.do(readPointers)
-  t.match(pointers, {})
+  const { serving } = await store.do(readPointers)
   t.equal(serving.nameOf('other'), 'other__0')
   t.equal(serving.nameOf('title_count'), 'title_count__3')
 })
@@ -191,4 +190,63 @@ test('of two programs that come to empty tables at once the first one serves in 
     [first, second].map((serving) => serving.isOutdated('title-count')),
     [false, true]
   )
+})
+
+test('a projection of a topic that only another program knows keeps its table, and others continue', async (t) => {
+  const { control } = await openTables()
+  const all = projections.filter(({ name }) => ['title-count', 'title-count-hour'].includes(name))
+  const store = storeOver(control)
+  const generations = new Generations(store, all)
+  await generations.register(lockedPasses())
+  const definition = definitionOf({ ...counts, from: { ...counts.from, name: 'title-number' } })
+  await store.do(storeDefinitions, [{ projection: counts.name, generation: 3, definition }])
+  const owner = { owner: projectionCheckpoint(counts.name), tables: ['title_count'] }
+  await store.do(storePointers, 1, [{ ...owner, writes: 3, reads: 3, readsChanged: 1 }])
+  const current = await generations.current()
+  t.same(
+    current.projections.map(({ from }) => from.name),
+    ['title-number', 'title-count']
+  )
+  t.equal(current.names.get('event_title_number'), 'event_title_number__0')
+  t.ok(generations.isOutdated(counts.name))
+})
+
+test('tables of an attempt without a record are dropped after a day, where other processes may be making them', async (t) => {
+  const { control } = await openTables()
+  await storeRebuild(storeOver(control), { ...swapping(4, counts), state: 'filling' }, {})
+  for (const name of ['title_count__4', 'title_count__8', 'title_count__sample_0123abcd'])
+    await control.execute(`CREATE TABLE ${name} AS title_count__0`)
+  for (const [hours, left] of [
+    [0, 3],
+    [25, 1]
+  ] as const) {
+    const rows: Tables['rows'] = async (...asked) =>
+      (await control.rows(...asked)).map((row) => ('hours' in row ? { ...row, hours } : row))
+    await dropLeftovers({ store: storeOver({ ...control, rows }), isShared: true, longestAnswerMs: 0 })
+    t.equal((await laterGenerations(control)).length, left)
+  }
+})
+
+test('pointers whose rows are lost are restored from the records of rebuilds', async (t) => {
+  const { control } = await openTables()
+  const store = storeOver(control)
+  for (const [id, state] of [
+    [2, 'dropped'],
+    [5, 'swapped'],
+    [6, 'rolled-back'],
+    [7, 'filled']
+  ] as const) {
+    await storeRebuild(store, { ...swapping(id, counts), isFromLog: true, state }, {})
+    await store.do(storeDefinitions, [{ projection: counts.name, generation: id, definition: definitionOf(counts) }])
+    for (const table of ['title_count', 'event_title_count'])
+      await control.execute(`CREATE TABLE ${table}__${id} AS ${table}__0`)
+  }
+  t.same(await migrate(control), [])
+  const { serving } = await store.do(readPointers)
+  t.same(['title_count', 'event_title_count', 'title'].map(serving.nameOf), [
+    'title_count__5',
+    'event_title_count__5',
+    'title__0'
+  ])
+  t.ok(serving.counterOf(counts.name) > 14, 'no identity of an answer stands for other tables')
 })

@@ -41,10 +41,11 @@ export function eventTablesOf(topics: readonly Topic[]): EventTable[] {
   })
 }
 
-/** Returns the event table of a topic. */
+/** Returns the event table of a topic. Throws for a topic of another program. */
 export function eventTableOf(topic: Pick<Topic, 'name'>): EventTable {
   const found = eventTables.find((each) => each.topic.name === topic.name)
-  if (found === undefined) throw new Error(`The topic ${topic.name} has no event table.`)
+  if (found === undefined)
+    throw new Error(`This program does not know the topic ${topic.name}: start the one that does.`)
   return found
 }
 

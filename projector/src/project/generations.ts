@@ -1,4 +1,5 @@
-import { projectionCheckpoint, topics } from '@gamenet/schemas'
+import { projectionCheckpoint, type Topic, topic, topics } from '@gamenet/schemas'
+import { z } from 'zod'
 import { importRetraction } from '../projections/import-retraction.js'
 import {
   eventOwner,
@@ -18,13 +19,18 @@ export function definitionOf({ from, ...rest }: Projection): string {
   return JSON.stringify({ ...rest, from: from.name }, withSingleSpaces)
 }
 
-/** The projection of a text. Throws when its topic is unknown to this program. */
+/**
+ * The projection of a text. Another program may have made it of a topic that this one does not know: then it gets no further events, and
+ * counts as outdated until a rebuild by this program's statements is swapped in.
+ */
 export function projectionOf(definition: string): Projection {
   const { from: name, ...rest } = JSON.parse(definition) as Omit<Projection, 'from'> & { from: string }
-  const from = topics.find((topic) => topic.name === name)
-  if (from === undefined)
-    throw new Error(`A projection of these tables reads the topic ${name}, which this program does not know.`)
-  return { ...rest, from } as Projection
+  return { ...rest, from: topics.find((topic) => topic.name === name) ?? unknownTopic(name) } as Projection
+}
+
+/** A topic that accepts no event. */
+function unknownTopic(name: string): Topic {
+  return topic({ name, event: z.never(), key: () => '', instant: () => '' })
 }
 
 function withSingleSpaces(_key: string, value: unknown): unknown {
@@ -38,7 +44,9 @@ export function ownerOf(projection: Projection): Owner {
 
 /** Every table that has generations. */
 export function ownersOf(projections: readonly Projection[]): Owner[] {
-  return [...topics.map(eventOwner), ...projections.map(ownerOf)]
+  return [...new Set([...topics, ...projections.map(({ from }) => from)])]
+    .map(eventOwner)
+    .concat(projections.map(ownerOf))
 }
 
 /** What a step or an answer works with, from one read of the pointers to its end. */

@@ -29,6 +29,8 @@ export async function reload(
   { shouldContinue: goesOn, onStep }: Pick<Filling, 'shouldContinue' | 'onStep'>
 ): Promise<boolean> {
   const { signal } = context
+  // Throws for a topic of another program: no loader of this one can read it.
+  eventTableOf(topic)
   const live = await liveOf(context)
   const { store } = stepContextOf(context, record, live)
   const name = loadCheckpoint(topic.name)

@@ -44,6 +44,7 @@ export {
 export { copyEvents, deleteImports, storeEvents } from './store/event-table.js'
 export {
   type Definition,
+  keepingPointers,
   type Pointer,
   Pointers,
   readDefinitions,

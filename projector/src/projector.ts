@@ -27,7 +27,7 @@ import type { ImportUndos, Rebuilds } from './rebuild/rebuild.js'
 import { registerRebuildGauge } from './rebuild/rebuild-gauge.js'
 import { RebuildOperations } from './rebuild/rebuild-operations.js'
 import { Checkpoints, type Progress } from './store/checkpoint.js'
-import { readPointers } from './store/generation.js'
+import { keepingPointers, readPointers } from './store/generation.js'
 import { type Store, storeOver } from './store/operation.js'
 import type { Tables } from './store/tables.js'
 
@@ -152,7 +152,7 @@ const STANDSTILL_MS = 30_000
 /** Creates a projector, log → event tables → read tables: the loader, the projections, and their status. */
 export function createProjector(options: ProjectorOptions): Projector {
   const { logger, isShared = false, passLock = LOCAL_PASS_LOCK, projections: own = projections } = options
-  const store = storeOver(options.tables.projections)
+  const { projections: store, rebuild: rebuildStore, loader: loaderStore } = storesOf(options)
   const stopping = new AbortController()
   const watchers = new Set<() => void>()
   const countDeadLetters = deadLetterCounter(store, logger)
@@ -180,9 +180,9 @@ export function createProjector(options: ProjectorOptions): Projector {
     ...backoff
   })
   const rebuilds: RebuildOperations = new RebuildOperations({
-    store: storeOver(options.tables.rebuild),
+    store: rebuildStore,
     projections: own,
-    generations: new Generations(storeOver(options.tables.rebuild), own),
+    generations: new Generations(rebuildStore, own),
     runner,
     loader: { whilePaused: (work) => loader.whilePaused(work) },
     loaderOf: (...of) => loaderOf(options, ...of),
@@ -196,7 +196,6 @@ export function createProjector(options: ProjectorOptions): Projector {
     isShared,
     signal: stopping.signal
   })
-  const loaderStore = storeOver(options.tables.loader)
   const loader: Loader = createLoader({
     store: loaderStore,
     topics,
@@ -230,6 +229,13 @@ export function createProjector(options: ProjectorOptions): Projector {
     rebuilds,
     importUndos: rebuilds.importUndos
   }
+}
+
+/** Where no other process works on the tables, none writes the pointers. */
+function storesOf({ tables: { loader, projections, rebuild }, isShared = false }: ProjectorOptions) {
+  const keeping = isShared ? (store: Store) => store : keepingPointers()
+  const over = (tables: Tables) => keeping(storeOver(tables))
+  return { loader: over(loader), projections: over(projections), rebuild: over(rebuild) }
 }
 
 function swapTimesOf({ longestAnswerMs, catchUpMs }: ProjectorOptions) {

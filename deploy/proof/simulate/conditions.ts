@@ -16,6 +16,8 @@ export type Conditions = {
   readonly disturbedEveryMs: number
   /** Counts arrive also while the last rebuilds end. */
   readonly isTrickling: boolean
+  /** How long a swap waits for passes: a short wait sets swaps back. */
+  readonly catchUpMs: number
 }
 
 export function conditionsOf(chance: Chance): Conditions {
@@ -28,6 +30,7 @@ export function conditionsOf(chance: Chance): Conditions {
     areReadersAttentive,
     watchEveryMs: areReadersAttentive ? 100 : 2000,
     disturbedEveryMs: chance.oneOf([2500, 6000, 6000]),
-    isTrickling: chance.happens(0.5)
+    isTrickling: chance.happens(0.5),
+    catchUpMs: chance.oneOf([3000, 60_000])
   }
 }

@@ -3,6 +3,7 @@ import {
   createLoader,
   foldInline,
   Generations,
+  keepingPointers,
   type Loader,
   type LoaderOptions,
   ProjectionRunner,
@@ -38,10 +39,11 @@ export function runProjector(place: Place, process: Process, onChange: () => voi
   const logger = loggerOf(world)
   const stopping = new AbortController()
   const projections = bug.projections(place.isNewer ? newerOf(simulatedProjections) : simulatedProjections)
+  const keeping = isShared ? (store: Store) => store : keepingPointers()
   const stores = {
-    loader: bug.loaderStore(storeIn(world, place.tables)),
-    runner: bug.runnerStore(storeIn(world, place.tables)),
-    rebuild: bug.rebuildStore(storeIn(world, place.tables))
+    loader: bug.loaderStore(keeping(storeIn(world, place.tables))),
+    runner: bug.runnerStore(keeping(storeIn(world, place.tables))),
+    rebuild: bug.rebuildStore(keeping(storeIn(world, place.tables)))
   }
   const locks = locksOf(place)
   const runner: ProjectionRunner = new ProjectionRunner({
@@ -84,6 +86,7 @@ export function runProjector(place: Place, process: Process, onChange: () => voi
     isShared,
     sizes: place.stepSizes,
     longestAnswerMs: LONGEST_ANSWER_MS,
+    catchUpMs: place.conditions.catchUpMs,
     signal: stopping.signal
   })
   const loader = loaderOf(stores.loader, simulatedTopics, GROUP, {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import { test } from 'tap'
-import { withHeartbeat } from '../src/commands/terminal.js'
+import { table, withHeartbeat } from '../src/commands/terminal.js'
 
 test('a long operation prints repeatedly that it continues, then its answer or its error', async (t) => {
   for (const fails of [false, true]) {
@@ -17,4 +17,23 @@ test('a long operation prints repeatedly that it continues, then its answer or i
     if (fails) await t.rejects(done, { message: 'it failed' })
     else t.match(await done, /^(Not done yet after \d+ s; it continues\.\n){2,}$/)
   }
+})
+
+test('a table wraps its last column at 100 columns', (t) => {
+  const reason = `${'many words '.repeat(20)}${'x'.repeat(120)} end`
+  const lines = table([
+    ['NAME', 'REASON'],
+    ['title', reason]
+  ])
+  t.equal(lines[1]?.startsWith('title  many words'), true)
+  t.ok(lines.slice(0, 4).every((line) => line.length <= 100))
+  t.equal(
+    lines
+      .slice(1)
+      .map((line) => line.trim().replace(/^title {2}/, ''))
+      .join(' '),
+    reason,
+    'no word is lost'
+  )
+  t.end()
 })

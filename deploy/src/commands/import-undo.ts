@@ -3,7 +3,7 @@ import type { ImportRun, ImportUndoProgress } from '../operations/import-run.js'
 import { listImports, undoImport } from '../operations/import-undo.js'
 import type { Progress } from './progress.js'
 import { runShown, withData } from './reach.js'
-import { addCommand, print, type Terminal, table } from './terminal.js'
+import { addCommand, minuteOf, print, type Terminal, table } from './terminal.js'
 
 /** `gamenet import list` and `gamenet import undo`. */
 export function addImportUndo(importCommand: Command, terminal: Terminal): void {
@@ -33,13 +33,17 @@ function linesOf(runs: readonly ImportRun[]): string[] {
     if (retractedAt === null) return finished ? 'finished' : 'interrupted'
     return isBeingRetracted ? `being undone since ${retractedAt}` : `undone ${retractedAt}`
   }
-  return table([
-    ['IMPORT', 'TOPIC', 'LAST NEWS', 'ROWS', 'EVENTS', 'REJECTED', 'STATE', 'FILE'],
+  const resume = runs.some((run) => stateOf(run) === 'interrupted')
+    ? ['', 'The command of an interrupted import resumes it.']
+    : []
+  const lines = table([
+    ['IMPORT', 'LAST NEWS', 'ROWS', 'EVENTS', 'REJECTED', 'STATE'],
     ...runs.map((run) => [
-      ...[run.importId, run.topic, run.newestAt, String(run.rowsRead), String(run.published), String(run.rejected)],
-      ...[stateOf(run), run.file]
+      ...[run.importId, minuteOf(run.newestAt), String(run.rowsRead), String(run.published), String(run.rejected)],
+      `${stateOf(run)}: ${run.topic} of ${run.file}`
     ])
   ])
+  return [...lines, ...resume]
 }
 
 function progressOf({ phase, done, total, etaSeconds }: ImportUndoProgress): Progress {

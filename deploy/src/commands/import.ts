@@ -1,12 +1,12 @@
 import { createReadStream } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { stat, writeFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { createGunzip } from 'node:zlib'
-import { importableTopics } from '@gamenet/schemas'
+import { bytesText, importableTopics } from '@gamenet/schemas'
 import { Argument, type Command } from 'commander'
-import { UsageError } from '../config.js'
+import { FailureError, UsageError } from '../config.js'
 import { caughtUp } from '../operations/caught-up.js'
-import { type ImportProgress, type ImportReport, importFile } from '../operations/import.js'
+import { type ImportProgress, type ImportReport, importFile, REJECTS_MAX } from '../operations/import.js'
 import { importLog } from '../operations/import-log.js'
 import type { Operations } from '../operations/operation.js'
 import { plain } from './bytes-text.js'
@@ -19,8 +19,9 @@ import { addCommand, print, type Terminal } from './terminal.js'
 const READABLE_WITHIN_SECONDS = 600
 /** In the place of a topic: the events of all topics. */
 const LOG = 'log'
+const FAULTS_SHOWN = 100
 
-type Options = { json?: boolean; columns: string[]; set: string[]; strict?: boolean; wait: boolean }
+type Options = { json?: boolean; columns: string[]; set: string[]; strict?: boolean; wait: boolean; rejects?: string }
 type FileReport = ImportReport & { file: string }
 
 export function addImport(program: Command, terminal: Terminal): void {
@@ -40,6 +41,7 @@ export function addImport(program: Command, terminal: Terminal): void {
     .option('--columns <field=Header,...>', 'maps a field to a header of the file; may be repeated', collect, [])
     .option('--set <field=value>', 'a constant for a field; may be repeated', collect, [])
     .option('--strict', 'publish nothing if any row is invalid')
+    .option('--rejects <file>', `write the lines and reasons of rejected rows to a CSV file, the first ${REJECTS_MAX}`)
     .option('--no-wait', 'do not wait until the tables contain the events')
     .action(async (topic: string, files: string[], options: Options) => {
       if (topic === LOG) return await importLogs(terminal, files, options)
@@ -55,14 +57,18 @@ export function addImport(program: Command, terminal: Terminal): void {
               file: file === '-' ? '-' : basename(file),
               columns,
               set,
-              strict: options.strict === true
+              strict: options.strict === true,
+              ...(options.rejects === undefined ? {} : { faultsMax: REJECTS_MAX })
             }
             const content = createReadStream(file === '-' ? piped : file)
             const display = showProgress(terminal, options.json !== true)
             const onProgress = (progress: ImportProgress) => display.update(progressOf(file, progress))
-            const report = await operations.run(importFile, { request, content }, { onProgress }).finally(display.stop)
-            reports.push({ file, ...report })
+            const run = untilInterrupted(file, (signal) =>
+              operations.run(importFile, { request, content }, { onProgress, signal })
+            )
+            reports.push({ file, ...(await run.finally(display.stop)) })
           }
+          if (options.rejects !== undefined) await writeFile(options.rejects, rejectsOf(reports))
           if (options.wait) await waitUntilReadable(operations, terminal)
           return reports
         })
@@ -71,6 +77,35 @@ export function addImport(program: Command, terminal: Terminal): void {
       if (reports.some((report) => report.rejected > 0 || !report.finished)) terminal.exitCode = 1
     })
   addImportUndo(command, terminal)
+}
+
+/** Ends the import at SIGINT or SIGTERM, and says how to resume it. */
+async function untilInterrupted<Result>(file: string, run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  const interrupted = new AbortController()
+  const abort = () =>
+    interrupted.abort(
+      new FailureError(
+        `The import of ${plain(file)} was interrupted; the same command resumes it. \`gamenet import list\` shows what was published.`
+      )
+    )
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, abort)
+  try {
+    return await run(interrupted.signal)
+  } catch (error) {
+    interrupted.signal.throwIfAborted()
+    throw error
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, abort)
+  }
+}
+
+/** Formats rejected rows as CSV. */
+function rejectsOf(reports: readonly FileReport[]): string {
+  const cell = (text: string) => `"${text.replaceAll('"', '""')}"`
+  const rows = reports.flatMap(({ file, faults }) =>
+    faults.map(({ line, reason }) => `${cell(file)},${line},${cell(reason)}\n`)
+  )
+  return `file,line,reason\n${rows.join('')}`
 }
 
 /** Imports exported logs, one after the other. */
@@ -137,13 +172,17 @@ function progressOf(file: string, progress: ImportProgress): Progress {
   return {
     label: `${plain(file)} ${phase}`,
     share: bytesRead / Math.max(1, bytesTotal, bytesRead),
-    details: [`${rowsRead} rows`, `${published} events`]
+    details: [
+      `${bytesText(bytesRead)} of ${bytesText(bytesTotal)}`,
+      `${rowsRead} rows`,
+      ...(phase === 'publishing' ? [`${published} events`] : [])
+    ]
   }
 }
 
 function linesOf(report: FileReport): string[] {
-  const faults = report.faults.map((fault) => `  line ${fault.line}: ${fault.reason}`)
-  const more = report.rejected - report.faults.length
+  const faults = report.faults.slice(0, FAULTS_SHOWN).map((fault) => `  line ${fault.line}: ${fault.reason}`)
+  const more = report.rejected - faults.length
   return [
     report.alreadyDone
       ? `${report.file}: imported before (${report.importId}); nothing was published`
@@ -161,7 +200,7 @@ function linesOf(report: FileReport): string[] {
 function countsLine(report: FileReport): string {
   const parts = [
     `${report.rowsRead} rows read`,
-    `${report.published} events published`,
+    ...(report.finished ? [`${report.published} events published`] : []),
     ...(report.missing > 0 ? [`${report.missing} missing samples`] : []),
     ...(report.skipped > 0 ? [`${report.skipped} rows were published before`] : []),
     ...(report.rejected > 0 ? [`${report.rejected} rows rejected`] : [])

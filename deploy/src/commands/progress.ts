@@ -38,11 +38,13 @@ export function showProgress(
 /** Prints a line every 5 s; without a share, one line per label. */
 function printed(errors: Terminal['errors'], now: () => number): ProgressDisplay {
   const begunAt = now()
+  const withEta = etaOf(now)
   const printedAt = new Map<string, number>()
   const labels = new Map<string, string>()
   return {
     update: (progress) => {
       const { line = '' } = progress
+      const shown = withEta(progress)
       const isDue =
         progress.share === undefined
           ? labels.get(line) !== progress.label
@@ -50,7 +52,7 @@ function printed(errors: Terminal['errors'], now: () => number): ProgressDisplay
       if (!isDue) return
       labels.set(line, progress.label)
       printedAt.set(line, now())
-      errors.write(`${progress.label}${figuresOf(progress, ': ', ', ')}\n`)
+      errors.write(`${progress.label}${figuresOf(shown, ': ', ', ')}\n`)
     },
     stop: () => undefined
   }
@@ -58,7 +60,8 @@ function printed(errors: Terminal['errors'], now: () => number): ProgressDisplay
 
 /** Redraws the lines in place, and clears them at the end. */
 function drawn(errors: Terminal['errors'], now: () => number): ProgressDisplay {
-  const lines = new Map<string, Drawn>()
+  const lines = new Map<string, Progress>()
+  const withEta = etaOf(now)
   let drawnAt = 0
   let height = 0
   const clear = () => {
@@ -67,33 +70,34 @@ function drawn(errors: Terminal['errors'], now: () => number): ProgressDisplay {
   }
   return {
     update: (progress) => {
-      const { line = '', share = 0 } = progress
-      const before = lines.get(line)
-      const isSame = before?.progress.label === progress.label && share >= (before.progress.share ?? 0)
-      const { begunAt, begunShare } = isSame ? before : { begunAt: now(), begunShare: share }
-      lines.set(line, { progress, begunAt, begunShare })
+      lines.set(progress.line ?? '', withEta(progress))
       if (now() - drawnAt < DRAW_MS) return
       drawnAt = now()
       clear()
       height = lines.size
-      const texts = [...lines.values()].map((each) => lineOf(withEta(each, now()), errors.columns ?? DEFAULT_COLUMNS))
+      const texts = [...lines.values()].map((each) => lineOf(each, errors.columns ?? DEFAULT_COLUMNS))
       errors.write(texts.join('\n'))
     },
     stop: clear
   }
 }
 
-type Drawn = {
-  readonly progress: Progress
-  readonly begunAt: number
-  readonly begunShare: number
-}
+/** The rate of the first updates is no estimate: buffers fill. */
+const ETA_AFTER_MS = 2000
 
-function withEta({ progress, begunAt, begunShare }: Drawn, nowMs: number): Progress {
-  const { share, etaSeconds } = progress
-  if (share === undefined || etaSeconds !== undefined) return progress
-  if (share <= begunShare) return { ...progress, etaSeconds: null }
-  return { ...progress, etaSeconds: ((nowMs - begunAt) / 1000) * ((1 - share) / (share - begunShare)) }
+/** Returns a function that adds the remaining time, by the rate since the label began. */
+function etaOf(now: () => number): (progress: Progress) => Progress {
+  const beginnings = new Map<string, { readonly label: string; readonly atMs: number; readonly share: number }>()
+  return (progress) => {
+    const { line = '', label, share, etaSeconds } = progress
+    if (share === undefined || etaSeconds !== undefined) return progress
+    const known = beginnings.get(line)
+    const begun = known?.label === label && share >= known.share ? known : { label, atMs: now(), share }
+    beginnings.set(line, begun)
+    const ms = now() - begun.atMs
+    if (ms < ETA_AFTER_MS || share === begun.share) return { ...progress, etaSeconds: null }
+    return { ...progress, etaSeconds: (ms / 1000) * ((1 - share) / (share - begun.share)) }
+  }
 }
 
 /**

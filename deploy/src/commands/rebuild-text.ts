@@ -1,6 +1,6 @@
 import type { Difference, RebuildPlan, RebuildProgress, RebuildStatus, VerifyReport } from '@gamenet/projector/rebuild'
 import { bytesText, durationText } from '@gamenet/schemas'
-import { table } from './terminal.js'
+import { minuteOf, table } from './terminal.js'
 
 export function linesOfPlan(plan: RebuildPlan): string[] {
   const { fromLog } = plan
@@ -46,18 +46,17 @@ export function linesOfList(rebuilds: readonly RebuildStatus[]): string[] {
 /** Formats rebuilds for `gamenet status`. */
 export function rebuildTable(rebuilds: readonly RebuildStatus[]): string[] {
   return table([
-    ['REBUILD', 'PROJECTION', 'STATE', 'DONE', 'RATE', 'LEFT', 'STARTED', 'VERIFIED'],
+    ['REBUILD', 'PROJECTION', 'DONE', 'RATE', 'LEFT', 'STARTED', 'STATE'],
     ...rebuilds.map((rebuild) => [
       `${rebuild.id}`,
       rebuild.projection,
-      stateOf(rebuild),
       rebuild.state === 'cancelled' ? '' : `${percentOf(rebuild.progress)} %`,
       rebuild.state === 'filling' ? rateOf(rebuild.progress) : '',
       rebuild.state !== 'filling' || rebuild.progress.etaSeconds === null
         ? ''
         : durationText(rebuild.progress.etaSeconds),
-      rebuild.startedAt,
-      verified(rebuild)
+      minuteOf(rebuild.startedAt),
+      [stateOf(rebuild), verified(rebuild)].filter((text) => text !== '').join('; ')
     ])
   ])
 }
@@ -86,7 +85,7 @@ function nextStep({ projection, state, until, tables }: RebuildStatus): string[]
 function verified({ verification }: RebuildStatus): string {
   if (verification === null) return ''
   const { verifiedAt, isEqual, differences } = verification
-  return `${isEqual ? 'equal' : `${differences} rows differ`}, ${verifiedAt}`
+  return `${isEqual ? 'equal' : `${differences} rows differ`}, ${minuteOf(verifiedAt)}`
 }
 
 export function linesOfVerify(report: VerifyReport): string[] {

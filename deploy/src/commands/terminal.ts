@@ -50,13 +50,22 @@ export async function withHeartbeat<Result>(
   }
 }
 
-/** Pads columns to their widest cells. */
+const TABLE_COLUMNS_MAX = 100
+const LAST_COLUMN_MIN = 20
+
+/** Pads columns to their widest cells. The last column wraps where a row is wider than 100 columns. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd()
-  )
+  const indent = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0)
+  const last = new RegExp(`(.{1,${Math.max(LAST_COLUMN_MIN, TABLE_COLUMNS_MAX - indent)}})(?:\\s+|$)|(\\S+)`, 'gu')
+  return rows.flatMap((row) => {
+    const before = row.slice(0, -1).map((cell, column) => cell.padEnd((widths[column] ?? 0) + 2))
+    const [first = '', ...more] = (row.at(-1) ?? '').match(last) ?? []
+    return [before.join('') + first, ...more.map((text) => ' '.repeat(indent) + text)].map((line) => line.trimEnd())
+  })
+}
+
+/** Formats an ISO 8601 instant for a table. */
+export function minuteOf(instant: string): string {
+  return `${instant.slice(0, 16)}Z`
 }

@@ -9,13 +9,16 @@ import { headsOf, waitUntilCaughtUp } from './caught-up.js'
 import { type OperationNeeds, operation, type RunContext } from './operation.js'
 
 const KNOWN_WITHIN_MS = 60_000
+/** Rejected rows that a report can keep: some 15 MB. */
+export const REJECTS_MAX = 100_000
 
 export const ImportRequest = z.object({
   topic: z.string(),
   file: z.string().min(1).max(1024),
   columns: z.record(z.string(), z.string()),
   set: z.record(z.string(), z.string()),
-  strict: z.boolean()
+  strict: z.boolean(),
+  faultsMax: z.int().min(0).max(REJECTS_MAX).optional()
 })
 export type ImportRequest = z.infer<typeof ImportRequest>
 
@@ -79,7 +82,7 @@ async function publishFile(
   { request, content }: ImportInput,
   { onProgress, signal }: RunContext<ImportProgress>
 ): Promise<ImportReport> {
-  const { topic, file, columns, set, strict } = request
+  const { topic, file, columns, set, strict, faultsMax } = request
   const { ImportCutOff, ImportRefused, importInWorker } = await import('@gamenet/ingest')
   let importing: string | undefined
   const { disk, log } = needs.engines
@@ -88,7 +91,7 @@ async function publishFile(
     await requireFree()
     const input = whileSpace(content, disk)
     const result = await importInWorker(
-      { topic, input, fileName: file, columns, set, strict, ...(await spoolOf(needs.engines)) },
+      { topic, input, fileName: file, columns, set, strict, faultsMax, ...(await spoolOf(needs.engines)) },
       {
         log: { append: (name, messages) => requireFree().then(() => log.append(name, messages)) },
         people: needs.people,

@@ -9,7 +9,7 @@ import { LINES, OCTETS, type Operation, type Operations, type RunContext } from 
 /** The operations of a running service, over its operator port. */
 export function operatorClient({ operatorUrl, operatorToken }: OperatorPort): Operations {
   return {
-    run: async (operation, input, { onProgress = () => undefined } = {}) => {
+    run: async (operation, input, { onProgress = () => undefined, signal } = {}) => {
       const { method, result, progress } = operation
       const { path, body } = requestOf(operation, input)
       const answer = await reach(operatorUrl, () =>
@@ -21,11 +21,12 @@ export function operatorClient({ operatorUrl, operatorToken }: OperatorPort): Op
             ...(body === null ? {} : { 'content-type': OCTETS })
           },
           body,
+          signal,
           headersTimeout: 0,
           bodyTimeout: 0
         })
       )
-      if (answer.headers['content-type'] === LINES) return await follow(operation, answer.body, onProgress)
+      if (answer.headers['content-type'] === LINES) return await follow(operation, answer.body, onProgress, signal)
       const text = await reach(operatorUrl, () => answer.body.text())
       if (answer.statusCode !== 200) throw refusalOf(answer.statusCode, text)
       return result.parse(JSON.parse(text))
@@ -65,7 +66,8 @@ function bodyOf(content: unknown): string | Readable | null {
 async function follow<Input, Progress, Result>(
   { name, progress = z.never(), result }: Operation<Input, Progress, Result>,
   body: Dispatcher.ResponseData['body'],
-  onProgress: RunContext<Progress>['onProgress']
+  onProgress: RunContext<Progress>['onProgress'],
+  signal: AbortSignal | undefined
 ): Promise<Result> {
   const Line = z.union([
     z.object({ progress }),
@@ -79,6 +81,7 @@ async function follow<Input, Progress, Result>(
     if ('progress' in line) onProgress(line.progress)
     else last = line
   }
+  signal?.throwIfAborted()
   if (last === undefined)
     throw new FailureError(
       `The service ended the ${name} without a report; its log has the reason, unless it was killed. Repeat it: operations are idempotent.`
@@ -109,6 +112,7 @@ async function reach<Answer>(operatorUrl: string, send: () => Promise<Answer>): 
   try {
     return await send()
   } catch (error) {
+    if (error instanceof FailureError) throw error
     const code = errorCode(error)
     if (INTERRUPTED.has(code)) {
       throw new FailureError(

@@ -72,6 +72,8 @@ export type ImportRequest = {
   readonly columns?: Readonly<Record<string, string>>
   /** Event field → its constant value in every row, as text. */
   readonly set?: Readonly<Record<string, string>>
+  /** Number of faults that the result keeps with line and reason. */
+  readonly faultsMax?: number | undefined
   /** Publishes nothing if there is any fault. */
   readonly strict?: boolean
   /** Default: detected from the content. */
@@ -116,7 +118,8 @@ export async function runImport(request: ImportRequest, needs: ImportNeeds): Pro
         onBytes: (bytesRead) => needs.onProgress?.({ ...NOTHING, phase: 'reading', bytesRead, bytesTotal: file.bytes })
       })
       const { format } = print
-      const run = { target, mapping, file, format, nowMs: now(), signal, needs, now }
+      const { faultsMax } = request
+      const run = { target, mapping, file, format, faultsMax, nowMs: now(), signal, needs, now }
       let importId = importIdOf(target.topic.name, mapping, request.format, print)
       for (;;) {
         const before = await abortable(signal, needs.known(importId))

@@ -9,8 +9,8 @@ import { type Row, rowsOf } from './rows.js'
 /** Gathered events are appended when they contain this many rows (about 1.5 MB), or are this many. */
 const GATHERED_ROWS = 20_000
 const GATHERED_EVENTS = 500
-/** Maximum number of faults kept with line and reason; all are counted. */
-const FAULTS_MAX = 100
+/** Number of faults that are kept with line and reason unless the request asks for more; all are counted. */
+const FAULTS_KEPT = 100
 
 /** A row that could not be imported. */
 export type ImportFault = { readonly file: string; readonly line: number; readonly reason: string }
@@ -24,6 +24,7 @@ export type RowSource = {
   /** The start of the run: instants after it are in the future, for all rows. */
   readonly nowMs: number
   readonly signal: AbortSignal
+  readonly faultsMax?: number | undefined
 }
 
 /** The counts so far. */
@@ -113,7 +114,7 @@ function reject(
   fault: { readonly line: number; readonly reason: string }
 ): void {
   tally.rejected += rows
-  if (tally.faults.length < FAULTS_MAX) tally.faults.push({ file: run.file.name, ...fault })
+  if (tally.faults.length < (run.faultsMax ?? FAULTS_KEPT)) tally.faults.push({ file: run.file.name, ...fault })
 }
 
 type RowOutcome = { readonly line: number; readonly outcome: Outcome }

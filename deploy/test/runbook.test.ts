@@ -44,6 +44,7 @@ const NOT_RUN: readonly { readonly command: RegExp; readonly reason: string }[] 
     command: /^npx gamenet dead-letters (show|retry|drop) \S+ \d/,
     reason: 'needs a dead letter at that position; the test of a service with dead letters runs it'
   },
+  { command: /--watch/, reason: 'runs until it is stopped' },
   { command: /\[cluster\]/, reason: 'needs a service on servers' }
 ]
 

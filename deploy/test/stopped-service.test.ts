@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { access } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -31,7 +31,8 @@ test('what is done while the service is stopped is in its answers when it starts
     'counts.csv': COUNTS,
     'more.csv': `${COUNTS}yesterday,5\n`,
     'other.csv': 'When,Peak\n2017-02-17 06:00:00,9234\n',
-    'cut.csv.gz': 'no gzip'
+    'cut.csv.gz': 'no gzip',
+    questions: { 'bad.sql': 'SELECT' }
   })
   const upstream = await startUpstream()
   t.teardown(() => upstream.close())
@@ -111,8 +112,23 @@ test('what is done while the service is stopped is in its answers when it starts
     )
   })
 
+  await t.test('the doctor opens a stopped service and names what is wrong', async (t) => {
+    const wrong = await gamenet({ ...environment, QUESTIONS_DIR: join(directory, 'questions') }, ['doctor'])
+    t.equal(wrong.code, 1, wrong.stderr)
+    t.match(
+      wrong.stdout,
+      /^1 of 9 checks failed: saved questions\.\n(.*\n)*saved questions +WRONG +Questions cannot be served\.\n +bad\.sql:1/
+    )
+    t.match(await gamenet({ ...environment, PORT: 'x' }, ['doctor']), {
+      code: 1,
+      stdout: /configuration +WRONG +.*PORT/s
+    })
+    t.match(await gamenet(environment, ['status']), { stdout: /^No service runs on/ })
+  })
+
   await t.test('the service starts with all of it', async (t) => {
     const service = await openGamenet(t, environment)
+    t.match(await gamenet(environment, ['doctor']), { code: 0, stdout: /^Nothing is wrong\.\n/ })
     const piped = await gamenet(
       environment,
       ['import', 'title-count', '-', '--json'],
@@ -139,10 +155,19 @@ test('what is done while the service is stopped is in its answers when it starts
       'network-count',
       join(directory, 'more.csv'),
       '--strict',
+      '--rejects',
+      join(directory, 'rejects.csv'),
       '--json'
     ])
     t.equal(strict.code, 1)
     t.match(JSON.parse(strict.stdout), [{ published: 0, finished: false, rejected: 1, faults: [{ line: 5 }] }])
+    t.match(
+      await readFile(join(directory, 'rejects.csv'), 'utf8'),
+      /^file,line,reason\n".*more.csv",5,"observedAt is ""yesterday"": [^\n]*\n$/
+    )
+    const told = await gamenet(environment, ['import', 'network-count', join(directory, 'more.csv'), '--strict'])
+    t.match(told.stdout, /1 rows rejected.*nothing was published/s)
+    t.notMatch(told.stdout, /events published/)
     await t.test('a command that cannot be done says why in its exit code and one sentence', async (t) => {
       const cases: [readonly string[], number, RegExp, Environment?][] = [
         [['import', 'network-count', join(directory, 'other.csv')], 2, /observedAt/],

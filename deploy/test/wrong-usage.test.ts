@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { test } from 'tap'
@@ -44,6 +45,25 @@ test('help is no wrong usage, unless nothing was asked', async (t) => {
   t.match(await run(['help']), { code: 0, text: /^Usage: gamenet \[options\]/ })
   t.match(await run(['rebuild']), { code: 2, text: /Usage: gamenet rebuild/ })
   t.match(await run([]), { code: 2, text: /Usage: gamenet/ })
+})
+
+test('the shell completes commands, options and values', async (t) => {
+  const script = (await run(['completion', 'bash'])).text
+  const completed = (words: readonly string[]) =>
+    execFileSync('bash', [
+      '-c',
+      `${script}COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _gamenet; echo "\${COMPREPLY[*]}"`,
+      '-',
+      ...words
+    ])
+      .toString()
+      .trim()
+  t.equal(completed(['gamenet', 'st']), 'start status')
+  t.equal(completed(['gamenet', 'rebuild', 'pl']), 'plan')
+  t.equal(completed(['gamenet', 'import', 'title-count', 'a.csv', '--re']), '--rejects')
+  t.equal(completed(['gamenet', 'scrape', 'net']), 'network')
+  t.match(await run(['completion', 'zsh']), { text: /^autoload .*bashcompinit/ })
+  t.match(await run(['completion', 'fish']), { text: /seen_subcommand_from rebuild; and not .* -a 'plan/ })
 })
 
 async function run(args: readonly string[]) {

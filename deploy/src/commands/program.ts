@@ -6,7 +6,9 @@ import { FailureError, readConfig, UsageError } from '../config.js'
 import { VERSION } from '../version.js'
 import { addBackup } from './backup.js'
 import { plain } from './bytes-text.js'
+import { addCompletion } from './completion.js'
 import { addDeadLetters } from './dead-letters.js'
+import { addDoctor } from './doctor.js'
 import { addErase } from './erase.js'
 import { addExport } from './export.js'
 import { addGap } from './gap.js'
@@ -59,7 +61,9 @@ export async function runProgram(options: {
     addRestore,
     addVerify,
     addSql,
-    addStatus
+    addStatus,
+    addDoctor,
+    addCompletion
   ])
     add(program, terminal)
   for (const command of program.commands) command.copyInheritedSettings(program)

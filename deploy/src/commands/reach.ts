@@ -49,7 +49,7 @@ export async function withData<Answer>(
 export function noServiceLine({ KAFKA_BROKERS, CLICKHOUSE_URL, DATA_DIR }: Config): string {
   return KAFKA_BROKERS !== undefined && CLICKHOUSE_URL !== undefined
     ? 'No process was asked: OPERATOR_URL names one. This is what the log and the tables show.'
-    : `No service runs on ${DATA_DIR}. This is what its data show.`
+    : `No service runs on ${DATA_DIR} (gamenet start). This is what its data show.`
 }
 
 /** Returns whether there is data for a command to open. */

@@ -1,9 +1,13 @@
 import type { Status } from '../operations/status.js'
 
-/** Returns the first line of `gamenet status`: healthy, or each problem with the command or page that helps. */
-export function verdictOf(status: Status): string {
+/**
+ * Returns the first line of `gamenet status`: healthy, or each problem with the command or page that helps.
+ * @param noService says that no process was asked; data alone are not healthy
+ */
+export function verdictOf(status: Status, noService?: string): string {
   const problems = [...ofService(status), ...ofData(status)]
-  return problems.length === 0 ? 'Healthy.' : `Needs attention: ${problems.join('; ')}.`
+  const verdict = problems.length === 0 ? 'Healthy.' : `Needs attention: ${problems.join('; ')}.`
+  return noService === undefined ? verdict : problems.length === 0 ? noService : `${noService} ${verdict}`
 }
 
 function ofService({ notReady, degraded, disk, sources, spool }: Status): string[] {

@@ -1,3 +1,4 @@
+import { pause } from '@gamenet/schemas'
 import type { Command } from 'commander'
 import { UsageError } from '../config.js'
 import { diskLines } from '../disk/disk.js'
@@ -5,10 +6,13 @@ import { CAUGHT_UP_SECONDS_MAX, type CaughtUpReport, caughtUp } from '../operati
 import { type Status, status } from '../operations/status.js'
 import { noServiceLine, withData } from './reach.js'
 import { rebuildTable } from './rebuild-text.js'
+import { signalled } from './run-until-stopped.js'
 import { verdictOf } from './status-verdict.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
 const WAIT_SECONDS = 60
+const WATCH_MS = 2000
+const CLEAR = '\x1b[H\x1b[2J'
 
 export function addStatus(program: Command, terminal: Terminal): void {
   addCommand(program, 'status', 'sources, loaded positions of topics, lag of projections, dead letters, disk')
@@ -16,20 +20,38 @@ export function addStatus(program: Command, terminal: Terminal): void {
       '--wait [seconds]',
       `wait until the tables have caught up with the current log (${WAIT_SECONDS} s unless given)`
     )
-    .action(async (options: { json?: boolean; wait?: string | true }) => {
+    .option('--watch', `print it again every ${WATCH_MS / 1000} s, until Ctrl-C`)
+    .action(async (options: Options) => {
       const seconds = options.wait === undefined ? undefined : secondsOf(options.wait)
-      const { found, settled, isRunning } = await withData(terminal, async (operations, isRunning) => ({
-        isRunning,
-        settled: seconds === undefined ? undefined : await operations.run(caughtUp, { seconds }),
-        found: await operations.run(status, {})
-      }))
-      print(terminal, options.json, settled === undefined ? found : { ...found, settled }, [
-        ...(isRunning ? [] : [noServiceLine(terminal.config())]),
-        ...linesOf(found),
-        ...(settled === undefined ? [] : [caughtUpLine(settled)])
-      ])
-      if (settled?.settled === false) terminal.exitCode = 1
+      await withData(terminal, async (operations, isRunning) => {
+        const settled = seconds === undefined ? undefined : await operations.run(caughtUp, { seconds })
+        if (settled?.settled === false) terminal.exitCode = 1
+        const show = async () => {
+          const found = await operations.run(status, {})
+          if (options.watch === true && terminal.output.isTTY) terminal.output.write(CLEAR)
+          print(terminal, options.json, settled === undefined ? found : { ...found, settled }, [
+            verdictOf(found, isRunning ? undefined : noServiceLine(terminal.config())),
+            ...linesOf(found),
+            ...(settled === undefined ? [] : [caughtUpLine(settled)])
+          ])
+        }
+        await show()
+        if (options.watch === true) await repeat(show)
+      })
     })
+}
+
+type Options = { json?: boolean; wait?: string | true; watch?: boolean }
+
+/** Runs `show` at an interval until SIGINT or SIGTERM. */
+async function repeat(show: () => Promise<void>): Promise<void> {
+  const stopped = new AbortController()
+  void signalled().then(() => stopped.abort())
+  for (;;) {
+    await pause(WATCH_MS, stopped.signal)
+    if (stopped.signal.aborted) return
+    await show()
+  }
 }
 
 function secondsOf(wait: string | true): number {
@@ -41,7 +63,6 @@ function secondsOf(wait: string | true): number {
 function linesOf(status: Status): string[] {
   const engines = Object.entries(status.engines).map(([role, engine]) => `${role} ${engine}`)
   return [
-    verdictOf(status),
     `Gamenet Stats ${status.version}, since ${status.startedAt}; ${engines.join(', ')}`,
     '',
     ...table([['SOURCE', 'PERIOD', 'LAST RUN', 'RESULT'], ...status.sources.map(sourceRow)]),

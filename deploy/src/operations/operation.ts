@@ -73,6 +73,8 @@ export type OperationNeeds = {
   readonly spooling: SpoolingLog | undefined
   readonly lostRows: Pick<LostRows, 'status' | 'repairing' | 'found'>
   readonly ready: () => Promise<Readiness>
+  /** Checks the files of QUESTIONS_DIR; returns a sentence, rejects with every fault. */
+  readonly checkQuestions: () => Promise<string>
   /** Reads the changes of the tables for the answers of this process. */
   readonly onChange: () => Promise<unknown>
   /** Migrations applied when the engines were opened; the first `migrate` reports them. */

@@ -1,6 +1,7 @@
 import { backup } from './backup.js'
 import { caughtUp } from './caught-up.js'
 import { dropDeadLetters, listDeadLetters, retryDeadLetters, showDeadLetter } from './dead-letters.js'
+import { doctor } from './doctor.js'
 import { erase, listErasures } from './erase.js'
 import { exportLog } from './export-log.js'
 import { acceptGap, listGaps } from './gap.js'
@@ -19,6 +20,7 @@ import { verify } from './verify.js'
 /** All operations of the operator port. */
 export const operations: readonly Operation<unknown, unknown, unknown>[] = [
   status,
+  doctor,
   caughtUp,
   migrate,
   scrape,

@@ -27,6 +27,7 @@ import { listen } from './listen.js'
 import { openLostRows } from './lost-rows.js'
 import { openPartList } from './part-list.js'
 import { startProjector } from './projector.js'
+import { openQuestions } from './questions.js'
 import { readiness } from './readiness.js'
 import { refuseReplicated } from './replicated-tables.js'
 import type { Needs, Parts } from './service-parts.js'
@@ -215,6 +216,10 @@ function openOperations(needs: Needs): ServiceOperations {
     demo: needs.demo,
     lostRows: needs.lostRows,
     ready: needs.readiness.ready,
+    checkQuestions: async () => {
+      const found = await openQuestions(config.QUESTIONS_DIR, { clickhouse: engines.clickhouse, tables: needs.tables })
+      return config.QUESTIONS_DIR === undefined ? 'none (QUESTIONS_DIR)' : `${found.length} in ${config.QUESTIONS_DIR}`
+    },
     hasLog: role !== 'api' || config.KAFKA_BROKERS !== undefined,
     stepsEnded: stepsEnded(concurrentWriters, projector),
     inStep: stepRunner(concurrentWriters, projector),

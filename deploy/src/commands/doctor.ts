@@ -1,0 +1,45 @@
+import type { Command } from 'commander'
+import { FailureError, UsageError } from '../config.js'
+import { type Check, doctor } from '../operations/doctor.js'
+import { withData } from './reach.js'
+import { addCommand, print, type Terminal, table } from './terminal.js'
+
+export function addDoctor(program: Command, terminal: Terminal): void {
+  addCommand(program, 'doctor', 'check configuration, engines, permissions, disk, clock and saved questions').action(
+    async ({ json = false }: { json?: boolean }) => {
+      const checks = await checksOf(terminal)
+      const failed = checks.filter(({ isOk }) => !isOk)
+      print(terminal, json, checks, [
+        failed.length === 0
+          ? 'Nothing is wrong.'
+          : `${failed.length} of ${checks.length} checks failed: ${failed.map(({ check }) => check).join(', ')}.`,
+        ...table([
+          ['CHECK', 'RESULT', 'FOUND'],
+          ...checks.map(({ check, isOk, found }) => [check, isOk ? 'ok' : 'WRONG', found])
+        ])
+      ])
+      if (failed.length > 0) terminal.exitCode = 1
+    }
+  )
+}
+
+/** Asks the running service, or the engines of a stopped one. What cannot be opened is the last check. */
+async function checksOf(terminal: Terminal): Promise<Check[]> {
+  try {
+    terminal.config()
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    return [{ check: 'configuration', isOk: false, found: error.message }]
+  }
+  const configuration = { check: 'configuration', isOk: true, found: 'every variable has a valid value' }
+  try {
+    return await withData(terminal, async (operations, isRunning) => [
+      configuration,
+      { check: 'service', isOk: true, found: isRunning ? 'runs' : 'stopped; gamenet start starts it' },
+      ...(await operations.run(doctor, {}))
+    ])
+  } catch (error) {
+    if (!(error instanceof FailureError || error instanceof UsageError)) throw error
+    return [configuration, { check: 'service', isOk: false, found: error.message }]
+  }
+}

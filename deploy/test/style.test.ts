@@ -148,3 +148,17 @@ async function filesOf(folder: string): Promise<string[]> {
   )
   return found.flat()
 }
+
+test('the lock file has the integrity of every package and no address of a registry', async (t) => {
+  const text = await readFile(new URL('package-lock.json', ROOT), 'utf8')
+  type Package = { readonly link?: boolean; readonly integrity?: string }
+  const packages: readonly (readonly [string, Package])[] = Object.entries(JSON.parse(text).packages)
+  const without = packages.filter(([path, { link, integrity }]) => /node_modules/.test(path) && !link && !integrity)
+  // The registry has none of these three; npm skips them on this platform.
+  const libraries = ['darwin-arm64', 'darwin-x64', 'linux-arm64-gnu'].map((name) => `node_modules/@chdb/lib-${name}`)
+  t.same(
+    without.map(([path]) => path),
+    libraries
+  )
+  t.notMatch(text, /"resolved": "http/)
+})

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { FIRST_GENERATION } from '@gamenet/schemas'
+import { smallDisk } from '@gamenet/engines/testing'
+import { FIRST_GENERATION, generationName } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { datasets } from '../src/datasets/datasets.js'
 import { DatasetList } from '../src/datasets/manifest.js'
@@ -22,14 +23,21 @@ async function open(t: Test, directory = t.testdir()) {
     isCurrent: true,
     versionOf: () => version,
     recordWrite: () => undefined,
-    refresh: async () => undefined,
+    refresh: async () => {
+      dataVersions.serving = FIRST_GENERATION
+    },
     onChange: () => () => undefined
   }
   const clock = { nowMs: APRIL + 2 * DAY_MS }
   let space: () => Promise<void> = async () => undefined
+  const asked = { months: 0 }
+  const rows: typeof clickhouse.readers.rows = async (sql, ...given) => {
+    if (sql.includes('AS month')) asked.months += 1
+    return await clickhouse.readers.rows(sql, ...given)
+  }
   const { app } = await testApp(t, {
     endpoints: [],
-    tables: clickhouse.readers,
+    tables: { ...clickhouse.readers, rows },
     dataVersions,
     datasets: { directory, requireSpace: () => space() },
     now: () => clock.nowMs
@@ -61,28 +69,68 @@ async function open(t: Test, directory = t.testdir()) {
   const refuseSpace = (error: Error | undefined) => {
     space = error === undefined ? async () => undefined : () => Promise.reject(error)
   }
-  return { clickhouse, insert, directory, clock, store, get, listed, rowsIn, refuseSpace }
+  return { asked, clickhouse, dataVersions, insert, directory, clock, store, get, listed, rowsIn, refuseSpace }
 }
 
 const march = (count: number, titleId = '4d530064') =>
   Array.from({ length: count }, (_, n) => [titleId, MARCH + n * MINUTE_MS, n] as const)
 const PATH = '/title-count/2025-03.parquet'
 
-test('drafts that a killed process left are removed at a start, unless they are young', async (t) => {
-  const directory = t.testdir({
-    'title-count': {
-      '.2025-03.old': 'half a file',
-      '2025-03.json.old': '{',
-      '.2025-03.young': '',
-      '2025-02.1234.parquet': ''
-    }
-  })
+test('files that a killed process left unlisted are removed at a start, unless they are young', async (t) => {
+  const { directory, store, get } = await open(t)
+  await store(march(1))
+  await get(PATH)
   const folder = join(directory, 'title-count')
-  const hourAgo = new Date(Date.now() - 2 * 3_600_000)
-  for (const name of ['.2025-03.old', '2025-03.json.old', '2025-02.1234.parquet'])
-    utimesSync(join(folder, name), hourAgo, hourAgo)
+  const listed = readdirSync(folder)
+  t.equal(listed.length, 2)
+  const old = ['.2025-03.old', '2025-03.json.old', '2025-02.1234.parquet', '2025-03.1234.parquet']
+  for (const name of [...old, '.2025-03.young']) writeFileSync(join(folder, name), 'half a file')
+  const before = new Date(Date.now() - 2 * 3_600_000)
+  for (const name of [...old, ...listed]) utimesSync(join(folder, name), before, before)
   await open(t, directory)
-  t.same(readdirSync(folder), ['.2025-03.young', '2025-02.1234.parquet'])
+  t.same(readdirSync(folder), ['.2025-03.young', ...listed])
+})
+
+test('months with rows are listed, and read once per data version', async (t) => {
+  const { asked, clickhouse, insert, store, get, listed } = await open(t)
+  await store([...march(1), ['4d530064', Date.UTC(2024, 11, 31), 1]])
+  const session = ['title_id', 'first_seen', 'host', 'nth', 'is_void', 'last_seen', 'sightings', 'version']
+  await insert('match_session', session, [
+    ['4d530064', time(MARCH - 1), 'ann', 1, false, time(MARCH), 1, 1],
+    ['4d530064', time(APRIL), 'ann', 1, true, time(APRIL), 1, 1]
+  ])
+  const periods = (files: { period: string }[] | undefined) => files?.map(({ period }) => period)
+  const first = await listed()
+  t.same(periods(first['title-count']), ['2025-03', '2024-12'])
+  t.same(periods(first.match), ['2025-03'])
+  t.same(periods(first.record), [])
+  const before = asked.months
+  await listed()
+  await get(PATH)
+  t.equal(asked.months, before)
+  await clickhouse.loader.execute('TRUNCATE TABLE title_count__0')
+  await store([])
+  t.equal((await get(PATH)).statusCode, 200)
+  const [file, ...others] = (await listed())['title-count'] ?? []
+  t.same(
+    [file?.period, ...others.map(({ period }) => period)],
+    ['2025-03', '2024-12'],
+    'what was published stays listed'
+  )
+  t.match(file, { newest: { revision: 2, rows: 0, first: null }, earlier: [{ revision: 1, rows: 1 }] })
+})
+
+test('a file and the list are read again when a table was dropped after a swap', async (t) => {
+  const { dataVersions, store, get } = await open(t)
+  await store(march(3))
+  const dropped = { ...FIRST_GENERATION, nameOf: (table: string) => generationName(table, 7) }
+  dataVersions.serving = dropped
+  t.equal((await get('')).statusCode, 200)
+  await get(PATH)
+  await store(march(4))
+  await get('')
+  dataVersions.serving = dropped
+  t.equal((await get(PATH)).statusCode, 200)
 })
 
 test('a file of a month', async (t) => {
@@ -230,7 +278,7 @@ test('the open month is at most ten minutes old', async (t) => {
   ])
   clock.nowMs = APRIL + DAY_MS
   await get(PATH)
-  const [, closed] = (await listed())['title-count'] ?? []
+  const [closed] = (await listed())['title-count'] ?? []
   t.match(closed, { isClosed: true, newest: { revision: 1, rows: 11 }, earlier: [] })
   t.notOk(existsSync(join(directory, 'title-count', '2025-05.json')))
 })
@@ -257,6 +305,24 @@ test('bad input, and a full disk', async (t) => {
   t.same([full.statusCode, full.headers['x-error-code']], [503, 'disk_full'])
   t.notOk(existsSync(join(directory, 'title-count')), 'no half file')
   refuseSpace(undefined)
+  t.equal((await get(PATH)).statusCode, 200)
+})
+
+test('a disk that becomes full while a file is written leaves nothing', async (t) => {
+  const small = await smallDisk(t, 1)
+  if (small === undefined) return t.comment('NO SMALL DISK: this user may not mount one.')
+  const { clickhouse, store, get } = await open(t, small)
+  await clickhouse.loader.execute(
+    `INSERT INTO title_count__0 (title_id, ts, online, position) SELECT '4d530064',
+      toDateTime64('2025-03-01 00:00:00', 3, 'UTC') + number, rand(), 1 FROM numbers(500000)`
+  )
+  const full = await get(PATH)
+  t.same([full.statusCode, full.headers['x-error-code']], [503, 'disk_full'])
+  t.match(full.json().error, /disk of the service is full/)
+  t.match((await get('')).json().datasets[1].files, [{ period: '2025-03', newest: null }])
+  t.same(readdirSync(join(small, 'title-count')), [])
+  await clickhouse.loader.execute('TRUNCATE TABLE title_count__0')
+  await store(march(1))
   t.equal((await get(PATH)).statusCode, 200)
 })
 

@@ -1,11 +1,10 @@
-import { execFileSync } from 'node:child_process'
-import { appendFile, mkdtemp, rm, stat, statfs, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { appendFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { openChdb, openPglite } from '@gamenet/engines'
+import { smallDisk } from '@gamenet/engines/testing'
 import fc from 'fast-check'
-import { type Test, test } from 'tap'
+import { test } from 'tap'
 import { type Disk, openDisk } from '../src/disk/disk.js'
 import { daysLeft, growthOf, openSamples, type Sample } from '../src/disk/disk-growth.js'
 import { LowDisk } from '../src/disk/disk-guard.js'
@@ -175,22 +174,6 @@ test('samples of what is used outlive a restart, not a day; a file that cannot b
   t.equal(again.isDue(26 * HOUR_MS), true)
   t.equal(again.isDue(24 * HOUR_MS), true, 'the clock was set back')
 })
-
-/** A file system of its own that is really small, where this user may mount one; undefined where not. */
-async function smallDisk(t: Test, megabytes: number): Promise<string | undefined> {
-  const path = await mkdtemp(join(tmpdir(), 'gamenet-small-disk-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path], { stdio: 'ignore' })
-  } catch {
-    await rm(path, { recursive: true })
-    return undefined
-  }
-  t.teardown(async () => {
-    execFileSync('umount', ['-l', path])
-    await rm(path, { recursive: true })
-  })
-  return path
-}
 
 const QUIET = { UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0' }
 

@@ -139,6 +139,7 @@ export {
   isTableDropped,
   type ReaderPosition,
   type ReadPositions,
+  retryDropped,
   type ServingTables,
   tablesIn,
   withServing,

@@ -1,4 +1,4 @@
-import { isTableDropped, withServing } from '@gamenet/schemas'
+import { retryDropped, withServing } from '@gamenet/schemas'
 import type { PipelineNeeds } from '../http/pipeline.js'
 import type { AnswerContext } from './endpoint.js'
 
@@ -11,7 +11,7 @@ export async function atOneInstant<Result>(
   signal: AbortSignal,
   read: (context: AnswerContext) => Promise<Result>
 ): Promise<Result> {
-  const readOnce = (): Promise<Result> => {
+  return await retryDropped(versions, () => {
     const { serving } = versions
     return read({
       tables: withServing(tables, serving),
@@ -22,12 +22,5 @@ export async function atOneInstant<Result>(
       playersCheckedMs: async () => null,
       signal
     })
-  }
-  try {
-    return await readOnce()
-  } catch (error) {
-    if (!isTableDropped(error)) throw error
-    await versions.refresh()
-    return await readOnce()
-  }
+  })
 }

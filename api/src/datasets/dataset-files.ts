@@ -4,14 +4,22 @@ import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, writ
 import { dirname, join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { errorCode, Mutex, type ReadPositions, Refusal, shownInstant, withServing } from '@gamenet/schemas'
+import {
+  errorCode,
+  Mutex,
+  type ReadPositions,
+  Refusal,
+  retryDropped,
+  shownInstant,
+  withServing
+} from '@gamenet/schemas'
 import type { Versions } from '../http/request/resolved-url.js'
 import type { StreamedTables } from '../read-tables.js'
-import { type Dataset, datasets } from './datasets.js'
+import { type Dataset, type DatasetMonths, datasets } from './datasets.js'
 import { StoredFile, type StoredRevision } from './manifest.js'
-import { CLOSED_AFTER_MS, dependencyOf, monthSpan, monthsBetween } from './period.js'
+import { CLOSED_AFTER_MS, dependencyOf, monthAt, monthSpan, monthsBetween } from './period.js'
 import { datasetPosition } from './position.js'
-import { factsStatement, fileStatement, firstStatement, RowFacts, type Span } from './statements.js'
+import { factsStatement, fileStatement, monthsStatement, RowFacts, type Span } from './statements.js'
 
 /** A file of an open month is made again when it is requested at a greater age. */
 const OPEN_MS_MAX = 600_000
@@ -22,13 +30,14 @@ const REVISIONS_LISTED_MAX = 20
 const TRIES_MAX = 3
 const BUSY_RETRY_SECONDS = 10
 const DIGEST_CHARACTERS = 16
+const DESCRIPTION = /^(\d{4}-\d{2}|newest)\.json$/
 /** Longer than a file takes. */
 const DRAFT_MS_MAX = 3_600_000
 
 export type DatasetFilesNeeds = {
   readonly tables: StreamedTables
   readonly positions: ReadPositions
-  readonly versions: Pick<Versions, 'versionOf' | 'serving'>
+  readonly versions: Pick<Versions, 'versionOf' | 'serving' | 'refresh'>
   readonly directory: string
   /** Aborts when the service stops. */
   readonly signal: AbortSignal
@@ -44,17 +53,22 @@ export type DatasetFilesNeeds = {
 export class DatasetFiles {
   readonly #needs: DatasetFilesNeeds
   readonly #making = new Mutex()
+  readonly #months = new Map<string, { readonly state: string; readonly months: readonly string[] }>()
   readonly #requested = new Map<string, Promise<StoredFile>>()
 
   constructor(needs: DatasetFilesNeeds) {
     this.#needs = needs
   }
 
-  /** Removes drafts that killed processes left, when they are so old that no process writes them. */
-  async removeDrafts(): Promise<void> {
+  /** Removes files that killed processes left and no description lists, when they are so old that no process makes them. */
+  async removeUnlisted(): Promise<void> {
     for (const dataset of datasets) {
-      for (const name of await readdir(this.#path(dataset, '')).catch(() => [])) {
-        if (!name.startsWith('.') && !name.includes('.json.')) continue
+      const names = await readdir(this.#path(dataset, '')).catch(() => [])
+      const periods = names.flatMap((name) => DESCRIPTION.exec(name)?.[1] ?? [])
+      const known = await Promise.all(periods.map((period) => this.stored(dataset, period)))
+      const listed = new Set(known.flatMap(({ file }) => file?.revisions ?? []).map(({ file }) => file))
+      for (const name of names) {
+        if (listed.has(name) || DESCRIPTION.test(name)) continue
         const path = this.#path(dataset, name)
         const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
         if (Date.now() - mtimeMs > DRAFT_MS_MAX) await rm(path, { force: true })
@@ -62,14 +76,40 @@ export class DatasetFiles {
     }
   }
 
-  /** Returns the periods of a dataset, newest first. */
-  async periods(dataset: Dataset): Promise<string[]> {
-    const first = firstStatement(dataset)
-    if (first === undefined) return ['newest']
+  /** Returns the periods of a dataset, newest first: months with rows, and those of which a revision was published. */
+  async periods(dataset: Dataset): Promise<readonly string[]> {
+    const { files } = dataset
+    if (files === 'newest') return ['newest']
+    const nowMs = this.#needs.now()
+    const open = monthSpan(monthAt(nowMs)) ?? { fromMs: 0, toMs: 0 }
+    const months = [
+      ...(await this.#monthsIn(dataset, files, open)),
+      ...(await this.#monthsIn(dataset, files, { fromMs: 0, toMs: open.fromMs }))
+    ]
+    const first = months.at(-1)
+    const withRows = files.of === 'rows' || first === undefined ? months : monthsBetween(first, nowMs)
+    const names = await readdir(this.#path(dataset, '')).catch(() => [])
+    const published = names.flatMap((name) => DESCRIPTION.exec(name)?.[1] ?? [])
+    return [...new Set([...withRows, ...published])].sort().reverse()
+  }
+
+  /** Reads them once per data version: the statement reads a column of the whole span. */
+  #monthsIn(dataset: Dataset, files: DatasetMonths, span: Span): Promise<readonly string[]> {
+    return retryDropped(this.#needs.versions, () => this.#readMonths(dataset, files, span))
+  }
+
+  async #readMonths(dataset: Dataset, files: DatasetMonths, span: Span): Promise<readonly string[]> {
     const { tables, versions } = this.#needs
-    const [row] = await withServing(tables, versions.serving).rows(first.sql, first.parameters)
-    const firstMs = Number(row?.firstMs ?? 0)
-    return firstMs === 0 ? [] : monthsBetween(firstMs, this.#needs.now())
+    const { serving } = versions
+    const key = `${dataset.name} ${span.fromMs === 0 ? 'closed' : 'open'}`
+    const state = `${span.toMs} ${serving.counter} ${versions.versionOf({ projection: dataset.projection, ...span })}`
+    const known = this.#months.get(key)
+    if (known?.state === state) return known.months
+    const { sql, parameters } = monthsStatement(dataset, files, span)
+    const rows = await withServing(tables, serving).rows(sql, parameters, { signal: this.#needs.signal })
+    const months = rows.map(({ month }) => String(month))
+    this.#months.set(key, { state, months })
+    return months
   }
 
   isClosed(period: string): boolean {
@@ -95,20 +135,24 @@ export class DatasetFiles {
     return await this.#makeShared(dataset, period)
   }
 
-  /** Opens the bytes of a revision: the newest, or one by its digest. Makes a file that someone has deleted again. */
+  /**
+   * Opens the bytes of a revision: the newest, or one by its digest. Makes the newest again if someone has deleted its file;
+   * undefined for revisions that are unknown or whose bytes are no longer kept.
+   */
   async open(
     dataset: Dataset,
     period: string,
     digest?: string
   ): Promise<{ revision: StoredRevision; handle: FileHandle } | undefined> {
-    for (const make of [() => this.current(dataset, period), () => this.#makeShared(dataset, period)]) {
-      const { revisions } =
-        digest === undefined ? await make() : ((await this.stored(dataset, period)).file ?? { revisions: [] })
-      const revision = digest === undefined ? revisions[0] : revisions.find(({ sha256 }) => sha256.startsWith(digest))
+    const find = async () =>
+      digest === undefined ? await this.current(dataset, period) : (await this.stored(dataset, period)).file
+    for (const known of [find, () => this.#makeShared(dataset, period)]) {
+      const { revisions } = (await known()) ?? { revisions: [] }
+      const revision = revisions.find(({ sha256 }) => sha256.startsWith(digest ?? ''))
       if (revision === undefined) return undefined
       const handle = await open(this.#path(dataset, revision.file)).catch(ignoreMissing)
       if (handle !== undefined) return { revision, handle }
-      if (digest !== undefined) return undefined
+      if (revision !== revisions[0]) return undefined
     }
     return undefined
   }
@@ -135,33 +179,42 @@ export class DatasetFiles {
   }
 
   async #make(dataset: Dataset, period: string): Promise<StoredFile> {
-    const { versions, positions: read, requireSpace, now, tables } = this.#needs
+    const { versions, requireSpace } = this.#needs
     await requireSpace()
-    const span = monthSpan(period)
-    const isClosed = this.isClosed(period)
     const { file: before } = await this.stored(dataset, period)
-    const checkedMs = now()
     for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
-      // One snapshot of the tables for positions, facts and bytes.
-      const { serving } = versions
-      const version = versions.versionOf(dependencyOf(dataset, span))
-      const positions = (await datasetPosition((names) => read(serving, names))).filter(
-        (each) => each.dataset === dataset.name
-      )
-      const position = positions.map(({ epoch, partition, next }) => `${epoch}/${partition}/${next}`).join(' ')
-      const made = await this.#write(withServing(tables, serving), { dataset, period, span }, before?.revisions[0])
+      const made = await retryDropped(versions, () => this.#makeOnce(dataset, period, before))
       if (made === undefined) continue
-      const revisions = revisionsWith(
-        before?.revisions ?? [],
-        made === 'same' ? undefined : { ...made, position },
-        isClosed
-      )
-      const file = { version, checkedMs, revisions }
-      await replaceFile(this.#path(dataset, `${period}.json`), JSON.stringify(file))
-      await this.#removeOld(dataset, before, file)
-      return file
+      await this.#removeOld(dataset, before, made)
+      return made
     }
     throw new Refusal('engine_busy', [], { retryAfterSeconds: BUSY_RETRY_SECONDS })
+  }
+
+  /** Makes a file of one state of the tables; undefined if rows changed meanwhile. */
+  async #makeOnce(dataset: Dataset, period: string, before: StoredFile | undefined): Promise<StoredFile | undefined> {
+    const { versions, positions: read, now, tables } = this.#needs
+    const { serving } = versions
+    const span = monthSpan(period)
+    const checkedMs = now()
+    const version = versions.versionOf(dependencyOf(dataset, span))
+    const positions = (await datasetPosition((names) => read(serving, names))).filter(
+      (each) => each.dataset === dataset.name
+    )
+    const position = positions.map(({ epoch, partition, next }) => `${epoch}/${partition}/${next}`).join(' ')
+    const made = await this.#write(withServing(tables, serving), { dataset, period, span }, before?.revisions[0])
+    if (made === undefined) return undefined
+    const known = before?.revisions ?? []
+    const revisions = revisionsWith(known, made === 'same' ? undefined : { ...made, position }, this.isClosed(period))
+    const file = { version, checkedMs, revisions }
+    try {
+      await replaceFile(this.#path(dataset, `${period}.json`), JSON.stringify(file))
+    } catch (error) {
+      if (made !== 'same' && known.every((each) => each.file !== made.file))
+        await rm(this.#path(dataset, made.file), { force: true })
+      throw error
+    }
+    return file
   }
 
   /** Writes a file unless the newest revision has the same rows; undefined if rows changed meanwhile. */

@@ -21,8 +21,8 @@ export type DatasetMonths = {
   readonly of: 'rows' | 'state'
   /** The column with the instant of a row. */
   readonly instant: string
-  /** The first instant, as an aggregate over the table `t`, the first of `tables`. */
-  readonly first: string
+  /** The instants of a row of the table `t`, the first of `tables`, as the engine stores it: NULL for rows outside the dataset. */
+  readonly stored: string
 }
 
 export type Dataset = {
@@ -64,7 +64,7 @@ const networkCount: Dataset = {
   tables: ['network_count'],
   select: (table) => `
     SELECT toString(c.metric) AS metric, c.ts AS observed_at, c.value AS value FROM ${table('network_count')} AS c FINAL`,
-  files: { of: 'rows', instant: 'observed_at', first: 'min(t.ts)' },
+  files: { of: 'rows', instant: 'observed_at', stored: 't.ts' },
   order: ['metric', 'observed_at']
 }
 
@@ -89,7 +89,7 @@ const titleCount: Dataset = {
     SELECT toString(c.title_id) AS title_id, c.ts AS observed_at, c.online AS online, c.sessions AS sessions,
       c.lobby_players AS lobby_players
     FROM ${table('title_count')} AS c FINAL`,
-  files: { of: 'rows', instant: 'observed_at', first: 'min(t.ts)' },
+  files: { of: 'rows', instant: 'observed_at', stored: 't.ts' },
   order: ['title_id', 'observed_at']
 }
 
@@ -139,7 +139,7 @@ const leaderboardChange: Dataset = {
       toString(c.change) AS change, c.previous_rank AS previous_rank, c.previous_rating AS previous_rating,
       c.previous_time_ms AS previous_time_ms, c.new_rank AS new_rank, c.new_rating AS new_rating, c.new_time_ms AS new_time_ms
     FROM ${table('leaderboard_change')} AS c FINAL WHERE c.is_change`,
-  files: { of: 'rows', instant: 'changed_at', first: 'min(t.ts)' },
+  files: { of: 'rows', instant: 'changed_at', stored: 'if(t.is_change, t.ts, NULL)' },
   order: ['changed_at', 'title_id', 'leaderboard_id']
 }
 
@@ -172,7 +172,7 @@ const leaderboardEntry: Dataset = {
       WHERE h.ts < ${until}
       GROUP BY title_id, leaderboard_id, player, h.occurrence
       HAVING NOT state.1) AS s`,
-  files: { of: 'state', instant: 'changed_at', first: 'min(t.ts)' },
+  files: { of: 'state', instant: 'changed_at', stored: 't.ts' },
   order: ['title_id', 'leaderboard_id', 'rank', 'player']
 }
 
@@ -195,8 +195,7 @@ const record: Dataset = {
       reign.3 AS player, reign.4 AS rating, reign.5 AS time_ms
     FROM ${table('record_history')} AS r FINAL
     ARRAY JOIN arrayZip(r.from_at, r.set_at, r.players, r.ratings, r.times_ms) AS reign`,
-  // A board whose events were all retracted has no records; the first element of an empty array is 1970.
-  files: { of: 'rows', instant: 'from_at', first: 'minIf(t.from_at[1], notEmpty(t.from_at))' },
+  files: { of: 'rows', instant: 'from_at', stored: 'arrayJoin(t.from_at)' },
   order: ['from_at', 'title_id', 'leaderboard_id']
 }
 
@@ -220,7 +219,7 @@ const match: Dataset = {
       m.peak_players AS peak_players, m.max_players AS max_players, m.players_sum / m.sightings AS average_players,
       m.sightings AS sightings
     FROM ${table('match_session')} AS m FINAL WHERE NOT m.is_void`,
-  files: { of: 'rows', instant: 'last_seen', first: 'min(t.first_seen)' },
+  files: { of: 'rows', instant: 'last_seen', stored: 'if(t.is_void, NULL, t.last_seen)' },
   order: ['title_id', 'last_seen']
 }
 
@@ -240,7 +239,7 @@ const coverage: Dataset = {
     SELECT toString(s.source) AS source, s.ts AS observed_at, toString(s.outcome) AS outcome, s.published AS published,
       s.duration_ms AS duration_ms
     FROM ${table('scrape')} AS s FINAL`,
-  files: { of: 'rows', instant: 'observed_at', first: 'min(t.ts)' },
+  files: { of: 'rows', instant: 'observed_at', stored: 't.ts' },
   order: ['source', 'observed_at']
 }
 

@@ -12,16 +12,16 @@ export function monthSpan(month: string): Span | undefined {
   return { fromMs: Date.UTC(Number(year), Number(number) - 1), toMs: Date.UTC(Number(year), Number(number)) }
 }
 
-/** Returns the months from an instant to another, both included, newest first. */
-export function monthsBetween(firstMs: number, lastMs: number): string[] {
+/** Returns the month of an instant. */
+export function monthAt(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 7)
+}
+
+/** Returns the months from one to that of an instant, both included. */
+export function monthsBetween(first: string, lastMs: number): string[] {
   const months: string[] = []
-  for (let at = new Date(lastMs); ; ) {
-    const month = at.toISOString().slice(0, 7)
-    const { fromMs } = monthSpan(month) ?? { fromMs: 0 }
-    months.push(month)
-    if (fromMs <= firstMs) return months
-    at = new Date(fromMs - 1)
-  }
+  for (let at = lastMs; monthAt(at) >= first; at = (monthSpan(monthAt(at))?.fromMs ?? 0) - 1) months.push(monthAt(at))
+  return months
 }
 
 /** Returns the data that a file reads. */

@@ -16,7 +16,7 @@ export function addDatasets(app: FastifyInstance, needs: Omit<DatasetFilesNeeds,
   const closing = new AbortController()
   const files = new DatasetFiles({ ...needs, signal: closing.signal })
   let making: Promise<void> | undefined
-  app.addHook('onReady', () => files.removeDrafts())
+  app.addHook('onReady', () => files.removeUnlisted())
   app.addHook('onClose', async () => {
     closing.abort(new Error('the service is stopping'))
     await making

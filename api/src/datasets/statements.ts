@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Dataset } from './datasets.js'
+import type { Dataset, DatasetMonths } from './datasets.js'
 
 /** A SELECT with its parameters. */
 export type Statement = { readonly sql: string; readonly parameters: Readonly<Record<string, unknown>> }
@@ -49,10 +49,14 @@ export function factsStatement(dataset: Dataset, span: Span | undefined): Statem
   }
 }
 
-/** Selects the first instant of a dataset's rows, in milliseconds; 0 without rows. */
-export function firstStatement({ files, tables: [table = ''] }: Dataset): Statement | undefined {
-  if (files === 'newest') return undefined
-  return { sql: `SELECT toUnixTimestamp64Milli(${files.first}) AS firstMs FROM ${named(table)} AS t`, parameters: {} }
+/** Selects the months of a span in which a dataset has rows, newest first. */
+export function monthsStatement({ tables: [table = ''] }: Dataset, { stored }: DatasetMonths, span: Span): Statement {
+  return {
+    sql: `SELECT DISTINCT formatDateTime(toStartOfMonth(s.at), '%Y-%m') AS month
+      FROM (SELECT ${stored} AS at FROM ${named(table)} AS t) AS s
+      WHERE s.at >= ${instant('fromMs')} AND s.at < ${instant('toMs')} ORDER BY month DESC`,
+    parameters: { ...span }
+  }
 }
 
 function rowsOf({ select, files }: Dataset, span: Span | undefined): Statement {

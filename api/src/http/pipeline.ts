@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { isTableDropped, type ReadPositions, Refusal, type ServingTables, withServing } from '@gamenet/schemas'
+import { type ReadPositions, Refusal, retryDropped, type ServingTables, withServing } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Answer, type AnswerCache, type Frame, isCompressible } from '../answers/answer-cache.js'
 import {
@@ -162,7 +162,7 @@ class Answering {
     const hasKeyField = SESSION_KEY_FIELD in given
     const isPersonal = answerTo !== undefined && (hasKeyField || hasKeyHeader(request.raw.headers))
     try {
-      const { resolved, found } = await this.#whole(async () => {
+      const { resolved, found } = await retryDropped(this.#needs.versions, async () => {
         const resolved = await this.#resolve(input, question)
         if (isPersonal) {
           const viewer = await this.#viewerOf(shownKey(request.raw.headers, given), request)
@@ -184,17 +184,6 @@ class Answering {
     }
   }
 
-  /** Computes a whole answer; once more when a statement meets a table that was dropped after a swap. */
-  async #whole<Result>(compute: () => Promise<Result>): Promise<Result> {
-    try {
-      return await compute()
-    } catch (error) {
-      if (!isTableDropped(error)) throw error
-      await this.#needs.versions.refresh()
-      return await compute()
-    }
-  }
-
   /**
    * Answers with a file: selected by the engine row by row, or made of the answer in JSON. A client that disconnects ends
    * the statement.
@@ -204,7 +193,7 @@ class Answering {
     const { table, format, input, question, closed } = wanted
     const opened: Readable[] = []
     try {
-      const { resolved, file, further, isProvisional } = await this.#whole(async () => {
+      const { resolved, file, further, isProvisional } = await retryDropped(this.#needs.versions, async () => {
         opened.pop()?.destroy()
         const resolved = await this.#resolve(input, question)
         if (request.raw.method === 'HEAD' || this.#matchingTag(request, fileIdentity(resolved, format)) !== undefined) {

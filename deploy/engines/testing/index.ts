@@ -4,3 +4,4 @@ export { type KafkaBroker, kafkaBrokerMissing, startKafkaBroker } from './kafka-
 export { type PostgresProcess, postgresPrograms, startPostgres } from './postgres.js'
 export { beginCampaign, runs } from './property-runs.js'
 export { type SharedKafka, sharedKafka, sharedPostgres } from './shared/shared.js'
+export { smallDisk } from './small-disk.js'

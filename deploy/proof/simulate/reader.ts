@@ -1,7 +1,7 @@
 import { type AnswerContext, DataVersions } from '@gamenet/api'
 import { type ChangeRow, type LanePlace, readFeed } from '@gamenet/api/internals'
 import { type ReadSide, readSide } from '@gamenet/projector'
-import { isTableDropped, type ServingTables, withServing } from '@gamenet/schemas'
+import { isTableDropped, retryDropped, type ServingTables, withServing } from '@gamenet/schemas'
 import { ALL_CHANGES } from './operations/queries.js'
 import type { Place } from './place.js'
 import type { Process, Running } from './process.js'
@@ -46,7 +46,7 @@ export function runReader(place: Place, process: Process, follower: Follower): R
   }
   const readPage = async (): Promise<number> => {
     const query = { filter: ALL_CHANGES, limit: chance.between(1, 12), places: follower.places }
-    const page = await withFreshTables(versions, (serving) => readFeed(query, contextOf(tables, side, serving)))
+    const page = await retryDropped(versions, () => readFeed(query, contextOf(tables, side, versions.serving)))
     follower.seen.push(...page.rows)
     follower.places = page.next
     return page.rows.length
@@ -89,20 +89,6 @@ function contextOf(tables: ReturnType<typeof queriesIn>, { positions }: ReadSide
   } as unknown as AnswerContext
 }
 
-/** Makes an answer from one read of the pointers; once again where a table of it was dropped. */
-async function withFreshTables<Result>(
-  versions: DataVersions,
-  work: (serving: ServingTables) => Promise<Result>
-): Promise<Result> {
-  try {
-    return await work(versions.serving)
-  } catch (error) {
-    if (!isTableDropped(error)) throw error
-    await versions.refresh()
-    return await work(versions.serving)
-  }
-}
-
 /** Repeats the questions that were answered, as open pages do; most answers are kept. */
 async function askAgain(place: Place, reading: Reading): Promise<void> {
   for (const question of QUESTIONS) if (reading.kept.has(question.name)) await answer(place, reading, question)
@@ -112,7 +98,8 @@ async function askAgain(place: Place, reading: Reading): Promise<void> {
 export async function answer(place: Place, reading: Reading, question: Question): Promise<string> {
   const { world, tables, promises, bug } = place
   const { versions, kept } = reading
-  return await withFreshTables(versions, async (serving) => {
+  return await retryDropped(versions, async () => {
+    const { serving } = versions
     const identity = bug.identity(question, serving, versions)
     const named = question.reads.map(({ table, projection }) => ({ table, projection, name: serving.nameOf(table) }))
     promises.requireOwnIdentity(question.name, identity, named)

@@ -46,6 +46,20 @@ export function isTableDropped(error: unknown): boolean {
   return errorCode(error) === UNKNOWN_TABLE
 }
 
+/** Resolves with what `read` reads; calls it again, after a refresh, when a statement met a table that was dropped after a swap. */
+export async function retryDropped<Result>(
+  versions: { refresh(): Promise<void> },
+  read: () => Promise<Result>
+): Promise<Result> {
+  try {
+    return await read()
+  } catch (error) {
+    if (!isTableDropped(error)) throw error
+    await versions.refresh()
+    return await read()
+  }
+}
+
 /** Returns the engine's name of a generation of a table. */
 export function generationName(table: string, generation: number): string {
   return `${table}__${generation}`

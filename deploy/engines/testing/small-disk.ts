@@ -1,0 +1,23 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** Returns a file system of its own that is really small, where this user may mount one; undefined where not. */
+export async function smallDisk(
+  t: { teardown(end: () => unknown): void },
+  megabytes: number
+): Promise<string | undefined> {
+  const path = await mkdtemp(join(tmpdir(), 'gamenet-small-disk-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path], { stdio: 'ignore' })
+  } catch {
+    await rm(path, { recursive: true })
+    return undefined
+  }
+  t.teardown(async () => {
+    execFileSync('umount', ['-l', path])
+    await rm(path, { recursive: true })
+  })
+  return path
+}

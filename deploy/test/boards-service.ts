@@ -19,8 +19,15 @@ export type TestService = {
   get(path: string): Promise<unknown>
 }
 
-/** A whole service on embedded tables and log, in the test's own folder, that runs no source by itself. */
-export async function startQuietService(t: Test, upstreamUrl = NO_NETWORK): Promise<TestService> {
+/**
+ * A whole service in the test's own folder that runs no source by itself.
+ * @param engines default: embedded tables and log
+ */
+export async function startQuietService(
+  t: Test,
+  upstreamUrl = NO_NETWORK,
+  engines: Environment = {}
+): Promise<TestService> {
   const directory = t.testdir({})
   const environment = {
     DATA_DIR: join(directory, 'data'),
@@ -31,7 +38,8 @@ export async function startQuietService(t: Test, upstreamUrl = NO_NETWORK): Prom
     SCRAPE_BOARDS_SECONDS: '0',
     SCRAPE_PLAYERS_SECONDS: '0',
     SCRAPE_REQUESTS_PER_SECOND: '1000',
-    ...(await plainWrites(t))
+    ...(await plainWrites(t)),
+    ...engines
   }
   const running = await openGamenet(t, environment)
   return {

@@ -308,9 +308,10 @@ function revisionsWith(
   const newest = made ?? before[0]
   if (newest === undefined) return []
   const published = before.filter(({ revision }) => revision > 0)
-  const known = published.find(({ sha256 }) => sha256 === newest.sha256)
-  const revision = isClosed ? (known?.revision ?? (published[0]?.revision ?? 0) + 1) : 0
-  return [{ ...newest, revision }, ...published.filter((each) => each !== known)].slice(0, REVISIONS_LISTED_MAX)
+  const [last] = published
+  const isSame = last?.sha256 === newest.sha256
+  const revision = isClosed ? (last?.revision ?? 0) + (isSame ? 0 : 1) : 0
+  return [{ ...newest, revision }, ...published.slice(isClosed && isSame ? 1 : 0)].slice(0, REVISIONS_LISTED_MAX)
 }
 
 function closedAt(period: string): number {

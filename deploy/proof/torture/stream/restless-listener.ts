@@ -1,0 +1,166 @@
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
+import { setTimeout as wait } from 'node:timers/promises'
+import { z } from 'zod'
+import { chance, wholeChance } from '../world.js'
+import type { Identities } from './identities.js'
+
+/** The filter of a listener; undefined means all. */
+export type Filter = {
+  readonly kinds?: readonly string[]
+  readonly titleId?: string
+  readonly leaderboardId?: number
+  readonly player?: string
+}
+
+type Place = { readonly cursor: string; readonly length: number }
+
+const CONNECTED_MS_MAX = 3000
+/** After a connection that was refused, because the service is down. */
+const AGAIN_MS = 100
+/** Share of reconnections to an earlier place, with the journal cut there. */
+const BACK = 0.2
+const PLACES_MAX = 8
+const POLL_SECONDS = 1
+const WAYS = ['sse', 'last-event-id', 'ndjson', 'poll'] as const
+type Way = (typeof WAYS)[number]
+
+const Polled = z.object({
+  events: z.array(z.looseObject({ cursor: z.string(), kind: z.string() })),
+  cursor: z.string()
+})
+
+/**
+ * A client that is disconnected at random instants, resumes from its cursor or from an earlier one, over each way to read the
+ * stream, and keeps a journal: the identities of the events that it received.
+ */
+export class RestlessListener {
+  readonly filter: Filter
+  journal: number[] = []
+  /** Connections that ended, by the listener or by the other side. */
+  disconnections = 0
+  readonly #identities: Identities
+  readonly #numbers: readonly number[]
+  #cursor = 'start'
+  #places: Place[] = []
+  #connections = 0
+
+  constructor(filter: Filter, identities: Identities, ...numbers: number[]) {
+    this.filter = filter
+    this.#identities = identities
+    this.#numbers = numbers
+  }
+
+  /** Follows the stream at random ports until `isOver` and it was disconnected so often. Throws what the service refuses. */
+  async run(ports: readonly number[], disconnections: number, isOver: () => boolean): Promise<void> {
+    while (!isOver() || this.disconnections < disconnections) {
+      const draw = (number: number): number => chance(...this.#numbers, this.#connections, number)
+      this.#connections += 1
+      if (draw(1) < BACK) this.#goBack(draw(2))
+      const port = ports[Math.floor(draw(3) * ports.length)] ?? 0
+      const way = WAYS[Math.floor(draw(4) * WAYS.length)] ?? 'sse'
+      const wasOpen = await this.#connect(port, way, draw(5) * CONNECTED_MS_MAX)
+      if (wasOpen) this.disconnections += 1
+      else await wait(AGAIN_MS)
+    }
+  }
+
+  /** Reads everything that is left. */
+  async finish(port: number): Promise<void> {
+    for (;;) {
+      const before = this.#cursor
+      const wasOpen = await this.#connect(port, 'poll', Number.POSITIVE_INFINITY, 0)
+      if (!wasOpen) throw new Error('the service refused a listener at rest')
+      if (this.#cursor === before) return
+    }
+  }
+
+  #goBack(share: number): void {
+    const place = this.#places[Math.floor(share * this.#places.length)]
+    if (place === undefined) return
+    this.#cursor = place.cursor
+    this.journal.length = place.length
+    this.#places = this.#places.filter(({ length }) => length <= place.length)
+  }
+
+  /** Returns whether it was connected. */
+  async #connect(port: number, way: Way, ms: number, seconds = POLL_SECONDS): Promise<boolean> {
+    const query = new URLSearchParams()
+    const { kinds, titleId, leaderboardId, player } = this.filter
+    for (const [name, value] of Object.entries({ kinds: kinds?.join(','), titleId, leaderboardId, player })) {
+      if (value !== undefined) query.set(name, String(value))
+    }
+    query.set('after', way === 'last-event-id' ? 'start' : this.#cursor)
+    if (way === 'poll') query.set('wait', String(seconds))
+    const headers: Record<string, string> = {}
+    if (way === 'ndjson') headers.accept = 'application/x-ndjson'
+    if (way === 'last-event-id' && this.#cursor !== 'start') headers['last-event-id'] = this.#cursor
+    const sent = request({ host: '127.0.0.1', port, path: `/api/stream?${query}`, headers, agent: false })
+    const timeout = Number.isFinite(ms) ? setTimeout(() => sent.destroy(), ms) : undefined
+    sent.end()
+    try {
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+      if (answer.statusCode === 503) return false
+      if (answer.statusCode !== 200) throw new Refused(`${answer.statusCode} ${await textOf(answer)}`)
+      await this.#read(answer, way)
+      return true
+    } catch (error) {
+      if (error instanceof Refused) throw error
+      return false
+    } finally {
+      clearTimeout(timeout)
+      sent.destroy()
+    }
+  }
+
+  async #read(answer: IncomingMessage, way: Way): Promise<void> {
+    const end = way === 'ndjson' ? '\n' : '\n\n'
+    const take = way === 'ndjson' ? (line: string) => this.#takeLine(line) : (frame: string) => this.#takeFrame(frame)
+    let rest = ''
+    try {
+      for await (const chunk of answer.setEncoding('utf8')) {
+        rest += chunk
+        if (way === 'poll') continue
+        const parts = rest.split(end)
+        rest = parts.pop() ?? ''
+        for (const part of parts) take(part)
+      }
+    } catch {
+      // Cut off: what came in part comes again.
+      return
+    }
+    if (way !== 'poll' || !answer.complete) return
+    const { events, cursor } = Polled.parse(JSON.parse(rest))
+    for (const event of events) this.#journalize(event.cursor, JSON.stringify({ ...event, cursor: undefined }))
+    this.#cursor = cursor
+  }
+
+  #takeFrame(frame: string): void {
+    const cursor = /^id: (.*)$/m.exec(frame)?.[1]
+    if (cursor !== undefined) this.#journalize(cursor, /^data: (.*)$/m.exec(frame)?.[1])
+  }
+
+  #takeLine(line: string): void {
+    const [, cursor, rest] = /^\{"cursor":"([^"]*)"(?:,(.*))?\}$/.exec(line) ?? []
+    if (cursor !== undefined) this.#journalize(cursor, rest === undefined ? undefined : `{${rest}}`)
+  }
+
+  #journalize(cursor: string, event: string | undefined): void {
+    if (event !== undefined) this.journal.push(this.#identities.of(event))
+    this.#cursor = cursor
+    const place = { cursor, length: this.journal.length }
+    if (this.#places.length < PLACES_MAX) this.#places.push(place)
+    else if (chance(...this.#numbers, this.journal.length, 6) < 0.05) {
+      this.#places[wholeChance(PLACES_MAX, ...this.#numbers, this.journal.length, 7)] = place
+    }
+  }
+}
+
+/** A refusal that a listener with a right cursor must never get. */
+class Refused extends Error {}
+
+async function textOf(answer: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const chunk of answer.setEncoding('utf8')) text += chunk
+  return text
+}

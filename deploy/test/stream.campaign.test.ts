@@ -1,0 +1,213 @@
+import { randomInt } from 'node:crypto'
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { openChdb } from '@gamenet/engines'
+import { freePort } from '@gamenet/engines/testing'
+import { type Test, test } from 'tap'
+import { bringToAnEnd, scrapedOften } from '../proof/torture/embedded.js'
+import { startRealEngines } from '../proof/torture/engine-actors.js'
+import { type Facts, openFacts } from '../proof/torture/facts.js'
+import { rebuilder } from '../proof/torture/rebuilder.js'
+import { Role } from '../proof/torture/role.js'
+import { startCuttingProxy } from '../proof/torture/stream/cutting-proxy.js'
+import { Identities } from '../proof/torture/stream/identities.js'
+import { type Filter, RestlessListener } from '../proof/torture/stream/restless-listener.js'
+import { deviationOf, feedOfTables } from '../proof/torture/stream/tables-feed.js'
+import { startSteppingUpstream } from '../proof/torture/upstream.js'
+import { chance, titleIds, wholeChance } from '../proof/torture/world.js'
+import { importFile } from '../src/operations/import.js'
+import { type Environment, operationsAt } from './service/gamenet.js'
+
+/* The short form is api/test/stream.test.ts. */
+
+const LISTENERS = Number(process.env.STREAM_LISTENERS ?? 1000)
+const DISCONNECTIONS = Number(process.env.STREAM_DISCONNECTIONS ?? 100)
+/** Between two kills or stops of a process. */
+const STRIKE_MS_MAX = 12_000
+const STEP_MS = 300
+const IMPORT_MS = 5000
+const SENTENCES = 5
+
+type Service = {
+  readonly apiPorts: readonly number[]
+  /** Of a process that scrapes and imports. */
+  readonly operatorUrl: string
+  readonly projectorUrl: string
+  readonly roles: readonly Role[]
+  /** Ends everything; returns the directory of the tables. */
+  stop(): Promise<string>
+}
+
+test('listeners of one process miss nothing and receive nothing twice', (t) => follows(t, embedded))
+
+test('listeners of several processes on Kafka miss nothing and receive nothing twice', (t) => follows(t, onKafka))
+
+async function follows(
+  t: Test,
+  open: (t: Test, environment: Environment, directory: string) => Promise<Service>
+): Promise<void> {
+  const directory = t.testdir({})
+  const seed = Number(process.env.STREAM_SEED ?? randomInt(2 ** 31))
+  t.comment(`STREAM_SEED=${seed}`)
+  const facts = openFacts(directory, seed, open.name)
+  const upstream = await startSteppingUpstream(facts)
+  t.teardown(() => upstream.close())
+  const service = await open(t, { ...scrapedOften(), UPSTREAM_URL: upstream.url }, directory)
+  const proxies = await Promise.all(service.apiPorts.map((port, n) => startCuttingProxy(port, seed + n)))
+  t.teardown(() => {
+    for (const proxy of proxies) proxy.close()
+  })
+  await Promise.all(service.roles.map((role) => role.start()))
+  const identities = new Identities()
+  const listeners = Array.from(
+    { length: LISTENERS },
+    (_, n) => new RestlessListener(filterOf(seed, n), identities, seed, n)
+  )
+  const ports = [...service.apiPorts, ...proxies.map(({ port }) => port)]
+  let isOver = false
+  const disturbed = disturb(service, facts, () => isOver)
+  // A failure is reported when the disturbances have ended.
+  const followed = Promise.allSettled(listeners.map((listener) => listener.run(ports, DISCONNECTIONS, () => isOver)))
+  while (listeners.some(({ disconnections }) => disconnections < DISCONNECTIONS) && !(await isSettled(followed))) {
+    await wait(STEP_MS)
+  }
+  isOver = true
+  await disturbed
+  const failed = (await followed).filter((result) => result.status === 'rejected')
+  t.same(failed.map(({ reason }) => String(reason)).slice(0, SENTENCES), [], 'no cursor is refused')
+  upstream.freeze()
+  await bringToAnEnd(service)
+  for (const [n, listener] of listeners.entries()) await listener.finish(ports[n % service.apiPorts.length] ?? 0)
+  const tables = await openChdb({ path: await service.stop() })
+  t.teardown(() => tables.close())
+  const feed = await feedOfTables(tables)
+  const deviations = listeners.map(({ journal, filter }) => deviationOf(journal, feed, filter, identities))
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
+  t.equal(sum(deviations.map(({ missed }) => missed)), 0, 'missed')
+  t.equal(sum(deviations.map(({ duplicates }) => duplicates)), 0, 'received twice')
+  t.same(deviations.flatMap(({ sentence }) => sentence ?? []).slice(0, SENTENCES), [], 'in order')
+  t.comment(
+    `${LISTENERS} listeners, ${sum(listeners.map(({ disconnections }) => disconnections))} disconnections, ${feed.length} events, ` +
+      `${sum(listeners.map(({ journal }) => journal.length))} received; ${JSON.stringify(facts.counts)}`
+  )
+}
+
+async function isSettled(work: Promise<unknown>): Promise<boolean> {
+  return await Promise.race([work.then(() => true), wait(0, false)])
+}
+
+async function embedded(t: Test, environment: Environment, directory: string): Promise<Service> {
+  const [port, operatorPort] = await Promise.all([freePort(), freePort()])
+  const data = join(directory, 'data')
+  const more = { ...environment, DATA_DIR: data, PORT: `${port}`, OPERATOR_PORT: `${operatorPort}` }
+  const service = roleOf(t, directory, 'start', more)
+  const operatorUrl = `http://127.0.0.1:${operatorPort}`
+  return {
+    apiPorts: [port],
+    operatorUrl,
+    projectorUrl: operatorUrl,
+    roles: [service],
+    async stop() {
+      await service.stop()
+      return join(data, 'tables')
+    }
+  }
+}
+
+async function onKafka(t: Test, environment: Environment, directory: string): Promise<Service> {
+  const engines = await startRealEngines(join(directory, 'engines'), (sentence) => t.comment(sentence))
+  t.teardown(() => engines.stop())
+  const [api = 0, otherApi = 0, ingest = 0, projector = 0] = await Promise.all(Array.from({ length: 4 }, freePort))
+  const role = (name: string, command: string, ports: Environment) =>
+    roleOf(t, directory, command, {
+      ...environment,
+      KAFKA_BROKERS: engines.kafka,
+      KAFKA_PARTITIONS: '3',
+      CLICKHOUSE_URL: engines.clickhouse,
+      POSTGRES_URL: engines.postgres,
+      DATA_DIR: join(directory, 'data', name),
+      ...ports
+    })
+  const roles = [
+    role('projector', 'projector', { OPERATOR_PORT: `${projector}` }),
+    role('ingest', 'ingest', { OPERATOR_PORT: `${ingest}` }),
+    role('api', 'api', { PORT: `${api}` }),
+    role('other-api', 'api', { PORT: `${otherApi}` })
+  ]
+  return {
+    apiPorts: [api, otherApi],
+    operatorUrl: `http://127.0.0.1:${ingest}`,
+    projectorUrl: `http://127.0.0.1:${projector}`,
+    roles,
+    async stop() {
+      for (const each of roles) await each.stop()
+      await engines.stopFront()
+      return engines.tables
+    }
+  }
+}
+
+function roleOf(t: Test, directory: string, command: string, environment: Environment): Role {
+  const role = new Role(command, command, environment, {
+    written: (text) => appendFileSync(join(directory, 'service.log'), text),
+    fault: (sentence) => t.fail(sentence)
+  })
+  t.teardown(() => role.kill())
+  return role
+}
+
+function filterOf(seed: number, listener: number): Filter {
+  const draw = (number: number) => chance(seed, listener, number)
+  const some = (kinds: readonly string[]) => {
+    const chosen = kinds.filter((_, n) => draw(10 + n) < 0.5)
+    return chosen.length === 0 ? kinds.slice(0, 1) : chosen
+  }
+  const titleId = titleIds[wholeChance(titleIds.length, seed, listener, 1)] ?? ''
+  if (draw(2) < 0.3) return { titleId, kinds: some(['title-count', 'match', 'change', 'record']) }
+  if (draw(2) < 0.6) return { titleId, leaderboardId: 1 + Math.floor(draw(3) * 2), kinds: some(['change', 'record']) }
+  if (draw(2) < 0.8) return { player: `player ${Math.floor(draw(3) * 16)}`, kinds: some(['change', 'record']) }
+  if (draw(2) < 0.95) return { kinds: some(['count', 'title-count', 'match', 'change', 'record']) }
+  return {}
+}
+
+/** Kills and stops processes, rebuilds, swaps and rolls back, and imports old counts, until it is over and everything is up. */
+async function disturb(service: Service, facts: Facts, isOver: () => boolean): Promise<void> {
+  const { seed } = facts
+  const strikes = async (): Promise<void> => {
+    for (let n = 0; !isOver(); n += 1) {
+      await wait(STRIKE_MS_MAX * chance(seed, n, 401))
+      const role = service.roles[wholeChance(service.roles.length, seed, n, 402)]
+      // Half of them are asked to stop first, and some of these have ended when they are killed.
+      const isAsked = chance(seed, n, 403) < 0.5
+      await role?.strike({ downMs: 100, afterMs: isAsked ? 2000 * chance(seed, n, 404) : undefined })
+      facts.add({ fact: 'struck', kind: 'kill', who: 'service', when: isAsked ? 'shutdown' : 'any' })
+    }
+  }
+  const repeat = async (ms: number, work: (round: number) => Promise<unknown>): Promise<void> => {
+    // What the kill of a process interrupts is tried again.
+    for (let round = 0; !isOver(); round += 1) {
+      await work(round).catch(() => undefined)
+      await wait(ms)
+    }
+  }
+  const projectors = [operationsAt(service.projectorUrl)]
+  const { next } = rebuilder({ projectors, facts, rebuilt: [], say: () => undefined })
+  await Promise.all([strikes(), repeat(STEP_MS, next), repeat(IMPORT_MS, (round) => importOld(service, round))])
+  await Promise.all(service.roles.map((role) => role.isUp()))
+}
+
+/** Imports counts that are older than all others, for titles of the world: they come at the end of the stream. */
+async function importOld({ operatorUrl }: Service, round: number): Promise<void> {
+  const lines = Array.from({ length: 50 }, (_, n) => {
+    const titleId = titleIds[n % titleIds.length]
+    return `${titleId},${1_262_304_000 + round * 86_400 + n * 60},${n}`
+  })
+  const text = ['titleId,observedAt,online', ...lines].join('\n')
+  const request = { topic: 'title-count', file: `old-${round}.csv`, columns: {}, set: {}, strict: false }
+  await operationsAt(operatorUrl).run(importFile, { request, content: bytesOf(text) })
+}
+
+async function* bytesOf(text: string): AsyncIterable<Uint8Array> {
+  yield Buffer.from(text)
+}

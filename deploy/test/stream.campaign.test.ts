@@ -1,5 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { openChdb } from '@gamenet/engines'
@@ -16,6 +18,7 @@ import { type Filter, RestlessListener } from '../proof/torture/stream/restless-
 import { deviationOf, feedOfTables } from '../proof/torture/stream/tables-feed.js'
 import { startSteppingUpstream } from '../proof/torture/upstream.js'
 import { chance, titleIds, wholeChance } from '../proof/torture/world.js'
+import { caughtUp } from '../src/operations/caught-up.js'
 import { importFile } from '../src/operations/import.js'
 import { type Environment, operationsAt } from './service/gamenet.js'
 
@@ -28,6 +31,8 @@ const STRIKE_MS_MAX = 12_000
 const STEP_MS = 300
 const IMPORT_MS = 5000
 const SENTENCES = 5
+const CAUGHT_UP_SECONDS_MAX = 300
+const WITHOUT_SCRAPES = Object.fromEntries(Object.keys(scrapedOften()).map((name) => [name, '0']))
 
 type Service = {
   readonly apiPorts: readonly number[]
@@ -35,6 +40,8 @@ type Service = {
   readonly operatorUrl: string
   readonly projectorUrl: string
   readonly roles: readonly Role[]
+  /** From now on nothing is recorded. */
+  endScrapes(): Promise<void>
   /** Ends everything; returns the directory of the tables. */
   stop(): Promise<string>
 }
@@ -47,7 +54,11 @@ async function follows(
   t: Test,
   open: (t: Test, environment: Environment, directory: string) => Promise<Service>
 ): Promise<void> {
-  const directory = t.testdir({})
+  // The socket of PostgreSQL has a path of at most 107 bytes.
+  const directory = await mkdtemp(join(tmpdir(), 'gamenet-stream-'))
+  // PostgreSQL runs as another user.
+  await chmod(directory, 0o755)
+  t.teardown(() => rm(directory, { recursive: true, force: true }))
   const seed = Number(process.env.STREAM_SEED ?? randomInt(2 ** 31))
   t.comment(`STREAM_SEED=${seed}`)
   const facts = openFacts(directory, seed, open.name)
@@ -78,12 +89,15 @@ async function follows(
   t.same(failed.map(({ reason }) => String(reason)).slice(0, SENTENCES), [], 'no cursor is refused')
   upstream.freeze()
   await bringToAnEnd(service)
+  await service.endScrapes()
+  await operationsAt(service.projectorUrl).run(caughtUp, { seconds: CAUGHT_UP_SECONDS_MAX })
   for (const [n, listener] of listeners.entries()) await listener.finish(ports[n % service.apiPorts.length] ?? 0)
   const tables = await openChdb({ path: await service.stop() })
   t.teardown(() => tables.close())
   const feed = await feedOfTables(tables)
   const deviations = listeners.map(({ journal, filter }) => deviationOf(journal, feed, filter, identities))
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
+  t.ok(feed.length > 0)
   t.equal(sum(deviations.map(({ missed }) => missed)), 0, 'missed')
   t.equal(sum(deviations.map(({ duplicates }) => duplicates)), 0, 'received twice')
   t.same(deviations.flatMap(({ sentence }) => sentence ?? []).slice(0, SENTENCES), [], 'in order')
@@ -102,14 +116,19 @@ async function embedded(t: Test, environment: Environment, directory: string): P
   const data = join(directory, 'data')
   const more = { ...environment, DATA_DIR: data, PORT: `${port}`, OPERATOR_PORT: `${operatorPort}` }
   const service = roleOf(t, directory, 'start', more)
+  const quiet = roleOf(t, directory, 'start', { ...more, ...WITHOUT_SCRAPES, SCRAPE_REQUESTS_PER_SECOND: '1000' })
   const operatorUrl = `http://127.0.0.1:${operatorPort}`
   return {
     apiPorts: [port],
     operatorUrl,
     projectorUrl: operatorUrl,
     roles: [service],
-    async stop() {
+    async endScrapes() {
       await service.stop()
+      await quiet.start()
+    },
+    async stop() {
+      await quiet.stop()
       return join(data, 'tables')
     }
   }
@@ -129,9 +148,10 @@ async function onKafka(t: Test, environment: Environment, directory: string): Pr
       DATA_DIR: join(directory, 'data', name),
       ...ports
     })
+  const scraping = role('ingest', 'ingest', { OPERATOR_PORT: `${ingest}` })
   const roles = [
+    scraping,
     role('projector', 'projector', { OPERATOR_PORT: `${projector}` }),
-    role('ingest', 'ingest', { OPERATOR_PORT: `${ingest}` }),
     role('api', 'api', { PORT: `${api}` }),
     role('other-api', 'api', { PORT: `${otherApi}` })
   ]
@@ -140,8 +160,9 @@ async function onKafka(t: Test, environment: Environment, directory: string): Pr
     operatorUrl: `http://127.0.0.1:${ingest}`,
     projectorUrl: `http://127.0.0.1:${projector}`,
     roles,
+    endScrapes: () => scraping.stop(),
     async stop() {
-      for (const each of roles) await each.stop()
+      for (const each of roles) if (each !== scraping) await each.stop()
       await engines.stopFront()
       return engines.tables
     }
@@ -167,7 +188,7 @@ function filterOf(seed: number, listener: number): Filter {
   if (draw(2) < 0.3) return { titleId, kinds: some(['title-count', 'match', 'change', 'record']) }
   if (draw(2) < 0.6) return { titleId, leaderboardId: 1 + Math.floor(draw(3) * 2), kinds: some(['change', 'record']) }
   if (draw(2) < 0.8) return { player: `player ${Math.floor(draw(3) * 16)}`, kinds: some(['change', 'record']) }
-  if (draw(2) < 0.95) return { kinds: some(['count', 'title-count', 'match', 'change', 'record']) }
+  if (draw(2) < 0.95) return { kinds: some(['count', 'title-count', 'match', 'change', 'record', 'achievement']) }
   return {}
 }
 

@@ -20,7 +20,8 @@ export type Identity = {
 const Data = z.looseObject({
   titleId: z.string().optional(),
   leaderboardId: z.int().optional(),
-  playerName: z.string().optional()
+  playerName: z.string().optional(),
+  username: z.string().optional()
 })
 const Event = z.object({ kind: z.string(), happenedAt: z.string(), data: Data })
 const Matches = z.array(z.object({ hostName: z.string(), currentPlayers: z.int(), maxPlayers: z.int() }))
@@ -57,7 +58,7 @@ export class Identities {
 
 function identityOf(text: string): Identity {
   const { kind, happenedAt, data } = Event.parse(JSON.parse(text))
-  const { titleId, leaderboardId, playerName } = data
+  const { titleId, leaderboardId, playerName, username } = data
   const atMs = Date.parse(happenedAt)
   if (kind === 'count') return { kind, key: '', atMs, values: [data.online_count] }
   if (kind === 'title-count') return { kind, key: titleId ?? '', titleId, atMs, values: [data.online_count] }
@@ -69,6 +70,10 @@ function identityOf(text: string): Identity {
     const player = nameKey(playerName ?? '')
     const values = kind === 'change' ? [player, data.changeType, data.newRating] : [player, data.rating]
     return { kind, key: `${titleId}/${leaderboardId}`, titleId, leaderboardId, player, atMs, values }
+  }
+  if (kind === 'achievement') {
+    const player = nameKey(username ?? '')
+    return { kind, key: player, player, atMs, values: [data.achievementId] }
   }
   throw new Error(`an event of this kind is not expected here: ${text.slice(0, 500)}`)
 }

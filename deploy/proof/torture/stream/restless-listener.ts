@@ -59,8 +59,8 @@ export class RestlessListener {
       if (draw(1) < BACK) this.#goBack(draw(2))
       const port = ports[Math.floor(draw(3) * ports.length)] ?? 0
       const way = WAYS[Math.floor(draw(4) * WAYS.length)] ?? 'sse'
-      const wasOpen = await this.#connect(port, way, draw(5) * CONNECTED_MS_MAX)
-      if (wasOpen) this.disconnections += 1
+      const refused = await this.#connect(port, way, draw(5) * CONNECTED_MS_MAX)
+      if (refused === undefined) this.disconnections += 1
       else await wait(AGAIN_MS)
     }
   }
@@ -69,8 +69,8 @@ export class RestlessListener {
   async finish(port: number): Promise<void> {
     for (;;) {
       const before = this.#cursor
-      const wasOpen = await this.#connect(port, 'poll', Number.POSITIVE_INFINITY, 0)
-      if (!wasOpen) throw new Error('the service refused a listener at rest')
+      const refused = await this.#connect(port, 'poll', Number.POSITIVE_INFINITY, 0)
+      if (refused !== undefined) throw new Error(`A listener cannot read what is left: ${refused}`)
       if (this.#cursor === before) return
     }
   }
@@ -83,8 +83,8 @@ export class RestlessListener {
     this.#places = this.#places.filter(({ length }) => length <= place.length)
   }
 
-  /** Returns whether it was connected. */
-  async #connect(port: number, way: Way, ms: number, seconds = POLL_SECONDS): Promise<boolean> {
+  /** Returns why it was not connected. */
+  async #connect(port: number, way: Way, ms: number, seconds = POLL_SECONDS): Promise<string | undefined> {
     const query = new URLSearchParams()
     const { kinds, titleId, leaderboardId, player } = this.filter
     for (const [name, value] of Object.entries({ kinds: kinds?.join(','), titleId, leaderboardId, player })) {
@@ -98,15 +98,14 @@ export class RestlessListener {
     const sent = request({ host: '127.0.0.1', port, path: `/api/stream?${query}`, headers, agent: false })
     const timeout = Number.isFinite(ms) ? setTimeout(() => sent.destroy(), ms) : undefined
     sent.end()
+    sent.on('error', () => undefined)
     try {
-      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
-      if (answer.statusCode === 503) return false
-      if (answer.statusCode !== 200) throw new Refused(`${answer.statusCode} ${await textOf(answer)}`)
+      const answer = await once(sent, 'response').then(([answer]) => answer as IncomingMessage, String)
+      if (typeof answer === 'string') return answer
+      if (answer.statusCode === 503) return await textOf(answer)
+      if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${await textOf(answer)}`)
       await this.#read(answer, way)
-      return true
-    } catch (error) {
-      if (error instanceof Refused) throw error
-      return false
+      return undefined
     } finally {
       clearTimeout(timeout)
       sent.destroy()
@@ -114,23 +113,11 @@ export class RestlessListener {
   }
 
   async #read(answer: IncomingMessage, way: Way): Promise<void> {
-    const end = way === 'ndjson' ? '\n' : '\n\n'
-    const take = way === 'ndjson' ? (line: string) => this.#takeLine(line) : (frame: string) => this.#takeFrame(frame)
-    let rest = ''
-    try {
-      for await (const chunk of answer.setEncoding('utf8')) {
-        rest += chunk
-        if (way === 'poll') continue
-        const parts = rest.split(end)
-        rest = parts.pop() ?? ''
-        for (const part of parts) take(part)
-      }
-    } catch {
-      // Cut off: what came in part comes again.
-      return
-    }
+    const text = await textOf(answer)
+    if (way === 'ndjson') for (const line of complete(text, '\n')) this.#takeLine(line)
+    else if (way !== 'poll') for (const frame of complete(text, '\n\n')) this.#takeFrame(frame)
     if (way !== 'poll' || !answer.complete) return
-    const { events, cursor } = Polled.parse(JSON.parse(rest))
+    const { events, cursor } = Polled.parse(JSON.parse(text))
     for (const event of events) this.#journalize(event.cursor, JSON.stringify({ ...event, cursor: undefined }))
     this.#cursor = cursor
   }
@@ -156,11 +143,18 @@ export class RestlessListener {
   }
 }
 
-/** A refusal that a listener with a right cursor must never get. */
-class Refused extends Error {}
+/** Returns the parts of a text that end with `end`: what was cut off comes again. */
+function complete(text: string, end: string): string[] {
+  return text.split(end).slice(0, -1)
+}
 
+/** Returns what came before the connection ended. */
 async function textOf(answer: IncomingMessage): Promise<string> {
   let text = ''
-  for await (const chunk of answer.setEncoding('utf8')) text += chunk
+  answer.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk
+  })
+  answer.on('error', () => undefined)
+  if (!answer.closed) await once(answer, 'close').catch(() => undefined)
   return text
 }

@@ -28,6 +28,10 @@ export async function feedOfTables(tables: ClickHouse): Promise<Identity[]> {
      WHERE f.is_change AND r.reign.1 = f.player AND r.reign.2 = f.new_rating AND r.reign.3 = f.ts AND r.reign.4 = f.ts
      ORDER BY f.recorded_epoch, f.recorded_partition, f.recorded_offset, f.epoch, f.partition, f.offset`
   )
+  const unlocks = await rows(
+    `SELECT ${AT}, user_key, achievement_id FROM event_achievement_unlock
+     ORDER BY ${RECORDED} LIMIT 1 BY user_key, achievement_id`
+  )
   const board = (row: Record<string, unknown>) => ({
     key: `${row.title_id}/${row.leaderboard_id}`,
     titleId: String(row.title_id),
@@ -45,7 +49,12 @@ export async function feedOfTables(tables: ClickHouse): Promise<Identity[]> {
     ...titleCounts.map((row) => ({ kind: 'title-count', ...title(row), values: [row.online] })),
     ...lists.map((row) => ({ kind: 'match', ...title(row), values: row.matches as unknown[] })),
     ...changes.map((row) => ({ kind: 'change', ...board(row), values: [row.player_key, row.change, row.new_rating] })),
-    ...records.map((row) => ({ kind: 'record', ...board(row), values: [row.player_key, row.rating] }))
+    ...records.map((row) => ({ kind: 'record', ...board(row), values: [row.player_key, row.rating] })),
+    ...unlocks.map((row) => ({
+      ...{ kind: 'achievement', key: String(row.user_key), player: String(row.user_key) },
+      atMs: Number(row.atMs),
+      values: [row.achievement_id]
+    }))
   ]
 }
 

@@ -16,7 +16,10 @@ const run = async (
   command: string,
   args: readonly string[]
 ): Promise<{ code: number | null; output: string }> => {
-  const child: ChildProcess = spawn(command, args, { cwd: process.env.CAMPAIGN_DIRECTORY ?? t.testdirName, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child: ChildProcess = spawn(command, args, {
+    cwd: process.env.CAMPAIGN_DIRECTORY ?? t.testdirName,
+    stdio: ['ignore', 'pipe', 'pipe']
+  })
   t.teardown(() => child.kill('SIGKILL'))
   const said: string[] = []
   for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (text) => said.push(text))

@@ -80,7 +80,7 @@ async function follows(
   const disturbed = disturb(service, facts, () => isOver)
   // A failure is reported when the disturbances have ended.
   const followed = Promise.allSettled(listeners.map((listener) => listener.run(ports, DISCONNECTIONS, () => isOver)))
-  while (listeners.some(({ disconnections }) => disconnections < DISCONNECTIONS) && !(await isSettled(followed))) {
+  while (listeners.some(({ disconnections }) => disconnections < DISCONNECTIONS) && !(await isCaughtUp(followed))) {
     await wait(STEP_MS)
   }
   isOver = true
@@ -107,7 +107,7 @@ async function follows(
   )
 }
 
-async function isSettled(work: Promise<unknown>): Promise<boolean> {
+async function isCaughtUp(work: Promise<unknown>): Promise<boolean> {
   return await Promise.race([work.then(() => true), wait(0, false)])
 }
 

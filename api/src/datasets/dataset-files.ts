@@ -76,7 +76,7 @@ export class DatasetFiles {
     }
   }
 
-  /** Returns the periods of a dataset, newest first: months with rows, and those of which a revision was published. */
+  /** Returns the periods of a dataset, newest first: months with rows, and months with a published revision. */
   async periods(dataset: Dataset): Promise<readonly string[]> {
     const { files } = dataset
     if (files === 'newest') return ['newest']

@@ -24,7 +24,7 @@ export async function startCuttingProxy(
     upstream.on('data', (chunk) => {
       client.write(chunk.subarray(0, left))
       left -= chunk.length
-      // `end` delivers what came before the cut.
+      // `end` delivers the bytes received before the cut.
       if (left <= 0) client.end(cut)
     })
     client.pipe(upstream)

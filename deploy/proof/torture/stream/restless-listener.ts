@@ -148,7 +148,7 @@ function complete(text: string, end: string): string[] {
   return text.split(end).slice(0, -1)
 }
 
-/** Returns what came before the connection ended. */
+/** Returns the text received before the connection ended. */
 async function textOf(answer: IncomingMessage): Promise<string> {
   let text = ''
   answer.setEncoding('utf8').on('data', (chunk: string) => {

@@ -21,6 +21,7 @@ onPostgres('a request is refused in the order: body, key, session, owner, then t
     ['no key before wrong stars', await post({ stars: 9 }), 400, /^A session key is needed/],
     ['an empty key is none', await post({ stars: 9, sessionKey: '' }, ''), 400, /^A session key is needed/],
     ['a key that is no text is none', await post({ sessionKey: 5 }), 400, /^A session key is needed/],
+    ['nor beside a header', await post({ stars: 3, sessionKey: [ann] }, ann), 400, /^sessionKey must be /],
     ['a bad session before wrong stars', await post({ stars: 9 }, 'nobody'), 401, /^The session is invalid/],
     ['a bad session before the owner', await patch('/api/profile/Bob', { x: 1 }, 'nobody'), 401, /ended/],
     ['the owner before a wrong field', await patch('/api/profile/Bob', { x: 1 }, ann), 403, /is not of "Bob"/],

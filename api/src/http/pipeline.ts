@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import { type ReadPositions, Refusal, retryDropped, type ServingTables, withServing } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { type Answer, type AnswerCache, type Frame, isCompressible } from '../answers/answer-cache.js'
 import {
   type Action,
@@ -388,11 +389,15 @@ function closedSignal(reply: FastifyReply): AbortSignal {
 /** Time limit of an action's reads. */
 const ACTION_MS_MAX = 10_000
 
+/** The header takes precedence, but the field must be valid. The refusal does not show it: it may hold a key. */
+const KeyField = z.object({ [SESSION_KEY_FIELD]: z.string({ error: 'must be a text' }).optional() })
+
 /** Runs an action. Refuses in this order: body, key, session, permission, budget, parameters, fields. */
 async function act(action: Action, request: FastifyRequest, needs: PipelineNeeds): Promise<unknown> {
   const { [SESSION_KEY_FIELD]: keyField, ...fields } = readBody(request.body)
   const sessionKey = shownKey(request.headers, { [SESSION_KEY_FIELD]: keyField })
   if (sessionKey === undefined) throw new Refusal('session_key_missing')
+  parseInput(KeyField, { [SESSION_KEY_FIELD]: keyField })
   const session = await needs.sessions.of(sessionKey)
   if (session === undefined) throw new Refusal('session_invalid')
   const { writes, ratings, tables, chat, versions, metrics, budget, now } = needs

@@ -1,6 +1,6 @@
 import { Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
-import { isPlainText, shown } from './parameters.js'
+import { isPlainText, PLAIN_TEXT_PATTERN, shown } from './parameters.js'
 
 /*
  * Fields of a JSON body are not coerced. Errors use the wording of parameters: `<path> must be <allowed>; got <value>`.
@@ -24,9 +24,8 @@ export function bodyInteger({ min, max }: { min: number; max: number }) {
 /** 1 to `max` characters, no control characters. */
 export function bodyText({ max }: { max: number }) {
   const allowed = `1 to ${max} characters without control characters`
-  return bodyField(allowed, { type: 'string', minLength: 1, maxLength: max }, (raw) =>
-    typeof raw === 'string' && isPlainText(raw, max) ? raw : undefined
-  )
+  const described = { type: 'string', minLength: 1, maxLength: max, pattern: PLAIN_TEXT_PATTERN }
+  return bodyField(allowed, described, (raw) => (typeof raw === 'string' && isPlainText(raw, max) ? raw : undefined))
 }
 
 /** A title's id, 8 hexadecimal digits of any case; returned in lower case. */

@@ -18,6 +18,8 @@ const TEXT_CHARACTERS_MAX = 500
 const CONTROL = '\\x00-\\x1f\\x7f-\\x9f'
 const FORMAT =
   '\\xad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb'
+/** Text without control characters, as a pattern of JSON Schema. */
+export const PLAIN_TEXT_PATTERN = `^[^${CONTROL}]+$`
 /** A name between commas that is not blank. */
 const LISTED_NAME = `[^,${CONTROL}]*[^,\\s${CONTROL}][^,${CONTROL}]*`
 
@@ -117,7 +119,7 @@ export function text({ example, max = TEXT_CHARACTERS_MAX }: { example: string; 
   const allowed = `1 to ${max} characters without control characters`
   return parameter(
     allowed,
-    { type: 'string', minLength: 1, maxLength: max, pattern: `^[^${CONTROL}]+$`, example },
+    { type: 'string', minLength: 1, maxLength: max, pattern: PLAIN_TEXT_PATTERN, example },
     (given) => (isPlainText(given, max) ? given : undefined)
   )
 }

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { createServer, request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { Readable, Writable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -9,6 +10,7 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { test } from 'tap'
 import { z } from 'zod'
 import type { Endpoint } from '../src/answers/endpoint.js'
+import { sendFile } from '../src/http/reply/file.js'
 import { codingFor } from '../src/http/request/accept-encoding.js'
 import { counts, exchange, NOW_MS, type TestTables, testApp } from './support/test-app.js'
 
@@ -429,6 +431,31 @@ const listed: Endpoint = {
     select: () => ({ sql: 'SELECT counts', parameters: {} })
   }
 }
+
+test('the sending of a file ends when its client leaves', async (t) => {
+  const endless = Readable.from(
+    (async function* () {
+      for (;;) yield Buffer.alloc(2 ** 20)
+    })()
+  )
+  const ended = new Promise<number>((resolve) => {
+    const server = createServer((_request, response) => {
+      let leftMs = 0
+      response.once('close', () => {
+        leftMs = performance.now()
+      })
+      sendFile(endless, response).catch(() => resolve(performance.now() - leftMs))
+    })
+    t.teardown(() => server.close())
+    server.listen(0, '127.0.0.1', () => {
+      const asked = request({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }, (answer) => {
+        answer.once('readable', () => asked.destroy())
+      })
+      asked.on('error', () => undefined).end()
+    })
+  })
+  t.ok((await ended) < 10_000)
+})
 
 test('a file that fails in the middle is broken off, and never looks whole', async (t) => {
   const lines: string[] = []

@@ -1,13 +1,16 @@
 import { deepStrictEqual } from 'node:assert'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { mock } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import { runs } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
-import { test } from 'tap'
+import { type Test, test } from 'tap'
 import { Channel } from '../src/stream/channel.js'
 import { cursorOf } from '../src/stream/cursor.js'
 import { Hub } from '../src/stream/hub.js'
 import { Listener } from '../src/stream/listener.js'
+import { LiveCounts } from '../src/stream/live-counts.js'
 import { nameOf, type Recorded, StreamWorld, TestListener, TITLES } from './stream-api.js'
 
 /** Numbers from 0 to 1, the same for the same seed (mulberry32). */
@@ -145,6 +148,7 @@ test('a request that cannot be followed is refused in a sentence that says why',
   await refused('?kinds=title-count&player=ann', /cannot be filtered by player/)
   await refused('?titleId=4d530001&game=Halo', /give one of them/)
   await refused('?leaderboardId=1', /needs titleId or game/)
+  await refused('?kinds=live-counts&wait=0', /live-counts has no events to wait for; leave out wait/)
   await refused('?game=nothing', /No game "nothing"/, {}, 404)
   for (const text of ['x', '~~', cursor.slice(1), `${cursor}A`, cursor.toLowerCase(), encodeURIComponent('é')]) {
     await refused(`?kinds=change&after=${text}`, /it is broken/)
@@ -153,6 +157,9 @@ test('a request that cannot be followed is refused in a sentence that says why',
   const [fingerprint = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split('~')
   for (const position of ['70000.0:1', '0.70000:1', '0.0:1.1.1.1.1', `0.0:${'z'.repeat(300)}`]) {
     await refused(`?kinds=change&after=${cursorOf(fingerprint, [position, ''])}`, /it is broken/)
+  }
+  for (const position of ['7.0:0', '1.9:0']) {
+    await refused(`?kinds=change&after=${cursorOf(fingerprint, [position, ''])}`, /it is beyond everything/)
   }
   await refused(`?kinds=record&after=${cursor}`, /it belongs to another filter/)
   await refused(`?kinds=change&titleId=4d530001&after=${cursor}`, /it belongs to another filter/)
@@ -196,6 +203,70 @@ test('a long poll answers with what is there, else when something comes, else at
   t.match(events[0], { kind: 'count', data: { lobby_count: 3 }, cursor: /^[\w-]+$/ })
   t.same((await get(world, '?wait=0&kinds=count&after=now')).json().events, [])
   t.not(next, cursor)
+})
+
+test('a long poll ends in time, also while older tables are served', async (t) => {
+  const world = await StreamWorld.open(t, { limits: { streamRecentOffsets: 10 } })
+  await world.record(600, random(8))
+  await get(world, '?wait=0&kinds=count&after=now')
+  // After a rollback the tables have to catch up.
+  for (const position of world.api.positions) {
+    if (position.name === 'project:network-count') Object.assign(position, { next: 5 })
+  }
+  await world.api.changed('network-count')
+  let cursor = 'start'
+  for (let events = [undefined]; events.length > 0; ) {
+    const page = (await get(world, `?wait=0&kinds=count&after=${cursor}`)).json()
+    events = page.events
+    cursor = page.cursor
+  }
+  t.not(cursor, 'start')
+})
+
+test('what fails is tried again at growing intervals until it succeeds', async (t) => {
+  const { timers } = mock
+  timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => timers.reset())
+  const pass = async (ms: number) => {
+    timers.tick(ms)
+    await new Promise(setImmediate)
+  }
+  let [isAway, failures] = [true, 0]
+  let changed = (): void => undefined
+  const online: number[] = [1]
+  const counts = new LiveCounts({
+    versions: {
+      versionOf: () => online.length,
+      onChange: (listener) => {
+        changed = listener
+        return () => undefined
+      }
+    },
+    compute: async () => {
+      if (isAway && online.length > 1) throw new Error('the engine is away')
+      return { Halo: online.at(-1) }
+    },
+    channels: () => [],
+    onFailure: () => {
+      failures += 1
+    }
+  })
+  await counts.ready()
+  online.push(2)
+  changed()
+  await pass(0)
+  t.equal(failures, 1)
+  for (const ms of [250, 500, 1000]) {
+    const before = failures
+    await pass(ms - 1)
+    t.equal(failures, before)
+    await pass(1)
+    t.equal(failures, before + 1)
+  }
+  isAway = false
+  await pass(2000)
+  t.match(counts.frame('ndjson'), /"Halo":2/)
+  counts.close()
 })
 
 test('an undone import is told to those whose kinds it concerns', async (t) => {
@@ -311,7 +382,8 @@ test('a client that does not read is disconnected, and misses nothing', async (t
   for (const each of [other, again]) each.disconnect()
 })
 
-test('a slow client gets a large state once', async (t) => {
+/** A listener of states on a socket of its own, and its client, which does not read yet. */
+async function slowListener(t: Test, drainMs: number) {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
@@ -323,9 +395,10 @@ test('a slow client gets a large state once', async (t) => {
     recentOffsets: 1,
     onFailure: (error: unknown) => t.error(error)
   } as unknown as ConstructorParameters<typeof Hub>[0])
-  let states = 0
+  const sent = { states: 0 }
+  const endings: string[] = []
   // More than the buffers of the kernel on both sides.
-  const frame = () => `${++states}`.padEnd(32 * 1024 * 1024)
+  const frame = () => `${++sent.states}`.padEnd(32 * 1024 * 1024)
   const listener = new Listener({
     socket,
     hub,
@@ -333,23 +406,43 @@ test('a slow client gets a large state once', async (t) => {
     channel,
     format: 'ndjson',
     endsAtMs: 0,
-    drainMs: 60_000,
-    onEnd: () => undefined,
+    drainMs,
+    onEnd: (ending) => endings.push(ending),
     onFailure: (error: unknown) => t.error(error)
   })
   await listener.follow(hub.progressOf(channel))
   t.ok(socket.writableLength > 0)
+  t.teardown(() => {
+    client.destroy()
+    hub.close()
+    server.close()
+  })
+  return { client, socket, channel, listener, sent, endings }
+}
+
+test('a slow client gets a large state once', async (t) => {
+  const { client, socket, channel, listener, sent } = await slowListener(t, 60_000)
   const drained = once(socket, 'drain')
   client.resume()
   await drained
   // A second state would have been written when the first one was read.
   await new Promise(setImmediate)
-  t.equal(states, 1)
+  t.equal(sent.states, 1)
   t.ok(channel.live.has(listener))
   listener.end('client')
   await once(socket, 'close')
-  hub.close()
-  server.close()
+})
+
+test('a client that reads a part in time is not disconnected', async (t) => {
+  const { client, listener, endings } = await slowListener(t, 500)
+  listener.write(Buffer.from('more'))
+  for (let part = 0; part < 12; part += 1) {
+    await wait(100)
+    for (let bytes = 0; bytes < 2 ** 20; bytes += client.read()?.length ?? 0) await new Promise(setImmediate)
+  }
+  t.same(endings, [])
+  await once(client, 'close')
+  t.same(endings, ['slow'], 'it reads no more')
 })
 
 function changedIn({ received }: TestListener): object {

@@ -351,6 +351,24 @@ async function streams(
   t.match(later, [{ data: { online_count: 42 } }, { data: { online_count: 43 } }], 'nothing is missed')
   t.ok(connections.length > 0, 'over a new connection')
   t.match((await counts.next()).value, { 'Halo 2': { online: 43 } })
+  const isGivenUp = new Promise<void>((resolve) => {
+    const silent = gamenetClient({
+      baseUrl: needs.baseUrl,
+      timeoutMs: 20,
+      fetch: (_url, init) =>
+        new Promise((_, reject) => {
+          init?.signal?.addEventListener('abort', () => {
+            resolve()
+            reject(init.signal?.reason)
+          })
+        })
+    })
+    silent
+      .stream({}, { signal: abort.signal })
+      .next()
+      .catch(() => undefined)
+  })
+  await isGivenUp
   const waiting = events.next()
   abort.abort(new Error('enough'))
   await t.rejects(waiting, { message: 'enough' })

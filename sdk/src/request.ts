@@ -40,7 +40,7 @@ export type Act = <Answer>(
   call?: CallOptions
 ) => Call<Answer>
 
-/** Opens an answer without an end. Rejects with a `GamenetError` if it is refused or the service cannot be reached. */
+/** Opens an answer without an end, whose head has the time limit of a call. Rejects with a `GamenetError` if it is refused or the service cannot be reached. */
 export type Open = (path: string, parameters: Parameters, accept: string, signal: AbortSignal) => Promise<Response>
 
 const TIMEOUT_MS = 60_000
@@ -97,15 +97,20 @@ export function requester(options: ClientOptions): {
     act,
     open: async (path, parameters, accept, signal) => {
       const url = base + pathAndQuery(path, parameters)
-      const { fetch = globalThis.fetch } = options
-      const response = await fetch(url, { headers: { Accept: accept }, signal }).catch((cause) => {
-        signal.throwIfAborted()
-        throw new GamenetError(0, `${url} cannot be reached: ${reasonOf(cause)}; check baseUrl and the network.`, {
-          cause
+      const { fetch = globalThis.fetch, timeoutMs = TIMEOUT_MS } = options
+      const late = new AbortController()
+      const timeout = setTimeout(() => late.abort(), timeoutMs)
+      const both = AbortSignal.any([signal, late.signal])
+      try {
+        const response = await fetch(url, { headers: { Accept: accept }, signal: both }).catch((cause: unknown) => {
+          signal.throwIfAborted()
+          throw unreachable(url, cause, late.signal.aborted ? timeoutMs : undefined)
         })
-      })
-      if (response.ok) return response
-      throw refusalOf(response, await response.text())
+        if (response.ok) return response
+        throw refusalOf(response, await response.text())
+      } finally {
+        clearTimeout(timeout)
+      }
     }
   }
 }
@@ -131,8 +136,7 @@ async function send(
   for (let tries = 0; ; tries += 1) {
     const exchanged = await exchange(fetch, url, { ...init, signal: both }).catch((cause: unknown) => {
       signal?.throwIfAborted()
-      const reason = timeout.aborted ? `did not answer within ${timeoutMs} ms` : `cannot be reached: ${reasonOf(cause)}`
-      throw new GamenetError(0, `${url} ${reason}; check baseUrl and the network.`, { cause })
+      throw unreachable(url, cause, timeout.aborted ? timeoutMs : undefined)
     })
     const { status, headers } = exchanged.response
     const waitMs = status === 429 || status === 503 ? retryAfterOf(headers) * 1000 : Number.POSITIVE_INFINITY
@@ -232,6 +236,13 @@ function parsed(text: string): unknown {
   } catch {
     return undefined
   }
+}
+
+/** A service that did not answer within `timeoutMs`, or cannot be reached at all. */
+function unreachable(url: string, cause: unknown, timeoutMs: number | undefined): GamenetError {
+  const reason =
+    timeoutMs === undefined ? `cannot be reached: ${reasonOf(cause)}` : `did not answer within ${timeoutMs} ms`
+  return new GamenetError(0, `${url} ${reason}; check baseUrl and the network.`, { cause })
 }
 
 /** Node's fetch says only "fetch failed" and names the reason in its cause. */

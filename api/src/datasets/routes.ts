@@ -1,6 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { namedTag } from '../answers/etag.js'
 import { REVALIDATED } from '../http/reply/headers.js'
 import { DatasetFiles, type DatasetFilesNeeds } from './dataset-files.js'
 import { type Dataset, datasets } from './datasets.js'
@@ -114,7 +115,7 @@ async function sendFile(
   const modified = new Date(madeAt).toUTCString()
   void reply.headers({ ETag: etag, 'Last-Modified': modified, 'Accept-Ranges': 'bytes' })
   const { headers } = request
-  if (isNotModified(headers, etag, modified)) {
+  if (isNotModified(headers, sha256, modified)) {
     await handle.close()
     return reply.code(304).send()
   }
@@ -133,10 +134,9 @@ async function sendFile(
   return reply.send(handle.createReadStream({ start: first, end: last }))
 }
 
-function isNotModified(headers: FastifyRequest['headers'], etag: string, modified: string): boolean {
+function isNotModified(headers: FastifyRequest['headers'], identity: string, modified: string): boolean {
   const { 'if-none-match': tags, 'if-modified-since': since } = headers
-  if (tags !== undefined)
-    return tags.trim() === '*' || tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag)
+  if (tags !== undefined) return namedTag(tags, identity) !== undefined
   return since !== undefined && Date.parse(since) >= Date.parse(modified)
 }
 

@@ -29,9 +29,21 @@ export function comparePlaces(a: Place | undefined, b: Place | undefined): numbe
   return 0
 }
 
+/** Returns the name of a lane. */
+export function laneOf({ epoch, partition }: { readonly epoch: number; readonly partition: number }): Lane {
+  return `${epoch}.${partition}`
+}
+
+/** Returns the epoch and the partition of a lane. */
+export function partsOf(lane: Lane): { readonly epoch: number; readonly partition: number } {
+  const [epoch = 0, partition = 0] = lane.split('.').map(Number)
+  return { epoch, partition }
+}
+
 /** Compares two lanes by epoch, then by partition. */
 export function compareLanes(a: Lane, b: Lane): number {
-  return comparePlaces(a.split('.').map(Number), b.split('.').map(Number))
+  const [first, second] = [partsOf(a), partsOf(b)]
+  return first.epoch - second.epoch || first.partition - second.partition
 }
 
 /** Returns the text of a position inside a cursor. */
@@ -83,10 +95,9 @@ function readPosition(text: string): Position {
     if (match === null) throw new Refusal('cursor_invalid', ['it is broken'])
     const [, lane = '', numbers = ''] = match
     const place = numbers.split('.').map((number) => Number.parseInt(number, 36))
+    const { epoch, partition } = partsOf(lane)
     const isPossible =
-      lane.split('.').every((number) => Number(number) <= LANE_MAX) &&
-      place.length <= PLACE_NUMBERS_MAX &&
-      place.every(Number.isSafeInteger)
+      Math.max(epoch, partition) <= LANE_MAX && place.length <= PLACE_NUMBERS_MAX && place.every(Number.isSafeInteger)
     if (!isPossible) throw new Refusal('cursor_invalid', ['it is broken'])
     position.set(lane, place)
   }

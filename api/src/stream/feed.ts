@@ -101,17 +101,20 @@ export class Feed {
     return true
   }
 
-  /** Whether a position is beyond the head in a lane. */
+  /** Whether a position is beyond the head in a lane, or has a lane that is not known here. */
   isAhead(position: Position): boolean {
-    for (const [lane, place] of position) if (comparePlaces(place, this.#head.get(lane)) > 0) return true
+    for (const [lane, place] of position) {
+      const head = this.#head.get(lane)
+      if (head === undefined || comparePlaces(place, head) > 0) return true
+    }
     return false
   }
 
   /** Whether a position is beyond everything that was ever recorded. */
   isBeyond(position: Position): boolean {
     for (const [lane, [offset = 0]] of position) {
-      const { readable = 0, loaded = 0 } = this.#extents.get(lane) ?? {}
-      if (offset > Math.max(readable, loaded)) return true
+      const extent = this.#extents.get(lane)
+      if (extent === undefined || offset > Math.max(extent.readable, extent.loaded)) return true
     }
     return false
   }

@@ -2,7 +2,7 @@ import { Refusal, SharedRun } from '@gamenet/schemas'
 import { atOneInstant, type ReadNeeds } from '../answers/one-instant.js'
 import { checkpointsOf } from '../queries/stream.js'
 import { Channel, Progress } from './channel.js'
-import { compareLanes, comparePlaces, cursorOf, type Lane, type Place, readCursor } from './cursor.js'
+import { compareLanes, comparePlaces, cursorOf, type Lane, laneOf, type Place, readCursor } from './cursor.js'
 import { Feed } from './feed.js'
 import {
   passes,
@@ -13,6 +13,7 @@ import {
   type StreamFilter,
   sourceOf
 } from './kinds.js'
+import { RetriedRun } from './retried-run.js'
 
 /*
  * feed      one kind in this process; its recent events are in memory
@@ -26,7 +27,6 @@ const PAGE_ROWS = 2000
 /** Delays until the next look while events are loaded that cannot be read yet. */
 const BEHIND_MS_MIN = 10
 const BEHIND_MS_MAX = 250
-const RETRY_MS = 250
 /** Pages that are read for listeners at the same time: the other answers need the engine, too. */
 const READS_MAX = 4
 
@@ -49,7 +49,7 @@ export class Hub {
   readonly #advancing = new SharedRun(() => this.#advance())
   readonly #closed = new AbortController()
   readonly #unsubscribe: () => void
-  #timer: NodeJS.Timeout | undefined
+  readonly #looking: RetriedRun
   #delayMs = BEHIND_MS_MIN
   /** Rises when recent events are forgotten: what was read before may name an erased user. */
   #generation = 0
@@ -59,6 +59,7 @@ export class Hub {
 
   constructor(needs: HubNeeds) {
     this.#needs = needs
+    this.#looking = new RetriedRun(() => this.#advancing.run(), needs.onFailure)
     this.#unsubscribe = needs.versions.onChange(() => this.#wake())
   }
 
@@ -94,7 +95,7 @@ export class Hub {
 
   close(): void {
     this.#unsubscribe()
-    clearTimeout(this.#timer)
+    this.#looking.close()
     this.#closed.abort()
     for (const next of this.#waitingReads.splice(0)) next()
     this.#notify()
@@ -163,14 +164,17 @@ export class Hub {
     return lane === undefined ? undefined : { kind, lane }
   }
 
-  /** Reads the next page of a lane from the tables. `done` moves the progress behind it, when its events are consumed. */
+  /**
+   * Reads the next page of a lane from the tables. `done` moves the progress behind it, when its events are consumed. A page
+   * that is not readable yet needs a wait until the hub has `advanced`: older tables are served after a rollback.
+   */
   async read(
     { kind, lane }: LaneBehind,
     channel: Channel,
     progress: Progress,
     limit: number,
     signal: AbortSignal
-  ): Promise<{ readonly events: readonly StreamEvent[]; done(): void }> {
+  ): Promise<{ readonly events: readonly StreamEvent[]; readonly isReadable: boolean; done(): void }> {
     const feed = this.#feed(kind)
     const place = progress.of(kind).get(lane) ?? []
     const read = async (): Promise<{ next: Place; events: readonly StreamEvent[] }> => {
@@ -179,7 +183,6 @@ export class Hub {
         const extents = await this.#extents([feed], context)
         const readable = extents.get(kind)?.find((extent) => extent.lane === lane)?.readable ?? 0
         const endOffset = Math.min(readable, feed.head.get(lane)?.[0] ?? 0)
-        // Older tables that are served after a rollback have to catch up first.
         if (endOffset <= (place[0] ?? 0)) return { next: place, events: [] }
         const range = { lane, place, endOffset, limit }
         const { next, toEvents } = await readPage(kind, range, channel.filter, context)
@@ -188,8 +191,8 @@ export class Hub {
       return generation === this.#generation ? page : await read()
     }
     const { next, events } = await this.#limited(read)
-    if (comparePlaces(next, place) <= 0) await this.advanced(signal)
-    return { events, done: () => progress.move(kind, lane, next) }
+    const isReadable = comparePlaces(next, place) > 0
+    return { events, isReadable, done: () => progress.move(kind, lane, next) }
   }
 
   /** Where the live listeners of a channel stand. */
@@ -237,19 +240,7 @@ export class Hub {
   #wake(): void {
     if (this.#feeds.size === 0 || this.#closed.signal.aborted) return
     this.#delayMs = BEHIND_MS_MIN
-    this.#runAfter(0)
-  }
-
-  #runAfter(ms: number): void {
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => {
-      this.#advancing.run().catch((error: unknown) => {
-        if (this.#closed.signal.aborted) return
-        this.#needs.onFailure(error)
-        this.#runAfter(RETRY_MS)
-      })
-    }, ms)
-    this.#timer.unref()
+    this.#looking.after(0)
   }
 
   /** Reads a page of each lane that has something new; runs again at once if it had, later if more is loaded. */
@@ -263,9 +254,9 @@ export class Hub {
     this.#notify()
     if (pages.length > 0) {
       this.#delayMs = BEHIND_MS_MIN
-      this.#runAfter(0)
+      this.#looking.after(0)
     } else if (isBehind) {
-      this.#runAfter(this.#delayMs)
+      this.#looking.after(this.#delayMs)
       this.#delayMs = Math.min(BEHIND_MS_MAX, this.#delayMs * 2)
     }
   }
@@ -306,7 +297,7 @@ export class Hub {
     for (const [n, { kind }] of feeds.entries()) {
       const lanes = new Map<Lane, Extent>()
       for (const { name, epoch, partition, next } of rows) {
-        const lane = `${epoch}.${partition}`
+        const lane = laneOf({ epoch, partition })
         const extent = lanes.get(lane) ?? { lane, readable: 0, loaded: 0 }
         if (name === names[n]?.readable) lanes.set(lane, { ...extent, readable: next })
         if (name === names[n]?.loaded) lanes.set(lane, { ...extent, loaded: next })

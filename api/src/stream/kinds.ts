@@ -31,7 +31,7 @@ import {
 } from '../queries/stream.js'
 import { changesOf } from '../routes/leaderboard-change.js'
 import { measureShown } from '../routes/shown-measure.js'
-import type { Lane, Place } from './cursor.js'
+import { type Lane, type Place, partsOf } from './cursor.js'
 
 /** The kinds with a cursor. A stream of any of them tells undone imports, too. */
 export type RecordedKind = Exclude<StreamKind, 'live-counts'> | 'retracted'
@@ -288,7 +288,7 @@ async function readEvents<Row extends { offset: number; atMs: number; importId: 
   context: ReadContext,
   show: (row: Row, names: { nameOf(titleId: string): string }) => Shown | undefined
 ): Promise<Rows> {
-  const [recordedEpoch = 0, recordedPartition = 0] = lane.split('.').map(Number)
+  const { epoch: recordedEpoch, partition: recordedPartition } = partsOf(lane)
   const titleId = filter?.titleId ?? null
   const achievementIds =
     titleId === null ? [] : [...achievementById.keys()].filter((id) => titleOfAchievement(id) === titleId)
@@ -328,7 +328,7 @@ async function readChanges(
   filter: StreamFilter | undefined,
   { tables, signal }: ReadContext
 ): Promise<ChangeRow[]> {
-  const [recordedEpoch = 0, recordedPartition = 0] = lane.split('.').map(Number)
+  const { epoch: recordedEpoch, partition: recordedPartition } = partsOf(lane)
   const [recordedOffset = 0, epoch = 0, partition = 0, offset = 0] = place
   const { titleId = null, leaderboardId = null, playerKey = null } = filter ?? {}
   const condition = { titleId, leaderboardId, playerKey, changeType: null, sinceMs: null, untilMs: null }
@@ -365,7 +365,7 @@ async function knownOfChanges(
   context: ReadContext
 ): Promise<ReadonlyMap<number, number>> {
   if (rows.length === 0) return new Map()
-  const [epoch = 0, partition = 0] = lane.split('.').map(Number)
+  const { epoch, partition } = partsOf(lane)
   const offsets = [...new Set(rows.map(({ recordedOffset }) => recordedOffset))]
   const events = await rowsOf(
     context.tables,

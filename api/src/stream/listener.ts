@@ -75,10 +75,11 @@ export class Listener implements Receiver {
       } else if (behind === undefined) {
         await hub.advanced(signal)
       } else {
-        const { events, done } = await hub.read(behind, channel, progress, limit, signal)
+        const { events, isReadable, done } = await hub.read(behind, channel, progress, limit, signal)
         const frames = framesOf(format, events, progress)
         done()
         if (frames !== '') await this.#send(frames)
+        if (!isReadable) await hub.advanced(signal)
       }
       limit = Math.min(EVENTS_MAX, limit * 2)
     }
@@ -140,13 +141,15 @@ export class Listener implements Receiver {
     const { socket, drainMs } = this.#needs
     return new Promise((resolve) => {
       if (this.#hasEnded || socket.writableLength === 0) return resolve()
-      const timeout = setTimeout(() => this.end('slow'), drainMs)
+      // The timeout of a socket begins again when the client has read a part.
+      const stalled = (): void => this.end('slow')
       const done = (): void => {
-        clearTimeout(timeout)
+        socket.setTimeout(0, stalled)
         socket.off('drain', done)
         this.#abort.signal.removeEventListener('abort', done)
         resolve()
       }
+      socket.setTimeout(drainMs, stalled)
       socket.once('drain', done)
       this.#abort.signal.addEventListener('abort', done, { once: true })
     })

@@ -1,6 +1,7 @@
 import { SharedRun } from '@gamenet/schemas'
 import type { Versions } from '../http/request/resolved-url.js'
 import { type Channel, type Format, stateFrame } from './channel.js'
+import { RetriedRun } from './retried-run.js'
 
 type Games = Readonly<Record<string, unknown>>
 
@@ -17,16 +18,15 @@ export class LiveCounts {
   readonly #needs: LiveCountsNeeds
   readonly #unsubscribe: () => void
   readonly #computing = new SharedRun(() => this.#compute())
+  readonly #updating: RetriedRun
   #version = -1
   /** JSON by name. */
   #games = new Map<string, string>()
 
   constructor(needs: LiveCountsNeeds) {
     this.#needs = needs
-    this.#unsubscribe = needs.versions.onChange(() => {
-      if (!this.isReady || this.#version === this.#newest()) return
-      this.#computing.run().catch(needs.onFailure)
-    })
+    this.#updating = new RetriedRun(() => this.#update(), needs.onFailure)
+    this.#unsubscribe = needs.versions.onChange(() => this.#updating.after(0))
   }
 
   /** Whether there is a state, which differences keep current. */
@@ -51,6 +51,11 @@ export class LiveCounts {
 
   close(): void {
     this.#unsubscribe()
+    this.#updating.close()
+  }
+
+  async #update(): Promise<void> {
+    if (this.isReady && this.#version !== this.#newest()) await this.#computing.run()
   }
 
   #newest(): number {

@@ -221,6 +221,8 @@ class Streams {
           const page = await this.#hub.read(behind, channel, progress, POLLED_MAX, closed.signal)
           events.push(...polled(page.events, progress))
           page.done()
+          if (ended.aborted && !page.isReadable) break
+          if (!page.isReadable) await this.#hub.advanced(ended)
           if (performance.now() > readUntilMs) break
         }
       }

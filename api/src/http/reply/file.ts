@@ -49,11 +49,16 @@ function fileName(operationId: string, resolved: unknown): string {
  * proper end would pass for a whole one. Resolves when the file has been sent; rejects when it was broken off.
  */
 export async function sendFile(body: Readable, response: ServerResponse): Promise<void> {
-  const leave = () => body.destroy()
+  const left = new AbortController()
+  const leave = () => {
+    body.destroy()
+    left.abort()
+  }
   response.once('close', leave)
   try {
     for await (const chunk of body) {
-      if (!response.write(chunk)) await once(response, 'drain', { signal: AbortSignal.timeout(STALLED_MS) })
+      if (!response.write(chunk))
+        await once(response, 'drain', { signal: AbortSignal.any([left.signal, AbortSignal.timeout(STALLED_MS)]) })
     }
     response.end()
   } catch (error) {

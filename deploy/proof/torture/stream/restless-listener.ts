@@ -19,7 +19,7 @@ const CONNECTED_MS_MAX = 3000
 /** After a connection that was refused, because the service is down. */
 const AGAIN_MS = 100
 /** Share of reconnections to an earlier place, with the journal cut there. */
-const BACK = 0.2
+const BACK = 0.1
 const PLACES_MAX = 8
 const POLL_SECONDS = 1
 const WAYS = ['sse', 'last-event-id', 'ndjson', 'poll'] as const

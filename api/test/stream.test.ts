@@ -393,6 +393,7 @@ async function slowListener(t: Test, drainMs: number) {
   const hub = new Hub({
     versions,
     recentOffsets: 1,
+    onRead: () => undefined,
     onFailure: (error: unknown) => t.error(error)
   } as unknown as ConstructorParameters<typeof Hub>[0])
   const sent = { states: 0 }

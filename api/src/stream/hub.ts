@@ -33,6 +33,8 @@ const READS_MAX = 4
 export type HubNeeds = ReadNeeds & {
   /** Offsets behind the head of each lane that a feed begins with: reconnected listeners need no query for them. */
   readonly recentOffsets: number
+  /** Called for each look for new events and each page of history that is read from the tables. */
+  readonly onRead: () => void
   readonly onFailure: (error: unknown) => void
 }
 
@@ -178,6 +180,7 @@ export class Hub {
     const feed = this.#feed(kind)
     const place = progress.of(kind).get(lane) ?? []
     const read = async (): Promise<{ next: Place; events: readonly StreamEvent[] }> => {
+      this.#needs.onRead()
       const generation = this.#generation
       const page = await atOneInstant(this.#needs, signal, async (context) => {
         const extents = await this.#extents([feed], context)
@@ -245,6 +248,7 @@ export class Hub {
 
   /** Reads a page of each lane that has something new; runs again at once if it had, later if more is loaded. */
   async #advance(): Promise<void> {
+    this.#needs.onRead()
     const generation = this.#generation
     const feeds = [...this.#feeds.values()]
     const { pages, isBehind } = await atOneInstant(this.#needs, this.#closed.signal, (context) =>

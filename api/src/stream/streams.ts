@@ -83,7 +83,10 @@ class Streams {
     const onFailure = (error: unknown): void => {
       needs.logger.warn({ err: error }, 'new events cannot be read for streams; it is tried again')
     }
-    this.#hub = new Hub({ ...needs, recentOffsets: needs.limits.streamRecentOffsets, onFailure })
+    const metrics = streamMetrics(needs.registry, () => this.#open)
+    this.#ended = metrics.ended
+    const { streamRecentOffsets: recentOffsets } = needs.limits
+    this.#hub = new Hub({ ...needs, recentOffsets, onRead: metrics.read, onFailure })
     this.#liveCounts = new LiveCounts({
       versions: needs.versions,
       compute: () => this.#currentCounts(),
@@ -91,7 +94,6 @@ class Streams {
       onFailure
     })
     this.#observe = needs.metrics.durations(STREAM_PATH)
-    this.#ended = streamMetrics(needs.registry, () => this.#open)
   }
 
   async answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
@@ -284,8 +286,8 @@ function formatOf({ headers }: FastifyRequest): Format {
   return ndjson > 0 && ndjson >= (weights.get('text/event-stream') ?? 0) ? 'ndjson' : 'sse'
 }
 
-/** Registers the metrics of streams; returns a function that counts an end. */
-function streamMetrics(registry: Registry, open: () => number): (ending: Ending) => void {
+/** Registers the metrics of streams; returns functions that count ends and reads. */
+function streamMetrics(registry: Registry, open: () => number): { ended(ending: Ending): void; read(): void } {
   new Gauge({
     name: 'gamenet_streams',
     help: 'Open streams, long polls included.',
@@ -301,5 +303,10 @@ function streamMetrics(registry: Registry, open: () => number): (ending: Ending)
     registers: [registry]
   })
   for (const ending of ENDINGS) endings.inc({ ending }, 0)
-  return (ending) => endings.inc({ ending })
+  const reads = new Counter({
+    name: 'gamenet_stream_reads_total',
+    help: 'Reads of the tables for all streams together: looks for new events, and pages of history.',
+    registers: [registry]
+  })
+  return { ended: (ending) => endings.inc({ ending }), read: () => reads.inc() }
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { instantOf } from '@gamenet/schemas'
+import { dashboardMinute } from './dashboard-minute.js'
 import { figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
 import { processorMs, residentBytes } from './process-figures.js'
 import { importTitleCounts, minuteNow, type QuietService, startQuietService, titleIds } from './quiet-service.js'
@@ -16,6 +17,16 @@ const IDLE_MS = 25_000
 const EVENTS = 5
 const MINUTES_OF_COUNTS = 1000
 const PATH = '/api/stream?kinds=count'
+const LATENCIES = 40
+const ANSWER_EVERY_MS = 20
+/** An answer that is read from the tables: no two have the same window. */
+const answerPath = (n: number) =>
+  `/api/network-stats/online-24h?from=${instantOf(minuteNow() - 2 * 86_400_000 + n)}&to=${instantOf(minuteNow())}`
+const WATCHED = answerPath(0)
+const READS = 'gamenet_stream_reads_total'
+const DELAY = 'nodejs_eventloop_lag_max_seconds'
+/** The period of the timer by which Node measures the delay. */
+const TIMER_MS = 10
 
 /** Idle listeners, the fan-out of an event, reconnection behind a few events, and the speed of catch-up. */
 export const stream: Measurement = {
@@ -30,8 +41,10 @@ export const stream: Measurement = {
       const measured = { service, clients, directory, listeners: scaled(LISTENERS, scale, 100), note }
       return [
         ...(await idleAndFanOut(measured)),
-        await reconnection(measured),
-        await catchUp(measured, scaled(MINUTES_OF_COUNTS, scale, 50))
+        await latency(measured),
+        ...(await reconnection(measured)),
+        await catchUp(measured, scaled(MINUTES_OF_COUNTS, scale, 50)),
+        ...(await dashboardMinute(directory))
       ]
     } finally {
       for (const client of clients) client.kill('SIGKILL')
@@ -64,6 +77,8 @@ async function idleAndFanOut(measured: Measured): Promise<Result[]> {
   const idleMs = await costOf(service, () => pause(IDLE_MS))
   note(`${listeners} listeners, ${figure(bytes / 1024)} KiB each`)
   const costs: number[] = []
+  // What was collected before does not count.
+  await service.metric(DELAY)
   const spreads: number[] = []
   for (let n = 1; n <= EVENTS; n += 1) {
     const received = askAll(measured, { type: 'await', events: 1 })
@@ -72,6 +87,7 @@ async function idleAndFanOut(measured: Measured): Promise<Result[]> {
     const first = Math.min(...instants)
     spreads.push(...instants.map((ms) => ms - first))
   }
+  const delayMs = 1000 * (await service.metric(DELAY)) - TIMER_MS
   const each = (Math.max(0, Math.min(...costs) - Math.min(...alone)) * 1000) / listeners
   await askAll(measured, { type: 'close' })
   return [
@@ -100,27 +116,117 @@ async function idleAndFanOut(measured: Measured): Promise<Result[]> {
       unit: 'µs',
       reach: { bound: 'at most', value: 16, of: 'measured' },
       detail: `an import of one count alone ${figure(Math.min(...alone))} ms; the least of ${EVENTS}`
+    },
+    {
+      what: 'event-loop delay meanwhile, maximum',
+      measured: delayMs,
+      unit: 'ms',
+      reach: { bound: 'at most', value: 50, of: 'measured' }
     }
   ]
 }
 
-/** All listeners come back at once, some events behind. */
-async function reconnection(measured: Measured): Promise<Result> {
+/** From the last answer that does not have an event to its receipt. */
+async function latency(measured: Measured): Promise<Result> {
+  const { service } = measured
+  await openListeners(measured, PATH, PROCESSES)
+  const latencies: number[] = []
+  for (let n = 1; n <= LATENCIES; n += 1) {
+    const received = askAll(measured, { type: 'await', events: 1 })
+    const state = { isImported: false }
+    const unread = lastUnread(service.apiUrl, state)
+    await importCounts(measured, 300 + n, 1)
+    state.isImported = true
+    const readableMs = await unread
+    latencies.push(
+      ...(await received).flatMap(({ receivedMs }) => receivedMs.map((ms) => Math.max(0, ms - readableMs)))
+    )
+  }
+  await askAll(measured, { type: 'close' })
+  return {
+    what: 'readable → received, p99',
+    measured: quantile(latencies, 0.99),
+    unit: 'ms',
+    reach: { bound: 'at most', value: 100, of: 'measured' },
+    detail: `p50 ${figure(quantile(latencies, 0.5))} ms`
+  }
+}
+
+/** The instant of the last answer before a change; requested repeatedly until the answer has changed. */
+async function lastUnread(apiUrl: string, state: { readonly isImported: boolean }): Promise<number> {
+  const tagOf = async (): Promise<string | null> => {
+    const answer = await fetch(apiUrl + WATCHED)
+    await answer.arrayBuffer()
+    return answer.headers.get('etag')
+  }
+  const before = await tagOf()
+  for (let unreadMs = Date.now(); ; ) {
+    if ((await tagOf()) !== before) return unreadMs
+    if (state.isImported) return unreadMs
+    unreadMs = Date.now()
+    await pause(2)
+  }
+}
+
+/** All listeners come back at once, 0 to 100 events behind, while others ask for answers. */
+async function reconnection(measured: Measured): Promise<Result[]> {
+  const { service, listeners } = measured
   const [{ cursor } = { cursor: '' }] = await openListeners(measured, PATH, PROCESSES)
   await askAll(measured, { type: 'close' })
   await importCounts(measured, 200, 100)
-  const begun = performance.now()
-  const ms = await costOf(measured.service, () =>
-    openListeners(measured, `${PATH}&after=${cursor}`, measured.listeners)
-  )
-  await askAll(measured, { type: 'close' })
-  return {
-    what: `${measured.listeners} listeners reconnect 100 events behind`,
-    measured: (performance.now() - begun) / 1000,
-    unit: 's',
-    reach: { bound: 'at most', value: 15, of: 'measured' },
-    detail: `${figure((ms * 1000) / measured.listeners)} µs each`
+  const idle = await answersDuring(service.apiUrl, pause(5000))
+  const [readsBefore, begun] = [await service.metric(READS), performance.now()]
+  let [ms, seconds] = [0, 0]
+  const reconnected = async (): Promise<void> => {
+    ms = await costOf(service, () => openListeners(measured, `${PATH}&after=${cursor}`, listeners))
+    seconds = (performance.now() - begun) / 1000
   }
+  const busy = await answersDuring(service.apiUrl, reconnected())
+  const reads = (await service.metric(READS)) - readsBefore
+  await askAll(measured, { type: 'close' })
+  return [
+    {
+      what: `${listeners} listeners reconnect 100 events behind`,
+      measured: seconds,
+      unit: 's',
+      reach: { bound: 'at most', value: 15, of: 'measured' },
+      detail: `${figure((ms * 1000) / listeners)} µs each`
+    },
+    {
+      what: 'reads of the tables meanwhile',
+      measured: reads,
+      unit: 'reads',
+      reach: { bound: 'at most', value: 50, of: 'measured' }
+    },
+    {
+      what: 'other answers meanwhile, p99',
+      measured: quantile(busy, 0.99),
+      unit: 'ms',
+      baseline: { what: 'idle', measured: quantile(idle, 0.99) },
+      reach: { bound: 'at most', value: 3, of: 'ratio' }
+    }
+  ]
+}
+
+/** Times of new queries at an even pace while work lasts, milliseconds. */
+async function answersDuring(apiUrl: string, work: Promise<unknown>): Promise<number[]> {
+  let isOver = false
+  const over = work.finally(() => {
+    isOver = true
+  })
+  const asked: Promise<number>[] = []
+  while (!isOver) {
+    asked.push(timed(`${apiUrl}${answerPath(1 + asked.length)}`))
+    await pause(ANSWER_EVERY_MS)
+  }
+  await over
+  return await Promise.all(asked)
+}
+
+async function timed(url: string): Promise<number> {
+  const begun = performance.now()
+  await (await fetch(url)).arrayBuffer()
+  return performance.now() - begun
 }
 
 async function catchUp(measured: Measured, minutes: number): Promise<Result> {

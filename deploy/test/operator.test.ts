@@ -119,11 +119,13 @@ test('the operator port answers the command line, no web page, and nobody withou
     ...status,
     degraded: ['log (Kafka) cannot be reached'],
     parked: { scrape: 1 },
-    projections: [{ projection: 'title', state: 'failing', isOutdated: false, lagEvents: 1, reason: 'Code: 60' }]
+    projections: [
+      { projection: 'title', state: 'failing', isOutdated: false, lagEvents: 1, lagSeconds: 301, reason: 'Code: 60' }
+    ]
   }
   t.equal(
     verdictOf(troubled),
-    'Needs attention: log (Kafka) cannot be reached; the projection title fails (the reason is below); dead letters of scrape (gamenet dead-letters list).'
+    'Needs attention: log (Kafka) cannot be reached; an event is 5 min old and not readable yet (BEHIND names the topic or the projection); the projection title fails (the reason is below); dead letters of scrape (gamenet dead-letters list).'
   )
   const OPERATOR_URL = service.operatorUrl
   t.match(await gamenet({ OPERATOR_URL, OPERATOR_TOKEN: '' }, ['status']), {

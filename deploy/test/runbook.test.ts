@@ -59,6 +59,8 @@ const halo = { titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 5, lob
 
 /** Metrics of the pages and the rules that a service on embedded engines lacks. */
 const OF_CLUSTERS: readonly string[] = [
+  'gamenet_postgres_connections',
+  'gamenet_postgres_deaf_listeners',
   'gamenet_spool_messages',
   'gamenet_spool_bytes',
   'gamenet_spool_bytes_max',
@@ -151,9 +153,9 @@ test('the commands of the runbook work, and the metrics of pages, alerts and das
   await t.test('the series of the alert tests have the labels of the exposed metrics', async (t) => {
     await fetch(`${service.apiUrl}/api/games`)
     const lines = (await (await fetch(`${service.operatorUrl}/metrics`)).text()).split('\n')
-    const known = new Set(lines.filter((line) => /^gamenet_/.test(line)).map(labelled))
+    const known = new Set(lines.filter((line) => /^(gamenet|nodejs|process)_/.test(line)).map(labelled))
     const asked = tests.flatMap(({ input_series }) => input_series.map(({ series }) => labelled(series)))
-    const own = asked.filter((series) => !['up', ...OF_CLUSTERS].includes(series))
+    const own = asked.filter((series) => !['up', ...OF_CLUSTERS].includes(series.split(' ')[0] ?? ''))
     t.same(
       [...new Set(own)].filter((series) => !known.has(series)),
       []

@@ -2,6 +2,7 @@ import {
   type Backoff,
   loadCheckpoint,
   type PartitionExtent,
+  pause,
   projectionCheckpoint,
   type StalledPartition,
   type Topic,
@@ -16,10 +17,11 @@ import type { Logger } from './logger.js'
 import { type CatchUpWatch, type Target, targetsAtLogEnd, waitForRunner } from './project/caught-up.js'
 import { type Folding, foldInThread } from './project/folding/folding.js'
 import { Generations, storeAt } from './project/generations.js'
+import { LagClock } from './project/lag-clock.js'
 import { LOCAL_PASS_LOCK, type PassLock } from './project/pass-lock.js'
 import { answeredExtents, topicProgress } from './project/progress.js'
 import type { Projection } from './project/projection.js'
-import { type LogState, projectorMetrics } from './project/projector-metrics.js'
+import { type LagSeconds, type LogState, projectorMetrics } from './project/projector-metrics.js'
 import { lagOf, ProjectionRunner, type ProjectionState } from './project/run-projections.js'
 import { projections } from './projections/projections.js'
 import type { ReservedBytes } from './rebuild/free-space.js'
@@ -89,6 +91,8 @@ export type TopicStatus = {
   }[]
   /** Events of the log that are not loaded; null while it is unavailable. */
   readonly lag: number | null
+  /** Age of the oldest event that is not loaded. */
+  readonly lagSeconds: number
   readonly deadLetters: number
 }
 
@@ -99,6 +103,8 @@ export type ProjectionStatus = ProjectionState & {
   readonly isOutdated: boolean
   /** Loaded events that it has not consumed yet. */
   readonly lag: number
+  /** Age of the oldest event, loaded or not, that it has not consumed. */
+  readonly lagSeconds: number
 }
 
 export type ProjectorStatus = {
@@ -148,6 +154,9 @@ export type Projector = {
 }
 
 const STANDSTILL_MS = 30_000
+/** Interval between two observations of the log's heads: how much too high a lag in seconds can be. */
+const OBSERVE_MS = 10_000
+const TOPIC_NAMES = topics.map(({ name }) => name)
 
 /** Creates a projector, log → event tables → read tables: the loader, the projections, and their status. */
 export function createProjector(options: ProjectorOptions): Projector {
@@ -156,8 +165,9 @@ export function createProjector(options: ProjectorOptions): Projector {
   const stopping = new AbortController()
   const watchers = new Set<() => void>()
   const countDeadLetters = deadLetterCounter(store, logger)
+  const lagClock = new LagClock(Date.now())
   const metrics = projectorMetrics(options.registry, {
-    logState: () => logStateOf(loader, () => runner.checkpoints),
+    logState: () => logStateOf(loader, () => runner.checkpoints, lagClock),
     deadLetters: countDeadLetters
   })
   registerRebuildGauge(options.registry, store, logger)
@@ -208,11 +218,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     ...backoff
   })
   return {
-    start: () => {
-      loader.start()
-      runner.start()
-      rebuilds.open()
-    },
+    start: () => startAll({ loader, runner, rebuilds, lagClock, signal: stopping.signal }),
     stop: async () => {
       stopping.abort(new Error('The projector was stopped.'))
       for (const part of [loader, runner]) await part.stop()
@@ -222,7 +228,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     pause: (projection) => runner.pause(known(projection)),
     resume: (projection) => runner.resume(known(projection)),
     wakeForLate: () => runner.wakeForLate(),
-    status: () => statusOf({ store, loader, runner, generations, countDeadLetters }),
+    status: () => statusOf({ store, loader, runner, lagClock, generations, countDeadLetters }),
     caughtUp: (asked = {}) => waitForTargets({ store, runner, watchers, loader, signal: stopping.signal }, asked),
     stepsEnded: () => stepsEnded({ loader, runner, rebuilds }),
     inStep: (step) => rebuilds.inStep(step),
@@ -236,6 +242,19 @@ function storesOf({ tables: { loader, projections, rebuild }, isShared = false }
   const keeping = isShared ? (store: Store) => store : keepingPointers()
   const over = (tables: Tables) => keeping(storeOver(tables))
   return { loader: over(loader), projections: over(projections), rebuild: over(rebuild) }
+}
+
+function startAll(parts: {
+  readonly loader: Loader
+  readonly runner: ProjectionRunner
+  readonly rebuilds: RebuildOperations
+  readonly lagClock: LagClock
+  readonly signal: AbortSignal
+}): void {
+  parts.loader.start()
+  parts.runner.start()
+  parts.rebuilds.open()
+  void observeHeads(parts.loader, parts.lagClock, parts.signal)
 }
 
 function swapTimesOf({ longestAnswerMs, catchUpMs }: ProjectorOptions) {
@@ -266,6 +285,7 @@ type Seen = {
   readonly store: Store
   readonly loader: Loader
   readonly runner: ProjectionRunner
+  readonly lagClock: LagClock
   readonly generations: Generations
   /** Unreadable messages by topic. */
   readonly countDeadLetters: () => Promise<ReadonlyMap<string, number>>
@@ -279,14 +299,19 @@ async function statusOf(seen: Seen): Promise<ProjectorStatus> {
   const [extents, deadLetters] = await Promise.all([answeredExtents(loader), countDeadLetters()])
   const checkpoints = runner.hasPassed ? runner.checkpoints : before
   const stalled = await stallReports(store, stallsOf(loader, extents, before))
+  const lagSeconds = observedLag(seen.lagClock, extents, checkpoints)
   return {
-    topics: topics.map(({ name }) => topicStatus(name, extents.get(name), checkpoints, deadLetters.get(name) ?? 0)),
+    topics: topics.map(({ name }) => ({
+      ...topicStatus(name, extents.get(name), checkpoints, deadLetters.get(name) ?? 0),
+      lagSeconds: lagSeconds.topics.get(name) ?? 0
+    })),
     projections: projections.map((each) => ({
       projection: each.name,
       ...runner.state(each.name),
       checkpoints: checkpoints.of(projectionCheckpoint(each.name)),
       isOutdated: generations.isOutdated(each.name),
-      lag: lagOf(each, checkpoints)
+      lag: lagOf(each, checkpoints),
+      lagSeconds: lagSeconds.projections.get(each.name) ?? 0
     })),
     stalled,
     loaderTrouble: troubleOf(loader) ?? stalled[0]?.reason ?? (extents.size < topics.length ? LOG_SILENT : null)
@@ -329,11 +354,35 @@ function known(projection: string): string {
   throw new Error(`There is no projection ${JSON.stringify(projection)}; there are ${names}.`)
 }
 
-async function logStateOf(loader: Loader, checkpoints: () => Checkpoints): Promise<LogState> {
+async function logStateOf(loader: Loader, checkpoints: () => Checkpoints, lagClock: LagClock): Promise<LogState> {
   // Read before the log: events that are loaded meanwhile must not exceed the extents.
   const before = checkpoints()
   const extents = await answeredExtents(loader)
-  return { lag: lagByTopic(extents, checkpoints()), stalled: stallsOf(loader, extents, before) }
+  return {
+    lag: lagByTopic(extents, checkpoints()),
+    lagSeconds: observedLag(lagClock, extents, checkpoints()),
+    stalled: stallsOf(loader, extents, before)
+  }
+}
+
+/** Observes the heads of the log at an interval, so that the lag is right also where nobody collects metrics. */
+async function observeHeads(loader: Loader, lagClock: LagClock, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await pause(OBSERVE_MS, signal, { ref: false })
+    if (!signal.aborted) lagClock.observe(Date.now(), TOPIC_NAMES, await answeredExtents(loader))
+  }
+}
+
+/** Takes the heads of the log in, and returns the lag in seconds. */
+function observedLag(lagClock: LagClock, extents: Extents, checkpoints: Checkpoints): LagSeconds {
+  const nowMs = Date.now()
+  lagClock.observe(nowMs, TOPIC_NAMES, extents)
+  const seconds = (topic: string, reader: string) =>
+    lagClock.secondsBehind(nowMs, topic, (epoch, partition) => checkpoints.next(reader, epoch, partition))
+  return {
+    topics: new Map(topics.map(({ name }) => [name, seconds(name, loadCheckpoint(name))])),
+    projections: new Map(projections.map(({ name, from }) => [name, seconds(from.name, projectionCheckpoint(name))]))
+  }
 }
 
 type Extents = ReadonlyMap<string, readonly PartitionExtent[]>
@@ -369,7 +418,7 @@ function topicStatus(
   extents: readonly PartitionExtent[] | undefined,
   checkpoints: Checkpoints,
   deadLetters: number
-): TopicStatus {
+): Omit<TopicStatus, 'lagSeconds'> {
   const lag = extents === undefined ? null : lagIn(topic, extents, checkpoints)
   return { ...topicProgress(topic, extents, checkpoints), lag, deadLetters }
 }

@@ -5,6 +5,7 @@ import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { acceptedGaps, acceptGaps, readProgress, readStalls, storeOver } from '../src/index.js'
 import type { LogReader } from '../src/load/log.js'
+import { LagClock } from '../src/project/lag-clock.js'
 import { MemoryLog } from './memory-log.js'
 import { message, openTables, projectorOn, runToHead } from './pipeline.js'
 
@@ -94,4 +95,26 @@ test('a damaged batch stalls its partition in the status until its events are lo
   await projector.caughtUp()
   t.same((await projector.status()).stalled, [])
   await projector.stop()
+})
+
+test('the lag in seconds is the age of the oldest event that is not consumed, also while the log is silent', (t) => {
+  const clock = new LagClock(0)
+  const heads = (next: number) => new Map([['scrape', [{ epoch: 1, partition: 0, first: 0, next }]]])
+  const behind = (nowMs: number, next: number) => clock.secondsBehind(nowMs, 'scrape', () => next)
+  t.equal(behind(5000, 0), 5, 'nothing is known yet')
+  for (const [atMs, next] of [
+    [10_000, 3],
+    [20_000, 5],
+    [30_000, 5]
+  ] as const)
+    clock.observe(atMs, ['scrape'], heads(next))
+  t.equal(behind(30_000, 5), 0, 'it is at the head')
+  t.equal(behind(30_000, 3), 20, 'the events behind it came after 10 s')
+  t.equal(behind(30_000, 2), 30)
+  clock.observe(40_000, ['scrape'], new Map())
+  t.equal(behind(90_000, 5), 60, 'the log does not answer since 30 s')
+  for (let n = 0; n < 10_000; n += 1) clock.observe(100_000 + n * 1000, ['scrape'], heads(6 + n))
+  const thinned = behind(10_099_000, 4000)
+  t.ok(thinned >= 6005 && thinned < 6005 * 1.04, `old observations are thinned out: ${thinned}`)
+  t.end()
 })

@@ -1,3 +1,4 @@
+import { durationText } from '@gamenet/schemas'
 import type { Status } from '../operations/status.js'
 
 /**
@@ -21,12 +22,19 @@ function ofService({ notReady, degraded, disk, sources, spool }: Status): string
   ]
 }
 
+/** Events of this age should be readable, unless an import or a rebuild keeps the engines busy. */
+const LAG_SECONDS_MAX = 300
+
 function ofData({ halts, lostRows, projections, rebuilds, parked, trouble }: Status): string[] {
   const failing = projections.filter(({ state }) => state === 'failing')
   const topics = Object.keys(parked)
+  const oldest = Math.max(...projections.map(({ lagSeconds }) => lagSeconds ?? 0), 0)
   return [
     ...halts.map(({ topic }) => `loading of ${topic} is stalled (gamenet gap list)`),
     ...(trouble === null || halts.length > 0 ? [] : ['loading is stalled (the reason is below)']),
+    ...(oldest > LAG_SECONDS_MAX
+      ? [`an event is ${durationText(oldest)} old and not readable yet (BEHIND names the topic or the projection)`]
+      : []),
     ...lostRows.map(({ table }) => `rows of ${table} are missing (gamenet verify)`),
     ...failing.map(({ projection }) => `the projection ${projection} fails (the reason is below)`),
     ...rebuilds

@@ -68,21 +68,23 @@ function linesOf(status: Status): string[] {
     ...table([['SOURCE', 'PERIOD', 'LAST RUN', 'RESULT'], ...status.sources.map(sourceRow)]),
     '',
     ...table([
-      ['TOPIC', 'PARTITION', 'HEAD', 'LOADED'],
+      ['TOPIC', 'PARTITION', 'HEAD', 'LOADED', 'BEHIND'],
       ...status.topics.map((row) => [
         row.topic,
         `${row.epoch}/${row.partition}`,
         row.head === null ? '?' : `${row.head}`,
-        `${row.loaded}`
+        `${row.loaded}`,
+        secondsText(row.lagSeconds)
       ])
     ]),
     '',
     ...table([
-      ['PROJECTION', 'STATE', 'LAG', 'REASON'],
+      ['PROJECTION', 'STATE', 'LAG', 'BEHIND', 'REASON'],
       ...status.projections.map((row) => [
         row.projection,
         row.isOutdated === true ? `${row.state}, outdated` : row.state,
         `${row.lagEvents}`,
+        secondsText(row.lagSeconds),
         row.reason ?? ''
       ])
     ]),
@@ -104,6 +106,10 @@ function linesOf(status: Status): string[] {
         `${work.name}: ${work.done} of ${work.total} (${Math.floor((100 * work.done) / Math.max(1, work.total))} %)`
     )
   ]
+}
+
+function secondsText(seconds: number | null): string {
+  return seconds === null ? '?' : `${Math.round(seconds)} s`
 }
 
 function spoolLines(spool: Status['spool']): string[] {

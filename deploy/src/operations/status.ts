@@ -34,7 +34,9 @@ export const Status = z.object({
       epoch: z.int(),
       partition: z.int(),
       head: z.int().nullable(),
-      loaded: z.int()
+      loaded: z.int(),
+      /** Age of the topic's oldest event that is not loaded; null if another process loads. */
+      lagSeconds: z.number().nullable()
     })
   ),
   /** Pending dead letters by topic; topics without any are absent. */
@@ -46,6 +48,8 @@ export const Status = z.object({
       /** Its table was created by other statements than the program's; null if another process projects. */
       isOutdated: z.boolean().nullable(),
       lagEvents: z.int(),
+      /** Age of the oldest event that it has not consumed; null if another process projects. */
+      lagSeconds: z.number().nullable(),
       reason: z.string().nullable()
     })
   ),
@@ -120,15 +124,18 @@ async function progressOf({ engines, projector }: OperationNeeds): Promise<Progr
   if (projector === undefined) return await progressByTables(engines)
   const status = await projector.status()
   return {
-    topics: status.topics.flatMap(({ topic, partitions }) => partitions.map((each) => ({ topic, ...each }))),
+    topics: status.topics.flatMap(({ topic, partitions, lagSeconds }) =>
+      partitions.map((each) => ({ topic, ...each, lagSeconds }))
+    ),
     parked: Object.fromEntries(
       status.topics.filter(({ deadLetters }) => deadLetters > 0).map(({ topic, deadLetters }) => [topic, deadLetters])
     ),
-    projections: status.projections.map(({ projection, state, isOutdated, lag, reason }) => ({
+    projections: status.projections.map(({ projection, state, isOutdated, lag, lagSeconds, reason }) => ({
       projection,
       state,
       isOutdated,
       lagEvents: lag,
+      lagSeconds,
       reason
     })),
     halts: status.stalled.map(stallStatus),
@@ -141,13 +148,16 @@ async function progressByTables(engines: Engines): Promise<Progress> {
   const { readProgress } = await import('@gamenet/projector')
   const progress = await readProgress({ store: engines.store, log: engines.log })
   return {
-    topics: progress.topics.flatMap(({ topic, partitions }) => partitions.map((each) => ({ topic, ...each }))),
+    topics: progress.topics.flatMap(({ topic, partitions }) =>
+      partitions.map((each) => ({ topic, ...each, lagSeconds: null }))
+    ),
     parked: Object.fromEntries(progress.deadLetters),
     projections: progress.projections.map(({ projection, lag }) => ({
       projection,
       state: 'elsewhere',
       isOutdated: null,
       lagEvents: lag,
+      lagSeconds: null,
       reason: null
     })),
     halts: progress.stalled.map(stallStatus),

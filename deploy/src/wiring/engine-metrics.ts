@@ -8,6 +8,7 @@ import { faultOf } from './readiness.js'
 export function addEngineMetrics(registry: Registry, engines: Engines): void {
   addDiskMetrics(registry, engines.disk)
   if (engines.postgres !== undefined) addTransactionAge(registry, engines.postgres)
+  if (engines.postgres?.stats !== undefined) addPool(registry, engines.postgres.stats)
   const waiting = new Gauge({
     name: 'gamenet_engine_waiting_statements',
     help: 'Statements that wait for a connection to ClickHouse, by lane',
@@ -37,6 +38,27 @@ function addTransactionAge(registry: Registry, postgres: Postgres): void {
       const age = transactionAge(postgres)
       // While PostgreSQL is unavailable, the gauge keeps the last known age.
       await faultOf(age.then((transactions) => this.set(transactions)))
+    }
+  })
+}
+
+function addPool(registry: Registry, stats: NonNullable<Postgres['stats']>): void {
+  new Gauge({
+    name: 'gamenet_postgres_connections',
+    help: 'Connections to PostgreSQL that are used or idle, and statements that wait for one',
+    labelNames: ['state'] as const,
+    registers: [registry],
+    collect() {
+      const { used, idle, waiting } = stats()
+      for (const [state, value] of Object.entries({ used, idle, waiting })) this.set({ state }, value)
+    }
+  })
+  new Gauge({
+    name: 'gamenet_postgres_deaf_listeners',
+    help: 'Listeners that get no notifications of PostgreSQL: they poll every second, or cannot connect',
+    registers: [registry],
+    collect() {
+      this.set(stats().deafListeners)
     }
   })
 }

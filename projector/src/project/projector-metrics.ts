@@ -7,7 +7,18 @@ export type Metrics = ReturnType<typeof projectorMetrics>
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120]
 
 /** Facts read from log and tables when metrics are collected: the lag of the event tables, and stalled partitions. */
-export type LogState = { readonly lag: ReadonlyMap<string, number>; readonly stalled: readonly StalledPartition[] }
+export type LogState = {
+  readonly lag: ReadonlyMap<string, number>
+  /** Absent where nobody observes the log. */
+  readonly lagSeconds?: LagSeconds
+  readonly stalled: readonly StalledPartition[]
+}
+
+/** The age of the oldest event that is not loaded, by topic, and not projected, by projection. */
+export type LagSeconds = {
+  readonly topics: ReadonlyMap<string, number>
+  readonly projections: ReadonlyMap<string, number>
+}
 
 type MetricSources = {
   readonly logState: () => Promise<LogState>
@@ -19,6 +30,7 @@ type MetricSources = {
 export function projectorMetrics(registry: Registry, asked: MetricSources) {
   const registers = [registry]
   const ask = joined(asked.logState)
+  addLagSeconds(registers, ask)
   return {
     loaderLag: new Gauge({
       name: 'gamenet_loader_lag_events',
@@ -102,6 +114,27 @@ export function projectorMetrics(registry: Registry, asked: MetricSources) {
       registers
     })
   }
+}
+
+function addLagSeconds(registers: Registry[], ask: () => Promise<LogState>): void {
+  new Gauge({
+    name: 'gamenet_loader_lag_seconds',
+    help: 'Age of the oldest event that is not in the event tables; rises while the log does not answer',
+    labelNames: ['topic'],
+    registers,
+    async collect() {
+      for (const [topic, seconds] of (await ask()).lagSeconds?.topics ?? []) this.set({ topic }, seconds)
+    }
+  })
+  new Gauge({
+    name: 'gamenet_projection_lag_seconds',
+    help: 'Age of the oldest event that a projection has not consumed; rises while the log does not answer',
+    labelNames: ['projection'],
+    registers,
+    async collect() {
+      for (const [projection, seconds] of (await ask()).lagSeconds?.projections ?? []) this.set({ projection }, seconds)
+    }
+  })
 }
 
 function missingOf(stalled: readonly StalledPartition[], topic: string): number {

@@ -30,6 +30,8 @@ export type ListenNeeds = {
   readonly queries: Queries
   /** A statement whose rows are others after whatever the channel announces. */
   readonly poll: string | undefined
+  /** Called when notifications begin to arrive, and when they no longer do. */
+  onHearing(hears: boolean): void
 }
 
 /**
@@ -54,6 +56,7 @@ export const listenToServer = (
     await needs.queries.query('SELECT pg_notify($1, $2)', [proof, ''])
     await pause(PROOF_MS, AbortSignal.any([heard.signal, lost, stopping.signal]), { ref: false })
     onListening()
+    needs.onHearing(heard.signal.aborted)
     if (heard.signal.aborted) await beat(client, AbortSignal.any([lost, stopping.signal]))
     return heard.signal.aborted || lost.aborted
   }
@@ -70,6 +73,7 @@ export const listenToServer = (
       } catch {
         // The next connection shows whether the cause persists.
       }
+      needs.onHearing(false)
       await withTimeout(
         client.end().catch(() => undefined),
         END_MS,

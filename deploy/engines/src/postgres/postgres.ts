@@ -10,6 +10,15 @@ export type Queries = {
   script(sql: string): Promise<void>
 }
 
+export type PoolStats = {
+  readonly used: number
+  readonly idle: number
+  /** Statements that wait for a connection. */
+  readonly waiting: number
+  /** Listeners that get no notifications: they poll, or cannot connect. */
+  readonly deafListeners: number
+}
+
 /**
  * PostgreSQL, in the process or as a server. Rejects with a `Refusal` `engine_away` when the server is unavailable, and
  * with PostgreSQL's own error, with its SQLSTATE as `code`, when it refuses a statement.
@@ -29,6 +38,8 @@ export type Postgres = Queries & {
    * archives, replicas) as configured.
    */
   erase(tables: readonly string[]): Promise<void>
+  /** The pool of a server; absent if it is embedded. */
+  stats?(): PoolStats
   /** Resolves when a statement can be answered. */
   check(): Promise<void>
   /** Lets running work finish; idempotent. */

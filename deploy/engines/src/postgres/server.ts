@@ -36,13 +36,16 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
   pool.on('error', () => undefined)
   const statementTimeoutMs = options.statementTimeoutMs ?? 15_000
   const listeners = new Set<() => Promise<void>>()
+  const hearing = new Set<object>()
   let closing: Promise<void> | undefined
   return {
     ...queriesOn(pool),
     transaction: (work) => transaction(pool, statementTimeoutMs, work),
     listen: (channel, onPayload, onListening) => {
+      const self = {}
       const end = listenToServer(
         {
+          onHearing: (hears) => void (hears ? hearing.add(self) : hearing.delete(self)),
           config: { ...config, connectionString: options.listenUrl ?? options.url },
           queries: queriesOn(pool),
           poll: options.polled?.[channel]
@@ -61,6 +64,12 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
       // With new statistics: the old ones contain values of deleted rows.
       for (const table of tables) await queriesOn(pool).query(`VACUUM (ANALYZE) ${plainName(table)}`)
     },
+    stats: () => ({
+      used: pool.totalCount - pool.idleCount,
+      idle: pool.idleCount,
+      waiting: pool.waitingCount,
+      deafListeners: listeners.size - hearing.size
+    }),
     check: async () => {
       await queriesOn(pool).query('SELECT 1')
     },

@@ -6,10 +6,10 @@ import {
   startKafkaBroker,
   startPostgres
 } from '@gamenet/engines/testing'
-import { after, test } from 'tap'
+import { after, type Test, test } from 'tap'
 import { provesEndToEnd } from './service/end-to-end.js'
 import { gamenetJson, startGamenet } from './service/gamenet.js'
-import { provesGap, provesReadingResumes, provesRebuild, surroundings } from './service/kafka-proofs.js'
+import { provesGap, provesReadingResumes, provesRebuild, provesSwaps, surroundings } from './service/kafka-proofs.js'
 
 /* The short form is end-to-end-kafka.test.ts. */
 
@@ -33,9 +33,10 @@ test('one process on a real Kafka and chDB brings pages and files to answers', a
   })
 })
 
-test('a rebuild outlives its projector, and of answers without a pause none mixes old and new', async (t) => {
+/** Two projectors, an ingest and two processes that answer, on real engines. */
+async function severalProcesses(t: Test, topicPrefix: string) {
   const directory = t.testdir()
-  const { upstream, environment } = await surroundings(t, kafka, 'rebuilt.')
+  const { upstream, environment } = await surroundings(t, kafka, topicPrefix)
   const front = await startClickHouseFront({ path: `${directory}/tables`, port: await freePort() })
   t.teardown(() => front.stop())
   const postgres = await startPostgres(programs ?? '')
@@ -48,15 +49,31 @@ test('a rebuild outlives its projector, and of answers without a pause none mixe
   }
   const owner = await start('projector', 'data')
   const other = await start('projector', 'other')
-  const ingest = await start('ingest', 'data')
+  const ingest = (await start('ingest', 'data')).operatorUrl
   const apis = [await start('api', 'data'), await start('api', 'other')]
+  return {
+    directory,
+    upstream,
+    clickhouse: front.url,
+    owner,
+    other,
+    ingest,
+    apiUrls: apis.map(({ apiUrl }) => apiUrl ?? '')
+  }
+}
+
+test('a rebuild outlives its projector, and of answers without a pause none mixes old and new', async (t) => {
+  const { upstream, ...world } = await severalProcesses(t, 'rebuilt.')
   const titles = [{ titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 40, lobbies: null }]
   upstream.show({ registered: 21_345, online: 88, titles })
-  await gamenetJson({ OPERATOR_URL: ingest.operatorUrl }, ['scrape', 'network'])
-  await gamenetJson({ OPERATOR_URL: ingest.operatorUrl }, ['status', '--wait', '180'])
-  const apiUrls = apis.map(({ apiUrl }) => apiUrl ?? '')
-  const world = { owner, other, clickhouse: front.url, directory, ingest: ingest.operatorUrl, apiUrls }
+  await gamenetJson({ OPERATOR_URL: world.ingest }, ['scrape', 'network'])
+  await gamenetJson({ OPERATOR_URL: world.ingest }, ['status', '--wait', '180'])
   await provesRebuild(t, { ...world, pauseMs: 0 })
+})
+
+test('twenty-six swaps hold up no answer, and answers of one data version are the same in all processes', async (t) => {
+  const { owner, other, ...world } = await severalProcesses(t, 'swapped.')
+  await provesSwaps(t, { ...world, projectors: [owner.operatorUrl, other.operatorUrl] })
 })
 
 test('a broker that was killed has all that it acknowledged, and reading resumes', async (t) => {

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { openClickHouseServer } from '@gamenet/engines'
 import { openKafkaLog } from '@gamenet/engines/log'
 import type { KafkaBroker, SharedKafka } from '@gamenet/engines/testing'
-import { encodeEvent, instantOf, networkCountTopic } from '@gamenet/schemas'
+import { encodeEvent, instantOf, networkCountTopic, OnlineUsers } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import { listGaps } from '../../src/operations/gap.js'
 import { rebuild } from '../../src/operations/rebuild.js'
@@ -274,6 +274,119 @@ export async function provesRebuild(
     tables: [{ table: 'event_title' }]
   })
   await gamenetJson(reach, ['rebuild', 'cancel', 'title'])
+}
+
+const SWAPS = 26
+const REBUILT = ['title-latest', 'title-count', 'network-count']
+const READERS_PER_API = 2
+
+/**
+ * Swaps and rollbacks of rebuilt tables, by either projector, while readers ask without a pause and new counts arrive: answers of one path
+ * with one ETag have one body in all processes, no reader gets an older count than before, and no answer fails or waits for a swap.
+ */
+export async function provesSwaps(
+  t: Test,
+  world: {
+    readonly upstream: Upstream
+    readonly ingest: string
+    readonly projectors: readonly string[]
+    readonly apiUrls: readonly string[]
+  }
+): Promise<void> {
+  const reach = { OPERATOR_URL: world.ingest }
+  let counted = 100
+  const count = async () => {
+    counted += 1
+    const titles = [{ titleId: TITLE, name: 'Halo 2', subtitle: '', online: counted, lobbies: null }]
+    world.upstream.show({ registered: 21_345, online: counted, titles })
+    await gamenetJson(reach, ['scrape', 'network'])
+  }
+  await count()
+  await gamenetJson(reach, ['status', '--wait', '180'])
+  const readers = swapReaders(world.apiUrls)
+  const [late, slowest]: [number[], number[]] = [[], []]
+  try {
+    for (let n = 0; n < SWAPS; n += 2) {
+      const projection = REBUILT[(n / 2) % REBUILT.length] ?? ''
+      const [one, other] = [n / 2, n / 2 + 1].map((each) => operationsAt(world.projectors[each % 2] ?? ''))
+      if (one === undefined || other === undefined) throw new Error('there are two projectors')
+      await one.run(rebuild.start, { projection, isFromLog: n % 4 === 0 })
+      while ((await one.run(rebuild.list, {}))[0]?.state !== 'filled') await wait(LOOK_MS)
+      t.equal((await other.run(rebuild.verify, { projection })).isEqual, true)
+      for (const move of [
+        () => one.run(rebuild.swap, { projection, acceptDifferences: false }),
+        () => other.run(rebuild.rollback, { projection })
+      ]) {
+        readers.slowest()
+        const [{ lateMs }] = await Promise.all([move(), count()])
+        late.push(lateMs)
+        slowest.push(readers.slowest())
+      }
+    }
+    await gamenetJson(reach, ['status', '--wait', '180'])
+    await readers.untilAllShow(counted)
+  } finally {
+    await readers.stop()
+  }
+  t.same(readers.faults, [])
+  const most = (values: readonly number[]) => Math.round(Math.max(...values))
+  const middle = (values: readonly number[]) => Math.round(values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0)
+  t.comment(
+    `${SWAPS} swaps, ${readers.answers()} answers of ${world.apiUrls.length * READERS_PER_API} readers, ${readers.identities()} ETags; data late by ${middle(late)} ms in the middle, by at most ${most(late)} ms, slowest answer ${most(slowest)} ms`
+  )
+}
+
+/** Readers that ask without a pause and compare what they get. */
+function swapReaders(apiUrls: readonly string[]) {
+  const paths = [
+    '/api/online-users',
+    '/api/games',
+    `/api/title/${TITLE}/online-users/history`,
+    '/api/network-stats/online-24h'
+  ]
+  const bodies = new Map<string, string>()
+  const faults: string[] = []
+  const shown = new Map<number, number>()
+  let [isOn, answers, slowestMs] = [true, 0, 0]
+  const read = async (url: string, reader: number) => {
+    for (let n = 0; isOn; n += 1) {
+      const path = paths[n % paths.length] ?? ''
+      const begun = performance.now()
+      const answer = await fetch(url + path)
+      const body = await answer.text()
+      slowestMs = Math.max(slowestMs, performance.now() - begun)
+      answers += 1
+      if (answer.status !== 200) faults.push(`${path}: ${answer.status} ${body}`)
+      const identity = `${path} ${answer.headers.get('etag')}`
+      const before = bodies.get(identity) ?? body
+      bodies.set(identity, body)
+      if (before !== body) faults.push(`${identity} is ${before} and ${body}`)
+      if (path !== '/api/online-users' || answer.status !== 200) continue
+      const online = OnlineUsers.parse(JSON.parse(body))['Halo 2']?.online ?? 0
+      if (online < (shown.get(reader) ?? 0)) faults.push(`reader ${reader} gets ${online} after ${shown.get(reader)}`)
+      shown.set(reader, online)
+    }
+  }
+  const urls = apiUrls.flatMap((url) => Array.from({ length: READERS_PER_API }, () => url))
+  const reading = urls.map(read)
+  return {
+    faults,
+    answers: () => answers,
+    identities: () => bodies.size,
+    /** The slowest answer since the last call, in ms. */
+    slowest: () => {
+      const most = slowestMs
+      slowestMs = 0
+      return most
+    },
+    untilAllShow: async (online: number) => {
+      while (urls.some((_, reader) => shown.get(reader) !== online)) await wait(LOOK_MS)
+    },
+    stop: async () => {
+      isOn = false
+      await Promise.all(reading)
+    }
+  }
 }
 
 /** Puts a count into the table and its rollup that no event says: the same, since another projector may make the rollup once more. */

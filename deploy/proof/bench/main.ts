@@ -1,12 +1,13 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { endOnWrongUsage } from '../../src/commands/wrong-usage.js'
+import { StoredRun, slowerThan } from './compare-runs.js'
 import { CannotMeasure, figure, type Measurement, type Result, ratioOf, verdictOf } from './measurement.js'
 import { measurements } from './measurements.js'
 
@@ -19,14 +20,23 @@ const MEASUREMENT_MS_MAX = 2_400_000
 /** Enough for the engine's seven connections, files and gzip; the service's launcher sets the same. */
 const THREADS = '16'
 
-type Options = { readonly scale: string; readonly json?: boolean; readonly one?: boolean; readonly directory?: string }
+type Options = {
+  readonly scale: string
+  readonly full?: boolean
+  readonly compare?: string
+  readonly json?: boolean
+  readonly one?: boolean
+  readonly directory?: string
+}
 type Outcome = { readonly results: readonly Result[] } | { readonly missing: string } | { readonly failed: string }
 type Report = Outcome & { readonly name: string; readonly claim: string; readonly seconds: number }
 
 const program = new Command('bench')
   .description('Measures what the service promises.')
   .argument('[name...]', `which measurements: ${measurements.map(({ name }) => name).join(', ')}; all unless given`)
-  .option('--scale <share>', 'sizes as a share of those that are claimed', '1')
+  .option('--scale <share>', 'sizes as a share of those that are claimed', '0.1')
+  .option('--full', 'the sizes that are claimed: some hours')
+  .option('--compare <file>', 'name what is slower than in this run, stored with --json, beyond noise')
   .option('--json', 'print one JSON document instead of a table')
   .option('--one', 'run one measurement in this process')
   .option('--directory <path>', 'where measurements leave data for one another')
@@ -35,8 +45,9 @@ const program = new Command('bench')
 await program.parseAsync()
 const names = program.args
 const options = program.opts<Options>()
-const scale = Number(options.scale)
+const scale = options.full === true ? 1 : Number(options.scale)
 if (!(scale > 0 && scale <= 1)) program.error(`--scale takes a number above 0 and up to 1; got ${options.scale}.`)
+const before = options.compare === undefined ? undefined : storedRun(options.compare)
 const chosen = names.length === 0 ? measurements : names.map(named)
 
 if (options.one === true) {
@@ -48,6 +59,12 @@ if (options.one === true) {
   process.kill(process.pid, 'SIGKILL')
 } else {
   await runAll()
+}
+
+function storedRun(file: string): StoredRun {
+  const run = StoredRun.parse(JSON.parse(readFileSync(file, 'utf8')))
+  if (run.conditions.scale === scale) return run
+  return program.error(`${file} is a run of scale ${run.conditions.scale}; run with --scale ${run.conditions.scale}.`)
 }
 
 function named(name: string): Measurement {
@@ -94,6 +111,7 @@ async function runAll(): Promise<void> {
   }
   if (options.json === true) process.stdout.write(`${JSON.stringify({ conditions, reports }, null, 2)}\n`)
   else process.stdout.write(tableOf(conditions, reports))
+  if (before !== undefined) process.stderr.write(comparisonOf(slowerThan(before, reports)))
   if (reports.some((report) => 'failed' in report)) process.exitCode = 1
 }
 
@@ -152,6 +170,11 @@ function tableOf(conditions: RunConditions, reports: readonly Report[]): string 
   const scaleText = conditions.scale === 1 ? '' : `; sizes × ${conditions.scale}`
   const intro = `${cores} cores (${processor}), Node ${node}, load ${figure(loadBefore)} before${scaleText}`
   return `${[intro, ...lines].join('\n')}\n`
+}
+
+function comparisonOf(slower: readonly string[]): string {
+  if (slower.length === 0) return `Nothing is slower than in ${options.compare} beyond noise.\n`
+  return `${[`Slower than in ${options.compare} beyond noise:`, ...slower].join('\n  ')}\n`
 }
 
 function cellsOf(result: Result): string[] {

@@ -43,8 +43,11 @@ export type Measurement = {
 export class CannotMeasure extends Error {}
 
 /** Figure ÷ baseline; undefined without a baseline. */
-export function ratioOf(result: Result): number | undefined {
-  return result.baseline === undefined ? undefined : result.measured / result.baseline.measured
+export function ratioOf({
+  measured,
+  baseline
+}: Pick<Result, 'measured'> & { readonly baseline?: Result['baseline'] | undefined }): number | undefined {
+  return baseline === undefined ? undefined : measured / baseline.measured
 }
 
 /** `reached`, or by how much a figure falls short; empty for a figure that nothing is claimed of. */

@@ -11,10 +11,9 @@ import { type Live, reloadedTopic } from './context.js'
 import type { RebuildRecord } from './rebuild-record.js'
 
 /**
- * Takes the batches of late events that the live tables have taken, and never more: they may lie before what the fill or the
- * catch-up had come to.
- * @param making the tables under the names of the rebuild, what it has taken of late batches among them
- * @returns how many events were taken
+ * Consumes the late batches that the live tables have consumed, never more: their events may lie before the position of the fill.
+ * @param making the tables and checkpoints of the rebuild
+ * @returns the number of events
  */
 export async function catchUpLate(
   live: Live,
@@ -25,14 +24,14 @@ export async function catchUpLate(
   const ofLive = new Map<string, readonly string[]>()
   for (const { name } of unit) ofLive.set(name, await live.store.do(readConsumed, projectionCheckpoint(name)))
   const topic = reloadedTopic(record)
-  // Behind the question: so it has all that is taken below.
+  // After the read of consumed batches, so that the event table has all of them.
   if (topic !== undefined) await copyLate(live, making, topic)
   const ownOf = new Map<string, Set<string>>()
   for (const projection of unit) {
     const taker = projectionCheckpoint(projection.name)
     const own = new Set(await making.store.do(readConsumed, taker))
     ownOf.set(projection.name, own)
-    // Live steps go on meanwhile: what the table before this one was not given yet is taken the next time.
+    // Live steps continue meanwhile: a batch that the preceding projection lacks is consumed by the next call.
     const before = ownOf.get(projection.after ?? '')
     const isNext = (id: string) => !own.has(id) && (before === undefined || before.has(id))
     for (const id of (ofLive.get(projection.name) ?? []).filter(isNext)) {
@@ -48,8 +47,8 @@ export async function catchUpLate(
 }
 
 /**
- * Copies all late events into an event table of the rebuild's own, which was loaded when they could perhaps not be read; whether
- * projections have taken them or not: once it serves, they are looked for there.
+ * Copies all late events into the rebuild's event table, whether projections have consumed them or not: its loader may not be able to read
+ * them, and after the swap projections read them there.
  */
 export async function copyLate(live: Live, making: StepContext, topic: Topic): Promise<void> {
   const table = eventTableOf(topic)

@@ -14,11 +14,11 @@ import type { ReservedBytes } from './free-space.js'
 import type { RebuildRecord } from './rebuild-record.js'
 import type { RebuildSteps } from './rebuild-steps.js'
 
-/** What rebuilds work with. */
+/** The environment of rebuilds. */
 export type RebuildContext = {
   /** A connection of their own, so that live steps never wait for a rebuild's. */
   readonly store: Store
-  /** Those of this program; a rebuild fills by them. */
+  /** Those of this program; a rebuild fills tables by their statements. */
   readonly projections: readonly Projection[]
   readonly generations: Pick<Generations, 'current'>
   readonly runner: Pick<ProjectionRunner, 'betweenPasses' | 'stepOnce' | 'announceAll' | 'wakeForLate'>

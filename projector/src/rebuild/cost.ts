@@ -11,20 +11,20 @@ import { isFilledByKeys, type StepSizes, slicesFor } from './fill.js'
 import { createTables, dropTables, sampleName } from './rebuild-tables.js'
 
 /**
- * Events of the samples of a statement, in their order. What a large and a small one cost alike, a step costs however many events it
- * has; the first one pays for what nobody has read yet. Several, since a statement that reads what they made merges their parts, as
- * it will in the fill.
+ * Events of the samples of a statement, in order. The difference between a large and a small sample gives the cost of an event, the rest is
+ * the cost of a step. The first sample fills caches. Several samples, because a statement that reads their rows merges their parts, as in
+ * the fill.
  */
 const SAMPLE_EVENTS = [20_000, 200_000, 20_000]
-/** Of a fold, whose events cost ten times as much. */
+/** Events of the sample of a fold, whose events cost ten times as much. */
 const FOLD_SAMPLE_EVENTS = [50_000]
 
 /**
- * Seconds that an event costs each projection, measured: a stretch in the middle of what is loaded is made into tables that are
- * dropped afterwards. A statement reads what the sample made before it, as it will in the fill, where the table holds little more than
- * what it asks for; a fold reads the tables that serve, by its keys. Projections without events cost nothing.
+ * Measures the seconds per event of each projection: projects a range in the middle of the loaded events into tables that are dropped
+ * afterwards. A statement reads the tables of the samples before it, as in the fill, where a table holds little more than it reads; a fold
+ * reads the live tables, by keys. Projections without events cost nothing.
  *
- * @param by `sizes` of the fill's steps, over which what one costs by itself is spread; the `process` whose sample it is
+ * @param by `sizes` of the fill's steps, which share the cost of a step; `process` names the sample tables
  */
 export async function measureCosts(
   making: StepContext,
@@ -49,7 +49,7 @@ export async function measureCosts(
         new Map([...names].map(([table, sample]) => [live.names.get(table) ?? table, sample]))
       )
       const isByKeys = isFilledByKeys(projection)
-      // What is sampled by keys reads the tables that serve.
+      // A sample by keys reads the live tables.
       const view = new Map([...live.names, ...(isByKeys ? [] : made), ...names])
       const store = making.store.with(isByKeys ? { names: live.names, targets: view } : { names: view })
       const samples: Sample[] = []
@@ -60,7 +60,7 @@ export async function measureCosts(
       }
       const stepEvents = isByKeys ? events / slicesFor(projection, events, sizes) : Math.min(events, sizes.most)
       costs[name] = costOf(samples, stepEvents)
-      // The keys of a slice are others than those of the stretch.
+      // A slice has other keys than the range.
       if (!isByKeys) for (const [table, sample] of names) made.set(table, sample)
     }
   } finally {
@@ -69,7 +69,7 @@ export async function measureCosts(
   return costs
 }
 
-/** What is made for the samples of a projection, and of how many events. */
+/** Returns the samples of a projection, each with its number of events. */
 async function sampledOf(
   store: Store,
   projection: Projection,
@@ -82,7 +82,7 @@ async function sampledOf(
   const slices = new Map<number, { readonly slice: KeySlice; readonly events: number }>()
   for (const most of new Set(sizes)) slices.set(most, await sliceOf(store, projection, whole, most))
   const all = [...slices.values()].map(({ events }) => events)
-  // Where a few keys have nearly all events, no slice is small, and one of them tells enough.
+  // If a few keys have nearly all events, no slice is small, and one sample is enough.
   const isAlike = Math.max(...all) < 2 * Math.min(...all)
   return (isAlike ? sizes.slice(0, 1) : sizes).flatMap((most) => {
     const { slice, events } = slices.get(most) ?? {}
@@ -90,7 +90,7 @@ async function sampledOf(
   })
 }
 
-/** Of all slices that would have so many events if keys were alike, the one that has nearly as many. */
+/** Returns the slice whose number of events is nearest to the wanted one. */
 async function sliceOf(
   store: Store,
   projection: Projection,
@@ -107,8 +107,8 @@ async function sliceOf(
 type Sample = { readonly events: number; readonly seconds: number }
 
 /**
- * What an event costs in steps of so many, in seconds: what it costs by itself, and its share of what a step costs however many it
- * has. Samples of one size cannot tell these apart, and are taken to cost nothing but their events.
+ * Returns the seconds per event in steps of `stepEvents`: its own cost and its share of the fixed cost of a step. Samples of one size
+ * cannot separate these; then the fixed cost counts as 0.
  */
 export function costOf(samples: readonly Sample[], stepEvents: number): number {
   if (samples.length === 0) return 0
@@ -125,12 +125,12 @@ function leastOf(samples: readonly Sample[]): number {
   return Math.min(...samples.map(({ seconds }) => seconds))
 }
 
-/** All that a projection has taken. */
+/** Returns the range that a projection has consumed. */
 export function wholeRange(projection: Projection, live: Checkpoints): Range {
   return rangeBetween(() => 0, live.of(projectionCheckpoint(projection.name)), Infinity)
 }
 
-/** Stretches of about so many events, one behind the other, in the middle of the longest partition; each of one event at least. */
+/** Returns consecutive ranges of about these sizes in the middle of the longest partition, each of at least one event. */
 function middleOf(whole: Range, sizes: readonly number[]): Range[] {
   const longest = whole.reduce((a, b) => (b.next - b.first > a.next - a.first ? b : a))
   const most = sizes.reduce((sum, size) => sum + size, 0)

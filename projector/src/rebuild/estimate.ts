@@ -1,45 +1,44 @@
-/** Steps of the last minute tell the rate. */
+/** The rate is that of the last minute. */
 const RATE_SECONDS = 60
 
-/** Work from which on a projection's own cost counts alone: in seconds, or more events than the sample had. */
+/** After this much work only the measured cost of a projection counts: seconds, or more events than the sample had. */
 const TRUSTED_SECONDS = 1
 const TRUSTED_EVENTS = 250_000
-/** Seconds by which the sample is believed: of a few small steps what statements cost beside their rows would be most. */
+/** Weight of the sample, in seconds: the fixed cost of statements dominates a few small steps. */
 const BELIEVED_SECONDS = 5
-/** Seconds an event of loading from the log, of which no sample is taken, until it has shown its own. */
+/** Assumed seconds per event of loading from the log, which has no sample. */
 export const LOAD_COST = 7e-6
-/** So much of what was left before a step is left while it runs. */
+/** Minimum share of the remaining time while a step runs. */
 const LEAST_LEFT = 0.05
 
 /**
- * How long a fill still takes: what is left of each projection by what an event of it costs. Costs begin as the sample told, are
- * corrected by how far the sample was off so far, and are the projection's own once it has shown them. What was not sampled says
- * nothing of the others.
+ * Estimates the remaining time of a fill: events left × seconds per event, by projection. The cost is that of the sample, corrected by its
+ * error so far, until enough of the projection itself is measured. Work without a sample corrects nothing.
  */
 export class Estimate {
   readonly #costs: Readonly<Record<string, number>>
   readonly #measured = new Map<string, { events: number; seconds: number }>()
   readonly #steps: { readonly at: number; readonly events: number; readonly seconds: number }[] = []
 
-  /** When the step began that runs now. */
+  /** Begin of the running step. */
   #begunAt: number | undefined
 
-  /** @param costs seconds an event, by projection */
+  /** @param costs seconds per event, by projection */
   constructor(costs: Readonly<Record<string, number>>) {
     this.#costs = costs
   }
 
-  /** The first step begins, at an instant of the monotonic clock in ms; each later one when the one before is done. */
+  /** Records the begin of the first step, in ms of the monotonic clock. Each later step begins when the one before ends. */
   begin(at: number): void {
     this.#begunAt = at
   }
 
-  /** No step runs. */
+  /** Records that no step runs. */
   rest(): void {
     this.#begunAt = undefined
   }
 
-  /** A step was done, at an instant of the monotonic clock in ms. */
+  /** Records a completed step, in ms of the monotonic clock. */
   add(projection: string, events: number, seconds: number, at: number): void {
     const sum = this.#measured.get(projection) ?? { events: 0, seconds: 0 }
     this.#measured.set(projection, { events: sum.events + events, seconds: sum.seconds + seconds })
@@ -48,14 +47,14 @@ export class Estimate {
     while ((this.#steps[0]?.at ?? at) < at - RATE_SECONDS * 1000) this.#steps.shift()
   }
 
-  /** Events a second while it worked, in the last minute before its last step; null before the first. */
+  /** Events per second of work in the minute before the last step; null before the first step. */
   get eventsPerSecond(): number | null {
     const seconds = this.#steps.reduce((sum, step) => sum + step.seconds, 0)
     if (seconds === 0) return null
     return this.#steps.reduce((sum, step) => sum + step.events, 0) / seconds
   }
 
-  /** Seconds that so many events take, by projection: of what is left, or of what is done. */
+  /** Returns the seconds for these events by projection, remaining or completed ones. */
   secondsFor(eventsBy: ReadonlyMap<string, number>): number {
     let predicted = 0
     let actual = 0
@@ -68,7 +67,7 @@ export class Estimate {
     const correction = (actual + BELIEVED_SECONDS) / (predicted + BELIEVED_SECONDS)
     let sum = 0
     for (const [projection, events] of eventsBy) {
-      // A step may take long and find nothing to do, such as the first one after a restart.
+      // A step may take long without events, such as the first one after a restart.
       const own = this.#measured.get(projection)
       const cost = this.#costs[projection]
       const told = cost === undefined ? LOAD_COST : cost * correction
@@ -78,15 +77,15 @@ export class Estimate {
     return sum
   }
 
-  /** Seconds until all that is left is done, at an instant: less by what the step that runs has taken already. */
+  /** Returns the seconds until the end, at an instant; the time of the running step so far is deducted. */
   remaining(left: ReadonlyMap<string, number>, at: number): number {
     const whole = this.secondsFor(left)
     const running = this.#begunAt === undefined ? 0 : (at - this.#begunAt) / 1000
-    // It has not ended, however long it takes.
+    // The step has not ended, so some time is left.
     return Math.max(whole * LEAST_LEFT, whole - running)
   }
 
-  /** How much of the work is done, from 0 to 1: an event of one projection may cost fifty times that of another. */
+  /** Returns the completed share of the work, 0 to 1, by time: an event of one projection may cost fifty times that of another. */
   shareOf(done: ReadonlyMap<string, number>, left: ReadonlyMap<string, number>): number {
     const [secondsDone, secondsLeft] = [this.secondsFor(done), this.secondsFor(left)]
     if (secondsDone + secondsLeft > 0) return secondsDone / (secondsDone + secondsLeft)

@@ -7,23 +7,23 @@ import { type Checkpoint, Checkpoints, storeCheckpoints } from '../store/checkpo
 import { StepsHeld } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
 
-/** A step aims at so many ms: long enough to be efficient, short enough to pause, and for the next in the queue. */
+/** Target duration of a step, in ms: long enough to be efficient, short enough to pause. */
 const STEP_MS = 5000
-/** What is too much for the memory at once may do in so many parts. */
+/** A failed step is repeated in this many parts: it may have needed too much memory. */
 const STEP_PARTS = 4
-/** Of a step that is as long as can be: somebody may wait for its end. */
+/** Target duration of a step that reads much of another table each time, in ms. A pause waits for its end. */
 const LONG_STEP_MS = 30_000
 const SLICES_MAX = 4096
-/** A smaller fold is cut too, into no more than so many slices of at least so many events: the first ones tell what the others take. */
+/** A small fold has at most this many slices, of at least this many events: the first ones show the time of the others. */
 const SMALL_SLICES = 8
 const SMALL_SLICE_EVENTS = 20_000
 
-/** How many events are taken at once. */
+/** Numbers of events per step. */
 export type StepSizes = {
   /** Least and most of a step of the fill. */
   readonly least: number
   readonly most: number
-  /** Of a slice of a fold's keys: some five chunks, so that reading, folding and storing go on side by side. */
+  /** Of a slice of a fold's keys: about five chunks, so that reading, folding and storing overlap. */
   readonly sliceOfFold: number
   /** Of a slice of the keys of a statement. */
   readonly sliceOfStatement: number
@@ -39,19 +39,19 @@ export const STEP_SIZES: StepSizes = {
   catchUp: 500_000
 }
 
-/** Whether it is filled by slices of its keys: each stretch of the log would make again what others made of the same keys. */
+/** Whether a projection is filled by slices of its keys: with ranges of the log, each range would compute the same keys again. */
 export function isFilledByKeys({ form, after, touches }: Projection): boolean {
   return form === 'fold' || (after !== undefined && touches.isLasting === true)
 }
 
-/** Slices into which the keys of a projection are cut that has so many events to take. */
+/** Returns the number of slices of the keys of a projection with this many events. */
 export function slicesFor({ form }: Projection, events: number, sizes: StepSizes): number {
   if (form !== 'fold') return Math.min(SLICES_MAX, Math.max(1, Math.ceil(events / sizes.sliceOfStatement)))
   const few = Math.min(SMALL_SLICES, Math.ceil(events / SMALL_SLICE_EVENTS))
   return Math.min(SLICES_MAX, Math.max(1, few, Math.ceil(events / sizes.sliceOfFold)))
 }
 
-/** How many slices of a projection a rebuild has done stands among the checkpoints, under this name. */
+/** Name of the checkpoint that counts the completed slices of a projection. */
 function slicesCheckpoint({ id }: RebuildRecord, projection: string): string {
   return generationName(`slices:${projection}`, id)
 }
@@ -62,9 +62,9 @@ export type Filling = {
   readonly unit: readonly Projection[]
   readonly record: RebuildRecord
   readonly sizes: StepSizes
-  /** Asked before each step: resolves to false where the fill is to stand still. */
+  /** Called before each step; false pauses the fill. */
   readonly shouldContinue: () => Promise<boolean>
-  /** Told after each step. */
+  /** Called after each step. */
   readonly onStep: (step: {
     readonly projection: string
     readonly done: number
@@ -74,9 +74,9 @@ export type Filling = {
 }
 
 /**
- * Fills the unit's tables, projection by projection, each in bounded steps: stretches of the log, or slices of its keys, each key once
- * and whole. Every step may be repeated: a crash costs the one that it cut off.
- * @returns false when it was told to stand still
+ * Fills the unit's tables, projection by projection, in bounded steps: ranges of the log, or slices of keys, each key once and whole.
+ * Every step may be repeated; a crash costs one step.
+ * @returns false if `shouldContinue` paused it
  */
 export async function fill(filling: Filling): Promise<boolean> {
   for (const projection of filling.unit) {
@@ -95,7 +95,7 @@ async function fillStretches(
   const target = record.target[projection.from.name] ?? []
   const checkpoints = await Checkpoints.read(making.store)
   const within = (events: number) => Math.min(sizes.most, Math.max(sizes.least, Math.round(events)))
-  // What is made of another table reads much of it again at each step, so few are best.
+  // Each step of a projection that reads another table reads much of it again, so few steps are best.
   const isMadeAgain = projection.after !== undefined
   let stepEvents = isMadeAgain ? sizes.most : sizes.least
   for (;;) {
@@ -125,8 +125,8 @@ async function fillStretches(
 }
 
 /**
- * Two slices are under way at once: while what is left of one is folded and stored, the next one is read already. One is noted as done
- * when it and all before it are, so that a crash costs two.
+ * Fills two slices at once: while the rest of one is folded and stored, the next one is read. A slice counts as completed after all before
+ * it, so a crash costs two.
  */
 async function fillSlices(
   { step: making, record, shouldContinue: goesOn, onStep }: Filling,
@@ -141,7 +141,7 @@ async function fillSlices(
   let notedAt = performance.now()
   const take = async (n: number, before: Promise<void>): Promise<void> => {
     const made = runStep(making, projection, { range, isLate: false, slice: { n, of } })
-    // Both have ended then, whatever becomes of one.
+    // Waits for both, also if one fails.
     for (const each of await Promise.allSettled([before, made])) if (each.status === 'rejected') throw each.reason
     await advance(making, checkpoints, [{ name, epoch: 0, partition: 0, next: n + 1 }])
     const seconds = (performance.now() - notedAt) / 1000
@@ -185,7 +185,7 @@ function doneOf(record: RebuildRecord, { name }: Projection, left: number): numb
   return Math.max(0, (record.events[name] ?? 0) - left)
 }
 
-/** Events that each projection of the unit, and the loader of a reload, has taken of its fill. */
+/** Returns the consumed events of the fill, by projection and, for a reload, by loader. */
 export function doneByProjection(
   record: RebuildRecord,
   unit: readonly Projection[],
@@ -208,7 +208,7 @@ export function doneByProjection(
   ])
 }
 
-/** Events of the log that are in the rebuild's event table. */
+/** Returns the number of events that are loaded into the rebuild's event table. */
 function loadedOf(record: RebuildRecord, name: string, checkpoints: Checkpoints): number {
   const target = Object.values(record.target)[0] ?? []
   return target.reduce(
@@ -218,8 +218,8 @@ function loadedOf(record: RebuildRecord, name: string, checkpoints: Checkpoints)
 }
 
 /**
- * Takes what the live tables have taken meanwhile, never more: old and new then stand at the same place.
- * @returns how many events were taken
+ * Consumes the events that the live tables have consumed, never more: both are at one position afterwards.
+ * @returns the number of events
  */
 export async function catchUp(
   { step: making, unit, sizes }: Pick<Filling, 'step' | 'unit' | 'sizes'>,

@@ -10,13 +10,13 @@ import { reload } from './reload.js'
 import { isInterrupted } from './swap.js'
 
 const ATTEMPTS = 5
-/** Other processes' rebuilds are looked for so often. */
+/** Interval of checks for rebuilds of other processes. */
 const POLL_MS = 2000
-/** A process says so often that it still works, and is taken for dead after so long. */
+/** Interval of heartbeats, and the age of the last one at which a process counts as dead. */
 const SEEN_MS = 5000
 const DEAD_MS = 30_000
 
-/** The fills that go on in this process, each until it is done, told to stand still, or fails for good. */
+/** The fills of this process. Each runs until it is complete, paused, or has failed too often. */
 export class Fillers {
   readonly #context: RebuildContext
   readonly #completeSwap: (id: number) => Promise<void>
@@ -32,7 +32,7 @@ export class Fillers {
     context.signal.addEventListener('abort', () => clearInterval(this.#timer), { once: true })
   }
 
-  /** Continues what an earlier process left, and begins what others ask for. */
+  /** Continues the fills of an earlier process, and begins those that other processes request. */
   start(): void {
     this.wake()
     if (!this.#context.isShared) return
@@ -40,12 +40,12 @@ export class Fillers {
     this.#timer.unref()
   }
 
-  /** Looks for rebuilds that are to be filled. */
+  /** Checks for rebuilds to fill. */
   wake(): void {
     this.#looking = this.#looking.then(() => this.#look())
   }
 
-  /** Resolves when a fill stands still here. */
+  /** Resolves when this process does not run the fill. */
   async ended(id: number): Promise<void> {
     await this.#looking
     await this.#tasks.get(id)
@@ -82,7 +82,7 @@ export class Fillers {
     }
   }
 
-  /** Never rejects: it is tried again. */
+  /** Never rejects; a failure is retried. */
   async #complete({ id }: RebuildRecord): Promise<void> {
     const { signal, logger } = this.#context
     await this.#completeSwap(id).catch(async (error: unknown) => {
@@ -117,7 +117,7 @@ export class Fillers {
         if (isFull) logger.warn({ rebuild: record.id, reason: error.message }, 'a rebuild is paused')
         else logger.error({ rebuild: record.id, reason: errorMessage(error) }, 'a rebuild failed')
         const state = isFull ? 'paused' : attempt >= ATTEMPTS ? 'failed' : 'filling'
-        // Where the tables cannot even be told, it is tried again.
+        // If the state cannot be stored, the fill is retried.
         if (await this.#isEnded(record, state, errorMessage(error)).catch(() => false)) break
         await pause(backoffMs(DEFAULT_BACKOFF, attempt), signal)
       }
@@ -125,7 +125,7 @@ export class Fillers {
     clearInterval(beat)
   }
 
-  /** Whether a fill that failed is to be left alone: an operator has said so, or it is now to be in another state. */
+  /** Stores the state of a failed fill. Returns whether it ends: by this state, or by an operator. */
   async #isEnded(record: RebuildRecord, state: RebuildState, reason: string): Promise<boolean> {
     if (!(await this.#isFilling(record))) return true
     if (state === 'filling') return false
@@ -168,7 +168,7 @@ export class Fillers {
     return (await readRebuilds(this.#context.store)).some((each) => each.id === id && each.state === 'filling')
   }
 
-  /** A fill changes what it fills only, and nothing that an operator has said meanwhile. */
+  /** Changes the record only while it is `filling`: an operator may have changed it. */
   async #change({ id }: RebuildRecord, change: Partial<RebuildRecord>): Promise<void> {
     const { store } = this.#context
     const newest = (await readRebuilds(store)).find((each) => each.id === id)

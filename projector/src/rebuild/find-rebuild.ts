@@ -3,7 +3,7 @@ import { RebuildRefused, type RebuildState } from './rebuild.js'
 import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
 import { projectionNamed, type RebuildRequest, unitFor } from './unit.js'
 
-/** Those that have tables which wait to serve. */
+/** States of rebuilds whose tables may be swapped in. */
 const UNDER_WAY: ReadonlySet<RebuildState> = new Set([
   'filling',
   'paused',
@@ -13,7 +13,7 @@ const UNDER_WAY: ReadonlySet<RebuildState> = new Set([
   'rolling-back'
 ])
 
-/** The rebuild of a projection that has tables which wait to serve. Throws a {@link RebuildRefused} that tells the way when there is none. */
+/** Returns the rebuild of a projection that is under way. Throws a {@link RebuildRefused} with the next step if there is none. */
 export async function rebuildUnderWay(
   { store, projections }: RebuildContext,
   projection: string
@@ -28,7 +28,7 @@ export async function rebuildUnderWay(
   throw new RebuildRefused(`There is no rebuild of ${name} under way. ${hint}`)
 }
 
-/** The rebuild of a projection whose old tables are kept. Throws a {@link RebuildRefused} when there is none. */
+/** Returns the swapped rebuild of a projection, whose former tables are kept. Throws a {@link RebuildRefused} if there is none. */
 export async function rebuildSwapped(
   { store, projections }: RebuildContext,
   projection: string
@@ -54,7 +54,7 @@ export async function rebuildSwapped(
   throw new RebuildRefused(`There are no old tables of ${name} to go back to or to drop. ${afterwards(last, name)}`)
 }
 
-/** The sentence about a rebuild under way that has some of these projections already. */
+/** Returns a sentence about a rebuild under way with some of these projections; undefined if there is none. */
 export async function concurrentRebuild(
   { store, projections }: RebuildContext,
   asked: RebuildRequest
@@ -83,7 +83,7 @@ export async function concurrentRebuild(
   return `Rebuild ${id} of ${projection} is ${state} and has ${shared}: ${way}`
 }
 
-/** Throws a {@link RebuildRefused} while an import is taken back from tables of a rebuild: those of before hold it. */
+/** Throws a {@link RebuildRefused} while an import of these projections is undone: the former tables contain it. */
 export async function requireNoImportUndo({ store }: RebuildContext, { unit }: RebuildRecord): Promise<void> {
   const beside = (await readRebuilds(store)).find(
     (each) => each.retracts !== null && UNDER_WAY.has(each.state) && each.unit.some((name) => unit.includes(name))
@@ -103,7 +103,7 @@ export function requireState(record: RebuildRecord, states: readonly RebuildStat
   )
 }
 
-/** What became of the last rebuild of a projection, and what can be done now. */
+/** Returns the outcome of the last rebuild of a projection, and the next step. */
 function afterwards(last: RebuildRecord | undefined, name: string): string {
   const startHint = `gamenet rebuild start ${name} makes new ones.`
   if (last === undefined) return `It was never rebuilt: gamenet rebuild start ${name} begins it.`

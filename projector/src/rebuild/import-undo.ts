@@ -19,7 +19,7 @@ import type { RebuildRequest } from './unit.js'
 
 const LOOK_MS = 100
 
-/** Imports that the log says were taken back, and that are not out of all tables yet. */
+/** Reads the imports that are undone by the log, and still in some table. */
 export async function unfinishedImportUndos(
   store: Store
 ): Promise<{ readonly importId: string; readonly topic: string }[]> {
@@ -30,7 +30,7 @@ export async function unfinishedImportUndos(
   return undone.filter(({ importId }) => !done.has(importId))
 }
 
-/** Imports taken back: a rebuild of all projections of the topic, begun, swapped in and made final without being asked. */
+/** Undoes imports by a rebuild of all projections of the topic, which is swapped in and made final without an operator. */
 export class ImportUndo implements ImportUndos {
   readonly #context: RebuildContext
   readonly #fillers: Fillers
@@ -53,7 +53,7 @@ export class ImportUndo implements ImportUndos {
       const begun = await this.#begun(importId)
       if (begun !== undefined) return begun
       try {
-        // Beside no step: a retry of dead letters may not have known yet that it was taken back.
+        // While no step runs: a retry of dead letters may have begun before the import was undone.
         return await beginRebuild(this.#context, takingBack(first, importId), async () => {
           const live = await liveOf(this.#context)
           await live.store.do(deleteImports, eventTableName(first.from), [importId])
@@ -71,7 +71,7 @@ export class ImportUndo implements ImportUndos {
       const now = (await readRebuilds(store)).find(({ id }) => id === record.id) ?? record
       if (now.state === 'filling') onProgress(await progressOf(this.#context, this.#fillers, now))
       else if (now.state === 'filled') await this.#whileStill(now, () => swap(this.#context, now, 'swapping'))
-      // What served before holds the import: nobody must go back there.
+      // The former tables contain the import: no rollback.
       else if (now.state === 'swapped')
         await this.#whileStill(now, async () => {
           await storeRebuild(store, now, { state: 'dropped' })
@@ -86,7 +86,7 @@ export class ImportUndo implements ImportUndos {
 
   async requireUndoable(importId: string, topicName: string): Promise<void> {
     const asked = takingBack(this.#firstOf(topicName), importId)
-    // Of a sample this process has one at a time.
+    // In turn: a process has one sample at a time.
     await this.#turns.run(async () => {
       if ((await this.#begun(importId)) === undefined) await planWithoutObstacles(this.#context, asked)
     })
@@ -107,7 +107,7 @@ export class ImportUndo implements ImportUndos {
     throw new RebuildRefused(`There is no topic ${JSON.stringify(topicName)}.`, { isUsage: true })
   }
 
-  /** Does work on a rebuild in turn, unless somebody has taken it further meanwhile. */
+  /** Runs work on a rebuild in turn, unless its state has changed. */
   async #whileStill(record: RebuildRecord, work: () => Promise<unknown>): Promise<void> {
     await this.#turns.run(async () => {
       const now = (await readRebuilds(this.#context.store)).find(({ id }) => id === record.id)

@@ -4,7 +4,7 @@ import type { Fillers } from './fillers.js'
 import { dropLeftovers } from './leftovers.js'
 import { RebuildRefused } from './rebuild.js'
 
-/** The operations of this process on rebuilds, one after the other; what those that failed left is dropped between them. */
+/** Runs the operations of this process on rebuilds one after the other, and drops leftovers of failed ones in between. */
 export class OperationQueue {
   readonly #context: RebuildContext
   readonly #fillers: Fillers
@@ -16,13 +16,13 @@ export class OperationQueue {
     this.#fillers = fillers
   }
 
-  /** Does work when all before it is done. */
+  /** Runs work after all earlier work. */
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await this.#mutex.run(work)
     } catch (error) {
       if (!(error instanceof RebuildRefused)) {
-        // It may have been stored all the same, and only its answer was lost.
+        // The change may be stored, and only its acknowledgement lost.
         this.#fillers.wake()
         this.dropLeftovers()
       }
@@ -30,7 +30,7 @@ export class OperationQueue {
     }
   }
 
-  /** Drops what is left of rebuilds, in the background, between operations; what fails is tried again. */
+  /** Drops leftovers of rebuilds in the background, between operations; retries after a failure. */
   dropLeftovers(): void {
     const { logger, signal } = this.#context
     const tidy = async () => {
@@ -52,7 +52,7 @@ export class OperationQueue {
     })
   }
 
-  /** Resolves when nothing is done any more; for after the context's signal. */
+  /** Resolves when no operation runs; for after the context's signal. */
   async ended(): Promise<void> {
     await this.#mutex.idle()
     await this.#tidying

@@ -5,22 +5,22 @@ import { RebuildState, Verification } from './rebuild.js'
 
 const Place = z.object({ epoch: z.int(), partition: z.int(), next: z.int() })
 
-/** What is kept of a rebuild. How far its tables are filled stands among the checkpoints. */
+/** The stored state of a rebuild. The progress of its fill is stored as checkpoints. */
 export const RebuildRecord = z.object({
   id: z.int(),
   projection: z.string(),
   unit: z.array(z.string()),
-  /** Of every table that the unit writes, the one that answers do not read: its own, after a swap the one that they read before. */
+  /** Of every table of the unit, the generation that answers do not read: its own; after a swap the former one. */
   tables: z.record(z.string(), z.string()),
   /** The generations of these tables, by owner; those that are missing have the number of the rebuild. */
   generations: z.record(z.string(), z.int()).default({}),
-  /** What else belongs to it: dead letters of a load from the log, a view that ends at an instant. */
+  /** Further tables: dead letters of a load from the log, a view that ends at an instant. */
   helpers: z.record(z.string(), z.string()),
   state: RebuildState,
   reason: z.string().nullable(),
   until: z.string().nullable(),
   isFromLog: z.boolean(),
-  /** The import that it takes back, for which it was begun; it is swapped in by itself. */
+  /** The import that it undoes; then it is swapped in without an operator. */
   retracts: z.string().nullable(),
   startedAt: z.string(),
   changedAt: z.string(),
@@ -30,7 +30,7 @@ export const RebuildRecord = z.object({
   events: z.record(z.string(), z.int()),
   /** Slices of the keys, of each projection that is filled by keys. */
   slices: z.record(z.string(), z.int()),
-  /** Seconds that an event costs, by projection, as a sample told before. */
+  /** Seconds per event, by projection, as measured on a sample. */
   costs: z.record(z.string(), z.number()),
   verification: Verification.nullable(),
   /** The projections of the unit that make these tables. */
@@ -53,10 +53,10 @@ export async function readRebuilds(store: Store): Promise<RebuildRecord[]> {
   return (await store.do(readRebuildRecords)).map((record) => RebuildRecord.parse(JSON.parse(record)))
 }
 
-/** Of two who change the same record at a time the operator counts, not the fill, and who did it, not who takes it for not done. */
+/** Of two concurrent changes of a record the operator's wins over the fill's, and a completed swap over one that was set back. */
 const WEIGHTS = { fill: 1, recovery: 1, operator: 2 }
 
-/** Keeps a change of a record; gives the record as it is now. */
+/** Stores a change of a record; returns the new record. */
 export async function storeRebuild(
   store: Store,
   record: RebuildRecord,

@@ -1,16 +1,13 @@
 import type { PassLock } from '../project/pass-lock.js'
 
-/**
- * The steps of rebuilds that write rows, and retries of dead letters, of all processes: so that code that deletes rows or swaps
- * event tables can wait for what had read them before.
- */
+/** The steps of rebuilds and retries of dead letters, of all processes: deletions and swaps wait for steps that have read rows before. */
 export class RebuildSteps {
   readonly #passes: PassLock
   readonly #underWay = new Set<Promise<unknown>>()
   /** Work of this process for which no step may run. */
   #exclusive: Promise<unknown> | undefined
 
-  /** @param passes a lock of rebuilds alone: a live pass does not wait for them, nor a swap of read tables alone */
+  /** @param passes a lock of rebuilds alone: live passes do not take it */
   constructor(passes: PassLock) {
     this.#passes = passes
   }
@@ -19,7 +16,7 @@ export class RebuildSteps {
     return this.shared(step)
   }
 
-  /** The same, for steps that look whether the lock still holds. */
+  /** Runs a step; `check` rejects if the lock may be lost. */
   async shared<Result>(step: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
     while (this.#exclusive !== undefined) await this.#exclusive
     const running = this.#passes.shared(step)
@@ -31,7 +28,7 @@ export class RebuildSteps {
     }
   }
 
-  /** Runs work while no step runs in any process, nor such work. */
+  /** Runs work while no step and no other exclusive work runs in any process. */
   async exclusive<Result>(work: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
     while (this.#exclusive !== undefined) await this.#exclusive
     const running = Promise.allSettled(this.#underWay).then(() => this.#passes.exclusive(work))
@@ -44,7 +41,7 @@ export class RebuildSteps {
     }
   }
 
-  /** Resolves when the steps that have begun by now have ended, well or not. */
+  /** Resolves when the steps that have begun have ended or failed. */
   async ended(): Promise<void> {
     await Promise.allSettled(this.#underWay)
     await this.#passes.exclusive(async () => undefined)

@@ -5,7 +5,7 @@ import type { Fillers } from './fillers.js'
 import type { RebuildStatus } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
 
-/** What operators see of a rebuild. */
+/** Returns the status of a rebuild for operators. */
 export async function statusOf(
   context: RebuildContext,
   fillers: Fillers,
@@ -19,7 +19,7 @@ export async function statusOf(
   }
 }
 
-/** How far a fill is; of one that is not filled any more, that all is done. */
+/** Returns the progress of a fill; complete after the fill. */
 export async function progressOf(
   context: RebuildContext,
   fillers: Fillers,

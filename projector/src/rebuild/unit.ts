@@ -1,19 +1,19 @@
 import { type Projection, readsOf, tablesOf } from '../project/projection.js'
 import { RebuildRefused } from './rebuild.js'
 
-/** What somebody wants rebuilt. */
+/** A request for a rebuild. */
 export type RebuildRequest = {
   readonly projection: string
   readonly until: string | null
   readonly isFromLog: boolean
-  /** The import that it takes back; then all projections of the topic are in it. */
+  /** The import that is undone; then all projections of the topic are rebuilt. */
   readonly retracts: string | null
 }
 
 /**
- * What is rebuilt together. To the end: the projection and all that reads it; from the log all projections of the topic, whose
- * event table is another one then. For inspection: it and all that it reads, for
- * what it reads must end where it ends.
+ * Returns the projections that are rebuilt together. To the head: the projection and all that read its tables; from the log, all
+ * projections of the topic, since its event table changes. For inspection (`until`): the projection and all whose tables it reads, which
+ * must end at the same position. Throws a {@link RebuildRefused} for an unknown projection, or for `until` together with the log.
  */
 export function unitFor(
   projections: readonly Projection[],
@@ -33,7 +33,7 @@ export function unitFor(
   return withDependents(projections, new Set(isFromLog || retracts !== null ? ofTopic : [name]))
 }
 
-/** The projection of a name. Throws a {@link RebuildRefused} that lists those there are. */
+/** Returns the projection of a name. Throws a {@link RebuildRefused} that lists the known ones. */
 export function projectionNamed(projections: readonly Projection[], name: string): Projection {
   const found = projections.find((each) => each.name === name)
   if (found !== undefined) return found
@@ -41,7 +41,7 @@ export function projectionNamed(projections: readonly Projection[], name: string
   throw new RebuildRefused(`There is no projection ${JSON.stringify(name)}; there are ${names}.`, { isUsage: true })
 }
 
-/** The projections whose tables this one reads, itself left out. */
+/** Returns the other projections whose tables this one reads. */
 export function sourcesOf(projections: readonly Projection[], projection: Projection): readonly Projection[] {
   const reads = new Set(readsOf(projection))
   return projections.filter(
@@ -50,17 +50,17 @@ export function sourcesOf(projections: readonly Projection[], projection: Projec
   )
 }
 
-/** These projections and all that read their tables, however indirectly, in the order in which they are filled. */
+/** Returns these projections and all that read their tables, directly or not, in the order of the fill. */
 export function withDependents(projections: readonly Projection[], names: ReadonlySet<string>): readonly Projection[] {
   const unit = new Set(names)
-  // One that reads another's table stands behind it.
+  // A projection that reads another one's table is listed after it.
   for (const each of projections) {
     if (sourcesOf(projections, each).some(({ name }) => unit.has(name))) unit.add(each.name)
   }
   return projections.filter(({ name }) => unit.has(name))
 }
 
-/** These projections and all whose tables they read, however indirectly. */
+/** Returns these projections and all whose tables they read, directly or not. */
 export function withSources(projections: readonly Projection[], names: ReadonlySet<string>): readonly Projection[] {
   const unit = new Set(names)
   for (const each of projections.toReversed()) {

@@ -18,18 +18,18 @@ import type { Difference, VerifyReport } from './rebuild.js'
 const LISTED_MAX = 50
 const SAMPLES = 3
 const EVENTS_LISTED = 10
-/** Rows of a bucket, roughly; those of some buckets are held in memory while they are looked at row by row. */
+/** Approximate rows per bucket; the rows of some buckets are in memory while they are compared one by one. */
 const BUCKET_ROWS = 50_000
 const BUCKETS_MAX = 4096
-/** Buckets that are looked at row by row at once: each look reads both tables as a whole. */
+/** Buckets compared row by row at once: each comparison reads both tables as a whole. */
 const BUCKETS_AT_ONCE = 10
 
-/** A table that is compared, and the topic of the events that made it. */
+/** A compared table, and the topic of its events. */
 export type Compared = { readonly table: string; readonly from: Topic; readonly leftOut: LeftOut }
 
 /**
- * Compares tables with those that stand for them, both at rest: per bucket of keys the count of rows and a hash that does not
- * depend on their order; the rows of buckets that differ one by one. Memory is bounded by some buckets.
+ * Compares live tables with rebuilt ones, both at rest: the count of rows and a hash without their order per bucket of keys, then the rows
+ * of different buckets one by one. Memory: the rows of {@link BUCKETS_AT_ONCE} buckets.
  */
 export async function compareTables(
   store: Store,
@@ -85,7 +85,7 @@ type FoundDifference = {
   readonly freshRow: Record<string, unknown> | null
 }
 
-/** Every key whose row is another one, or is missing, on one side; `listedMax` of them with both rows. */
+/** Counts the keys whose rows differ or are missing on one side; returns `listedMax` of them with both rows. */
 async function differencesOf(
   store: Store,
   sides: Sides,

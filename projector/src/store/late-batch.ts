@@ -2,12 +2,12 @@ import type { LogPosition } from '@gamenet/schemas'
 import { linesOf, operation, type TableNames } from './operation.js'
 
 /*
- * late event   one that came into its event table behind the checkpoints of projections, as a retried message does
- * late batch   late events of one topic that are taken together
+ * late event   an event that was stored behind the checkpoints of projections, such as a retried message
+ * late batch   late events of one topic that are consumed together
  * taker        a consumer of late events besides its range: a projection by the name of its checkpoint, or another reader
  */
 
-/** Events of a batch at most: their offsets are values of each statement over them. */
+/** Maximum number of events in a batch: each statement contains their offsets. */
 export const LATE_EVENTS_MAX = 1000
 /**
  * A batch younger than this is consumed by every process once, even if another has consumed it: another process may have read
@@ -15,13 +15,13 @@ export const LATE_EVENTS_MAX = 1000
  */
 export const AGAIN_SECONDS = 1800
 
-/** A batch that its taker has to take; what is in it is read by {@link readLatePositions}. */
+/** A batch that a taker has not consumed; {@link readLatePositions} reads its positions. */
 export type LateBatch = { readonly id: string; readonly topic: string }
 
 /** A batch as the projections of all processes see it. */
 export type KnownBatch = LateBatch & { readonly isRecent: boolean; readonly takers: readonly string[] }
 
-/** Makes events known as late, when their rows are stored. The batch is there as a whole. */
+/** Stores a batch, all or nothing; call it when the rows of its events are stored. */
 export const storeLateBatch = operation(
   'stores a late batch',
   async (tables, id: string, topic: string, positions: readonly LogPosition[]): Promise<void> => {
@@ -62,7 +62,7 @@ export const readLatePositions = operation('reads a late batch', async (tables, 
   return positions.map(([epoch, partition, offset]) => ({ epoch, partition, offset: Number(offset) }))
 })
 
-/** Reads the batches that a taker has taken, the oldest first. */
+/** Reads the batches that a taker has consumed, the oldest first. */
 export const readConsumed = operation(
   'reads late batches that are taken',
   async (tables, taker: string): Promise<string[]> => {
@@ -76,7 +76,7 @@ export const readConsumed = operation(
   }
 )
 
-/** Reads the batches of these topics that a taker has not taken, the oldest first. */
+/** Reads the batches of these topics that a taker has not consumed, the oldest first. */
 export const readPending = operation(
   'reads late batches that are left',
   async (tables, taker: string, topics: readonly string[]): Promise<LateBatch[]> => {
@@ -123,7 +123,7 @@ export const readKnownBatches = operation(
   }
 )
 
-/** Reads which of these takers have not taken all of these batches. */
+/** Reads the takers among these that have not consumed all of these batches. */
 export const readTakersBehind = operation(
   'reads takers that are behind',
   async (tables, takers: readonly string[], ids: readonly string[]): Promise<ReadonlySet<string>> => {

@@ -4,7 +4,7 @@ import { readChangesSince, readNewestBegin } from './data-change.js'
 import { readPointers } from './generation.js'
 import type { Store } from './operation.js'
 
-/** What those who read the tables ask of bookkeeping. */
+/** Reads of bookkeeping for answers and ingest. */
 export type ReadSide = {
   readonly changes: DataChanges
   /** Reads which tables are read now. */

@@ -1,8 +1,8 @@
 import { operation } from './operation.js'
 
 /*
- * The tables themselves. Names in these statements are literals, since ClickHouse takes no parameter in their places; all of them
- * are names of ours. Where an operation takes names, it takes them as they are, whatever they stand for.
+ * Tables as wholes. Names are literals in these statements, because ClickHouse takes no parameter there; the program makes all of them.
+ * Operations here take the engine's names, whatever the view of the store.
  */
 
 /** Creates an empty table of the structure of another, unless it is there. */
@@ -21,7 +21,7 @@ export const createEventView = operation(
   }
 )
 
-/** Drops a table or a view; one that is gone already is no trouble. */
+/** Drops a table or a view, if it exists. */
 export const dropTable = operation('drops a table', async (tables, name: string): Promise<void> => {
   await tables.execute(`DROP TABLE IF EXISTS ${name}`)
 })
@@ -39,7 +39,7 @@ export const readPartitions = operation(
   }
 )
 
-/** Adds the rows of a partition of another table of the same structure, in an instant: parts are linked, not copied. */
+/** Adds the rows of a partition of another table of the same structure; links its parts without a copy. */
 export const attachPartition = operation(
   'attaches a partition',
   async (tables, name: string, from: string, partition: string): Promise<void> => {
@@ -51,7 +51,7 @@ export const attachPartition = operation(
 export const TABLE_UUID = `if(t.uuid = toUUID('00000000-0000-0000-0000-000000000000'),
   extract(t.data_paths[1], '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'), toString(t.uuid))`
 
-/** A table that a rebuild made, and how many hours ago. */
+/** A table of a rebuild, and its age in hours. */
 export type OwnedTable = { readonly name: string; readonly hours: number }
 
 /** Reads the tables that rebuilds made: their own, copies and samples. */

@@ -5,7 +5,7 @@ import { exposureOf, requireOperatorToken } from '../src/operator/exposure.js'
 import { type Role, requireServers } from '../src/wiring/component.js'
 import { loaderGroup } from '../src/wiring/log.js'
 import { readLogChoice } from '../src/wiring/log-choice.js'
-import { refuseReplicated } from '../src/wiring/replicated-tables.js'
+import { refuseUnsuitable } from '../src/wiring/suitable-tables.js'
 import { deployedProcesses, deployFile } from './service/deployment-files.js'
 import { gamenet, ROOT } from './service/gamenet.js'
 
@@ -125,12 +125,15 @@ test('installations on one Kafka have their own consumer groups, and the brokers
   t.end()
 })
 
-test('a ClickHouse database that replicates its tables is refused with the reason', async (t) => {
-  const database = (engine: string) => ({ rows: async () => [{ engine }] })
-  await refuseReplicated(database('Atomic'))
+test('a ClickHouse that replicates its tables or is too old is refused with the reason', async (t) => {
+  const database = (engine: string, version = '24.8.4.13') => ({ rows: async () => [{ engine, version }] })
+  await refuseUnsuitable(database('Atomic'))
+  await refuseUnsuitable(database('Atomic', '26.1.1.1'))
+  const tooOld = { message: /is ClickHouse 24\.3\.2\.1, and this program needs 24\.8 or newer/ }
+  await t.rejects(refuseUnsuitable(database('Atomic', '24.3.2.1')), tooOld)
   for (const engine of ['Replicated', 'Shared']) {
     const reason = new RegExp(`engine ${engine}.*a checkpoint could be there before its rows`)
-    await t.rejects(refuseReplicated(database(engine)), { message: reason })
+    await t.rejects(refuseUnsuitable(database(engine)), { message: reason })
   }
 })
 

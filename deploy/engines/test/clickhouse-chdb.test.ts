@@ -34,6 +34,19 @@ test('what was stored is there after closing and opening again', async (t) => {
   t.same(await second.readers.rows('SELECT a FROM kept'), [{ a: 7 }])
 })
 
+test('a statement that outlives its limit and the grace is reported', async (t) => {
+  const limits = { readers: { seconds: 0.05, memoryBytes: 2 ** 28, threads: 1 } }
+  const reports: string[] = []
+  const overdue = { graceMs: 50, report: (sentence: string) => void reports.push(sentence) }
+  const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse'), limits, overdue })
+  t.teardown(() => clickhouse.close())
+  await clickhouse.readers.rows('SELECT 1')
+  t.same(reports, [])
+  // The engine checks its limit between blocks only.
+  await clickhouse.readers.rows('SELECT sleep(0.5)').catch(() => undefined)
+  t.match(reports, [/lane readers did not end within its limit of 0\.05 s/])
+})
+
 test('a directory opens with any number of broken parts, which it sets aside', async (t) => {
   const path = join(t.testdir(), 'clickhouse')
   const first = await openChdb({ path })

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
@@ -11,6 +11,7 @@ import { decodeEvent, encodeEvent, type StalledPartition, titleCountTopic } from
 import fc from 'fast-check'
 import kafkajs, { type Admin } from 'kafkajs'
 import tap, { type Test, test } from 'tap'
+import { createReason } from '../src/log/kafka-log.js'
 import { readBatches } from '../src/log/kafka-records.js'
 import { decodeByKafkajs, type EncodedBatch, encodeBatch, type KafkajsRecord, produce } from './kafka-encoding.js'
 import { asAppended, message, messages, readAll, testLog } from './log-contract.js'
@@ -228,6 +229,29 @@ if (missing !== undefined) {
       made({ configEntries: { 'cleanup.policy': 'forget' } }),
       /the topics .*shaped cannot be created: .*/
     )
+  })
+
+  void test('an append of more than a message of the broker is stored in order', async (t) => {
+    const log = openLog(t)
+    await log.ensureTopics(['long'])
+    // Random text: gzip makes little of it smaller.
+    const sent = messages(60).map((each) => ({ ...each, key: 'one', value: randomBytes(48_000).toString('base64') }))
+    await log.append('long', sent)
+    const read = [...(await readAll(log, 'long', 60)).values()].flat()
+    t.same(
+      read.map(({ value }) => String(value)),
+      sent.map(({ value }) => value)
+    )
+  })
+
+  void test('topics that may not be created are reported with what to do', (t) => {
+    const refused = Object.assign(new Error('Not authorized to access topics'), { type: 'TOPIC_AUTHORIZATION_FAILED' })
+    const reason = createReason(Object.assign(new Error('Topic creation errors'), { errors: [refused, refused] }))
+    t.equal(
+      reason,
+      'Not authorized to access topics. Allow this user to create topics, or create them yourself: docs/operators/kafka.md'
+    )
+    t.end()
   })
 
   void test('topics that the broker packs by another codec are read', async (t) => {

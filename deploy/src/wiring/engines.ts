@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, writeSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import {
@@ -129,6 +129,14 @@ export async function openEngines({
   }
 }
 
+const OVERDUE_MS = 30_000
+
+/** Ends the process, which a supervisor starts again. `process.exit` would wait for the hanging thread. */
+function endAtOnce(sentence: string): void {
+  writeSync(2, `${sentence} The process ends; nothing acknowledged is lost. Start it again.\n`)
+  process.kill(process.pid, 'SIGKILL')
+}
+
 function openTables(
   config: Config,
   path: string,
@@ -146,7 +154,7 @@ function openTables(
     }
   }
   return url === undefined
-    ? openChdb({ path, memoryBytes, ...reads, ...options })
+    ? openChdb({ path, memoryBytes, overdue: { graceMs: OVERDUE_MS, report: endAtOnce }, ...reads, ...options })
     : openClickHouseServer({ url, ca, ...reads })
 }
 
@@ -166,6 +174,7 @@ function refuseLostLog(directory: DataDirectory): void {
 function orDamaged(error: unknown): unknown {
   if (error instanceof LogDamaged) return new FailureError(error.message)
   const text = error instanceof Error ? error.message : ''
+  if (/^the topics .* cannot be created/.test(text)) return new FailureError(text)
   const isOfFiles = /^ClickHouse does not open|^The PostgreSQL directory|holds no log that can be opened/.test(text)
   if (!isOfFiles || /is in use|another directory open/.test(text)) return error
   if (/^ClickHouse/.test(text)) return new FailureError(`${text}. Where its files are damaged: ${TABLES_WAY_OUT}`)

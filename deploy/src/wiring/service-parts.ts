@@ -19,7 +19,7 @@ export type Parts = {
   engines: Engines
   engineMetrics: unknown
   concurrentWriters: ConcurrentWriters
-  replicatedTables: unknown
+  suitableTables: unknown
   /** The names of the migrations applied to the tables. */
   migrations: string[]
   sequences: unknown

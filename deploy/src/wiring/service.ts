@@ -29,9 +29,9 @@ import { openPartList } from './part-list.js'
 import { startProjector } from './projector.js'
 import { openQuestions } from './questions.js'
 import { readiness } from './readiness.js'
-import { refuseReplicated } from './replicated-tables.js'
 import type { Needs, Parts } from './service-parts.js'
 import { openSpoolingLog, usesSpool } from './spool.js'
+import { refuseUnsuitable } from './suitable-tables.js'
 
 export type { Role } from './component.js'
 
@@ -67,10 +67,10 @@ const components: Components<Parts> = {
   concurrentWriters: { roles: EVERY, open: ({ config, engines }) => concurrentWriters(config, engines) },
 
   // Before anything is loaded, projected or answered: schemas, then repairs of an engine restored from an older copy.
-  replicatedTables: {
+  suitableTables: {
     roles: EVERY,
     when: (config) => config.CLICKHOUSE_URL !== undefined,
-    open: ({ engines }) => refuseReplicated(engines.clickhouse.control)
+    open: ({ engines }) => refuseUnsuitable(engines.clickhouse.control)
   },
   migrations: { roles: EVERY, open: ({ engines }) => asFailure(migrate(engines.clickhouse.control)) },
   sequences: { roles: RUNNING, open: advanceSequencesOf },

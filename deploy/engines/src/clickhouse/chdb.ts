@@ -12,6 +12,7 @@ import {
   engineError,
   KILLABLE,
   laneOf,
+  type Overdue,
   running,
   type Statement,
   type Streaming,
@@ -45,6 +46,8 @@ export type ChdbOptions = {
   readonly memoryBytes?: number | undefined
   /** The number of libuv's threads (`UV_THREADPOOL_SIZE`), which run the statements. */
   readonly threadPoolSize?: number
+  /** Watches reads and inserts that hang. */
+  readonly overdue?: Overdue
   /** Called with warnings. */
   readonly warn?: (sentence: string) => void
 }
@@ -85,7 +88,10 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
     return engineOf({
       slots,
       lane: (name) =>
-        laneOf({ name, slots: slots[name], limits: options.limits?.[name] ?? LANE_LIMITS[name], known, kill }),
+        laneOf({
+          ...{ name, slots: slots[name], limits: options.limits?.[name] ?? LANE_LIMITS[name] },
+          ...{ known, kill, overdue: options.overdue }
+        }),
       close: () => closeSessions(slots, sessions)
     })
   } catch (error) {

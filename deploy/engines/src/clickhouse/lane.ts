@@ -68,6 +68,32 @@ export type Connection = {
 /** Returns which of our settings the engine's version supports; queried once. */
 export type KnownSettings = () => Promise<ReadonlySet<string>>
 
+/** What happens when the engine keeps a read or an insert beyond its limit, which nothing inside the process can end. */
+export type Overdue = {
+  /** After the limit. The engine needs some time to notice it, and a process that was stopped some to wake up. */
+  readonly graceMs: number
+  report(sentence: string): void
+}
+
+const watchedBy = <Answer>(
+  { graceMs, report }: Overdue,
+  work: Promise<Answer>,
+  lane: LaneName,
+  seconds: number
+): Promise<Answer> => {
+  // The grace begins when the timer of the limit has fired: a stopped process must not find both over when it continues.
+  let timer = setTimeout(() => {
+    timer = setTimeout(
+      () =>
+        report(
+          `A statement of the lane ${lane} did not end within its limit of ${seconds} s and ${graceMs / 1000} s more: ClickHouse in this process hangs.`
+        ),
+      graceMs
+    ).unref()
+  }, seconds * 1000).unref()
+  return work.finally(() => clearTimeout(timer))
+}
+
 let lastTag = 0
 /** The process id and the time make tags unique across processes of one server. */
 const TAG_PREFIX = `gamenet-${process.pid}-${Date.now().toString(36)}`
@@ -84,9 +110,12 @@ export const laneOf = (needs: {
   readonly known: KnownSettings
   /** Asks the engine to stop the statement with this tag; never rejects. */
   readonly kill: (tag: string) => Promise<void>
+  readonly overdue?: Overdue | undefined
 }): Lane => {
   const { slots, known, kill } = needs
   const limits = limitSettings(needs.limits)
+  const watched = <Answer>(work: Promise<Answer>, { seconds }: LaneLimits): Promise<Answer> =>
+    needs.overdue === undefined ? work : watchedBy(needs.overdue, work, needs.name, seconds)
   const limitsOf = (own: ReadOptions['limits']): Settings =>
     own === undefined ? limits : limitSettings(lowerLimits(needs.limits, own))
   /** Many statements may share one signal. */
@@ -103,7 +132,8 @@ export const laneOf = (needs: {
     const tag = newTag()
     const settings = settingsText({ ...limitsOf(own), ...ANSWER_SETTINGS, log_comment: tag }, await known())
     const statement = { text: question(sql, settings), parameters, tag, signal }
-    return jsonArray(await run((connection) => abortable(connection.run(statement), signal, () => kill(tag)), signal))
+    const ask = (connection: Connection) => watched(connection.run(statement), needs.limits)
+    return jsonArray(await run((connection) => abortable(ask(connection), signal, () => kill(tag)), signal))
   }
   return {
     execute: async (sql, parameters = {}, { signal } = {}) => {
@@ -131,7 +161,8 @@ export const laneOf = (needs: {
       if (body.length === 0) return
       const ofBody = limitSettings(bodyLimits(needs.limits))
       const settings = knownOf({ ...ofBody, ...WRITE_SETTINGS, ...BODY_SETTINGS }, await known())
-      await slots.run((connection) => running(connection.put({ table, columns, settings }, body)))
+      const put = (connection: Connection) => connection.put({ table, columns, settings }, body)
+      await slots.run((connection) => running(watched(put(connection), bodyLimits(needs.limits))))
     }
   }
 }

@@ -15,8 +15,8 @@ import {
 import { type KafkaReader, type KafkaReaderOptions, metadataMs, openKafkaReader } from './kafka-reader.js'
 import { assertTopicName, positionNumber } from './partition.js'
 
-/** Larger than the brokers' default of 1 MiB, because one append of an import is one batch of a partition. */
-const MESSAGE_BYTES_MAX = 16 * 1024 * 1024
+/** The brokers' default: managed clusters refuse topics that allow more. */
+const MESSAGE_BYTES_MAX = 1_048_588
 /** Keeps everything, and batches as they were sent, whatever the brokers' own default is. */
 const TOPIC_CONFIG = {
   'retention.ms': '-1',
@@ -29,8 +29,8 @@ const APPEAR_ATTEMPTS_MAX = 20
 const ASK_AGAIN_MS = 250
 const PATIENCE_MS = 10_000
 const WAITING_APPENDS_MAX = 10_000
-/** Maximum size of a request before compression; a single append may be larger. */
-const SEND_CHARACTERS_MAX = 4 * 1024 * 1024
+/** Maximum size of a request before compression, which sealed events hardly profit from. A longer append is several requests. */
+const SEND_CHARACTERS_MAX = 768 * 1024
 const SEND_MESSAGES_MAX = 20_000
 /** Longer than all retries of kafkajs; a request that takes longer is lost. */
 const ANSWER_MS = 60_000
@@ -299,9 +299,14 @@ function trackPending<Answer>(pending: Set<Promise<unknown>>, answer: Promise<An
   return answer.finally(() => pending.delete(answer))
 }
 
-function createReason(error: unknown): string {
-  if (!(error instanceof Error && 'errors' in error && Array.isArray(error.errors))) return kafkaReason(error)
-  return error.errors.map(kafkaReason).join('; ')
+/** Returns why topics cannot be created, and what to do. */
+export function createReason(error: unknown): string {
+  const errors = error instanceof Error && 'errors' in error && Array.isArray(error.errors) ? error.errors : [error]
+  const isForbidden = errors.some((each) => /AUTHORIZATION_FAILED$/.test(kafkaErrorType(each) ?? ''))
+  const wayOut = isForbidden
+    ? '. Allow this user to create topics, or create them yourself: docs/operators/kafka.md'
+    : ''
+  return [...new Set(errors.map(kafkaReason))].join('; ').replace(/\.$/, '') + wayOut
 }
 
 type WaitingAppend = {
@@ -360,11 +365,13 @@ function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions)
   }
   const send = async (group: readonly WaitingAppend[]): Promise<void> => {
     const sender = await patiently(connected, () => isAtRest, options.patienceMs)
-    await sender.sendBatch({
-      acks: -1,
-      compression: kafkajs().CompressionTypes.GZIP,
-      topicMessages: topicMessages(group, topicPrefix)
-    })
+    for (const messages of requestsOf(topicMessages(group, topicPrefix))) {
+      await sender.sendBatch({
+        acks: -1,
+        compression: kafkajs().CompressionTypes.GZIP,
+        topicMessages: messages
+      })
+    }
   }
   const sendAll = async (): Promise<void> => {
     while (waiting.length > 0) {
@@ -430,7 +437,7 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   let messages = 0
   let count = 0
   for (const append of waiting) {
-    for (const message of append.messages) characters += message.key.length + message.value.length
+    for (const message of append.messages) characters += charactersOf(message)
     messages += append.messages.length
     if (count > 0 && (characters > SEND_CHARACTERS_MAX || messages > SEND_MESSAGES_MAX)) break
     count += 1
@@ -438,10 +445,30 @@ function nextGroup(waiting: WaitingAppend[]): WaitingAppend[] {
   return waiting.splice(0, count)
 }
 
-function topicMessages(
-  group: readonly WaitingAppend[],
-  topicPrefix: string
-): { topic: string; messages: LogMessage[] }[] {
+function charactersOf({ key, value }: LogMessage): number {
+  return key.length + value.length
+}
+
+type TopicMessages = { readonly topic: string; readonly messages: LogMessage[] }
+
+/** Splits an append that is too long for one request; appends that fit are one request. */
+function requestsOf(all: TopicMessages[]): TopicMessages[][] {
+  const [first, ...others] = all
+  if (first === undefined || others.length > 0) return [all]
+  const requests: TopicMessages[][] = []
+  let characters = Number.POSITIVE_INFINITY
+  for (const message of first.messages) {
+    characters += charactersOf(message)
+    if (characters > SEND_CHARACTERS_MAX) {
+      requests.push([{ topic: first.topic, messages: [] }])
+      characters = charactersOf(message)
+    }
+    requests.at(-1)?.[0]?.messages.push(message)
+  }
+  return requests
+}
+
+function topicMessages(group: readonly WaitingAppend[], topicPrefix: string): TopicMessages[] {
   const byTopic = new Map<string, LogMessage[]>()
   for (const { topic, messages } of group) {
     const before = byTopic.get(topic)

@@ -1,3 +1,4 @@
+import { readFile, writeFile } from 'node:fs/promises'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { z } from 'zod'
@@ -10,6 +11,7 @@ import {
   titleCountTopic,
   topic
 } from '../src/index.js'
+import { topicChapters } from './topic-pages.js'
 
 const counted = fc.record(
   {
@@ -99,4 +101,12 @@ test('an older schema version is lifted step by step to the one that is read now
     ok: false,
     reason: /could not be lifted/
   })
+})
+
+test('docs/topics.md has the schema of each topic', async (t) => {
+  const page = new URL('../../../docs/topics.md', import.meta.url)
+  const mark = '<!-- derived from the schemas -->\n\n'
+  const [written = '', chapters] = (await readFile(page, 'utf8')).split(mark)
+  if (process.env.REFRESH_TOPICS === '1') await writeFile(page, written + mark + topicChapters())
+  else t.equal(chapters, topicChapters())
 })

@@ -20,7 +20,7 @@ export type StreamedTables = ReadTables & {
   stream(
     sql: string,
     parameters: Parameters,
-    options: ReadOptions & { readonly format: StreamFormat }
+    options: ReadOptions & { readonly format: StreamFormat; readonly rowGroupRows?: number }
   ): Promise<Readable>
 }
 

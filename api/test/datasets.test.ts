@@ -308,6 +308,21 @@ test('bad input, and a full disk', async (t) => {
   t.equal((await get(PATH)).statusCode, 200)
 })
 
+test('a row group holds 24 titles or more', async (t) => {
+  const { clickhouse, directory, get } = await open(t)
+  await clickhouse.loader.execute(
+    `INSERT INTO title_count__0 (title_id, ts, online, position)
+     SELECT leftPad(toString(number % 60), 8, '0'), toDateTime64('2025-03-01 00:00:00', 3, 'UTC') + number, number, 1
+     FROM numbers(60000)`
+  )
+  const path = join(directory, 'groups.parquet')
+  writeFileSync(path, (await get(PATH)).rawPayload)
+  const [facts] = await clickhouse.readers.rows(
+    `SELECT m.num_row_groups AS n FROM file('${path}', ParquetMetadata) AS m`
+  )
+  t.equal(Number(facts?.n), 2, '60,000 rows of 60 titles')
+})
+
 test('a disk that becomes full while a file is written leaves nothing', async (t) => {
   const small = await smallDisk(t, 1)
   if (small === undefined) return t.comment('NO SMALL DISK: this user may not mount one.')

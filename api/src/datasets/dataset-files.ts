@@ -19,7 +19,7 @@ import { type Dataset, type DatasetMonths, datasets } from './datasets.js'
 import { StoredFile, type StoredRevision } from './manifest.js'
 import { CLOSED_AFTER_MS, dependencyOf, monthAt, monthSpan, monthsBetween } from './period.js'
 import { datasetPosition } from './position.js'
-import { factsStatement, fileStatement, monthsStatement, RowFacts, type Span } from './statements.js'
+import { factsStatement, fileStatement, monthsStatement, RowFacts, rowGroupRows, type Span } from './statements.js'
 
 /** A file of an open month is made again when it is requested at a greater age. */
 const OPEN_MS_MAX = 600_000
@@ -232,7 +232,7 @@ export class DatasetFiles {
     const draft = this.#path(dataset, `.${period}.${randomUUID()}`)
     await mkdir(dirname(draft), { recursive: true })
     try {
-      const { sha256, bytes } = await this.#stream(tables, { dataset, span }, draft)
+      const { sha256, bytes } = await this.#stream(tables, { dataset, span, rowGroupRows: rowGroupRows(facts) }, draft)
       if ((await this.#facts(tables, dataset, span)).rowsHash !== facts.rowsHash) return undefined
       const file = `${period}.${sha256.slice(0, DIGEST_CHARACTERS)}.parquet`
       await rename(draft, this.#path(dataset, file))
@@ -262,12 +262,13 @@ export class DatasetFiles {
 
   async #stream(
     tables: StreamedTables,
-    { dataset, span }: { readonly dataset: Dataset; readonly span: Span | undefined },
+    file: { readonly dataset: Dataset; readonly span: Span | undefined; readonly rowGroupRows: number },
     path: string
   ): Promise<{ sha256: string; bytes: number }> {
-    const { sql, parameters } = fileStatement(dataset, span)
+    const { sql, parameters } = fileStatement(file.dataset, file.span)
     const { signal } = this.#needs
-    const body = await tables.stream(sql, parameters, { format: 'Parquet', signal })
+    const options = { format: 'Parquet', signal, rowGroupRows: file.rowGroupRows } as const
+    const body = await tables.stream(sql, parameters, options)
     const hash = createHash('sha256')
     let bytes = 0
     const counted = new Transform({

@@ -36,7 +36,7 @@ export type Dataset = {
   select(table: TableName, until?: string): string
   readonly files: DatasetMonths | 'newest'
   /** Sort order of files, completed by all other columns. */
-  readonly order: readonly string[]
+  readonly order: readonly [string, ...string[]]
 }
 
 const INSTANT = `DateTime64(3, 'UTC')`

@@ -14,9 +14,26 @@ export const RowFacts = z.object({
   firstMs: z.coerce.number().nullable(),
   lastMs: z.coerce.number().nullable(),
   /** Does not depend on the order of rows. */
-  rowsHash: z.string()
+  rowsHash: z.string(),
+  /** The number of values of the first column in the order, such as titles. */
+  series: z.coerce.number()
 })
 export type RowFacts = z.infer<typeof RowFacts>
+
+/**
+ * Instants of series share a dictionary per row group, since the engine has no delta encoding: 0.92 bytes a sample, 1.26 with 6
+ * series. Readers fetch the row groups of a series whole.
+ */
+const ROW_GROUP_SERIES = 24
+const ROW_GROUP_ROWS_MIN = 16_384
+/** The engine holds a row group in memory: 64 MiB. */
+const ROW_GROUP_ROWS_MAX = 1_048_576
+
+/** Returns the rows of a row group of a file. The same rows give the same number. */
+export function rowGroupRows({ rows, series }: RowFacts): number {
+  const wanted = Math.ceil(rows / Math.max(1, series)) * ROW_GROUP_SERIES
+  return Math.min(ROW_GROUP_ROWS_MAX, Math.max(ROW_GROUP_ROWS_MIN, wanted))
+}
 
 const instant = (parameter: string) => `fromUnixTimestamp64Milli({${parameter}: Int64}, 'UTC')`
 
@@ -34,7 +51,7 @@ export function fileStatement(dataset: Dataset, span: Span | undefined): Stateme
 
 /** Selects the {@link RowFacts} of a file. */
 export function factsStatement(dataset: Dataset, span: Span | undefined): Statement {
-  const { columns, files } = dataset
+  const { columns, files, order } = dataset
   // A hash of NULL is NULL.
   const hashed = columns.map(({ name, type }) =>
     type.startsWith('Nullable') ? `ifNull(toString(r.${name}), '\\\\N')` : `r.${name}`
@@ -44,7 +61,8 @@ export function factsStatement(dataset: Dataset, span: Span | undefined): Statem
   const { sql, parameters } = rowsOf(dataset, span)
   return {
     sql: `SELECT count() AS rows, ${bound('min')} AS firstMs, ${bound('max')} AS lastMs,
-      lower(concat(leftPad(hex(sum(cityHash64(${hashed.join(', ')}))), 16, '0'), leftPad(hex(groupBitXor(cityHash64(${hashed.join(', ')}))), 16, '0'))) AS rowsHash ${sql}`,
+      lower(concat(leftPad(hex(sum(cityHash64(${hashed.join(', ')}))), 16, '0'), leftPad(hex(groupBitXor(cityHash64(${hashed.join(', ')}))), 16, '0'))) AS rowsHash,
+      uniqExact(r.${order[0]}) AS series ${sql}`,
     parameters
   }
 }

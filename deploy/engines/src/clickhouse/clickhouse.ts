@@ -28,7 +28,7 @@ export type Lane = {
    * Resolves when the first bytes are there: a statement that fails at once rejects. A later failure is an `error` of the
    * stream. Destroying the stream kills the statement. It holds its connection until then: see `readers`.
    */
-  stream(sql: string, parameters: Parameters, options: ReadOptions & { readonly format: FileFormat }): Promise<Readable>
+  stream(sql: string, parameters: Parameters, options: StreamOptions): Promise<Readable>
   /** Returns the lines of `EXPLAIN AST` of a SELECT. Around it a query would simplify the statement that it explains. */
   explain(sql: string, parameters: Parameters): Promise<readonly string[]>
   /**
@@ -46,6 +46,12 @@ export type AbortOptions = {
 export type ReadOptions = AbortOptions & {
   /** Limits of this statement, where they are below those of the lane. */
   readonly limits?: { readonly seconds: number; readonly memoryBytes: number } | undefined
+}
+
+export type StreamOptions = ReadOptions & {
+  readonly format: FileFormat
+  /** Rows of a row group of Parquet; default: that of `STREAM_SETTINGS`. */
+  readonly rowGroupRows?: number | undefined
 }
 
 /** Formats of a stream: tables in files, as other programs read them. */

@@ -145,10 +145,12 @@ export const laneOf = (needs: {
     },
     rows: async (sql, parameters = {}, options = {}) => parseRows(await read(sql, parameters, options)),
     json: (sql, parameters = {}, options = {}) => read(sql, parameters, options),
-    stream: async (sql, parameters, { format, signal, limits: own }) => {
+    stream: async (sql, parameters, { format, signal, limits: own, rowGroupRows }) => {
       checkPlaceholders(sql, parameters)
       const tag = newTag()
-      const settings = settingsText({ ...limitsOf(own), ...STREAM_SETTINGS, log_comment: tag }, await known())
+      const groups: Settings = rowGroupRows === undefined ? {} : { output_format_parquet_row_group_size: rowGroupRows }
+      const all = { ...limitsOf(own), ...STREAM_SETTINGS, ...groups, log_comment: tag }
+      const settings = settingsText(all, await known())
       const statement = { sql, settings, format, parameters, tag }
       return await run((connection) => streamed(connection.stream(statement), signal, () => kill(tag)), signal)
     },

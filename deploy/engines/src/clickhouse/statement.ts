@@ -117,8 +117,7 @@ export const STREAM_SETTINGS: Settings = {
   format_csv_null_representation: '',
   output_format_json_quote_64bit_integers: 0,
   output_format_json_quote_denormals: 0,
-  // Equal instants of many titles share a dictionary: 1.2 bytes a sample, 1.8 with half. Files are sorted, so that bloom filters,
-  // which take 0.4 bytes, exclude no row group.
+  // Files are sorted, so that bloom filters, which take 0.4 bytes a sample, exclude no row group.
   output_format_parquet_row_group_size: 262_144,
   output_format_parquet_write_bloom_filter: 0,
   output_format_parquet_parallel_encoding: 0,

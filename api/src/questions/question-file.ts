@@ -8,7 +8,12 @@ import { date, instant, integer, number, oneOf, text } from '../http/request/par
 
 /** A fault in a question's file, with the line that causes it. */
 export class QuestionFault extends Error {
-  constructor(file: string, line: number, reason: string) {
+  constructor(
+    readonly file: string,
+    /** From 1. */
+    readonly line: number,
+    readonly reason: string
+  ) {
     super(`${file}:${line}: ${reason}`)
   }
 }

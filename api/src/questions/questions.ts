@@ -24,20 +24,21 @@ export const QUESTION_TABLES: readonly string[] = datasets.map(tableOf)
 /** Functions whose answer changes without the data: an ETag would never notice. */
 const UNSTABLE = /\b(now|now64|today|yesterday|rand\w*|generateUUID\w*|UTCTimestamp|current_timestamp)\s*\(/i
 
-/** Returns the endpoints of questions. Rejects with one error that has every fault with its file and line. */
-export async function questionEndpoints(needs: QuestionNeeds): Promise<readonly Endpoint[]> {
-  const faults: string[] = []
-  const questions: Endpoint[] = []
+/** Returns the endpoints of the questions without a fault, and every fault. Rejects if the engine is unavailable. */
+export async function questionEndpoints(
+  needs: QuestionNeeds
+): Promise<{ readonly endpoints: readonly Endpoint[]; readonly faults: readonly QuestionFault[] }> {
+  const faults: QuestionFault[] = []
+  const endpoints: Endpoint[] = []
   for (const { file, text } of needs.files) {
     try {
-      questions.push(await questionEndpoint(readQuestionFile(file, text, needs.codeOf), needs))
+      endpoints.push(await questionEndpoint(readQuestionFile(file, text, needs.codeOf), needs))
     } catch (error) {
       if (!(error instanceof QuestionFault)) throw error
-      faults.push(error.message)
+      faults.push(error)
     }
   }
-  if (faults.length > 0) throw new Error(`Questions cannot be served.\n${faults.join('\n')}`)
-  return questions
+  return { endpoints, faults }
 }
 
 async function questionEndpoint(question: QuestionFile, needs: QuestionNeeds): Promise<Endpoint> {

@@ -15,7 +15,7 @@ import type { FastifyInstance } from 'fastify'
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
 import { VERSION } from '../version.js'
 import { listen, publicUrl } from './listen.js'
-import { openQuestions } from './questions.js'
+import { endpointsOf, readQuestions } from './questions.js'
 import type { Needs } from './service-parts.js'
 
 const POLL_MS = 250
@@ -31,13 +31,13 @@ export async function openApi(needs: Needs): Promise<string> {
   else await dataVersions.start(POLL_MS)
   const { postgres } = engines
   if (postgres !== undefined) disposers.add(dataVersions.follow(postgres), (unfollow) => unfollow())
-  const questions = await openQuestions(config.QUESTIONS_DIR, {
+  const questions = await readQuestions(config.QUESTIONS_DIR, {
     clickhouse: engines.clickhouse,
     tables: withServing(tables, dataVersions.serving)
   })
   const app = await buildApp(
     {
-      endpoints: [...endpoints, ...questions],
+      endpoints: [...endpoints, ...endpointsOf(questions)],
       actions,
       tables,
       ...(postgres === undefined ? {} : { writes: postgres }),

@@ -1,14 +1,29 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Endpoint, QUESTION_TABLES, questionEndpoints, type StreamedTables } from '@gamenet/api'
+import {
+  type Endpoint,
+  QUESTION_TABLES,
+  type QuestionFault,
+  questionEndpoints,
+  type StreamedTables
+} from '@gamenet/api'
 import { type ClickHouse, codeOf, openStatementCheck } from '@gamenet/engines'
 
-/** Returns the endpoints of the `.sql` files of a folder. Rejects with every fault, by file and line. */
-export async function openQuestions(
+/** The questions of a folder: the endpoints of those without a fault, and the faults, each with its file and line. */
+export type Questions = { readonly endpoints: readonly Endpoint[]; readonly faults: readonly QuestionFault[] }
+
+/** Returns the endpoints; throws one error with every fault. */
+export function endpointsOf({ endpoints, faults }: Questions): readonly Endpoint[] {
+  if (faults.length === 0) return endpoints
+  throw new Error(`Questions cannot be served.\n${faults.map(({ message }) => message).join('\n')}`)
+}
+
+/** Reads and checks the `.sql` files of a folder. Rejects if the folder cannot be read or the engine is unavailable. */
+export async function readQuestions(
   directory: string | undefined,
   { clickhouse, tables }: { readonly clickhouse: ClickHouse; readonly tables: StreamedTables }
-): Promise<readonly Endpoint[]> {
-  if (directory === undefined) return []
+): Promise<Questions> {
+  if (directory === undefined) return { endpoints: [], faults: [] }
   const names = (await readdir(directory)).filter((name) => name.endsWith('.sql')).sort()
   const files = await Promise.all(
     names.map(async (file) => ({ file, text: await readFile(join(directory, file), 'utf8') }))

@@ -484,7 +484,7 @@ CREATE TABLE leaderboard_entry__0
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (title_id, leaderboard_id, player, occurrence)
-SETTINGS index_granularity = 1024;
+SETTINGS index_granularity = 1024, min_compress_block_size = 16384;
 
 CREATE TABLE leaderboard_feed__0
 (

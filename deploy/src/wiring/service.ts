@@ -27,7 +27,7 @@ import { listen } from './listen.js'
 import { openLostRows } from './lost-rows.js'
 import { openPartList } from './part-list.js'
 import { startProjector } from './projector.js'
-import { openQuestions } from './questions.js'
+import { endpointsOf, readQuestions } from './questions.js'
 import { readiness } from './readiness.js'
 import type { Needs, Parts } from './service-parts.js'
 import { openSpoolingLog, usesSpool } from './spool.js'
@@ -217,7 +217,9 @@ function openOperations(needs: Needs): ServiceOperations {
     lostRows: needs.lostRows,
     ready: needs.readiness.ready,
     checkQuestions: async () => {
-      const found = await openQuestions(config.QUESTIONS_DIR, { clickhouse: engines.clickhouse, tables: needs.tables })
+      const found = endpointsOf(
+        await readQuestions(config.QUESTIONS_DIR, { clickhouse: engines.clickhouse, tables: needs.tables })
+      )
       return config.QUESTIONS_DIR === undefined ? 'none (QUESTIONS_DIR)' : `${found.length} in ${config.QUESTIONS_DIR}`
     },
     hasLog: role !== 'api' || config.KAFKA_BROKERS !== undefined,

@@ -816,6 +816,8 @@ export type RatingGiven = {
 
 export type Readiness = {
   status: 'ready'
+  /** Engines that do not answer and disks that are full, while known answers are served. */
+  degraded?: string[]
   /** Tables whose lost rows are being restored. */
   repairing?: string[]
 }

@@ -292,7 +292,11 @@ function stream(components: Components): Json {
 function health(operationId: string, status: 'ok' | 'ready', components: Components): Json {
   const isReadiness = status === 'ready'
   const repairing = z.array(z.string()).optional().describe('Tables whose lost rows are being restored.')
-  const schema = z.object({ status: z.literal(status), ...(isReadiness ? { repairing } : {}) })
+  const degraded = z
+    .array(z.string())
+    .optional()
+    .describe('Engines that do not answer and disks that are full, while known answers are served.')
+  const schema = z.object({ status: z.literal(status), ...(isReadiness ? { degraded, repairing } : {}) })
   return {
     operationId,
     tags: ['Service'],

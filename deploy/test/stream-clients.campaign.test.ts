@@ -52,6 +52,7 @@ while True:
 async function startOn(t: Test): Promise<{ url: string; restart(): Promise<Running>; running: Running }> {
   const environment: Environment = {
     ...QUIET,
+    UPSTREAM_URL: 'http://127.0.0.1:9',
     DATA_DIR: join(t.testdir({}), 'data'),
     PORT: `${await freePort()}`,
     OPERATOR_PORT: `${await freePort()}`

@@ -16,7 +16,7 @@ import { type Environment, operationsAt, type Running, startGamenet } from './se
 
 const SILENT = Number(process.env.STREAM_SILENT ?? 15_000)
 const OPENED_AT_ONCE = 500
-const SLOW_SECONDS = Number(process.env.STREAM_SLOW_SECONDS ?? 60)
+const SLOW_SECONDS = Number(process.env.STREAM_SLOW_SECONDS ?? 90)
 const WAIT_MS_MAX = 120_000
 const ANSWER_MS_MAX = 2000
 const GROWTH_BYTES_MAX = 128 * 2 ** 20

@@ -5,8 +5,8 @@ import type { FastifyInstance } from 'fastify'
 import { type Coding, digestOf, etagOf, namedTag } from '../../answers/etag.js'
 import { codingOf } from '../request/accept-encoding.js'
 
-/** A static answer: the path, and its content as a text or a file. */
-export type Asset = { readonly path: string; readonly content: string | URL }
+/** A static answer: the path, and its content as a text, a file, or what makes the text for the first request. */
+export type Asset = { readonly path: string; readonly content: string | URL | (() => string) }
 
 const TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
@@ -20,17 +20,20 @@ const TYPES: Readonly<Record<string, string>> = {
 const BROTLI_QUALITY = 9
 
 /**
- * Serves assets with these headers, an ETag and compression. Contents are read and compressed once, here. The extension
- * of the path determines the type; a path without one is a page. Rejects when a file is missing.
+ * Serves assets with these headers, an ETag and compression. Files are read here; each is compressed for the first request that wants it,
+ * since that takes 0.1 s of processor time for a large page. The extension of the path determines the type; a path without
+ * one is a page. Rejects when a file is missing.
  */
 export async function addAssets(
   app: FastifyInstance,
   assets: readonly Asset[],
   headers: Readonly<Record<string, string>>
 ): Promise<void> {
-  const all = await Promise.all(assets.map(async (asset) => ({ ...asset, ...(await bodiesOf(asset)) })))
-  for (const { path, type, identity, bodies } of all) {
+  const all = await Promise.all(assets.map(async ({ path, content }) => ({ path, page: await pageOf(content) })))
+  for (const { path, page } of all) {
+    const type = typeOf(path)
     app.get(path, async (request, reply) => {
+      const { identity, bodies } = page()
       const coding = codingOf(request.headers)
       reply.headers({ ...headers, 'Content-Type': type, Vary: 'Accept-Encoding' })
       const { 'if-none-match': ifNoneMatch } = request.headers
@@ -38,23 +41,38 @@ export async function addAssets(
       if (tag !== undefined) return reply.code(304).header('ETag', tag).send()
       reply.header('ETag', etagOf(identity, coding))
       if (coding !== 'identity') reply.header('Content-Encoding', coding)
-      return reply.send(bodies[coding])
+      return reply.send(await bodies[coding]())
     })
   }
 }
 
-async function bodiesOf({ path, content }: Asset) {
+function typeOf(path: string): string {
   const extension = /\.(\w+)$/.exec(path)?.[1] ?? 'html'
   const type = TYPES[extension]
-  if (type === undefined) {
-    throw new Error(`${path} ends in .${extension}; expected one of ${Object.keys(TYPES).join(', ')}`)
+  if (type !== undefined) return type
+  throw new Error(`${path} ends in .${extension}; expected one of ${Object.keys(TYPES).join(', ')}`)
+}
+
+/** Returns the page, made once. */
+async function pageOf(content: Asset['content']) {
+  const body = content instanceof URL ? await readFile(content) : undefined
+  return once(() => {
+    const identity = body ?? Buffer.from(typeof content === 'function' ? content() : String(content))
+    const bodies: Readonly<Record<Coding, () => Buffer | Promise<Buffer>>> = {
+      identity: () => identity,
+      gzip: once(() => promisify(gzip)(identity)),
+      br: once(() =>
+        promisify(brotliCompress)(identity, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } })
+      )
+    }
+    return { identity: digestOf(identity), bodies }
+  })
+}
+
+function once<Result>(make: () => Result): () => Result {
+  let made: { readonly result: Result } | undefined
+  return () => {
+    made ??= { result: make() }
+    return made.result
   }
-  const body = typeof content === 'string' ? Buffer.from(content) : await readFile(content)
-  const [packed, gzipped] = await Promise.all([
-    promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }),
-    promisify(gzip)(body)
-  ])
-  const identity = digestOf(body)
-  const bodies: Readonly<Record<Coding, Buffer>> = { identity: body, gzip: gzipped, br: packed }
-  return { type, identity, bodies }
 }

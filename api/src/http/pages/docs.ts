@@ -37,10 +37,10 @@ export async function addDocs(
   await addAssets(
     app,
     [
-      { path: '/docs', content: referencePage(described, read) },
+      { path: '/docs', content: () => referencePage(described, read) },
       { path: '/docs/reference.css', content: REFERENCE_STYLE },
-      { path: '/llms.txt', content: llmsText(described, read) },
-      { path: '/openapi.yaml', content: app.swagger({ yaml: true }) }
+      { path: '/llms.txt', content: () => llmsText(described, read) },
+      { path: '/openapi.yaml', content: () => app.swagger({ yaml: true }) }
     ],
     DOCS_HEADERS
   )

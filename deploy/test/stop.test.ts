@@ -30,7 +30,7 @@ test('a service that is stopped in the middle of its work ends with 0', async (t
   t.equal(service.stderr().replace(isWarned, ''), '', 'and logs no trouble')
 })
 
-test('neither an import nor clients that hold connections hold up a stop; the import prints what to do', async (t) => {
+test('neither an import nor clients that hold connections hold up a stop', async (t) => {
   const directory = t.testdir()
   const service = await startGamenet({ ...QUIET, DATA_DIR: `${directory}/data` })
   t.teardown(() => service.kill())
@@ -59,7 +59,8 @@ test('neither an import nor clients that hold connections hold up a stop; the im
   t.equal(await service.stop(), 0, service.stderr())
   isStopped = true
   for (const socket of sockets) socket.destroy()
-  t.match(await importing, /The service is stopping|interrupted/)
+  // A connection that is closed while the client still writes is reset, and the reset can overtake the answer.
+  t.match(await importing, /The service is stopping|interrupted|^cut off$/)
 })
 
 /** Browsers open connections in advance; others begin a request and never end it. */

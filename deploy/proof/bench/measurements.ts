@@ -1,6 +1,7 @@
 import { achievement } from './achievement.js'
 import { boards } from './boards.js'
 import { boardsLoad } from './boards-load.js'
+import { dashboardMinute } from './dashboard-minute.js'
 import { diffSpeed } from './diff-board.js'
 import { durability } from './durability.js'
 import { flood } from './flood.js'
@@ -19,7 +20,7 @@ import { notModified, repeatedAnswer } from './repeated-answer.js'
 import { scrapeToAnswer } from './scrape-to-answer.js'
 import { search } from './search.js'
 import { start } from './start.js'
-import { stream } from './stream.js'
+import { stream, streamCatchUp, streamReconnect } from './stream.js'
 import { titleCountSize } from './title-count-size.js'
 import { titleHistory } from './title-history.js'
 import { verifySpeed } from './verify.js'
@@ -51,5 +52,8 @@ export const measurements: readonly Measurement[] = [
   notModified,
   flood,
   stream,
+  streamReconnect,
+  streamCatchUp,
+  dashboardMinute,
   start
 ]

@@ -1,4 +1,6 @@
 import { loadCheckpoint, type PartitionExtent, type StalledPartition, shownInstant, stallOf } from '@gamenet/schemas'
+import { storeAt } from '../project/generations.js'
+import { projections } from '../projections/projections.js'
 import { type Checkpoints, readCheckpointInstants, storeCheckpoints } from '../store/checkpoint.js'
 import { type LogGap, readGaps, storeGaps } from '../store/log-gap.js'
 import type { Store } from '../store/operation.js'
@@ -46,7 +48,7 @@ export function describeStall(
 /** Returns stalled partitions with the instant of their last load and the reason as a sentence. */
 export async function stallReports(store: Store, stalled: readonly StalledPartition[]): Promise<StallReport[]> {
   if (stalled.length === 0) return []
-  const loadedAt = await store.do(readCheckpointInstants)
+  const loadedAt = await (await storeAt('writes', store, projections)).do(readCheckpointInstants)
   return stalled.map((stall) => {
     const atMs = loadedAt.get(`${loadCheckpoint(stall.topic)}/${stall.epoch}/${stall.partition}`)
     const at = atMs === undefined ? undefined : shownInstant(atMs)
@@ -66,7 +68,8 @@ export async function acceptGaps(store: Store, stalled: readonly StallReport[]):
     storeGaps,
     gaps.map(({ wanted, first, ...gap }) => ({ ...gap, first: wanted, next: first }))
   )
-  await store.do(
+  const written = await storeAt('writes', store, projections)
+  await written.do(
     storeCheckpoints,
     gaps.map(({ topic, epoch, partition, first }) => ({ name: loadCheckpoint(topic), epoch, partition, next: first }))
   )

@@ -85,14 +85,17 @@ export type Loader = {
 }
 
 /**
- * The result of a batch. `outdated`: it may contain rows of a person erased since they were decrypted, or a swap has moved the pointer to
- * another generation of the event table, which has been loaded to another position.
+ * The result of a batch. `outdated`: it may contain rows of a person erased since they were decrypted. `swapped`: a swap has moved the
+ * pointer to another generation of the event table, which has been loaded to another position.
  */
-type Outcome = 'stored' | 'stopped' | 'outdated'
+type Outcome = 'stored' | 'stopped' | 'outdated' | 'swapped'
 
 const STOP_MS = 3000
-const OUTDATED =
-  'rows were read for another generation of their table, or a key was deleted or is unavailable: they are not stored, and are read again'
+const ENDED = {
+  stopped: 'stopped',
+  outdated: 'a key was deleted or is unavailable: rows are not stored, and are read again',
+  swapped: 'a swap'
+}
 /** A batch with this many rows indicates a backlog, which is assumed to last this long after it. */
 const BUSY_ROWS = 8192
 const BUSY_MS = 400
@@ -170,6 +173,8 @@ class Reader {
       const begun = performance.now()
       try {
         await this.#readOnce()
+        // Behind a swap it reads on at once: pauses would add up from swap to swap.
+        failures = 0
       } catch (error) {
         if (this.#signal.aborted) return
         if (performance.now() - begun > 60_000) failures = 1
@@ -197,7 +202,7 @@ class Reader {
     session.end(reason)
     this.session = undefined
     await side.close()
-    if (!this.#signal.aborted) throw new Error(reason)
+    if (!this.#signal.aborted && reason !== ENDED.swapped) throw new Error(reason)
   }
 }
 
@@ -215,7 +220,7 @@ class Session {
   #endReason: string | undefined
   #stopped: () => void = () => {}
   /** After the first batch that must not be stored, no later one is stored: their checkpoint would cover it. */
-  #isOutdated = false
+  #outdated: 'outdated' | 'swapped' | undefined
   /** The generation of each topic's event table whose checkpoint this session reads on from. */
   readonly #generations = new Map<string, number>()
 
@@ -229,7 +234,7 @@ class Session {
     this.#port = port
     this.#signal = signal
     this.stopped = new Promise((resolve) => {
-      this.#stopped = () => resolve(this.#isOutdated ? OUTDATED : 'stopped')
+      this.#stopped = () => resolve(ENDED[this.#outdated ?? 'stopped'])
     })
     port.on('message', (received) => {
       const message = received as FromReader
@@ -260,11 +265,12 @@ class Session {
   follow(pointers: Pointers): void {
     const isOther = ([name, generation]: readonly [string, number]) =>
       pointers.of(eventOwner({ name })).writes !== generation
-    if (!this.#isOutdated && [...this.#generations].some(isOther)) this.#endOutdated()
+    if ([...this.#generations].some(isOther)) this.#endAs('swapped')
   }
 
-  #endOutdated(): void {
-    this.#isOutdated = true
+  #endAs(outdated: 'outdated' | 'swapped'): void {
+    if (this.#outdated !== undefined) return
+    this.#outdated = outdated
     this.stop()
   }
 
@@ -288,8 +294,8 @@ class Session {
 
   async #store(storing: Storing, batch: RowBatch): Promise<void> {
     const generation = this.#generations.get(batch.topic) ?? 0
-    const outcome = await storing.store({ batch, generation }, this.#signal, () => this.#isOutdated)
-    if (outcome === 'outdated') this.#endOutdated()
+    const outcome = await storing.store({ batch, generation }, this.#signal, () => this.#outdated)
+    if (outcome === 'outdated' || outcome === 'swapped') this.#endAs(outcome)
     else if (outcome === 'stored') this.#post({ kind: 'stored', topic: batch.topic, progress: batch.progress })
   }
 
@@ -298,7 +304,7 @@ class Session {
     if (start === undefined) return
     const { next, generation } = start
     if ((this.#generations.get(asked.topic) ?? generation) !== generation) {
-      this.#endOutdated()
+      this.#endAs('swapped')
       return
     }
     this.#generations.set(asked.topic, generation)
@@ -348,12 +354,13 @@ class Storing {
   async store(
     { batch, generation }: { readonly batch: RowBatch; readonly generation: number },
     signal: AbortSignal,
-    isOutdated: () => boolean
+    outdated: () => Outcome | undefined
   ): Promise<Outcome> {
     const { passLock: passes = LOCAL_PASS_LOCK } = this.#options
     this.#waiting += 1
     const outcome = await this.#mutex.run(async () => {
-      if (isOutdated()) return 'outdated'
+      const before = outdated()
+      if (before !== undefined) return before
       const stored = await this.#untilDone(batch.topic, signal, () =>
         passes.shared((check) => this.#storeOnce(batch, generation, check))
       )
@@ -408,7 +415,7 @@ class Storing {
     const keys = await this.#sealKeys.of(topic, people).catch(() => undefined)
     if (keys === undefined || people.some((person) => !keys.has(person))) return 'outdated'
     const { store, generation: current } = await this.#tablesOf(topic)
-    if (current !== generation) return 'outdated'
+    if (current !== generation) return 'swapped'
     if (events.rows > 0) {
       const done = metrics.insertSeconds.startTimer()
       await store.do(storeEvents, target, events.body)

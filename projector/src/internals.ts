@@ -18,6 +18,7 @@ export {
   type Checkpoint,
   Checkpoints,
   deleteCheckpoints,
+  discardCheckpoints,
   readCheckpoints,
   readCheckpointsOf,
   storeCheckpoints
@@ -56,10 +57,12 @@ export { readImports, readRetractedImports, readRetractions } from './store/impo
 export {
   AGAIN_SECONDS,
   copyConsumed,
+  discardTakers,
   readConsumed,
   readKnownBatches,
   readLatePositions,
   readPending,
+  readTakers,
   storeConsumed,
   storeLateBatch
 } from './store/late-batch.js'

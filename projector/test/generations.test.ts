@@ -2,18 +2,19 @@ import { projectionCheckpoint } from '@gamenet/schemas'
 import { test } from 'tap'
 import { migrate, type Projection, projections, type Store, storeOver, type Tables } from '../src/index.js'
 import { LOCAL_PASS_LOCK } from '../src/internals.js'
-import { definitionOf, Generations, ownersOf } from '../src/project/generations.js'
+import { definitionOf, Generations, ownerOf, ownersOf } from '../src/project/generations.js'
 import type { RebuildContext } from '../src/rebuild/context.js'
 import { dropLeftovers, nextId } from '../src/rebuild/leftovers.js'
 import { type RebuildRecord, storeRebuild } from '../src/rebuild/rebuild-record.js'
 import { RebuildSteps } from '../src/rebuild/rebuild-steps.js'
 import { completeSwap } from '../src/rebuild/swap.js'
-import { storeCheckpoints } from '../src/store/checkpoint.js'
-import { namesOf, readPointers, storeDefinitions, storePointers } from '../src/store/generation.js'
+import { readCheckpoints, storeCheckpoints } from '../src/store/checkpoint.js'
+import { eventOwner, namesOf, readPointers, storeDefinitions, storePointers } from '../src/store/generation.js'
+import { readTakers, storeConsumed } from '../src/store/late-batch.js'
 import { around } from './around.js'
 import { latch } from './latch.js'
 import { lockedPasses } from './locks.js'
-import { laterGenerations, openTables } from './pipeline.js'
+import { laterGenerations, openTables, tablesOfRebuilds } from './pipeline.js'
 
 const [counts] = projections.filter(({ name }) => name === 'title-count')
 if (counts === undefined) throw new Error('there is no projection title-count')
@@ -225,6 +226,53 @@ test('tables of an attempt without a record are dropped after a day, where other
     await dropLeftovers({ store: storeOver({ ...control, rows }), isShared: true, longestAnswerMs: 0 })
     t.equal((await laterGenerations(control)).length, left)
   }
+})
+
+test('what dropped generations have consumed is discarded, also when the drop was cut off', async (t) => {
+  const { control } = await openTables()
+  const store = storeOver(control)
+  const own = namesOf(ownerOf(counts), 3)
+  await control.execute('CREATE TABLE title_count__3 AS title_count__0')
+  await control.execute('CREATE TABLE event_title_count__3 AS event_title_count__0')
+  const definitions = [0, 3, 4].map((generation) => ({
+    projection: counts.name,
+    generation,
+    definition: definitionOf(counts)
+  }))
+  await store.do(storeDefinitions, definitions)
+  const owners = [ownerOf(counts), eventOwner(counts.from)]
+  await store.do(
+    storePointers,
+    1,
+    owners.map((owner) => ({ ...owner, writes: 3, reads: 3, readsChanged: 1 }))
+  )
+  const lost = ['load:title-count', 'project:title-count', 'project:title-count__4', 'slices:title-count__4']
+  const left = ['gone:title-count', 'load:title', 'load:title-count__3', 'project:title-count__3', 'project:unknown__4']
+  const readers = [...lost, ...left, 'kept:title-count__4']
+  await store.do(
+    storeCheckpoints,
+    readers.map((name) => ({ name, epoch: 1, partition: 0, next: 5 }))
+  )
+  const taken = ['project:title-count', 'project:title-count__4', 'project:title-count__3']
+  await store.do(
+    storeConsumed,
+    taken.map((taker) => ({ id: 'a', taker }))
+  )
+  const found = async () => {
+    const checkpoints = await store.do(readCheckpoints)
+    return [checkpoints.map(({ name }) => name).sort(), await store.do(readTakers)]
+  }
+  const needs = { isShared: false, longestAnswerMs: 0 }
+  const execute: Tables['execute'] = async (sql, ...asked) => {
+    if (sql.startsWith('ALTER TABLE checkpoint')) throw new Error('the process died')
+    await control.execute(sql, ...asked)
+  }
+  await t.rejects(dropLeftovers({ store: storeOver({ ...control, execute }), ...needs }), /the process died/)
+  t.notOk((await tablesOfRebuilds(control)).includes('title_count__0'), 'the tables are gone')
+  await dropLeftovers({ store, ...needs })
+  // The engine deletes the rows by itself.
+  while ((await found()).flat().length > left.length + 1) await new Promise(setImmediate)
+  t.same(await found(), [left, [own.get('project:title-count')]])
 })
 
 test('pointers whose rows are lost are restored from the records of rebuilds', async (t) => {

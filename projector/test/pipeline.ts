@@ -66,7 +66,7 @@ export async function emptyTables(tables: Tables): Promise<void> {
 }
 
 /** The tables with a generation in their names, samples and copies of rebuilds among them. */
-async function tablesOfRebuilds(tables: Tables): Promise<string[]> {
+export async function tablesOfRebuilds(tables: Tables): Promise<string[]> {
   const rows = await tables.rows(
     `SELECT t.name AS name FROM system.tables AS t
      WHERE t.database = currentDatabase() AND position(t.name, '__') > 0 ORDER BY t.name`

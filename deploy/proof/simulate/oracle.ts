@@ -68,7 +68,19 @@ export function leftTables({ tables, isShared, world }: Place): string[] {
       rebuilds.find(({ id }) => [generationName(bare, id), `${generationName(bare, id)}_live`].includes(name))
     return owner === undefined ? !isShared : isDue(owner)
   })
-  return left.length === 0 ? [] : [`tables are left behind: ${left.join(', ')}`]
+  const progress = ['checkpoint', 'late_batch_taken'].flatMap((table) =>
+    tables.final(table).map(({ name, taker = name }) => String(taker))
+  )
+  const orphans = new Set(
+    progress.filter((reader) => {
+      const [, topic, generation = 0] = /^load:([a-z-]+)(?:__(\d+))?$/.exec(reader) ?? []
+      return topic !== undefined && !tables.has(`event_${topic.replaceAll('-', '_')}__${generation}`)
+    })
+  )
+  return [
+    ...(left.length === 0 ? [] : [`tables are left behind: ${left.join(', ')}`]),
+    ...(orphans.size === 0 ? [] : [`progress in dropped tables is left behind: ${[...orphans].join(', ')}`])
+  ]
 }
 
 const ENDED: ReadonlySet<string> = new Set(['cancelled', 'dropped', 'rolled-back'])

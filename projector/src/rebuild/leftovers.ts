@@ -1,4 +1,8 @@
-import { readDefinitions, readPointers } from '../store/generation.js'
+import { generationName } from '@gamenet/schemas'
+import { ownerOf, projectionOf } from '../project/generations.js'
+import { discardCheckpoints, readCheckpoints } from '../store/checkpoint.js'
+import { eventOwner, readDefinitions, readPointers } from '../store/generation.js'
+import { discardTakers, readTakers } from '../store/late-batch.js'
 import type { Store } from '../store/operation.js'
 import { type OwnedTable, readTablesOfRebuilds } from '../store/table.js'
 import type { RebuildContext } from './context.js'
@@ -53,10 +57,42 @@ export async function dropLeftovers({
     store,
     made.filter(isLeft).map(({ name }) => name)
   )
+  await discardProgress(store)
   const later = made.flatMap(({ name }) => (pointed(name) || needed.has(name) ? [] : (dueAt.get(name) ?? [])))
   const waits = later.map((at) => at - Date.now()).filter((ms) => ms > 0)
   // The clock may have gone back since.
   return waits.length === 0 ? undefined : Math.min(...waits, longestAnswerMs)
+}
+
+/** Readers by the names of their checkpoints: loaders, projections, and how far a rebuild has filled. */
+const READER = /^(load|kept|project|slices):(.+?)(?:__(\d+))?$/
+
+/**
+ * Discards checkpoints of generations whose tables are gone, and what they had consumed of late batches; also those that an interrupted
+ * drop or a late step has left. Nothing reads them: no generation's number is used twice.
+ */
+async function discardProgress(store: Store): Promise<void> {
+  // Before the tables: each generation has its tables before its first checkpoint.
+  const read = (await store.do(readCheckpoints)).map(({ name }) => name)
+  const took = await store.do(readTakers)
+  const made = new Set((await store.do(readTablesOfRebuilds)).map(({ name }) => name))
+  const pointers = await store.do(readPointers)
+  const definitions = await store.do(readDefinitions)
+  const isGone = (reader: string) => {
+    const [, kind = '', name = '', digits = '0'] = READER.exec(reader) ?? []
+    const generation = Number(digits)
+    const known = definitions.find((each) => each.projection === name && each.generation === generation)
+    const isOfTopic = kind === 'load' || kind === 'kept'
+    const owner = isOfTopic ? eventOwner({ name }) : known && ownerOf(projectionOf(known.definition))
+    if (kind === '' || owner === undefined) return false
+    const { writes, reads } = pointers.of(owner)
+    if (writes === generation || reads === generation) return false
+    return !owner.tables.some((table) => made.has(generationName(table, generation)))
+  }
+  const takers = took.filter(isGone)
+  if (takers.length > 0) await store.do(discardTakers, takers)
+  const readers = [...new Set(read)].filter(isGone)
+  if (readers.length > 0) await store.do(discardCheckpoints, readers)
 }
 
 /** Whether a pointer names a table, to write or to read. */

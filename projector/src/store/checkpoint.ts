@@ -37,6 +37,17 @@ export const deleteCheckpoints = operation(
   }
 )
 
+/**
+ * Deletes the checkpoints of readers that nobody asks for any more, by the engine's names, whatever the view of the store. It does not wait
+ * for its effect: while merges are stopped, it has none.
+ */
+export const discardCheckpoints = operation(
+  'discards checkpoints',
+  async (tables, names: readonly string[]): Promise<void> => {
+    await tables.execute(`ALTER TABLE checkpoint DELETE WHERE name IN (${names.map((name) => `'${name}'`).join(', ')})`)
+  }
+)
+
 /** Reads the instants, in ms since 1970, at which the newest checkpoints were stored; by `name/epoch/partition`. */
 export const readCheckpointInstants = operation(
   'reads instants of checkpoints',

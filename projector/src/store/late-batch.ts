@@ -52,6 +52,21 @@ export const copyConsumed = operation(
   }
 )
 
+/** Reads all takers, by the engine's names. */
+export const readTakers = operation('reads takers of late batches', async (tables): Promise<string[]> => {
+  const rows = await tables.rows('SELECT DISTINCT t.taker AS taker FROM late_batch_taken AS t ORDER BY taker')
+  return rows.map(({ taker }) => String(taker))
+})
+
+/** Deletes what takers have consumed for whom nobody asks any more, as `discardCheckpoints` does. */
+export const discardTakers = operation(
+  'discards takers of late batches',
+  async (tables, takers: readonly string[]): Promise<void> => {
+    const listed = takers.map((taker) => `'${taker}'`).join(', ')
+    await tables.execute(`ALTER TABLE late_batch_taken DELETE WHERE taker IN (${listed})`)
+  }
+)
+
 /** Reads the positions of a batch; none where there is no such batch. */
 export const readLatePositions = operation('reads a late batch', async (tables, id: string): Promise<LogPosition[]> => {
   const [row] = await tables.rows(

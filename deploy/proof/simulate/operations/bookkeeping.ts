@@ -2,6 +2,8 @@ import {
   AGAIN_SECONDS,
   type Checkpoint,
   copyConsumed,
+  discardCheckpoints,
+  discardTakers,
   Pointers,
   readChangesSince,
   readCheckpoints,
@@ -16,6 +18,7 @@ import {
   readPointers,
   readRebuildOwner,
   readRebuildRecords,
+  readTakers,
   replaceReadViews,
   storeChanges,
   storeCheckpoints,
@@ -47,6 +50,11 @@ export const bookkeeping: readonly Implementation[] = [
         checkpoints.map((each) => ({ ...each, name: seen.target(each.name) }))
       ),
     ([checkpoints], share) => [part(checkpoints, share)]
+  ),
+  changingWhole(
+    discardCheckpoints,
+    (seen, names) => seen.written('checkpoint').delete(({ name }) => names.includes(String(name))),
+    { freesSpace: true }
   ),
 
   reading(readNewestVersion, (seen) =>
@@ -125,6 +133,12 @@ export const bookkeeping: readonly Implementation[] = [
     })
     seen.insert('late_batch_taken', taken)
   }),
+  reading(readTakers, (seen) => [...new Set(seen.final('late_batch_taken').map(({ taker }) => String(taker)))].sort()),
+  changingWhole(
+    discardTakers,
+    (seen, takers) => seen.written('late_batch_taken').delete(({ taker }) => takers.includes(String(taker))),
+    { freesSpace: true }
+  ),
   reading(readLatePositions, (seen, id) => {
     const [batch] = seen.final('late_batch').filter((row) => row.id === id)
     return (batch?.positions ?? []) as LogPosition[]

@@ -1,12 +1,11 @@
-const RETRY_MS_MIN = 250
-const RETRY_MS_MAX = 30_000
+import { backoffMs, DEFAULT_BACKOFF } from '@gamenet/schemas'
 
 /** Runs work after a delay, and again with growing delays while it fails. */
 export class RetriedRun {
   readonly #work: () => Promise<void>
   readonly #onFailure: (error: unknown) => void
   #timer: NodeJS.Timeout | undefined
-  #retryMs = RETRY_MS_MIN
+  #failures = 0
   #isClosed = false
 
   constructor(work: () => Promise<void>, onFailure: (error: unknown) => void) {
@@ -30,12 +29,12 @@ export class RetriedRun {
   async #run(): Promise<void> {
     try {
       await this.#work()
-      this.#retryMs = RETRY_MS_MIN
+      this.#failures = 0
     } catch (error) {
       if (this.#isClosed) return
       this.#onFailure(error)
-      this.after(this.#retryMs)
-      this.#retryMs = Math.min(RETRY_MS_MAX, 2 * this.#retryMs)
+      this.#failures += 1
+      this.after(backoffMs(DEFAULT_BACKOFF, this.#failures))
     }
   }
 }

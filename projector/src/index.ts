@@ -49,7 +49,6 @@ export {
   type ReloadShare,
   type TopicStatus
 } from './projector.js'
-export { unfinishedImportUndos } from './rebuild/import-undo.js'
 export {
   Difference,
   RebuildPlan,
@@ -61,7 +60,8 @@ export {
   SwapReport,
   Verification,
   VerifyReport
-} from './rebuild/rebuild.js'
+} from './rebuild/contract.js'
+export { unfinishedImportUndos } from './rebuild/import-undo.js'
 export {
   announceAllChanged,
   beginRepair,

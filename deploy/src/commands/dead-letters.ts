@@ -15,7 +15,7 @@ import {
   retryDeadLetters,
   showDeadLetter
 } from '../operations/dead-letters.js'
-import { dumpOf, plain } from './bytes-text.js'
+import { dumpOf, plain } from './printable-text.js'
 import type { Progress } from './progress.js'
 import { runShown, withData } from './reach.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'

@@ -1,7 +1,7 @@
 import { bytesText, durationText } from '@gamenet/schemas'
 import type { Command } from 'commander'
 import { verify } from '../operations/verify.js'
-import { plain } from './bytes-text.js'
+import { plain } from './printable-text.js'
 import { progressOfBytes } from './progress.js'
 import { runShown } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'

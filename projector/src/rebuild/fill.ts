@@ -4,7 +4,7 @@ import { lengthOf } from '../project/range.js'
 import { hasOlderEpoch, runStep } from '../project/run-step.js'
 import type { StepContext } from '../project/step.js'
 import { type Checkpoint, Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
-import { StepsHeld } from './rebuild.js'
+import { StepsHeld } from './contract.js'
 import type { RebuildRecord } from './rebuild-record.js'
 
 /** Target duration of a step, in ms: long enough to be efficient, short enough to pause. */

@@ -1,5 +1,5 @@
 import type { RebuildContext } from './context.js'
-import { RebuildRefused, type RebuildState } from './rebuild.js'
+import { RebuildRefused, type RebuildState } from './contract.js'
 import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
 import { projectionNamed, type RebuildRequest, unitFor } from './unit.js'
 

@@ -1,8 +1,8 @@
 import { backoffMs, DEFAULT_BACKOFF, errorMessage, Mutex, pause } from '@gamenet/schemas'
 import type { RebuildContext } from './context.js'
+import { RebuildRefused } from './contract.js'
 import type { Fillers } from './fillers.js'
 import { dropLeftovers } from './leftovers.js'
-import { RebuildRefused } from './rebuild.js'
 
 /** Runs the operations of this process on rebuilds one after the other, and drops leftovers of failed ones in between. */
 export class OperationQueue {

@@ -2,7 +2,7 @@ import { errorMessage, withTimeout } from '@gamenet/schemas'
 import { Gauge, type Registry } from 'prom-client'
 import type { Logger } from '../logger.js'
 import type { Store } from '../store/operation.js'
-import type { RebuildState } from './rebuild.js'
+import type { RebuildState } from './contract.js'
 import { readRebuilds } from './rebuild-record.js'
 
 /** In these a rebuild has tables. */

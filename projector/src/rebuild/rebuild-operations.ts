@@ -7,12 +7,6 @@ import { Checkpoints } from '../store/checkpoint.js'
 import { readLostParts } from '../store/table.js'
 import { beginRebuild, planFor } from './begin.js'
 import { liveOf, type RebuildContext, reloadedTopic, unitOf, waitingNames } from './context.js'
-import { STEP_SIZES, type StepSizes } from './fill.js'
-import { Fillers } from './fillers.js'
-import { rebuildSwapped, rebuildUnderWay, requireNoImportUndo, requireState } from './find-rebuild.js'
-import { ImportUndo } from './import-undo.js'
-import { dropLeftovers } from './leftovers.js'
-import { OperationQueue } from './operation-queue.js'
 import {
   type RebuildPlan,
   RebuildRefused,
@@ -20,7 +14,13 @@ import {
   type Rebuilds,
   type SwapReport,
   type VerifyReport
-} from './rebuild.js'
+} from './contract.js'
+import { STEP_SIZES, type StepSizes } from './fill.js'
+import { Fillers } from './fillers.js'
+import { rebuildSwapped, rebuildUnderWay, requireNoImportUndo, requireState } from './find-rebuild.js'
+import { ImportUndo } from './import-undo.js'
+import { dropLeftovers } from './leftovers.js'
+import { OperationQueue } from './operation-queue.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { RebuildSteps } from './rebuild-steps.js'
 import { cloneTables, copyName, dropTables } from './rebuild-tables.js'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Store } from '../store/operation.js'
 import { readRebuildRecords, storeRebuildRecord } from '../store/rebuild.js'
-import { RebuildState, Verification } from './rebuild.js'
+import { RebuildState, Verification } from './contract.js'
 
 const Place = z.object({ epoch: z.int(), partition: z.int(), next: z.int() })
 

@@ -1,8 +1,8 @@
 import { Checkpoints } from '../store/checkpoint.js'
 import { type RebuildContext, unitOf, waitingNames } from './context.js'
+import type { RebuildStatus } from './contract.js'
 import { doneByProjection } from './fill.js'
 import type { Fillers } from './fillers.js'
-import type { RebuildStatus } from './rebuild.js'
 import type { RebuildRecord } from './rebuild-record.js'
 
 /** Returns the status of a rebuild for operators. */

@@ -1,5 +1,5 @@
 import { type Projection, readsOf, tablesOf } from '../project/projection.js'
-import { RebuildRefused } from './rebuild.js'
+import { RebuildRefused } from './contract.js'
 
 /** A request for a rebuild. */
 export type RebuildRequest = {

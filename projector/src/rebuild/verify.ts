@@ -12,7 +12,7 @@ import {
   type Sides
 } from '../store/comparison.js'
 import type { Store, TableNames } from '../store/operation.js'
-import type { Difference, VerifyReport } from './rebuild.js'
+import type { Difference, VerifyReport } from './contract.js'
 
 /** Differences that are listed; all are counted. */
 const LISTED_MAX = 50

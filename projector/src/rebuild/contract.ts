@@ -1,15 +1,15 @@
 import { z } from 'zod'
 
 /*
- * rebuild     filling fresh tables by the statements that the live ones were filled by, while these serve
- * unit        the projection that was asked for and all that read its tables: rebuilt and swapped together
- * generation  `<table>__<id>`: what a rebuild fills; after the swap the former generation is kept, until it is dropped
- * fill        over everything that is loaded; then catch-up, never ahead of the live tables
+ * rebuild     fills fresh tables with the statements of the live ones, while these serve
+ * unit        the requested projection and all that read its tables: rebuilt and swapped together
+ * generation  `<table>__<id>`: the tables that a rebuild fills; after the swap the former generation stays until it is dropped
+ * fill        consumes all loaded events, then catches up, never ahead of the live tables
  */
 
 /**
- * `filling` → `filled` → (verified: see `verification`) → `swapped` → `rolled-back`. `paused` and `failed` go on by `resume`.
- * `swapping` and `rolling-back` are passed through, and are completed after a crash. `cancelled` and `dropped` have no tables.
+ * `filling` → `filled` → (verified: see `verification`) → `swapped` → `rolled-back`. `resume` continues `paused` and `failed`.
+ * `swapping` and `rolling-back` are transient; a crash in them is completed later. `cancelled` and `dropped` have no tables.
  */
 export const RebuildState = z.enum([
   'filling',
@@ -28,16 +28,16 @@ export type RebuildState = z.infer<typeof RebuildState>
 const Instant = z.string()
 
 export const RebuildProgress = z.object({
-  /** The projection that is filled now; empty when none is. */
+  /** The projection that is being filled; empty if none is. */
   projection: z.string(),
-  /** Events taken, summed over the unit's projections, of how many. */
+  /** Consumed events and all events, summed over the unit's projections. */
   done: z.int(),
   total: z.int(),
-  /** How much of the work is done, from 0 to 1: events by what they cost. */
+  /** Completed share of the work, 0 to 1: events weighted by their cost. */
   share: z.number(),
   /** Over the last minute; null before the first step. */
   eventsPerSecond: z.number().nullable(),
-  /** What is left, by what each projection was measured to cost; null while nothing was measured. */
+  /** Remaining time, by the measured cost of each projection; null before the first measurement. */
   etaSeconds: z.number().nullable()
 })
 export type RebuildProgress = z.infer<typeof RebuildProgress>
@@ -45,7 +45,7 @@ export type RebuildProgress = z.infer<typeof RebuildProgress>
 export const Verification = z.object({
   verifiedAt: Instant,
   isEqual: z.boolean(),
-  /** Rows that differ, all of them. */
+  /** Number of rows that differ. */
   differences: z.int()
 })
 export type Verification = z.infer<typeof Verification>
@@ -54,15 +54,15 @@ export const RebuildStatus = z.object({
   id: z.int(),
   projection: z.string(),
   unit: z.array(z.string()).readonly(),
-  /** The tables that answers do not read: its own, after a swap the former ones; by the name in statements. */
+  /** The tables that answers do not read, by the name in statements: the rebuild's own; after a swap the former ones. */
   tables: z.record(z.string(), z.string()),
   state: RebuildState,
-  /** Why it failed, else null. */
+  /** Why it failed; null otherwise. */
   reason: z.string().nullable(),
   /** An instant or an offset; null when it goes to the end. */
   until: z.string().nullable(),
   isFromLog: z.boolean(),
-  /** The import that it takes back, else null. */
+  /** The import that it undoes; null otherwise. */
   retracts: z.string().nullable(),
   startedAt: Instant,
   changedAt: Instant,
@@ -73,17 +73,17 @@ export type RebuildStatus = z.infer<typeof RebuildStatus>
 
 export const RebuildPlan = z.object({
   projection: z.string(),
-  /** The event table that is loaded again from the log before; null where the one that serves is read. */
+  /** The event table that is reloaded from the log first; null if the serving one is read. */
   fromLog: z
     .object({
       topic: z.string(),
       writes: z.object({ table: z.string(), rows: z.int(), bytes: z.int() }),
       events: z.int(),
-      /** By what loading usually takes. */
+      /** By the typical rate of loading. */
       seconds: z.number()
     })
     .nullable(),
-  /** In the order in which they are filled: the projection, then what depends on it. */
+  /** In the order of the fill: the projection, then its dependents. */
   unit: z.array(
     z.object({
       projection: z.string(),
@@ -91,18 +91,18 @@ export const RebuildPlan = z.object({
       reads: z.array(z.string()),
       writes: z.array(z.object({ table: z.string(), rows: z.int(), bytes: z.int() })),
       events: z.int(),
-      /** By a sample that was measured just now; null where there is nothing to sample. */
+      /** By a sample measured at the call; null if there is nothing to sample. */
       seconds: z.number().nullable()
     })
   ),
-  /** Those of the load from the log, too. */
+  /** Includes the events of the load from the log. */
   events: z.int(),
-  /** Bytes that the fresh tables will take beside the old ones, with room for merging. */
+  /** Bytes of the fresh tables, in addition to the old ones, with space for merges. */
   bytesNeeded: z.int(),
-  /** Null where the engine does not say. */
+  /** Null if the engine does not report it. */
   bytesFree: z.int().nullable(),
   seconds: z.number(),
-  /** Why it cannot be started now; empty when it can. */
+  /** Reasons why it cannot start now; empty if it can. */
   obstacles: z.array(z.string())
 })
 export type RebuildPlan = z.infer<typeof RebuildPlan>
@@ -111,21 +111,21 @@ const Row = z.record(z.string(), z.unknown())
 
 export const Difference = z.object({
   table: z.string(),
-  /** The columns that the table is keyed by. */
+  /** The key columns of the table. */
   key: Row,
-  /** The row of either side; null where it has none. */
+  /** The row of each side; null if it has none. */
   live: Row.nullable(),
   fresh: Row.nullable(),
   /** Columns whose values differ. */
   columns: z.array(z.string()),
-  /** Positions of the newest events that made it, as `epoch/partition/offset`, at most 10. */
+  /** Positions of the newest events of the row, as `epoch/partition/offset`, at most 10. */
   events: z.array(z.string())
 })
 export type Difference = z.infer<typeof Difference>
 
 export const VerifyReport = z.object({
   id: z.int(),
-  /** Where the fresh tables end, an instant or an offset, whereas the live ones go on; null when both are at one place. */
+  /** The instant or offset at which the fresh tables end; null if both sides are at one position. */
   until: z.string().nullable(),
   isEqual: z.boolean(),
   tables: z.array(
@@ -138,26 +138,26 @@ export const VerifyReport = z.object({
       differences: z.int()
     })
   ),
-  /** The first of them, over all tables. */
+  /** The first differences, over all tables. */
   differences: z.array(Difference),
-  /** A few rows that both sides agree on, to be looked at. */
+  /** A few equal rows, for inspection. */
   samples: z.array(z.object({ table: z.string(), row: Row }))
 })
 export type VerifyReport = z.infer<typeof VerifyReport>
 
 export const SwapReport = z.object({
   id: z.int(),
-  /** Events that were caught up before. */
+  /** Events consumed before the swap. */
   caughtUp: z.int(),
-  /** For how long answers got no new data, in ms; they were not delayed. */
+  /** How long answers had no new data, in ms; no answer was delayed. */
   lateMs: z.number()
 })
 export type SwapReport = z.infer<typeof SwapReport>
 
-/** What cannot be done as things stand, with what can; nothing was changed. */
+/** An operation is impossible in the current state. The message names the next step; nothing was changed. */
 export class RebuildRefused extends Error {
   override readonly name: string = 'RebuildRefused'
-  /** True where the question itself is wrong, such as a name that there is not. */
+  /** True if the request itself is wrong, such as an unknown name. */
   readonly isUsage: boolean
 
   constructor(sentence: string, { isUsage = false }: { readonly isUsage?: boolean } = {}) {
@@ -166,40 +166,40 @@ export class RebuildRefused extends Error {
   }
 }
 
-/** A step does not run now, because waits for steps would not learn of it. Try it again. */
+/** A step does not run now, because waits for steps would miss it. The caller retries. */
 export class StepsHeld extends RebuildRefused {
   override readonly name = 'StepsHeld'
 }
 
-/** All of them, by the projection's name. Reject with a {@link RebuildRefused} where it cannot be done. */
+/** Operations on rebuilds, by the projection's name. They reject with a {@link RebuildRefused} if it is impossible. */
 export type Rebuilds = {
   plan(projection: string, options?: { readonly isFromLog?: boolean }): Promise<RebuildPlan>
-  /** Resolves when it is under way; it goes on in the background, over restarts too. */
+  /** Resolves when the rebuild has begun; it continues in the background, also after restarts. */
   start(projection: string, options?: { readonly until?: string; readonly isFromLog?: boolean }): Promise<RebuildStatus>
-  /** All rebuilds that there were, the newest first. */
+  /** Returns all rebuilds, past ones too, the newest first. */
   list(): Promise<RebuildStatus[]>
   pause(projection: string): Promise<RebuildStatus>
   resume(projection: string): Promise<RebuildStatus>
-  /** Ends one that was not swapped, and drops its tables. */
+  /** Ends a rebuild that was not swapped, and drops its tables. */
   cancel(projection: string): Promise<RebuildStatus>
-  /** Compares old and new at the same checkpoint. */
+  /** Compares old and new tables at one position. */
   verify(projection: string): Promise<VerifyReport>
   swap(projection: string, options?: { readonly acceptDifferences?: boolean }): Promise<SwapReport>
-  /** Once: the old tables, caught up, serve again. */
+  /** Undoes a swap, once: the old tables catch up and serve again. */
   rollback(projection: string): Promise<SwapReport>
-  /** Drops the old tables that a swap left, after which it cannot be rolled back. */
+  /** Drops the old tables of a swap, which then cannot be rolled back. */
   drop(projection: string): Promise<RebuildStatus>
 }
 
-/** Imports that the log says were taken back. */
+/** Undoes imports whose undo is in the log. */
 export type ImportUndos = {
   /**
-   * Takes one back: its events leave the topic's event table, and all that is made of them is rebuilt without. Resolves when
-   * that serves; called again after a crash, it goes on.
+   * Deletes the import's events from the topic's event table and rebuilds all tables that depend on them. Resolves when these
+   * serve; a call after a crash resumes.
    */
   undo(importId: string, topic: string, onProgress: (progress: RebuildProgress) => void): Promise<void>
-  /** Rejects while another rebuild, or a full disk, stands in the way of taking one back; nothing is done. */
+  /** Rejects if another rebuild or a full disk prevents the undo; changes nothing. */
   requireUndoable(importId: string, topic: string): Promise<void>
-  /** Those that are not out of all tables. */
+  /** Returns the undone imports that some table still contains. */
   unfinishedImportUndos(): Promise<readonly { readonly importId: string; readonly topic: string }[]>
 }

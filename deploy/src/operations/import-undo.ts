@@ -4,7 +4,7 @@ import { headsOf, waitUntilCaughtUp } from './caught-up.js'
 import { ImportRun, ImportUndoProgress, ImportUndoReport } from './import-run.js'
 import { NoInput, type OperationNeeds, operation } from './operation.js'
 import { requireRepaired } from './rebuild.js'
-import type { ImportUndoNeeds } from './undo-import.js'
+import type { ImportUndoNeeds } from './run-import-undo.js'
 
 const CAUGHT_UP_MS_MAX = 600_000
 
@@ -16,7 +16,7 @@ export const listImports = operation({
   input: NoInput,
   result: z.array(ImportRun),
   run: async ({ engines, importing }) => {
-    const { importRuns } = await import('./undo-import.js')
+    const { importRuns } = await import('./run-import-undo.js')
     return await importRuns({ engines, importing })
   }
 })
@@ -32,14 +32,14 @@ export const undoImport = operation({
   needsLog: true,
   run: async (needs, { importId }, { onProgress }) => {
     requireRepaired(needs.lostRows.repairing())
-    const { undoImport } = await import('./undo-import.js')
+    const { undoImport } = await import('./run-import-undo.js')
     return await undoImport(undoNeeds(needs), importId, onProgress)
   }
 })
 
 /** Completes the undos that an earlier process left; returns how many. */
 export async function finishImportUndos(needs: OperationNeeds): Promise<number> {
-  const { finishUndos } = await import('./undo-import.js')
+  const { finishUndos } = await import('./run-import-undo.js')
   return await finishUndos(undoNeeds(needs))
 }
 

@@ -289,7 +289,7 @@ async function goForwardOnly(t: Test, engine: ClickHouse) {
     await filled.opened
     await t.rejects(
       projector.rebuilds.rollback('title-count'),
-      /Rebuild 2 of title-latest takes import f+ back, which the tables of before hold.*gamenet import undo f+/
+      /Rebuild 2 of title-latest undoes import f+, which the former tables contain.*gamenet import undo f+/
     )
     asked.open()
     await undone
@@ -686,17 +686,14 @@ async function refuse(t: Test, engine: ClickHouse) {
     const dropOld = await lostPart(8, 'title_count__0')
     await refused(rebuilds.rollback('title-count'), /Rows of title_count__0 are lost.*rebuild drop title-count/)
     await dropOld()
-    await refused(
-      rebuilds.swap('title-count'),
-      /Its last rebuild, 1, serves already: .*rollback title-count takes it back/
-    )
+    await refused(rebuilds.swap('title-count'), /Its last rebuild, 1, serves already: .*rollback title-count undoes it/)
     await refused(rebuilds.rollback('title-count-day'), /belong to rebuild 1 of title-count/)
     await refused(rebuilds.drop('title-count-hour'), /belong to rebuild 1 of title-count/)
     await rebuilds.start('title-count-day')
     await untilFilled(projector)
     await rebuilds.verify('title-count-day')
     await rebuilds.rollback('title-count')
-    const rolledBack = /1, was rolled back: the tables of before serve again.*rebuild start title-count makes new ones/
+    const rolledBack = /1, was rolled back: the former tables serve again.*rebuild start title-count makes new ones/
     for (const work of ['swap', 'rollback', 'drop'] as const) await refused(rebuilds[work]('title-count'), rolledBack)
     await refused(rebuilds.swap('title-count-day'), /not verified against the tables that serve now/)
     await rebuilds.cancel('title-count-day')

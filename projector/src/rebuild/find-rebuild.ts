@@ -41,7 +41,7 @@ export async function rebuildSwapped(
   const [other] = swapped
   if (other !== undefined) {
     throw new RebuildRefused(
-      `The old tables of ${name} belong to rebuild ${other.id} of ${other.projection}, by which they go back or are dropped.`
+      `The old tables of ${name} belong to rebuild ${other.id} of ${other.projection}; roll back or drop that one.`
     )
   }
   const under = records.find((each) => each.projection !== name && UNDER_WAY.has(each.state))
@@ -76,7 +76,7 @@ export async function concurrentRebuild(
         : `continue it by ${resume}`
   const way =
     retracts !== null
-      ? `it takes import ${retracts} back, which gamenet import undo ${retracts} brings to its end.`
+      ? `it undoes import ${retracts}; gamenet import undo ${retracts} completes it.`
       : until !== null
         ? `it is for inspection only; ${cancel} drops it.`
         : `${wayOn}, or ${cancel}.`
@@ -90,7 +90,7 @@ export async function requireNoImportUndo({ store }: RebuildContext, { unit }: R
   )
   if (beside === undefined) return
   throw new RebuildRefused(
-    `Rebuild ${beside.id} of ${beside.projection} takes import ${beside.retracts} back, which the tables of before hold. It is brought to its end by gamenet import undo ${beside.retracts}.`
+    `Rebuild ${beside.id} of ${beside.projection} undoes import ${beside.retracts}, which the former tables contain; gamenet import undo ${beside.retracts} completes it.`
   )
 }
 
@@ -111,14 +111,14 @@ function afterwards(last: RebuildRecord | undefined, name: string): string {
   const why = last.reason === null ? '' : ` (${last.reason})`
   switch (last.state) {
     case 'rolled-back':
-      return `${its} was rolled back: the tables of before serve again, and its own are dropped. ${startHint}`
+      return `${its} was rolled back: the former tables serve again, and its own are dropped. ${startHint}`
     case 'cancelled':
       return `${its} was cancelled${why}, and its tables are dropped. ${startHint}`
     case 'dropped':
-      return `${its} was swapped in, and the tables of before are dropped${why}. ${startHint}`
+      return `${its} was swapped in, and the former tables are dropped${why}. ${startHint}`
     case 'swapped':
-      return `${its} serves already: gamenet rebuild rollback ${name} takes it back, gamenet rebuild drop ${name} frees the disk of the tables of before.`
+      return `${its} serves already: gamenet rebuild rollback ${name} undoes it, gamenet rebuild drop ${name} drops the former tables.`
     default:
-      return `${its} is ${last.state}${why}: gamenet rebuild status ${name} tells how far it is.`
+      return `${its} is ${last.state}${why}: gamenet rebuild status ${name} shows its progress.`
   }
 }

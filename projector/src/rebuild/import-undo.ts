@@ -122,6 +122,6 @@ function takingBack({ name }: Projection, importId: string): RebuildRequest {
 
 function cannotEnd({ id, projection, state, reason }: RebuildRecord, importId: string): RebuildRefused {
   const why = reason === null ? '' : ` (${reason})`
-  const way = state === 'cancelled' ? '' : ` It goes on by gamenet rebuild resume ${projection}.`
-  return new RebuildRefused(`Rebuild ${id}, which takes import ${importId} back, is ${state}${why}.${way}`)
+  const way = state === 'cancelled' ? '' : ` gamenet rebuild resume ${projection} continues it.`
+  return new RebuildRefused(`Rebuild ${id}, which undoes import ${importId}, is ${state}${why}.${way}`)
 }

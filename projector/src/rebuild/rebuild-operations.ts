@@ -140,7 +140,7 @@ export class RebuildOperations implements Rebuilds {
       requireState(record, ['filling', 'paused', 'failed', 'filled'], 'cancelled')
       if (record.retracts !== null && record.state !== 'failed') {
         throw new RebuildRefused(
-          `Rebuild ${record.id} takes import ${record.retracts} back, whose events are gone already: it is not cancelled. It ends by itself; gamenet import undo ${record.retracts} waits for it.`
+          `Rebuild ${record.id} undoes import ${record.retracts}, whose events are already deleted, so it cannot be cancelled. It completes by itself; gamenet import undo ${record.retracts} waits for it.`
         )
       }
       const ended = { state: 'cancelled', reason: null } as const

@@ -98,6 +98,14 @@ test('statements of answers and of ingest name tables by parameters, and none of
   )
 })
 
+test('ARCHITECTURE.md stays short', async (t) => {
+  const page = texts.get('ARCHITECTURE.md') ?? ''
+  const glossary = /^## Glossary\n(.*?)^## /ms.exec(page)?.[1] ?? ''
+  const terms = [...glossary.matchAll(/^\| (?!term \|)/gm)].length
+  t.ok(terms > 0 && terms <= 40, `${terms} terms; at most 40`)
+  t.ok(page.split('\n').length <= 151, 'at most 150 lines')
+})
+
 test('links between pages have targets', async (t) => {
   const broken: string[] = []
   for (const [file, text] of texts) {

@@ -450,3 +450,31 @@ function changedIn({ received }: TestListener): object {
   const data = received[1]?.data as { changed: object } | undefined
   return data?.changed ?? {}
 }
+
+test('a write to many listeners takes several turns, in which those who come and those who are owed nothing are told apart', async (t) => {
+  const channel = new Channel({ kinds: ['count'], titleId: null, leaderboardId: null, playerKey: null })
+  const receiver = () => {
+    const written: string[] = []
+    const write = (frame: Uint8Array): void => {
+      written.push(String(frame))
+      // Longer than a turn.
+      const begun = performance.now()
+      while (performance.now() - begun < 6);
+    }
+    return { format: 'sse' as const, written, write }
+  }
+  const [first, second, later] = [receiver(), receiver(), receiver()]
+  channel.live.add(first).add(second)
+  const written = channel.send({ sse: 'a', ndjson: 'a' })
+  t.same([first.written, second.written], [['a'], []])
+  t.same([channel.owes(first), channel.owes(second)], [false, true])
+  channel.live.add(later)
+  t.equal(channel.send({ sse: 'b', ndjson: 'b' }), written)
+  t.same(
+    [first, second, later].map((each) => channel.owes(each)),
+    [true, true, true]
+  )
+  await written
+  t.same([first.written, second.written, later.written], [['a', 'b'], ['a', 'b'], ['b']])
+  t.equal(channel.owes(first), false)
+})

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { cursorOf, fingerprintOf, type Lane, type Place, type Position, positionText } from './cursor.js'
 import { type RecordedKind, recordedKinds, type StreamEvent, type StreamFilter } from './kinds.js'
 
@@ -10,6 +11,11 @@ export type Receiver = {
   write(frame: Uint8Array): void
 }
 
+/** Time of writes in one turn of the event loop: a write to 10,000 connections takes 0.2 s. */
+const TURN_MS = 5
+
+type Write = { readonly texts: Readonly<Record<Format, string>>; readonly owed: Set<Receiver> }
+
 /** All listeners with one filter: an event is framed once for all of them. */
 export class Channel {
   readonly filter: StreamFilter
@@ -21,6 +27,8 @@ export class Channel {
   /** Connections, live or catching up. */
   connections = 0
   readonly #pending: Record<Format, string> = { sse: '', ndjson: '' }
+  readonly #writes: Write[] = []
+  #writing: Promise<void> = Promise.resolve()
 
   constructor(filter: StreamFilter) {
     this.filter = filter
@@ -34,21 +42,43 @@ export class Channel {
     for (const format of FORMATS) this.#pending[format] += frameOf(format, event, cursor)
   }
 
-  /** Writes what was framed. */
-  flush(): void {
-    if (this.#pending.sse === '') return
-    this.send(this.#pending)
+  /** Writes what was framed; resolves when all have it. */
+  flush(): Promise<void> {
+    if (this.#pending.sse === '') return Promise.resolve()
+    const written = this.send({ ...this.#pending })
     for (const format of FORMATS) this.#pending[format] = ''
+    return written
   }
 
-  /** Writes a text to every live listener, as one buffer. */
-  send(texts: Readonly<Record<Format, string>>): void {
-    const buffers: Partial<Record<Format, Uint8Array>> = {}
-    for (const receiver of this.live) {
-      const { format } = receiver
-      const buffer = buffers[format] ?? Buffer.from(texts[format])
-      buffers[format] = buffer
-      receiver.write(buffer)
+  /** Writes a text to everyone who is live now, as one buffer, after all texts before it; resolves when all have it. */
+  send(texts: Readonly<Record<Format, string>>): Promise<void> {
+    this.#writes.push({ texts, owed: new Set(this.live) })
+    if (this.#writes.length === 1) this.#writing = this.#writeAll()
+    return this.#writing
+  }
+
+  /** Whether a live listener does not have everything yet, so that its cursor is not the channel's. */
+  owes(receiver: Receiver): boolean {
+    return this.#writes.some(({ owed }) => owed.has(receiver))
+  }
+
+  async #writeAll(): Promise<void> {
+    let endsAt = performance.now() + TURN_MS
+    for (let write = this.#writes[0]; write !== undefined; write = this.#writes[0]) {
+      const { texts, owed } = write
+      const buffers: Partial<Record<Format, Uint8Array>> = {}
+      for (const receiver of owed) {
+        if (performance.now() >= endsAt) {
+          await nextTurn()
+          endsAt = performance.now() + TURN_MS
+        }
+        owed.delete(receiver)
+        const { format } = receiver
+        const buffer = buffers[format] ?? Buffer.from(texts[format])
+        buffers[format] = buffer
+        receiver.write(buffer)
+      }
+      this.#writes.shift()
     }
   }
 }

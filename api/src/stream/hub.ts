@@ -254,8 +254,9 @@ export class Hub {
     const { pages, isBehind } = await atOneInstant(this.#needs, this.#closed.signal, (context) =>
       this.#look(feeds, context)
     )
-    if (generation === this.#generation) for (const page of pages) this.#apply(page)
+    const written = generation === this.#generation ? pages.flatMap((page) => this.#apply(page)) : []
     this.#notify()
+    await Promise.all(written)
     if (pages.length > 0) {
       this.#delayMs = BEHIND_MS_MIN
       this.#looking.after(0)
@@ -311,8 +312,11 @@ export class Hub {
     return extents
   }
 
-  /** Adds a page to its feed and writes it to the live listeners, synchronously: a listener that joins misses nothing. */
-  #apply({ feed, lane, next, events }: Read): void {
+  /**
+   * Adds a page to its feed and begins to write it to those who are live, synchronously: a listener that joins misses
+   * nothing. Returns what resolves when they have it.
+   */
+  #apply({ feed, lane, next, events }: Read): Promise<void>[] {
     const channels = [...this.#channels.values()].filter(
       ({ live, kinds }) => live.size > 0 && kinds.includes(feed.kind)
     )
@@ -323,7 +327,7 @@ export class Hub {
       }
     }
     feed.moveTo(lane, next)
-    for (const channel of channels) channel.flush()
+    return channels.map((channel) => channel.flush())
   }
 
   #notify(): void {

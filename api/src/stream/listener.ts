@@ -91,6 +91,11 @@ export class Listener implements Receiver {
     if (this.#hasEnded) return
     socket.write(frame)
     if (socket.writableLength <= UNSENT_BYTES_MAX) return
+    // Where it stands is known only to its client.
+    if (channel.owes(this)) {
+      this.end('slow')
+      return
+    }
     channel.live.delete(this)
     const progress = hub.progressOf(channel)
     this.#drained()

@@ -74,7 +74,8 @@ export class LiveCounts {
     if (changed.size === 0 && gone.length === 0) return
     const data = `{"changed":${objectOf(changed)},"gone":${JSON.stringify(gone)}}`
     const frames = { sse: stateFrame('sse', 'difference', data), ndjson: stateFrame('ndjson', 'difference', data) }
-    for (const channel of this.#needs.channels()) if (channel.hasLiveCounts) channel.send(frames)
+    const channels = [...this.#needs.channels()].filter(({ hasLiveCounts }) => hasLiveCounts)
+    await Promise.all(channels.map((channel) => channel.send(frames)))
   }
 }
 

@@ -256,7 +256,7 @@ class Streams {
     for (const listener of [...(this.#slots[this.#tickNumber] ?? [])]) {
       if (nowMs >= listener.endsAtMs) listener.end('lifetime')
       const { channel, format } = listener
-      if (!channel.live.has(listener)) continue
+      if (!channel.live.has(listener) || channel.owes(listener)) continue
       const key = format + channel.fingerprint
       const frame = frames.get(key) ?? Buffer.from(cursorFrame(format, this.#hub.cursorOf(channel)))
       frames.set(key, frame)

@@ -22,6 +22,12 @@ export async function processorMs(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS
 }
 
+/** Processor time of the main thread alone, exact to the microsecond: for work that other threads have no part in. */
+export async function mainThreadMs(pid: number): Promise<number> {
+  const [nanoseconds = ''] = (await read(`/proc/${pid}/task/${pid}/schedstat`)).split(' ')
+  return Number(nanoseconds) / 1e6
+}
+
 async function read(path: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => {
     throw new CannotMeasure(`${path} cannot be read; memory and processor time are measured on Linux only`)

@@ -1,4 +1,4 @@
-/* Statements that an analyst must not run. A line is a statement; `\n` and `\0` are escapes. */
+/* Statements that an analyst must not run. A line is a statement; `\n`, `\0` and `\u2003` are escapes. */
 
 export const HOSTILE_STATEMENTS: readonly string[] = String.raw`
 SELECT file('/etc/passwd')
@@ -40,6 +40,11 @@ SELECT fi/**/le('/etc/passwd')
 SELECT file/**/('/etc/passwd')
 SELECT /* file */ file /* ( */ ('/etc/passwd') -- )
 SELECT ${'`file`'}('/etc/passwd')
+SELECT\u00a0file('/etc/passwd')
+SELECT file\u2003(\u3000'/etc/passwd')
+SELECT * FROM\u2028file('/etc/passwd',\u200aLineAsString)
+\ufeffSELECT file('/etc/passwd')
+\u00a0DROP TABLE title_count
 SELECT "file"('/etc/passwd')
 SELECT sleep(3)
 SELECT SLEEP(3)
@@ -351,7 +356,12 @@ SELECT 1\0; DROP TABLE title_count
 `
   .trim()
   .split('\n')
-  .map((line) => line.replaceAll('\\n', '\n').replaceAll('\\0', '\0'))
+  .map((line) =>
+    line
+      .replaceAll('\\n', '\n')
+      .replaceAll('\\0', '\0')
+      .replaceAll(/\\u([0-9a-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
+  )
 
 /** Statements that grow with a number. */
 export const HUGE_STATEMENTS: readonly string[] = [
@@ -362,5 +372,8 @@ export const HUGE_STATEMENTS: readonly string[] = [
   `${'SELECT * FROM ('.repeat(3000)}SELECT 1${')'.repeat(3000)}`,
   `SELECT ${'if(1,'.repeat(3000)}1${',2)'.repeat(3000)}`,
   `SELECT '${'x'.repeat(70_000)}'`,
+  `SELECT '${'x'.repeat(10_000_000)}'`,
+  `SELECT ${'('.repeat(1000)}file('/etc/passwd')${')'.repeat(1000)}`,
+  `${'SELECT * FROM ('.repeat(100)}SELECT file('/etc/passwd')${')'.repeat(100)}`,
   `SELECT ${'CASE WHEN 1 THEN '.repeat(2000)}1${' END'.repeat(2000)}`
 ]

@@ -1,13 +1,24 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { instantOf } from '@gamenet/schemas'
 import { test } from 'tap'
-import { startGamenet } from './service/gamenet.js'
+import { startQuietService } from './boards-service.js'
+import { gamenetJson, startGamenet } from './service/gamenet.js'
 
 const SECONDS = Number(process.env.CAMPAIGN_SECONDS ?? 600)
 const CONNECTIONS = 1000
 /** Of good requests meanwhile, on a machine that does something else too. */
 const ANSWER_MS_MAX = 2000
+const EXPORTS = 50
+/** 16 MB as CSV: more than the buffers of a connection. */
+const EXPORTED_ROWS = 500_000
+const SINCE_MS = Date.UTC(2024, 0, 1)
+const SLOW_SECONDS = 30
+const FREED_MS_MAX = 5000
 
 /** Debian's package `slowhttptest`: connections that send their headers, or their body, or read the answer, as slowly as is allowed. */
 const ATTACKS = [
@@ -59,3 +70,60 @@ test('clients that are as slow as they can be hold up no other', async (t) => {
   }
   t.equal(service.process.exitCode, null, 'the service lives')
 })
+
+test('exports that clients read by a byte a second', async (t) => {
+  const { running, environment, directory } = await startQuietService(t)
+  const rows = Array.from(
+    { length: EXPORTED_ROWS },
+    (_, n) => `4d530064,${instantOf(SINCE_MS + n * 60_000)},${n % 997}`
+  )
+  const file = join(directory, 'counts.csv')
+  await writeFile(file, ['titleId,observedAt,online', ...rows].join('\n'))
+  await gamenetJson(environment, ['import', 'title-count', file])
+  const path =
+    '/api/title/4d530064/online-users/history?from=2024-01-01T00:00:00Z&to=2026-01-01T00:00:00Z&resolution=raw&format=csv'
+  const { hostname, port } = new URL(running.apiUrl)
+  const sockets = await Promise.all(
+    Array.from({ length: EXPORTS }, async () => {
+      const socket = connect(Number(port), hostname)
+      socket.on('error', () => undefined)
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
+      await once(socket, 'readable')
+      return { socket, head: String(socket.read(12)) }
+    })
+  )
+  const served = sockets.filter(({ head }) => head.endsWith('200')).map(({ socket }) => socket)
+  const refused = sockets.filter(({ head }) => head.endsWith('503')).map(({ socket }) => socket)
+  t.equal(served.length, 3, 'exports at once')
+  t.equal(served.length + refused.length, EXPORTS)
+  for (const socket of refused) t.match(String(socket.read()), /\r\nretry-after: \d+\r\n/i)
+  let slowest = 0
+  for (let second = 0; second < SLOW_SECONDS; second += 1) {
+    for (const socket of served) socket.read(1)
+    const begun = performance.now()
+    t.equal((await fetch(`${running.apiUrl}/api/games`, { headers: { connection: 'close' } })).status, 200)
+    slowest = Math.max(slowest, performance.now() - begun)
+    await wait(1000)
+  }
+  t.ok(slowest < ANSWER_MS_MAX, `the slowest answer took ${slowest.toFixed(0)} ms`)
+  t.equal((await fetch(running.apiUrl + path)).status, 503, 'the slow exports still run')
+  for (const { socket } of sockets) socket.destroy()
+  const freed = performance.now()
+  const whole = await untilServed(running.apiUrl + path)
+  t.equal(whole.split('\n').length, EXPORTED_ROWS + 2, 'a whole export after the disconnects')
+  t.comment(
+    `${served.length} of ${EXPORTS} exports served; slowest answer ${slowest.toFixed(0)} ms; a whole export ${(performance.now() - freed).toFixed(0)} ms after the disconnects`
+  )
+})
+
+/** Reads an export as soon as one may begin: the service notices disconnects a moment later. */
+async function untilServed(url: string): Promise<string> {
+  const end = Date.now() + FREED_MS_MAX
+  for (;;) {
+    const answer = await fetch(url)
+    if (answer.status === 200) return await answer.text()
+    if (Date.now() > end) throw new Error(`an export got ${answer.status} ${FREED_MS_MAX} ms after the disconnects`)
+    await answer.text()
+    await wait(20)
+  }
+}

@@ -18,8 +18,9 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
     t.teardown(() => postgres.close())
     return { writes: async () => postgres }
   })
+  const waits: number[] = []
   const [one, other] = connected.map((needs) => sharedPasses({ ...needs, lock: PASSES_LOCK }))
-  const fills = connected.map((needs) => sharedPasses({ ...needs, lock: FILLS_LOCK }))
+  const fills = connected.map((needs) => sharedPasses({ ...needs, lock: FILLS_LOCK, onWaited: (s) => waits.push(s) }))
   if (one === undefined || other === undefined) throw new Error('two projectors were to share')
   const order: string[] = []
 
@@ -73,9 +74,11 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
       second.shared(async () => undefined),
       { name: 'StepsHeld', message: /this step waits/ }
     )
+    t.ok((waits[1] ?? 0) >= 8, 'a vain wait is measured')
     end.open()
     await alone
     t.equal(await second.shared(async () => 'made'), 'made')
+    t.equal(waits.length, 3)
   })
   await t.test('what is alone learns that its lock is lost', async (t) => {
     await t.rejects(

@@ -501,6 +501,7 @@ if (missing !== undefined) {
     const stored = new Map<number, number>()
     const seen = new Set<string>()
     const given: Set<number>[] = [new Set(), new Set()]
+    const assigned: number[][] = [[], []]
     const stops = [new AbortController(), new AbortController()]
     let wake: () => void = () => {}
     const until = async (isTrue: () => boolean): Promise<void> => {
@@ -523,6 +524,7 @@ if (missing !== undefined) {
           stored.set(partition, (records.at(-1)?.offset ?? 0) + 1)
           wake()
         },
+        onAssigned: (partitions) => assigned[i]?.push(partitions.get('thing') ?? 0),
         signal: stops[i]?.signal ?? AbortSignal.abort()
       })
     )
@@ -536,6 +538,8 @@ if (missing !== undefined) {
     stops[1]?.abort()
     await readings[1]
     t.equal(given[1]?.size, 4, 'the second member ended with all partitions')
+    t.equal(assigned[0]?.at(-1), 0, 'a member that left has none')
+    t.same(assigned[1]?.slice(-2), [4, 0])
   })
 
   void test('logs that share the partitions in groups of their own read each of them once, those that are added too', async (t) => {

@@ -1,5 +1,6 @@
 import type { PassLock, Projector } from '@gamenet/projector'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
+import { Histogram, type Registry } from 'prom-client'
 import type { Config } from '../config.js'
 import type { Engines } from './engines.js'
 import { sharedPasses } from './postgres-pass-lock.js'
@@ -12,14 +13,22 @@ export type ConcurrentWriters = {
 }
 
 /** A ClickHouse server may have other projectors, which coordinate through a shared PostgreSQL. */
-export function concurrentWriters(config: Config, engines: Engines): ConcurrentWriters {
+export function concurrentWriters(config: Config, engines: Engines, registry: Registry): ConcurrentWriters {
+  const waits = new Histogram({
+    name: 'gamenet_lock_wait_seconds',
+    help: 'Waits for the locks in PostgreSQL that exclude passes, or steps of rebuilds, from work that needs the tables at rest',
+    labelNames: ['lock'] as const,
+    // A waiter gives up after 8 s.
+    buckets: [0.005, 0.05, 0.25, 1, 2.5, 5, 10],
+    registers: [registry]
+  })
   if (config.CLICKHOUSE_URL === undefined) return {}
   if (config.POSTGRES_URL === undefined) return { isShared: true }
   const needs = { writes: () => engines.writes() }
   return {
     isShared: true,
-    passLock: sharedPasses({ ...needs, lock: PASSES_LOCK }),
-    rebuildLock: sharedPasses({ ...needs, lock: FILLS_LOCK })
+    passLock: sharedPasses({ ...needs, lock: PASSES_LOCK, onWaited: (s) => waits.observe({ lock: 'passes' }, s) }),
+    rebuildLock: sharedPasses({ ...needs, lock: FILLS_LOCK, onWaited: (s) => waits.observe({ lock: 'rebuilds' }, s) })
   }
 }
 

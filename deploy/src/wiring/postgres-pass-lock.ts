@@ -26,8 +26,10 @@ const WAITS: ReadonlySet<number> = new Set([FILLS_LOCK])
 export function sharedPasses(needs: {
   readonly writes: () => Promise<Postgres>
   readonly lock: typeof PASSES_LOCK | typeof FILLS_LOCK
+  /** Called after each wait for the lock, also a vain one. */
+  readonly onWaited?: (seconds: number) => void
 }): PassLock {
-  const { writes, lock } = needs
+  const { lock } = needs
   /** Without PostgreSQL nobody gets the exclusive lock, and work of a process that held it before is rejected by its own `check`. */
   const unlocked = async <Result>(pass: (check: () => Promise<void>) => Promise<Result>): Promise<Result> => {
     if (WAITS.has(lock)) throw new StepsHeld(HELD)
@@ -35,7 +37,7 @@ export function sharedPasses(needs: {
   }
   return {
     shared: async (pass) => {
-      const locked = await withLock(writes, lock, 'shared', pass).catch((error: unknown) => {
+      const locked = await withLock(needs, 'shared', pass).catch((error: unknown) => {
         if (!isLockTimeout(error)) throw error
         throw WAITS.has(lock) ? new StepsHeld(BUSY) : new Error(HELD_UP, { cause: error })
       })
@@ -45,7 +47,7 @@ export function sharedPasses(needs: {
       const begun = performance.now()
       while (performance.now() - begun < ALONE_WITHIN_MS) {
         try {
-          const locked = await withLock(writes, lock, 'alone', work)
+          const locked = await withLock(needs, 'alone', work)
           if (locked !== 'away') return locked.result
           throw new FailureError(
             'PostgreSQL is unavailable; without its lock other projectors could write into the tables meanwhile. Repeat the command when PostgreSQL is back.'
@@ -63,8 +65,7 @@ export function sharedPasses(needs: {
 
 /** Runs work under the lock; reports if PostgreSQL was unavailable. */
 async function withLock<Result>(
-  writes: () => Promise<Postgres>,
-  lock: number,
+  { writes, lock, onWaited }: Parameters<typeof sharedPasses>[0],
   how: 'shared' | 'alone',
   work: (check: () => Promise<void>) => Promise<Result>
 ): Promise<{ readonly result: Result } | 'away'> {
@@ -77,7 +78,10 @@ async function withLock<Result>(
       await transaction.script(
         `SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`
       )
-      await transaction.query(`SELECT pg_advisory_xact_lock${how === 'shared' ? '_shared' : ''}($1)`, [lock])
+      const begun = performance.now()
+      await transaction
+        .query(`SELECT pg_advisory_xact_lock${how === 'shared' ? '_shared' : ''}($1)`, [lock])
+        .finally(() => onWaited?.((performance.now() - begun) / 1000))
       hasBegun = true
       // After a broken connection another process may hold the lock.
       done = { result: await work(async () => void (await transaction.query('SELECT 1'))) }

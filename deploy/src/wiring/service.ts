@@ -64,7 +64,10 @@ const components: Components<Parts> = {
   rootWarning: { roles: RUNNING, open: warnAsRoot },
   engines: { roles: EVERY, open: openEngines, close: (engines) => engines.close() },
   engineMetrics: { roles: EVERY, open: ({ registry, engines }) => addEngineMetrics(registry, engines) },
-  concurrentWriters: { roles: EVERY, open: ({ config, engines }) => concurrentWriters(config, engines) },
+  concurrentWriters: {
+    roles: EVERY,
+    open: ({ config, engines, registry }) => concurrentWriters(config, engines, registry)
+  },
 
   // Before anything is loaded, projected or answered: schemas, then repairs of an engine restored from an older copy.
   suitableTables: {

@@ -211,6 +211,7 @@ class Session {
   /** Resolves with the reason when reading has ended on request. */
   readonly stopped: Promise<string>
   readonly #port: LoaderPort
+  readonly #options: Pick<LoaderOptions, 'topics' | 'metrics'>
   readonly #signal: AbortSignal
   readonly #asked = new Map<
     number,
@@ -221,17 +222,21 @@ class Session {
   #stopped: () => void = () => {}
   /** After the first batch that must not be stored, no later one is stored: their checkpoint would cover it. */
   #outdated: 'outdated' | 'swapped' | undefined
+  /** Whether the log has groups: an embedded one assigns nothing. */
+  #isAssigned = false
   /** The generation of each topic's event table whose checkpoint this session reads on from. */
   readonly #generations = new Map<string, number>()
 
   constructor(
     port: LoaderPort,
     storing: Storing,
-    { logger, metrics }: LoaderOptions,
+    options: LoaderOptions,
     signal: AbortSignal,
     onTrouble: (reason: string | null) => void
   ) {
+    const { logger, metrics } = options
     this.#port = port
+    this.#options = options
     this.#signal = signal
     this.stopped = new Promise((resolve) => {
       this.#stopped = () => resolve(ENDED[this.#outdated ?? 'stopped'])
@@ -248,7 +253,8 @@ class Session {
         const { topic, epoch, partition, damage } = message.stalled
         if (damage !== undefined) storing.damaged.set(`${topic}/${epoch}/${partition}`, message.stalled)
         logger.error({ reason: describeStall(message.stalled) }, 'a partition stands still')
-      } else if (message.kind === 'replaced') {
+      } else if (message.kind === 'assigned') this.#showAssigned(message.partitions)
+      else if (message.kind === 'replaced') {
         metrics.replacedReaders.inc()
         logger.warn(message, 'the reader of the log is replaced')
       } else if (message.kind === 'commit-failed') logger.warn(message, 'the log refused a commit')
@@ -268,6 +274,12 @@ class Session {
     if ([...this.#generations].some(isOther)) this.#endAs('swapped')
   }
 
+  #showAssigned(partitions: ReadonlyMap<string, number>): void {
+    this.#isAssigned = true
+    const { topics, metrics } = this.#options
+    for (const { name: topic } of topics) metrics.assignedPartitions.set({ topic }, partitions.get(topic) ?? 0)
+  }
+
   #endAs(outdated: 'outdated' | 'swapped'): void {
     if (this.#outdated !== undefined) return
     this.#outdated = outdated
@@ -276,6 +288,8 @@ class Session {
 
   end(reason: string): void {
     this.#endReason = reason
+    // A reading side that died does not say that it has left the group.
+    if (this.#isAssigned) this.#showAssigned(new Map())
     for (const { reject } of this.#asked.values()) reject(new Error(reason))
   }
 

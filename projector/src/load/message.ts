@@ -41,6 +41,8 @@ export type FromReader =
   | { readonly kind: 'trouble'; readonly reason: string | null }
   /** A partition is stalled until an operator decides. */
   | { readonly kind: 'stalled'; readonly stalled: StalledPartition }
+  /** The number of partitions of each topic that the consumer group assigned to this reader. */
+  | { readonly kind: 'assigned'; readonly partitions: ReadonlyMap<string, number> }
   /** The reader of the log failed or was stuck, and was replaced. */
   | { readonly kind: 'replaced'; readonly reason: string }
   /** The log refused a commit. Harmless: our own checkpoints decide. */

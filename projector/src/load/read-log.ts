@@ -82,6 +82,7 @@ export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<voi
     (await questions.ask((id) => ({ kind: 'start-at', id, topic, epoch, partition }))).next
 
   const onStall = (stalled: StalledPartition) => post({ kind: 'stalled', stalled })
+  const onAssigned = (partitions: ReadonlyMap<string, number>) => post({ kind: 'assigned', partitions })
 
   for (let failures = 0; !stop.signal.aborted; ) {
     const deliver = async (batch: LogBatch) => {
@@ -91,7 +92,7 @@ export async function runLoaderWorker(options: LoaderWorkerOptions): Promise<voi
     }
     try {
       const names = topics.map((topic) => topic.name)
-      await reader.consume({ topics: names, startAt, deliver, onStall, signal: stop.signal })
+      await reader.consume({ topics: names, startAt, deliver, onStall, onAssigned, signal: stop.signal })
       if (!stop.signal.aborted) throw new Error('reading the log ended by itself')
     } catch (error) {
       if (stop.signal.aborted) break

@@ -62,11 +62,7 @@ export function projectorMetrics(registry: Registry, asked: MetricSources) {
         for (const { name: topic } of topics) this.set({ topic }, missingOf(stalled, topic))
       }
     }),
-    replacedReaders: new Counter({
-      name: 'gamenet_loader_replaced_readers_total',
-      help: 'Consumers of the log that failed or were stuck, and were replaced',
-      registers
-    }),
+    ...readerMetrics(registers),
     loadedEvents: new Counter({
       name: 'gamenet_loaded_events_total',
       help: 'Events stored in event tables by this process, including repeated ones',
@@ -111,6 +107,22 @@ export function projectorMetrics(registry: Registry, asked: MetricSources) {
       help: 'Time of the statement of a projection step',
       labelNames: ['projection'],
       buckets: SECONDS,
+      registers
+    })
+  }
+}
+
+function readerMetrics(registers: Registry[]) {
+  return {
+    assignedPartitions: new Gauge({
+      name: 'gamenet_loader_assigned_partitions',
+      help: 'Partitions that the consumer group of the loaders assigned to this process',
+      labelNames: ['topic'],
+      registers
+    }),
+    replacedReaders: new Counter({
+      name: 'gamenet_loader_replaced_readers_total',
+      help: 'Consumers of the log that failed or were stuck, and were replaced',
       registers
     })
   }

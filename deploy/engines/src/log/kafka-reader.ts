@@ -190,6 +190,7 @@ class Session {
       await ended
     } finally {
       this.#isEnding = true
+      this.#request.onAssigned?.(new Map())
       clearInterval(watch)
       signal.removeEventListener('abort', onAbort)
       await Promise.allSettled(this.#busy.values())
@@ -226,6 +227,9 @@ class Session {
         void this.#inOrder(key, () => this.#start(holding))
       }
     }
+    const counts = new Map<string, number>()
+    for (const { topic } of this.#holdings.values()) counts.set(topic, (counts.get(topic) ?? 0) + 1)
+    this.#request.onAssigned?.(counts)
   }
 
   async #start(holding: Holding): Promise<void> {

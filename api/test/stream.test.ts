@@ -451,7 +451,7 @@ function changedIn({ received }: TestListener): object {
   return data?.changed ?? {}
 }
 
-test('a write to many listeners takes several turns, in which those who come and those who are owed nothing are told apart', async (t) => {
+test('a write to many listeners takes several turns, between which listeners arrive and others are owed nothing', async (t) => {
   const channel = new Channel({ kinds: ['count'], titleId: null, leaderboardId: null, playerKey: null })
   const receiver = () => {
     const written: string[] = []

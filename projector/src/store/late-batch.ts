@@ -58,7 +58,7 @@ export const readTakers = operation('reads takers of late batches', async (table
   return rows.map(({ taker }) => String(taker))
 })
 
-/** Deletes what takers have consumed for whom nobody asks any more, as `discardCheckpoints` does. */
+/** Deletes what takers consumed that nothing reads any more, as `discardCheckpoints` does. */
 export const discardTakers = operation(
   'discards takers of late batches',
   async (tables, takers: readonly string[]): Promise<void> => {

@@ -1,16 +1,20 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { type Test, test } from 'tap'
-import { CleanSession } from '../src/clickhouse/clean-session.js'
-import { stringLiteral } from '../src/clickhouse/parameters.js'
 import { ANALYST_LIMITS, openAnalyst, StatementFailed } from '../src/sql/analyst.js'
 import { StatementRefused } from '../src/sql/check-select.js'
+import type { Fuzz } from './fuzzer.js'
 import { HOSTILE_STATEMENTS, HUGE_STATEMENTS } from './hostile-statements.js'
 
 /* Mutations by the engine's own fuzzer reach the process of analysts' statements. The short form is check-select.test.ts. */
 
 const SECONDS = Number(process.env.CAMPAIGN_SECONDS ?? 600)
 const MUTATIONS = 20
+/** Of one statement's mutations, which take 10 ms, and of the start of the process. */
+const FUZZ_MS_MAX = 5000
 /** In a file of the data directory and in the environment. */
 const CANARY = 'canary-5b1f'
 /** A number that only the settings of the process contain. */
@@ -73,7 +77,7 @@ test('mutations of statements read and write nothing outside the views', async (
   for (; Date.now() < end; seed += 1) {
     for (const statement of statements) {
       if (Date.now() >= end) break
-      for (const mutation of await mutationsOf(statement, seed)) await tries(mutation)
+      for (const mutation of await mutationsOf({ statement, seed, count: MUTATIONS })) await tries(mutation)
     }
   }
   t.same(files(data), before, 'nothing is written')
@@ -82,25 +86,30 @@ test('mutations of statements read and write nothing outside the views', async (
   t.comment(`${seed - 1} rounds over ${statements.length} statements: ${JSON.stringify(count)}`)
 })
 
-/** Returns the first mutations of a statement by a seed; none of a text that the engine cannot parse. */
-function openFuzzer(t: Test, directory: string): (statement: string, seed: number) => Promise<readonly string[]> {
-  const session = new CleanSession(directory, ['--async_load_databases=0'])
-  t.teardown(() => session.close())
-  return async (statement, seed) => {
-    // The engine makes a whole block before the limit; one of 65,536 mutations took all memory of the machine.
-    const fuzz = `SELECT f.query FROM fuzzQuery(${stringLiteral(statement)}, 2000, ${seed}) AS f LIMIT ${MUTATIONS}
-      SETTINGS max_block_size = ${MUTATIONS}, max_memory_usage = ${MEMORY_BYTES}`
+/**
+ * Returns the first mutations of a statement by a seed; none if they take too long. The engine's fuzzer has no limits: one mutation
+ * of `SELECT EXISTS (…)` took all memory of the machine. So it has a process of its own.
+ */
+function openFuzzer(t: Test, directory: string): (fuzz: Fuzz) => Promise<readonly string[]> {
+  const start = () => fork(FUZZER, [directory], { execArgv: [] })
+  let child = start()
+  t.teardown(() => child.kill('SIGKILL'))
+  return async (fuzz) => {
+    child.send(fuzz)
     try {
-      const text = (await session.query(fuzz, 'JSONCompactEachRow')).text()
-      return text
-        .trim()
-        .split('\n')
-        .map((line) => String(JSON.parse(line)[0]))
+      const [mutations] = await once(child, 'message', { signal: AbortSignal.timeout(FUZZ_MS_MAX) })
+      return mutations
     } catch {
+      const ended = once(child, 'exit')
+      child.kill('SIGKILL')
+      await ended
+      child = start()
       return []
     }
   }
 }
+
+const FUZZER = fileURLToPath(new URL('./fuzzer.js', import.meta.url))
 
 /** Returns the sizes of all files below a directory, by path. */
 function files(directory: string): Record<string, number> {

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, readFile } from 'node:fs/promises'
@@ -57,7 +58,7 @@ const isBrowserMissing = browserPath === undefined && process.env.CI !== 'true'
 if (isBrowserMissing) console.error('NO BROWSER is installed: the client is not tested in one.')
 
 /** The methods that ask once. */
-type OneAnswer = Omit<GamenetClient, 'stream' | 'liveCounts'>
+type OneAnswer = Omit<GamenetClient, 'stream' | 'liveCounts' | 'getDatasetFile'>
 
 /** Every method with every parameter that it takes, also those that the service does not take together. */
 const everyMethod: {
@@ -181,7 +182,7 @@ test('the client and a running service understand each other', async (t) => {
         .filter(({ operation }) => !('text/event-stream' in operation.responses[200].content))
         .filter(({ operation }) => 'application/json' in operation.responses[200].content)
       const operationIds = operations.map(({ operation }) => operation.operationId)
-      const { stream, liveCounts, ...asked } = client
+      const { stream, liveCounts, getDatasetFile, ...asked } = client
       t.same(new Set(Object.keys(asked)), new Set([...operationIds, 'question']))
       const inPath: Readonly<Record<string, string>> = { leaderboardId: '1', hours: '2' }
       for (const { path, method, operation } of operations) {
@@ -205,6 +206,27 @@ test('the client and a running service understand each other', async (t) => {
     const since = new Date(0)
     t.same(await client.question('peak', { titleId: '4d530064', since }), [{ peak: 41 }])
     await t.rejects(client.question('peak', { titleId: '4d530064' }), { status: 400, code: 'request_invalid' })
+  })
+
+  await t.test('a file of a dataset comes as a stream: whole, by its hash, or a part of it', async (t) => {
+    const file = { dataset: 'title', period: 'newest' }
+    const bytesOf = async (part: object) =>
+      Buffer.from(await new Response(await client.getDatasetFile({ ...file, ...part })).arrayBuffer())
+    const whole = await bytesOf({})
+    t.equal(whole.subarray(0, 4).toString(), 'PAR1')
+    const { datasets } = await client.getDatasets()
+    const sha256 = datasets.find(({ name }) => name === file.dataset)?.files[0]?.newest?.sha256 ?? ''
+    t.equal(createHash('sha256').update(whole).digest('hex'), sha256)
+    t.same(await bytesOf({ sha256 }), whole)
+    t.same(await bytesOf({ firstByte: 4, lastByte: 9 }), whole.subarray(4, 10))
+    t.same(await bytesOf({ firstByte: whole.length - 4 }), whole.subarray(-4))
+    await t.rejects(client.getDatasetFile({ ...file, firstByte: whole.length }), { code: 'range_unsatisfiable' })
+    await t.rejects(client.getDatasetFile({ ...file, sha256: '0'.repeat(64) }), { code: 'dataset_file_unknown' })
+    await t.rejects(client.getDatasetFile(file, { signal: AbortSignal.abort(new Error('left')) }), { message: 'left' })
+    const leaving = new AbortController()
+    const reader = (await client.getDatasetFile(file, leaving)).getReader()
+    leaving.abort(new Error('left'))
+    await t.rejects(reader.closed, { message: 'left' })
   })
 
   await t.test('every method gives what the service counted, in the shape of the contract', async (t) => {
@@ -633,7 +655,7 @@ test('the packed SDK works in an empty folder: ESM, CJS and types, without anoth
   const home = join(folder, 'node_modules/@gamenet/sdk')
   await mkdir(home, { recursive: true })
   await run('tar', ['-xzf', join(folder, packed?.filename ?? ''), '-C', home, '--strip-components=1'])
-  const methods = [...Object.keys(everyMethod), 'question', 'stream', 'liveCounts'].toSorted()
+  const methods = [...Object.keys(everyMethod), 'question', 'getDatasetFile', 'stream', 'liveCounts'].toSorted()
   for (const main of ['main.js', 'main.cjs']) {
     const { stdout } = await run(process.execPath, [main])
     t.same(JSON.parse(stdout), methods, main)

@@ -30,7 +30,7 @@ export type GamenetClient = ReturnType<typeof gamenetClient>
 /**
  * A client of one service. Every method gives a {@link Call}: a promise of the answer's data, with its headers and pages.
  * Answers are asked for again with their ETag, so that what has not changed is not sent twice.
- * `stream` and `liveCounts` give an iterator that reconnects.
+ * `stream` and `liveCounts` give an iterator that reconnects, `getDatasetFile` a stream of bytes.
  * Every method rejects with a `GamenetError`, or with its signal's reason when that ended the call.
  */
 export function gamenetClient(options: ClientOptions) {
@@ -40,7 +40,7 @@ export function gamenetClient(options: ClientOptions) {
     ...titleCountMethods(get),
     ...calendarMethods(get),
     ...coverageMethods(get),
-    ...datasetsMethods(get),
+    ...datasetsMethods(get, open),
     ...titleMethods(get),
     ...leaderboardMethods(get),
     ...leaderboardEntryMethods(get),

@@ -1,10 +1,40 @@
 import type { DatasetList } from './answers.js'
-import type { CallOptions, Get } from './request.js'
+import type { CallOptions, Get, Open } from './request.js'
+
+/** A file of a dataset, and which of its bytes. */
+export type DatasetFileParameters = {
+  readonly dataset: string
+  /** A month (UTC), `2025-03`, or `newest`, as the list has it. */
+  readonly period: string
+  /** Of a revision in the list: exactly these bytes, or 404 once they are no longer kept. Default: the newest revision. */
+  readonly sha256?: string | undefined
+  /** The first and the last byte, from 0. Default: from the beginning, to the end. */
+  readonly firstByte?: number | undefined
+  readonly lastByte?: number | undefined
+}
+
+const DIGEST_CHARACTERS = 16
 
 /** Methods about datasets. */
-export function datasetsMethods(get: Get) {
+export function datasetsMethods(get: Get, open: Open) {
   return {
     /** The datasets, their columns, and their files with addresses and hashes. */
-    getDatasets: (call?: CallOptions) => get<DatasetList>('/api/data', {}, call)
+    getDatasets: (call?: CallOptions) => get<DatasetList>('/api/data', {}, call),
+
+    /**
+     * The bytes of a Parquet file, as they arrive. The time limit is for the headers; the signal also ends the stream. A
+     * connection that breaks off makes the stream fail.
+     */
+    getDatasetFile: async (
+      { dataset, period, sha256, firstByte, lastByte }: DatasetFileParameters,
+      call: Pick<CallOptions, 'signal'> = {}
+    ): Promise<ReadableStream<Uint8Array>> => {
+      const digest = sha256 === undefined ? '' : `.${sha256.slice(0, DIGEST_CHARACTERS)}`
+      const isPart = firstByte !== undefined || lastByte !== undefined
+      const range = isPart ? { Range: `bytes=${firstByte ?? 0}-${lastByte ?? ''}` } : {}
+      const file = `${period}${digest}.parquet`
+      const { body } = await open('/api/data/:dataset/:file', { dataset, file }, range, call.signal)
+      return body ?? new ReadableStream({ start: (controller) => controller.close() })
+    }
   }
 }

@@ -40,8 +40,13 @@ export type Act = <Answer>(
   call?: CallOptions
 ) => Call<Answer>
 
-/** Opens an answer without an end, whose head has the time limit of a call. Rejects with a `GamenetError` if it is refused or the service cannot be reached. */
-export type Open = (path: string, parameters: Parameters, accept: string, signal: AbortSignal) => Promise<Response>
+/** Opens an answer that is read as it arrives; its head has the time limit of a call. Rejects with a `GamenetError` if it is refused or the service cannot be reached. */
+export type Open = (
+  path: string,
+  parameters: Parameters,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal | undefined
+) => Promise<Response>
 
 const TIMEOUT_MS = 60_000
 const RETRIES = 2
@@ -95,15 +100,15 @@ export function requester(options: ClientOptions): {
       ),
     post: (path, body, call) => act('POST', path, {}, body, call),
     act,
-    open: async (path, parameters, accept, signal) => {
+    open: async (path, parameters, headers, signal) => {
       const url = base + pathAndQuery(path, parameters)
       const { fetch = globalThis.fetch, timeoutMs = TIMEOUT_MS } = options
       const late = new AbortController()
       const timeout = setTimeout(() => late.abort(), timeoutMs)
-      const both = AbortSignal.any([signal, late.signal])
+      const both = signal === undefined ? late.signal : AbortSignal.any([signal, late.signal])
       try {
-        const response = await fetch(url, { headers: { Accept: accept }, signal: both }).catch((cause: unknown) => {
-          signal.throwIfAborted()
+        const response = await fetch(url, { headers, signal: both }).catch((cause: unknown) => {
+          signal?.throwIfAborted()
           throw unreachable(url, cause, late.signal.aborted ? timeoutMs : undefined)
         })
         if (response.ok) return response

@@ -87,7 +87,7 @@ async function* linesOf(
     signal?.addEventListener('abort', end, { once: true })
     let waitMs = 0
     try {
-      const response = await open(PATH, parameters(), NDJSON, connection.signal)
+      const response = await open(PATH, parameters(), { Accept: NDJSON }, connection.signal)
       for await (const line of linesIn(response, connection)) {
         failures = 0
         yield line

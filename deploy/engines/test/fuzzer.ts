@@ -11,7 +11,6 @@ process.on('message', (message) => void answer(message as Fuzz))
 process.once('disconnect', () => process.exit())
 
 async function answer({ statement, seed, count }: Fuzz): Promise<void> {
-  // Without the size of a block, the engine makes 65,536 mutations.
   const fuzz = `SELECT f.query FROM fuzzQuery(${stringLiteral(statement)}, 2000, ${seed}) AS f LIMIT ${count} SETTINGS max_block_size = ${count}`
   const mutations = await session.query(fuzz, 'JSONCompactEachRow').then(
     (found) =>

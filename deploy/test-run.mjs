@@ -19,6 +19,10 @@ import { t } from 'tap'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** The packages with the longest files first, so that no long file runs alone at the end. */
 const PACKAGES = ['deploy', 'deploy/engines', 'projector', 'api', 'ingest', 'sdk', 'schemas']
+/** Packages whose files share processes: most of their files are small, and a process imports them and opens chDB once. */
+const SHARING = ['ingest', 'schemas']
+const FILES_PER_PROCESS = 8
+const TEST_FILES = fileURLToPath(new URL('test-files.mjs', import.meta.url))
 const PROCESSOR_TIME = new URL('test-processor-time.mjs', import.meta.url).href
 /** Where tests keep their files: in memory where it has this much room, since every insert and commit is flushed. */
 const FIXTURES = path.join(ROOT, '.tap', 'fixtures')
@@ -69,7 +73,7 @@ t.pipe(output)
 t.jobs = isCampaign ? 1 : os.availableParallelism() + 1
 const engines = spawn(process.execPath, [SHARED_ENGINES], { stdio: ['pipe', 'pipe', 'inherit'] })
 const enginesUrl = String(await once(engines.stdout, 'data')).trim()
-const ran = await Promise.all(chosenFiles().map(runFile))
+const ran = (await Promise.all(groupsOf(chosenFiles()).map(runFiles))).flat()
 engines.stdin.end()
 t.end()
 await finished(output)
@@ -95,6 +99,22 @@ function chosenFiles() {
   const left = all.filter((file) => read(path.join(campaignDirectory(file), PASSED)) !== hash)
   process.stdout.write(`${all.length - left.length} of ${all.length} campaigns have passed on this program.\n`)
   return left
+}
+
+/** The files of each process. */
+function groupsOf(files) {
+  const mayShare = (file) => !isCampaign && SHARING.some((name) => file.startsWith(`${name}/`)) && !opensChdb(file)
+  const groups = files.filter((file) => !mayShare(file)).map((file) => [file])
+  for (const name of SHARING) {
+    const sharing = files.filter((file) => file.startsWith(`${name}/`) && mayShare(file))
+    while (sharing.length > 0) groups.push(sharing.splice(0, FILES_PER_PROCESS))
+  }
+  return groups
+}
+
+/** Whether a file opens a directory of its own: a process has one at a time, and the other files share theirs. */
+function opensChdb(file) {
+  return read(path.join(ROOT, file)).includes('openChdb(')
 }
 
 /** Returns what removes them. */
@@ -131,14 +151,14 @@ function read(file) {
   return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : ''
 }
 
-/** Runs one file in a process of its own. */
-async function runFile(file) {
-  const directory = campaignDirectory(file)
+/** Runs files one after the other in one process. A process that ends early fails the files that it has not ended. */
+async function runFiles(files) {
+  const [first] = files
+  const directory = campaignDirectory(first)
   if (isCampaign) fs.mkdirSync(directory, { recursive: true })
-  const timeout = isCampaign ? CAMPAIGN_SECONDS_MAX : FILE_SECONDS_MAX
-  let processorSeconds = 0
-  const running = t.spawn('env', [WITHOUT_COVERAGE, process.execPath, ...NODE_ARGS, file], {
-    name: file,
+  const timeout = isCampaign ? CAMPAIGN_SECONDS_MAX : FILE_SECONDS_MAX * files.length
+  const running = t.spawn('env', [WITHOUT_COVERAGE, process.execPath, ...NODE_ARGS, TEST_FILES, ...files], {
+    name: files.join(' '),
     cwd: ROOT,
     buffered: true,
     timeout: timeout * 1000,
@@ -151,18 +171,48 @@ async function runFile(file) {
       ...(isCampaign ? { CAMPAIGN_DIRECTORY: directory } : {})
     }
   })
-  running.subtest.parser.on('comment', (comment) => {
-    processorSeconds ||= Number(/^# processor seconds: ([\d.]+)/.exec(comment)?.[1] ?? 0)
-  })
-  const results = await running
-  removeFixturesOf(file)
-  const { pass: passed, fail, skip: skipped } = running.subtest.counts
-  const isPassed = results?.ok === true
-  const failed = isPassed ? 0 : Math.max(1, fail)
-  const ran = { file, seconds: (results?.time ?? 0) / 1000, processorSeconds, passed, failed, skipped }
-  process.stdout.write(`${isPassed ? 'ok    ' : 'NOT OK'} ${timesOf(ran)}  ${passed} passed, ${failed} failed\n`)
+  let before = { seconds: 0, processor: 0, pass: 0, fail: 0, skip: 0 }
+  const ended = []
+  const end = (now, isPassed) => {
+    const since = (what) => now[what] - before[what]
+    const failed = isPassed ? 0 : Math.max(1, since('fail'))
+    // Before each file, a test of deploy/test-files.mjs passes.
+    const passed = Math.max(0, since('pass') - 1)
+    const [seconds, processorSeconds] = [since('seconds'), since('processor')]
+    const each = {
+      file: files[ended.length],
+      seconds,
+      processorSeconds,
+      passed,
+      failed,
+      skipped: since('skip')
+    }
+    ended.push(each)
+    before = now
+    process.stdout.write(`${isPassed ? 'ok    ' : 'NOT OK'} ${timesOf(each)}  ${passed} passed, ${failed} failed\n`)
+  }
+  let taken = { seconds: 0, processor: 0 }
+  const readTimes = (comment) => {
+    const [, seconds, processor] = /^# seconds: ([\d.]+), processor seconds: ([\d.]+)/.exec(comment) ?? []
+    if (seconds === undefined) return false
+    taken = { seconds: Number(seconds), processor: Number(processor) }
+    return true
+  }
+  const { parser, counts } = running.subtest
+  // The test behind a file says its times; those of the last file are the process's.
+  parser.on('child', (child) =>
+    child.on('comment', (comment) => {
+      if (readTimes(comment)) end({ ...taken, ...counts }, counts.fail === before.fail)
+    })
+  )
+  parser.on('comment', readTimes)
+  const isPassed = (await running)?.ok === true
+  removeFixturesOf(first)
+  // A process that ended early fails the files that it has not ended; a file that failed before does not fail the last one.
+  const isLastPassed = isPassed || (ended.length === files.length - 1 && ended.some(({ failed }) => failed > 0))
+  while (ended.length < files.length) end({ ...taken, ...counts }, isLastPassed && counts.fail === before.fail)
   if (isCampaign && isPassed) fs.writeFileSync(path.join(directory, PASSED), programHash())
-  return ran
+  return ended
 }
 
 function campaignDirectory(file) {
@@ -206,7 +256,7 @@ function sum(what) {
 
 /** What campaigns say of themselves: tap's comments, without its own. */
 function figures(results) {
-  const said = results.split('\n').filter((line) => /^ *# (?!Subtest|time=|processor seconds|\{ total)/.test(line))
+  const said = results.split('\n').filter((line) => /^ *# (?!Subtest|time=|seconds: |\{ total)/.test(line))
   return said.map((line) => line.trim().slice(2))
 }
 

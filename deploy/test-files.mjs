@@ -1,0 +1,18 @@
+/* Runs test files one after the other in this process, and says after each how long they have taken; deploy/test-run.mjs reads it. */
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { timeTaken } from './test-processor-time.mjs'
+
+const files = process.argv.splice(2)
+// tap names the directories of tests after the file that was started.
+process.argv[1] = path.resolve(files[0])
+const { t } = await import('tap')
+let imported
+// tap ends a run in which no test waits.
+t.test('all files are imported', () => new Promise((resolve) => (imported = resolve)))
+for (const [n, file] of files.entries()) {
+  await import(pathToFileURL(file).href)
+  // The last file takes until the process ends, which says the same.
+  if (n < files.length - 1) t.test(`end of ${file}`, async (t) => t.comment(timeTaken()))
+}
+imported()

@@ -1,7 +1,8 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { readAppliedErasures, SEAL_KEY_CACHE_MS, storeAppliedErasures, storeOver } from '@gamenet/projector'
+import { discardDeletions } from '@gamenet/projector/erasure'
 import { nameKey, pause, topics } from '@gamenet/schemas'
-import { eraseConditions, eraseRows, isKnownToTables, usersInTables } from './erase-rows.js'
+import { eraseRows, isKnownToTables, usersInTables } from './erase-rows.js'
 import type { ErasureProgress, ErasureReport } from './erasure-report.js'
 import {
   addToLedger,
@@ -42,7 +43,7 @@ const PEOPLE_TOPICS = topics.filter((topic) => topic.people !== undefined).map((
 export async function eraseUser(needs: EraseNeeds, username: string, anyway = false): Promise<ErasureReport> {
   const { writes, tables } = needs
   const userKey = nameKey(username)
-  const isKnown = (await isKnownToWrites(writes, userKey)) || (await isKnownToTables(tables, userKey))
+  const isKnown = (await isKnownToWrites(writes, userKey)) || (await isKnownToTables(storeOver(tables), userKey))
   if (!isKnown && !anyway) return { wasKnown: false, isEntered: false, rowsOfWrites: 0, rowsOfTables: 0 }
   needs.onProgress({ phase: 'keys', done: 0, total: 1 })
   const { nameHash, rows } = await eraseFromWrites(writes, userKey)
@@ -62,7 +63,7 @@ export async function finishErasures(needs: EraseNeeds): Promise<number> {
   if (open.length === 0) return 0
   for (const userKey of await usersInWrites(writes, open)) await eraseFromWrites(writes, userKey)
   await waitForReaders(needs)
-  const names = await usersInTables({ tables, salt: await readSalt(writes), signal }, open)
+  const names = await usersInTables({ store: storeOver(tables), salt: await readSalt(writes), signal }, open)
   for (const { userKey } of names) await clean(needs, userKey)
   await finish(needs, open)
   return open.length
@@ -103,7 +104,7 @@ export async function reapplyMissingErasures(needs: ReapplyNeeds): Promise<numbe
   // A returned user has new keys and profiles. They are kept if the ledger marks the erasure as done.
   const open = hashesOf(due.filter(({ doneAt }) => doneAt === null))
   for (const userKey of await usersInWrites(writes, open)) await eraseFromWrites(writes, userKey)
-  const names = await usersInTables({ tables, salt: await readSalt(writes), signal }, hashesOf(due))
+  const names = await usersInTables({ store: storeOver(tables), salt: await readSalt(writes), signal }, hashesOf(due))
   for (const { userKey } of names) await clean(all, userKey)
   await finish(all, hashesOf(due))
   return due.length
@@ -124,7 +125,8 @@ async function waitForReaders(needs: EraseNeeds): Promise<void> {
 async function clean(needs: EraseNeeds, userKey: string): Promise<number> {
   const { tables, writes, stepsEnded, signal } = needs
   const onTable = (done: number, total: number) => needs.onProgress({ phase: 'tables', done, total })
-  const deleted = await eraseRows({ tables, salt: await readSalt(writes), stepsEnded, onTable, signal }, userKey)
+  const store = storeOver(tables)
+  const deleted = await eraseRows({ store, salt: await readSalt(writes), stepsEnded, onTable, signal }, userKey)
   await needs.onChange()
   return deleted
 }
@@ -132,11 +134,12 @@ async function clean(needs: EraseNeeds, userKey: string): Promise<number> {
 /** The tables record completion before the ledger does; a crash in between repeats the erasure. */
 async function finish({ tables, writes, onProgress }: EraseNeeds, nameHashes: readonly string[]): Promise<void> {
   onProgress({ phase: 'files', done: 0, total: 1 })
-  await eraseConditions(tables)
+  const store = storeOver(tables)
+  await store.do(discardDeletions)
   await writes.erase(PEOPLE_TABLES)
   const done = (await readLedger(writes)).filter(({ nameHash }) => nameHashes.includes(nameHash))
   // An older copy of the tables lacks the record.
-  await storeOver(tables).do(
+  await store.do(
     storeAppliedErasures,
     done.map(({ nameHash, forgottenAt }) => ({ nameHash, forgottenAtMs: forgottenAt.getTime() }))
   )

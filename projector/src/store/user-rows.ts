@@ -1,0 +1,159 @@
+import { operation } from './operation.js'
+
+/*
+ * Rows about a user, in every generation of every table, and what the engine keeps of deleted rows. Operations here take the engine's
+ * names, whatever the view of the store. They reject where a table is gone.
+ */
+
+/** Columns with a user_key, in all tables. */
+const NAME_COLUMNS = ['user_key', 'rater_key']
+/** Used only by deletions of users, so it identifies them in mutations. */
+const NAME_HASH = 'sipHash64Keyed'
+
+/** A table, and its columns with a user_key. */
+export type UserTable = {
+  readonly table: string
+  readonly columns: readonly string[]
+  /** Set where only rows of these projections are about users. */
+  readonly projections?: readonly string[]
+}
+
+/** Reads the tables with name columns, of all generations, event tables first: rows derived from them later are without the user. */
+export const readUserTables = operation('reads tables about users', async (tables): Promise<UserTable[]> => {
+  const rows = await tables.rows(
+    `SELECT c.table AS table, groupArray(c.name) AS columns
+     FROM system.columns AS c
+     INNER JOIN system.tables AS t ON t.database = c.database AND t.name = c.table
+     WHERE c.database = currentDatabase() AND has({columns: Array(String)}, c.name) AND t.engine LIKE '%MergeTree'
+     GROUP BY c.table
+     ORDER BY NOT startsWith(c.table, 'event_'), c.table`,
+    { columns: NAME_COLUMNS }
+  )
+  return rows.map(({ table, columns }) => ({ table: String(table), columns: columns as string[] }))
+})
+
+/** Reads the user_keys of a column whose salted hashes are among these; salt and hashes are hexadecimal. */
+export const readUsersByHash = operation(
+  'reads users by hash',
+  async (
+    tables,
+    table: string,
+    column: string,
+    salt: string,
+    hashes: readonly string[]
+  ): Promise<{ nameHash: string; userKey: string }[]> => {
+    const rows = await tables.rows(
+      `SELECT n.name AS name, n.hash AS hash
+       FROM (
+         SELECT k.name AS name, lower(hex(SHA256(concat(unhex({salt: String}), k.name)))) AS hash
+         FROM (SELECT DISTINCT ${column} AS name FROM ${table}) AS k
+       ) AS n
+       WHERE has({hashes: Array(String)}, n.hash)`,
+      { salt, hashes }
+    )
+    return rows.map(({ name, hash }) => ({ nameHash: String(hash), userKey: String(name) }))
+  }
+)
+
+/** Counts the rows about a user, unmerged ones too. */
+export const countUserRows = operation(
+  'counts rows of a user',
+  async (tables, rows: UserTable, userKey: string): Promise<number> => {
+    const condition = conditionOf(rows, (column) => `${column} = {name: String}`)
+    const [row] = await tables.rows(`SELECT count() AS rows FROM ${rows.table} WHERE ${condition}`, { name: userKey })
+    return Number(row?.rows ?? 0)
+  }
+)
+
+/**
+ * Begins to delete the rows about a user that a table has now; {@link readMutations} says when they are gone. The condition stays in
+ * the table's files until {@link discardDeletions}, so it contains a hash with the salt as its key instead of a name.
+ */
+export const deleteUserRows = operation(
+  'deletes rows of a user',
+  async (tables, rows: UserTable, userKey: string, salt: string): Promise<void> => {
+    const key = `(reinterpretAsUInt64(unhex('${salt.slice(0, 16)}')), reinterpretAsUInt64(unhex('${salt.slice(16, 32)}')))`
+    const [row] = await tables.rows(`SELECT toString(${NAME_HASH}(${key}, {name: String})) AS hash`, { name: userKey })
+    const condition = conditionOf(rows, (column) => `${NAME_HASH}(${key}, ${column}) = toUInt64(${row?.hash})`)
+    await tables.execute(`ALTER TABLE ${rows.table} DELETE WHERE ${condition}`)
+  }
+)
+
+/**
+ * Removes the texts of finished deletions from the tables' files, which keep a hundred per table. The texts contain no names, but they
+ * reveal to anyone with a name whether it was erased.
+ */
+export const discardDeletions = operation('discards deletions of users', async (tables): Promise<void> => {
+  await tables.execute(
+    `KILL MUTATION WHERE database = currentDatabase() AND is_done AND position(command, '${NAME_HASH}') > 0`
+  )
+})
+
+/** Counts the unfinished mutations of a table; `failure` is why one of them fails, empty where none does. */
+export const readMutations = operation(
+  'reads mutations of a table',
+  async (tables, table: string): Promise<{ readonly unfinished: number; readonly failure: string }> => {
+    const [row] = await tables.rows(
+      `SELECT countIf(NOT m.is_done) AS mutations, anyIf(m.latest_fail_reason, NOT m.is_done) AS reason
+       FROM system.mutations AS m WHERE m.database = currentDatabase() AND m.table = {table: String}`,
+      { table }
+    )
+    return { unfinished: Number(row?.mutations), failure: String(row?.reason) }
+  }
+)
+
+/** Reads the ids of the INSERTs that run; one continues after its process was killed or lost its connection. */
+export const readRunningInserts = operation('reads running inserts', async (tables): Promise<string[]> => {
+  const rows = await tables.rows(
+    `SELECT p.query_id AS id FROM system.processes AS p WHERE p.current_database = currentDatabase() AND p.query_kind = 'Insert'`
+  )
+  return rows.map(({ id }) => String(id))
+})
+
+/** Lets the engine keep replaced parts of a table for a second; by default minutes, in case the machine fails before new ones are on the disk. */
+export const shortenOldParts = operation(
+  'shortens the life of replaced parts',
+  async (tables, table: string): Promise<void> => {
+    await tables.execute(`ALTER TABLE ${table} MODIFY SETTING old_parts_lifetime = 1`)
+  }
+)
+
+/** Undoes {@link shortenOldParts}. */
+export const resetOldParts = operation(
+  'resets the life of replaced parts',
+  async (tables, table: string): Promise<void> => {
+    await tables.execute(`ALTER TABLE ${table} RESET SETTING old_parts_lifetime`)
+  }
+)
+
+/** Reads the replaced parts of tables that still have files. */
+export const readOldParts = operation(
+  'reads replaced parts',
+  async (tables, names: readonly string[]): Promise<{ readonly table: string; readonly part: string }[]> => {
+    const rows = await tables.rows(
+      `SELECT p.table AS table, p.name AS name FROM system.parts AS p
+       WHERE p.database = currentDatabase() AND NOT p.active AND has({names: Array(String)}, p.table)`,
+      { names }
+    )
+    return rows.map(({ table, name }) => ({ table: String(table), part: `${table}/${name}` }))
+  }
+)
+
+/** Lets the engine look for replaced parts of a table now; by default it does twice a minute. An older ClickHouse rejects it. */
+export const startCleanup = operation('starts a cleanup of a table', async (tables, table: string): Promise<void> => {
+  await tables.execute(`SYSTEM START CLEANUP ${table}`)
+})
+
+/** Reads the UUIDs of dropped tables that still have files. */
+export const readDroppedTables = operation('reads dropped tables', async (tables): Promise<string[]> => {
+  const rows = await tables.rows(
+    'SELECT toString(d.uuid) AS uuid FROM system.dropped_tables AS d WHERE d.database = currentDatabase()'
+  )
+  return rows.map(({ uuid }) => String(uuid))
+})
+
+function conditionOf({ columns, projections }: UserTable, isUser: (column: string) => string): string {
+  const ofUser = columns.map(isUser).join(' OR ')
+  if (projections === undefined) return ofUser
+  return `projection IN (${projections.map((name) => `'${name}'`).join(', ')}) AND (${ofUser})`
+}

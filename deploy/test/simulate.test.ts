@@ -1,3 +1,4 @@
+import { deleteUserRows } from '@gamenet/projector/erasure'
 import { copyEvents, deleteImports, readForFold, readWeights, storePointers } from '@gamenet/projector/internals'
 import { test } from 'tap'
 import { mistakes } from '../proof/simulate/bugs.js'
@@ -15,6 +16,7 @@ const PLAYED: Readonly<Record<string, (played: Done) => boolean>> = {
     operation === storePointers && JSON.stringify(input).includes('"leaderboard_entry"'),
   'what comes late goes into an event table that is reloaded': ({ operation }) => operation === copyEvents,
   'an import is taken back': ({ operation }) => operation === deleteImports,
+  'rows of a user are deleted': ({ operation }) => operation === deleteUserRows,
   'records are carried on': (played) => isRead(played, 'records'),
   'reached ranks are carried on': (played) => isRead(played, 'goals'),
   'boards are rebuilt by keys': ({ operation, input }) =>

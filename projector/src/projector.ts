@@ -273,7 +273,12 @@ async function waitForTargets(
   await waitForRunner(watch, wanted)
 }
 
-async function stepsEnded(of: { loader: Loader; runner: ProjectionRunner; rebuilds: RebuildOperations }) {
+/** Resolves when every running step that writes rows has ended: see {@link Projector}. */
+export async function stepsEnded(of: {
+  readonly loader: Pick<Loader, 'whilePaused'>
+  readonly runner: ProjectionRunner
+  readonly rebuilds: RebuildOperations
+}): Promise<void> {
   await of.loader.whilePaused(() => of.runner.betweenPasses(async () => undefined))
   await of.rebuilds.stepsEnded()
 }

@@ -20,6 +20,7 @@ import {
   adoptedByHalf,
   currentWhatever,
   droppedBefore,
+  erasedWhereRead,
   headsUnread,
   keptByAll,
   pointerOfBefore,
@@ -42,6 +43,7 @@ export type Bug = {
   /** Called once in the life of a process. */
   rebuildStore(store: Store): Store
   retryStore(store: Store): Store
+  erasureStore(store: Store): Store
   readSide(side: ReadSide): ReadSide
   identity(
     question: Question,
@@ -65,6 +67,7 @@ export const NO_BUG: Bug = {
   runnerStore: same,
   rebuildStore: same,
   retryStore: same,
+  erasureStore: same,
   readSide: same,
   identity: identityOfAnswer,
   reader: same,
@@ -239,6 +242,10 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
   'adopted-by-half': {
     says: 'A process learns table by table which generation is read.',
     make: () => ({ readSide: adoptedByHalf() })
+  },
+  'erases-one-generation': {
+    says: 'A user is erased from the generations that answers read, and from no other.',
+    make: () => ({ erasureStore: erasedWhereRead })
   }
 }
 

@@ -97,7 +97,7 @@ function undoNeedsIn(place: Place, { rebuilds }: Rebuilding): ImportUndoNeeds {
 }
 
 /** Resolves when all that the log holds now of these topics was taken by all. */
-async function untilTaken({ world, tables, log }: Place, topics: readonly string[]): Promise<void> {
+export async function untilTaken({ world, tables, log }: Place, topics: readonly string[]): Promise<void> {
   const { time } = world
   const life = time.current
   const store = storeIn(world, tables)

@@ -1,5 +1,6 @@
 import type { RebuildOperations, RebuildStatus } from '@gamenet/projector/internals'
-import { errorMessage, titleCountTopic } from '@gamenet/schemas'
+import { errorMessage, ratingTopic, titleCountTopic } from '@gamenet/schemas'
+import { erase } from './erasure.js'
 import { undo, undoable } from './imports.js'
 import { retryAll } from './late-events.js'
 import type { Place } from './place.js'
@@ -98,6 +99,8 @@ export class Operator {
       const newest = listed?.find(({ state }) => !ENDED.has(state))
       const action = lastFor(newest)
       const projection = newest?.projection ?? this.#lastProjection()
+      const unerased = await this.eraseBefore(action, until)
+      if (unerased !== undefined) yield { fault: unerased }
       if (action === 'wait') {
         await until(world.time.pause(WORLD, LOOK_MS))
         continue
@@ -143,6 +146,31 @@ export class Operator {
     return undefined
   }
 
+  /** Erases the user of this world, through the first process; undefined when it failed. */
+  async erase(refusal = { reason: '' }): Promise<true | undefined> {
+    const { erasure } = this.#place
+    if (erasure === undefined) return true
+    const [projector] = this.#projectors as [Projecting]
+    return await this.#run(
+      projector,
+      (running) => erase(this.#place, running, erasure).then(() => true as const),
+      refusal
+    )
+  }
+
+  /** At rest, erases who is to be erased before a step, or repeats what failed. Returns the fault, or undefined. */
+  async eraseBefore(
+    step: Action | 'wait' | undefined,
+    until: <Result>(work: Promise<Result>) => Promise<Result | undefined>
+  ): Promise<string | undefined> {
+    const { erasure } = this.#place
+    const refusal = { reason: '' }
+    // Each last rebuild ends with a rollback.
+    const isNow = step === erasure?.before || step === 'rollback'
+    if (erasure?.isDone !== false || !isNow || (await until(this.erase(refusal))) === true) return undefined
+    return `nobody can be erased with all at rest: ${refusal.reason}`
+  }
+
   /** Ends the rebuilds that block an import undo. */
   async #makeWay(rebuilds: RebuildOperations): Promise<void> {
     for (const { projection, state, retracts } of await rebuilds.list()) {
@@ -156,8 +184,9 @@ export class Operator {
     return [...this.#place.imports.values()].some(({ isUndone }) => isUndone)
   }
 
-  /** Undone imports must stay undone when the log is read again. */
+  /** Undone imports must stay undone, and erased users erased, when the log is read again. */
   #lastProjection(): string {
+    if (this.#place.erasure !== undefined) return ratingTopic.name
     return this.#hasUndone ? titleCountTopic.name : this.#place.world.chance.oneOf(PROJECTIONS)
   }
 

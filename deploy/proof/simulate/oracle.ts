@@ -20,6 +20,7 @@ import {
   projectionCheckpoint,
   type Topic
 } from '@gamenet/schemas'
+import { rowsOfErased } from './erasure.js'
 import { laterTopics } from './newer-program.js'
 import type { Place } from './place.js'
 import { answerText, type Follower } from './reader.js'
@@ -41,6 +42,7 @@ export async function faultsIn(place: Place, follower: Follower): Promise<string
     ...difference('parked_message', deadLettersIn(place.tables), deadLettersIn(expected)),
     ...boardsUnlikePages(place),
     ...ratingsUnlikePostgres(place),
+    ...rowsOfErased(place),
     ...lostEvents(place),
     ...eventsWithoutEffect(place),
     ...feedUnlikeTable(place, follower)

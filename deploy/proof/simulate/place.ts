@@ -12,6 +12,15 @@ import type { SimulatedPostgres } from './write-side.js'
 /** An imported file: its importer, and the end of its import. */
 export type Import = { readonly by: Life; endedMs: number | undefined; isUndone: boolean }
 
+/** A user to be erased. */
+export type Erasure = {
+  readonly userKey: string
+  /** The step of the last rebuild before which it happens; undefined: while the world is lively, at an instant. */
+  readonly before: 'wait' | 'verify' | 'swap' | 'rollback' | undefined
+  readonly afterMs: number
+  isDone: boolean
+}
+
 /** The engines and the world in which processes run. */
 export type Place = {
   readonly world: World
@@ -26,6 +35,8 @@ export type Place = {
   readonly acknowledged: Set<string>
   /** Files that were imported, by the ids of their imports. */
   readonly imports: Map<string, Import>
+  /** A user who is erased, in some worlds. */
+  readonly erasure: Erasure | undefined
   /** Several processes work on the same tables. */
   readonly isShared: boolean
   /** How large the steps of rebuilds are. */

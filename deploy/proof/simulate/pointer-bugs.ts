@@ -1,4 +1,5 @@
 import type { ReadSide } from '@gamenet/projector'
+import { readUserTables, type UserTable } from '@gamenet/projector/erasure'
 import {
   copyConsumed,
   dropTable,
@@ -21,6 +22,7 @@ import {
 import { generationName, type ServingTables } from '@gamenet/schemas'
 import type { AnyOperation } from './operations/carry-out.js'
 import { simulatedProjections } from './simulated.js'
+import { baseName } from './table-set.js'
 import { through } from './through.js'
 
 /*
@@ -109,6 +111,16 @@ export function currentWhatever(store: Store): Store {
     if (!STORED.has(operation)) return await next()
     const names = (await store.do(readPointers)).names('writes', ownersOf(simulatedProjections))
     return await store.with({ names }).do(operation, ...input)
+  })
+}
+
+/** Of the tables about users, only those that answers read are known. */
+export function erasedWhereRead(store: Store): Store {
+  return through(store, async ({ operation, next }) => {
+    const result = await next()
+    if (operation !== readUserTables) return result
+    const { serving } = await store.do(readPointers)
+    return (result as UserTable[]).filter(({ table }) => serving.nameOf(baseName(table)) === table)
   })
 }
 

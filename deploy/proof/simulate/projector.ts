@@ -9,7 +9,8 @@ import {
   ProjectionRunner,
   projectorMetrics,
   RebuildOperations,
-  readPointers
+  readPointers,
+  stepsEnded
 } from '@gamenet/projector/internals'
 import type { Topic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
@@ -31,7 +32,11 @@ export const LONGEST_ANSWER_MS = 3000
 /** The group of those who load what serves. */
 const GROUP = 'loader'
 
-export type RunningProjector = Running & { readonly rebuilds: RebuildOperations; readonly runner: ProjectionRunner }
+export type RunningProjector = Running & {
+  readonly rebuilds: RebuildOperations
+  readonly runner: ProjectionRunner
+  stepsEnded(): Promise<void>
+}
 
 /** Loader, projections and rebuilds, composed like in `createProjector`. */
 export function runProjector(place: Place, process: Process, onChange: () => void): RunningProjector {
@@ -101,6 +106,7 @@ export function runProjector(place: Place, process: Process, onChange: () => voi
   return {
     rebuilds,
     runner,
+    stepsEnded: () => stepsEnded({ loader, runner, rebuilds }),
     stop: async () => {
       stopping.abort(new Error('The projector was stopped.'))
       await loader.stop()

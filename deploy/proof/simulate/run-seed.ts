@@ -1,6 +1,7 @@
 import type { StepSizes } from '@gamenet/projector/internals'
-import { type Bug, bugOf } from './bugs.js'
+import { bugOf } from './bugs.js'
 import { conditionsOf } from './conditions.js'
+import { erasureOf } from './erasure.js'
 import { runIngest } from './ingest.js'
 import { SimulatedLog } from './log.js'
 import { Operator, type Projecting } from './operator.js'
@@ -57,7 +58,7 @@ const NEWER_MS_MAX = 20_000
 export async function runSeed(seed: number, options: SeedOptions = {}): Promise<Outcome> {
   const world = new World(seed, options.isTraced === true)
   if (options.isCalm === true) world.calm()
-  const place = placeOf(world, bugOf(options.bug), options)
+  const place = placeOf(world, seed, options)
   world.areEmbedded = !place.isShared
   const uninstall = world.time.install()
   const town = new Town(place, options.isCalm === true)
@@ -86,8 +87,13 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
   }
 }
 
-function placeOf(world: World, bug: Bug, { isPlayed = false }: SeedOptions): Place {
-  const machine = { nowMs: () => world.time.nowMs, isFull: () => world.isFull }
+function placeOf(world: World, seed: number, { bug: name, isPlayed = false }: SeedOptions): Place {
+  const bug = bugOf(name)
+  const machine = {
+    nowMs: () => world.time.nowMs,
+    isFull: () => world.isFull,
+    runningInserts: () => [...world.inserts]
+  }
   const tables = new Tables({ isPlayed, definitions: bug.tables, machine })
   Object.assign(tables.folds, bug.folds)
   const titles = TITLE_IDS.map(
@@ -110,6 +116,7 @@ function placeOf(world: World, bug: Bug, { isPlayed = false }: SeedOptions): Pla
     conditions: conditionsOf(world.chance),
     acknowledged: new Set(),
     imports: new Map(),
+    erasure: erasureOf(seed),
     isShared: world.chance.happens(0.6),
     stepSizes: stepSizesOf(world),
     isNewer: false,
@@ -167,6 +174,9 @@ class Town {
       world.time.after(WORLD, chance.below(NEWER_MS_MAX), () => {
         this.#place.isNewer = chance.happens(0.5)
       })
+      const { erasure } = this.#place
+      if (erasure !== undefined && erasure.before === undefined)
+        world.time.after(WORLD, erasure.afterMs, () => void this.#operator?.erase())
     }
     if (!this.#isCalm) {
       this.#often(conditions.disturbedEveryMs, () => {
@@ -197,6 +207,8 @@ class Town {
     if (!(await this.#rest())) return this.#restless()
     const undone = await this.#operator?.undoAll((work) => this.#until(work))
     if (undone !== undefined) return [undone]
+    const unerased = await this.#operator?.eraseBefore(undefined, (work) => this.#until(work))
+    if (unerased !== undefined) return [unerased]
     const faults = await this.#compare('at last')
     if (faults.length > 0 || this.#operator === undefined) return faults
     this.#place.isTrickling = conditions.isTrickling

@@ -7,6 +7,7 @@ import { messages } from './operations/messages.js'
 import { queries } from './operations/queries.js'
 import { steps } from './operations/steps.js'
 import { tables } from './operations/tables.js'
+import { userRows } from './operations/user-rows.js'
 import { type PlainFold, plainFolds } from './plain-folds.js'
 import type { Definition, Row } from './replacing-table.js'
 import { BOOKKEEPING, INSTANT_COLUMNS, TABLES } from './table-definitions.js'
@@ -39,7 +40,7 @@ const STAMPS: Readonly<Record<string, string>> = {
 const MERGED_SHARE = 0.1
 
 const implementations: ReadonlyMap<AnyOperation, Implementation> = new Map(
-  [...bookkeeping, ...messages, ...steps, ...tables].map((each) => [each.operation, each])
+  [...bookkeeping, ...messages, ...steps, ...tables, ...userRows].map((each) => [each.operation, each])
 )
 
 function implementationOf(operation: AnyOperation): Implementation {
@@ -63,7 +64,7 @@ export class Tables extends TableSet {
       readonly machine?: Machine
     } = {}
   ) {
-    const { machine = { nowMs: () => 0, isFull: () => false } } = options
+    const { machine = { nowMs: () => 0, isFull: () => false, runningInserts: () => [] } } = options
     const ofGenerations = Object.entries({ ...TABLES, ...options.definitions })
     const first = ofGenerations.map(([name, definition]) => [generationName(name, 0), definition] as const)
     super({ ...BOOKKEEPING, ...Object.fromEntries(first) }, machine)
@@ -152,7 +153,7 @@ export function storeIn(world: World, tables: Tables, view: StoreView = {}): Sto
     }
     const what = `${operation.name} ${detailsOf(view, input)}`
     if (kind === 'read') return world.call('tables', { what, done })
-    return world.call('tables', { what, done, torn, takesSpace: !freesSpace, risk })
+    return world.call('tables', { what, done, torn, takesSpace: !freesSpace, risk, isWriting: true })
   }
   return {
     do: <Input extends readonly unknown[], Result>(operation: Operation<Input, Result>, ...input: Input) =>

@@ -1,7 +1,12 @@
 import { type Definition, EventView, type ReadTable, ReplacingTable, type Row } from './replacing-table.js'
 
 /** The machine on which the engine runs. */
-export type Machine = { nowMs(): number; isFull(): boolean }
+export type Machine = {
+  nowMs(): number
+  isFull(): boolean
+  /** The ids of statements that may still store rows. */
+  runningInserts(): string[]
+}
 
 /** The names of generations, and of copies and samples. */
 const RENAMED = /^(.+)__(\d+(?:_live)?|sample_[0-9a-f]{8})$/

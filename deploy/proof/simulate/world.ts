@@ -33,6 +33,8 @@ export type Effect<Result> = {
   readonly takesSpace?: boolean
   /** How much more often than elsewhere something goes wrong, for what is done rarely. */
   readonly risk?: number
+  /** What it stores may be rows. */
+  readonly isWriting?: boolean
 }
 
 /** The world of one seed: time, chance, and a network between processes and engines. */
@@ -45,9 +47,12 @@ export class World {
   areEmbedded = false
   isFull = false
   faults: Faults
+  /** Inserts that have begun: those on their way too, since the engine may carry them out whatever becomes of their process. */
+  readonly inserts = new Set<string>()
   /** Called with the life that a call ends. */
   onDeath: (life: Life) => void = () => undefined
   readonly #isTraced: boolean
+  #lastInsert = 0
 
   constructor(seed: number, isTraced: boolean) {
     this.chance = new Chance(seed)
@@ -79,12 +84,14 @@ export class World {
     const fate = this.#fate(effect)
     const wayMs = () => chance.below(faults.delayMs + 1) + (fate === 'slow' ? chance.below(SLOW_MS) : 0)
     const backMs = wayMs()
+    const insert = effect.isWriting === true ? this.#begin() : undefined
     return new Promise((resolve, reject) => {
       const fail = (reason: string) => {
         this.note(`${effect.what}: ${reason}`, life)
         time.after(life, backMs, () => reject(new Error(`${effect.what}: ${reason}`)))
       }
       time.after(WORLD, wayMs(), () => {
+        if (insert !== undefined) this.inserts.delete(insert)
         if (life.isOver && (isLeftUndone || this.areEmbedded)) return
         if (this.away.has(engine)) return fail(`${engine} is unavailable`)
         if (fate === 'refused') return fail('refused')
@@ -105,6 +112,13 @@ export class World {
         })
       })
     })
+  }
+
+  #begin(): string {
+    this.#lastInsert += 1
+    const id = String(this.#lastInsert)
+    this.inserts.add(id)
+    return id
   }
 
   #finish<Result>(

@@ -32,6 +32,8 @@ export class SimulatedPostgres {
   #lastHolder = 0
   #lockedBy: { readonly life: Life } | undefined
   readonly #people = new Map<string, Seal>()
+  readonly #erased = new Set<string>()
+  #lastPerson = 0
 
   constructor(world: World, shortestS: number) {
     this.#world = world
@@ -45,13 +47,32 @@ export class SimulatedPostgres {
     return this.#call({
       what: `${raterUsername} rates ${username}: ${stars}`,
       done: () => {
-        const key = `${nameKey(username)}|${nameKey(raterUsername)}`
+        const users = [username, raterUsername].map(nameKey)
+        // An erased user has no account any more.
+        if (users.some((userKey) => this.#erased.has(userKey))) return
+        const key = users.join('|')
         const revision = (this.ratings.get(key)?.revision ?? 0) + 1
         const ratedAt = instantOf(this.#world.time.nowMs)
         const rated: ProfileRated = { username, raterUsername, stars, comment: null, revision, ratedAt }
         this.ratings.set(key, rated)
         this.#lastId += 1
         this.outbox.push({ id: this.#lastId, topic: ratingTopic.name, event: rated })
+      }
+    })
+  }
+
+  /** One transaction: the person with the key, the ratings and the events that are not published yet. */
+  erase(userKey: string): Promise<void> {
+    return this.#call({
+      what: `erases ${userKey}`,
+      done: () => {
+        this.#erased.add(userKey)
+        this.#people.delete(userKey)
+        for (const key of this.ratings.keys()) if (key.split('|').includes(userKey)) this.ratings.delete(key)
+        this.outbox = this.outbox.filter(({ event }) => {
+          const { username, raterUsername } = event as ProfileRated
+          return ![username, raterUsername].map(nameKey).includes(userKey)
+        })
       }
     })
   }
@@ -80,7 +101,13 @@ export class SimulatedPostgres {
       seals: (names) =>
         this.#call({
           what: 'asks for seals',
-          done: () => new Map([...names].map((name) => [nameKey(name), this.#sealOf(nameKey(name))]))
+          done: () =>
+            new Map(
+              [...names].map(nameKey).flatMap((userKey) => {
+                const seal = this.#sealOf(userKey)
+                return seal === undefined ? [] : [[userKey, seal] as const]
+              })
+            )
         }),
       passedOver: () => undefined
     }
@@ -128,10 +155,12 @@ export class SimulatedPostgres {
     )
   }
 
-  #sealOf(userKey: string): Seal {
+  #sealOf(userKey: string): Seal | undefined {
+    if (this.#erased.has(userKey)) return undefined
     const known = this.#people.get(userKey)
     if (known !== undefined) return known
-    const id = this.#people.size + 1
+    this.#lastPerson += 1
+    const id = this.#lastPerson
     const seal = { id, key: new Uint8Array(32).fill(id) }
     this.#people.set(userKey, seal)
     return seal

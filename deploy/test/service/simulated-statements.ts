@@ -1,5 +1,6 @@
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate, storeOver } from '@gamenet/projector'
+import { deleteUserRows, readMutations, type UserTable } from '@gamenet/projector/erasure'
 import { generationName } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import type { Played } from '../../proof/simulate/store.js'
@@ -38,6 +39,8 @@ export async function playAgain(tables: Tables, played: readonly Played[]): Prom
     } else if (each.kind === 'insert' || each.kind === 'statement') {
       known.clear()
       await storeOver(tables, each.view).do(each.operation, ...each.input)
+      // The simulator deletes at once.
+      if (each.operation === deleteUserRows) await mutationsEnded(tables, each.input[0] as UserTable)
     } else if (each.kind === 'query' || !each.isOfMachine) {
       const question = questionOf(each)
       // Pollers repeat their questions.
@@ -53,6 +56,10 @@ export async function playAgain(tables: Tables, played: readonly Played[]): Prom
     }
   }
   return compared
+}
+
+async function mutationsEnded(tables: Tables, { table }: UserTable): Promise<void> {
+  while ((await storeOver(tables).do(readMutations, table)).unfinished > 0) await new Promise(setImmediate)
 }
 
 function questionOf(each: Exclude<Played, { kind: 'lines' }>): string {

@@ -1,0 +1,56 @@
+import { SEAL_KEY_CACHE_MS } from '@gamenet/projector'
+import { nameKey, pause, ratingTopic } from '@gamenet/schemas'
+import { eraseRows } from '../../src/erasure/erase-rows.js'
+import { Chance } from './chance.js'
+import { untilTaken } from './imports.js'
+import { USER_COLUMNS } from './operations/user-rows.js'
+import type { Erasure, Place } from './place.js'
+import type { RunningProjector } from './projector.js'
+import { USERS } from './simulated.js'
+import { storeIn } from './store.js'
+import { baseName } from './table-set.js'
+
+/** Share of worlds in which a user is erased, of those with an operator. */
+const ERASING_SHARE = 0.3
+const AFTER_MS_MAX = 15_000
+const STEPS = [undefined, undefined, 'wait', 'verify', 'swap', 'rollback'] as const
+const SALT = '5a17'.repeat(16)
+/** Its own numbers, so that a world without an erasure is what it would be if there were none at all. */
+const OWN_NUMBERS = 0x5eed
+
+export function erasureOf(seed: number): Erasure | undefined {
+  const chance = new Chance(seed ^ (OWN_NUMBERS << 16))
+  if (!chance.happens(ERASING_SHARE)) return undefined
+  return {
+    userKey: nameKey(chance.oneOf(USERS)),
+    afterMs: chance.below(AFTER_MS_MAX),
+    before: chance.oneOf(STEPS),
+    isDone: false
+  }
+}
+
+/** Erases a user, as `eraseUser` does: keys, then readers of the log, then rows. */
+export async function erase(place: Place, { stepsEnded }: RunningProjector, erasure: Erasure): Promise<void> {
+  const { world, tables, postgres, promises, bug } = place
+  const { signal } = new AbortController()
+  const { userKey } = erasure
+  await postgres.erase(userKey)
+  await pause(SEAL_KEY_CACHE_MS, signal)
+  await untilTaken(place, [ratingTopic.name])
+  const store = bug.erasureStore(storeIn(world, tables))
+  await eraseRows({ store, salt: SALT, stepsEnded, onTable: () => undefined, signal }, userKey)
+  erasure.isDone = true
+  world.note(`${userKey} is erased`)
+  promises.broken.push(...rowsOfErased(place))
+}
+
+/** What tables have of an erased user, in whatever generation, merged or not. */
+export function rowsOfErased({ tables, erasure }: Pick<Place, 'tables' | 'erasure'>): string[] {
+  if (erasure?.isDone !== true) return []
+  const { userKey } = erasure
+  return tables.names.flatMap((name) => {
+    const columns = name === 'data_change' ? ['key'] : (USER_COLUMNS[baseName(name)] ?? [])
+    const rows = tables.table(name).rows.filter((row) => columns.some((column) => row[column] === userKey))
+    return rows.length === 0 ? [] : [`${name} has ${rows.length} rows of ${userKey}, who was erased`]
+  })
+}

@@ -30,8 +30,11 @@ export function followStream(onChange) {
     })
     source.addEventListener('difference', ({ data }) => {
       const { changed, gone } = JSON.parse(data)
-      games = { ...games, ...changed }
-      for (const name of gone) delete games[name]
+      const folded = new Map(Object.entries(games))
+      // Of a game that was known before, only the fields that have changed.
+      for (const [name, fields] of Object.entries(changed)) folded.set(name, { ...folded.get(name), ...fields })
+      for (const name of gone) folded.delete(name)
+      games = Object.fromEntries(folded)
       outdate(/^api\/title\//)
       supply(COUNTS, games)
       onChange()

@@ -1,3 +1,4 @@
+import { deepStrictEqual } from 'node:assert'
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -8,7 +9,8 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
+import { isDeepStrictEqual, promisify } from 'node:util'
+import { Channel, LiveCounts } from '@gamenet/api/internals'
 import {
   ActivitySummary,
   DailyOnline,
@@ -339,6 +341,47 @@ test('the client and a running service understand each other', async (t) => {
     )
   })
 })
+
+test('live counts that are folded from differences equal the answers', async () => {
+  const name = fc.constantFrom('Halo', 'Fable', '__proto__', 'constructor')
+  const game = fc.record({
+    online: fc.nat(2),
+    lobbyHostNames: fc.array(fc.constantFrom('ann', 'bob'), { maxLength: 2 })
+  })
+  const answers = fc.array(fc.dictionary(name, game, { maxKeys: 4 }), { minLength: 1, maxLength: 8 })
+  await fc.assert(fc.asyncProperty(answers, foldsTo), { numRuns: 200 })
+})
+
+async function foldsTo(answers: readonly object[]): Promise<void> {
+  const channel = new Channel({ kinds: ['live-counts'], titleId: null, leaderboardId: null, playerKey: null })
+  let newest = {}
+  const counts = new LiveCounts({
+    versions: { versionOf: () => 1, onChange: () => () => undefined },
+    compute: async () => newest,
+    channels: () => [channel],
+    onFailure: () => undefined
+  })
+  const expected: unknown[] = []
+  let frames = ''
+  for (const [n, drawn] of answers.entries()) {
+    // Without the prototypes of the generator.
+    const answer = JSON.parse(JSON.stringify(drawn))
+    newest = answer
+    const isNew = !isDeepStrictEqual(expected.at(-1), answer)
+    if (isNew) expected.push(answer)
+    await counts.ready()
+    if (n > 0) continue
+    frames = counts.frame('ndjson')
+    const write = (frame: Uint8Array): void => {
+      frames += frame
+    }
+    channel.live.add({ format: 'ndjson', write })
+  }
+  const client = gamenetClient({ baseUrl: 'http://localhost', fetch: async () => new Response(frames) })
+  const folded: unknown[] = []
+  for await (const state of client.liveCounts()) if (folded.push(state) === expected.length) break
+  deepStrictEqual(folded, expected)
+}
 
 /** Follows a stream whose connections break. */
 async function streams(

@@ -63,14 +63,23 @@ async function* countsOf(open: Open, options: StreamOptions): AsyncGenerator<Onl
   for await (const line of linesOf(() => ({ kinds: 'live-counts' }), open, options)) {
     const { kind, data } = line as
       | { readonly kind: 'state'; readonly data: OnlineUsers }
-      | { readonly kind: 'difference'; readonly data: { readonly changed: OnlineUsers; readonly gone: string[] } }
-    if (kind === 'state') games = data
-    else {
-      games = { ...games, ...data.changed }
-      for (const name of data.gone) delete games[name]
-    }
+      | { readonly kind: 'difference'; readonly data: Difference }
+    games = kind === 'state' ? data : folded(games, data)
     yield games
   }
+}
+
+/** Of a game that was known before, only the fields that have changed. */
+type Difference = {
+  readonly changed: Readonly<Record<string, Partial<OnlineUsers[string]>>>
+  readonly gone: readonly string[]
+}
+
+function folded(before: OnlineUsers, { changed, gone }: Difference): OnlineUsers {
+  const games = new Map<string, Partial<OnlineUsers[string]>>(Object.entries(before))
+  for (const [name, fields] of Object.entries(changed)) games.set(name, { ...games.get(name), ...fields })
+  for (const name of gone) games.delete(name)
+  return Object.fromEntries(games) as OnlineUsers
 }
 
 /** Yields the lines of one connection after the other. */

@@ -1,9 +1,11 @@
+import { isDeepStrictEqual } from 'node:util'
 import { SharedRun } from '@gamenet/schemas'
 import type { Versions } from '../http/request/resolved-url.js'
 import { type Channel, type Format, stateFrame } from './channel.js'
 import { RetriedRun } from './retried-run.js'
 
-type Games = Readonly<Record<string, unknown>>
+type Game = Readonly<Record<string, unknown>>
+type Games = Readonly<Record<string, Game>>
 
 type LiveCountsNeeds = {
   readonly versions: Pick<Versions, 'onChange' | 'versionOf'>
@@ -20,8 +22,9 @@ export class LiveCounts {
   readonly #computing = new SharedRun(() => this.#compute())
   readonly #updating: RetriedRun
   #version = -1
-  /** JSON by name. */
-  #games = new Map<string, string>()
+  #games: Games = {}
+  /** JSON of all games. */
+  #state = '{}'
 
   constructor(needs: LiveCountsNeeds) {
     this.#needs = needs
@@ -41,7 +44,7 @@ export class LiveCounts {
 
   /** The whole state as a frame. */
   frame(format: Format): string {
-    return stateFrame(format, 'state', objectOf(this.#games))
+    return stateFrame(format, 'state', this.#state)
   }
 
   /** Computes nothing until somebody asks again. */
@@ -64,15 +67,14 @@ export class LiveCounts {
 
   async #compute(): Promise<void> {
     const version = this.#newest()
-    const games = new Map(
-      Object.entries(await this.#needs.compute()).map(([name, game]) => [name, JSON.stringify(game)])
-    )
-    const changed = new Map([...games].filter(([name, game]) => this.#games.get(name) !== game))
-    const gone = [...this.#games.keys()].filter((name) => !games.has(name))
+    const games = await this.#needs.compute()
+    const changed = changedIn(games, this.#games)
+    const gone = Object.keys(this.#games).filter((name) => !Object.hasOwn(games, name))
     this.#games = games
     this.#version = version
-    if (changed.size === 0 && gone.length === 0) return
-    const data = `{"changed":${objectOf(changed)},"gone":${JSON.stringify(gone)}}`
+    if (Object.keys(changed).length === 0 && gone.length === 0) return
+    this.#state = JSON.stringify(games)
+    const data = JSON.stringify({ changed, gone })
     const frames = { sse: stateFrame('sse', 'difference', data), ndjson: stateFrame('ndjson', 'difference', data) }
     const channels = [...this.#needs.channels()].filter(({ hasLiveCounts }) => hasLiveCounts)
     await Promise.all(channels.map((channel) => channel.send(frames)))
@@ -82,6 +84,15 @@ export class LiveCounts {
 /** What the counts are read from. */
 const PROJECTIONS = ['title-latest', 'match-latest', 'title'] as const
 
-function objectOf(games: ReadonlyMap<string, string>): string {
-  return `{${[...games].map(([name, game]) => `${JSON.stringify(name)}:${game}`).join(',')}}`
+/** The games that differ, each with the fields that differ; a new one with all of its fields. */
+function changedIn(games: Games, before: Games): Games {
+  const changed = Object.entries(games).map(([name, game]) => {
+    const known = Object.hasOwn(before, name) ? before[name] : undefined
+    return [name, differing(game, known)] as const
+  })
+  return Object.fromEntries(changed.filter(([, fields]) => Object.keys(fields).length > 0))
+}
+
+function differing(game: Game, before: Game = {}): Game {
+  return Object.fromEntries(Object.entries(game).filter(([field, value]) => !isDeepStrictEqual(value, before[field])))
 }

@@ -1,4 +1,4 @@
-import { Refusal } from '@gamenet/schemas'
+import { type OnlineUsers, Refusal } from '@gamenet/schemas'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { atOneInstant } from '../answers/one-instant.js'
@@ -234,13 +234,13 @@ class Streams {
     return `{"events":[${events.join(',')}],"cursor":"${progress.cursor}"}`
   }
 
-  async #currentCounts(): Promise<Readonly<Record<string, unknown>>> {
+  async #currentCounts(): Promise<OnlineUsers> {
     const { versions, catalog, now } = this.#needs
     const resolving = { nowMs: now(), openListAgeMs: 0, catalog: () => catalog.held(versions.serving) }
     const resolved = await onlineUsers.resolve({}, resolving)
     const signal = AbortSignal.timeout(COUNTS_MS_MAX)
     const { body } = await atOneInstant(this.#needs, signal, (context) => onlineUsers.answer(resolved, context))
-    return body as Readonly<Record<string, unknown>>
+    return body as OnlineUsers
   }
 
   #startTicks(): void {

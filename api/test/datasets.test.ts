@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { smallDisk } from '@gamenet/engines/testing'
 import { FIRST_GENERATION, generationName } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
+import { DatasetFolder } from '../src/datasets/dataset-folder.js'
 import { datasets } from '../src/datasets/datasets.js'
 import { DatasetList } from '../src/datasets/manifest.js'
 import { openReadModel, time } from './read-model.js'
@@ -281,6 +282,71 @@ test('the open month is at most ten minutes old', async (t) => {
   const [closed] = (await listed())['title-count'] ?? []
   t.match(closed, { isClosed: true, newest: { revision: 1, rows: 11 }, earlier: [] })
   t.notOk(existsSync(join(directory, 'title-count', '2025-05.json')))
+})
+
+test('a file deleted by hand is not listed until it is made again', async (t) => {
+  const { directory, store, get, listed } = await open(t)
+  await store(march(10))
+  await store([['4d530064', Date.UTC(2025, 1, 1), 1]])
+  const listedMonths = async () =>
+    (await get('')).json().datasets[1].files.map((each: { newest: unknown }) => each.newest)
+  const before = (await listed())['title-count']?.map(({ newest }) => newest)
+  const folder = join(directory, 'title-count')
+  for (const suffix of ['.parquet', '.json']) {
+    for (const name of readdirSync(folder)) if (name.endsWith(suffix)) rmSync(join(folder, name))
+    t.same(await listedMonths(), [null, null], suffix)
+    const after = (await listed())['title-count']?.map(({ newest }) => newest)
+    t.match(
+      after,
+      before?.map((each) => ({ sha256: each?.sha256, revision: 1 })),
+      suffix
+    )
+  }
+})
+
+test('descriptions are read once per change of the folder', async (t) => {
+  const folder = t.testdir()
+  const later = () => Date.now() + DAY_MS
+  const stored = (version: number) => ({ version, checkedMs: 0, revisions: [] })
+  const known = new DatasetFolder(folder, later)
+  /** File systems stamp changes within a tick with one instant. */
+  const ticked = async (change: () => Promise<void> | void) => {
+    const before = statSync(folder).ctimeMs
+    do await change()
+    while (statSync(folder).ctimeMs === before)
+  }
+  const agrees = async (what: string) => {
+    const content = await known.content()
+    t.same(content, await new DatasetFolder(folder).content(), what)
+    t.equal(await known.content(), content, `${what}: from memory`)
+    return content
+  }
+  await ticked(() => known.describe('2025-03', stored(1)))
+  await agrees('new')
+  await ticked(() => known.describe('2025-03', stored(2)))
+  t.equal((await agrees('replaced')).files.get('2025-03')?.version, 2)
+  await ticked(() => writeFileSync(join(folder, `2025-03.${Math.random()}.parquet`), ''))
+  await agrees('bytes')
+  await ticked(() => writeFileSync(join(folder, `${Math.random()}.json`), '{"half'))
+  await agrees('no description')
+  await ticked(() => {
+    for (const name of ['half.json', ...readdirSync(folder)]) {
+      writeFileSync(join(folder, name), '')
+      rmSync(join(folder, name))
+    }
+  })
+  t.same(await agrees('deleted'), { names: new Set(), files: new Map() })
+  rmSync(folder, { recursive: true })
+  await agrees('without a folder')
+
+  await t.test('a change in the tick of a reading is seen', async (t) => {
+    mkdirSync(folder)
+    const young = new DatasetFolder(folder)
+    for (let n = 0; n < 50; n += 1) {
+      await young.describe('2025-03', stored(n))
+      t.equal((await young.content()).files.get('2025-03')?.version, n)
+    }
+  })
 })
 
 test('bad input, and a full disk', async (t) => {

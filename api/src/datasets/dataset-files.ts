@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -15,8 +15,9 @@ import {
 } from '@gamenet/schemas'
 import type { Versions } from '../http/request/resolved-url.js'
 import type { StreamedTables } from '../read-tables.js'
+import { DatasetFolder, flushFolder, ignoreMissing, isDescription } from './dataset-folder.js'
 import { type Dataset, type DatasetMonths, datasets } from './datasets.js'
-import { StoredFile, type StoredRevision } from './manifest.js'
+import type { StoredFile, StoredRevision } from './manifest.js'
 import { CLOSED_AFTER_MS, dependencyOf, monthAt, monthSpan, monthsBetween } from './period.js'
 import { datasetPosition } from './position.js'
 import { factsStatement, fileStatement, monthsStatement, RowFacts, rowGroupRows, type Span } from './statements.js'
@@ -30,7 +31,6 @@ const REVISIONS_LISTED_MAX = 20
 const TRIES_MAX = 3
 const BUSY_RETRY_SECONDS = 10
 const DIGEST_CHARACTERS = 16
-const DESCRIPTION = /^(\d{4}-\d{2}|newest)\.json$/
 /** Longer than a file takes. */
 const DRAFT_MS_MAX = 3_600_000
 
@@ -46,6 +46,15 @@ export type DatasetFilesNeeds = {
   now(): number
 }
 
+/** What the list says about a file. `newest` is undefined unless its bytes are there. */
+export type ListedFile = {
+  readonly period: string
+  readonly isClosed: boolean
+  readonly newest: StoredRevision | undefined
+  readonly earlier: readonly StoredRevision[]
+  readonly isMissing: boolean
+}
+
 /**
  * The files of datasets in a folder: `<dataset>/<period>.json` describes the revisions, `<period>.<digest>.parquet` has the bytes.
  * A file is made when it is requested, one at a time. It is listed when it is whole and on the disk.
@@ -55,20 +64,22 @@ export class DatasetFiles {
   readonly #making = new Mutex()
   readonly #months = new Map<string, { readonly state: string; readonly months: readonly string[] }>()
   readonly #requested = new Map<string, Promise<StoredFile>>()
+  readonly #folders: ReadonlyMap<Dataset, DatasetFolder>
 
   constructor(needs: DatasetFilesNeeds) {
     this.#needs = needs
+    this.#folders = new Map(
+      datasets.map((dataset) => [dataset, new DatasetFolder(join(needs.directory, dataset.name))])
+    )
   }
 
   /** Removes files that killed processes left and no description lists, when they are so old that no process makes them. */
   async removeUnlisted(): Promise<void> {
     for (const dataset of datasets) {
-      const names = await readdir(this.#path(dataset, '')).catch(() => [])
-      const periods = names.flatMap((name) => DESCRIPTION.exec(name)?.[1] ?? [])
-      const known = await Promise.all(periods.map((period) => this.stored(dataset, period)))
-      const listed = new Set(known.flatMap(({ file }) => file?.revisions ?? []).map(({ file }) => file))
+      const { names, files } = await this.#folder(dataset).content()
+      const listed = new Set([...files.values()].flatMap(({ revisions }) => revisions).map(({ file }) => file))
       for (const name of names) {
-        if (listed.has(name) || DESCRIPTION.test(name)) continue
+        if (listed.has(name) || isDescription(name)) continue
         const path = this.#path(dataset, name)
         const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
         if (Date.now() - mtimeMs > DRAFT_MS_MAX) await rm(path, { force: true })
@@ -88,8 +99,7 @@ export class DatasetFiles {
     ]
     const first = months.at(-1)
     const withRows = files.of === 'rows' || first === undefined ? months : monthsBetween(first, nowMs)
-    const names = await readdir(this.#path(dataset, '')).catch(() => [])
-    const published = names.flatMap((name) => DESCRIPTION.exec(name)?.[1] ?? [])
+    const published = await this.#folder(dataset).periods()
     return [...new Set([...withRows, ...published])].sort().reverse()
   }
 
@@ -117,21 +127,24 @@ export class DatasetFiles {
     return span !== undefined && span.toMs + CLOSED_AFTER_MS <= this.#needs.now()
   }
 
-  /** Returns what is stored of a file, and whether it is the state that a request would get. */
-  async stored(
-    dataset: Dataset,
-    period: string
-  ): Promise<{ readonly file: StoredFile | undefined; readonly isCurrent: boolean }> {
-    const path = this.#path(dataset, `${period}.json`)
-    const text = await readFile(path, 'utf8').catch(ignoreMissing)
-    const file = text === undefined ? undefined : parsed(text)
-    return { file, isCurrent: file !== undefined && this.#isCurrent(dataset, period, file) }
+  /** Returns the files of a dataset, newest period first; `isMissing`: a closed month whose newest state is to be made. */
+  async list(dataset: Dataset): Promise<readonly ListedFile[]> {
+    const periods = await this.periods(dataset)
+    const { names, files } = await this.#folder(dataset).content()
+    return periods.map((period) => {
+      const isClosed = this.isClosed(period)
+      const file = files.get(period)
+      const [last, ...earlier] = file?.revisions ?? []
+      const newest = last !== undefined && names.has(last.file) ? last : undefined
+      const isCurrent = file !== undefined && newest !== undefined && this.#isCurrent(dataset, period, file)
+      return { period, isClosed, newest, earlier, isMissing: isClosed && !isCurrent }
+    })
   }
 
   /** Returns the current state of a file; makes it if necessary. Concurrent requests share the work. */
-  async current(dataset: Dataset, period: string): Promise<StoredFile> {
-    const { file, isCurrent } = await this.stored(dataset, period)
-    if (file !== undefined && isCurrent) return file
+  async #current(dataset: Dataset, period: string): Promise<StoredFile> {
+    const file = await this.#folder(dataset).file(period)
+    if (file !== undefined && this.#isCurrent(dataset, period, file)) return file
     return await this.#makeShared(dataset, period)
   }
 
@@ -145,7 +158,7 @@ export class DatasetFiles {
     digest?: string
   ): Promise<{ revision: StoredRevision; handle: FileHandle } | undefined> {
     const find = async () =>
-      digest === undefined ? await this.current(dataset, period) : (await this.stored(dataset, period)).file
+      digest === undefined ? await this.#current(dataset, period) : await this.#folder(dataset).file(period)
     for (const known of [find, () => this.#makeShared(dataset, period)]) {
       const { revisions } = (await known()) ?? { revisions: [] }
       const revision = revisions.find(({ sha256 }) => sha256.startsWith(digest ?? ''))
@@ -181,7 +194,7 @@ export class DatasetFiles {
   async #make(dataset: Dataset, period: string): Promise<StoredFile> {
     const { versions, requireSpace } = this.#needs
     await requireSpace()
-    const { file: before } = await this.stored(dataset, period)
+    const before = await this.#folder(dataset).file(period)
     for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
       const made = await retryDropped(versions, () => this.#makeOnce(dataset, period, before))
       if (made === undefined) continue
@@ -208,7 +221,7 @@ export class DatasetFiles {
     const revisions = revisionsWith(known, made === 'same' ? undefined : { ...made, position }, this.isClosed(period))
     const file = { version, checkedMs, revisions }
     try {
-      await replaceFile(this.#path(dataset, `${period}.json`), JSON.stringify(file))
+      await this.#folder(dataset).describe(period, file)
     } catch (error) {
       if (made !== 'same' && known.every((each) => each.file !== made.file))
         await rm(this.#path(dataset, made.file), { force: true })
@@ -292,6 +305,12 @@ export class DatasetFiles {
     }
   }
 
+  #folder(dataset: Dataset): DatasetFolder {
+    const folder = this.#folders.get(dataset)
+    if (folder === undefined) throw new Error(`The dataset ${dataset.name} is not listed.`)
+    return folder
+  }
+
   #path(dataset: Dataset, name: string): string {
     return join(this.#needs.directory, dataset.name, name)
   }
@@ -317,39 +336,6 @@ function revisionsWith(
 
 function closedAt(period: string): number {
   return (monthSpan(period)?.toMs ?? 0) + CLOSED_AFTER_MS
-}
-
-/** A description that cannot be read is made again. */
-function parsed(text: string): StoredFile | undefined {
-  try {
-    return StoredFile.safeParse(JSON.parse(text)).data
-  } catch {
-    return undefined
-  }
-}
-
-async function replaceFile(path: string, text: string): Promise<void> {
-  const draft = `${path}.${randomUUID()}`
-  try {
-    await writeFile(draft, text, { flush: true, mode: 0o600 })
-    await rename(draft, path)
-    await flushFolder(dirname(path))
-  } finally {
-    await rm(draft, { force: true })
-  }
-}
-
-async function flushFolder(path: string): Promise<void> {
-  const folder = await open(path)
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
-  }
-}
-
-function ignoreMissing(error: unknown): undefined {
-  if (errorCode(error) !== 'ENOENT') throw error
 }
 
 function orDiskFull(error: unknown): never {

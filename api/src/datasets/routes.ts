@@ -51,17 +51,14 @@ async function listed(files: DatasetFiles): Promise<{ list: DatasetList; missing
   for (const dataset of datasets) {
     const { name, meaning, columns } = dataset
     const entries: DatasetList['datasets'][number]['files'] = []
-    for (const period of await files.periods(dataset)) {
-      const { file, isCurrent } = await files.stored(dataset, period)
-      const isClosed = files.isClosed(period)
-      if (isClosed && !isCurrent) missing.push({ dataset, period })
-      const [newest, ...earlier] = (file?.revisions ?? []).map((each) => shownRevision(dataset, each))
+    for (const { period, isClosed, newest, earlier, isMissing } of await files.list(dataset)) {
+      if (isMissing) missing.push({ dataset, period })
       entries.push({
         period,
         url: `${DATASETS_PATH}/${name}/${period}.parquet`,
         isClosed,
-        newest: newest ?? null,
-        earlier
+        newest: newest === undefined ? null : shownRevision(dataset, newest),
+        earlier: earlier.map((each) => shownRevision(dataset, each))
       })
     }
     list.datasets.push({ name, meaning, columns: [...columns], files: entries })
@@ -78,10 +75,13 @@ async function makeAll(
 ): Promise<void> {
   for (const { dataset, period } of missing) {
     if (signal.aborted) return
-    await files.current(dataset, period).catch((error: unknown) => {
+    try {
+      const opened = await files.open(dataset, period)
+      await opened?.handle.close()
+    } catch (error) {
       if (!signal.aborted)
         logger.warn({ err: error, dataset: dataset.name, period }, 'a file of a dataset cannot be made')
-    })
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import { cp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { openPglite } from '@gamenet/engines'
 import { test } from 'tap'
 import { VerifyReport } from '../src/operations/damage-report.js'
 import { ask } from './service/ask.js'
@@ -35,8 +36,10 @@ test('damaged files are found, told and repaired, or refused', async (t) => {
   await t.test('rows of tables and an index of the write side are made again', async (t) => {
     await damaged('rows', await partOf(whole, HOURS.length), flipMiddle)
     await flipMiddle(join(folder, 'rows', 'writes', 'base', '5', '2675'))
+    await reverseKeys(join(folder, 'rows', 'writes'))
     t.match(await verified('rows', '--repair'), [
       { part: 'writes', what: /1 pages .*pg_description_o_c_o_index/, isRepaired: true },
+      { part: 'seals', what: /keys of 1 people cannot decrypt their events of presence 1\/0, from offset 0 on/ },
       {
         part: 'tables',
         what: /^part all_\S+ of \w+ is damaged: .*CHECKSUM/,
@@ -44,6 +47,7 @@ test('damaged files are found, told and repaired, or refused', async (t) => {
         isRepaired: true
       }
     ])
+    await reverseKeys(join(folder, 'rows', 'writes'))
     const service = await openGamenet(t, environment('rows'))
     await gamenetJson(environment('rows'), ['status', '--wait', '60'])
     const { body } = await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)
@@ -87,6 +91,13 @@ test('damaged files are found, told and repaired, or refused', async (t) => {
     await refuses(spawnedGamenet, 'tables', /ClickHouse does not open .*move the folder `tables`/)
   })
 })
+
+/** Exchanges the seal keys for others; twice restores them. */
+async function reverseKeys(directory: string): Promise<void> {
+  const writes = await openPglite({ dir: directory })
+  await writes.script(`UPDATE person SET seal_key = decode(reverse(encode(seal_key, 'hex')), 'hex')`)
+  await writes.close()
+}
 
 /** The data of a part with so many rows. */
 async function partOf(directory: string, rows: number): Promise<string> {

@@ -1,9 +1,11 @@
-import { instantOf, topics } from '@gamenet/schemas'
+import { instantOf, ratingTopic, topics } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { instantText } from '../src/events/event-table.js'
-import { eventTables } from '../src/events/event-tables.js'
+import { eventTableOf, eventTables } from '../src/events/event-tables.js'
+import { readWholeBlocks, storeOver } from '../src/index.js'
 import { projections } from '../src/projections/projections.js'
+import { storeEvents } from '../src/store/event-table.js'
 import { openTables } from './pipeline.js'
 
 test('every topic has one event table, with the columns of the migrations, and a projection', async (t) => {
@@ -38,6 +40,19 @@ test('every topic has one event table, with the columns of the migrations, and a
     instants,
     'every instant is stored to the millisecond'
   )
+})
+
+test('a block of events is whole when the table has them all, and no user for the first time', async (t) => {
+  const { control } = await openTables()
+  const store = storeOver(control, { targets: new Map([['event_rating', 'event_rating__0']]) })
+  const raterOf = (offset: number) => (offset === 2 * 512 + 3 ? 'ben' : 'ann')
+  const rows = Array.from({ length: 5 * 512 }, (_, offset) => {
+    return [1, 0, offset, '', '', instantText(instantOf(offset)), 'dan', 'Dan', raterOf(offset), 'Ann', 5, null, 1]
+  })
+  const lines = rows.filter((_, offset) => offset !== 3 * 512 + 9).map((row) => `${JSON.stringify(row)}\n`)
+  await store.do(storeEvents, eventTableOf(ratingTopic), new TextEncoder().encode(lines.join('')))
+  const place = { epoch: 1, partition: 0, next: 5 * 512 - 1 }
+  t.same(await store.do(readWholeBlocks, 'rating', place), { blockEvents: 512, blocks: new Set([1]) })
 })
 
 test('a projection that reads the table of another stands behind it', async (t) => {

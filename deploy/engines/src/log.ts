@@ -2,7 +2,7 @@
  * The logs, and the check of PostgreSQL's files, for threads. A thread that loads chDB closes every connection of the
  * process when it ends; statements on other threads then crash.
  */
-export type { CheckedEvents, LogFault } from './log/check-batches.js'
+export type { BatchExtent, CheckedEvents, LogFault } from './log/check-batches.js'
 export type { LogHead } from './log/copy-log.js'
 export { type EmbeddedLog, type EmbeddedLogOptions, LogDamaged, openEmbeddedLog } from './log/embedded-log.js'
 export { type KafkaSasl, LogUnreachable } from './log/kafka-client.js'

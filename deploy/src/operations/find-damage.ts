@@ -11,6 +11,7 @@ import {
   projections,
   readCheckpoints,
   readRetractions,
+  readWholeBlocks,
   type Store,
   storeAt,
   storeOver
@@ -179,11 +180,16 @@ async function damageOfWrites(writes: Postgres): Promise<Damage[]> {
 
 /** Reads how far the partitions of the log are loaded. */
 async function loadedPartitions(store: Store): Promise<LoadedPartition[]> {
-  const topicOf = new Map(topics.map(({ name }) => [loadCheckpoint(name), name]))
-  return (await store.do(readCheckpoints)).flatMap(({ name, ...place }) => {
+  const topicOf = new Map(topics.map((topic) => [loadCheckpoint(topic.name), topic]))
+  const partitions: LoadedPartition[] = []
+  for (const { name, ...place } of await store.do(readCheckpoints)) {
     const topic = topicOf.get(name)
-    return topic === undefined ? [] : [{ topic, ...place }]
-  })
+    if (topic === undefined) continue
+    // An unreadable table is a finding of its own.
+    const whole = topic.people && (await store.do(readWholeBlocks, topic.name, place).catch(() => undefined))
+    partitions.push({ topic: topic.name, ...place, whole })
+  }
+  return partitions
 }
 
 /** Batches that do not match their checksum, and people whose keys do not open their events. */

@@ -1,8 +1,10 @@
 import { conditionOf } from '@gamenet/schemas'
 import { type EventTable, eventTableName } from '../events/event-table.js'
+import { eventTableOf } from '../events/event-tables.js'
 import type { Range } from '../project/range.js'
 import type { Progress } from './checkpoint.js'
 import { operation } from './operation.js'
+import { USER_COLUMNS } from './user-rows.js'
 
 /**
  * The checkpoint whose `next` is above the number of every person whose events were opened: with it a write side that was put back
@@ -80,6 +82,30 @@ export const countLoaded = operation(
       { ...before, topic }
     )
     return { events: Number(row?.events), deadLetters: Number(row?.parked) }
+  }
+)
+
+const BLOCK_EVENTS = 512
+
+/** Blocks of a partition: block `n` begins at offset `n * blockEvents`. */
+export type Blocks = { readonly blockEvents: number; readonly blocks: ReadonlySet<number> }
+
+/** Reads the blocks of a partition that have all their events in the event table below an offset, but no user's first one. */
+export const readWholeBlocks = operation(
+  'reads whole blocks of events',
+  async (tables, topic: string, before: Progress): Promise<Blocks> => {
+    const { table, columns } = eventTableOf({ name: topic })
+    const where = 'e.epoch = {epoch: UInt16} AND e.partition = {partition: UInt16} AND e.offset < {next: UInt64}'
+    const from = `FROM {${table}: Identifier} AS e FINAL WHERE ${where}`
+    const firsts = columns
+      .filter((column) => USER_COLUMNS.includes(column))
+      .map((column) => `AND block NOT IN (SELECT intDiv(min(e.offset), ${BLOCK_EVENTS}) ${from} GROUP BY e.${column})`)
+    const rows = await tables.rows(
+      `SELECT intDiv(e.offset, ${BLOCK_EVENTS}) AS block ${from}
+       GROUP BY block HAVING count() = ${BLOCK_EVENTS} ${firsts.join(' ')}`,
+      before
+    )
+    return { blockEvents: BLOCK_EVENTS, blocks: new Set(rows.map((row) => Number(row.block))) }
   }
 )
 

@@ -6,7 +6,7 @@ import { operation } from './operation.js'
  */
 
 /** Columns with a user_key, in all tables. */
-const NAME_COLUMNS = ['user_key', 'rater_key']
+export const USER_COLUMNS = ['user_key', 'rater_key']
 /** Used only by deletions of users, so it identifies them in mutations. */
 const NAME_HASH = 'sipHash64Keyed'
 
@@ -27,7 +27,7 @@ export const readUserTables = operation('reads tables about users', async (table
      WHERE c.database = currentDatabase() AND has({columns: Array(String)}, c.name) AND t.engine LIKE '%MergeTree'
      GROUP BY c.table
      ORDER BY NOT startsWith(c.table, 'event_'), c.table`,
-    { columns: NAME_COLUMNS }
+    { columns: USER_COLUMNS }
   )
   return rows.map(({ table, columns }) => ({ table: String(table), columns: columns as string[] }))
 })

@@ -13,11 +13,14 @@ export type LogFault = {
   readonly reason: string
 }
 
-/** Readable events of one batch: offsets from `first` to below `next`. */
-export type CheckedEvents = Omit<LogFault, 'reason'> & {
+/** The place of one batch: offsets from `first` to below `next`. */
+export type BatchExtent = Omit<LogFault, 'reason'>
+
+/** Readable events of one batch. */
+export type CheckedEvents = BatchExtent & {
   /** Stored bytes of the batch. */
   readonly bytes: number
-  /** Undefined for topics that are only checked. */
+  /** Undefined for batches that are only checked. */
   readonly stored: StoredRecords | undefined
 }
 
@@ -26,12 +29,12 @@ const AHEAD = 1
 
 /**
  * Verifies every batch by its checksum, and finds missing ones. `take` receives the readable batches. Batches are unpacked
- * only for topics in `reads`: unpacking takes fifty times as long as the check.
+ * only where `reads` returns true: unpacking takes fifty times as long as the check.
  */
 export async function checkBatches(
   batches: Batches,
   take: (events: CheckedEvents) => Promise<void>,
-  reads: (topic: string) => boolean
+  reads: (batch: BatchExtent) => boolean
 ): Promise<LogFault[]> {
   const faults: LogFault[] = []
   let [before, ended]: [string, number | undefined] = ['', undefined]
@@ -61,14 +64,25 @@ type Unpacking = {
   readonly unpacked: Promise<StoredRecords | undefined>
 }
 
-async function* unpackedAhead(batches: Batches, reads: (topic: string) => boolean): AsyncGenerator<Unpacking> {
+async function* unpackedAhead(batches: Batches, reads: (batch: BatchExtent) => boolean): AsyncGenerator<Unpacking> {
   const ahead: Unpacking[] = []
   for (const { key, value: stored } of batches.getRange({ snapshot: false })) {
     const value = Buffer.from(stored)
-    const unpacked = reads(key[0]) ? unpackBatch(value, key[3]) : checkBatch(value).then(() => undefined)
+    const unpacked = unpackedIf(reads, key, value)
     // Its error is thrown when its turn comes.
     unpacked.catch(() => undefined)
     if (ahead.push({ key, value, unpacked }) > AHEAD) yield* ahead.splice(0, 1)
   }
   yield* ahead
+}
+
+async function unpackedIf(
+  reads: (batch: BatchExtent) => boolean,
+  [topic, epoch, partition, first]: BatchKey,
+  value: Buffer
+): Promise<StoredRecords | undefined> {
+  const next = first + frameOf(value).records
+  if (reads({ topic, epoch, partition, first, next })) return await unpackBatch(value, first)
+  await checkBatch(value)
+  return undefined
 }

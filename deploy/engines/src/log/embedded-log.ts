@@ -15,7 +15,7 @@ import {
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { flushNow, makeFolder } from '../flush-files.js'
 import { frameOf, packBatch, stampBatch, unpackBatch } from './batch-codec.js'
-import { type CheckedEvents, checkBatches, type LogFault } from './check-batches.js'
+import { type BatchExtent, type CheckedEvents, checkBatches, type LogFault } from './check-batches.js'
 import { type BatchKey, copyLog, headsOf, type LogHead } from './copy-log.js'
 import { damageOfLmdb } from './lmdb-pages.js'
 import { assertTopicName, partitionOf } from './partition.js'
@@ -89,10 +89,13 @@ export type EmbeddedLog = {
   /** Copies the log up to these heads into a new directory; later appends are not in the copy. */
   copyTo(directory: string, heads: readonly LogHead[]): Promise<void>
   /**
-   * Verifies all checksums and returns the unreadable events. `take` receives the others batch by batch, with their records if
-   * `reads` contains their topic. Blocks the thread for up to 0.1 s at a time.
+   * Verifies all checksums and returns the unreadable events. `take` receives the others batch by batch, with their records
+   * where `reads` returns true. Blocks the thread for up to 0.1 s at a time.
    */
-  check(take: (events: CheckedEvents) => Promise<void>, reads: (topic: string) => boolean): Promise<readonly LogFault[]>
+  check(
+    take: (events: CheckedEvents) => Promise<void>,
+    reads: (batch: BatchExtent) => boolean
+  ): Promise<readonly LogFault[]>
   /** Applies the retention now. Otherwise an append does so once a minute. */
   trim(): Promise<void>
   /** Waits for running appends, ends all `consume` calls, closes the file. Later calls reject. */

@@ -44,6 +44,25 @@ type ChangesRequest = {
   readonly from: { readonly offset: number } | { readonly places: readonly LanePlace[] }
 }
 
+/** A change in the examples of answers. */
+export const EXAMPLE_CHANGE = {
+  id: '1-0-2s',
+  titleId: '4d5307e6',
+  gameName: 'Halo 3',
+  leaderboardId: 1,
+  leaderboardName: 'Best laps',
+  playerName: 'ann',
+  changeType: 'updated' as const,
+  previousRank: 3,
+  newRank: 1,
+  previousRating: '01:03.100',
+  newRating: '01:02.345',
+  previousTimeMs: 63_100,
+  newTimeMs: 62_345,
+  isTime: true,
+  changedAt: '2026-03-01T18:22:05.000Z'
+}
+
 /** `GET /api/leaderboard-changes`: changes of entries, newest first or from a cursor. */
 export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
   operationId: 'getLeaderboardChanges',
@@ -81,25 +100,7 @@ export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
       : answerAfter(request, request.from.places, context),
   table: listOf(LeaderboardChanges),
   response: LeaderboardChanges,
-  example: [
-    {
-      id: '1-0-2s',
-      titleId: '4d5307e6',
-      gameName: 'Halo 3',
-      leaderboardId: 1,
-      leaderboardName: 'Best laps',
-      playerName: 'ann',
-      changeType: 'updated',
-      previousRank: 3,
-      newRank: 1,
-      previousRating: '01:03.100',
-      newRating: '01:02.345',
-      previousTimeMs: 63_100,
-      newTimeMs: 62_345,
-      isTime: true,
-      changedAt: '2026-03-01T18:22:05.000Z'
-    }
-  ],
+  example: [EXAMPLE_CHANGE],
   responseHeaders: { Link: 'The next page, with `rel="next"`: with `after` always, else if there is one.' },
   refuses: ['game_unknown', 'window_invalid', 'cursor_invalid']
 }

@@ -17,7 +17,7 @@ import { playersByPrefix } from '../queries/player.js'
 import { entriesOfPlayers, standings } from '../queries/player-entry.js'
 import { rowsOf } from '../queries/query.js'
 import { readsNames, SEARCH_TAGS } from './entry-match.js'
-import { changesOf } from './leaderboard-change.js'
+import { changesOf, EXAMPLE_CHANGE } from './leaderboard-change.js'
 import { measureShown } from './shown-measure.js'
 
 const TAGS = ['Players']
@@ -110,25 +110,7 @@ export const playerHistory: Endpoint<PageRequest, PageRequest> = {
   },
   table: listOf(LeaderboardChanges),
   response: LeaderboardChanges,
-  example: [
-    {
-      id: '1-0-2s',
-      titleId: '4d5307e6',
-      gameName: 'Halo 3',
-      leaderboardId: 1,
-      leaderboardName: 'Best laps',
-      playerName: 'ann',
-      changeType: 'new',
-      previousRank: null,
-      newRank: 1,
-      previousRating: null,
-      newRating: '01:02.345',
-      previousTimeMs: null,
-      newTimeMs: 62_345,
-      isTime: true,
-      changedAt: '2026-03-01T18:22:05.000Z'
-    }
-  ],
+  example: [{ ...EXAMPLE_CHANGE, changeType: 'new', previousRank: null, previousRating: null, previousTimeMs: null }],
   responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' }
 }
 

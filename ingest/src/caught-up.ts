@@ -1,23 +1,7 @@
-import { type PartitionExtent, poll, projectionCheckpoint } from '@gamenet/schemas'
-import type { LogExtents } from './ports/log.js'
+import { type Heads, headsOf, type LogExtents, poll, projectionCheckpoint } from '@gamenet/schemas'
 import { type ServedTables, servedTables, type TableAccess } from './ports/served-tables.js'
 
-/** Ends of a topic's partitions: all events before `next`. */
-export type Heads = readonly { readonly epoch: number; readonly partition: number; readonly next: number }[]
-
 const EVERY_MS = 100
-
-/** Reads the current ends of a topic's partitions, without empty ones. */
-export async function headsOf(log: LogExtents, topic: string): Promise<Heads> {
-  return headsIn(await log.extents(topic))
-}
-
-/** Returns the ends of partitions, without empty ones. */
-export function headsIn(extents: readonly PartitionExtent[]): Heads {
-  return extents
-    .filter(({ first, next }) => first < next)
-    .map(({ epoch, partition, next }) => ({ epoch, partition, next }))
-}
 
 /** {@link headsOf}, or undefined if the log does not answer within `timeoutMs`. */
 export async function headsIfKnown(
@@ -59,17 +43,32 @@ export async function tableProgress(served: ServedTables, projection: string): P
 }
 
 /**
- * Waits until a projection has consumed everything before `heads`, for at most `timeoutMs`.
- * @returns its position then, and the tables that have it
+ * Reads the served tables' positions until they have caught up, for at most `timeoutMs`.
+ * @returns the last positions, and the tables that have them
  */
-export async function waitUntilCaughtUp(
+export async function pollTables<Reached>(
   access: TableAccess,
-  want: { readonly projection: string; readonly heads: Heads },
-  options: { readonly timeoutMs: number; readonly signal: AbortSignal }
-): Promise<{ readonly reached: TableProgress; readonly served: ServedTables }> {
+  positionsOf: (served: ServedTables) => Promise<Reached>,
+  hasCaughtUp: (reached: Reached) => boolean,
+  options: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined }
+): Promise<{ readonly reached: Reached; readonly served: ServedTables }> {
   const read = async () => {
     const served = await servedTables(access)
-    return { served, reached: await tableProgress(served, want.projection) }
+    return { served, reached: await positionsOf(served) }
   }
-  return poll(read, ({ reached }) => reached.has(want.heads), { everyMs: EVERY_MS, ...options })
+  return poll(read, ({ reached }) => hasCaughtUp(reached), { everyMs: EVERY_MS, ...options })
+}
+
+/** Waits until a projection has consumed everything before `heads`: {@link pollTables}. */
+export async function waitForTable(
+  access: TableAccess,
+  { projection, heads }: { readonly projection: string; readonly heads: Heads },
+  options: { readonly timeoutMs: number; readonly signal: AbortSignal }
+): Promise<{ readonly reached: TableProgress; readonly served: ServedTables }> {
+  return pollTables(
+    access,
+    (served) => tableProgress(served, projection),
+    (reached) => reached.has(heads),
+    options
+  )
 }

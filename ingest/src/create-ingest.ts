@@ -1,4 +1,5 @@
 import {
+  type LogExtents,
   type Provenance,
   SCRAPE_SOURCES,
   type ScrapeRan,
@@ -13,7 +14,7 @@ import { boardLeases } from './boards/board-leases.js'
 import { createBoardMetrics } from './boards/board-metrics.js'
 import { createPageFetcher } from './fetch/page-fetcher.js'
 import { createPageParsing, type PageParsing } from './pages/page-parsing.js'
-import type { Log, LogExtents } from './ports/log.js'
+import type { Log } from './ports/log.js'
 import type { TableAccess } from './ports/served-tables.js'
 import type { People } from './publish/people/people.js'
 import { countingLog, publish } from './publish/publish.js'

@@ -31,7 +31,7 @@ export {
 export { importInWorker } from './import/import-worker.js'
 export type { ImportFault } from './import/read-rows.js'
 export { endLeases } from './ports/leases.js'
-export type { Log, LogExtents } from './ports/log.js'
+export type { Log } from './ports/log.js'
 export { createRelay, type Relay, type RelayOptions } from './publish/outbox/create-relay.js'
 export { createPeople, type People, type Seals, sealKeys } from './publish/people/people.js'
 export { publish } from './publish/publish.js'

@@ -179,7 +179,11 @@ export { type Decoded, decodeEvent, encodeEvent, type Provenance, type SealKeyOf
 export { eventLine, messageOfLine } from './wire/event-line.js'
 export {
   type ConsumeRequest,
+  type Heads,
+  headsIn,
+  headsOf,
   type LogBatch,
+  type LogExtents,
   type LogMessage,
   type LogPosition,
   type LogRecord,

@@ -1,5 +1,5 @@
 import type { Target } from '@gamenet/projector'
-import { abortedAfter, errorMessage } from '@gamenet/schemas'
+import { abortedAfter, errorMessage, headsOf, type LogExtents } from '@gamenet/schemas'
 import { z } from 'zod'
 import { type OperationNeeds, operation } from './operation.js'
 
@@ -27,17 +27,21 @@ export const caughtUp = operation({
   run: (needs, { seconds }) => waitUntilCaughtUp(needs, seconds * 1000)
 })
 
-/** A projector knows which partitions are stalled and why; any other process reads the checkpoints. */
+/**
+ * Waits for the events that the log holds at the call, of these topics or of all.
+ * A projector knows which partitions are stalled and why; any other process reads the checkpoints.
+ */
 export async function waitUntilCaughtUp(
   { engines, projector, onChange, stopping }: OperationNeeds,
   timeoutMs: number,
-  targets?: readonly Target[]
+  topics?: readonly string[]
 ): Promise<CaughtUpReport> {
   const begun = performance.now()
   const signal = abortedAfter(timeoutMs, stopping)
+  const targets = topics === undefined ? undefined : await targetsAtHeads(engines.log, topics)
   const behindByTables = async () => {
-    const { waitUntilCaughtUp } = await import('@gamenet/projector')
-    return await waitUntilCaughtUp({ store: engines.store, log: engines.log }, signal, targets)
+    const { waitForCheckpoints } = await import('@gamenet/projector')
+    return await waitForCheckpoints({ store: engines.store, log: engines.log }, signal, targets)
   }
   const behind =
     projector === undefined
@@ -53,12 +57,7 @@ export async function waitUntilCaughtUp(
   return { settled: behind.length === 0, waitedMs: Math.round(performance.now() - begun), behind }
 }
 
-/** Returns the ends of these topics in the log. */
-export async function headsOf(
-  { engines }: Pick<OperationNeeds, 'engines'>,
-  topics: readonly string[]
-): Promise<Target[]> {
-  const ofTopic = async (topic: string) =>
-    (await engines.log.extents(topic)).filter(({ first, next }) => first < next).map((extent) => ({ topic, ...extent }))
+async function targetsAtHeads(log: LogExtents, topics: readonly string[]): Promise<Target[]> {
+  const ofTopic = async (topic: string) => (await headsOf(log, topic)).map((head) => ({ topic, ...head }))
   return (await Promise.all(topics.map(ofTopic))).flat()
 }

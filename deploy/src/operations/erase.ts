@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import type { EraseNeeds } from '../erasure/erase-user.js'
 import { ErasureProgress, ErasureReport } from '../erasure/erasure-report.js'
-import { headsOf, waitUntilCaughtUp } from './caught-up.js'
+import { waitUntilCaughtUp } from './caught-up.js'
 import { Flag, Instant, NoInput, type OperationNeeds, operation } from './operation.js'
 
 const CAUGHT_UP_MS_MAX = 600_000
@@ -91,11 +91,7 @@ async function erasureNeeds(
     await engines.disk.requireSpace(0, 'Deleting the rows of a user')
     // Without the keys, the events that are not loaded yet cannot be decrypted.
     if (isUnread) return
-    const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(
-      needs,
-      CAUGHT_UP_MS_MAX,
-      await headsOf(needs, topics)
-    )
+    const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, CAUGHT_UP_MS_MAX, topics)
     if (isCaughtUp) return
     throw new FailureError(`The tables have not caught up with the log; the next start retries: ${behind.join('; ')}.`)
   }

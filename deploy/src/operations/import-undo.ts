@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { FailureError } from '../config.js'
-import { headsOf, waitUntilCaughtUp } from './caught-up.js'
+import { waitUntilCaughtUp } from './caught-up.js'
 import { ImportRun, ImportUndoProgress, ImportUndoReport } from './import-run.js'
 import { NoInput, type OperationNeeds, operation } from './operation.js'
 import { requireRepaired } from './rebuild.js'
@@ -46,8 +46,7 @@ export async function finishImportUndos(needs: OperationNeeds): Promise<number> 
 function undoNeeds(needs: OperationNeeds): ImportUndoNeeds {
   const { engines, projector, importing } = needs
   const caughtUp = async (topics?: readonly string[]) => {
-    const targets = topics === undefined ? undefined : await headsOf(needs, topics)
-    const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, CAUGHT_UP_MS_MAX, targets)
+    const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, CAUGHT_UP_MS_MAX, topics)
     if (isCaughtUp) return
     throw new FailureError(
       `The tables have not caught up with the log; undo the import again later: ${behind.join('; ')}.`

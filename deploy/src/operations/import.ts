@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import type { Disk } from '../disk/disk.js'
 import type { Engines } from '../wiring/engines.js'
-import { headsOf, waitUntilCaughtUp } from './caught-up.js'
+import { waitUntilCaughtUp } from './caught-up.js'
 import { type OperationNeeds, operation, type RunContext } from './operation.js'
 
 const KNOWN_WITHIN_MS = 60_000
@@ -128,8 +128,8 @@ async function publishFile(
 
 /** Returns the state of an import, once the tables contain all events of imports. */
 async function knownImport(needs: OperationNeeds, importId: string): Promise<KnownImport | undefined> {
-  const targets = await headsOf(needs, [importRunTopic.name, importRetractionTopic.name])
-  const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, KNOWN_WITHIN_MS, targets)
+  const topics = [importRunTopic.name, importRetractionTopic.name]
+  const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, KNOWN_WITHIN_MS, topics)
   if (!isCaughtUp) throw new FailureError(`It is unknown whether this was imported before: ${behind.join('; ')}.`)
   const { projections, readImports, storeAt } = await import('@gamenet/projector')
   const [run] = await (await storeAt('reads', needs.engines.store, projections)).do(readImports, importId)

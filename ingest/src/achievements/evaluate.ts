@@ -1,12 +1,14 @@
 import {
   achievementUnlockTopic,
+  type Heads,
+  type LogExtents,
   type OffsetRange,
   type ReadTables,
   rangeBetween,
   type WriteSide
 } from '@gamenet/schemas'
-import { furthest, type Heads, hasCaughtUp, nextOf } from '../caught-up.js'
-import type { Log, LogExtents } from '../ports/log.js'
+import { furthest, hasCaughtUp, nextOf, pollTables } from '../caught-up.js'
+import type { Log } from '../ports/log.js'
 import type { ServedTables, TableAccess } from '../ports/served-tables.js'
 import type { People } from '../publish/people/people.js'
 import { publish } from '../publish/publish.js'
@@ -23,9 +25,10 @@ import { CHUNK_USERS_MAX, findNewUnlocks } from './new-unlocks.js'
 import {
   EVALUATED_TOPICS,
   type EvaluatedTopic,
+  includes,
   logPositions,
   type TopicPositions,
-  waitUntilCaughtUp
+  tablePositions
 } from './topic-positions.js'
 
 /*
@@ -91,8 +94,9 @@ export async function evaluateOnce(needs: EvaluationNeeds): Promise<Evaluation> 
     // The log's heads are read before the progress: an unlock that the progress covers is then before the heads.
     const before = await readEvaluationProgress(writes)
     const held = await logPositions(log)
-    const found = await waitUntilCaughtUp(needs, held, { timeoutMs: needs.patienceMs ?? PATIENCE_MS, signal })
-    if (found === undefined) return { outcome: 'waiting' }
+    const timeoutMs = needs.patienceMs ?? PATIENCE_MS
+    const found = await pollTables(needs, tablePositions, (reached) => includes(reached, held), { timeoutMs, signal })
+    if (!includes(found.reached, held)) return { outcome: 'waiting' }
     // Checked last: an import with rows in the tables has announced itself by now.
     if (await isImporting(needs, found.served)) return { outcome: 'importing' }
     return await evaluate(needs, { ...found, before, late: (await needs.late?.pending(EVALUATED_TOPICS)) ?? [] })

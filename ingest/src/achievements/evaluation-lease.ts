@@ -1,5 +1,4 @@
-import type { WriteSide } from '@gamenet/schemas'
-import type { Heads } from '../caught-up.js'
+import type { Heads, WriteSide } from '@gamenet/schemas'
 import { EVALUATED_TOPICS, type EvaluatedTopic } from './topic-positions.js'
 
 /** Longer than any chunk of users takes. After a kill, no process evaluates for this long. */
@@ -38,11 +37,11 @@ export async function readEvaluationProgress(writes: WriteSide): Promise<Evaluat
     'SELECT e.topic, e.epoch, e.partition, e.next FROM achievement_evaluation AS e'
   )
   const [lease] = await writes.query<{ day: number }>('SELECT t.day FROM achievement_turn AS t')
-  const headsOf = (topic: string): Heads =>
+  const positionsOf = (topic: string): Heads =>
     rows
       .filter((row) => row.topic === topic)
       .map(({ epoch, partition, next }) => ({ epoch, partition, next: Number(next) }))
-  const byTopic = Object.fromEntries(EVALUATED_TOPICS.map((topic) => [topic, headsOf(topic)]))
+  const byTopic = Object.fromEntries(EVALUATED_TOPICS.map((topic) => [topic, positionsOf(topic)]))
   return { byTopic: byTopic as Record<EvaluatedTopic, Heads>, day: lease?.day ?? 0 }
 }
 

@@ -1,6 +1,5 @@
-import { importRunTopic } from '@gamenet/schemas'
-import { headsOf, tableProgress } from '../caught-up.js'
-import type { LogExtents } from '../ports/log.js'
+import { headsOf, importRunTopic, type LogExtents } from '@gamenet/schemas'
+import { tableProgress } from '../caught-up.js'
 import type { ServedTables } from '../ports/served-tables.js'
 import { EVALUATED_TOPICS } from './topic-positions.js'
 

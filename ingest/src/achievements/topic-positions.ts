@@ -1,7 +1,6 @@
-import { achievementUnlockTopic, poll, projectionCheckpoint } from '@gamenet/schemas'
-import { type Heads, hasCaughtUp, headsOf } from '../caught-up.js'
-import type { LogExtents } from '../ports/log.js'
-import { type ServedTables, servedTables, type TableAccess } from '../ports/served-tables.js'
+import { achievementUnlockTopic, type Heads, headsOf, type LogExtents, projectionCheckpoint } from '@gamenet/schemas'
+import { hasCaughtUp } from '../caught-up.js'
+import type { ServedTables } from '../ports/served-tables.js'
 
 /** The projections whose tables represent a topic's events for achievements. */
 const PROJECTIONS_BY_TOPIC = {
@@ -16,8 +15,6 @@ export type EvaluatedTopic = keyof typeof PROJECTIONS_BY_TOPIC
 export const EVALUATED_TOPICS = Object.keys(PROJECTIONS_BY_TOPIC) as readonly EvaluatedTopic[]
 
 const UNLOCK_PROJECTIONS = ['achievement-unlock']
-
-const EVERY_MS = 200
 
 /**
  * Positions of the log or of the tables: per topic the position that all its projections have reached, and that of the
@@ -37,24 +34,12 @@ export async function logPositions(log: LogExtents): Promise<TopicPositions> {
   return { byTopic: byTopic as Record<EvaluatedTopic, Heads>, unlocks: unlocks ?? [] }
 }
 
-/**
- * Waits until the tables contain everything before `held`, for at most `timeoutMs`.
- * @returns the tables and their positions; undefined after a timeout
- */
-export async function waitUntilCaughtUp(
-  access: TableAccess,
-  held: TopicPositions,
-  options: { readonly timeoutMs: number; readonly signal?: AbortSignal | undefined }
-): Promise<{ readonly served: ServedTables; readonly reached: TopicPositions } | undefined> {
-  const isDone = (reached: TopicPositions) =>
+/** Returns whether `reached` is at or beyond `held` in all topics. */
+export function includes(reached: TopicPositions, held: TopicPositions): boolean {
+  return (
     EVALUATED_TOPICS.every((topic) => hasCaughtUp(reached.byTopic[topic], held.byTopic[topic])) &&
     hasCaughtUp(reached.unlocks, held.unlocks)
-  const read = async () => {
-    const served = await servedTables(access)
-    return { served, reached: await tablePositions(served) }
-  }
-  const found = await poll(read, ({ reached }) => isDone(reached), { everyMs: EVERY_MS, ...options })
-  return isDone(found.reached) ? found : undefined
+  )
 }
 
 /** Reads the positions of the tables in one query. */

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { WriteSide } from '@gamenet/schemas'
-import type { Heads } from '../caught-up.js'
+import type { Heads, WriteSide } from '@gamenet/schemas'
 import type { Validators } from '../fetch/page-fetcher.js'
 
 /*

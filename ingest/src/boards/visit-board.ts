@@ -1,20 +1,22 @@
 import { createHash } from 'node:crypto'
 import {
   boardKey,
+  type Heads,
+  headsOf,
   instantOf,
   type LeaderboardEntryChanged,
+  type LogExtents,
   leaderboardEntryTopic,
   leaderboardTopic,
   millisecondsOf,
   type ReadTables
 } from '@gamenet/schemas'
-import { type Heads, headsOf, type TableProgress } from '../caught-up.js'
+import type { TableProgress } from '../caught-up.js'
 import type { FetchedPage } from '../fetch/page-fetcher.js'
 import type { ListedBoard } from '../pages/board-list.js'
 import type { GamePage, ShownBoard } from '../pages/game-page.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import type { PagePart } from '../pages/parsed-page.js'
-import type { LogExtents } from '../ports/log.js'
 import { publication } from '../publish/publish.js'
 import type { Reader } from '../scrape/reading.js'
 import { type KnownBoard, leaderboardsOf } from '../sources/leaderboard.js'

@@ -1,4 +1,4 @@
-import type { LogMessage, PartitionExtent } from '@gamenet/schemas'
+import type { LogMessage } from '@gamenet/schemas'
 
 /** The part of a log that publishing needs. */
 export type Log = {
@@ -7,10 +7,4 @@ export type Log = {
    * be stored; appending them again is safe, because readers identify an event by its id and key.
    */
   append(topic: string, messages: readonly LogMessage[]): Promise<void>
-}
-
-/** Reports the ends of the log, to compare them with what has been read. */
-export type LogExtents = {
-  /** Returns every partition of the topic in all epochs. A resolved append lies before `next`. */
-  extents(topic: string): Promise<readonly PartitionExtent[]>
 }

@@ -1,10 +1,10 @@
-import { backoffMs, leaderboardEntryTopic, leaderboardTopic, titleTopic } from '@gamenet/schemas'
+import { backoffMs, headsIn, headsOf, leaderboardEntryTopic, leaderboardTopic, titleTopic } from '@gamenet/schemas'
 import type { BoardLease, BoardLeases } from '../boards/board-leases.js'
 import type { BoardMetrics } from '../boards/board-metrics.js'
 import { knownLists, titlesWithBoards } from '../boards/known-lists.js'
 import { boardStates } from '../boards/last-board.js'
 import { neededFor, type Visit, type VisitBatch, type VisitNeeds, visitBoard } from '../boards/visit-board.js'
-import { furthest, headsIn, headsOf, tableProgress, waitUntilCaughtUp } from '../caught-up.js'
+import { furthest, tableProgress, waitForTable } from '../caught-up.js'
 import { servedTables, type TableAccess } from '../ports/served-tables.js'
 import { namedGaps, type Reader, type Reading, type Source, STOPPING } from './reading.js'
 
@@ -92,7 +92,7 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
           if (isFirst) {
             titlesAtMs = Number.NEGATIVE_INFINITY
             const heads = await headsOf(needs.log, titleTopic.name)
-            await waitUntilCaughtUp(needs, { projection: 'title', heads }, { timeoutMs: CAUGHT_UP_MS, signal })
+            await waitForTable(needs, { projection: 'title', heads }, { timeoutMs: CAUGHT_UP_MS, signal })
           }
           beganAt ??= await leases.now()
           await addTitles(leases, signal)
@@ -181,9 +181,9 @@ async function lookUp(needs: BatchNeeds, leases: readonly BoardLease[], signal: 
   // A topic that was never written has no epoch and no events.
   const heads = furthest(leases.map((lease) => neededFor(lease, taken)))
   const options = { timeoutMs: CAUGHT_UP_MS, signal }
-  await waitUntilCaughtUp(needs, { projection: 'leaderboard-entry', heads }, options)
+  await waitForTable(needs, { projection: 'leaderboard-entry', heads }, options)
   const listHeads = await headsOf(log, leaderboardTopic.name)
-  const { served, reached: reachedLists } = await waitUntilCaughtUp(
+  const { served, reached: reachedLists } = await waitForTable(
     needs,
     { projection: 'leaderboard', heads: listHeads },
     options

@@ -1,14 +1,14 @@
 import {
   instantOf,
+  type LogExtents,
   type MatchesListed,
   matchListTopic,
   type ReadTables,
   titleCountTopic,
   titleStatusTopic
 } from '@gamenet/schemas'
-import { headsIfKnown, waitUntilCaughtUp } from '../caught-up.js'
+import { headsIfKnown, waitForTable } from '../caught-up.js'
 import type { PageParsing } from '../pages/page-parsing.js'
-import type { LogExtents } from '../ports/log.js'
 import { servedTables, type TableAccess } from '../ports/served-tables.js'
 import { publication } from '../publish/publish.js'
 import { matchListOf } from '../sources/match-list.js'
@@ -85,7 +85,7 @@ async function waitForCounts(needs: MatchesNeeds, signal: AbortSignal): Promise<
     [titleStatusTopic, 'title-status']
   ] as const) {
     const heads = await headsIfKnown(needs.log, topic.name, options)
-    if (heads !== undefined) await waitUntilCaughtUp(needs, { projection, heads }, options)
+    if (heads !== undefined) await waitForTable(needs, { projection, heads }, options)
   }
 }
 

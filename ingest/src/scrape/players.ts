@@ -1,8 +1,7 @@
-import { nameKey, PRESENCE_PERIOD_SECONDS_MAX, presenceTopic } from '@gamenet/schemas'
-import { headsIfKnown, waitUntilCaughtUp } from '../caught-up.js'
+import { type LogExtents, nameKey, PRESENCE_PERIOD_SECONDS_MAX, presenceTopic } from '@gamenet/schemas'
+import { headsIfKnown, waitForTable } from '../caught-up.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import type { ShownPlayer } from '../pages/players-page.js'
-import type { LogExtents } from '../ports/log.js'
 import type { TableAccess } from '../ports/served-tables.js'
 import { publication } from '../publish/publish.js'
 import { presenceOf } from '../sources/presence.js'
@@ -56,7 +55,7 @@ async function offlineInTables(
   const options = { timeoutMs: CAUGHT_UP_MS, signal }
   const heads = await headsIfKnown(needs.log, presenceTopic.name, options)
   const want = { projection: 'presence-latest', heads: heads ?? [] }
-  const { reached, served } = await waitUntilCaughtUp(needs, want, options)
+  const { reached, served } = await waitForTable(needs, want, options)
   const rows = await served.tables.rows(
     `SELECT l.user_key AS userKey FROM {presence_latest: Identifier} AS l FINAL WHERE l.field = 'seen' AND l.value = 'offline'`,
     {},

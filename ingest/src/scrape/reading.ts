@@ -1,6 +1,5 @@
-import { errorMessage, type ScrapeSource } from '@gamenet/schemas'
+import { errorMessage, type LogExtents, type ScrapeSource } from '@gamenet/schemas'
 import type { PageFetcher } from '../fetch/page-fetcher.js'
-import type { LogExtents } from '../ports/log.js'
 import type { Publication } from '../publish/publish.js'
 
 /** The result of one run of a source. */

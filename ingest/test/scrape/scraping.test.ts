@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import {
   decodeEvent,
   FIRST_GENERATION,
+  type LogExtents,
   type LogMessage,
   networkCountTopic,
   scrapeTopic,
@@ -11,7 +12,7 @@ import {
 } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
-import { createIngest, type IngestOptions, type Log, type LogExtents } from '../../src/index.js'
+import { createIngest, type IngestOptions, type Log } from '../../src/index.js'
 import { type Answer, sendHtml, startPageServer } from '../page-server.js'
 
 const EXAMPLE = new URL('../../../../../shared/data/upstream-home-example.html', import.meta.url)

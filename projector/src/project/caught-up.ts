@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import {
   errorMessage,
   loadCheckpoint,
@@ -76,7 +75,7 @@ async function logExtents(
   }
   for (let asked = ask(); ; ) {
     // A request to an unavailable log takes its time.
-    const ends = await Promise.race([asked, delay(ASK_AGAIN_MS)])
+    const ends = await Promise.race([asked, pause(ASK_AGAIN_MS)])
     if (ends !== undefined) return ends
     if (isStopped(signal)) throw signal.reason
     const waitedMs = performance.now() - begun
@@ -84,7 +83,7 @@ async function logExtents(
       throw new Error(`The end of the log cannot be read: ${reason}`)
     }
     if (isAsking) continue
-    await delay(ASK_AGAIN_MS)
+    await pause(ASK_AGAIN_MS)
     asked = ask()
   }
 }
@@ -164,7 +163,7 @@ function reachedIn({ runner: { checkpoints } }: CatchUpWatch, targets: readonly 
  * loaded and projected: for processes without a projector.
  * @returns a sentence per checkpoint that still lags when `signal` aborts; empty when all have caught up
  */
-export async function waitUntilCaughtUp(
+export async function waitForCheckpoints(
   { store, log }: { readonly store: Store; readonly log: Pick<LogReader, 'extents'> },
   signal: AbortSignal,
   targets?: readonly Target[]

@@ -35,6 +35,27 @@ export type PartitionExtent = {
   readonly next: number
 }
 
+/** Ends of a topic's partitions: all events before `next`. */
+export type Heads = readonly { readonly epoch: number; readonly partition: number; readonly next: number }[]
+
+/** Reports the ends of the log, to compare them with what has been read. */
+export type LogExtents = {
+  /** Returns every partition of the topic in all epochs. A resolved append lies before `next`. */
+  extents(topic: string): Promise<readonly PartitionExtent[]>
+}
+
+/** Reads the current ends of a topic's partitions, without empty ones. */
+export async function headsOf(log: LogExtents, topic: string): Promise<Heads> {
+  return headsIn(await log.extents(topic))
+}
+
+/** Returns the ends of partitions, without empty ones. */
+export function headsIn(extents: readonly PartitionExtent[]): Heads {
+  return extents
+    .filter(({ first, next }) => first < next)
+    .map(({ epoch, partition, next }) => ({ epoch, partition, next }))
+}
+
 /**
  * A partition that cannot be read from its checkpoint: `wanted` is before `first`, or after `next`, or in a damaged
  * batch.

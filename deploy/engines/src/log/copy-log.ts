@@ -16,7 +16,7 @@ export type Batches = Database<Buffer, BatchKey>
 const REMOVED_AT_ONCE = 1000
 
 /** Returns the ends of all partitions with records, of all topics. */
-export function headsOf(batches: Batches): LogHead[] {
+export function storedHeads(batches: Batches): LogHead[] {
   const heads: LogHead[] = []
   for (let after: BatchKey | undefined; ; ) {
     const [some] = batches.getRange({ ...(after === undefined ? {} : { start: after }), limit: 1 })
@@ -41,7 +41,7 @@ export async function copyLog(root: RootDatabase, directory: string, heads: read
   try {
     const batches = copy.openDB<Buffer, BatchKey>({ name: 'batches', encoding: 'binary' })
     const ends = new Map(heads.map(({ topic, epoch, partition, next }) => [`${topic}/${epoch}/${partition}`, next]))
-    for (const { topic, epoch, partition } of headsOf(batches)) {
+    for (const { topic, epoch, partition } of storedHeads(batches)) {
       const start = [topic, epoch, partition, ends.get(`${topic}/${epoch}/${partition}`) ?? 0]
       const end = [topic, epoch, partition, Number.MAX_SAFE_INTEGER]
       for (;;) {

@@ -16,7 +16,7 @@ import { type Database, open, type RootDatabase } from 'lmdb'
 import { flushNow, makeFolder } from '../flush-files.js'
 import { frameOf, packBatch, stampBatch, unpackBatch } from './batch-codec.js'
 import { type BatchExtent, type CheckedEvents, checkBatches, type LogFault } from './check-batches.js'
-import { type BatchKey, copyLog, headsOf, type LogHead } from './copy-log.js'
+import { type BatchKey, copyLog, type LogHead, storedHeads } from './copy-log.js'
 import { damageOfLmdb } from './lmdb-pages.js'
 import { assertTopicName, partitionOf } from './partition.js'
 import { openSignalChannel, type SignalChannel } from './signal-channel.js'
@@ -150,7 +150,7 @@ export function openEmbeddedLog(options: EmbeddedLogOptions): EmbeddedLog {
     heads() {
       refuseWhenClosed()
       store.batches.resetReadTxn()
-      return headsOf(store.batches)
+      return storedHeads(store.batches)
     },
     async copyTo(directory, heads) {
       refuseWhenClosed()

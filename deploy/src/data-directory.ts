@@ -1,8 +1,7 @@
 import { access, chmod, constants, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { flushPath } from '@gamenet/engines/files'
-import { errorCode } from '@gamenet/schemas'
+import { errorCode, pause } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError } from './config.js'
 import { type ProcessIdentity, startOf, stateOf } from './process-state.js'
@@ -227,7 +226,7 @@ async function hasEnded(owner: ProcessIdentity): Promise<boolean> {
     const state = await stateOf(owner)
     if (state !== 'dying') return state === 'ended'
     if (performance.now() - begun > DYING_MS_MAX) return false
-    await delay(DYING_POLL_MS)
+    await pause(DYING_POLL_MS)
   }
 }
 

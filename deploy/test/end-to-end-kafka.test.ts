@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   freePort,
   kafkaBrokerMissing,
@@ -134,7 +134,7 @@ async function provesSpool(
   for (;;) {
     const { spool } = z.object({ spool: z.object({ messages: z.int() }) }).parse(await gamenetJson(client, ['status']))
     if (spool.messages === 0) break
-    await wait(POLL_MS)
+    await pause(POLL_MS)
   }
   t.match(await gamenetJson(client, ['status', '--wait', '180']), { settled: { settled: true }, halts: [] })
   t.same(

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
 import { z } from 'zod'
 import { gamenet, gamenetJson } from './service/gamenet.js'
@@ -59,7 +59,7 @@ test('an operator forgets a user while the service runs; killed in between, the 
   t.match(await averageOfBen(), { average: 4.64, ratingCount: 1 })
 
   const erasing = gamenet(environment, ['erase', ann?.toUpperCase() ?? ''])
-  while (Ledger.parse(await gamenetJson(environment, ['erase', '--list'])).length === 0) await delay(50)
+  while (Ledger.parse(await gamenetJson(environment, ['erase', '--list'])).length === 0) await pause(50)
   await killed.kill()
   await caller.close()
   t.match(await erasing, { code: 1, stderr: /continues when a service starts/ })
@@ -68,7 +68,7 @@ test('an operator forgets a user while the service runs; killed in between, the 
   t.teardown(() => caller.close())
   const isDone = async () =>
     Ledger.parse(await gamenetJson(environment, ['erase', '--list'])).every(({ doneAt }) => doneAt !== null)
-  while (!(await isDone())) await delay(50)
+  while (!(await isDone())) await pause(50)
   t.match(await caller.ask('GET', path(ann)), { status: 404 })
   t.match(await averageOfBen(), { average: 5, ratingCount: 0 })
 

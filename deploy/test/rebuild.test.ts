@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { openChdb } from '@gamenet/engines'
 import { RebuildPlan, RebuildStatus, SwapReport, VerifyReport } from '@gamenet/projector'
 import { instantOf } from '@gamenet/schemas'
@@ -70,7 +70,7 @@ function askAllTheTime(apiUrl: string, first: ReadonlyMap<string, string>) {
       const isAsBefore = answer.status === 304 || (answer.status === 200 && text === first.get(path))
       if (!isAsBefore) faults.push(`${path}: ${answer.status} ${text.slice(0, 200)}`)
       tags.set(path, answer.headers.get('etag') ?? '')
-      await wait(POLL_MS)
+      await pause(POLL_MS)
     }
   }
   const loops = PATHS.map(loop)

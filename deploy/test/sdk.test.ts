@@ -7,7 +7,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual, promisify } from 'node:util'
 import { Channel, LiveCounts } from '@gamenet/api/internals'
@@ -835,7 +835,7 @@ type Recorded = { readonly url: string; readonly method: string; readonly tag: s
 /** Live counts are those of the present minute: an answer of the one before is another. Waits where the next one is near. */
 async function amidAMinute(): Promise<void> {
   const intoMs = Date.now() % MINUTE_MS
-  if (intoMs > 0.75 * MINUTE_MS) await delay(MINUTE_MS - intoMs + 100)
+  if (intoMs > 0.75 * MINUTE_MS) await pause(MINUTE_MS - intoMs + 100)
 }
 
 /** A fetch that notes what passes, and the answers' status as they come. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { instantOf } from '@gamenet/schemas'
 import { test } from 'tap'
 import { startQuietService } from './boards-service.js'
@@ -59,7 +59,7 @@ test('clients that are as slow as they can be hold up no other', async (t) => {
       slowest = Math.max(slowest, performance.now() - begun)
       answers += 1
       if (status !== 200) t.fail(`${name}: a good request got ${status}`)
-      await wait(50)
+      await pause(50)
     }
     await ended
     t.ok(answers > seconds, `${name}: ${answers} good requests`)
@@ -103,7 +103,7 @@ test('exports that clients read by a byte a second', async (t) => {
     const begun = performance.now()
     t.equal((await fetch(`${running.apiUrl}/api/games`, { headers: { connection: 'close' } })).status, 200)
     slowest = Math.max(slowest, performance.now() - begun)
-    await wait(1000)
+    await pause(1000)
   }
   t.ok(slowest < ANSWER_MS_MAX, `the slowest answer took ${slowest.toFixed(0)} ms`)
   t.equal((await fetch(running.apiUrl + path)).status, 503, 'the slow exports still run')
@@ -124,6 +124,6 @@ async function untilServed(url: string): Promise<string> {
     if (answer.status === 200) return await answer.text()
     if (Date.now() > end) throw new Error(`an export got ${answer.status} ${FREED_MS_MAX} ms after the disconnects`)
     await answer.text()
-    await wait(20)
+    await pause(20)
   }
 }

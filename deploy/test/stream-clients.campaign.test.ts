@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { freePort } from '@gamenet/engines/testing'
 import { instantOf } from '@gamenet/schemas'
@@ -102,7 +102,7 @@ test('the EventSource of npm, httpx-sse and curl receive each event once, over a
     text.flatMap((line) => (/"online_count":(\d+)/.exec(line) ?? /^(\d+)$/.exec(line))?.[1] ?? []).map(Number)
   const all = async (clients: string[][], total: number) => {
     const endsAtMs = Date.now() + WAIT_MS_MAX
-    while (clients.some((client) => counts(client).length < total) && Date.now() < endsAtMs) await wait(50)
+    while (clients.some((client) => counts(client).length < total) && Date.now() < endsAtMs) await pause(50)
     const expected = Array.from({ length: total }, (_, n) => n)
     for (const client of clients) t.same(counts(client), expected)
   }
@@ -159,7 +159,7 @@ test(`${SILENT} silent connections, a listener of a byte a second and a huge Las
   await importCounts(running, 10, 100_000)
   for (let second = 0; second < SLOW_SECONDS; second += 1) {
     slow.read(1)
-    await wait(1000)
+    await pause(1000)
     if (second % 10 === 0) t.ok((await answerMs(url)) < ANSWER_MS_MAX, 'beside a slow listener')
   }
   const grown = (await residentBytes(running.process.pid ?? 0)) - before

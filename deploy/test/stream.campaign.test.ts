@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { openChdb } from '@gamenet/engines'
 import { freePort } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
@@ -81,7 +81,7 @@ async function follows(
   // A failure is reported when the disturbances have ended.
   const followed = Promise.allSettled(listeners.map((listener) => listener.run(ports, DISCONNECTIONS, () => isOver)))
   while (listeners.some(({ disconnections }) => disconnections < DISCONNECTIONS) && !(await isCaughtUp(followed))) {
-    await wait(STEP_MS)
+    await pause(STEP_MS)
   }
   isOver = true
   await disturbed
@@ -108,7 +108,7 @@ async function follows(
 }
 
 async function isCaughtUp(work: Promise<unknown>): Promise<boolean> {
-  return await Promise.race([work.then(() => true), wait(0, false)])
+  return await Promise.race([work.then(() => true), pause(0, false)])
 }
 
 async function embedded(t: Test, environment: Environment, directory: string): Promise<Service> {
@@ -197,7 +197,7 @@ async function disturb(service: Service, facts: Facts, isOver: () => boolean): P
   const { seed } = facts
   const strikes = async (): Promise<void> => {
     for (let n = 0; !isOver(); n += 1) {
-      await wait(STRIKE_MS_MAX * chance(seed, n, 401))
+      await pause(STRIKE_MS_MAX * chance(seed, n, 401))
       const role = service.roles[wholeChance(service.roles.length, seed, n, 402)]
       // Half of them are asked to stop first, and some of these have ended when they are killed.
       const isAsked = chance(seed, n, 403) < 0.5
@@ -209,7 +209,7 @@ async function disturb(service: Service, facts: Facts, isOver: () => boolean): P
     // What the kill of a process interrupts is tried again.
     for (let round = 0; !isOver(); round += 1) {
       await work(round).catch(() => undefined)
-      await wait(ms)
+      await pause(ms)
     }
   }
   const projectors = [operationsAt(service.projectorUrl)]

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { kafkaBrokerMissing, sharedKafka, startClickHouseFront } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
@@ -51,7 +51,7 @@ test('the Python consumer of the page of topics follows a service, and chDB acce
   for (const statement of example('sql').split(';').slice(0, -1)) await sql(statement)
   for (const online of [40, 41]) {
     await scrape(online)
-    while (python.newest() !== `${TITLE} ${online}`) await wait(LOOK_MS)
+    while (python.newest() !== `${TITLE} ${online}`) await pause(LOOK_MS)
     t.pass(`Python: ${online}`)
   }
   await sql('DROP TABLE title_counts_loader')

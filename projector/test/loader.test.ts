@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   encodeEvent,
   importRetractionTopic,
@@ -265,7 +265,7 @@ test('the loader', async (t) => {
     }
     const projector = projectorOn({ loader, projections: engine.projections }, log)
     projector.start()
-    while ((await projector.status()).loaderTrouble === null) await delay(5)
+    while ((await projector.status()).loaderTrouble === null) await pause(5)
     await t.rejects(projector.caughtUp({ standstillMs: 300 }), {
       message: /title-count, epoch 0, partition 0 is loaded to 0 of 1 \(loading title-count: no space left on device\)/
     })
@@ -335,7 +335,7 @@ test('the loader', async (t) => {
       for (;;) {
         const checkpoints = await Checkpoints.read(storeOver(control))
         if (all.every((each) => checkpoints.next('load:title-count', each.epoch, each.partition) === next)) return
-        await delay(5)
+        await pause(5)
       }
     }
     loader.start()

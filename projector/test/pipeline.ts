@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { encodeEvent, type LogMessage, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
@@ -188,7 +188,7 @@ export async function retryAll(tables: Tables, projector: Projector): Promise<Re
       'all'
     )
     if (report.retried > 0) projector.wakeForLate()
-    while ((await projectionsWithout(store, name, report.batches)).length > 0) await wait(5)
+    while ((await projectionsWithout(store, name, report.batches)).length > 0) await pause(5)
     reports.push(report)
   }
   return reports

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   importRunTopic,
   type LogMessage,
@@ -35,7 +35,7 @@ const ran = (event: Partial<ScrapeRan>) =>
   })
 
 const until = async (isSo: () => Promise<boolean>) => {
-  while (!(await isSo())) await delay(5)
+  while (!(await isSo())) await pause(5)
 }
 
 const topicOf = (each: LogMessage) => each.headers.ce_type?.slice('gamenet.'.length, -'.v1'.length) ?? ''

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { ClickHouse } from '@gamenet/engines'
 import { runs } from '@gamenet/engines/testing'
 import { importRetractionTopic, instantOf, titleCountTopic } from '@gamenet/schemas'
@@ -161,7 +161,7 @@ async function verifyBehindFailure(t: Test, engine: ClickHouse) {
       await untilFilled(projector)
       failing = what
       appendCount(log, n + 1)
-      while (!(await isFailing())) await wait(25)
+      while (!(await isFailing())) await pause(25)
       const { isEqual, tables } = await projector.rebuilds.verify('title-count-hour')
       t.same({ isEqual, tables: isEqual ? [] : tables }, { isEqual: true, tables: [] })
       await projector.rebuilds.cancel('title-count-hour')
@@ -391,7 +391,7 @@ async function beginAtOnce(t: Test, engine: ClickHouse) {
     t.equal(new Set(records.map(({ id }) => id)).size, 2)
     for (const name of ['title-count', 'network-count']) {
       while ((await first.rebuilds.list()).some((each) => each.projection === name && each.state === 'filling'))
-        await wait(25)
+        await pause(25)
       t.equal((await first.rebuilds.verify(name)).isEqual, true, name)
       await first.rebuilds.cancel(name)
     }
@@ -470,7 +470,7 @@ async function endOthers(t: Test, engine: ClickHouse) {
     await owner.stop()
     appendCount(log, 1)
     await other.caughtUp()
-    while ((await other.rebuilds.list())[0]?.state === 'swapping') await wait(25)
+    while ((await other.rebuilds.list())[0]?.state === 'swapping') await pause(25)
     t.equal((await other.rebuilds.list())[0]?.state, 'swapped')
     compare(await readRows(engine.control), foldOf(log), false)
   } finally {

@@ -1,4 +1,4 @@
-import { setImmediate as tick, setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause, setImmediate as tick } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { test } from 'tap'
@@ -39,7 +39,7 @@ test('a signal aborts after its time, also when garbage is collected', async (t)
   const aborted = new Promise((resolve) => limited.addEventListener('abort', () => resolve('aborted')))
   // A weakly held object lives until the end of its task.
   for (let n = 0; n < 3; n += 1) {
-    await wait(1)
+    await pause(1)
     collectGarbage()
   }
   t.equal(await withTimeout(aborted, 60_000, () => 'lost'), 'aborted')

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { instantOf } from '@gamenet/schemas'
 import { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, fastify, LogController } from 'fastify'
 import { z } from 'zod'
@@ -218,7 +218,7 @@ async function sendFaulty(
   const pieceBytes = Math.ceil(bytes.length / SLOW_PIECES)
   for (let start = 0; start < bytes.length && !raw.destroyed; start += pieceBytes) {
     raw.write(bytes.subarray(start, start + pieceBytes))
-    const isOpen = await wait(slowMs / SLOW_PIECES, true, { signal }).catch(() => false)
+    const isOpen = await pause(slowMs / SLOW_PIECES, true, { signal }).catch(() => false)
     if (!isOpen) return reply
   }
   raw.end()

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type KafkaLog, type KafkaLogOptions, LogUnreachable, openKafkaLog } from '@gamenet/engines/log'
 import { kafkaBrokerMissing, sharedKafka } from '@gamenet/engines/testing'
 import { decodeEvent, encodeEvent, type StalledPartition, titleCountTopic } from '@gamenet/schemas'
@@ -360,7 +360,7 @@ if (missing !== undefined) {
     await reader.until(() => reader.values.length === 10)
     await withAdmin(async (admin) => {
       await admin.deleteTopics({ topics: [`${topicPrefix}thing`] })
-      while ((await admin.listTopics()).includes(`${topicPrefix}thing`)) await delay(50)
+      while ((await admin.listTopics()).includes(`${topicPrefix}thing`)) await pause(50)
     })
     const next = openLog(t, { topicPrefix, epoch: 2 })
     await next.ensureTopics(['thing'])

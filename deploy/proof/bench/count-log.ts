@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { ClickHouse } from '@gamenet/engines'
 import { encodeEvent, instantOf, titleCountTopic } from '@gamenet/schemas'
 import { type LogChoice, openLog } from '../../src/wiring/log.js'
@@ -54,6 +54,6 @@ export async function rateInto(tables: ClickHouse, table: string, events: number
     if (at - begun > LOADED_WITHIN_MS) {
       throw new Error(`${table} has ${rows} of ${events} rows after ${LOADED_WITHIN_MS} ms`)
     }
-    await wait(POLL_MS)
+    await pause(POLL_MS)
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Operations } from '../../src/operations/operation.js'
 import { rebuild } from '../../src/operations/rebuild.js'
 import { operationsAt } from '../../test/service/gamenet.js'
@@ -24,11 +24,11 @@ export const rebuildApi: Measurement = {
       await importTitleCounts(service, directory, scaled(20_000, scale, 500))
       const operations = operationsAt(service.operatorUrl)
       const warming = startLoad(service)
-      await wait(WARMING_MS)
+      await pause(WARMING_MS)
       await warming.stop()
       note('asking while nothing else goes on')
       const idle = startLoad(service)
-      await wait(IDLE_MS)
+      await pause(IDLE_MS)
       await idle.stop()
       note('asking while a projection is rebuilt')
       const rebuilding = startLoad(service)
@@ -42,11 +42,11 @@ export const rebuildApi: Measurement = {
       note('asking while it is swapped in and taken back')
       await operations.run(rebuild.verify, { projection: PROJECTION })
       const swapping = startLoad(service)
-      await wait(1000)
+      await pause(1000)
       const swap = await operations.run(rebuild.swap, { projection: PROJECTION })
-      await wait(1000)
+      await pause(1000)
       const rollback = await operations.run(rebuild.rollback, { projection: PROJECTION })
-      await wait(1000)
+      await pause(1000)
       await swapping.stop()
       const failures = [...idle.failures, ...rebuilding.failures, ...swapping.failures]
       const requests = idle.times.length + rebuilding.times.length + swapping.times.length
@@ -85,6 +85,6 @@ async function untilFilled(operations: Operations): Promise<void> {
     const [newest] = await operations.run(rebuild.list, {})
     if (newest?.state === 'filled') return
     if (newest?.state !== 'filling') throw new Error(`the rebuild is ${newest?.state}: ${newest?.reason}`)
-    await wait(100)
+    await pause(100)
   }
 }

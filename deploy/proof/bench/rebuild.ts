@@ -1,6 +1,6 @@
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate, type Projector, projections } from '@gamenet/projector'
 import { Registry } from 'prom-client'
@@ -243,7 +243,7 @@ async function rebuilt(
     }
     const at = (Date.now() - Date.parse(startedAt)) / 1000
     if (progress.etaSeconds !== null) estimates.push({ at, seconds: at + progress.etaSeconds })
-    await wait(LOOK_MS)
+    await pause(LOOK_MS)
   }
 }
 

@@ -1,6 +1,6 @@
 import { mkdtemp } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate, type Projector } from '@gamenet/projector'
 import { Registry } from 'prom-client'
@@ -86,6 +86,6 @@ async function freshTable({ control }: ClickHouse): Promise<string> {
        WHERE t.database = currentDatabase() AND match(t.name, '^event_title_count__[1-9]')`
     )
     if (row !== undefined) return String(row.name)
-    await wait(LOOK_MS)
+    await pause(LOOK_MS)
   }
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { request } from 'undici'
 import { type HttpLoad, type Round, startHttpLoad } from './http-load.js'
@@ -203,7 +203,7 @@ async function compare({ scale, note }: Conditions, servers: Servers, compared: 
 /** Waits until a round ends in the minute in which it begins: with the minute the windows of answers change, and their ETags and lengths. */
 async function enterMinute(roundMs: number): Promise<void> {
   const leftMs = MINUTE_MS - (Date.now() % MINUTE_MS)
-  if (leftMs < roundMs + MARGIN_MS) await wait(leftMs)
+  if (leftMs < roundMs + MARGIN_MS) await pause(leftMs)
 }
 
 async function withCost(

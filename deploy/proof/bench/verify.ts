@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { instantOf } from '@gamenet/schemas'
 import { verify } from '../../src/operations/verify.js'
 import { operationsAt } from '../../test/service/gamenet.js'
@@ -37,11 +37,11 @@ export const verifySpeed: Measurement = {
       await importTitleCounts(service, directory, Math.ceil(counts / titleIds.length))
       await importSightings(service, directory, Math.ceil(counts / COUNTS_PER_SIGHTING))
       const warming = startLoad(service)
-      await wait(WARMING_MS)
+      await pause(WARMING_MS)
       await warming.stop()
       note('asking while nothing else goes on')
       const idle = startLoad(service)
-      await wait(IDLE_MS)
+      await pause(IDLE_MS)
       await idle.stop()
       note('asking while everything is checked')
       const phases = new Map<string, { bytes: number; ms: number }>()

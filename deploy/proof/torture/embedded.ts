@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { openPglite } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { freePort } from '@gamenet/engines/testing'
@@ -94,7 +94,7 @@ export async function tortureEmbedded({
 export async function bringToAnEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<void> {
   const operations = operationsAt(operatorUrl)
   // While anything waits for the log, boards cannot be compared with what is known of them.
-  while (Number(await metric(operatorUrl, 'gamenet_spool_messages')) > 0) await wait(LOOK_MS)
+  while (Number(await metric(operatorUrl, 'gamenet_spool_messages')) > 0) await pause(LOOK_MS)
   // Nor while the tables are behind: each run would wait for them, and give up.
   await waitUntilCaughtUp(operations)
   for (let run = 1; ; run += 1) {
@@ -118,7 +118,7 @@ async function untilRelayRests(operatorUrl: string): Promise<void> {
     const now = await metric(operatorUrl, 'gamenet_outbox_relayed_total')
     same = now === before ? same + 1 : 0
     before = now
-    await wait(LOOK_MS)
+    await pause(LOOK_MS)
   }
 }
 

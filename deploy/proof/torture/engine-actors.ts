@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   freePort,
   postgresPrograms,
@@ -62,12 +62,12 @@ export async function startRealEngines(directory: string, note: (sentence: strin
     name: 'ClickHouse front',
     ...mortal(async (downMs) => {
       await front.kill()
-      await wait(downMs)
+      await pause(downMs)
       await startFront()
     }),
     freeze: async (ms) => {
       front.signal('SIGSTOP')
-      await wait(ms)
+      await pause(ms)
       front.signal('SIGCONT')
     }
   }
@@ -83,12 +83,12 @@ export async function startRealEngines(directory: string, note: (sentence: strin
       name: 'broker',
       ...mortal(async (downMs) => {
         await kafka.kill()
-        await wait(downMs)
+        await pause(downMs)
         await kafka.restart()
       }),
       freeze: async (ms) => {
         kafka.signal('SIGSTOP')
-        await wait(ms)
+        await pause(ms)
         kafka.signal('SIGCONT')
       }
     },
@@ -96,7 +96,7 @@ export async function startRealEngines(directory: string, note: (sentence: strin
       name: 'PostgreSQL',
       ...mortal(async (downMs) => {
         await postgres.kill()
-        await wait(downMs)
+        await pause(downMs)
         await postgres.start()
       })
     },
@@ -132,7 +132,7 @@ async function endWhatIsStuck(
   note: (sentence: string) => void,
   signal: AbortSignal
 ): Promise<void> {
-  while (await wait(LOOK_MS, true, { signal, ref: false }).catch(() => false)) {
+  while (await pause(LOOK_MS, true, { signal, ref: false }).catch(() => false)) {
     if (!front.isAlive()) continue
     const response = fetch(`${url}/?${new URLSearchParams({ query: STUCK_SQL })}`, {
       method: 'POST',

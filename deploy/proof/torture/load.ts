@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { millisecondsOf, withTimeout } from '@gamenet/schemas'
 import type { DemoAuth } from '../../demo/auth/server.js'
 import { importFile } from '../../src/operations/import.js'
@@ -79,7 +79,7 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
         atWork.set(who, 'was last acknowledged')
       }
       if (isDone && isLast) break
-      await wait(isDone ? restMs : AGAIN_MS)
+      await pause(isDone ? restMs : AGAIN_MS)
     }
     atWork.delete(who)
   }
@@ -117,7 +117,7 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
           throw new Error(
             `For ${DRAIN_MS} ms no other projection was rebuilt; left are ${left.join(', ')}; ${stillAtWork()}.`
           )
-        await wait(OPERATOR_REST_MS)
+        await pause(OPERATOR_REST_MS)
       }
     },
     async drain() {

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { withTimeout } from '@gamenet/schemas'
 import { type Environment, type Launched, launchGamenet, type Running } from '../../test/service/gamenet.js'
 import type { Facts } from './facts.js'
@@ -35,7 +35,7 @@ export async function killAgainAndAgain(needs: OneProcessNeeds): Promise<{ reado
     const death = diedByItself(life)
     try {
       if (moment.at === 'start') {
-        await Promise.race([wait(moment.share * (startsMs.at(-1) ?? FIRST_START_MS)), death])
+        await Promise.race([pause(moment.share * (startsMs.at(-1) ?? FIRST_START_MS)), death])
       } else {
         await Promise.race([life.listening, death])
         startsMs.push(performance.now() - began)
@@ -67,23 +67,23 @@ export async function startOnce({ environment, written }: OneProcessNeeds): Prom
 /** Resolves at the instant at which it is to die. */
 async function aim({ facts, load, environment }: OneProcessNeeds, life: Launched, moment: Moment): Promise<void> {
   const given = new AbortController()
-  const atMost = wait(AIM_MS_MAX, undefined, { ref: false })
+  const atMost = pause(AIM_MS_MAX, undefined, { ref: false })
   try {
-    if (moment.at === 'any') await wait(moment.afterMs)
+    if (moment.at === 'any') await pause(moment.afterMs)
     else if (moment.at === 'acknowledged') await Promise.race([load.acknowledged(moment.count), atMost])
     else if (moment.at === 'insert') {
       const tables = join(environment.DATA_DIR, 'tables')
       await Promise.race([insertsInto(tables, moment.count, given.signal), atMost])
     } else if (moment.at === 'frozen') {
       life.process.kill('SIGSTOP')
-      await wait(moment.frozenMs)
+      await pause(moment.frozenMs)
       facts.add({ fact: 'struck', kind: 'pause', who: 'service', when: 'any' })
       if (moment.goneOnMs === undefined) return
       life.process.kill('SIGCONT')
-      await wait(moment.goneOnMs)
+      await pause(moment.goneOnMs)
     } else if (moment.at === 'shutdown') {
       life.process.kill('SIGTERM')
-      await wait(moment.afterMs)
+      await pause(moment.afterMs)
     }
   } finally {
     given.abort()

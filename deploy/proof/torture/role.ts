@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { withTimeout } from '@gamenet/schemas'
 import { type Environment, type Launched, launchGamenet } from '../../test/service/gamenet.js'
 
@@ -82,7 +82,7 @@ export class Role implements Actor {
     const life = this.#life
     if (afterMs !== undefined) {
       this.#end('SIGTERM')
-      await wait(afterMs)
+      await pause(afterMs)
     }
     // It may have stopped, and another come up, meanwhile.
     if (this.#life === life) this.#end('SIGKILL')
@@ -92,7 +92,7 @@ export class Role implements Actor {
   async freeze(ms: number): Promise<void> {
     const life = this.#life
     life?.process.kill('SIGSTOP')
-    await wait(ms)
+    await pause(ms)
     life?.process.kill('SIGCONT')
   }
 
@@ -140,7 +140,7 @@ export class Role implements Actor {
       await ended
       this.#needs.written(life.stderr())
       if (!this.#isWanted) return
-      if (this.#ordered.has(life)) await wait(this.#downMs)
+      if (this.#ordered.has(life)) await pause(this.#downMs)
       else {
         // A start without an engine fails with a message; a running process continues without one.
         if (isListening) {
@@ -149,7 +149,7 @@ export class Role implements Actor {
             `${this.name} ended by itself with ${life.process.signalCode ?? life.process.exitCode}: ${life.stderr().slice(-1000)}`
           )
         }
-        await wait(AGAIN_MS)
+        await pause(AGAIN_MS)
       }
     }
   }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { openPostgres } from '@gamenet/engines'
 import { openKafkaLog } from '@gamenet/engines/log'
 import { freePort } from '@gamenet/engines/testing'
@@ -108,7 +108,7 @@ async function bringSomehowToAnEnd(engines: RealEngines, operatorUrl: string): P
       return
     } catch (error) {
       if (engines.timesStuck() === before) throw error
-      await wait(REST_MS_MAX)
+      await pause(REST_MS_MAX)
     }
   }
 }
@@ -140,7 +140,7 @@ async function strikeAll({ facts, kills, note }: Surroundings, actors: readonly 
       const restart = up.catch((error: unknown) => void failed.push(error)).finally(() => rising.delete(restart))
       rising.add(restart)
     }
-    await wait(chance(seed, number, 204) * REST_MS_MAX)
+    await pause(chance(seed, number, 204) * REST_MS_MAX)
     while (rising.size >= DOWN_MAX) await inTime(`coming up after blow ${number}`, Promise.race(rising))
   }
   await inTime('coming up after the last blow', Promise.all(rising))

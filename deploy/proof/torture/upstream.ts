@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { startUpstream, type Upstream } from '../../test/service/upstream.js'
 import type { Facts } from './facts.js'
 import { shownAt } from './world.js'
@@ -27,7 +27,7 @@ export async function startSteppingUpstream(facts: Facts): Promise<SteppingUpstr
     // It is of no use here, and would grow for hours.
     upstream.asked.length = 0
     const leftMs = 1000 - (Date.now() % 1000)
-    if (leftMs < BOUNDARY_MS) await wait(leftMs + 1)
+    if (leftMs < BOUNDARY_MS) await pause(leftMs + 1)
     const now = Math.floor(Date.now() / 1000)
     if (path !== '/' || isFrozen || now === second) return
     second = now

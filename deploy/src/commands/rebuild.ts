@@ -1,5 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import type { RebuildStatus, SwapReport } from '@gamenet/projector/rebuild'
+import { pause } from '@gamenet/schemas'
 import type { Command } from 'commander'
 import { FailureError, UsageError } from '../config.js'
 import type { Operations } from '../operations/operation.js'
@@ -155,7 +155,7 @@ async function follow(
     for (let status = begun; ; ) {
       display.update(progressOf(status))
       if (status.state !== 'filling') return status
-      await wait(POLL_MS)
+      await pause(POLL_MS)
       const found = (await operations.run(rebuild.list, {})).find(({ id }) => id === begun.id)
       if (found === undefined)
         throw new FailureError(`Rebuild ${begun.id} is no longer known; \`gamenet rebuild status\` lists all rebuilds.`)

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { DataVersions } from '@gamenet/api'
 import { createPeople } from '@gamenet/ingest'
 import { migrate, type Projector, type ReadSide, readSide, storeOver } from '@gamenet/projector'
+import { pause } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Config } from '../config.js'
@@ -181,7 +181,7 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
     demoUser: parts.demo?.person ?? null,
     drain: async () => {
       parts.readiness.stopping()
-      await delay(config.SHUTDOWN_DELAY_SECONDS * 1000)
+      await pause(config.SHUTDOWN_DELAY_SECONDS * 1000)
     },
     close
   }

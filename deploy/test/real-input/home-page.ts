@@ -2,7 +2,7 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { z } from 'zod'
 import type { TestService } from '../boards-service.js'
@@ -105,7 +105,7 @@ export async function provesHomePage(t: Test, service: TestService, upstream: st
     async (t) => {
       // A sample is of a whole second: within the same one, a second scrape would replace the first.
       const secondOf = (ms: number) => Math.floor(ms / 1000)
-      while (secondOf(Date.now()) <= secondOf(Date.parse(run?.observedAt ?? ''))) await wait(20)
+      while (secondOf(Date.now()) <= secondOf(Date.parse(run?.observedAt ?? ''))) await pause(20)
       t.match(await gamenetJson(environment, ['scrape', 'network']), [{ outcome: 'succeeded' }])
       const games = await gamenet(environment, ['scrape', 'games', '--json'])
       t.equal(games.code, 1)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { cp, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { projections } from '@gamenet/projector'
 import { nameKey } from '@gamenet/schemas'
 import fc from 'fast-check'
@@ -180,7 +180,7 @@ async function rebuildAndChange(t: Test, service: Running) {
     if (done.has(name)) continue
     const { id, unit } = await operations.run(rebuild.start, { projection: name })
     for (const each of unit) done.add(each)
-    for (let state = ''; state !== 'filled'; await wait(POLL_MS)) {
+    for (let state = ''; state !== 'filled'; await pause(POLL_MS)) {
       const found = (await operations.run(rebuild.list, {})).find((each) => each.id === id)
       state = found?.state ?? ''
       if (!/^fill/.test(state)) throw new Error(`the rebuild of ${name} is ${state}: ${found?.reason}`)
@@ -215,7 +215,7 @@ async function killAt(
     isOver = true
   }
   void (filling ?? closed).then(over, over)
-  while (!isOver && (await entriesOf(folder)) < entries) await wait(POLL_MS)
+  while (!isOver && (await entriesOf(folder)) < entries) await pause(POLL_MS)
   child.kill('SIGKILL')
   await closed
   return child.exitCode
@@ -286,7 +286,7 @@ async function untilWhole(target: string) {
   for (;;) {
     const names = await readdir(target).catch((): string[] => [])
     if (names.length > 0 && !names.includes('unfinished')) return
-    await wait(POLL_MS)
+    await pause(POLL_MS)
   }
 }
 
@@ -503,7 +503,7 @@ export async function restingAnswers(service: Pick<Opened, 'operatorUrl'>, calle
 /** Waits until achievements have been evaluated of all that the tables hold now. */
 async function untilEvaluated({ operatorUrl }: Pick<Opened, 'operatorUrl'>): Promise<void> {
   const nowMs = Date.now()
-  for (let evaluatedMs = 0; evaluatedMs < nowMs; await wait(POLL_MS)) {
+  for (let evaluatedMs = 0; evaluatedMs < nowMs; await pause(POLL_MS)) {
     const metrics = await (await fetch(`${operatorUrl}/metrics`)).text()
     const [, seconds] = /^gamenet_achievements_evaluated_timestamp_seconds (\S+)$/m.exec(metrics) ?? []
     evaluatedMs = Number(seconds) * 1000

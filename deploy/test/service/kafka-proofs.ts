@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { openClickHouseServer } from '@gamenet/engines'
 import { openKafkaLog } from '@gamenet/engines/log'
 import type { KafkaBroker, SharedKafka } from '@gamenet/engines/testing'
@@ -142,7 +142,7 @@ export async function provesGap(
   const service = await openGamenet(t, environment, world.role)
   const reach = { OPERATOR_URL: service.operatorUrl }
   const operations = operationsAt(service.operatorUrl)
-  while ((await operations.run(listGaps, {})).open.length === 0) await wait(LOOK_MS)
+  while ((await operations.run(listGaps, {})).open.length === 0) await pause(LOOK_MS)
   const listed = await gamenet(reach, ['gap', 'list'])
   t.match(listed, { code: 0, stdout: /^Stalled: / })
   t.match(listed.stdout, `${offset - 2}`, 'it says from where on')
@@ -232,7 +232,7 @@ export async function provesRebuild(
   await owner.kill()
   const operations = operationsAt(other.operatorUrl)
   const reach = { OPERATOR_URL: other.operatorUrl }
-  for (let state = ''; state !== 'filled'; await wait(LOOK_MS)) {
+  for (let state = ''; state !== 'filled'; await pause(LOOK_MS)) {
     state = (await operations.run(rebuild.list, {}))[0]?.state ?? ''
     if (state !== 'filling' && state !== 'filled') throw new Error(`the rebuild is ${state}`)
   }
@@ -251,16 +251,16 @@ export async function provesRebuild(
       const points = answer.status === 200 ? (JSON.parse(text) as { online_count: number }[]) : []
       const shown = answer.status === 200 ? points.map(({ online_count }) => online_count).join() : text
       if (seen[n]?.at(-1) !== shown) seen[n]?.push(shown)
-      if (world.pauseMs > 0) await wait(world.pauseMs)
+      if (world.pauseMs > 0) await pause(world.pauseMs)
     }
   }
   const asking = apiUrls.map((_, n) => ask(n))
   try {
-    while (seen.some((each) => each.length < 1)) await wait(LOOK_MS)
+    while (seen.some((each) => each.length < 1)) await pause(LOOK_MS)
     await gamenetJson(reach, ['rebuild', 'swap', 'title-count', '--accept-differences'])
-    while (seen.some((each) => each.length < 2)) await wait(LOOK_MS)
+    while (seen.some((each) => each.length < 2)) await pause(LOOK_MS)
     await gamenetJson(reach, ['rebuild', 'rollback', 'title-count'])
-    while (seen.some((each) => each.length < 3)) await wait(LOOK_MS)
+    while (seen.some((each) => each.length < 3)) await pause(LOOK_MS)
   } finally {
     isOn = false
     await Promise.all(asking)
@@ -311,7 +311,7 @@ export async function provesSwaps(
       const [one, other] = [n / 2, n / 2 + 1].map((each) => operationsAt(world.projectors[each % 2] ?? ''))
       if (one === undefined || other === undefined) throw new Error('there are two projectors')
       await one.run(rebuild.start, { projection, isFromLog: n % 4 === 0 })
-      while ((await one.run(rebuild.list, {}))[0]?.state !== 'filled') await wait(LOOK_MS)
+      while ((await one.run(rebuild.list, {}))[0]?.state !== 'filled') await pause(LOOK_MS)
       t.equal((await other.run(rebuild.verify, { projection })).isEqual, true)
       for (const move of [
         () => one.run(rebuild.swap, { projection, acceptDifferences: false }),
@@ -380,7 +380,7 @@ function swapReaders(apiUrls: readonly string[]) {
       return most
     },
     untilAllShow: async (online: number) => {
-      while (urls.some((_, reader) => shown.get(reader) !== online)) await wait(LOOK_MS)
+      while (urls.some((_, reader) => shown.get(reader) !== online)) await pause(LOOK_MS)
     },
     stop: async () => {
       isOn = false

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import { pause } from '@gamenet/schemas'
 
 /** `soon`: pages whose instants matter. `later`: thousands of pages without urgency. */
 export type Urgency = 'soon' | 'later'
@@ -29,9 +29,10 @@ export function createRequestThrottle(requestsPerSecond: number): RequestThrottl
   let nextStartMs = 0
   let soonInARow = 0
   let isRunning = false
-  const pause = async (signal: AbortSignal) => {
+  const untilPermitted = async (signal: AbortSignal) => {
     const waitMs = nextStartMs - performance.now()
-    if (waitMs > 0) await delay(waitMs, undefined, { signal })
+    if (waitMs > 0) await pause(waitMs, signal)
+    signal.throwIfAborted()
     nextStartMs = performance.now() + gapMs
   }
   const urgencyOfNext = (): Urgency =>
@@ -39,7 +40,7 @@ export function createRequestThrottle(requestsPerSecond: number): RequestThrottl
   const runAll = async () => {
     isRunning = true
     for (let first = waiting[urgencyOfNext()][0]; first !== undefined; first = waiting[urgencyOfNext()][0]) {
-      const isAllowed = await pause(first.signal).then(
+      const isAllowed = await untilPermitted(first.signal).then(
         () => true,
         () => false
       )
@@ -61,7 +62,7 @@ export function createRequestThrottle(requestsPerSecond: number): RequestThrottl
         waiting[urgency].push({ signal, begin, refuse: () => reject(signal.reason) })
         if (!isRunning) void runAll()
       }),
-    pause
+    pause: untilPermitted
   }
 }
 

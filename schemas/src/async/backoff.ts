@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as wait } from 'node:timers/promises'
 
 /** Delays between retries: `firstMs` after the first failure, twice as long after each further one, at most `maxMs`. */
 export type Backoff = { readonly firstMs: number; readonly maxMs: number }
@@ -13,9 +13,10 @@ export function backoffMs({ firstMs, maxMs }: Backoff, failures: number): number
 }
 
 /** Resolves after `ms` milliseconds, or as soon as `signal` aborts. Never rejects. Any number of pauses may share one signal. */
-export async function pause(ms: number, signal: AbortSignal, { ref = true } = {}): Promise<void> {
+export async function pause(ms: number, signal?: AbortSignal, { ref = true } = {}): Promise<void> {
+  if (signal === undefined) return await wait(ms, undefined, { ref })
   setMaxListeners(0, signal)
-  await delay(ms, undefined, { signal, ref }).catch((error: unknown) => {
+  await wait(ms, undefined, { signal, ref }).catch((error: unknown) => {
     if (!signal.aborted) throw error
   })
 }

@@ -1,8 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { Readable } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { ClickHouseError as ClientError, createClient } from '@clickhouse/client'
-import { Refusal } from '@gamenet/schemas'
+import { pause, Refusal } from '@gamenet/schemas'
 import { type ClickHouse, LANE_NAMES, type LaneName, type Parameters } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
 import {
@@ -149,7 +148,7 @@ const killUntilEnded = async (control: LaneSlots, tag: string): Promise<void> =>
     } catch {
       return
     }
-    if (missing < 2) await sleep(missing > 0 ? GONE_CHECK_MS : ms, undefined, { ref: false })
+    if (missing < 2) await pause(missing > 0 ? GONE_CHECK_MS : ms, undefined, { ref: false })
   }
 }
 

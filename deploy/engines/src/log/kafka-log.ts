@@ -1,5 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises'
-import type { ConsumeRequest, LogMessage, PartitionExtent } from '@gamenet/schemas'
+import { type ConsumeRequest, type LogMessage, type PartitionExtent, pause } from '@gamenet/schemas'
 import type { Admin, Kafka, KafkaConfig, Producer } from 'kafkajs'
 import {
   answeredWithin,
@@ -185,7 +184,7 @@ function openAdmin(kafka: Kafka, { brokers, patienceMs }: KafkaLogOptions): Topi
   }
   const appear = async (wanted: readonly string[]): Promise<boolean> => {
     for (let attempt = 0; attempt < APPEAR_ATTEMPTS_MAX; attempt += 1) {
-      await delay(ASK_AGAIN_MS)
+      await pause(ASK_AGAIN_MS)
       const present = await topicNames()
       if (wanted.every((topic) => present.has(topic))) return true
     }
@@ -272,7 +271,7 @@ async function patiently<T>(ask: () => Promise<T>, isOver: () => boolean, forMs 
       return await ask()
     } catch (error) {
       if (!isUnreachable(error) || isOver() || performance.now() - begun > forMs) throw error
-      await delay(ASK_AGAIN_MS)
+      await pause(ASK_AGAIN_MS)
     }
   }
 }

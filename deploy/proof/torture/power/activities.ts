@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { DemoAuth } from '../../../demo/auth/server.js'
 import { backup } from '../../../src/operations/backup.js'
 import { erase } from '../../../src/operations/erase.js'
@@ -52,7 +52,7 @@ const MS_MAX = { import: 500, boards: 400, rating: 40, rebuild: 400, backup: 250
 export async function reach(activity: Exclude<Activity, 'migration'>, scene: Scene): Promise<void> {
   const { service, load, auth, numbers, promised } = scene
   const operations = operationsAt(service.operatorUrl)
-  await wait(300 + chance(...numbers, 1) * 1200)
+  await pause(300 + chance(...numbers, 1) * 1200)
   if (activity === 'import') await load.begun('import')
   else if (activity === 'rating') await load.begun(auth.people[wholeChance(WRITERS, ...numbers, 2)]?.username ?? '')
   else if (activity === 'rebuild') {
@@ -69,7 +69,7 @@ export async function reach(activity: Exclude<Activity, 'migration'>, scene: Sce
     )
   } else await beginErasure(scene)
   // Squared, most often early: there is more to break.
-  await wait(chance(...numbers, 3) ** 2 * MS_MAX[activity])
+  await pause(chance(...numbers, 3) ** 2 * MS_MAX[activity])
 }
 
 /** Somebody who writes nothing else is known, and being erased. */

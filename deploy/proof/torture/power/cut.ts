@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { withTimeout } from '@gamenet/schemas'
 import type { DemoAuth } from '../../../demo/auth/server.js'
 import { restore } from '../../../src/backup/restore.js'
@@ -148,7 +148,7 @@ async function liveUntilCut(living: Living): Promise<number> {
   const numbers = [plan.seed, plan.number, 410]
   let life = launchGamenet(environment)
   try {
-    if (plan.activity === 'migration') await wait(chance(...numbers, 1) * FIRST_START_MS)
+    if (plan.activity === 'migration') await pause(chance(...numbers, 1) * FIRST_START_MS)
     else {
       const service = await life.listening
       const backups = join(disk.path, 'backups')
@@ -159,14 +159,14 @@ async function liveUntilCut(living: Living): Promise<number> {
         if (life.process.exitCode === null) await once(life.process, 'exit')
         written(living, life)
         life = launchGamenet(environment)
-        await wait(chance(...numbers, 6) * START_MS)
+        await pause(chance(...numbers, 6) * START_MS)
       }
     }
     const torn = await cut(living, life, 0)
     if (!plan.isTwice) return torn
     written(living, life)
     life = launchGamenet(environment)
-    await wait(chance(...numbers, 7) * START_MS)
+    await pause(chance(...numbers, 7) * START_MS)
     return torn + (await cut(living, life, 1))
   } finally {
     written(living, life)
@@ -182,7 +182,7 @@ async function cut({ disk, plan, load, forgiven }: Living, life: Launched, time:
   const numbers = [plan.seed, plan.number, 420, time]
   if (plan.flushed === 'before') {
     await flushHalf(disk, ...numbers)
-    await wait(chance(...numbers, 1) * 300)
+    await pause(chance(...numbers, 1) * 300)
   }
   if (plan.tornBytes > 0 || chance(...numbers, 2) < 0.5) await standStill(life)
   if (plan.flushed === 'at') await flushHalf(disk, ...numbers)
@@ -219,7 +219,7 @@ async function standStill({ process: { pid, exitCode } }: Launched): Promise<voi
     )
     running = states.some((stat) => !/\) [TtZX]/.test(stat))
     if (running && performance.now() > until) throw new Error(`The service does not stop: ${states.join('')}`)
-    if (running) await wait(LOOK_MS)
+    if (running) await pause(LOOK_MS)
   }
 }
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
 import { chance, wholeChance } from '../world.js'
 import type { Identities } from './identities.js'
@@ -61,7 +61,7 @@ export class RestlessListener {
       const way = WAYS[Math.floor(draw(4) * WAYS.length)] ?? 'sse'
       const refused = await this.#connect(port, way, draw(5) * CONNECTED_MS_MAX)
       if (refused === undefined) this.disconnections += 1
-      else await wait(AGAIN_MS)
+      else await pause(AGAIN_MS)
     }
   }
 

@@ -2,7 +2,7 @@
  * Parts of answers and of the stream, for the simulator, which runs them on its own tables, and for tests of clients.
  */
 export { identityOf } from './answers/etag.js'
-export type { LanePlace } from './http/request/cursor.js'
+export type { PartitionPlace } from './http/request/cursor.js'
 export { type ChangeFilter, type ChangeRow, recordedChanges } from './queries/leaderboard-change.js'
 export { readFeed } from './routes/change-feed.js'
 export { Channel } from './stream/channel.js'

@@ -9,7 +9,7 @@ import { time } from './read-model.js'
 const TITLES = ['4d530001', '4d530002', '0000beef']
 const NAMES: Record<string, string> = { '4d530001': 'Halo', '4d530002': 'Fable' }
 const FIRST_MS = NOW_MS - 3_600_000
-const LANES = [
+const PARTITIONS = [
   [1, 0],
   [1, 1],
   [2, 0],
@@ -19,7 +19,7 @@ const LANES = [
 
 /** A row of the feed and of the table of changes. */
 type Change = {
-  lane: number
+  at: number
   offset: number
   /** Recorded so much later than the event itself. */
   delay: number
@@ -38,13 +38,13 @@ const COLUMNS = [
   ...['previous_rating', 'new_rating', 'previous_time_ms', 'new_time_ms', 'is_time', 'version']
 ]
 
-const laneOf = ({ lane }: Change) => LANES[lane] ?? LANES[0]
+const partitionOf = ({ at }: Change) => PARTITIONS[at] ?? PARTITIONS[0]
 const recordedOf = ({ offset, delay }: Change) => offset + delay
-const idOf = (row: Change) => [...laneOf(row), row.offset].map((part) => part.toString(36)).join('-')
+const idOf = (row: Change) => [...partitionOf(row), row.offset].map((part) => part.toString(36)).join('-')
 
 async function storeChanges({ model }: BoardApi, changes: readonly Change[], version: number): Promise<void> {
   const rows = changes.map((row) => {
-    const [epoch, partition] = laneOf(row)
+    const [epoch, partition] = partitionOf(row)
     const [isNew, isRemoved] = [row.change === 'new', row.change === 'removed']
     return [
       ...[time(row.atMs), row.title, row.board, epoch, partition, row.offset, epoch, partition, recordedOf(row)],
@@ -59,7 +59,7 @@ async function storeChanges({ model }: BoardApi, changes: readonly Change[], ver
 
 /** Tells how far the feed can be read, and how far it was loaded. */
 function storeExtents({ positions }: BoardApi, readable: readonly number[], loaded = readable): void {
-  const found = LANES.flatMap(([epoch, partition], n) => [
+  const found = PARTITIONS.flatMap(([epoch, partition], n) => [
     { name: 'project:leaderboard-entry', epoch, partition, next: readable[n] ?? 0 },
     { name: 'load:leaderboard-entry', epoch, partition, next: loaded[n] ?? 0 }
   ])
@@ -88,7 +88,7 @@ async function openChanges(t: Parameters<typeof openBoardApi>[0]): Promise<Board
 const history: fc.Arbitrary<Change[]> = fc
   .array(
     fc.record({
-      lane: fc.integer({ min: 0, max: LANES.length - 1 }),
+      at: fc.integer({ min: 0, max: PARTITIONS.length - 1 }),
       gap: fc.constantFrom(1, 1, 1, 2, 9000),
       delay: fc.constantFrom(0, 0, 0, 1, 3),
       atMs: fc.integer({ min: 0, max: 40 }).map((n) => FIRST_MS + n * 1001),
@@ -102,10 +102,10 @@ const history: fc.Arbitrary<Change[]> = fc
     { maxLength: 40 }
   )
   .map((drawn) => {
-    const next = LANES.map(() => 0)
+    const next = PARTITIONS.map(() => 0)
     return drawn.map(({ gap, ...row }) => {
-      next[row.lane] = (next[row.lane] ?? 0) + gap
-      return { ...row, offset: next[row.lane] ?? 0 } as Change
+      next[row.at] = (next[row.at] ?? 0) + gap
+      return { ...row, offset: next[row.at] ?? 0 } as Change
     })
   })
 
@@ -185,8 +185,8 @@ test('the newest changes come first, and of one instant that first which was rec
           .sort((a, b) =>
             compare(
               [b.atMs, a.atMs],
-              [laneOf(b)[0], laneOf(a)[0]],
-              [laneOf(b)[1], laneOf(a)[1]],
+              [partitionOf(b)[0], partitionOf(a)[0]],
+              [partitionOf(b)[1], partitionOf(a)[1]],
               [recordedOf(b), recordedOf(a)],
               [b.offset, a.offset]
             )
@@ -227,16 +227,16 @@ test('a walk by cursor gives each change once, in order, on full pages, while ne
           version
         )
         await storeChanges(api, all, version + 1)
-        const ends = LANES.map((_, lane) => 1 + Math.max(0, ...all.filter((row) => row.lane === lane).map(recordedOf)))
+        const ends = PARTITIONS.map((_, at) => 1 + Math.max(0, ...all.filter((row) => row.at === at).map(recordedOf)))
         const walked: Change[] = []
-        const reached = LANES.map(() => 0)
+        const reached = PARTITIONS.map(() => 0)
         let url = queryOf(filter, { limit, after: 'start' })
         for (let step = 0; step <= cuts.length; step += 1) {
           // Rows lie ahead of the checkpoint, as those of a step that is under way do.
           const isLast = step === cuts.length
-          const readable = ends.map((end, lane) => (isLast ? end : ((cuts[step] ?? 0) + lane * 7919) % (end + 1)))
-          for (const [lane, end] of readable.entries()) reached[lane] = Math.max(reached[lane] ?? 0, end)
-          const isBehind = reached.some((end, lane) => end < (ends[lane] ?? 0))
+          const readable = ends.map((end, at) => (isLast ? end : ((cuts[step] ?? 0) + at * 7919) % (end + 1)))
+          for (const [at, end] of readable.entries()) reached[at] = Math.max(reached[at] ?? 0, end)
+          const isBehind = reached.some((end, at) => end < (ends[at] ?? 0))
           storeExtents(api, reached, ends)
           await api.changed('leaderboard-entry')
           let ids: string[]
@@ -251,10 +251,10 @@ test('a walk by cursor gives each change once, in order, on full pages, while ne
         }
         const expected = all.filter((row) => passes(row, filter))
         deepStrictEqual(walked.map(idOf).sort(), expected.map(idOf).sort())
-        for (const [lane] of LANES.entries()) {
-          const inLane = (rows: readonly Change[]) => rows.filter((row) => row.lane === lane).map(idOf)
+        for (const [at] of PARTITIONS.entries()) {
+          const ofPartition = (rows: readonly Change[]) => rows.filter((row) => row.at === at).map(idOf)
           const inOrder = [...expected].sort((a, b) => compare([recordedOf(a), recordedOf(b)], [a.offset, b.offset]))
-          deepStrictEqual(inLane(walked), inLane(inOrder))
+          deepStrictEqual(ofPartition(walked), ofPartition(inOrder))
         }
       }
     ),
@@ -277,12 +277,12 @@ test('partitions are merged by the instants of their changes, an epoch before th
   await storeChanges(
     api,
     [
-      { ...row, lane: 0, offset: 1, atMs: FIRST_MS + 5 },
-      { ...row, lane: 0, offset: 2, atMs: FIRST_MS + 3 },
-      { ...row, lane: 1, offset: 1, atMs: FIRST_MS + 4 },
-      { ...row, lane: 1, offset: 9, atMs: FIRST_MS + 6 },
-      { ...row, lane: 3, offset: 0, atMs: FIRST_MS + 1 },
-      { ...row, lane: 2, offset: 0, atMs: FIRST_MS + 2 }
+      { ...row, at: 0, offset: 1, atMs: FIRST_MS + 5 },
+      { ...row, at: 0, offset: 2, atMs: FIRST_MS + 3 },
+      { ...row, at: 1, offset: 1, atMs: FIRST_MS + 4 },
+      { ...row, at: 1, offset: 9, atMs: FIRST_MS + 6 },
+      { ...row, at: 3, offset: 0, atMs: FIRST_MS + 1 },
+      { ...row, at: 2, offset: 0, atMs: FIRST_MS + 2 }
     ],
     1
   )
@@ -316,7 +316,7 @@ test('partitions are merged by the instants of their changes, an epoch before th
 test('a page at the end is not kept while events are loaded that cannot be read yet', async (t) => {
   const api = await openChanges(t)
   const row = {
-    lane: 0,
+    at: 0,
     delay: 0,
     title: '4d530001',
     board: 1,
@@ -348,7 +348,7 @@ test('a page at the end is not kept while events are loaded that cannot be read 
 test('a cursor that is broken, from the future or of another filter is refused in a sentence that says so', async (t) => {
   const api = await openChanges(t)
   const row = {
-    lane: 0,
+    at: 0,
     delay: 0,
     title: '4d530001',
     board: 1,

@@ -6,7 +6,7 @@ import {
   Refusal
 } from '@gamenet/schemas'
 import type { AnswerContext } from '../answers/endpoint.js'
-import type { LanePlace } from '../http/request/cursor.js'
+import type { PartitionPlace } from '../http/request/cursor.js'
 import { type ChangeFilter, type ChangeRow, type FeedPlace, recordedChanges } from '../queries/leaderboard-change.js'
 import { rowsOf } from '../queries/query.js'
 
@@ -30,17 +30,17 @@ type Extent = {
 }
 
 /** One partition of the feed during the construction of a page. */
-type Lane = Extent & {
+type PartitionReading = Extent & {
   place: FeedPlace
   rows: ChangeRow[]
   /** End of the range that was read. */
   seen: number
 }
 
-type FeedRequest = { readonly filter: ChangeFilter; readonly limit: number; readonly places: readonly LanePlace[] }
+type FeedRequest = { readonly filter: ChangeFilter; readonly limit: number; readonly places: readonly PartitionPlace[] }
 type FeedPage = {
   readonly rows: readonly ChangeRow[]
-  readonly next: readonly LanePlace[]
+  readonly next: readonly PartitionPlace[]
   /** Events were loaded that cannot be read yet, so that the same request may return more in a moment. */
   readonly isBehind: boolean
 }
@@ -52,18 +52,22 @@ type FeedPage = {
  */
 export async function readFeed({ filter, limit, places }: FeedRequest, context: AnswerContext): Promise<FeedPage> {
   const extents = extentsOf(await context.positions([FOLDED, LOADED]))
-  const lanes = lanesOf(extents, places)
+  const readings = readingsOf(extents, places)
   const page: ChangeRow[] = []
-  for (const epoch of new Set(lanes.map((lane) => lane.epoch))) {
-    const ofEpoch = lanes.filter((lane) => lane.epoch === epoch)
+  for (const epoch of new Set(readings.map((reading) => reading.epoch))) {
+    const ofEpoch = readings.filter((reading) => reading.epoch === epoch)
     const wanted = limit - page.length
     if (wanted > 0) {
-      await Promise.all(ofEpoch.map((lane) => look(lane, filter, wanted, context)))
+      await Promise.all(ofEpoch.map((reading) => look(reading, filter, wanted, context)))
       take(ofEpoch, wanted, page)
     }
   }
-  const next = lanes.map(({ epoch, partition, place }) => ({ lane: { epoch, partition }, place }))
-  return { rows: page, next, isBehind: page.length < limit && lanes.some((lane) => lane.loaded > lane.readable) }
+  const next = readings.map(({ epoch, partition, place }) => ({ at: { epoch, partition }, place }))
+  return {
+    rows: page,
+    next,
+    isBehind: page.length < limit && readings.some((reading) => reading.loaded > reading.readable)
+  }
 }
 
 /** The feed of a step becomes visible board by board; its position is stored after all of them. */
@@ -77,9 +81,9 @@ function extentsOf(positions: readonly ReaderPosition[]): Extent[] {
   return [...extents.values()].sort((a, b) => a.epoch - b.epoch || a.partition - b.partition)
 }
 
-function lanesOf(extents: readonly Extent[], places: readonly LanePlace[]): Lane[] {
-  const given = new Map(places.map(({ lane, place }) => [`${lane.epoch}/${lane.partition}`, place]))
-  const lanes = extents.map((extent) => {
+function readingsOf(extents: readonly Extent[], places: readonly PartitionPlace[]): PartitionReading[] {
+  const given = new Map(places.map(({ at, place }) => [`${at.epoch}/${at.partition}`, place]))
+  const readings = extents.map((extent) => {
     const key = `${extent.epoch}/${extent.partition}`
     const place = given.get(key) ?? { recordedOffset: 0, epoch: 0, partition: 0, offset: 0 }
     given.delete(key)
@@ -87,63 +91,73 @@ function lanesOf(extents: readonly Extent[], places: readonly LanePlace[]): Lane
     return { ...extent, place, rows: [], seen: place.recordedOffset }
   })
   if (given.size > 0) throw fromTheFuture()
-  return lanes
+  return readings
 }
 
 function fromTheFuture(): Refusal {
   return new Refusal('cursor_invalid', ['it is beyond everything that this service has recorded'])
 }
 
-/** Reads this many changes of a lane in growing ranges. The first range takes the same time at every depth. */
-async function look(lane: Lane, filter: ChangeFilter, wanted: number, context: AnswerContext): Promise<void> {
-  for (let span = SPAN; lane.rows.length < wanted && lane.seen < lane.readable; span *= WIDER) {
-    const endOffset = Math.min(lane.readable, lane.seen + span)
-    const from = lane.seen === lane.place.recordedOffset ? lane.place : { ...START, recordedOffset: lane.seen }
+/** Reads this many changes of a partition in growing ranges. The first range takes the same time at every depth. */
+async function look(
+  reading: PartitionReading,
+  filter: ChangeFilter,
+  wanted: number,
+  context: AnswerContext
+): Promise<void> {
+  for (let span = SPAN; reading.rows.length < wanted && reading.seen < reading.readable; span *= WIDER) {
+    const endOffset = Math.min(reading.readable, reading.seen + span)
+    const from =
+      reading.seen === reading.place.recordedOffset ? reading.place : { ...START, recordedOffset: reading.seen }
     const params = {
       ...filter,
       ...from,
-      recordedEpoch: lane.epoch,
-      recordedPartition: lane.partition,
+      recordedEpoch: reading.epoch,
+      recordedPartition: reading.partition,
       endOffset,
-      limit: wanted - lane.rows.length
+      limit: wanted - reading.rows.length
     }
-    lane.rows.push(...(await rowsOf(context.tables, recordedChanges(filter), params, { signal: context.signal })))
-    lane.seen = endOffset
+    reading.rows.push(...(await rowsOf(context.tables, recordedChanges(filter), params, { signal: context.signal })))
+    reading.seen = endOffset
   }
 }
 
 const START: FeedPlace = { recordedOffset: 0, epoch: 0, partition: 0, offset: 0 }
 
-/** Merges the lanes' rows until the page is full, and advances each lane's place beyond its consumed rows. */
-function take(lanes: readonly Lane[], wanted: number, page: ChangeRow[]): void {
-  const at = new Map(lanes.map((lane) => [lane, 0]))
+/** Merges the partitions' rows until the page is full, and advances each partition's place beyond its consumed rows. */
+function take(readings: readonly PartitionReading[], wanted: number, page: ChangeRow[]): void {
+  const at = new Map(readings.map((reading) => [reading, 0]))
   const isFull = (): boolean => page.length >= end
   const end = page.length + wanted
   while (!isFull()) {
-    const lane = earliest(lanes, at)
-    const n = lane === undefined ? 0 : (at.get(lane) ?? 0)
-    const row = lane?.rows[n]
-    if (lane === undefined || row === undefined) break
+    const reading = earliest(readings, at)
+    const n = reading === undefined ? 0 : (at.get(reading) ?? 0)
+    const row = reading?.rows[n]
+    if (reading === undefined || row === undefined) break
     page.push(row)
-    at.set(lane, n + 1)
+    at.set(reading, n + 1)
     const { recordedOffset, epoch, partition, offset } = row
-    lane.place = { recordedOffset, epoch, partition, offset: offset + 1 }
+    reading.place = { recordedOffset, epoch, partition, offset: offset + 1 }
   }
-  for (const lane of lanes) {
+  for (const reading of readings) {
     // No matching change is left in the range, so the next page starts after it.
-    const isDone = lane.rows.length < wanted && at.get(lane) === lane.rows.length
-    if (isDone && lane.seen > lane.place.recordedOffset) lane.place = { ...START, recordedOffset: lane.seen }
+    const isDone = reading.rows.length < wanted && at.get(reading) === reading.rows.length
+    if (isDone && reading.seen > reading.place.recordedOffset)
+      reading.place = { ...START, recordedOffset: reading.seen }
   }
 }
 
-/** Returns the lane whose next change has the earliest instant; of equal ones, the lowest partition. */
-function earliest(lanes: readonly Lane[], at: ReadonlyMap<Lane, number>): Lane | undefined {
-  let first: Lane | undefined
+/** Returns the partition whose next change has the earliest instant; of equal ones, the lowest partition. */
+function earliest(
+  readings: readonly PartitionReading[],
+  at: ReadonlyMap<PartitionReading, number>
+): PartitionReading | undefined {
+  let first: PartitionReading | undefined
   let firstMs = Number.POSITIVE_INFINITY
-  for (const lane of lanes) {
-    const row = lane.rows[at.get(lane) ?? 0]
+  for (const reading of readings) {
+    const row = reading.rows[at.get(reading) ?? 0]
     if (row === undefined || row.atMs >= firstMs) continue
-    first = lane
+    first = reading
     firstMs = row.atMs
   }
   return first

@@ -11,7 +11,7 @@ import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint, EndpointResult, ResolveContext } from '../answers/endpoint.js'
 import { listOf } from '../answers/table.js'
 import { nextLink } from '../http/reply/next-link.js'
-import { CURSOR_CHARACTERS_MAX, cursorText, type LanePlace, readCursor } from '../http/request/cursor.js'
+import { CURSOR_CHARACTERS_MAX, cursorText, type PartitionPlace, readCursor } from '../http/request/cursor.js'
 import { instant, integer, oneOf, text } from '../http/request/parameters.js'
 import { type ChangeFilter, type ChangeRow, changeInstant, newestChanges } from '../queries/leaderboard-change.js'
 import { rowsOf } from '../queries/query.js'
@@ -41,7 +41,7 @@ type ChangesRequest = {
   readonly player: string | null
   readonly limit: number
   /** Newest first from this row, or in order of recording from these places. */
-  readonly from: { readonly offset: number } | { readonly places: readonly LanePlace[] }
+  readonly from: { readonly offset: number } | { readonly places: readonly PartitionPlace[] }
 }
 
 /** A change in the examples of answers. */
@@ -154,7 +154,7 @@ async function answerNewest(request: ChangesRequest, offset: number, context: An
 
 async function answerAfter(
   request: ChangesRequest,
-  places: readonly LanePlace[],
+  places: readonly PartitionPlace[],
   context: AnswerContext
 ): Promise<EndpointResult> {
   const { filter, limit, player } = request

@@ -1,5 +1,5 @@
 import { type AnswerContext, DataVersions } from '@gamenet/api'
-import { type ChangeRow, type LanePlace, readFeed } from '@gamenet/api/internals'
+import { type ChangeRow, type PartitionPlace, readFeed } from '@gamenet/api/internals'
 import { type ReadSide, readSide } from '@gamenet/projector'
 import { isTableDropped, retryDropped, type ServingTables, withServing } from '@gamenet/schemas'
 import { ALL_CHANGES } from './operations/queries.js'
@@ -16,7 +16,7 @@ const FEED_EVERY_MS = 4000
 /** A client's place in the feed of changes; the client stores it, so any process can answer. */
 export class Follower {
   readonly seen: ChangeRow[] = []
-  places: readonly LanePlace[] = []
+  places: readonly PartitionPlace[] = []
 }
 
 /** What a process knows of answers. */

@@ -6,40 +6,39 @@ import type { FeedPlace } from '../../queries/leaderboard-change.js'
 /*
  * cursor   the progress of a client: the next place per partition of the feed, as base64url of JSON. Positions never
  *          change, so a cursor stays valid after rebuilds, restores and restarts, in every process
- * lane     one partition of the feed in one epoch
  */
 
-/** The progress of a client in one lane. */
-export type LanePlace = {
-  readonly lane: { readonly epoch: number; readonly partition: number }
+/** The progress of a client in one partition of the feed. */
+export type PartitionPlace = {
+  readonly at: { readonly epoch: number; readonly partition: number }
   readonly place: FeedPlace
 }
 
 const FINGERPRINT_CHARACTERS = 8
-/** A lane takes about 30 characters; a log of 64 partitions in a few epochs fits. */
+/** A place takes about 30 characters; a log of 64 partitions in a few epochs fits. */
 export const CURSOR_CHARACTERS_MAX = 12_000
 
 const Whole = z.int().nonnegative()
 const Places = z.array(z.tuple([Whole, Whole, Whole, Whole, Whole, Whole]))
 
 /** Returns the text of a cursor, bound to its filter. */
-export function cursorText(filter: object, lanes: readonly LanePlace[]): string {
-  const places = lanes.map(({ lane, place }) => [
-    lane.epoch,
-    lane.partition,
+export function cursorText(filter: object, places: readonly PartitionPlace[]): string {
+  const numbers = places.map(({ at, place }) => [
+    at.epoch,
+    at.partition,
     place.recordedOffset,
     place.epoch,
     place.partition,
     place.offset
   ])
-  return boundText(filter, places)
+  return boundText(filter, numbers)
 }
 
 /** Parses a cursor. Refuses a malformed one and one of another filter. */
-export function readCursor(filter: object, text: string): LanePlace[] {
+export function readCursor(filter: object, text: string): PartitionPlace[] {
   return readBoundText(filter, text, Places).map(
-    ([laneEpoch, lanePartition, recordedOffset, epoch, partition, offset]) => ({
-      lane: { epoch: laneEpoch, partition: lanePartition },
+    ([atEpoch, atPartition, recordedOffset, epoch, partition, offset]) => ({
+      at: { epoch: atEpoch, partition: atPartition },
       place: { recordedOffset, epoch, partition, offset }
     })
   )

@@ -205,7 +205,7 @@ export function compare(found: ReadModel, expected: ReadModel, isReordered: bool
 }
 
 /** A reader who knew `before` at `version` must learn of every row that is different now. */
-export async function everyChangeIsTold(tables: Tables, found: ReadModel, before: ReadModel, version: number) {
+export async function everyChangeIsPublished(tables: Tables, found: ReadModel, before: ReadModel, version: number) {
   const told = await tables.rows('SELECT d.* FROM data_change AS d WHERE d.version > {version: UInt64}', { version })
   for (const [projection, rows] of found) {
     for (const { id, key, ms, values } of rows.values()) {

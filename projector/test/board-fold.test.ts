@@ -3,7 +3,7 @@ import { runs } from '@gamenet/engines/testing'
 import { type LeaderboardEntryChanged, nameKey, type RankGoal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { type FoldedBoard, foldBoard, type ToldBefore } from '../src/folds/board-fold.js'
+import { type FoldedBoard, type FormerRows, foldBoard } from '../src/folds/board-fold.js'
 import { compareStates, type Entry, type State } from '../src/folds/board-history.js'
 import { BoardEvent } from './board-events.js'
 import { type PlacedEntry, plainBoard } from './board-model.js'
@@ -27,9 +27,9 @@ const Arrival = fc.record({
 /** A board's tables as a projector fills them, with whole histories. */
 class SteppedBoard {
   readonly events: PlacedEntry[] = []
-  readonly told = new Map<string, string>()
+  readonly changes = new Map<string, string>()
   readonly #current = new Map<string, string>()
-  #told: ToldBefore = { reigns: [], reached: [] }
+  #former: FormerRows = { reigns: [], reached: [] }
 
   step(events: readonly LeaderboardEntryChanged[]): void {
     if (events.length === 0) return
@@ -37,14 +37,14 @@ class SteppedBoard {
       this.events.push({ event, position: BigInt(this.events.length), partition: 0 })
     }
     const sinceMs = Math.min(...events.map(({ changedAt }) => Date.parse(changedAt)))
-    const folded = foldBoard(entriesOf(this.events, sinceMs), sinceMs, this.#told, GOALS)
-    this.#told = folded
-    for (const [key, line] of changeLines(folded.changes)) this.told.set(key, line)
+    const folded = foldBoard(entriesOf(this.events, sinceMs), sinceMs, this.#former, GOALS)
+    this.#former = folded
+    for (const [key, line] of changeLines(folded.changes)) this.changes.set(key, line)
     for (const [key, line] of entryLines(folded)) this.#current.set(key, line)
   }
 
   tables() {
-    return tablesOf(this.told, this.#current, this.#told)
+    return tablesOf(this.changes, this.#current, this.#former)
   }
 }
 
@@ -55,7 +55,7 @@ function plainTables(events: readonly PlacedEntry[]) {
     epoch: 0,
     offset: Number(each.position)
   })
-  const told = changeLines(
+  const lines = changeLines(
     changes.map(({ state, previous, recorded, ...rest }) => ({
       ...rest,
       state: positioned(state),
@@ -67,16 +67,16 @@ function plainTables(events: readonly PlacedEntry[]) {
     const [playerName, occurrence] = JSON.parse(who) as [string, number]
     return { playerName, occurrence, ...reign }
   })
-  return tablesOf(new Map(told), new Map(entryLines({ standing, gone })), { reigns: named, reached })
+  return tablesOf(new Map(lines), new Map(entryLines({ standing, gone })), { reigns: named, reached })
 }
 
 function tablesOf(
-  told: ReadonlyMap<string, string>,
+  changes: ReadonlyMap<string, string>,
   current: ReadonlyMap<string, string>,
-  { reigns, reached }: ToldBefore
+  { reigns, reached }: FormerRows
 ) {
   return {
-    told: [...told.values()].sort(),
+    changes: [...changes.values()].sort(),
     current: [...current.values()].sort(),
     reigns: reigns.map((reign) => [
       ...[reign.playerName, reign.occurrence, reign.rating, reign.timeMs],
@@ -183,7 +183,7 @@ test('where a change was recorded never moves as events arrive', (t) => {
           recorded.set(key, at.position)
         }
         for (const key of recorded.keys()) {
-          if (!board.told.has(key)) throw new Error(`the record of ${key} is gone`)
+          if (!board.changes.has(key)) throw new Error(`the record of ${key} is gone`)
         }
       }
     }),
@@ -227,12 +227,12 @@ test('a time that is written differently shows on the board, and is no change, n
     board.step([at(3, 'ann', 61_000, '1:01.000', place)])
     const after = board.tables()
     t.match(after.current.join(), /"1:01.000"/)
-    t.same([after.told, after.reigns], [before.told, before.reigns])
-    t.equal(after.told.length, 1, 'ann came')
+    t.same([after.changes, after.reigns], [before.changes, before.reigns])
+    t.equal(after.changes.length, 1, 'ann came')
     board.step([at(4, 'ann', 60_999, '1:00.999', place)])
     const better = board.tables()
-    t.match([better.told.length, better.reigns.length], [2, 2], 'a better time is all of that')
-    t.match(better.told.join(), /"updated","1:01.000"/)
+    t.match([better.changes.length, better.reigns.length], [2, 2], 'a better time is all of that')
+    t.match(better.changes.join(), /"updated","1:01.000"/)
   }
   t.end()
 })

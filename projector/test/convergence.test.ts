@@ -10,7 +10,7 @@ import {
   appendedOf,
   compare,
   deathWithin,
-  everyChangeIsTold,
+  everyChangeIsPublished,
   type TestEvent
 } from './any-event.js'
 import { around } from './around.js'
@@ -53,8 +53,8 @@ test('any batches, doubled, reordered over partitions and cut by deaths, end as 
     await runToHead(engine, log)
     const found = await readRows(engine.control)
     compare(found, foldOf(log), new Set(log.partitions.map(({ epoch }) => epoch)).size > 1)
-    await everyChangeIsTold(engine.control, found, new Map(), 0)
-    if (seen !== undefined) await everyChangeIsTold(engine.control, found, seen.model, seen.version)
+    await everyChangeIsPublished(engine.control, found, new Map(), 0)
+    if (seen !== undefined) await everyChangeIsPublished(engine.control, found, seen.model, seen.version)
     const deadLetters = await engine.control.rows(
       'SELECT p.topic, p.epoch, p.partition, p.offset FROM parked_message AS p FINAL'
     )

@@ -40,7 +40,7 @@ import {
   appendedOf,
   compare,
   deathWithin,
-  everyChangeIsTold,
+  everyChangeIsPublished,
   type TestEvent
 } from './any-event.js'
 import { around } from './around.js'
@@ -126,7 +126,7 @@ test('dead letters that are retried', async (t) => {
 
     const found = await readRows(control)
     compare(found, foldOf(plain), true)
-    await everyChangeIsTold(control, found, model, version)
+    await everyChangeIsPublished(control, found, model, version)
     const { messages } = await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 1000 })
     const places = messages.map((p) => `${p.topic}/${p.epoch}/${p.partition}/${p.offset}`).sort()
     if (places.join() !== unreadable(plain).join()) throw new Error(`still dead letters: ${places}`)

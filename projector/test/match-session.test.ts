@@ -102,7 +102,7 @@ test('lists in any order, doubled, late and cut by deaths, end as the plain matc
       if (death === null) {
         await runToHead(engine, log)
         deepStrictEqual(await matchTables(engine.control), expectedTables(log))
-        await everyTitleIsTold(engine.control, before, version)
+        await everyTitleIsPublished(engine.control, before, version)
       } else if (await liveUntilDeath(engine, log, { ...death, calls: 'projections' })) deaths += 1
     }
     if (isErased) await engine.control.execute('TRUNCATE TABLE checkpoint')
@@ -135,7 +135,7 @@ function eventOf({ titleId, minute, lobbies }: Listed): MatchesListed {
 }
 
 /** A reader who knew the matches `before` at `version` must learn of every title whose matches are different now. */
-async function everyTitleIsTold(tables: Tables, before: readonly string[], version: number) {
+async function everyTitleIsPublished(tables: Tables, before: readonly string[], version: number) {
   const now = (await matchTables(tables)).match_session
   const changed = [...now.filter((line) => !before.includes(line)), ...before.filter((line) => !now.includes(line))]
   const told = await tables.rows(

@@ -117,7 +117,7 @@ test('a process that dies at any call leaves presence as one that lived, and rec
     await runToHead(tables, log)
     const found = await readPresenceTables(tables.control)
     same(found, presenceTablesOf(written))
-    await everyDayIsTold(tables.control, found, seen)
+    await everyDayIsPublished(tables.control, found, seen)
   })
   await fc.assert(property, { ...runs(RUNS.deaths), endOnFailure: true })
   t.ok(deaths > 0, `${deaths} deaths`)
@@ -189,7 +189,7 @@ function same(found: PresenceTables, expected: PresenceTables): void {
 }
 
 /** A reader who knew the days as they were at `version` must learn of every day that is different now. */
-async function everyDayIsTold(
+async function everyDayIsPublished(
   tables: Tables,
   found: PresenceTables,
   seen: { version: number; model: PresenceTables } | undefined

@@ -21,7 +21,7 @@ export type FoldedBoard = {
 }
 
 /** The published state of a board before the window. */
-export type ToldBefore = { readonly reigns: readonly Reign[]; readonly reached: readonly Reached[] }
+export type FormerRows = { readonly reigns: readonly Reign[]; readonly reached: readonly Reached[] }
 
 /**
  * Folds a board from `sinceMs`: O(n log n) in the number of events, whatever the board's size.
@@ -33,7 +33,7 @@ export type ToldBefore = { readonly reigns: readonly Reign[]; readonly reached: 
 export function foldBoard(
   entries: readonly Entry[],
   sinceMs: number,
-  before: ToldBefore,
+  before: FormerRows,
   asked: readonly RankGoal[] = rankGoals,
   isSame: SameMeasure = isSameMeasure
 ): FoldedBoard {

@@ -50,7 +50,7 @@ type GoalsRow = {
 }
 
 /** A row of a published change: instant, position, position of recording, player. */
-type ToldRow = readonly [
+type ChangeRow = readonly [
   ms: number,
   epoch: number,
   partition: number,
@@ -88,7 +88,7 @@ function foldRows(
 ): undefined {
   const recordOf = byBoard(records)
   const goalsOf = byBoard(goals)
-  const toldOf = byBoard(told)
+  const storedChangesOf = byBoard(told)
   for (const row of entries) {
     // The statement of the projection returns these columns.
     const board = row as BoardRow
@@ -102,7 +102,12 @@ function foldRows(
     const version = newestOf(known, BigInt(record?.version ?? 0))
     const written = { titleId: board.title_id, leaderboardId: board.leaderboard_id, version, write }
     writeEntries(written, known, folded)
-    writeUntold(written, folded.changes, board.since_ms, (toldOf(row)?.changes ?? []) as readonly ToldRow[])
+    voidMovedChanges(
+      written,
+      folded.changes,
+      board.since_ms,
+      (storedChangesOf(row)?.changes ?? []) as readonly ChangeRow[]
+    )
     for (const change of folded.changes) writeChange(written, known, change)
     writeReached(written, folded.reached)
     writeRecord(written, folded.reigns)
@@ -213,22 +218,22 @@ function writeChange(written: Written, entries: readonly Entry[], ranked: Ranked
   const values =
     `${previousRank},${newRank},${textOrNull(previous?.rating)},${textOrNull(now?.rating)},` +
     `${previous?.timeMs ?? null},${now?.timeMs ?? null},${isTime !== undefined && isTime !== null}`
-  writeTold(written, { at: state, ms: state.ms, recorded, change, player, values }, true)
+  writeLines(written, { at: state, ms: state.ms, recorded, change, player, values }, true)
 }
 
 /** Voids published changes whose position of recording has moved. */
-function writeUntold(
+function voidMovedChanges(
   written: Written,
   changes: readonly RankedChange[],
   sinceMs: number,
-  told: readonly ToldRow[]
+  stored: readonly ChangeRow[]
 ): void {
-  if (told.length === 0) return
+  if (stored.length === 0) return
   const placeOf = (ms: number, at: Position, recorded: Position) =>
     `${ms}/${at.epoch}/${at.offset}/${recorded.epoch}/${recorded.offset}`
   const now = new Set(changes.map(({ state, recorded }) => placeOf(state.ms, state, recorded)))
   const eventsNow = new Set(changes.map(({ state }) => `${state.ms}/${state.epoch}/${state.offset}`))
-  for (const [ms, epoch, partition, offset, ...rest] of told) {
+  for (const [ms, epoch, partition, offset, ...rest] of stored) {
     const [recordedEpoch, recordedPartition, recordedOffset, playerName, playerKey, occurrence] = rest
     const at = { epoch, partition, offset }
     const recorded = { epoch: recordedEpoch, partition: recordedPartition, offset: recordedOffset }
@@ -236,7 +241,7 @@ function writeUntold(
     const player = { playerName, playerKey, occurrence }
     const isEventGone = !eventsNow.has(`${ms}/${epoch}/${offset}`)
     const values = 'null,null,null,null,null,null,false'
-    writeTold(written, { at, ms, recorded, change: undefined, player, values }, isEventGone)
+    writeLines(written, { at, ms, recorded, change: undefined, player, values }, isEventGone)
   }
 }
 
@@ -250,8 +255,12 @@ type Published = {
 }
 
 /** Writes one line for the order of the feed and, unless the change has left this position, for the order of time. */
-function writeTold({ titleId, leaderboardId, version, write }: Written, told: Published, isInBoth: boolean): void {
-  const { at, ms, recorded, change, player, values } = told
+function writeLines(
+  { titleId, leaderboardId, version, write }: Written,
+  published: Published,
+  isInBoth: boolean
+): void {
+  const { at, ms, recorded, change, player, values } = published
   const places =
     `${at.epoch},${at.partition},${at.offset},` + `${recorded.epoch},${recorded.partition},${recorded.offset}`
   const who = `${JSON.stringify(player.playerName)},${JSON.stringify(player.playerKey)},${player.occurrence}`

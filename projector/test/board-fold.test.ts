@@ -49,7 +49,7 @@ class SteppedBoard {
 }
 
 function plainTables(events: readonly PlacedEntry[]) {
-  const { changes, standing, gone, reigns, reached } = plainBoard(events, GOALS)
+  const { changes, present, gone, reigns, reached } = plainBoard(events, GOALS)
   const positioned = <Each extends { position: bigint }>(each: Each) => ({
     ...each,
     epoch: 0,
@@ -67,7 +67,7 @@ function plainTables(events: readonly PlacedEntry[]) {
     const [playerName, occurrence] = JSON.parse(who) as [string, number]
     return { playerName, occurrence, ...reign }
   })
-  return tablesOf(new Map(lines), new Map(entryLines({ standing, gone })), { reigns: named, reached })
+  return tablesOf(new Map(lines), new Map(entryLines({ present, gone })), { reigns: named, reached })
 }
 
 function tablesOf(
@@ -108,10 +108,10 @@ function changeLines(changes: readonly Published[]): [string, string][] {
 type Shown = Pick<State, 'playerName' | 'occurrence' | 'rating' | 'timeMs' | 'ms' | 'details' | 'isGone'>
 
 function entryLines({
-  standing,
+  present,
   gone
 }: {
-  readonly standing: readonly { readonly entry: Shown; readonly rank: number }[]
+  readonly present: readonly { readonly entry: Shown; readonly rank: number }[]
   readonly gone: readonly Shown[]
 }): [string, string][] {
   const line = ({ playerName, occurrence, ...shown }: Shown, rank: number, place: number): [string, string] => [
@@ -129,7 +129,7 @@ function entryLines({
     ])
   ]
   return [
-    ...standing.map(({ entry, rank }, place) => line(entry, rank, place)),
+    ...present.map(({ entry, rank }, place) => line(entry, rank, place)),
     ...gone.map((entry) => line(entry, 0, 0))
   ]
 }
@@ -206,10 +206,10 @@ test('a board of 100,000 entries with 40,000 changes at as many instants folds b
     ...{ playerName: `p${entry}`, occurrence: 1, playerKey: `p${entry}`, states: of, firstMs: at(0), first: 1 }
   }))
   const folded: FoldedBoard = foldBoard(entries, at(1), { reigns: [], reached: [] })
-  t.equal(folded.standing.length, 100_000)
+  t.equal(folded.present.length, 100_000)
   t.equal(folded.changes.length, 40_000)
   t.match(folded.changes[39_999], { change: 'updated', previousRank: 40_000, newRank: 40_000 })
-  t.equal(folded.standing[99_999]?.rank, 100_000)
+  t.equal(folded.present[99_999]?.rank, 100_000)
   t.end()
 })
 

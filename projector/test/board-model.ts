@@ -50,7 +50,7 @@ export type PlainReign = {
 
 export type PlainBoard = {
   readonly states: readonly PlainState[]
-  readonly standing: readonly { readonly entry: PlainState; readonly rank: number }[]
+  readonly present: readonly { readonly entry: PlainState; readonly rank: number }[]
   readonly gone: readonly PlainState[]
   readonly changes: readonly PlainChange[]
   readonly reigns: readonly PlainReign[]
@@ -66,7 +66,7 @@ export function plainBoard(events: readonly PlacedEntry[], goals: readonly RankG
   const last = newestOf(states)
   return {
     states,
-    standing: ranked(last.filter(({ isGone }) => !isGone)),
+    present: ranked(last.filter(({ isGone }) => !isGone)),
     gone: last.filter(({ isGone }) => isGone),
     changes: states.flatMap((state) => changeOf(state, states)),
     reigns: reignsOf(states),
@@ -159,10 +159,10 @@ function reignsOf(states: readonly PlainState[]): PlainReign[] {
   }
   const current = () => (reigns.at(-1)?.toAt === null ? reigns.at(-1) : undefined)
   for (const at of new Set(states.map(({ ms }) => ms))) {
-    const standing = standingAt(states, (ms) => ms <= at)
-    if (standing.some(({ entry }) => entry.order !== null || entry.statedRank !== null)) {
-      const best = Math.min(...standing.map(({ rank }) => rank))
-      const leaders = standing.filter(({ rank }) => rank === best).map(({ entry }) => entry)
+    const present = standingAt(states, (ms) => ms <= at)
+    if (present.some(({ entry }) => entry.order !== null || entry.statedRank !== null)) {
+      const best = Math.min(...present.map(({ rank }) => rank))
+      const leaders = present.filter(({ rank }) => rank === best).map(({ entry }) => entry)
       const holder = current()
       if (holder !== undefined && leaders.some((leader) => shows(leader, holder))) continue
       const [first] = leaders
@@ -190,13 +190,13 @@ function reignsOf(states: readonly PlainState[]): PlainReign[] {
 function reachedOf(states: readonly PlainState[], goals: readonly RankGoal[]): PlainReached[] {
   const reached = new Map<string, PlainReached>()
   for (const atMs of new Set(states.map(({ ms }) => ms))) {
-    const standing = standingAt(states, (ms) => ms <= atMs)
-    const best = Math.min(...standing.map(({ rank }) => rank))
+    const present = standingAt(states, (ms) => ms <= atMs)
+    const best = Math.min(...present.map(({ rank }) => rank))
     for (const { id, rank: most, entries, isShared } of goals) {
-      for (const { entry, rank } of standing) {
+      for (const { entry, rank } of present) {
         const playerKey = nameKey(entry.playerName)
-        const others = standing.filter((each) => nameKey(each.entry.playerName) !== playerKey && each.rank === rank)
-        if (rank > most || standing.length < entries || (isShared && (rank > best || others.length === 0))) continue
+        const others = present.filter((each) => nameKey(each.entry.playerName) !== playerKey && each.rank === rank)
+        if (rank > most || present.length < entries || (isShared && (rank > best || others.length === 0))) continue
         const key = `${playerKey}/${id}`
         if (!reached.has(key)) reached.set(key, { playerKey, goal: id, atMs })
       }

@@ -484,7 +484,7 @@ function historyRow(key: string, id: readonly string[], state: PlainState): Row 
   return row([...id, playerName, occurrence, ms, position], key, ms, values)
 }
 
-function entryRows({ key, id, states, standing, gone }: NamedBoard, isOfPlayer: boolean): Row[] {
+function entryRows({ key, id, states, present, gone }: NamedBoard, isOfPlayer: boolean): Row[] {
   const one = (state: PlainState, rank: number, place: number) => {
     const { playerName, occurrence, isGone, rating, timeMs, statedRank, order, step, details, ms } = state
     const name = nameKey(playerName)
@@ -503,19 +503,16 @@ function entryRows({ key, id, states, standing, gone }: NamedBoard, isOfPlayer: 
           ms
         ])
   }
-  return [
-    ...standing.map(({ entry, rank }, place) => one(entry, rank, place)),
-    ...gone.map((state) => one(state, 0, 0))
-  ]
+  return [...present.map(({ entry, rank }, place) => one(entry, rank, place)), ...gone.map((state) => one(state, 0, 0))]
 }
 
-function entryTimeRows({ key, id, states, standing }: NamedBoard): Row[] {
+function entryTimeRows({ key, id, states, present }: NamedBoard): Row[] {
   return states
     .filter(({ isGone, timeMs }) => !isGone && timeMs !== null)
     .map(({ who, playerName, occurrence, timeMs }) => {
       const newest = states.filter((state) => state.who === who).at(-1)
       const version = ((BigInt(newest?.ms ?? 0) << 64n) | (newest?.position ?? 0n)).toString()
-      const isLive = standing.some(({ entry }) => entry.who === who && entry.timeMs === timeMs)
+      const isLive = present.some(({ entry }) => entry.who === who && entry.timeMs === timeMs)
       return row([timeMs, ...id, playerName, occurrence], key, LAST_MS, [isLive, version])
     })
 }

@@ -245,10 +245,10 @@ test('projections', async (t) => {
     const registry = new Registry()
     const projector = projectorOn({ loader: engine.loader, projections: projectionTables }, log, { registry })
     projector.start()
-    const standing = async (name: string) =>
+    const stateOf = async (name: string) =>
       (await projector.status()).projections.find(({ projection }) => projection === name)
-    await until(async () => (await standing('title-count-hour'))?.state === 'failing')
-    await until(async () => (await standing('title-latest'))?.lag === 0)
+    await until(async () => (await stateOf('title-count-hour'))?.state === 'failing')
+    await until(async () => (await stateOf('title-latest'))?.lag === 0)
     await t.rejects(projector.caughtUp({ standstillMs: 200 }), {
       message: /projection title-count-hour \(memory limit\) has taken 0 of 1/
     })

@@ -10,7 +10,7 @@ export type RankedChange = Readonly<EntryChange>
 
 export type FoldedBoard = {
   /** The entries on the board at the end, in display order. */
-  readonly standing: readonly { readonly entry: State; readonly rank: number }[]
+  readonly present: readonly { readonly entry: State; readonly rank: number }[]
   /** The last states of entries that left in the window, or whose removal was repeated in it. */
   readonly gone: readonly State[]
   /** The changes of the window, and events that are no longer changes. */
@@ -63,7 +63,7 @@ export function foldBoard(
   const last = current.filter((state) => state !== undefined)
   const touched = new Set(window.map(({ entry }) => entry))
   return {
-    standing: ranked(last.filter(({ isGone }) => !isGone)),
+    present: ranked(last.filter(({ isGone }) => !isGone)),
     gone: last.filter(({ isGone, entry }) => isGone && touched.has(entry)),
     changes: changes.flat(),
     reigns: board.records.reigns,

@@ -191,7 +191,7 @@ function newestOf(entries: readonly Entry[], before: bigint): bigint {
 function writeEntries(
   { titleId, leaderboardId, version, write }: Written,
   entries: readonly Entry[],
-  { standing, gone }: FoldedBoard
+  { present, gone }: FoldedBoard
 ): void {
   const board = `["${titleId}",${leaderboardId},`
   const writeOne = (state: State, rank: number, place: number) => {
@@ -204,7 +204,7 @@ function writeEntries(
       `${board}${JSON.stringify(playerName)},${occurrence},${key},${shown},${JSON.stringify(details)},${instant(firstMs)},${instant(ms)},${version}]`
     )
   }
-  for (const [place, { entry, rank }] of standing.entries()) writeOne(entry, rank, place)
+  for (const [place, { entry, rank }] of present.entries()) writeOne(entry, rank, place)
   for (const state of gone) writeOne(state, 0, 0)
 }
 

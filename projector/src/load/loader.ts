@@ -252,7 +252,7 @@ class Session {
       else if (message.kind === 'stalled') {
         const { topic, epoch, partition, damage } = message.stalled
         if (damage !== undefined) storing.damaged.set(`${topic}/${epoch}/${partition}`, message.stalled)
-        logger.error({ reason: describeStall(message.stalled) }, 'a partition stands still')
+        logger.error({ reason: describeStall(message.stalled) }, 'a partition is stalled')
       } else if (message.kind === 'assigned') this.#showAssigned(message.partitions)
       else if (message.kind === 'replaced') {
         metrics.replacedReaders.inc()

@@ -82,7 +82,7 @@ export function topicProgress(
   return { topic, partitions }
 }
 
-/** Partitions that stand still until an operator decides, of one topic or of all. */
+/** Stalled partitions, which wait for an operator, of one topic or of all. */
 export async function readStalls(needs: ProgressNeeds, topic?: string): Promise<StallReport[]> {
   const checkpoints = await Checkpoints.read(await storeAt('writes', needs.store, projections))
   const extents = await extentsOf(needs)

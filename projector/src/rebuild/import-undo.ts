@@ -34,12 +34,12 @@ export async function unfinishedImportUndos(
 export class ImportUndo implements ImportUndos {
   readonly #context: RebuildContext
   readonly #fillers: Fillers
-  readonly #turns: OperationQueue
+  readonly #queue: OperationQueue
 
-  constructor(context: RebuildContext, parts: { fillers: Fillers; turns: OperationQueue }) {
+  constructor(context: RebuildContext, { fillers, queue }: { fillers: Fillers; queue: OperationQueue }) {
     this.#context = context
-    this.#fillers = parts.fillers
-    this.#turns = parts.turns
+    this.#fillers = fillers
+    this.#queue = queue
   }
 
   async undo(
@@ -49,7 +49,7 @@ export class ImportUndo implements ImportUndos {
   ): Promise<void> {
     const { store, signal } = this.#context
     const first = this.#firstOf(topicName)
-    const record = await this.#turns.run(async () => {
+    const record = await this.#queue.run(async () => {
       const begun = await this.#begun(importId)
       if (begun !== undefined) return begun
       try {
@@ -81,13 +81,13 @@ export class ImportUndo implements ImportUndos {
       else if (now.state !== 'swapping') throw cannotEnd(now, importId)
       await pause(LOOK_MS, signal)
     }
-    this.#turns.dropLeftovers()
+    this.#queue.dropLeftovers()
   }
 
   async requireUndoable(importId: string, topicName: string): Promise<void> {
     const asked = takingBack(this.#firstOf(topicName), importId)
     // In turn: a process has one sample at a time.
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       if ((await this.#begun(importId)) === undefined) await planWithoutObstacles(this.#context, asked)
     })
   }
@@ -109,7 +109,7 @@ export class ImportUndo implements ImportUndos {
 
   /** Runs work on a rebuild in turn, unless its state has changed. */
   async #whileStill(record: RebuildRecord, work: () => Promise<unknown>): Promise<void> {
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       const now = (await readRebuilds(this.#context.store)).find(({ id }) => id === record.id)
       if (now?.state === record.state) await work()
     })

@@ -37,7 +37,7 @@ export class RebuildOperations implements Rebuilds {
   readonly importUndos: ImportUndo
   readonly #context: RebuildContext
   readonly #fillers: Fillers
-  readonly #turns: OperationQueue
+  readonly #queue: OperationQueue
 
   constructor(
     needs: Omit<RebuildContext, 'process' | 'sizes' | 'steps' | 'longestAnswerMs' | 'catchUpMs'> & {
@@ -53,20 +53,19 @@ export class RebuildOperations implements Rebuilds {
     const { longestAnswerMs = LONGEST_ANSWER_MS, catchUpMs = CATCH_UP_MS } = needs
     this.#context = { ...rest, steps: new RebuildSteps(rebuildLock), process, sizes, longestAnswerMs, catchUpMs }
     this.#fillers = new Fillers(this.#context, (id) => this.#completeSwap(id))
-    this.#turns = new OperationQueue(this.#context, this.#fillers)
-    const parts = { fillers: this.#fillers, turns: this.#turns }
-    this.importUndos = new ImportUndo(this.#context, parts)
+    this.#queue = new OperationQueue(this.#context, this.#fillers)
+    this.importUndos = new ImportUndo(this.#context, { fillers: this.#fillers, queue: this.#queue })
   }
 
   /** Continues fills that an earlier process left, and drops what it left besides. */
   open(): void {
     this.#fillers.start()
-    this.#turns.dropLeftovers()
+    this.#queue.dropLeftovers()
   }
 
   /** Resolves when nothing is written any more; for after the context's signal. */
   async closed(): Promise<void> {
-    await this.#turns.ended()
+    await this.#queue.ended()
     await this.#fillers.allEnded()
     await this.#context.folding.close()
   }
@@ -89,7 +88,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async plan(projection: string, { isFromLog = false }: { readonly isFromLog?: boolean } = {}): Promise<RebuildPlan> {
-    return await this.#turns.run(async () => {
+    return await this.#queue.run(async () => {
       const asked = { projection, until: null, isFromLog, retracts: null }
       const { costs: _costs, ...plan } = await planFor(this.#context, asked)
       return plan
@@ -100,7 +99,7 @@ export class RebuildOperations implements Rebuilds {
     projection: string,
     { until = null, isFromLog = false }: { readonly until?: string | null; readonly isFromLog?: boolean } = {}
   ): Promise<RebuildStatus> {
-    return await this.#turns.run(async () => {
+    return await this.#queue.run(async () => {
       const record = await beginRebuild(this.#context, { projection, until, isFromLog, retracts: null })
       this.#fillers.wake()
       return await this.#statusOf(record)
@@ -113,7 +112,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async pause(projection: string): Promise<RebuildStatus> {
-    return await this.#turns.run(async () => {
+    return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filling'], 'paused')
       const paused = await this.#store(record, { state: 'paused' })
@@ -123,7 +122,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async resume(projection: string): Promise<RebuildStatus> {
-    return await this.#turns.run(async () => {
+    return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filling', 'paused', 'failed'], 'resumed')
       // One that is filling, as a process left it that ended, needs only a process that continues.
@@ -135,7 +134,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async cancel(projection: string): Promise<RebuildStatus> {
-    return await this.#turns.run(async () => {
+    return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filling', 'paused', 'failed', 'filled'], 'cancelled')
       if (record.retracts !== null && record.state !== 'failed') {
@@ -153,7 +152,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async verify(projection: string): Promise<VerifyReport> {
-    return await this.#turns.run(async () => {
+    return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filled'], 'verified')
       const { store, projections, runner, signal } = this.#context
@@ -202,7 +201,7 @@ export class RebuildOperations implements Rebuilds {
     projection: string,
     { acceptDifferences = false }: { readonly acceptDifferences?: boolean } = {}
   ): Promise<SwapReport> {
-    return await this.#turns.run(async () => {
+    return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filled'], 'swapped in')
       const { verification, until } = record
@@ -227,7 +226,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async rollback(projection: string): Promise<SwapReport> {
-    return await this.#turns.run(async () => {
+    return await this.#queue.run(async () => {
       const record = await rebuildSwapped(this.#context, projection)
       if (record.retracts !== null) {
         throw new RebuildRefused(
@@ -241,7 +240,7 @@ export class RebuildOperations implements Rebuilds {
   }
 
   async drop(projection: string): Promise<RebuildStatus> {
-    return await this.#turns.run(async () => {
+    return await this.#queue.run(async () => {
       const record = await rebuildSwapped(this.#context, projection)
       const dropped = await this.#end(record, { state: 'dropped' })
       await this.#dropLeftovers()
@@ -280,7 +279,7 @@ export class RebuildOperations implements Rebuilds {
 
   /** Completes a swap that was interrupted, unless another operation has done so. */
   async #completeSwap(id: number): Promise<void> {
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       const record = (await readRebuilds(this.#context.store)).find((each) => each.id === id)
       if (record === undefined || !isInterrupted(record)) return
       await completeSwap(this.#context, record)
@@ -290,7 +289,7 @@ export class RebuildOperations implements Rebuilds {
 
   /** Drops what no answer reads any more now, and the rest later. */
   async #dropLeftovers(): Promise<void> {
-    if ((await dropLeftovers(this.#context)) !== undefined) this.#turns.dropLeftovers()
+    if ((await dropLeftovers(this.#context)) !== undefined) this.#queue.dropLeftovers()
   }
 
   async #store(record: RebuildRecord, change: Partial<RebuildRecord>): Promise<RebuildRecord> {

@@ -1,6 +1,6 @@
 import type { ReaderPosition, RefusalCode, WriteChange, WriteSide, WriteTransactions } from '@gamenet/schemas'
 import type { z } from 'zod'
-import type { Boards } from '../queries/board-cache.js'
+import type { Boards } from '../queries/board-descriptions.js'
 import type { Catalog } from '../queries/catalog.js'
 import type { ReadTables } from '../read-tables.js'
 import type { ChatPlatform } from '../remote/chat-platform.js'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { nameKey, Refusal, type ServingTables, withServing } from '@gamenet/schemas'
 import type { ReadTables } from '../read-tables.js'
-import { type Boards, boardCache } from './board-cache.js'
+import { type Boards, boardDescriptionCache } from './board-descriptions.js'
 import { titlesOfBoardsAndMatches } from './leaderboard.js'
 import { type Query, rowsOf } from './query.js'
 import { titleFacts } from './title.js'
@@ -85,7 +85,7 @@ export function catalogCache(needs: CacheNeeds): CatalogCache {
   }
   return {
     newest,
-    boards: boardCache(needs),
+    boards: boardDescriptionCache(needs),
     held: async (serving) => {
       try {
         return await newest(serving)

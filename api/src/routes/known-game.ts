@@ -1,7 +1,7 @@
 import { Refusal } from '@gamenet/schemas'
 import type { AnswerContext, ResolveContext } from '../answers/endpoint.js'
 import { integer, shown, text } from '../http/request/parameters.js'
-import type { BoardId } from '../queries/board-cache.js'
+import type { BoardId } from '../queries/board-descriptions.js'
 import type { Title } from '../queries/catalog.js'
 import { boardDescription, firstSight } from '../queries/leaderboard.js'
 import { rowsOf } from '../queries/query.js'

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
 import { instant, integer } from '../http/request/parameters.js'
 import { window } from '../http/request/window.js'
-import type { BoardId } from '../queries/board-cache.js'
+import type { BoardId } from '../queries/board-descriptions.js'
 import { boardParameter, gameParameter, knownBoard, knownGame, requirePast } from './known-game.js'
 import { readsOfBoard, standingsAsOf } from './leaderboard-entry.js'
 

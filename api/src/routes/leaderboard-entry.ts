@@ -4,7 +4,7 @@ import type { AnswerContext, Dependency, Endpoint } from '../answers/endpoint.js
 import { listIn } from '../answers/table.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { instant, integer } from '../http/request/parameters.js'
-import type { BoardId } from '../queries/board-cache.js'
+import type { BoardId } from '../queries/board-descriptions.js'
 import { type BoardEntry, currentEntries, currentTotal, entriesAsOf } from '../queries/leaderboard-entry.js'
 import { rowsOf } from '../queries/query.js'
 import { boardParameter, gameParameter, knownBoard, knownGame, requirePast } from './known-game.js'

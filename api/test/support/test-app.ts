@@ -8,7 +8,7 @@ import { DataVersions } from '../../src/answers/data-versions.js'
 import type { Endpoint } from '../../src/answers/endpoint.js'
 import { type ApiNeeds, buildApp } from '../../src/app.js'
 import { integer, oneOf, text, titleId } from '../../src/http/request/parameters.js'
-import { boardsOf } from '../../src/queries/board-cache.js'
+import { boardsOf } from '../../src/queries/board-descriptions.js'
 import { catalogOf } from '../../src/queries/catalog.js'
 import type { StreamedTables } from '../../src/read-tables.js'
 

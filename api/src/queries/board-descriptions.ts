@@ -6,15 +6,15 @@ import { rowsOf } from './query.js'
 import { servingCache, versionedCache } from './versioned-cache.js'
 
 /** The description of a board by lists. */
-export type BoardFact = z.infer<(typeof describedBoards)['row']>
+export type BoardDescription = z.infer<(typeof describedBoards)['row']>
 
 /** The identity of a board in paths and rows. */
-export type BoardId = Pick<BoardFact, 'titleId' | 'leaderboardId'>
+export type BoardId = Pick<BoardDescription, 'titleId' | 'leaderboardId'>
 
 /** The descriptions of all boards at one data version. */
 export type Boards = {
   /** The newest description; undefined for a board without one. */
-  byId(board: BoardId): BoardFact | undefined
+  byId(board: BoardId): BoardDescription | undefined
   /** The current name; `""` for a board without a description. */
   nameOf(board: BoardId): string
 }
@@ -23,7 +23,7 @@ export type Boards = {
  * Caches the descriptions of all boards, some hundred bytes each: nearly every answer about boards needs a few names,
  * and a statement takes at least 5 ms.
  */
-export function boardCache(needs: {
+export function boardDescriptionCache(needs: {
   readonly tables: ReadTables
   versionOf(dependency: { projection: string }): number
 }): (serving: ServingTables) => Promise<Boards> {
@@ -37,7 +37,7 @@ export function boardCache(needs: {
 }
 
 /** Returns lookups over descriptions. */
-export function boardsOf(facts: readonly BoardFact[]): Boards {
+export function boardsOf(facts: readonly BoardDescription[]): Boards {
   const byKey = new Map(facts.map((fact) => [boardKey(fact), fact]))
   const byId = (board: BoardId) => byKey.get(boardKey(board))
   return { byId, nameOf: (board) => byId(board)?.name ?? '' }

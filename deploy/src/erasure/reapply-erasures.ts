@@ -1,5 +1,5 @@
 import { stepsEnded } from '../wiring/concurrent-writers.js'
-import type { Needs } from '../wiring/service-parts.js'
+import type { Needs } from '../wiring/dependencies.js'
 import { reapplyMissingErasures } from './erase-user.js'
 import { writeLedgerCopy } from './ledger-file.js'
 

@@ -14,9 +14,9 @@ import { withServing } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
 import { VERSION } from '../version.js'
+import type { Needs } from './dependencies.js'
 import { listen, publicUrl } from './listen.js'
 import { endpointsOf, readQuestions } from './questions.js'
-import type { Needs } from './service-parts.js'
 
 const POLL_MS = 250
 /** The compiled browser SDK, two folders above this one. */

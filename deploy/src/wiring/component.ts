@@ -13,22 +13,22 @@ export type ProcessContext = {
   readonly threadPoolSize: number
   readonly logger: Logger
   readonly registry: Registry
-  /** For resources of a component besides its part; closed after the part. */
+  /** For resources of a component besides its value; closed after the value. */
   readonly disposers: Disposers
 }
 
 /** One component of a service: which processes have it, how it is opened and closed. */
-export type Component<Needs, Part> = {
+export type Component<Needs, Value> = {
   readonly roles: readonly Role[]
   /** False leaves the component out although the role has it. */
   when?(config: Config, role: Role): boolean
-  open(needs: Needs): Promise<Part> | Part
-  close?(part: NonNullable<Part>): Promise<unknown> | unknown
+  open(needs: Needs): Promise<Value> | Value
+  close?(value: NonNullable<Value>): Promise<unknown> | unknown
 }
 
-/** A component per part, in the order of opening. */
-export type Components<Parts> = {
-  readonly [Name in keyof Parts]-?: Component<ProcessContext & Parts, Parts[Name]>
+/** A component per value, in the order of opening. */
+export type Components<Values> = {
+  readonly [Name in keyof Values]-?: Component<ProcessContext & Values, Values[Name]>
 }
 
 /** Returns whether a process of this role opens the component. */
@@ -40,25 +40,25 @@ export function runs(
 }
 
 /**
- * Opens the role's components one after another. A component can use the parts above it; parts that the role does not
+ * Opens the role's components one after another. A component can use the values above it; values that the role does not
  * have are undefined. If one cannot be opened, the open ones are closed again.
  */
-export async function openComponents<Parts extends object>(
-  components: Components<Parts>,
+export async function openComponents<Values extends object>(
+  components: Components<Values>,
   context: Omit<ProcessContext, 'disposers'>
-): Promise<{ readonly parts: Parts; close(): Promise<void> }> {
+): Promise<{ readonly values: Values; close(): Promise<void> }> {
   requireServers(context.config, context.role)
   const disposers = new Disposers()
-  const parts = {} as Parts
+  const values = {} as Values
   try {
-    for (const name of Object.keys(components) as (keyof Parts)[]) {
+    for (const name of Object.keys(components) as (keyof Values)[]) {
       const component = components[name]
       if (!runs(component, context)) continue
-      const part = (await component.open({ ...context, disposers, ...parts })) as Parts[keyof Parts]
-      parts[name] = part
-      if (part !== undefined) disposers.add(part, () => component.close?.(part as NonNullable<typeof part>))
+      const value = (await component.open({ ...context, disposers, ...values })) as Values[keyof Values]
+      values[name] = value
+      if (value !== undefined) disposers.add(value, () => component.close?.(value as NonNullable<typeof value>))
     }
-    return { parts, close: () => disposers.close() }
+    return { values, close: () => disposers.close() }
   } catch (error) {
     await disposers.close()
     throw error

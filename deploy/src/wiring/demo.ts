@@ -1,5 +1,5 @@
 import { type Demo, startDemo } from '../../demo/demo.js'
-import type { Needs } from './service-parts.js'
+import type { Needs } from './dependencies.js'
 
 /** The demo network. Only a process with the API has sessions and reads chat accounts. */
 export function openDemo({ config, role, logger }: Needs): Promise<Demo> {

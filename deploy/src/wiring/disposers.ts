@@ -2,9 +2,9 @@
 export class Disposers {
   readonly #closers: (() => Promise<unknown> | unknown)[] = []
 
-  add<Part>(part: Part, close: (part: Part) => Promise<unknown> | unknown): Part {
-    this.#closers.push(() => close(part))
-    return part
+  add<Value>(value: Value, close: (value: Value) => Promise<unknown> | unknown): Value {
+    this.#closers.push(() => close(value))
+    return value
   }
 
   /** Closes everything, even after a failure; then rejects with the failures. */

@@ -2,8 +2,8 @@ import { createIngest, createRelay, type Ingest } from '@gamenet/ingest'
 import { lateReader } from '@gamenet/projector'
 import { CHANGED_CHANNEL } from '@gamenet/schemas'
 import { VERSION } from '../version.js'
+import type { Needs } from './dependencies.js'
 import { publicUrl } from './listen.js'
-import type { Needs } from './service-parts.js'
 
 const REQUESTS_PER_SECOND = 2
 /** The demo network runs on this machine. */

@@ -1,8 +1,8 @@
 import { sealKeys } from '@gamenet/ingest'
 import { createProjector, type Projector } from '@gamenet/projector'
 import { freeMinBytesOf } from '../disk/disk-guard.js'
+import type { Needs } from './dependencies.js'
 import { readingThread, reloadReadersOf } from './reading-thread.js'
-import type { Needs } from './service-parts.js'
 
 /** Starts a projector that loads the log and projects until it is stopped. */
 export function startProjector(needs: Needs): Projector {

@@ -19,6 +19,7 @@ import { openApi } from './api.js'
 import { type Components, openComponents, type Role, runs } from './component.js'
 import { concurrentWriters, stepRunner, stepsEnded } from './concurrent-writers.js'
 import { fillDemo, openDemo } from './demo.js'
+import type { Dependencies, Needs } from './dependencies.js'
 import { asFailure } from './engine-failures.js'
 import { addEngineMetrics } from './engine-metrics.js'
 import { openEngines } from './engines.js'
@@ -29,7 +30,6 @@ import { openPartList } from './part-list.js'
 import { startProjector } from './projector.js'
 import { endpointsOf, readQuestions } from './questions.js'
 import { readiness } from './readiness.js'
-import type { Needs, Parts } from './service-parts.js'
 import { openSpoolingLog, usesSpool } from './spool.js'
 import { refuseUnsuitable } from './suitable-tables.js'
 
@@ -60,7 +60,7 @@ const RUNNING: readonly Role[] = ['all', 'ingest', 'projector', 'api']
 const EVERY: readonly Role[] = [...RUNNING, 'offline']
 
 /** The components of each role, in the order of opening; they are closed in reverse order. */
-const components: Components<Parts> = {
+const components: Components<Dependencies> = {
   rootWarning: { roles: RUNNING, open: warnAsRoot },
   engines: { roles: EVERY, open: openEngines, close: (engines) => engines.close() },
   engineMetrics: { roles: EVERY, open: ({ registry, engines }) => addEngineMetrics(registry, engines) },
@@ -83,7 +83,7 @@ const components: Components<Parts> = {
     when: (config) => config.CLICKHOUSE_URL === undefined,
     open: ({ engines: { clickhouse, directory } }) =>
       directory && openPartList(directory.part('parts.json'), clickhouse.control),
-    close: (parts) => parts.close()
+    close: (list) => list.close()
   },
   lostRows: {
     roles: EVERY,
@@ -130,7 +130,7 @@ const components: Components<Parts> = {
   },
   operatorPort: { roles: RUNNING, open: openOperatorPort },
   metricsPort: { roles: RUNNING, when: (config) => config.METRICS_PORT !== undefined, open: openMetricsPort },
-  // Running operations end before the parts that they use, and before the operator port, which waits for their answers.
+  // Running operations end before the components that they use, and before the operator port, which waits for their answers.
   operationsInFlight: { roles: EVERY, open: ({ operations }) => operations, close: (operations) => operations.stop() },
   announcement: {
     roles: RUNNING,
@@ -167,20 +167,20 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
     registers: [registry]
   }).set({ version: VERSION, role }, 1)
   const context = { config, role, threadPoolSize, logger, registry }
-  const { parts, close } = await openComponents(components, context).catch(async (error: unknown) => {
+  const { values, close } = await openComponents(components, context).catch(async (error: unknown) => {
     throw (await fullDisk(resolve(config.DATA_DIR), error)) ?? error
   })
   return {
-    operations: parts.operations.operations,
-    apiUrl: parts.api ?? null,
-    operatorUrl: parts.operatorPort ?? null,
-    metricsUrl: parts.metricsPort ?? null,
-    engines: parts.engines.names,
-    demoUrl: parts.demo?.url ?? null,
-    authUrl: parts.authUrl ?? null,
-    demoUser: parts.demo?.person ?? null,
+    operations: values.operations.operations,
+    apiUrl: values.api ?? null,
+    operatorUrl: values.operatorPort ?? null,
+    metricsUrl: values.metricsPort ?? null,
+    engines: values.engines.names,
+    demoUrl: values.demo?.url ?? null,
+    authUrl: values.authUrl ?? null,
+    demoUser: values.demo?.person ?? null,
     drain: async () => {
-      parts.readiness.stopping()
+      values.readiness.stopping()
       await pause(config.SHUTDOWN_DELAY_SECONDS * 1000)
     },
     close

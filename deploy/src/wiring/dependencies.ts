@@ -12,9 +12,9 @@ import type { ReadinessCheck } from './readiness.js'
 import type { SpoolingLog } from './spooling-log.js'
 
 /**
- * The part of each component for those below it: undefined if the role does not run it, `unknown` if it is only a step.
+ * The value of each component, for those below it: undefined if the role does not run it, `unknown` if it is only a step.
  */
-export type Parts = {
+export type Dependencies = {
   rootWarning: unknown
   engines: Engines
   engineMetrics: unknown
@@ -52,4 +52,4 @@ export type Parts = {
   demoHistory: { stop(): Promise<void> } | undefined
 }
 
-export type Needs = ProcessContext & Parts
+export type Needs = ProcessContext & Dependencies

@@ -53,7 +53,7 @@ export function openRemote({ url, timeoutMs = TIMEOUT_MS, leftAloneMs = LEFT_ALO
   }
 }
 
-type Asking = { readonly url: string; readonly agent: Agent; readonly timeoutMs: number }
+type Target = { readonly url: string; readonly agent: Agent; readonly timeoutMs: number }
 
 /**
  * Returns the remote's answer. Rejects if there is none, or if it is not the remote's own: a proxy's page, an error, a
@@ -61,7 +61,7 @@ type Asking = { readonly url: string; readonly agent: Agent; readonly timeoutMs:
  */
 async function answerOf(
   { path, headers, body }: RemoteQuestion,
-  { url, agent, timeoutMs }: Asking
+  { url, agent, timeoutMs }: Target
 ): Promise<{ status: number; json: unknown }> {
   const { status, text } = await request(`${url}${path}`, {
     dispatcher: agent,

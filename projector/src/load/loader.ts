@@ -213,7 +213,7 @@ class Session {
   readonly #port: LoaderPort
   readonly #options: Pick<LoaderOptions, 'topics' | 'metrics'>
   readonly #signal: AbortSignal
-  readonly #asked = new Map<
+  readonly #extentRequests = new Map<
     number,
     { resolve: (extents: readonly PartitionExtent[]) => void; reject: (error: Error) => void }
   >()
@@ -246,8 +246,9 @@ class Session {
       if (message.kind === 'batch') void this.#store(storing, message.batch)
       else if (message.kind === 'start-at') void this.#startAt(storing, message)
       else if (message.kind === 'seal-keys') void this.#sealKeys(storing, message)
-      else if (message.kind === 'extents') this.#asked.get(message.id)?.resolve(message.extents)
-      else if (message.kind === 'extents-failed') this.#asked.get(message.id)?.reject(new Error(message.reason))
+      else if (message.kind === 'extents') this.#extentRequests.get(message.id)?.resolve(message.extents)
+      else if (message.kind === 'extents-failed')
+        this.#extentRequests.get(message.id)?.reject(new Error(message.reason))
       else if (message.kind === 'trouble') onTrouble(message.reason)
       else if (message.kind === 'stalled') {
         const { topic, epoch, partition, damage } = message.stalled
@@ -290,7 +291,7 @@ class Session {
     this.#endReason = reason
     // A reading side that died does not say that it has left the group.
     if (this.#isAssigned) this.#showAssigned(new Map())
-    for (const { reject } of this.#asked.values()) reject(new Error(reason))
+    for (const { reject } of this.#extentRequests.values()) reject(new Error(reason))
   }
 
   async extents(topic: string): Promise<readonly PartitionExtent[]> {
@@ -298,11 +299,11 @@ class Session {
     const id = this.#lastId
     try {
       return await new Promise((resolve, reject) => {
-        this.#asked.set(id, { resolve, reject })
+        this.#extentRequests.set(id, { resolve, reject })
         this.#post({ kind: 'extents', id, topic })
       })
     } finally {
-      this.#asked.delete(id)
+      this.#extentRequests.delete(id)
     }
   }
 
@@ -313,21 +314,21 @@ class Session {
     else if (outcome === 'stored') this.#post({ kind: 'stored', topic: batch.topic, progress: batch.progress })
   }
 
-  async #startAt(storing: Storing, asked: { id: number; topic: string } & Omit<Progress, 'next'>): Promise<void> {
-    const start = await storing.startAt(asked.topic, asked.epoch, asked.partition, this.#signal)
+  async #startAt(storing: Storing, request: { id: number; topic: string } & Omit<Progress, 'next'>): Promise<void> {
+    const start = await storing.startAt(request.topic, request.epoch, request.partition, this.#signal)
     if (start === undefined) return
     const { next, generation } = start
-    if ((this.#generations.get(asked.topic) ?? generation) !== generation) {
+    if ((this.#generations.get(request.topic) ?? generation) !== generation) {
       this.#endAs('swapped')
       return
     }
-    this.#generations.set(asked.topic, generation)
-    this.#post({ kind: 'start-at', id: asked.id, next })
+    this.#generations.set(request.topic, generation)
+    this.#post({ kind: 'start-at', id: request.id, next })
   }
 
-  async #sealKeys(storing: Storing, asked: { id: number; topic: string; people: readonly number[] }): Promise<void> {
-    const keys = await storing.sealKeys(asked.topic, asked.people, this.#signal)
-    if (keys !== undefined) this.#post({ kind: 'seal-keys', id: asked.id, keys })
+  async #sealKeys(storing: Storing, request: { id: number; topic: string; people: readonly number[] }): Promise<void> {
+    const keys = await storing.sealKeys(request.topic, request.people, this.#signal)
+    if (keys !== undefined) this.#post({ kind: 'seal-keys', id: request.id, keys })
   }
 
   #post(message: ToReader): void {

@@ -27,9 +27,9 @@ type MetricSources = {
 }
 
 /** Registers the projector's metrics. */
-export function projectorMetrics(registry: Registry, asked: MetricSources) {
+export function projectorMetrics(registry: Registry, sources: MetricSources) {
   const registers = [registry]
-  const ask = joined(asked.logState)
+  const ask = joined(sources.logState)
   addLagSeconds(registers, ask)
   return {
     loaderLag: new Gauge({
@@ -81,7 +81,7 @@ export function projectorMetrics(registry: Registry, asked: MetricSources) {
       labelNames: ['topic'],
       registers,
       async collect() {
-        for (const [topic, messages] of await asked.deadLetters()) this.set({ topic }, messages)
+        for (const [topic, messages] of await sources.deadLetters()) this.set({ topic }, messages)
       }
     }),
     insertSeconds: new Histogram({

@@ -88,12 +88,12 @@ export async function fill(filling: Filling): Promise<boolean> {
 }
 
 async function fillStretches(
-  { step: making, record, sizes, shouldContinue: goesOn, onStep }: Filling,
+  { step, record, sizes, shouldContinue: goesOn, onStep }: Filling,
   projection: Projection
 ): Promise<boolean> {
   const name = projectionCheckpoint(projection.name)
   const target = record.target[projection.from.name] ?? []
-  const checkpoints = await Checkpoints.read(making.store)
+  const checkpoints = await Checkpoints.read(step.store)
   const within = (events: number) => Math.min(sizes.most, Math.max(sizes.least, Math.round(events)))
   // Each step of a projection that reads another table reads much of it again, so few steps are best.
   const isMadeAgain = projection.after !== undefined
@@ -104,14 +104,14 @@ async function fillStretches(
     if (!(await goesOn())) return false
     const begun = performance.now()
     try {
-      await runStep(making, projection, { range, isLate: false })
+      await runStep(step, projection, { range, isLate: false })
     } catch (error) {
-      if (lengthOf(range) <= sizes.least || making.signal.aborted || error instanceof StepsHeld) throw error
+      if (lengthOf(range) <= sizes.least || step.signal.aborted || error instanceof StepsHeld) throw error
       stepEvents = within(lengthOf(range) / STEP_PARTS)
       continue
     }
     await advance(
-      making,
+      step,
       checkpoints,
       range.map((each) => ({ name, ...each }))
     )
@@ -129,21 +129,21 @@ async function fillStretches(
  * it, so a crash costs two.
  */
 async function fillSlices(
-  { step: making, record, shouldContinue: goesOn, onStep }: Filling,
+  { step, record, shouldContinue: goesOn, onStep }: Filling,
   projection: Projection
 ): Promise<boolean> {
   const target = record.target[projection.from.name] ?? []
-  const checkpoints = await Checkpoints.read(making.store)
+  const checkpoints = await Checkpoints.read(step.store)
   const name = slicesCheckpoint(record, projection.name)
   const total = record.events[projection.name] ?? 0
   const range = rangeBetween(() => 0, target, Infinity)
   const of = range.length === 0 ? 0 : (record.slices[projection.name] ?? 1)
   let notedAt = performance.now()
   const take = async (n: number, before: Promise<void>): Promise<void> => {
-    const made = runStep(making, projection, { range, isLate: false, slice: { n, of } })
+    const made = runStep(step, projection, { range, isLate: false, slice: { n, of } })
     // Waits for both, also if one fails.
     for (const each of await Promise.allSettled([before, made])) if (each.status === 'rejected') throw each.reason
-    await advance(making, checkpoints, [{ name, epoch: 0, partition: 0, next: n + 1 }])
+    await advance(step, checkpoints, [{ name, epoch: 0, partition: 0, next: n + 1 }])
     const seconds = (performance.now() - notedAt) / 1000
     notedAt = performance.now()
     const done = Math.round((total * (n + 1)) / of)
@@ -168,16 +168,16 @@ async function fillSlices(
   await last
   if (next < of) return false
   await advance(
-    making,
+    step,
     checkpoints,
     target.map((each) => ({ name: projectionCheckpoint(projection.name), ...each }))
   )
   return true
 }
 
-async function advance(making: StepContext, checkpoints: Checkpoints, reached: readonly Checkpoint[]): Promise<void> {
+async function advance(step: StepContext, checkpoints: Checkpoints, reached: readonly Checkpoint[]): Promise<void> {
   if (reached.length === 0) return
-  await making.store.do(storeCheckpoints, reached)
+  await step.store.do(storeCheckpoints, reached)
   for (const each of reached) checkpoints.advance(each)
 }
 
@@ -222,10 +222,10 @@ function loadedOf(record: RebuildRecord, name: string, checkpoints: Checkpoints)
  * @returns the number of events
  */
 export async function catchUp(
-  { step: making, unit, sizes }: Pick<Filling, 'step' | 'unit' | 'sizes'>,
+  { step, unit, sizes }: Pick<Filling, 'step' | 'unit' | 'sizes'>,
   live: Checkpoints
 ): Promise<number> {
-  const checkpoints = await Checkpoints.read(making.store)
+  const checkpoints = await Checkpoints.read(step.store)
   let taken = 0
   for (const projection of unit) {
     const name = projectionCheckpoint(projection.name)
@@ -233,10 +233,10 @@ export async function catchUp(
     for (;;) {
       const range = rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), loaded, sizes.catchUp)
       if (range.length === 0) break
-      making.signal.throwIfAborted()
-      await runStep(making, projection, { range, isLate: hasOlderEpoch(range, loaded) })
+      step.signal.throwIfAborted()
+      await runStep(step, projection, { range, isLate: hasOlderEpoch(range, loaded) })
       await advance(
-        making,
+        step,
         checkpoints,
         range.map((each) => ({ name, ...each }))
       )

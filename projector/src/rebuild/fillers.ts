@@ -136,10 +136,10 @@ export class Fillers {
   async #fillOnce(record: RebuildRecord): Promise<void> {
     const { store, signal, reservedBytes } = this.#context
     const estimate = this.estimateOf(record)
-    const making = stepContextOf(this.#context, record, await liveOf(this.#context))
+    const step = stepContextOf(this.#context, record, await liveOf(this.#context))
     const filling: Filling = {
       // A statement of a fill may take half a minute.
-      step: { ...making, store: making.store.with({ signal }) },
+      step: { ...step, store: step.store.with({ signal }) },
       unit: unitOf(record),
       record,
       sizes: this.#context.sizes,

@@ -50,9 +50,9 @@ export async function catchUpOnce(context: RebuildContext, record: RebuildRecord
       onStep: () => {}
     })
   }
-  const [making, unit] = [stepContextOf(context, record, live), unitOf(record)]
-  const taken = await catchUp({ step: making, unit, sizes: context.sizes }, checkpoints)
-  return taken + (await catchUpLate(live, making, { unit, record }))
+  const [step, unit] = [stepContextOf(context, record, live), unitOf(record)]
+  const taken = await catchUp({ step, unit, sizes: context.sizes }, checkpoints)
+  return taken + (await catchUpLate(live, step, { unit, record }))
 }
 
 /**
@@ -156,9 +156,9 @@ async function move(context: RebuildContext, record: RebuildRecord, what: Move):
     const topic = reloadedTopic(record)
     if (what === 'writes' && topic !== undefined) {
       // Rows that are not from the log, and those that have left it: no retry of a dead letter runs meanwhile.
-      const making = stepContextOf(context, record, live)
-      await copyLate(live, making, topic)
-      await deleteRetracted(live, making.store, topic)
+      const step = stepContextOf(context, record, live)
+      await copyLate(live, step, topic)
+      await deleteRetracted(live, step.store, topic)
       // Its loader may have read beyond the live one, which continues behind it.
       const deadLetters = record.helpers.parked_message
       if (deadLetters !== undefined) await store.do(copyDeadLetters, deadLetters)

@@ -79,7 +79,7 @@ function bucketsFor(rows: number): number {
   return Math.min(BUCKETS_MAX, Math.max(16, Math.ceil(rows / BUCKET_ROWS)))
 }
 
-type FoundDifference = {
+type RowDifference = {
   readonly key: Record<string, unknown>
   readonly liveRow: Record<string, unknown> | null
   readonly freshRow: Record<string, unknown> | null
@@ -92,10 +92,10 @@ async function differencesOf(
   different: readonly number[],
   listedMax: number,
   signal: AbortSignal
-): Promise<{ readonly count: number; readonly listed: readonly FoundDifference[] }> {
+): Promise<{ readonly count: number; readonly listed: readonly RowDifference[] }> {
   const { key } = sides.live.shape
   let count = 0
-  const listed: FoundDifference[] = []
+  const listed: RowDifference[] = []
   for (let first = 0; first < different.length; first += BUCKETS_AT_ONCE) {
     signal.throwIfAborted()
     const buckets = different.slice(first, first + BUCKETS_AT_ONCE)

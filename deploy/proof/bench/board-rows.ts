@@ -1,7 +1,6 @@
-import { access, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type ClickHouse, openChdb } from '@gamenet/engines'
-import { migrate } from '@gamenet/projector'
+import type { ClickHouse } from '@gamenet/engines'
+import { openFilledTables } from './filled-tables.js'
 import { type Conditions, scaled } from './measurement.js'
 
 /*
@@ -40,18 +39,9 @@ const TITLE_SQL = `lower(hex(toUInt32(${FIRST_TITLE} + intDiv(board, ${BOARDS_A_
 /** Opens tables of boards, making their rows unless an earlier measurement of this run has. The feed is left empty. */
 export async function openBoardRows(conditions: Conditions): Promise<{ tables: ClickHouse } & BoardRows> {
   const { directory, scale, note } = conditions
-  const path = join(directory, 'board-rows')
-  await mkdir(path, { recursive: true })
   const boards = scaled(BOARDS, scale, PARTS)
   const changes = scaled(FEED_ROWS, scale, 100_000)
-  const tables = await openChdb({ path, threadPoolSize: 16 })
-  const filled = join(path, 'filled')
-  const isFilled = await access(filled).then(
-    () => true,
-    () => false
-  )
-  if (!isFilled) {
-    await migrate(tables.control)
+  const tables = await openFilledTables(join(directory, 'board-rows'), async (tables) => {
     note(`making ${boards * BOARD_ENTRIES * STATES} states of entries`)
     const step = Math.ceil(boards / PARTS)
     for (let first = 0; first < boards; first += step) {
@@ -59,8 +49,7 @@ export async function openBoardRows(conditions: Conditions): Promise<{ tables: C
     }
     await tables.rebuild.execute(entriesSql(boards))
     await tables.rebuild.execute(descriptionsSql(boards))
-    await writeFile(filled, '')
-  }
+  })
   const fromMs = (FIRST_SECOND + STATE_SECONDS) * 1000
   const toMs = (FIRST_SECOND + (STATES - 1) * STATE_SECONDS) * 1000
   return { tables, boards, states: boards * BOARD_ENTRIES * STATES, changes, fromMs, toMs }

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { minuteNow, type QuietService, titleIds } from './quiet-service.js'
 
@@ -7,6 +8,7 @@ export const NEW_EVERY = 20
 /** Titles that many ask about. All of them at once would be new questions for a second of every minute. */
 const KNOWN_TITLES = 20
 const TICK_MS = 10
+const WARMING_MS = 3000
 const DAY_MS = 86_400_000
 
 /** Milliseconds that answers took, and the requests that failed, until it is stopped. */
@@ -47,6 +49,17 @@ export function startLoad({ apiUrl }: QuietService): Load {
       await pool.close()
     }
   }
+}
+
+/** Asks for a while, so that caches are full, then during `ms`; returns what the second part took. */
+export async function loadAlone(service: QuietService, ms: number): Promise<Load> {
+  const warming = startLoad(service)
+  await pause(WARMING_MS)
+  await warming.stop()
+  const load = startLoad(service)
+  await pause(ms)
+  await load.stop()
+  return load
 }
 
 let windows = 0

@@ -1,7 +1,6 @@
-import { access, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type ClickHouse, migratePostgres, openChdb, openPglite, type Postgres } from '@gamenet/engines'
-import { migrate } from '@gamenet/projector'
+import { type ClickHouse, migratePostgres, openPglite, type Postgres } from '@gamenet/engines'
+import { openFilledTables } from './filled-tables.js'
 import { type Conditions, scaled } from './measurement.js'
 
 /*
@@ -26,17 +25,9 @@ export type ProfileRows = {
 /** Opens tables and a write side that hold the rows, making them unless an earlier measurement of this run has. */
 export async function openProfileRows({ directory, scale, note }: Conditions): Promise<ProfileRows> {
   const path = join(directory, 'profile-rows')
-  await mkdir(path, { recursive: true })
   const users = scaled(USERS, scale, 1000)
-  const tables = await openChdb({ path: join(path, 'tables'), threadPoolSize: 16 })
   const writes = await openPglite({ dir: join(path, 'writes') })
-  const filled = join(path, 'filled')
-  const isFilled = await access(filled).then(
-    () => true,
-    () => false
-  )
-  if (!isFilled) {
-    await migrate(tables.control)
+  const tables = await openFilledTables(path, async (tables) => {
     await migratePostgres(writes)
     note(`making ${users} users`)
     await fillOnce(tables)
@@ -44,8 +35,7 @@ export async function openProfileRows({ directory, scale, note }: Conditions): P
       await fill(tables, first, Math.min(USERS_AN_INSERT, users - first))
     }
     await writes.query(PROFILES, [users])
-    await writeFile(filled, '')
-  }
+  })
   return { tables, writes, users, username: (index) => `User ${String(index).padStart(6, '0')}` }
 }
 

@@ -2,11 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Operations } from '../../src/operations/operation.js'
 import { rebuild } from '../../src/operations/rebuild.js'
 import { operationsAt } from '../../test/service/gamenet.js'
-import { NEW_EVERY, startLoad } from './even-load.js'
+import { loadAlone, NEW_EVERY, startLoad } from './even-load.js'
 import { figure, type Measurement, quantile, scaled } from './measurement.js'
 import { importTitleCounts, importTitlesAndNetwork, startQuietService } from './quiet-service.js'
 
-const WARMING_MS = 3000
 const IDLE_MS = 10_000
 const REBUILDING_MS = 10_000
 const LATE_MS_MAX = 250
@@ -23,13 +22,8 @@ export const rebuildApi: Measurement = {
       await importTitlesAndNetwork(service, directory)
       await importTitleCounts(service, directory, scaled(20_000, scale, 500))
       const operations = operationsAt(service.operatorUrl)
-      const warming = startLoad(service)
-      await pause(WARMING_MS)
-      await warming.stop()
       note('asking while nothing else goes on')
-      const idle = startLoad(service)
-      await pause(IDLE_MS)
-      await idle.stop()
+      const idle = await loadAlone(service, IDLE_MS)
       note('asking while a projection is rebuilt')
       const rebuilding = startLoad(service)
       const begun = performance.now()

@@ -1,7 +1,6 @@
-import { access, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type ClickHouse, openChdb } from '@gamenet/engines'
-import { migrate } from '@gamenet/projector'
+import type { ClickHouse } from '@gamenet/engines'
+import { openFilledTables } from './filled-tables.js'
 import { type Conditions, scaled } from './measurement.js'
 
 /*
@@ -27,23 +26,13 @@ export type SearchRows = {
 /** Opens tables that hold the rows, making them unless an earlier measurement of this run has. */
 export async function openSearchRows(conditions: Conditions): Promise<{ tables: ClickHouse } & SearchRows> {
   const { directory, scale, note } = conditions
-  const path = join(directory, 'search-rows')
-  await mkdir(path, { recursive: true })
   const boards = scaled(BOARDS, scale, 200)
-  const tables = await openChdb({ path, threadPoolSize: 16 })
-  const filled = join(path, 'filled')
-  const isFilled = await access(filled).then(
-    () => true,
-    () => false
-  )
-  if (!isFilled) {
-    await migrate(tables.control)
+  const tables = await openFilledTables(join(directory, 'search-rows'), async (tables) => {
     note(`making ${boards * ENTRIES_A_BOARD} entries`)
     for (let first = 0; first < boards; first += BOARDS_AN_INSERT) {
       await fill(tables, first, Math.min(BOARDS_AN_INSERT, boards - first))
     }
-    await writeFile(filled, '')
-  }
+  })
   return {
     tables,
     rows: boards * ENTRIES_A_BOARD,

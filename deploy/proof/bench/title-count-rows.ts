@@ -1,7 +1,6 @@
-import { access, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type ClickHouse, openChdb } from '@gamenet/engines'
-import { migrate } from '@gamenet/projector'
+import type { ClickHouse } from '@gamenet/engines'
+import { openFilledTables } from './filled-tables.js'
 import { type Conditions, scaled } from './measurement.js'
 
 /*
@@ -34,27 +33,17 @@ export type TitleCountRows = {
  */
 export async function openTitleCountRows(conditions: Conditions): Promise<{ tables: ClickHouse } & TitleCountRows> {
   const { directory, scale, note } = conditions
-  const path = join(directory, 'title-count-rows')
-  await mkdir(path, { recursive: true })
   const minutes = scaled(YEAR_MINUTES, scale, 10_000)
   const toMs = LAST_MINUTE_MS + MINUTE_MS
   const fromMs = toMs - minutes * MINUTE_MS
   const titleIds = Array.from({ length: TITLES }, (_, i) => (0x4d53_07d0 + i * 41).toString(16))
-  const tables = await openChdb({ path, threadPoolSize: 16 })
-  const filled = join(path, 'filled')
-  const isFilled = await access(filled).then(
-    () => true,
-    () => false
-  )
-  if (!isFilled) {
-    await migrate(tables.control)
+  const tables = await openFilledTables(join(directory, 'title-count-rows'), async (tables) => {
     note(`making ${titleIds.length * minutes} rows of title_count`)
     for (let first = 0; first < TITLES; first += TITLES_AN_INSERT) {
       const count = Math.min(TITLES_AN_INSERT, TITLES - first)
       await tables.rebuild.execute(insertSql(titleIds.slice(first, first + count), first, fromMs, minutes))
     }
-    await writeFile(filled, '')
-  }
+  })
   return { tables, titleIds, rows: titleIds.length * minutes, fromMs, toMs }
 }
 

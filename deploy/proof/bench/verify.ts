@@ -1,10 +1,9 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { instantOf } from '@gamenet/schemas'
 import { verify } from '../../src/operations/verify.js'
 import { operationsAt } from '../../test/service/gamenet.js'
-import { startLoad } from './even-load.js'
+import { loadAlone, startLoad } from './even-load.js'
 import { figure, type Measurement, quantile, scaled } from './measurement.js'
 import {
   importTitleCounts,
@@ -19,7 +18,6 @@ const COUNTS = 50_000_000
 /** Sealed events are larger than counts, and their batches are unpacked. */
 const COUNTS_PER_SIGHTING = 50
 const PEOPLE = 5000
-const WARMING_MS = 3000
 const IDLE_MS = 10_000
 const BYTES_PER_SECOND = 200e6
 const TIMES_IDLE = 2
@@ -36,13 +34,8 @@ export const verifySpeed: Measurement = {
       await importTitlesAndNetwork(service, directory)
       await importTitleCounts(service, directory, Math.ceil(counts / titleIds.length))
       await importSightings(service, directory, Math.ceil(counts / COUNTS_PER_SIGHTING))
-      const warming = startLoad(service)
-      await pause(WARMING_MS)
-      await warming.stop()
       note('asking while nothing else goes on')
-      const idle = startLoad(service)
-      await pause(IDLE_MS)
-      await idle.stop()
+      const idle = await loadAlone(service, IDLE_MS)
       note('asking while everything is checked')
       const phases = new Map<string, { bytes: number; ms: number }>()
       let [bytesBefore, before] = [0, performance.now()]

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { Readable, Writable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { ClickHouseError } from '@gamenet/engines'
@@ -12,7 +12,7 @@ import { z } from 'zod'
 import type { Endpoint } from '../src/answers/endpoint.js'
 import { sendFile } from '../src/http/reply/file.js'
 import { codingFor } from '../src/http/request/accept-encoding.js'
-import { counts, exchange, NOW_MS, type TestTables, testApp } from './support/test-app.js'
+import { counts, exchange, logOfLines, NOW_MS, type TestTables, testApp } from './support/test-app.js'
 
 const MINUTE = 60_000
 /** Of pino. */
@@ -247,14 +247,7 @@ test('when the tables are away the last answer to the same question is sent with
 })
 
 test('a defect is never hidden behind the last answer, and its cause is in the log as an error', async (t) => {
-  const lines: string[] = []
-  const stream = new Writable({
-    write: (chunk, _encoding, done) => {
-      lines.push(String(chunk))
-      done()
-    }
-  })
-  const logger = Fastify({ logger: { stream } }).log as FastifyBaseLogger
+  const { logger, lines } = logOfLines()
   const { app, tables, clock, registry } = await testApp(t, { logger })
   const good = async () => [{ online: 1 }]
   tables.answer = good

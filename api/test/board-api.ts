@@ -89,38 +89,23 @@ export async function storeEntries(
   entries: readonly EntryNow[],
   version = 1
 ): Promise<void> {
-  await model.insert(
+  await model.insertRows(
     'leaderboard_entry',
-    [
-      'title_id',
-      'leaderboard_id',
-      'player',
-      'occurrence',
-      'player_key',
-      'is_gone',
-      'rank',
-      'place',
-      'rating',
-      'time_ms',
-      'details',
-      'ts',
-      'version'
-    ],
-    entries.map((e) => [
-      titleId,
-      leaderboardId,
-      e.playerName,
-      e.occurrence ?? 1,
-      nameKey(e.playerName),
-      e.isGone ?? false,
-      e.rank,
-      e.place,
-      e.rating,
-      e.timeMs,
-      e.details ?? '',
-      time(NOW_MS),
+    entries.map((e) => ({
+      title_id: titleId,
+      leaderboard_id: leaderboardId,
+      player: e.playerName,
+      occurrence: e.occurrence ?? 1,
+      player_key: nameKey(e.playerName),
+      is_gone: e.isGone ?? false,
+      rank: e.rank,
+      place: e.place,
+      rating: e.rating,
+      time_ms: e.timeMs,
+      details: e.details ?? '',
+      ts: time(NOW_MS),
       version
-    ])
+    }))
   )
 }
 
@@ -138,46 +123,27 @@ export async function storeHistory(
   [titleId, leaderboardId]: readonly [string, number],
   states: readonly State[]
 ): Promise<void> {
-  await model.insert(
+  await model.insertRows(
     'leaderboard_history',
-    [
-      'title_id',
-      'leaderboard_id',
-      'player',
-      'occurrence',
-      'ts',
-      'content',
-      'player_key',
-      'is_gone',
-      'rating',
-      'time_ms',
-      'stated_rank',
-      'ord',
-      'step',
-      'details',
-      'epoch',
-      'partition',
-      'offset'
-    ],
-    states.map((s) => [
-      titleId,
-      leaderboardId,
-      s.playerName,
-      s.occurrence,
-      time(s.atMs),
-      String(digest(contentOf(s))),
-      nameKey(s.playerName),
-      s.isGone,
-      s.rating,
-      s.timeMs,
-      s.statedRank,
-      s.order,
-      s.step,
-      s.details,
-      1,
-      0,
-      s.offset
-    ])
+    states.map((s) => ({
+      title_id: titleId,
+      leaderboard_id: leaderboardId,
+      player: s.playerName,
+      occurrence: s.occurrence,
+      ts: time(s.atMs),
+      content: String(digest(contentOf(s))),
+      player_key: nameKey(s.playerName),
+      is_gone: s.isGone,
+      rating: s.rating,
+      time_ms: s.timeMs,
+      stated_rank: s.statedRank,
+      ord: s.order,
+      step: s.step,
+      details: s.details,
+      epoch: 1,
+      partition: 0,
+      offset: s.offset
+    }))
   )
 }
 

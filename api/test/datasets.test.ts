@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
 async function open(t: Test, directory = t.testdir()) {
-  const { clickhouse, insert } = await openReadModel()
+  const { clickhouse, insert, insertRows } = await openReadModel()
   let version = 1
   const dataVersions = {
     serving: FIRST_GENERATION,
@@ -70,7 +70,20 @@ async function open(t: Test, directory = t.testdir()) {
   const refuseSpace = (error: Error | undefined) => {
     space = error === undefined ? async () => undefined : () => Promise.reject(error)
   }
-  return { asked, clickhouse, dataVersions, insert, directory, clock, store, get, listed, rowsIn, refuseSpace }
+  return {
+    asked,
+    clickhouse,
+    dataVersions,
+    insert,
+    insertRows,
+    directory,
+    clock,
+    store,
+    get,
+    listed,
+    rowsIn,
+    refuseSpace
+  }
 }
 
 const march = (count: number, titleId = '4d530064') =>
@@ -408,7 +421,7 @@ test('a disk that becomes full while a file is written leaves nothing', async (t
 })
 
 test('every dataset has the columns that it says', async (t) => {
-  const { get, insert, store, listed, rowsIn } = await open(t)
+  const { get, insert, insertRows, store, listed, rowsIn } = await open(t)
   await store(march(1))
   await insert('network_count', ['metric', 'ts', 'value', 'position'], [['online', time(MARCH), 5, 1]])
   await insert(
@@ -421,107 +434,82 @@ test('every dataset has the columns that it says', async (t) => {
     ['source', 'ts', 'duration_ms', 'outcome', 'published', 'reason', 'position'],
     [['network', time(MARCH), 3, 'succeeded', 1, '', 1]]
   )
-  await insert(
-    'match_session',
-    [
-      'title_id',
-      'first_seen',
-      'host',
-      'nth',
-      'is_void',
-      'last_seen',
-      'peak_players',
-      'max_players',
-      'players_sum',
-      'sightings',
-      'version'
-    ],
-    [['4d530064', time(MARCH), 'ann', 1, false, time(MARCH), 4, 8, 7, 2, 1]]
-  )
-  const board = ['4d530064', 1]
+  await insertRows('match_session', [
+    {
+      title_id: '4d530064',
+      first_seen: time(MARCH),
+      host: 'ann',
+      nth: 1,
+      is_void: false,
+      last_seen: time(MARCH),
+      peak_players: 4,
+      max_players: 8,
+      players_sum: 7,
+      sightings: 2,
+      version: 1
+    }
+  ])
+  const board = { title_id: '4d530064', leaderboard_id: 1 }
   // A board whose events were all retracted.
   await insert('record_history', ['title_id', 'leaderboard_id', 'version'], [['4d530064', 2, 1]])
-  await insert(
-    'record_history',
-    [
-      'title_id',
-      'leaderboard_id',
-      'players',
-      'occurrences',
-      'ratings',
-      'times_ms',
-      'set_at',
-      'from_at',
-      'to_at',
-      'version'
-    ],
-    [[...board, ['ann'], [1], ['9'], [null], [time(MARCH)], [time(MARCH)], [null], 1]]
-  )
+  await insertRows('record_history', [
+    {
+      ...board,
+      players: ['ann'],
+      occurrences: [1],
+      ratings: ['9'],
+      times_ms: [null],
+      set_at: [time(MARCH)],
+      from_at: [time(MARCH)],
+      to_at: [null],
+      version: 1
+    }
+  ])
   const states = [
     ['ann', 1, '9', 10, 1, MARCH],
     ['bob', 2, '8', 20, 1, MARCH],
     ['cid', 3, '7', 30, 1, APRIL]
   ] as const
-  await insert(
+  await insertRows(
     'leaderboard_history',
-    [
-      'title_id',
-      'leaderboard_id',
-      'player',
-      'occurrence',
-      'ts',
-      'content',
-      'player_key',
-      'is_gone',
-      'rating',
-      'ord',
-      'step',
-      'details',
-      'epoch',
-      'partition',
-      'offset'
-    ],
-    states.map(([player, n, rating, ord, step, ms]) => [
+    states.map(([player, n, rating, ord, step, ms]) => ({
       ...board,
       player,
-      1,
-      time(ms),
-      n,
-      player,
-      false,
+      occurrence: 1,
+      ts: time(ms),
+      content: n,
+      player_key: player,
+      is_gone: false,
       rating,
       ord,
       step,
-      '',
-      1,
-      0,
-      n
-    ])
+      details: '',
+      epoch: 1,
+      partition: 0,
+      offset: n
+    }))
   )
-  await insert(
-    'leaderboard_change',
-    [
-      'ts',
-      'title_id',
-      'leaderboard_id',
-      'epoch',
-      'partition',
-      'offset',
-      'recorded_epoch',
-      'recorded_partition',
-      'recorded_offset',
-      'is_change',
-      'change',
-      'player',
-      'player_key',
-      'occurrence',
-      'new_rank',
-      'new_rating',
-      'is_time',
-      'version'
-    ],
-    [[time(MARCH), ...board, 1, 0, 1, 1, 0, 1, true, 'new', 'ann', 'ann', 1, 1, '9', false, 1]]
-  )
+  await insertRows('leaderboard_change', [
+    {
+      ts: time(MARCH),
+      ...board,
+      epoch: 1,
+      partition: 0,
+      offset: 1,
+      recorded_epoch: 1,
+      recorded_partition: 0,
+      recorded_offset: 1,
+      is_change: true,
+      change: 'new',
+      player: 'ann',
+      player_key: 'ann',
+      occurrence: 1,
+      new_rank: 1,
+      new_rating: '9',
+      is_time: false,
+      version: 1
+    }
+  ])
   const files = await listed()
   for (const dataset of datasets) {
     const month = dataset.files === 'newest' ? 'newest' : '2025-03'

@@ -1,10 +1,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
-import { Writable } from 'node:stream'
 import { type RefusalCode, refusals } from '@gamenet/schemas'
-import Fastify, { type FastifyBaseLogger } from 'fastify'
 import { type Test, test } from 'tap'
-import { exchange, game, testApp } from './support/test-app.js'
+import { exchange, game, logOfLines, testApp } from './support/test-app.js'
 
 const EXPOSED =
   'ETag, Retry-After, Link, Deprecation, X-Request-Id, X-Data-Version, X-Resolution-Seconds, X-Error-Code, ' +
@@ -249,14 +247,7 @@ test('every answer has its own request id, and the headers that let any page rea
 })
 
 test('what a 5xx hides stands in the log under its request id, beside the id that the caller sent', async (t) => {
-  const lines: string[] = []
-  const stream = new Writable({
-    write: (chunk, _encoding, done) => {
-      lines.push(String(chunk))
-      done()
-    }
-  })
-  const logger = Fastify({ logger: { stream } }).log as FastifyBaseLogger
+  const { logger, lines } = logOfLines()
   const { app } = await testApp(t, { ...withBodies(), logger, trustedProxies: ['127.0.0.0/8', '10.0.0.1'] })
   // The last address that no trusted proxy has; what stands before it is the client's own word.
   const forwarded = { 'x-forwarded-for': '192.0.2.9, 192.0.2.1, 10.0.0.1' }

@@ -173,47 +173,27 @@ test('names are suggested by how they begin, without case, one spelling each', a
 
 test('the history of a player has the changes of every spelling, newest first, page by page', async (t) => {
   const { get, model, changed } = await openPlayers(t)
-  const columns = [
-    'ts',
-    'title_id',
-    'leaderboard_id',
-    'epoch',
-    'partition',
-    'offset',
-    'recorded_epoch',
-    'recorded_partition',
-    'recorded_offset',
-    'is_change',
-    'change',
-    'player',
-    'player_key',
-    'occurrence',
-    'new_rank',
-    'new_rating',
-    'is_time',
-    'version'
-  ]
-  const row = (offset: number, minutesAgo: number, player: string, isChange = true, version = 1) => [
-    time(NOW_MS - minutesAgo * 60_000),
-    '4d530001',
-    1,
-    1,
-    0,
+  const row = (offset: number, minutesAgo: number, player: string, isChange = true, version = 1) => ({
+    ts: time(NOW_MS - minutesAgo * 60_000),
+    title_id: '4d530001',
+    leaderboard_id: 1,
+    epoch: 1,
+    partition: 0,
     offset,
-    1,
-    0,
-    offset,
-    isChange,
-    'new',
+    recorded_epoch: 1,
+    recorded_partition: 0,
+    recorded_offset: offset,
+    is_change: isChange,
+    change: 'new',
     player,
-    nameKey(player),
-    1,
-    offset,
-    String(offset),
-    false,
+    player_key: nameKey(player),
+    occurrence: 1,
+    new_rank: offset,
+    new_rating: String(offset),
+    is_time: false,
     version
-  ]
-  await model.insert('leaderboard_change', columns, [
+  })
+  await model.insertRows('leaderboard_change', [
     row(1, 50, 'ann'),
     row(2, 40, 'ANN'),
     row(3, 40, 'Ann'),
@@ -222,7 +202,7 @@ test('the history of a player has the changes of every spelling, newest first, p
     row(6, 60, 'ann')
   ])
   // A late event made of one of them no change.
-  await model.insert('leaderboard_change', columns, [row(5, 5, 'ann', false, 2)])
+  await model.insertRows('leaderboard_change', [row(5, 5, 'ann', false, 2)])
   await changed('leaderboard-entry')
   const first = await get('/api/player/aNN/history?limit=2')
   const ranks = (answer: typeof first) => LeaderboardChanges.parse(answer.json()).map(({ newRank }) => newRank)

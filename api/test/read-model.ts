@@ -33,7 +33,11 @@ export type ReadModel = {
     rows: readonly (readonly unknown[])[],
     generation?: number
   ): Promise<void>
+  /** Inserts rows that all have the same columns. */
+  insertRows(table: string, rows: readonly Readonly<Record<string, unknown>>[]): Promise<void>
 }
+
+type Stores = Pick<ReadModel, 'insert' | 'insertRows'>
 
 let opened: Promise<ClickHouse> | undefined
 
@@ -53,13 +57,16 @@ export async function openReadModel(): Promise<ReadModel> {
   const empty: ReadModel['empty'] = async (tables) => {
     for (const table of tables) await clickhouse.loader.execute(`TRUNCATE TABLE ${generationName(table, 0)}`)
   }
+  const insertRows: ReadModel['insertRows'] = (table, rows) =>
+    insert(table, Object.keys(rows[0] ?? {}), rows.map(Object.values))
   return {
     clickhouse,
     insert,
+    insertRows,
     empty,
     clear: () => empty(COUNT_TABLES),
-    storeNetwork: (facts) => storeNetwork(insert, facts),
-    storeTitles: (facts) => storeTitles(insert, facts)
+    storeNetwork: (facts) => storeNetwork({ insert, insertRows }, facts),
+    storeTitles: (facts) => storeTitles({ insert, insertRows }, facts)
   }
 }
 
@@ -82,7 +89,7 @@ const COUNT_TABLES = [
   'title_latest'
 ]
 
-async function storeNetwork(insert: ReadModel['insert'], facts: readonly Fact[]): Promise<void> {
+async function storeNetwork({ insert, insertRows }: Stores, facts: readonly Fact[]): Promise<void> {
   const half = Math.ceil(facts.length / 2)
   const columns = ['metric', 'ts', 'value', 'position']
   const row = ({ key, ms, value }: Fact, position: number) => [key, time(ms), value, position + 1]
@@ -94,26 +101,25 @@ async function storeNetwork(insert: ReadModel['insert'], facts: readonly Fact[])
     [facts.length, 2]
   ] as const) {
     const hours = hoursOf(foldOf(facts.slice(0, upTo)))
-    await insert(
+    await insertRows(
       'network_count_hour',
-      ['metric', 'hour', 'min', 'max', 'max_at', 'sum', 'samples', 'last', 'last_at', 'position'],
-      hours.map((h) => [
-        h.key,
-        time(h.fromMs).slice(0, 19),
-        h.min,
-        h.max,
-        time(h.maxAtMs),
-        String(h.sum),
-        h.samples,
-        h.last,
-        time(h.lastAtMs),
+      hours.map((h) => ({
+        metric: h.key,
+        hour: time(h.fromMs).slice(0, 19),
+        min: h.min,
+        max: h.max,
+        max_at: time(h.maxAtMs),
+        sum: String(h.sum),
+        samples: h.samples,
+        last: h.last,
+        last_at: time(h.lastAtMs),
         position
-      ])
+      }))
     )
   }
 }
 
-async function storeTitles(insert: ReadModel['insert'], facts: readonly Fact[]): Promise<void> {
+async function storeTitles({ insert, insertRows }: Stores, facts: readonly Fact[]): Promise<void> {
   const half = Math.ceil(facts.length / 2)
   const columns = ['title_id', 'ts', 'online', 'position']
   const row = ({ key, ms, value }: Fact, position: number) => [key, time(ms), value, position + 1]
@@ -124,34 +130,32 @@ async function storeTitles(insert: ReadModel['insert'], facts: readonly Fact[]):
     [facts.length, 2]
   ] as const) {
     const fold = foldOf(facts.slice(0, upTo))
-    await insert(
+    await insertRows(
       'title_count_hour',
-      ['title_id', 'hour', 'min', 'max', 'max_at', 'sum', 'samples', 'position'],
-      hoursOf(fold).map((h) => [
-        h.key,
-        time(h.fromMs).slice(0, 19),
-        h.min,
-        h.max,
-        time(h.maxAtMs),
-        String(h.sum),
-        h.samples,
+      hoursOf(fold).map((h) => ({
+        title_id: h.key,
+        hour: time(h.fromMs).slice(0, 19),
+        min: h.min,
+        max: h.max,
+        max_at: time(h.maxAtMs),
+        sum: String(h.sum),
+        samples: h.samples,
         position
-      ])
+      }))
     )
-    await insert(
+    await insertRows(
       'title_count_day',
-      ['title_id', 'day', 'min', 'max', 'max_at', 'sum', 'samples', 'active_hours', 'position'],
-      titleDaysOf(fold).map((d) => [
-        d.key,
-        time(d.fromMs).slice(0, 10),
-        d.min,
-        d.max,
-        time(d.maxAtMs),
-        String(d.sum),
-        d.samples,
-        d.activeHours,
+      titleDaysOf(fold).map((d) => ({
+        title_id: d.key,
+        day: time(d.fromMs).slice(0, 10),
+        min: d.min,
+        max: d.max,
+        max_at: time(d.maxAtMs),
+        sum: String(d.sum),
+        samples: d.samples,
+        active_hours: d.activeHours,
         position
-      ])
+      }))
     )
   }
 }

@@ -131,36 +131,22 @@ function placedOf(boards: readonly Board[]): Placed[] {
 /** The same rows in both orders. */
 async function storeRows(model: ReadModel, rows: readonly Row[], version: number): Promise<void> {
   for (const table of ['leaderboard_entry', 'player_entry']) {
-    await model.insert(
+    await model.insertRows(
       table,
-      [
-        'title_id',
-        'leaderboard_id',
-        'player_key',
-        'player',
-        'occurrence',
-        'is_gone',
-        'rank',
-        'place',
-        'rating',
-        'time_ms',
-        'ts',
-        'version'
-      ],
-      rows.map((e) => [
-        e.titleId,
-        e.leaderboardId,
-        nameKey(e.playerName),
-        e.playerName,
-        e.occurrence,
-        e.isGone ?? false,
-        e.rank,
-        e.place,
-        e.rating,
-        e.timeMs,
-        time(NOW_MS),
+      rows.map((e) => ({
+        title_id: e.titleId,
+        leaderboard_id: e.leaderboardId,
+        player_key: nameKey(e.playerName),
+        player: e.playerName,
+        occurrence: e.occurrence,
+        is_gone: e.isGone ?? false,
+        rank: e.rank,
+        place: e.place,
+        rating: e.rating,
+        time_ms: e.timeMs,
+        ts: time(NOW_MS),
         version
-      ])
+      }))
     )
   }
 }

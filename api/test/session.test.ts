@@ -1,8 +1,7 @@
-import { Writable } from 'node:stream'
 import { Refusal } from '@gamenet/schemas'
-import Fastify, { type FastifyBaseLogger } from 'fastify'
 import { onPostgres, openPeopleApi, type PeopleApi } from './people-api.js'
 import type { Fault } from './support/servers.js'
+import { logOfLines } from './support/test-app.js'
 
 const TALK = '/api/profile/Bob/reputation'
 
@@ -207,14 +206,7 @@ onPostgres('an answer to a request with a key is kept by nobody, and shown to no
 })
 
 onPostgres('no key is in a log, a metric or an answer', async (t, postgres) => {
-  const lines: string[] = []
-  const stream = new Writable({
-    write: (chunk, _encoding, done) => {
-      lines.push(String(chunk))
-      done()
-    }
-  })
-  const logger = Fastify({ logger: { stream, level: 'trace' } }).log as FastifyBaseLogger
+  const { logger, lines } = logOfLines('trace')
   const api = await openPeopleApi(t, postgres, { logger })
   const ann = api.signIn('Ann')
   api.see('Bob')

@@ -1,7 +1,7 @@
 import { type AddressInfo, connect } from 'node:net'
-import { Readable } from 'node:stream'
+import { Readable, Writable } from 'node:stream'
 import { type DataChanges, generationName, INSTANTS_END_MS, type ServingTables } from '@gamenet/schemas'
-import type { FastifyInstance } from 'fastify'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
 import { Registry } from 'prom-client'
 import { z } from 'zod'
 import { DataVersions } from '../../src/answers/data-versions.js'
@@ -14,6 +14,18 @@ import type { StreamedTables } from '../../src/read-tables.js'
 
 /** What a test tears down. */
 export type Teardown = { teardown(end: () => unknown): void }
+
+/** A logger, and the lines that it has written. */
+export function logOfLines(level = 'info'): { readonly logger: FastifyBaseLogger; readonly lines: readonly string[] } {
+  const lines: string[] = []
+  const stream = new Writable({
+    write: (chunk, _encoding, done) => {
+      lines.push(String(chunk))
+      done()
+    }
+  })
+  return { logger: Fastify({ logger: { stream, level } }).log as FastifyBaseLogger, lines }
+}
 
 /** A row of `data_change`. */
 export type ChangeRow = { version: number; projection: string; key?: string; fromMs: number; toMs: number }

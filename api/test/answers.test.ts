@@ -292,7 +292,7 @@ test('a busy engine refuses new questions with Retry-After and leaves ready answ
   t.equal(ready.headers.age, undefined)
 })
 
-test('a refusal found while answering is told and not remembered', async (t) => {
+test('a refusal found while answering is reported and not remembered', async (t) => {
   const { app, tables } = await testApp(t)
   tables.answer = async () => [{ online: 1 }]
   await app.inject(URL)

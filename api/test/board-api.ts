@@ -152,7 +152,7 @@ export function contentOf({ isGone, rating, timeMs, statedRank, order, step, det
   return JSON.stringify([isGone, rating, timeMs, statedRank, order, step, details])
 }
 
-/** FNV-1a, 32 bits: enough to tell a few states of one entry apart. */
+/** FNV-1a, 32 bits: enough for a few states of one entry to differ. */
 function digest(text: string): number {
   let hash = 0x811c9dc5
   for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0

@@ -94,7 +94,7 @@ test('names are listed as English sorts them, then by code points', async (t) =>
   t.ok(compareNames('a\u0000', 'a\u0001') < 0)
 })
 
-test('the digest tells two lists of names apart and is the same for the same list', async (t) => {
+test('the digest differs for two lists of names and is the same for the same list', async (t) => {
   const digest = (...facts: TitleFact[]) => catalogOf(facts, []).digest()
   t.equal(
     digest(named('00000001', 'a'), named('00000002', 'b')),

@@ -160,7 +160,7 @@ test('docs/openapi.json and the types of the SDK are those of the service', asyn
   t.equal(readFileSync(files.types, 'utf8'), types, how)
 })
 
-test('a change that breaks clients is told from one that does not', async (t) => {
+test('a change that breaks clients is distinguished from one that does not', async (t) => {
   const before = {
     paths: {
       '/a': {

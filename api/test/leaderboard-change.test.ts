@@ -173,7 +173,7 @@ test('the newest changes come first, and of one instant that first which was rec
       async (all, filter, limit, offset) => {
         await clear(api)
         version += 2
-        // What was told at first is replaced: it was a change, of another kind.
+        // The first change is replaced: it was a change, of another kind.
         const before = all
           .filter((_, n) => n % 3 === 0)
           .map((row) => ({ ...row, isChange: true, change: 'updated' as const }))

@@ -97,7 +97,7 @@ test('any text at all as any parameter is taken or refused with 400 in a short s
 test('a long value is shortened in the error', async (t) => {
   t.equal(shown('x'.repeat(10_000)), `"${'x'.repeat(40)}" (the first 40 of 10000 characters)`)
   t.equal(shown('😀'.repeat(40)), `"${'😀'.repeat(40)}"`)
-  t.equal(shown('😀'.repeat(65)), `"${'😀'.repeat(40)}" (the first 40 of 65 characters)`, 'limits are told in these')
+  t.equal(shown('😀'.repeat(65)), `"${'😀'.repeat(40)}" (the first 40 of 65 characters)`, 'limits are stated in these')
   t.equal(shown('a\n\u202e\ud800b'), '"a\\u{a}\\u{202e}\\u{d800}b"')
 })
 

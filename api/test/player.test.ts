@@ -117,7 +117,7 @@ test('the pages of a player lead from one to the next, every entry once', async 
   t.same((await get('/api/player/nobody')).json(), { playerName: 'nobody', spellings: [], total: 0, boards: [] })
 })
 
-test('a gap is told in milliseconds or points, also beyond 2^53, and never between what does not compare', async (t) => {
+test('a gap is stated in milliseconds or points, also beyond 2^53, and never between what does not compare', async (t) => {
   const score = (rating: string) => ({ rating, timeMs: null })
   t.equal(measureGap({ rating: '', timeMs: 1000 }, { rating: '', timeMs: 955 }), 45)
   t.equal(measureGap(score('98,765,432,109,876,543'), score('98765432109876545')), 2)

@@ -305,7 +305,7 @@ onPostgres('of edits at once the later wins in every field, and none is lost', a
       if (newest !== undefined) {
         const { bio, avatar_hue, linked_gamertag } = newest
         if (JSON.stringify(row) !== JSON.stringify({ bio, avatar_hue, linked_gamertag }))
-          throw new Error('told otherwise')
+          throw new Error('ordered otherwise')
       }
       if (events.some(({ revision }, n) => revision <= (events[n - 1]?.revision ?? 0)))
         throw new Error('a revision fell')

@@ -251,7 +251,7 @@ onPostgres('no key is in a log, a metric or an answer', async (t, postgres) => {
   t.notMatch(JSON.stringify([kept, await api.outbox()]), ann)
 })
 
-onPostgres('while PostgreSQL is away nothing is kept, and what was known is told with its age', async (t, postgres) => {
+onPostgres('while PostgreSQL is away nothing is kept; known answers have their age', async (t, postgres) => {
   let isAway = false
   const through = <Rest extends unknown[], Result>(call: (...rest: Rest) => Promise<Result>) => {
     return async (...rest: Rest) => {

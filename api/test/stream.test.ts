@@ -269,7 +269,7 @@ test('what fails is tried again at growing intervals until it succeeds', async (
   counts.close()
 })
 
-test('an undone import is told to those whose kinds it concerns', async (t) => {
+test('an undone import is sent to those whose kinds it concerns', async (t) => {
   const world = await StreamWorld.open(t)
   await world.record(20, random(4))
   const listener = new TestListener(world.port, '/api/stream?kinds=title-count&titleId=4d530001')

@@ -130,7 +130,7 @@ function recordsOn(changes: readonly Change[], titleId: string, board: number): 
   return changes.filter((each) => each.isRecord && each.titleId === titleId && each.board === board)
 }
 
-/** The whole timeline of Bob, by loops: instants, kinds and what tells events apart. */
+/** The whole timeline of Bob, by loops: instants, kinds and what distinguishes events. */
 function plainTimeline({ changes, unlocks }: World): string[] {
   const own = (change: Change) => nameKey(change.player) === 'bob'
   const records = BOARDS.flatMap(([titleId, board]) =>

@@ -88,7 +88,7 @@ export function recordsOf(history: readonly EntryEvent[]): Reign[] {
   }
   // Since when an entry that is on the board has shown its rating.
   const since = new Map<string, EntryEvent>()
-  // States without a told place, of entries that are on the board, since they last came or were told a place; an own worse
+  // States without a published place, of entries that are on the board, since they last came or had a place published; an own worse
   // one takes nothing back.
   let valid: EntryEvent[] = []
   let holder: EntryEvent | undefined

@@ -15,7 +15,7 @@ const Done = z.object({
   failures: z.array(z.string())
 })
 
-test(`${CASES} damaged files from case ${FIRST} on are harmless or told`, { timeout: 0 }, async (t) => {
+test(`${CASES} damaged files from case ${FIRST} on are harmless or reported`, { timeout: 0 }, async (t) => {
   const folder = process.env.CAMPAIGN_DIRECTORY ?? t.testdir({})
   const file = join(folder, 'cases.json')
   const kept = existsSync(file) ? Done.parse(JSON.parse(readFileSync(file, 'utf8'))) : undefined

@@ -76,7 +76,7 @@ test('every user of the network can log in, is verified, and is somebody else to
   t.ok(auth.people.some(({ gamertag }) => gamertag === undefined))
 })
 
-test('who knows not both address and password stays outside, and is not told which is wrong', async (t) => {
+test('who knows not both address and password stays outside, and does not learn which is wrong', async (t) => {
   const { auth, person } = await started(t)
   const { email, password } = person
   const wrong = { status: 401, body: { error: 'The email address or the password is wrong.' } }

@@ -167,7 +167,7 @@ test('tables of matches differ by title: other headers, and a column between hos
   t.same([...heads].sort(), ['Host,Mode,Players', 'Host,Players', 'Server,Mode,Players', 'Server,Players'])
 })
 
-test('a board that was asked for is told, and is not sent again to who has it', async (t) => {
+test('a requested board is sent, and is not sent again to who has it', async (t) => {
   const shown: Shown[] = []
   const network = await started(t, { onShown: (one) => shown.push(one) })
   const board = world.titles.flatMap((title) => world.boardsAt(title, NOON))[3]
@@ -252,7 +252,7 @@ test('a page stands still for five seconds, and is not sent again to who has it'
   t.equal((await dumped(`${network.url}/games`, {})).statusCode, 200)
 })
 
-test('each answer is told with its instant, and its page can be made again from seed and instant', async (t) => {
+test('each answer is reported with its instant, and its page can be made again from seed and instant', async (t) => {
   const shown: Shown[] = []
   let ms = NOON + 1234
   const network = await started(t, { now: () => ms, speed: 60, onShown: (one) => shown.push(one) })

@@ -75,7 +75,7 @@ test(
 
     await postgres.kill()
     const reputation = await fetch(`${api.apiUrl}/api/profile/ann/reputation`)
-    t.equal(reputation.status, 503, 'PostgreSQL away: what only it knows cannot be told')
+    t.equal(reputation.status, 503, 'PostgreSQL away: what only it knows cannot be answered')
     t.match(reputation.headers.get('retry-after'), /^[1-9]/)
     await postgres.start()
 

@@ -204,7 +204,7 @@ function orphanedInsert({ control, rebuild }: ClickHouse, from: string, into: st
   return { begin, seen: { ...control, execute }, hadEnded: () => hadEnded }
 }
 
-/** An INSERT … SELECT into a table that has read its rows when it has begun, and stores them when it is told to. */
+/** An INSERT … SELECT into a table that has read its rows when it has begun, and stores them on request. */
 function slowInsert(table: string) {
   let begin = () => {}
   const begun = new Promise<void>((resolve) => {

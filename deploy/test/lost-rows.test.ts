@@ -58,7 +58,7 @@ test('what needs lost rows is refused until they are made again, all else is ans
   await lostRows.stop()
 })
 
-test('where the repair cannot begin here, reading is refused, and nobody is told to drop anything', async (t) => {
+test('where the repair cannot begin here, reading is refused, and nobody is asked to drop anything', async (t) => {
   const clickhouse = await brokenTables(t, ['event_network_count'])
   const away = { extents: async () => Promise.reject(new Error('away')) }
   for (const [repairs, log] of [
@@ -80,7 +80,7 @@ test('where the repair cannot begin here, reading is refused, and nobody is told
   }
 })
 
-test('rows that stay lost are told at each start, also when their parts are dropped', async (t) => {
+test('rows that stay lost are reported at each start, also when their parts are dropped', async (t) => {
   const clickhouse = await brokenTables(t, [])
   await clickhouse.control.execute(
     `INSERT INTO checkpoint (name, epoch, partition, next) VALUES ('gone:network-count', 0, 3, 7)`

@@ -61,7 +61,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
     )
     t.equal(await other.shared(async () => 'goes on'), 'goes on')
   })
-  await t.test('a step of a rebuild that waits too long for what is alone is told to be made later', async (t) => {
+  await t.test('a step of a rebuild that waits too long for an exclusive lock is refused for now', async (t) => {
     const [begun, end] = [latch(), latch()]
     const [first, second] = fills
     if (first === undefined || second === undefined) throw new Error('two projectors were to share')

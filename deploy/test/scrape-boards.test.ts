@@ -130,10 +130,10 @@ test('boards are scraped', async (t) => {
   await t.test('a process that was too slow publishes nothing any more', (t) => provesSlow(t, world, two))
   await t.test('a run that the end of its process cuts off', (t) => provesStop(t, world))
   await t.test('a run that is asked for over the operator port', (t) => provesPort(t, world, two))
-  await t.test('what a list newly says is told once, though two processes read it at the same time', (t) =>
+  await t.test('what a list newly says is published once, though two processes read it at the same time', (t) =>
     provesLists(t, world, two)
   )
-  await t.test('whatever process dies at whatever call, no change is told twice and the fold equals the page', (t) =>
+  await t.test('after a kill at any call no change is published twice, and the fold equals the page', (t) =>
     provesCrashes(t, world, two)
   )
 })
@@ -170,7 +170,7 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
     t.same(
       progressReports.map(({ source, done, total }) => `${source}: ${done} of ${total}`),
       ['0 of 2', '1 of 2', '2 of 2', '2 of 4', '3 of 4', '4 of 4'].map((each) => `boards: ${each}`),
-      'and how far it is is told with each page'
+      'and how far it is is reported with each page'
     )
     t.notOk(upstream.asked.includes(`/games/${NONE.titleId}`), 'a title known to have none is left alone')
     t.ok(upstream.asked.includes(`/games/${RIDE.titleId}`), 'a title that may have some is looked at')
@@ -278,7 +278,7 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
 const state = ({ playerName, occurrence, rating, order, step, changeType }: LeaderboardEntryChanged) =>
   JSON.stringify([playerName, occurrence ?? 1, changeType === 'removed' ? null : [rating, order, step]])
 
-/** Folds all events of a board in their order; two equal states of one entry after one another are a change told twice. */
+/** Folds all events of a board in their order; two equal states of one entry after one another are one change published twice. */
 function folded(events: readonly LeaderboardEntryChanged[]) {
   const newest = new Map<string, LeaderboardEntryChanged>()
   let lastAt = ''
@@ -400,7 +400,7 @@ async function provesSlow(t: Test, world: ScrapedWorld, [slow, other]: Two) {
   await hold.asked(slowly)
   await world.passTime()
   await other.ingest.runNow('boards')
-  t.equal((await world.events(leaderboardEntryTopic)).length, before + 1, 'the other one has told it')
+  t.equal((await world.events(leaderboardEntryTopic)).length, before + 1, 'the other one has published it')
   hold.answer()
   t.match(await slowly, [{ outcome: 'succeeded', published: 0 }])
   t.match(
@@ -525,7 +525,7 @@ async function absences(registry: Registry): Promise<number> {
   return Number(/gamenet_board_visits_total\{outcome="absent"\} (\d+)/.exec(await registry.metrics())?.[1])
 }
 
-/** Holds the first answer to a path that ends so, until it is told to answer or the test ends. */
+/** Holds the first answer to a path that ends so, until it is asked to answer or the test ends. */
 function holdFirst(t: Test, upstream: Upstream, end: string) {
   const asked = resolvers()
   const answer = resolvers()

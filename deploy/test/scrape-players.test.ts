@@ -35,7 +35,7 @@ test('players are scraped', async (t) => {
   await t.test('a row that cannot be read is no sighting; a page that cannot be is a failed run', (t) =>
     provesUnreadable(t, world)
   )
-  await t.test('while the tables are behind, who went offline is told once by what the last page showed', (t) =>
+  await t.test('while the tables are behind, who went offline is published once by what the last page showed', (t) =>
     provesBehind(t, world)
   )
 })

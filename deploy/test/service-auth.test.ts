@@ -107,7 +107,7 @@ test('a failing method tells its listeners and rejects with an Error that has a 
     )
     t.ok(error instanceof Error)
     t.match(error, { name: 'ServiceAuthError', status, message })
-    t.same(events, [['error', error]], 'told once, before it rejected')
+    t.same(events, [['error', error]], 'announced once, before it rejected')
     events.length = 0
   }
   await fails(service.login(ann.email, 'wrong'), 401, /^The email address or the password is wrong\.$/)
@@ -194,7 +194,7 @@ test('a page under a strict policy signs in, and its tabs agree', { skip }, asyn
   const [ann, ben] = people
   const page = await open()
 
-  await t.test('a login is told, stored, and holds after a reload', async (t) => {
+  await t.test('a login is announced, stored, and holds after a reload', async (t) => {
     const login = await page.evaluate(`(async () => {
       globalThis.auth = new ServiceAuth()
       globalThis.events = []

@@ -85,7 +85,7 @@ test('what a log does not take waits on the disk, and comes into it in order, wh
   )
 })
 
-test('while messages wait nobody is told where their topics end, and what must not wait is refused', async (t) => {
+test('while messages wait nobody learns where their topics end, and what must not wait is refused', async (t) => {
   const directory = t.testdir()
   const { log, world } = fickleLog(t, join(directory, 'log'))
   const through = spooling(log, openSpool({ path: join(directory, 'spool'), bytesMax: ROOM }))

@@ -165,9 +165,9 @@ test('what is done while the service is stopped is in its answers when it starts
       await readFile(join(directory, 'rejects.csv'), 'utf8'),
       /^file,line,reason\n".*more.csv",5,"observedAt is ""yesterday"": [^\n]*\n$/
     )
-    const told = await gamenet(environment, ['import', 'network-count', join(directory, 'more.csv'), '--strict'])
-    t.match(told.stdout, /1 rows rejected.*nothing was published/s)
-    t.notMatch(told.stdout, /events published/)
+    const reported = await gamenet(environment, ['import', 'network-count', join(directory, 'more.csv'), '--strict'])
+    t.match(reported.stdout, /1 rows rejected.*nothing was published/s)
+    t.notMatch(reported.stdout, /events published/)
     await t.test('a command that cannot be done says why in its exit code and one sentence', async (t) => {
       const cases: [readonly string[], number, RegExp, Environment?][] = [
         [['import', 'network-count', join(directory, 'other.csv')], 2, /observedAt/],

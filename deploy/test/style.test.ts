@@ -44,7 +44,7 @@ const PROSE: readonly Rule[] = [
   { found: /(?<!\/)\bforgettings?\b(?!_)/i, write: 'erasure' },
   { found: /\bwho (was|is being) forgotten\b|\bthe forgotten\b/i, write: 'an erased user' },
   { found: /\b(told|tells?) of\b/i, write: 'report, announce, publish' },
-  { found: /\b(is|are) told (apart|that|what|how|when|why)\b/i, write: 'learn, be notified, differ' },
+  { found: /\b(is|are|was|were) told\b/i, write: 'reported, published, notified; learns, differs' },
   { found: /\b(hears?|heard) of\b/i, write: 'learn of, be notified of' }
 ]
 

@@ -48,7 +48,7 @@ test('the oracle takes the words of two processes that read two pages in one sec
   }
   const differences = (canBePartial = true) => differencesFromShown({ facts, tables, canBePartial })
 
-  // Who is known to be offline is not told.
+  // A user known to be offline is not published.
   const online = (step: number) => sightings(step).filter(({ state }) => state === 'online')
   const [first, second] = [counts(BEFORE), counts(AFTER)]
   await say({ sightings: online(BEFORE), counts: [...first.slice(0, 2), ...second, ...first.slice(2)] })

@@ -12,7 +12,7 @@ const DAY = 'from=2017-02-17T00:00:00Z&to=2017-02-18T00:00:00Z'
 const HOURS = Array.from({ length: 20 }, (_, hour) => `2017-02-17T${String(hour).padStart(2, '0')}:00:00Z,${hour + 40}`)
 const QUIET = { UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0' }
 
-test('damaged files are found, told and repaired, or refused', async (t) => {
+test('damaged files are found, reported and repaired, or refused', async (t) => {
   const folder = t.testdir({
     'counts.csv': `observedAt,online\n${HOURS.join('\n')}\n`,
     'sightings.csv': 'username,state,observedAt\nAnn,online,2017-02-17T00:00:00Z\n'

@@ -6,7 +6,7 @@ import { withStandardInput } from '../src/commands/standard-input.js'
 import { readConfig } from '../src/config.js'
 import { gamenet } from './service/gamenet.js'
 
-test('wrong usage is told by what was found, what was expected, and where it is explained', async (t) => {
+test('wrong usage is reported by what was found, what was expected, and where it is explained', async (t) => {
   for (const [args, ...sentences] of [
     ['begin', /^gamenet has no command "begin"; there are start, ingest/],
     ['strt', /did you mean start\?/],

@@ -1,7 +1,7 @@
 import { ImportAdvanced, importRunTopic, type LogMessage } from '@gamenet/schemas'
 import type { KnownImport } from '../src/index.js'
 
-/** A log in memory that can be told to fail, and what it knows of imports. */
+/** A log in memory that fails on request, and what it knows of imports. */
 export function memoryLog() {
   const messages = new Map<string, LogMessage[]>()
   const appends: { topic: string; count: number }[] = []

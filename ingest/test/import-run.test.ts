@@ -16,7 +16,7 @@ const HEADER = 'observedAt,online'
 
 type Given = Partial<ImportRequest> & { readonly now?: () => number; readonly signal?: AbortSignal }
 
-/** Imports bytes into network-count, unless told otherwise. */
+/** Imports bytes into network-count, unless the test says otherwise. */
 async function importBytes(
   t: Pick<Test, 'testdir'>,
   content: string | Buffer,
@@ -517,7 +517,7 @@ test('wherever the log fails, importing again completes the import, and goes on 
     online: n
   }))
   const content = ['observedAt,online,filler', ...events.map((e) => `${e.observedAt},${e.online},${filler}`)].join('\n')
-  // Every look at the clock is later by more than the interval of progress, so that each block of the file is told.
+  // Every look at the clock is later by more than the interval of progress, so that each block of the file is reported.
   let clock = NOW
   const now = () => {
     clock += 3000

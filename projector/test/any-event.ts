@@ -206,11 +206,13 @@ export function compare(found: ReadModel, expected: ReadModel, isReordered: bool
 
 /** A reader who knew `before` at `version` must learn of every row that is different now. */
 export async function everyChangeIsPublished(tables: Tables, found: ReadModel, before: ReadModel, version: number) {
-  const told = await tables.rows('SELECT d.* FROM data_change AS d WHERE d.version > {version: UInt64}', { version })
+  const published = await tables.rows('SELECT d.* FROM data_change AS d WHERE d.version > {version: UInt64}', {
+    version
+  })
   for (const [projection, rows] of found) {
     for (const { id, key, ms, values } of rows.values()) {
       if (before.get(projection)?.get(id)?.values === values) continue
-      const isPublished = told.some(
+      const isPublished = published.some(
         (each) =>
           each.projection === tellerOf(projection) &&
           (each.key === '*' || key === ANY_KEY || each.key === key) &&

@@ -9,7 +9,7 @@ import { message, newestVersion, openTables, projectorOn } from './pipeline.js'
 
 const T0 = Date.UTC(2026, 2, 14, 22)
 
-test('a change is told above one whose answer was lost, wherever the clock goes', async (t) => {
+test('a change is published above one whose answer was lost, wherever the clock goes', async (t) => {
   const engine = await openTables()
   const log = new MemoryLog(() => 5)
   const count = (minute: number) => {

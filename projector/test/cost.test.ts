@@ -19,7 +19,7 @@ const EVENTS_SQL = `
     if(n.number % 100 < {share: UInt64}, 0, n.number % {boards: UInt64}), 'ann', 'ann', 1, 'updated', '1', 1, NULL, 1, 1, ''
   FROM numbers(${EVENTS}) AS n`
 
-test('what an event costs in long steps is told by two sizes of samples, of whatever steps and events cost', async (t) => {
+test('what an event costs in long steps is estimated from two sizes of samples, of whatever steps and events cost', async (t) => {
   const cost = fc.double({ min: 1e-7, max: 1e-3, noNaN: true })
   await fc.assert(
     fc.asyncProperty(
@@ -35,9 +35,10 @@ test('what an event costs in long steps is told by two sizes of samples, of what
           ...colder.map((more) => ({ events: few, seconds: seconds(few) + more })),
           ...[few, 200_000].map((events) => ({ events, seconds: seconds(events) }))
         ]
-        const told = costOf(samples, stepEvents) * stepEvents
+        const estimated = costOf(samples, stepEvents) * stepEvents
         const right = seconds(stepEvents)
-        if (Math.abs(told - right) > 1e-6 * right) t.fail(`${told} s estimated for a step that takes ${right} s`)
+        if (Math.abs(estimated - right) > 1e-6 * right)
+          t.fail(`${estimated} s estimated for a step that takes ${right} s`)
       }
     ),
     { seed: 1 }
@@ -51,7 +52,7 @@ test('what an event costs in long steps is told by two sizes of samples, of what
   t.equal(costOf(slower, 100), 0.02, 'which costs its keys alone, as far as one can see')
 })
 
-test('what is sampled by keys has the events that its cost is told by, however few boards there are', async (t) => {
+test('what is sampled by keys has the events that its cost is estimated from, however few boards there are', async (t) => {
   const engine = await openTables()
   const unit = projections.filter(({ name }) => name === 'entry-time')
   const checkpoints = new Checkpoints()

@@ -8,7 +8,7 @@ const Filled = fc.record({
   cost: fc.double({ min: 1e-7, max: 1e-4, noNaN: true })
 })
 
-test('at half of its time a fill is told right within a quarter, although the sample was off by a factor', (t) => {
+test('at half of its time a fill is estimated right within a quarter, although the sample was off by a factor', (t) => {
   fc.assert(
     fc.property(
       fc.array(Filled, { minLength: 1, maxLength: 5 }),
@@ -31,9 +31,9 @@ test('at half of its time a fill is told right within a quarter, although the sa
             left.set(`${n}`, events - at)
           }
         }
-        const told = now + estimate.secondsFor(left)
+        const estimated = now + estimate.secondsFor(left)
         const share = estimate.shareOf(done, left)
-        return Math.abs(told - whole) <= whole / 4 && share >= 0.25 && share <= 0.75
+        return Math.abs(estimated - whole) <= whole / 4 && share >= 0.25 && share <= 0.75
       }
     ),
     { seed: 1 }
@@ -42,7 +42,7 @@ test('at half of its time a fill is told right within a quarter, although the sa
   t.end()
 })
 
-test('what was not sampled is told by its own once it has shown it, and corrects no other', (t) => {
+test('what was not sampled is estimated from its own once it has shown it, and corrects no other', (t) => {
   const estimate = new Estimate({ b: 1e-6 })
   const left = new Map([
     ['load', 5_000_000],
@@ -61,7 +61,7 @@ const Step = fc.record({
   seconds: fc.double({ min: 0, max: 100, noNaN: true })
 })
 
-test('whatever steps there were, empty ones too, the share done lies between nothing and all, and a time is told', (t) => {
+test('whatever steps there were, empty ones too, the share done lies between nothing and all, and a time is reported', (t) => {
   const events = fc.record({ a: fc.nat(1_000_000), b: fc.nat(1_000_000) })
   fc.assert(
     fc.property(fc.array(Step, { maxLength: 5 }), events, events, fc.boolean(), (steps, done, left, isMeasured) => {
@@ -92,7 +92,7 @@ test('while a step runs, what is left gets less with the clock, but never nothin
   t.end()
 })
 
-test('how much is done is told by events where nothing is known of their cost', (t) => {
+test('how much is done is estimated from events where nothing is known of their cost', (t) => {
   const estimate = new Estimate({})
   const share = (done: number, left: number) => estimate.shareOf(new Map([['a', done]]), new Map([['a', left]]))
   t.equal(share(0, 4), 0)

@@ -92,7 +92,7 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
     steps += 1
   }
   const isDone = await fill(filling(SLICES, { shouldContinue: async () => steps === 0, onStep: countStep }))
-  t.equal(isDone, false, 'told to stand still')
+  t.equal(isDone, false, 'asked to stop')
   t.equal(await noted(), 3 + steps, 'what was under way is noted')
 
   t.equal(await fill(filling(SLICES)), true)

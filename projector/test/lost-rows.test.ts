@@ -106,7 +106,7 @@ test('a part that vanished is found; a part that was merged, was set aside or le
   t.same(new Set(found), new Set(['network_count__0', 'title__8']), 'under the names that their tables have now')
 })
 
-test('where the log no longer has the beginning, what it has is loaded again, and the rest is told', async (t) => {
+test('where the log no longer has the beginning, what it has is loaded again, and the rest is reported', async (t) => {
   const engine = await openTables()
   const log = new MemoryLog()
   for (const each of fc.sample(appendedOf(AnyEvent, [0]), { numRuns: 12, seed: 4 })) append(log, each)

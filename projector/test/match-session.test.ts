@@ -138,12 +138,13 @@ function eventOf({ titleId, minute, lobbies }: Listed): MatchesListed {
 async function everyTitleIsPublished(tables: Tables, before: readonly string[], version: number) {
   const now = (await matchTables(tables)).match_session
   const changed = [...now.filter((line) => !before.includes(line)), ...before.filter((line) => !now.includes(line))]
-  const told = await tables.rows(
+  const published = await tables.rows(
     "SELECT d.key AS key FROM data_change AS d WHERE d.version > {version: UInt64} AND d.projection = 'match-session'",
     { version }
   )
   for (const line of changed) {
     const titleId = line.split('|')[0]
-    if (!told.some(({ key }) => key === '*' || key === titleId)) throw new Error(`no change was published for ${line}`)
+    if (!published.some(({ key }) => key === '*' || key === titleId))
+      throw new Error(`no change was published for ${line}`)
   }
 }

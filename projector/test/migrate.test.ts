@@ -67,7 +67,7 @@ test('migrations', async (t) => {
     )
   })
 
-  await t.test('a table that is missing is refused, and one that is changed is told', async (t) => {
+  await t.test('a table that is missing is refused, and one that is changed is reported', async (t) => {
     t.same(await changedDefinitions(tables), [])
     await tables.execute("ALTER TABLE title__0 MODIFY COMMENT 'changed'")
     t.same(await changedDefinitions(tables), ['title__0'])

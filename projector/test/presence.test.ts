@@ -194,7 +194,7 @@ async function everyDayIsPublished(
   found: PresenceTables,
   seen: { version: number; model: PresenceTables } | undefined
 ): Promise<void> {
-  const told = await tables.rows(
+  const published = await tables.rows(
     `SELECT d.key AS key, d.from_ms AS from_ms, d.to_ms AS to_ms FROM data_change AS d
      WHERE d.projection = 'presence-day' AND d.version > {version: UInt64}`,
     { version: seen?.version ?? 0 }
@@ -203,7 +203,7 @@ async function everyDayIsPublished(
   for (const day of found.day.filter((each) => !before.has(each))) {
     const [user, number] = day.split('|')
     const ms = Number(number) * DAY_S * 1000
-    const isPublished = told.some(
+    const isPublished = published.some(
       ({ key, from_ms, to_ms }) => (key === '*' || key === user) && Number(from_ms) <= ms && ms < Number(to_ms)
     )
     if (!isPublished) throw new Error(`no change was published for ${day}`)

@@ -162,7 +162,7 @@ test('projections', async (t) => {
     ])
   })
 
-  await t.test('every run of a source has its row, and a run told twice has one', async (t) => {
+  await t.test('every run of a source has its row, and a run published twice has one', async (t) => {
     const failed = ran({ source: 'games', outcome: 'failed', published: 0, reason: 'no table' })
     const rows = await given(ran({}), failed)
       .when(failed, ran({ durationMs: 2 }))
@@ -193,11 +193,11 @@ test('projections', async (t) => {
 
   await t.test('readers learn what changed: each key by its name, in whole buckets; very many as *', async (t) => {
     const newest = 'd.version = (SELECT max(m.version) FROM data_change AS m)'
-    const told = `SELECT d.projection, d.key, d.from_ms, d.to_ms FROM data_change AS d FINAL WHERE ${newest}
+    const published = `SELECT d.projection, d.key, d.from_ms, d.to_ms FROM data_change AS d FINAL WHERE ${newest}
       ORDER BY d.projection, d.key`
     const rows = await given(count('20:00:00', 5))
       .when(count('20:10:00', 5), count('22:10:00', 5), count('21:00:00', 5, { titleId: '00000001' }))
-      .rows(told)
+      .rows(published)
     const ms = (time: string) => String(Date.parse(`2026-03-14T${time}Z`))
     const nextDay = String(Date.parse('2026-03-15T00:00:00Z'))
     t.same(rows, [
@@ -296,7 +296,7 @@ test('projections', async (t) => {
   })
 
   await t.test(
-    'where several projectors work, a change is told above all that is known, whatever their clocks say',
+    'where several projectors work, a change is published above all that is known, whatever their clocks say',
     async (t) => {
       const log = new MemoryLog()
       const projector = projectorOn(engine, log, { isShared: true })
@@ -304,9 +304,9 @@ test('projections', async (t) => {
       log.append('title-count', [count('20:00:00', 5)])
       await projector.caughtUp()
       const ahead = (Date.now() + 900_000) * 1000
-      const told = `${JSON.stringify([ahead, 'title-count', '4d530064', 0, 1])}\n`
+      const published = `${JSON.stringify([ahead, 'title-count', '4d530064', 0, 1])}\n`
       const columns = ['version', 'projection', 'key', 'from_ms', 'to_ms']
-      await control.insert('data_change', columns, new TextEncoder().encode(told))
+      await control.insert('data_change', columns, new TextEncoder().encode(published))
       log.append('title-count', [count('20:01:00', 6)])
       await projector.caughtUp()
       await projector.stop()

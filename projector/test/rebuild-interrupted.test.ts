@@ -65,7 +65,7 @@ async function interruptedSwap(t: Test, engine: ClickHouse) {
     const minutes = async () => (await countsIn(engine, 'title_count')).join()
     projector.start()
     await projector.caughtUp()
-    // What nothing in the log says, so that the generations can be told apart.
+    // What nothing in the log says, so that the generations differ.
     await engine.control.execute(
       `INSERT INTO title_count__0 (title_id, ts, online, position) VALUES ('4d530064', toDateTime64(${T0 / 1000 + 3600}, 3, 'UTC'), 77, 99)`
     )

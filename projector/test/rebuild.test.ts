@@ -40,7 +40,7 @@ test('rebuilds', async (t) => {
   await t.test('go on after any death, and are swapped and taken back once', (t) => outliveDeaths(t, engine))
   await t.test('whose swap is cut off are completed by another projector', (t) => endOthers(t, engine))
   await t.test('that two projectors begin at once have tables of their own each', (t) => beginAtOnce(t, engine))
-  await t.test('of one projection that two projectors begin at once are one, of which the other is told', (t) =>
+  await t.test('of one projection that two projectors begin at once are one, of which the other learns', (t) =>
     beginOneAtOnce(t, engine)
   )
   await t.test('from the log lose nothing that another projector loads meanwhile', (t) => loadConcurrently(t, engine))
@@ -233,7 +233,7 @@ async function pauseForRoom(t: Test, engine: ClickHouse) {
       /, of which it needs [\d.]+ \w+, and [\d.]+ \w+ stay free|DISK_FREE_MIN_BYTES/
     )
     const undone = projector.importUndos.requireUndoable('an-import', 'title')
-    await t.rejects(undone, /DISK_FREE_MIN_BYTES/, 'an import is not told to be taken back before it can be')
+    await t.rejects(undone, /DISK_FREE_MIN_BYTES/, 'an import is not reported as undone before it can be')
     kept = () => 0
     await rebuilds.resume('title-count')
     await untilFilled(projector)
@@ -247,7 +247,7 @@ async function pauseForRoom(t: Test, engine: ClickHouse) {
     t.match(
       await newest(),
       { state: 'paused', progress: { done: 0 } },
-      'whose tables somebody dropped is told as others'
+      'whose tables somebody dropped is reported as other'
     )
     kept = () => 0
     await rebuilds.resume('title-count')

@@ -7,7 +7,7 @@ export type Fault = 'hang' | 'reset' | '500' | 'html' | 'half' | 'odd' | 'redire
 
 type Answer = { readonly status: number; readonly body: unknown }
 
-/** A real server of the answers that a test gives, which can be told to answer badly. */
+/** A real server of the answers that a test gives, which answers badly on request. */
 class TestServer {
   url = ''
   fault: Fault | undefined

@@ -247,7 +247,7 @@ function presencePart(world: World, range: Range): HistoryPart {
 
 type Look = Pick<Stretch, 'username' | 'gamertag'> & { readonly ms: number; readonly game: string | undefined }
 
-/** What looking at all users at each step would have told: who was online, each time; who no longer was, once. */
+/** What looking at all users at each step would have reported: who was online, each time; who no longer was, once. */
 function* looksBetween(world: World, { fromMs, toMs, stepMs }: Range): Generator<Look> {
   const stepFrom = (ms: number) => Math.ceil(ms / stepMs) * stepMs
   const stretches = stretchesBetween(world.seed, world.titles, world.users, fromMs - stepMs, toMs)

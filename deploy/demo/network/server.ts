@@ -26,7 +26,7 @@ export type DemoNetworkOptions = {
   readonly onShown?: (shown: Shown) => void
 }
 
-/** One answer of the network, told before it is sent. With the seed and `instant` its page can be made again: see {@link World}. */
+/** One answer of the network, reported before it is sent. With the seed and `instant` its page can be made again: see {@link World}. */
 export type Shown = {
   readonly path: string
   /** The board that was asked for; absent where none was. */

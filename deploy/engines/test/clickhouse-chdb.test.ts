@@ -253,7 +253,7 @@ test('a running engine refuses hostile statements', async (t) => {
   }
 })
 
-test('too few threads are told, enough are not', async (t) => {
+test('too few threads are reported, enough are not', async (t) => {
   const warnings: string[] = []
   const open = async (threadPoolSize: number): Promise<void> => {
     const path = join(t.testdir(), String(threadPoolSize))

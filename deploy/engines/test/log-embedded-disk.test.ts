@@ -284,7 +284,7 @@ void test('retention by size bounds a partition', async (t) => {
   t.equal(extent?.next, 40)
 })
 
-void test('a write that fails is told, leaves nothing behind, and later appends work', async (t) => {
+void test('a write that fails is reported, leaves nothing behind, and later appends work', async (t) => {
   const path = t.testdir()
   const log = openLog(t, { path })
   await log.append('thing', messages(10))

@@ -344,7 +344,7 @@ if (missing !== undefined) {
     start = 6
     await reader.until(() => reader.values.length === 8)
     await reader.stop()
-    t.same(reader.stalled.length, 1, 'it is told once')
+    t.same(reader.stalled.length, 1, 'it is reported once')
     t.same(
       reader.values.slice(4),
       messages(4, 6).map(({ value }) => value)
@@ -451,7 +451,7 @@ if (missing !== undefined) {
     t.equal(reader.values.length, 5)
   })
 
-  void test('a broker that asks for TLS and a password is spoken to, and a wrong password is told without it', async (t) => {
+  void test('a broker that asks for TLS and a password is spoken to, and a wrong password is reported without it', async (t) => {
     const { secured } = broker
     if (secured === undefined) throw new Error('there is no secured listener')
     const ssl = { ca: await readFile(secured.caFile, 'utf8') }
@@ -671,7 +671,7 @@ if (missing !== undefined) {
     t.equal((await log.extents('thing')).length, 1)
   })
 
-  void test('a broker that cannot be reached is told with its address', async (t) => {
+  void test('a broker that cannot be reached is reported with its address', async (t) => {
     const away = openLog(t, { ...IMPATIENT, brokers: ['127.0.0.1:1'] })
     const refusal = await away.append('thing', messages(1)).catch((error: unknown) => error)
     t.type(refusal, LogUnreachable, 'so that it may wait')

@@ -97,7 +97,7 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
     await t.rejects(postgres.erase(['a; b']), /is no plain name/)
   })
 
-  test(`${name}: what is told on a channel is heard once the telling transaction is kept`, options, async (t) => {
+  test(`${name}: a notification is received once its transaction has committed`, options, async (t) => {
     const postgres = await open(t)
     const received: string[] = []
     let hear = (): void => undefined

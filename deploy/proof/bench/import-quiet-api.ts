@@ -18,7 +18,7 @@ const MINUTE_MS = 60_000
 const IDLE_MS = 20_000
 /** Time between two questions; they are asked when they are due, whether or not those before were answered. */
 const EVERY_MS = 20
-/** Width of the timer by which the delay is told: a loop that is never held up reads as this. */
+/** Width of the timer that measures the delay: a loop that is never held up reads as this. */
 const LAG_RESOLUTION_MS = 10
 
 /** Answers during an import of 2 M counts at full speed, against the same clients on the idle service before it. */

@@ -16,7 +16,7 @@ export type Result = {
   readonly measured: number
   readonly unit: string
   readonly baseline?: { readonly what: string; readonly measured: number }
-  /** Absent: the figure is only told. */
+  /** Absent: the figure is only reported. */
   readonly reach?: Reach
   /** Figures beside it that help to judge it. */
   readonly detail?: string

@@ -175,7 +175,7 @@ async function compared(
   { what, projection, bare, events, share, least }: Measured
 ): Promise<Result[]> {
   const { conditions, tables, projector } = needs
-  // Into the tables that serve: what a rebuild's time is told by reads them.
+  // Into the tables that serve: the estimate of a rebuild's time reads them.
   conditions.note(`${what}: bare SQL`)
   const [bareBegun, bareCpu] = [performance.now(), process.cpuUsage()]
   for (const sql of bare) await tables.loader.execute(sql)
@@ -206,7 +206,7 @@ async function compared(
       ? []
       : [
           {
-            what: `${what}: error of the time told at half time`,
+            what: `${what}: error of the time reported at half time`,
             measured: (100 * Math.abs(estimate - seconds)) / seconds,
             unit: '%',
             reach: { bound: 'at most' as const, value: 25, of: 'measured' as const }
@@ -221,7 +221,7 @@ function processorSeconds(since: NodeJS.CpuUsage): number {
   return (user + system) / 1e6
 }
 
-/** How long a fill took, and what it was told to take at half of its time. */
+/** How long a fill took, and what it was estimated to take at half of its time. */
 async function rebuilt(
   { rebuilds }: Projector,
   projection: string

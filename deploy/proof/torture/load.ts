@@ -71,7 +71,7 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
       const isLast = isDraining
       report.begin(who)
       const isDone = await work(round).catch((error: unknown) => {
-        atWork.set(who, `was last told ${String(error).slice(0, REFUSAL_CHARACTERS)}`)
+        atWork.set(who, `was last refused with ${String(error).slice(0, REFUSAL_CHARACTERS)}`)
         return false
       })
       if (isDone) {

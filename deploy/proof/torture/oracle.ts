@@ -192,7 +192,7 @@ async function presenceDifferences({ facts, tables, canBePartial }: Needs): Prom
     for (const [ms, rows] of grouped(seen, 'ms')) {
       found.push(...misdated(facts, `sightings at ${ms}`, step, Number(ms)))
       const missing = online.filter((userKey) => !rows.some((row) => row.userKey === userKey))
-      if (!canBePartial) found.push(...equal(`untold of step ${step} at ${ms}`, missing, []))
+      if (!canBePartial) found.push(...equal(`missing in step ${step} at ${ms}`, missing, []))
     }
   }
   const rows = await tables.control.rows(`SELECT p.user_key AS userKey, p.is_online AS isOnline, p.game AS game,

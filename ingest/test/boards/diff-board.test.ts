@@ -164,7 +164,7 @@ test('keys never pass 2^52: a board at their edge is keyed again, once', async (
   t.equal(diffBoard({ ...BOARD, last: board, page: numbered(['y', 'x', 'a', 'b']) }).length, 1)
 })
 
-test('of two entries that passed one another the one that is told anyhow gets the other key', async (t) => {
+test('of two entries that passed one another the one with an event anyhow gets the other key', async (t) => {
   const last = [known('ann', 1), known('bob', 2 ** 40), known('cid', 2 ** 41)]
   for (const improved of ['ann', 'bob', 'cid']) {
     const order = improved === 'ann' ? ['bob', 'ann', 'cid'] : ['bob', 'cid', 'ann']

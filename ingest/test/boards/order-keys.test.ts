@@ -10,7 +10,7 @@ const known = fc.record({
   isPublished: fc.boolean()
 })
 
-test('keys rise, and no other choice of keys leaves more entries that are not told with theirs', async () => {
+test('keys rise, and no other choice of keys leaves more entries that need an event', async () => {
   fc.assert(
     fc.property(fc.array(known, { maxLength: 9 }), (entries) => {
       const keys = keysOf(entries)

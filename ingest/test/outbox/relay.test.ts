@@ -280,7 +280,7 @@ onEachWriteSide((name, open, options) => {
     })
   }
 
-  test(`${name}: rows that are no events stay, are told once, and hold up nothing`, options, async (t) => {
+  test(`${name}: rows that are no events stay, are reported once, and hold up nothing`, options, async (t) => {
     const { postgres } = open()
     await emptied(open())
     await postgres.query(

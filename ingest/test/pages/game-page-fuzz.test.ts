@@ -127,7 +127,7 @@ function pageOf(model: GamePageModel): GamePage {
  */
 function differences({ matches, boards, board }: GamePage, model: GamePageModel): string[] {
   const found: string[] = []
-  // A row without headings or another row beside it has nothing by which a cell too many can be told.
+  // A row without headings or another row beside it has nothing that shows a cell too many.
   const isPublished = ({ length }: readonly unknown[]) => model.style.headings || length > 1
   const compare = (what: string, read: readonly Row[], written: readonly Row[]) => {
     const same = (row: Row, at: number) => row.every((cell, i) => contains(cell, written[at]?.[i]))

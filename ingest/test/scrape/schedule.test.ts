@@ -6,7 +6,7 @@ import { nextOnGrid, schedule, type Timing } from '../../src/scrape/schedule.js'
 
 const MINUTE = 60_000
 
-/** A world in which time passes only when it is told to. */
+/** A world in which time passes only on request. */
 function fixedWorld(random = 0.5) {
   let nowMs = 1000
   let draws = 0

@@ -70,9 +70,9 @@ export class Estimate {
       // A step may take long without events, such as the first one after a restart.
       const own = this.#measured.get(projection)
       const cost = this.#costs[projection]
-      const told = cost === undefined ? LOAD_COST : cost * correction
+      const estimated = cost === undefined ? LOAD_COST : cost * correction
       const isShown = own !== undefined && own.events > 0 && isTrusted(own)
-      sum += events * (isShown ? own.seconds / own.events : told)
+      sum += events * (isShown ? own.seconds / own.events : estimated)
     }
     return sum
   }

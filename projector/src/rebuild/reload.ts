@@ -19,7 +19,7 @@ const SILENCE_MS = 120_000
 /**
  * Loads a topic from the log into the rebuild's event table, by a loader of its own, up to where the live one has come or a
  * little further. What the log does not have any more is copied from the live table.
- * @returns false when it was told to stand still
+ * @returns false when it was asked to stop
  */
 export async function reload(
   context: RebuildContext,

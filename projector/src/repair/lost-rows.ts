@@ -67,7 +67,7 @@ const LASTING: Readonly<Record<string, string>> = {
   rebuild: 'rebuilds may be missing: look at `gamenet status`, and discard what a rebuild has left',
   generation_definition: 'by which statements a projection made its table may be missing: rebuild the projections',
   generation_pointer:
-    'which generation is read was told by the records of rebuilds, or by an older row: rebuild the projections',
+    'which generation is read was decided by the records of rebuilds, or by an older row: rebuild the projections',
   schema_migration: 'migrations may have been applied a second time'
 }
 

@@ -2,14 +2,11 @@ export type { Parameters, WriteSide, WriteTransactions } from '@gamenet/schemas'
 export { DataVersions } from './answers/data-versions.js'
 export type {
   Action,
-  ActionContext,
   AnswerContext,
   Dependency,
-  Endpoint,
-  EndpointResult,
-  ResolveContext
+  Endpoint
 } from './answers/endpoint.js'
-export { API_LIMITS, type ApiLimits, type ApiNeeds, buildApp } from './app.js'
+export { type ApiNeeds, buildApp } from './app.js'
 export { type Dataset, datasets } from './datasets/datasets.js'
 export { type DatasetPosition, datasetPosition } from './datasets/position.js'
 export type { Readiness } from './http/health.js'
@@ -21,4 +18,3 @@ export { QUESTION_TABLES, questionEndpoints } from './questions/questions.js'
 export type { ReadTables, StreamedTables } from './read-tables.js'
 export type { ChatSettings } from './remote/chat-platform.js'
 export { actions, endpoints } from './routes/endpoints.js'
-export type { WriteChanges } from './write-side.js'

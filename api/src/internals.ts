@@ -3,7 +3,7 @@
  */
 export { identityOf } from './answers/etag.js'
 export type { PartitionPlace } from './http/request/cursor.js'
-export { type ChangeFilter, type ChangeRow, recordedChanges } from './queries/leaderboard-change.js'
+export { type ChangeRow, recordedChanges } from './queries/leaderboard-change.js'
 export { readFeed } from './routes/change-feed.js'
 export { Channel } from './stream/channel.js'
 export { LiveCounts } from './stream/live-counts.js'

@@ -10,7 +10,7 @@
  */
 
 export type { ReadTables, WriteSide, WriteTransactions } from '@gamenet/schemas'
-export { type Evaluation, type EvaluationNeeds, evaluateOnce } from './achievements/evaluate.js'
+export { type EvaluationNeeds, evaluateOnce } from './achievements/evaluate.js'
 export { diffBoard, type KnownEntry } from './boards/diff-board.js'
 export {
   createIngest,
@@ -21,7 +21,6 @@ export {
 } from './create-ingest.js'
 export { ImportCutOff, ImportRefused } from './import/import-refused.js'
 export {
-  type ImportNeeds,
   type ImportProgress,
   type ImportRequest,
   type ImportResult,
@@ -29,10 +28,9 @@ export {
   runImport
 } from './import/import-run.js'
 export { importInWorker } from './import/import-worker.js'
-export type { ImportFault } from './import/read-rows.js'
 export { endLeases } from './ports/leases.js'
 export type { Log } from './ports/log.js'
-export { createRelay, type Relay, type RelayOptions } from './publish/outbox/create-relay.js'
-export { createPeople, type People, type Seals, sealKeys } from './publish/people/people.js'
+export { createRelay } from './publish/outbox/create-relay.js'
+export { createPeople, type People, sealKeys } from './publish/people/people.js'
 export { publish } from './publish/publish.js'
 export type { Logger } from './scrape/run-source.js'

@@ -27,27 +27,24 @@ export type { ReadingSide } from './load/loader.js'
 export type { LogReader } from './load/log.js'
 export type { FromReader, LoaderPort } from './load/message.js'
 export { readInline } from './load/read-inline.js'
-export { type LoaderWorkerOptions, runLoaderWorker } from './load/read-log.js'
-export { SEAL_KEY_CACHE_MS, type SealKeys } from './load/seal-key-cache.js'
-export { type AcceptedGap, acceptedGaps, acceptGaps, type StallReport } from './load/stalled-partitions.js'
+export { runLoaderWorker } from './load/read-log.js'
+export { SEAL_KEY_CACHE_MS } from './load/seal-key-cache.js'
+export { acceptedGaps, acceptGaps, type StallReport } from './load/stalled-partitions.js'
 export type { Logger } from './logger.js'
 export { type Target, waitForCheckpoints } from './project/caught-up.js'
-export { type Folding, foldInline } from './project/folding/folding.js'
+export { foldInline } from './project/folding/folding.js'
 export { storeAt } from './project/generations.js'
 export { readLateRange } from './project/late-events/late-batches.js'
-export { type LateReader, lateReader } from './project/late-events/late-reader.js'
+export { lateReader } from './project/late-events/late-reader.js'
 export type { PassLock } from './project/pass-lock.js'
 export { readProgress, readStalls } from './project/progress.js'
 export type { Projection } from './project/projection.js'
 export { projections } from './projections/projections.js'
 export {
   createProjector,
-  type ProjectionStatus,
   type Projector,
   type ProjectorOptions,
-  type ProjectorStatus,
-  type ReloadShare,
-  type TopicStatus
+  type ReloadShare
 } from './projector.js'
 export {
   Difference,
@@ -58,7 +55,6 @@ export {
   RebuildStatus,
   type Rebuilds,
   SwapReport,
-  Verification,
   VerifyReport
 } from './rebuild/contract.js'
 export { unfinishedImportUndos } from './rebuild/import-undo.js'
@@ -94,5 +90,4 @@ export {
 export { type Operation, type Store, storeOver } from './store/operation.js'
 export { type ReadSide, readSide } from './store/read-side.js'
 export { readMigrationsApplied } from './store/schema-migration.js'
-export type { LostPart } from './store/table.js'
 export type { Tables } from './store/tables.js'

@@ -3,7 +3,7 @@
 export { eventTables } from './events/event-tables.js'
 export { createLoader, type Loader, type LoaderOptions } from './load/loader.js'
 export { RowBuilder } from './load/row-builder.js'
-export { type Folding, foldInline } from './project/folding/folding.js'
+export { foldInline } from './project/folding/folding.js'
 export { runFold } from './project/folding/run-fold.js'
 export { definitionOf, Generations, ownerOf, ownersOf } from './project/generations.js'
 export { LOCAL_PASS_LOCK } from './project/pass-lock.js'
@@ -18,7 +18,6 @@ export { RebuildOperations } from './rebuild/rebuild-operations.js'
 export {
   type Checkpoint,
   Checkpoints,
-  deleteCheckpoints,
   discardCheckpoints,
   readCheckpoints,
   readCheckpointsOf,

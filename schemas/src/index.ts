@@ -9,7 +9,7 @@
 export { abortable } from './async/abortable.js'
 export { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from './async/backoff.js'
 export { Mutex } from './async/mutex.js'
-export { type PollOptions, poll } from './async/poll.js'
+export { poll } from './async/poll.js'
 export { SharedRun } from './async/shared-run.js'
 export {
   type Calls,
@@ -27,7 +27,6 @@ export {
   newUnlock,
   RecentUnlocks,
   revealedOf,
-  type ShownGroup,
   shownGroups,
   UserAchievements,
   VeiledAchievement,
@@ -35,7 +34,6 @@ export {
 } from './nouns/achievement.js'
 export {
   type Achievement,
-  type AchievementGroup,
   achievementById,
   achievementGroups,
   achievements
@@ -175,7 +173,7 @@ export {
 export { nameKey } from './values/name-key.js'
 export { TitleId } from './values/title-id.js'
 export { USERNAME_LENGTH_MAX, Username } from './values/username.js'
-export { type Decoded, decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './wire/cloud-event.js'
+export { decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './wire/cloud-event.js'
 export { eventLine, messageOfLine } from './wire/event-line.js'
 export {
   type ConsumeRequest,
@@ -193,5 +191,5 @@ export {
   stallReason
 } from './wire/log-record.js'
 export { openSealed, peopleOfValue, readSealedValue, SEAL_KEY_BYTES, type Seal } from './wire/seal.js'
-export { type Lift, type Topic, topic } from './wire/topic.js'
+export { type Topic, topic } from './wire/topic.js'
 export { importableTopics, topics } from './wire/topics.js'

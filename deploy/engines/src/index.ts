@@ -3,19 +3,17 @@ export {
   type AbortOptions,
   type ClickHouse,
   ClickHouseError,
-  type ClickHouseStats,
   type Lane,
-  type LaneName,
-  type LaneStats
+  type LaneName
 } from './clickhouse/clickhouse.js'
 export { statusOf } from './clickhouse/http-status.js'
 export { codeOf } from './clickhouse/parameters.js'
-export { type ClickHouseServerOptions, openClickHouseServer } from './clickhouse/server.js'
+export { openClickHouseServer } from './clickhouse/server.js'
 export { LANE_LIMITS } from './clickhouse/statement.js'
 export { migratePostgres, NewerDatabase, newestMigration } from './postgres/migrate.js'
 export { openPglite } from './postgres/pglite.js'
 export type { Postgres, Queries } from './postgres/postgres.js'
-export { openPostgres, type PostgresOptions } from './postgres/server.js'
+export { openPostgres } from './postgres/server.js'
 export { transactionAge } from './postgres/transaction-age.js'
 export {
   ANALYST_FORMATS,

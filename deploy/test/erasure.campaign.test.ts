@@ -9,7 +9,7 @@ const RUNS = 60
 test('an erasure interrupted anywhere, and again while it is completed, is completed later', async (t) => {
   const world = await openWorld(t, (folder) => openPglite({ dir: join(folder, 'writes') }))
   const property = fc.asyncProperty(
-    fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 3 }),
+    fc.array(fc.integer({ min: 1, max: 130 }), { minLength: 1, maxLength: 3 }),
     async (cuts) => {
       const left = await leftBehindCuts(world, cuts)
       if (left.length > 0) throw new Error(`left: ${left.join(', ')}`)

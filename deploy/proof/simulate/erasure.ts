@@ -38,7 +38,7 @@ export async function erase(place: Place, { stepsEnded }: RunningProjector, eras
   await pause(SEAL_KEY_CACHE_MS, signal)
   await untilTaken(place, [ratingTopic.name])
   const store = bug.erasureStore(storeIn(world, tables))
-  await eraseRows({ store, salt: SALT, stepsEnded, onTable: () => undefined, signal }, userKey)
+  await eraseRows({ store, salt: SALT, stepsEnded, onTable: () => undefined, signal }, [userKey])
   erasure.isDone = true
   world.note(`${userKey} is erased`)
   promises.broken.push(...rowsOfErased(place))

@@ -49,16 +49,17 @@ export type EraseRowsNeeds = {
 export async function usersInTables(
   { store, salt, signal }: Pick<EraseRowsNeeds, 'store' | 'salt' | 'signal'>,
   nameHashes: readonly string[]
-): Promise<{ nameHash: string; userKey: string }[]> {
-  const found = new Map<string, string>()
-  for (const { table, columns } of await store.do(readUserTables)) {
+): Promise<string[]> {
+  const found = new Set<string>()
+  // Changes too: their rows are deleted last.
+  for (const { table, columns } of [...(await store.do(readUserTables)), CHANGES]) {
     for (const column of columns) {
       signal.throwIfAborted()
       const users = await store.do(readUsersByHash, table, column, salt, nameHashes)
-      for (const { nameHash, userKey } of users) found.set(nameHash, userKey)
+      for (const userKey of users) found.add(userKey)
     }
   }
-  return [...found].map(([nameHash, userKey]) => ({ nameHash, userKey }))
+  return [...found]
 }
 
 /** Returns whether any table has a row of a user. */
@@ -70,14 +71,15 @@ export async function isKnownToTables(store: Store, userKey: string): Promise<bo
 }
 
 /**
- * Deletes every row of a user from every table, and waits until their files are deleted.
+ * Deletes every row of these users from every table, and waits until their files are deleted: without users, those that an interrupted
+ * erasure has left.
  *
  * A step that has read rows before the deletion stores derived rows afterwards: in a rebuild many seconds later, and
  * possibly into new tables. So each round waits for the running steps and lists the tables again. A round that finds
  * nothing is the last one: no step could have read a row in between.
  * @returns the number of deleted rows
  */
-export async function eraseRows(cleaning: EraseRowsNeeds, userKey: string): Promise<number> {
+export async function eraseRows(cleaning: EraseRowsNeeds, userKeys: readonly string[]): Promise<number> {
   const { store, stepsEnded, signal } = cleaning
   const names = new Set<string>()
   try {
@@ -91,7 +93,8 @@ export async function eraseRows(cleaning: EraseRowsNeeds, userKey: string): Prom
         await unlessDropped(store.do(shortenOldParts, table))
         names.add(table)
       }
-      found = await deleteRows(cleaning, tables, userKey)
+      found = 0
+      for (const userKey of userKeys) found += await deleteRows(cleaning, tables, userKey)
       deleted += found
     }
     await waitForOldParts(store, [...names], signal)

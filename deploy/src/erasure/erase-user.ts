@@ -48,7 +48,7 @@ export async function eraseUser(needs: EraseNeeds, username: string, anyway = fa
   needs.onProgress({ phase: 'keys', done: 0, total: 1 })
   const { nameHash, rows } = await eraseFromWrites(writes, userKey)
   await waitForReaders(needs)
-  const rowsOfTables = await clean(needs, userKey)
+  const rowsOfTables = await clean(needs, [userKey])
   await finish(needs, [nameHash])
   return { wasKnown: rows + rowsOfTables > 0, isEntered: true, rowsOfWrites: rows, rowsOfTables }
 }
@@ -63,8 +63,8 @@ export async function finishErasures(needs: EraseNeeds): Promise<number> {
   if (open.length === 0) return 0
   for (const userKey of await usersInWrites(writes, open)) await eraseFromWrites(writes, userKey)
   await waitForReaders(needs)
-  const names = await usersInTables({ store: storeOver(tables), salt: await readSalt(writes), signal }, open)
-  for (const { userKey } of names) await clean(needs, userKey)
+  const userKeys = await usersInTables({ store: storeOver(tables), salt: await readSalt(writes), signal }, open)
+  await clean(needs, userKeys)
   await finish(needs, open)
   return open.length
 }
@@ -104,8 +104,11 @@ export async function reapplyMissingErasures(needs: ReapplyNeeds): Promise<numbe
   // A returned user has new keys and profiles. They are kept if the ledger marks the erasure as done.
   const open = hashesOf(due.filter(({ doneAt }) => doneAt === null))
   for (const userKey of await usersInWrites(writes, open)) await eraseFromWrites(writes, userKey)
-  const names = await usersInTables({ store: storeOver(tables), salt: await readSalt(writes), signal }, hashesOf(due))
-  for (const { userKey } of names) await clean(all, userKey)
+  const userKeys = await usersInTables(
+    { store: storeOver(tables), salt: await readSalt(writes), signal },
+    hashesOf(due)
+  )
+  await clean(all, userKeys)
   await finish(all, hashesOf(due))
   return due.length
 }
@@ -122,11 +125,11 @@ async function waitForReaders(needs: EraseNeeds): Promise<void> {
   await needs.whenCaughtUp(PEOPLE_TOPICS)
 }
 
-async function clean(needs: EraseNeeds, userKey: string): Promise<number> {
+async function clean(needs: EraseNeeds, userKeys: readonly string[]): Promise<number> {
   const { tables, writes, stepsEnded, signal } = needs
   const onTable = (done: number, total: number) => needs.onProgress({ phase: 'tables', done, total })
   const store = storeOver(tables)
-  const deleted = await eraseRows({ store, salt: await readSalt(writes), stepsEnded, onTable, signal }, userKey)
+  const deleted = await eraseRows({ store, salt: await readSalt(writes), stepsEnded, onTable, signal }, userKeys)
   await needs.onChange()
   return deleted
 }

@@ -177,6 +177,15 @@ export async function storedMutations({ control }: ClickHouse): Promise<string[]
   return rows.map(({ command }) => String(command))
 }
 
+/** Tables whose replaced parts are still removed at once, as during an erasure. */
+async function tablesWithShortLife({ control }: ClickHouse): Promise<string[]> {
+  const rows = await control.rows(
+    `SELECT t.name AS name FROM system.tables AS t
+     WHERE t.database = currentDatabase() AND position(t.create_table_query, 'old_parts_lifetime') > 0`
+  )
+  return rows.map(({ name }) => `${name} has old_parts_lifetime`)
+}
+
 export async function writesThatName(writes: Postgres): Promise<string[]> {
   const tables = await writes.query<{ name: string }>(
     `SELECT t.tablename AS name FROM pg_tables AS t WHERE t.schemaname = 'public'`
@@ -219,11 +228,11 @@ export async function rowsOfOthers({ clickhouse: { control } }: WorldUnderTest) 
   ])
 }
 
-/** Forgets the user, cut off at these uses of the engines one after the other, then ends it: says what is wrong afterwards. */
-export async function leftBehindCuts(
-  world: WorldUnderTest,
-  [first = 1, ...later]: readonly number[]
-): Promise<string[]> {
+/** Where an erasure is cut off: at its n-th use of the engines, or at the first statement on tables with a text in it. */
+type Cut = number | string
+
+/** Forgets the user, cut off at these places one after the other, then ends it: says what is wrong afterwards. */
+export async function leftBehindCuts(world: WorldUnderTest, [first = 1, ...later]: readonly Cut[]): Promise<string[]> {
   await world.writes.query('DELETE FROM forgotten')
   await fill(world)
   await eraseUser(interrupted(world, first), USER).catch(() => undefined)
@@ -236,16 +245,17 @@ export async function leftBehindCuts(
     ...(await tablesThatName(world.clickhouse)),
     ...(await writesThatName(world.writes)),
     ...(await storedMutations(world.clickhouse)),
+    ...(await tablesWithShortLife(world.clickhouse)),
     ...open.map(({ nameHash }) => `${nameHash} is not said to be done`),
     ...((await finishErasures(needsOf(world))) === 0 ? [] : ['it was done twice'])
   ]
 }
 
-/** Needs whose n-th use fails, and every later one: the process is dead. */
-function interrupted(world: WorldUnderTest, uses: number): EraseNeeds {
-  let left = uses
-  const use = <Result>(work: () => Promise<Result>): Promise<Result> => {
-    left -= 1
+/** Needs whose use at a cut fails, and every later one: the process is dead. */
+function interrupted(world: WorldUnderTest, cut: Cut): EraseNeeds {
+  let left = typeof cut === 'number' ? cut : Number.POSITIVE_INFINITY
+  const use = <Result>(work: () => Promise<Result>, sql = ''): Promise<Result> => {
+    left = typeof cut === 'string' && sql.includes(cut) ? -1 : left - 1
     return left < 0 ? Promise.reject(new Error('killed')) : work()
   }
   const needs = needsOf(world)
@@ -265,8 +275,8 @@ function interrupted(world: WorldUnderTest, uses: number): EraseNeeds {
     },
     tables: {
       ...tables,
-      execute: (sql, parameters) => use(() => tables.execute(sql, parameters)),
-      rows: (sql, parameters) => use(() => tables.rows(sql, parameters))
+      execute: (sql, parameters) => use(() => tables.execute(sql, parameters), sql),
+      rows: (sql, parameters) => use(() => tables.rows(sql, parameters), sql)
     },
     whenCaughtUp: (names) => use(() => needs.whenCaughtUp(names))
   }

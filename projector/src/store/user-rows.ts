@@ -35,15 +35,9 @@ export const readUserTables = operation('reads tables about users', async (table
 /** Reads the user_keys of a column whose salted hashes are among these; salt and hashes are hexadecimal. */
 export const readUsersByHash = operation(
   'reads users by hash',
-  async (
-    tables,
-    table: string,
-    column: string,
-    salt: string,
-    hashes: readonly string[]
-  ): Promise<{ nameHash: string; userKey: string }[]> => {
+  async (tables, table: string, column: string, salt: string, hashes: readonly string[]): Promise<string[]> => {
     const rows = await tables.rows(
-      `SELECT n.name AS name, n.hash AS hash
+      `SELECT n.name AS name
        FROM (
          SELECT k.name AS name, lower(hex(SHA256(concat(unhex({salt: String}), k.name)))) AS hash
          FROM (SELECT DISTINCT ${column} AS name FROM ${table}) AS k
@@ -51,7 +45,7 @@ export const readUsersByHash = operation(
        WHERE has({hashes: Array(String)}, n.hash)`,
       { salt, hashes }
     )
-    return rows.map(({ name, hash }) => ({ nameHash: String(hash), userKey: String(name) }))
+    return rows.map(({ name }) => String(name))
   }
 )
 

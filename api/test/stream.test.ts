@@ -1,12 +1,13 @@
 import { deepStrictEqual } from 'node:assert'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { PassThrough } from 'node:stream'
 import { mock } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { runs } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
-import { Channel } from '../src/stream/channel.js'
+import { Channel, Progress } from '../src/stream/channel.js'
 import { cursorOf } from '../src/stream/cursor.js'
 import { Hub } from '../src/stream/hub.js'
 import { Listener } from '../src/stream/listener.js'
@@ -444,6 +445,46 @@ test('a client that reads a part in time is not disconnected', async (t) => {
   t.same(endings, [])
   await once(socket, 'close')
   t.same(endings, ['slow'], 'it reads no more')
+})
+
+test('a write to a connection that was just destroyed, or has ended, throws nothing: the other listeners get theirs', async (t) => {
+  const { socket, channel, listener, endings } = await slowListener(t, 60_000)
+  const received: string[] = []
+  channel.live.add({ format: 'ndjson', write: (frame) => received.push(String(frame)) })
+  socket.destroy()
+  // The event that ends the listener has not been emitted yet.
+  await channel.send({ sse: 'a', ndjson: 'a' })
+  t.same([endings, received], [[], ['a']])
+  await once(socket, 'close')
+  listener.write(Buffer.from('b'))
+  t.same(endings, ['client'])
+  await channel.send({ sse: 'c', ndjson: 'c' })
+  t.same(received, ['a', 'c'])
+})
+
+test('pages grow with a client that reads them, and are small while clients leave much unread', async (t) => {
+  const limits: number[] = []
+  const event = { kind: 'count', lane: '1.0', next: [1], body: '' }
+  const hub = {
+    unsentCharacters: 0,
+    recent: (_channel: unknown, _progress: unknown, limit: number) => {
+      // Of other clients.
+      hub.unsentCharacters = limits.push(limit) < 9 ? 0 : 65 * 2 ** 20
+      return limits.length < 12 ? [event] : []
+    },
+    behind: () => undefined,
+    isAtHead: () => true,
+    cursorOf: () => ''
+  }
+  const channel = new Channel({ kinds: ['count'], titleId: null, leaderboardId: null, playerKey: null })
+  const listener = new Listener({
+    socket: Object.assign(new PassThrough().resume(), { setTimeout: () => undefined }),
+    hub,
+    channel,
+    format: 'sse'
+  } as unknown as ConstructorParameters<typeof Listener>[0])
+  await listener.follow(new Progress(channel, []))
+  t.same(limits, [64, 128, 256, 512, 1024, 2048, 4096, 8192, 8192, 64, 64, 64])
 })
 
 test('a write to many listeners takes several turns, between which listeners arrive and others are owed nothing', async (t) => {

@@ -45,6 +45,8 @@ type Read = { readonly feed: Feed; readonly lane: Lane; readonly next: Place; re
 
 /** Reads new events once for all listeners. */
 export class Hub {
+  /** Of pages that clients have not read yet. */
+  unsentCharacters = 0
   readonly #needs: HubNeeds
   readonly #feeds = new Map<RecordedKind, Feed>()
   readonly #channels = new Map<string, Channel>()

@@ -414,11 +414,26 @@ function reignKey(
 }
 
 function bodyOf(kind: RecordedKind, atMs: number, knownMs: number, data: unknown): string {
-  const instants = `"happenedAt":"${shownInstant(atMs)}","knownAt":"${shownInstant(knownMs)}"`
+  const instants = `"happenedAt":"${happened.text(atMs)}","knownAt":"${known.text(knownMs)}"`
   return `"kind":"${kind}",${instants},"data":${JSON.stringify(data)}`
 }
 
 /** The form of series: the second, without a zone. */
 function recordedAt(ms: number): string {
-  return shownInstant(ms).slice(0, 19).replace('T', ' ')
+  return happened.text(ms).slice(0, 19).replace('T', ' ')
 }
+
+/** The last instant with its text: the titles of one list have the same, and all events of an import became known at once. */
+class InstantText {
+  #ms = Number.NaN
+  #text = ''
+
+  text(ms: number): string {
+    if (ms !== this.#ms) this.#text = shownInstant(ms)
+    this.#ms = ms
+    return this.#text
+  }
+}
+
+const happened = new InstantText()
+const known = new InstantText()

@@ -7,9 +7,11 @@ import type { StreamEvent } from './kinds.js'
 const UNSENT_BYTES_MAX = 64 * 1024
 /** Time for a client to read the end of its stream. */
 const END_MS_MAX = 5000
-/** Events per write; a client that reads them gets twice as many the next time. */
+/** Events per write; a client that reads them gets twice as many the next time, as each page costs two or three queries. */
 const EVENTS_MIN = 64
-const EVENTS_MAX = 2048
+const EVENTS_MAX = 8192
+/** Clients that read a byte a second would hold 3 MiB each; beyond these characters all get the smallest pages. */
+const CATCH_UP_CHARACTERS_MAX = 64 * 1024 * 1024
 /** Range of the delay after which clients reconnect, so that they do not all come at once. */
 const RETRY_MS_MIN = 1000
 const RETRY_MS_MAX = 5000
@@ -81,7 +83,7 @@ export class Listener implements Receiver {
         if (frames !== '') await this.#send(frames)
         if (!isReadable) await hub.advanced(signal)
       }
-      limit = Math.min(EVENTS_MAX, limit * 2)
+      limit = hub.unsentCharacters > CATCH_UP_CHARACTERS_MAX ? EVENTS_MIN : Math.min(EVENTS_MAX, limit * 2)
     }
   }
 
@@ -138,7 +140,11 @@ export class Listener implements Receiver {
 
   /** Writes a text; resolves when the client has read it. */
   async #send(text: string): Promise<void> {
-    if (!this.#hasEnded && !this.#needs.socket.write(text)) await this.#drained()
+    const { hub, socket } = this.#needs
+    if (this.#hasEnded || socket.write(text)) return
+    hub.unsentCharacters += text.length
+    await this.#drained()
+    hub.unsentCharacters -= text.length
   }
 
   /** Resolves when the client has read everything, or the stream has ended. */

@@ -1,4 +1,7 @@
+import { openChdb } from '@gamenet/engines'
+import { migrate, readPointers, storeOver } from '@gamenet/projector'
 import { test } from 'tap'
+import { freezeTables } from '../src/backup/freeze.js'
 import { provesBackups } from './service/backups.js'
 
 test('a backup of a service at work holds all that was acknowledged, and answers alike elsewhere', (t) =>
@@ -9,3 +12,21 @@ test('a backup of a service at work holds all that was acknowledged, and answers
     seed: 20_260_314,
     startsAgain: false
   }))
+
+test('a swap that moves a pointer behind the copied records of rebuilds is not copied without its record', async (t) => {
+  const path = t.testdir()
+  const { control, close } = await openChdb({ path })
+  t.teardown(close)
+  await migrate(control)
+  const seen: number[] = []
+  const execute: typeof control.execute = async (sql, ...given) => {
+    if (sql.includes('generation_pointer FREEZE')) {
+      if (seen.length === 0)
+        await control.execute("INSERT INTO generation_pointer (owner, writes, version) VALUES ('project:title', 1, 1)")
+      seen.push((await storeOver(control).do(readPointers)).version)
+    }
+    await control.execute(sql, ...given)
+  }
+  await freezeTables({ ...control, execute }, path, 'backup')
+  t.same(seen, [1, 1], 'all tables are copied again')
+})

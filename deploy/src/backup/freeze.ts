@@ -1,6 +1,7 @@
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClickHouse } from '@gamenet/engines'
+import { readPointers, storeOver } from '@gamenet/projector'
 
 /*
  * freeze   hard links to the current files of all tables; merges and deletions do not change them
@@ -38,18 +39,20 @@ export const BOOKKEEPING = [
 
 /**
  * Freezes all tables, the bookkeeping first: everything that it records as consumed is then in the tables frozen after
- * it. Rows beyond its record are consumed again after a restore, as after a crash. A change of the set of tables
- * meanwhile (a swap, a migration) restarts the freeze.
+ * it. Rows beyond its record are consumed again after a restore, as after a crash. A change of the set of tables or of a
+ * pointer meanwhile restarts the freeze: a copied pointer without the record of its swap would not be moved further.
  * @param folder the engine's data directory
  */
 export async function freezeTables(tables: ClickHouse['control'], folder: string, name: string): Promise<Frozen> {
   for (let round = 1; round <= ROUNDS_MAX; round += 1) {
     const before = await tablesNow(tables)
+    const { version } = await storeOver(tables).do(readPointers)
     const texts = await definitions(folder)
     for (const { table } of before.filter(({ hasParts }) => hasParts)) {
       await tables.execute(`ALTER TABLE ${table} FREEZE WITH NAME '${name}'`).catch(ignoreMissing)
     }
-    if (JSON.stringify(before) === JSON.stringify(await tablesNow(tables))) {
+    const isSame = JSON.stringify(before) === JSON.stringify(await tablesNow(tables))
+    if (isSame && version === (await storeOver(tables).do(readPointers)).version) {
       return {
         trees: [
           { from: join(folder, SHADOW, name, 'store'), to: 'store' },
@@ -71,7 +74,7 @@ export async function unfreeze(folder: string, name = ''): Promise<void> {
 type TableNow = {
   readonly table: string
   readonly hasParts: boolean
-  /** Path of the files, which a swap changes, and definition, which a migration changes. */
+  /** Path of the files, and definition, which a migration changes. */
   readonly paths: unknown
   readonly made: unknown
 }

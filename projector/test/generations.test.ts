@@ -289,6 +289,9 @@ test('pointers whose rows are lost are restored from the records of rebuilds', a
     for (const table of ['title_count', 'event_title_count'])
       await control.execute(`CREATE TABLE ${table}__${id} AS ${table}__0`)
   }
+  // Of an earlier swap, in a part that is left.
+  const owner = { owner: projectionCheckpoint(counts.name), tables: ['title_count'] }
+  await store.do(storePointers, 1, [{ ...owner, writes: 2, reads: 2, readsChanged: 1 }])
   t.same(await migrate(control), [])
   const { serving } = await store.do(readPointers)
   t.same(['title_count', 'event_title_count', 'title'].map(serving.nameOf), [

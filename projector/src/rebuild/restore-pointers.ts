@@ -16,7 +16,7 @@ import { readRebuilds } from './rebuild-record.js'
 const SERVED: ReadonlySet<string> = new Set(['swapped', 'dropped'])
 
 /**
- * Stores the pointers whose rows a damaged part has lost: without them steps and answers would continue with first generations, and what
+ * Stores the pointers whose rows a damaged part has lost: without them steps and answers would continue with former generations, and what
  * served would be dropped. Of an owner's rebuilds that were swapped in and not rolled back, the newest one serves.
  */
 export async function restorePointers(store: Store): Promise<void> {
@@ -26,7 +26,7 @@ export async function restorePointers(store: Store): Promise<void> {
   const pointers = await store.do(readPointers)
   const made = new Set((await store.do(readTablesOfRebuilds)).map(({ name }) => name))
   const definitions = await store.do(readDefinitions)
-  const known = new Set(pointers.all().map(({ owner }) => owner))
+  const found = new Set<string>()
   // Above all counts before: a swap and a rollback store four pointers of an owner.
   const count = Math.max(pointers.version, 4 * newest.id) + 1
   const lost: Pointer[] = []
@@ -39,9 +39,9 @@ export async function restorePointers(store: Store): Promise<void> {
       [...reloaded.map(eventOwner), ...own.map(ownerOf)].map((each) => [each.owner, each])
     )
     for (const owner of owners.values()) {
-      if (known.has(owner.owner) || !owner.tables.every((table) => made.has(generationName(table, id)))) continue
-      known.add(owner.owner)
-      lost.push({ ...owner, writes: id, reads: id, readsChanged: count })
+      if (found.has(owner.owner) || !owner.tables.every((table) => made.has(generationName(table, id)))) continue
+      found.add(owner.owner)
+      if (pointers.of(owner).reads < id) lost.push({ ...owner, writes: id, reads: id, readsChanged: count })
     }
   }
   if (lost.length > 0) await store.do(storePointers, count, lost)

@@ -1,7 +1,7 @@
 import { access, chmod, constants, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { flushPath } from '@gamenet/engines/files'
-import { errorCode, pause } from '@gamenet/schemas'
+import { errorCode, parseJson, pause } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError } from './config.js'
 import { type ProcessIdentity, startOf, stateOf } from './process-state.js'
@@ -238,12 +238,4 @@ async function readOwner(file: string): Promise<z.infer<typeof Owner> | undefine
   const text = await readFile(file, 'utf8').catch(() => undefined)
   if (text === undefined) return undefined
   return Owner.safeParse(parseJson(text)).data
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

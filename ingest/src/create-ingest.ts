@@ -73,8 +73,6 @@ export type IngestOptions = TableAccess & {
   readonly registry: Registry
   readonly logger: Logger
   readonly now?: () => number
-  /** Limit of one attempt to fetch a page, in milliseconds (20,000). */
-  readonly attemptTimeoutMs?: number
 }
 
 /** The state of a source. Instants are milliseconds since 1970. */

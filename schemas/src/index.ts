@@ -171,6 +171,7 @@ export {
   shownInstant
 } from './values/instant.js'
 export { nameKey } from './values/name-key.js'
+export { parseJson } from './values/parse-json.js'
 export { TitleId } from './values/title-id.js'
 export { USERNAME_LENGTH_MAX, Username } from './values/username.js'
 export { decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './wire/cloud-event.js'

@@ -4,6 +4,7 @@ import {
   type DataChanges,
   FIRST_GENERATION,
   INSTANTS_END_MS,
+  parseJson,
   type ServingTables,
   SharedRun,
   type VersionedChange,
@@ -226,11 +227,7 @@ export class DataVersions {
 }
 
 function readChange(payload: string): WriteChange | undefined {
-  try {
-    return WriteChange.parse(JSON.parse(payload))
-  } catch {
-    return undefined
-  }
+  return WriteChange.safeParse(parseJson(payload)).data
 }
 
 function prune({ all, many, byKey }: Tracks): void {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { errorCode } from '@gamenet/schemas'
+import { errorCode, parseJson } from '@gamenet/schemas'
 import { StoredFile } from './manifest.js'
 
 const DESCRIPTION = /^(\d{4}-\d{2}|newest)\.json$/
@@ -38,7 +38,7 @@ export class DatasetFolder {
   /** Reads one description; undefined if it is missing or cannot be read, and then made again. */
   async file(period: string): Promise<StoredFile | undefined> {
     const text = await readFile(this.#pathOf(period), 'utf8').catch(ignoreMissing)
-    return text === undefined ? undefined : parsed(text)
+    return text === undefined ? undefined : StoredFile.safeParse(parseJson(text)).data
   }
 
   /** Returns names and all descriptions, from memory while the folder is unchanged: descriptions are replaced, not rewritten. */
@@ -93,12 +93,4 @@ export async function flushFolder(path: string): Promise<void> {
 
 export function ignoreMissing(error: unknown): undefined {
   if (errorCode(error) !== 'ENOENT') throw error
-}
-
-function parsed(text: string): StoredFile | undefined {
-  try {
-    return StoredFile.safeParse(JSON.parse(text)).data
-  } catch {
-    return undefined
-  }
 }

@@ -1,3 +1,4 @@
+import { parseJson } from '@gamenet/schemas'
 import { bulkhead, ConsecutiveBreaker, circuitBreaker, handleAll, wrap } from 'cockatiel'
 import { Agent, request } from 'undici'
 
@@ -75,7 +76,7 @@ async function answerOf(
       // The original error may contain bytes of the answer, and with them the request.
       throw new Error(error instanceof Error ? `${error.name}: ${error.message}` : 'no answer')
     })
-  const json = jsonOf(text)
+  const json = parseJson(text)
   const isOwn = (status >= 200 && status < 300) || (status >= 400 && status < 500 && status !== 429)
   if (json === undefined || !isOwn) throw nonsense(status)
   return { status, json }
@@ -83,12 +84,4 @@ async function answerOf(
 
 function nonsense(status: number): Error {
   return new Error(`the answer, of status ${status}, is invalid`)
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

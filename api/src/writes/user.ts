@@ -130,7 +130,7 @@ async function mayBeStored(transaction: WriteSide, userKey: string, ifErased: 'l
   return true
 }
 
-const HASH = `(SELECT ${nameHashSql('$1::text', 's.salt')} FROM forgetting_salt AS s)`
+const HASH = `(SELECT ${nameHashSql('$1::text')} FROM forgetting_salt AS s)`
 
 const UPSERT_SESSION = `
   INSERT INTO profile AS p (user_key, username, session_gamertag, revision, changed_at)

@@ -1,6 +1,6 @@
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { Instant } from '@gamenet/schemas'
+import { Instant, parseJson } from '@gamenet/schemas'
 import { z } from 'zod'
 
 /** How far the first-start history has come. Its parts are named by absolute times, so that they mean the same later. */
@@ -29,7 +29,7 @@ export function historyJournalFile(file: string): HistoryJournal {
         throw error
       })
       if (text === undefined) return undefined
-      const parsed = HistoryProgress.safeParse(jsonOf(text))
+      const parsed = HistoryProgress.safeParse(parseJson(text))
       if (parsed.success) return parsed.data
       throw new Error(
         `${file} does not say how far the demo's history has come (${z.prettifyError(parsed.error)}). ` +
@@ -48,13 +48,5 @@ export function historyJournalFile(file: string): HistoryJournal {
       }
       await rename(next, file)
     }
-  }
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { parseJson } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError } from '../config.js'
 
@@ -60,13 +61,13 @@ export async function readManifest(directory: string): Promise<Manifest> {
       `${directory} is no complete backup: it has no ${MANIFEST_FILE}. Give a directory that \`gamenet backup\` wrote.`
     )
   }
-  const format = z.object({ format: z.int(), program: z.string() }).safeParse(jsonOf(text))
+  const format = z.object({ format: z.int(), program: z.string() }).safeParse(parseJson(text))
   if (format.success && format.data.format > BACKUP_FORMAT) {
     throw new FailureError(
       `The backup ${directory} has format ${format.data.format}, written by version ${format.data.program}; this program reads formats up to ${BACKUP_FORMAT}. Restore it with that version.`
     )
   }
-  const manifest = Manifest.safeParse(jsonOf(text))
+  const manifest = Manifest.safeParse(parseJson(text))
   if (!manifest.success) throw damaged(directory, `${MANIFEST_FILE} cannot be read`)
   if ((await hashOfFile(join(directory, ENTRIES_FILE)).catch(() => '')) !== manifest.data.sha256) {
     throw damaged(directory, `${ENTRIES_FILE} is not the file of this backup`)
@@ -84,12 +85,4 @@ export async function hashOfFile(path: string): Promise<string> {
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(path)) hash.update(chunk)
   return hash.digest('hex')
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

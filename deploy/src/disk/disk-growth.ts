@@ -1,4 +1,5 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
+import { parseJson } from '@gamenet/schemas'
 import { z } from 'zod'
 
 const MINUTE_MS = 60_000
@@ -78,7 +79,7 @@ export type Samples = {
 /** Opens the samples. An unreadable file (after a crash, or of another program) is replaced. */
 export async function openSamples(file: string): Promise<Samples> {
   const text = await readFile(file, 'utf8').catch(() => '[]')
-  let all = samplesOf(text)
+  let all = z.array(Sample).safeParse(parseJson(text)).data ?? []
   return {
     get all() {
       return all
@@ -93,13 +94,5 @@ export async function openSamples(file: string): Promise<Samples> {
       await writeFile(`${file}.new`, JSON.stringify(all))
       await rename(`${file}.new`, file)
     }
-  }
-}
-
-function samplesOf(text: string): Sample[] {
-  try {
-    return z.array(Sample).parse(JSON.parse(text))
-  } catch {
-    return []
   }
 }

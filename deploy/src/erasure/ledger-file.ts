@@ -2,7 +2,7 @@ import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Postgres } from '@gamenet/engines'
 import { flushPath } from '@gamenet/engines/files'
-import { errorCode } from '@gamenet/schemas'
+import { errorCode, parseJson } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError } from '../config.js'
 import type { Engines } from '../wiring/engines.js'
@@ -55,7 +55,7 @@ export async function readLedgerFile(path: string): Promise<LedgerFile> {
       `The ledger ${file} cannot be read (${code}); give --ledger a data directory, or a copy of its ${LEDGER_FILE}.`
     )
   })
-  const parsed = LedgerFile.safeParse(jsonOf(text))
+  const parsed = LedgerFile.safeParse(parseJson(text))
   if (parsed.success) return parsed.data
   throw new FailureError(`${file} is no erasure ledger; expected a copy of a ${LEDGER_FILE}.`)
 }
@@ -71,12 +71,4 @@ export async function mergeLedger(writes: Postgres, ledger: LedgerFile): Promise
     )
   }
   return await addToLedger(writes, ledger.entries)
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }

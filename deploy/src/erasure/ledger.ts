@@ -102,7 +102,7 @@ export async function isKnownToWrites(writes: Queries, userKey: string): Promise
        OR EXISTS (SELECT FROM outbox AS o WHERE $1 = ANY (o.people))
        OR EXISTS (
          SELECT FROM forgotten AS f, forgetting_salt AS s
-         WHERE f.name_hash = ${nameHashSql('$1::text', 's.salt')} AND f.returned_at IS NULL) AS is_known`,
+         WHERE f.name_hash = ${nameHashSql('$1::text')} AND f.returned_at IS NULL) AS is_known`,
     [userKey]
   )
   return row?.is_known === true
@@ -121,7 +121,7 @@ export async function usersInWrites(writes: Queries, nameHashes: readonly string
        UNION SELECT unnest(ARRAY[r.user_key, r.rater_key]) FROM rating AS r
        UNION SELECT unnest(o.people) FROM outbox AS o
      ) AS n
-     WHERE encode(${nameHashSql('n.user_key', 's.salt')}, 'hex') = ANY ($1::text[])`,
+     WHERE encode(${nameHashSql('n.user_key')}, 'hex') = ANY ($1::text[])`,
     [nameHashes]
   )
   return rows.map(({ user_key }) => user_key)
@@ -162,7 +162,7 @@ async function notifyAll(transaction: Queries): Promise<void> {
 
 const ENTER = `
   INSERT INTO forgotten AS f (name_hash, person_id, forgotten_at)
-  SELECT ${nameHashSql('$1::text', 's.salt')}, $2::text::bigint, now() FROM forgetting_salt AS s
+  SELECT ${nameHashSql('$1::text')}, $2::text::bigint, now() FROM forgetting_salt AS s
   ON CONFLICT (name_hash) DO UPDATE
   SET person_id = coalesce(excluded.person_id, f.person_id), forgotten_at = excluded.forgotten_at, done_at = NULL,
     returned_at = NULL

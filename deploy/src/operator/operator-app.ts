@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { PassThrough, Readable } from 'node:stream'
 import type { Readiness } from '@gamenet/api'
-import { errorMessage } from '@gamenet/schemas'
+import { errorMessage, parseJson } from '@gamenet/schemas'
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
@@ -147,16 +147,8 @@ async function contentOf(declared: NonNullable<AnyOperation['body']>, body: unkn
     chunks.push(chunk)
   }
   const text = Buffer.concat(chunks).toString()
-  return declared.as === 'json' ? objectOf(text) : { [field]: text }
-}
-
-/** Parses a JSON object; returns an empty object for other text, which the schema then refuses. */
-function objectOf(text: string): object {
-  try {
-    return Object(JSON.parse(text))
-  } catch {
-    return {}
-  }
+  // The schema refuses the empty object that text other than JSON becomes.
+  return declared.as === 'json' ? Object(parseJson(text)) : { [field]: text }
 }
 
 /** Returns a signal that aborts when the client disconnects. */

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { errorCode } from '@gamenet/schemas'
+import { errorCode, parseJson } from '@gamenet/schemas'
 import { type Dispatcher, request } from 'undici'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
@@ -126,7 +126,7 @@ async function reach<Answer>(operatorUrl: string, send: () => Promise<Answer>): 
 }
 
 function refusalOf(status: number, text: string): Error {
-  const parsed = z.object({ error: z.string() }).safeParse(JSON.parse(text))
+  const parsed = z.object({ error: z.string() }).safeParse(parseJson(text))
   const sentence = parsed.success ? parsed.data.error : `The service answered ${status}.`
   return status === 400 ? new UsageError(sentence) : new FailureError(sentence)
 }

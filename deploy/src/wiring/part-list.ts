@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { ClickHouse } from '@gamenet/engines'
 import { flushPath } from '@gamenet/engines/files'
 import { dataTables, ListedPart, listParts, vanishedParts } from '@gamenet/projector'
-import { pause } from '@gamenet/schemas'
+import { parseJson, pause } from '@gamenet/schemas'
 import { z } from 'zod'
 import { replaceFile } from '../data-directory.js'
 
@@ -24,7 +24,9 @@ export type PartList = {
  */
 export async function openPartList(file: string, tables: Pick<ClickHouse['control'], 'rows'>): Promise<PartList> {
   let written = await readFile(file, 'utf8').catch(() => '[]')
-  for (const { path, part } of await vanishedParts(tables, partsOf(written), dataTables)) {
+  // A crash may have damaged the file.
+  const listed = z.array(ListedPart).safeParse(parseJson(written)).data ?? []
+  for (const { path, part } of await vanishedParts(tables, listed, dataTables)) {
     const detached = join(path, 'detached')
     await mkdir(join(detached, `broken-on-start_${part}`), { recursive: true })
     await flushPath(detached)
@@ -51,14 +53,5 @@ export async function openPartList(file: string, tables: Pick<ClickHouse['contro
       await writing
       await tryToWrite()
     }
-  }
-}
-
-/** Parses a list; empty if a crash damaged the file. */
-function partsOf(text: string): ListedPart[] {
-  try {
-    return z.array(ListedPart).parse(JSON.parse(text))
-  } catch {
-    return []
   }
 }

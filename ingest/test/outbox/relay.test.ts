@@ -312,7 +312,7 @@ onEachWriteSide((name, open, options) => {
     await emptied(open())
     await postgres.query(`INSERT INTO forgetting_salt (salt) VALUES ('salt')`)
     await postgres.query(
-      `INSERT INTO forgotten (name_hash, forgotten_at) SELECT ${nameHashSql('$1::text', 's.salt')}, now() FROM forgetting_salt AS s`,
+      `INSERT INTO forgotten (name_hash, forgotten_at) SELECT ${nameHashSql('$1::text')}, now() FROM forgetting_salt AS s`,
       ['ann']
     )
     await edit(postgres, 'Ann', 'edit 0')

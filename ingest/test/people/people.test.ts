@@ -45,7 +45,7 @@ onEachWriteSide((name, open, options) => {
       asking = people.seals(['Bob', 'Cleo'])
       await transaction.query(
         `INSERT INTO forgotten (name_hash, forgotten_at)
-         SELECT ${nameHashSql('n.user_key', 's.salt')}, now() FROM forgetting_salt AS s, unnest($1::text[]) AS n (user_key)`,
+         SELECT ${nameHashSql('n.user_key')}, now() FROM forgetting_salt AS s, unnest($1::text[]) AS n (user_key)`,
         [['ann', 'bob']]
       )
     })

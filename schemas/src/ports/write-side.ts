@@ -30,10 +30,7 @@ export const FILLS_LOCK = 7_203_117
 /** Exclusive for the relay that works on the outbox. */
 export const RELAY_LOCK = 7_203_118
 
-/**
- * Returns the SQL expression of the hash that identifies an erased name, from a `user_key` and a
- * `forgetting_salt.salt`.
- */
-export function nameHashSql(userKey: string, salt: string): string {
-  return `sha256(${salt} || convert_to(${userKey}, 'UTF8'))`
+/** Returns the SQL expression of the hash that identifies an erased name; in a statement with `forgetting_salt AS s`. */
+export function nameHashSql(userKey: string): string {
+  return `sha256(s.salt || convert_to(${userKey}, 'UTF8'))`
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseJson } from '../values/parse-json.js'
 import type { LogMessage, LogRecord } from './log-record.js'
 import { topics } from './topics.js'
 
@@ -19,7 +20,7 @@ export function eventLine({ key, headers, value, fault }: LogRecord): string | u
   )
   if (fault !== undefined || value === null || !Required.safeParse(attributes).success) return undefined
   const data = typeof value === 'string' ? value : Buffer.from(value).toString()
-  if (!isJson(data)) return undefined
+  if (parseJson(data) === undefined) return undefined
   const shown = { ...attributes, partitionkey: key ?? '', datacontenttype: CONTENT_TYPE }
   // The text of the data is kept, not parsed: a seal is bound to it.
   return `${JSON.stringify(shown).slice(0, -1)},"data":${data.replaceAll('\n', ' ')}}`
@@ -27,7 +28,7 @@ export function eventLine({ key, headers, value, fault }: LogRecord): string | u
 
 /** Returns the message of a line and its topic. Throws a sentence if it is none of an exported log. */
 export function messageOfLine(line: string): { readonly topic: string; readonly message: LogMessage } {
-  const parsed = Line.safeParse(parsedJson(line))
+  const parsed = Line.safeParse(parseJson(line))
   if (!parsed.success) {
     const [issue] = parsed.error.issues
     throw new Error(`no CloudEvent of an exported log: ${issue?.path.join('.') || 'the line'}: ${issue?.message}`)
@@ -53,15 +54,3 @@ const Line = z
     data: z.record(z.string(), z.unknown())
   })
   .catchall(z.string())
-
-function isJson(text: string): boolean {
-  return parsedJson(text) !== undefined
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}

@@ -1,4 +1,4 @@
-import { Refusal } from '@gamenet/schemas'
+import { parseJson, Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
 import { digestOf } from '../../answers/etag.js'
 import type { FeedPlace } from '../../queries/leaderboard-change.js'
@@ -55,7 +55,9 @@ export function readBoundText<Place extends readonly unknown[]>(
   text: string,
   place: z.ZodType<Place>
 ): Place {
-  const decoded = z.tuple([z.string(), z.string(), place]).safeParse(jsonOf(text))
+  const decoded = z
+    .tuple([z.string(), z.string(), place])
+    .safeParse(parseJson(Buffer.from(text, 'base64url').toString('utf8')))
   // A cursor has exactly one spelling, and its digest detects every changed character.
   if (!decoded.success || textOf(decoded.data[0], decoded.data[2]) !== text) {
     throw new Refusal('cursor_invalid', ['it is broken'])
@@ -71,12 +73,4 @@ function textOf(fingerprint: string, place: readonly unknown[]): string {
 
 function fingerprintOf(value: object): string {
   return digestOf(JSON.stringify(value), FINGERPRINT_CHARACTERS)
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
-  } catch {
-    return undefined
-  }
 }

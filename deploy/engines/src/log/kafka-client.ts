@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { errorMessage, withTimeout } from '@gamenet/schemas'
+import { errorMessage, parseJson, withTimeout } from '@gamenet/schemas'
 import type { Kafka, KafkaConfig } from 'kafkajs'
 import { patchKafkajs } from './kafkajs-patches.js'
 
@@ -69,12 +69,8 @@ async function accessToken(sasl: Extract<KafkaSasl, { mechanism: 'oauthbearer' }
 
 /** Returns the access token of a token response (RFC 6749, 5.1); undefined for any other text. */
 function tokenIn(text: string): string | undefined {
-  try {
-    const { access_token: token } = JSON.parse(text)
-    return typeof token === 'string' ? token : undefined
-  } catch {
-    return undefined
-  }
+  const { access_token: token } = Object(parseJson(text))
+  return typeof token === 'string' ? token : undefined
 }
 
 /** The log is unavailable or does not answer, in contrast to a log that refuses a request. */

@@ -76,7 +76,7 @@ async function makePersons(transaction: WriteSide, userKeys: readonly string[]):
      FROM unnest($1::text[], $2::text[]) AS n (user_key, seal_key)
      WHERE NOT EXISTS (
        SELECT FROM forgotten AS f, forgetting_salt AS s
-       WHERE f.name_hash = ${nameHashSql('n.user_key', 's.salt')} AND f.returned_at IS NULL)
+       WHERE f.name_hash = ${nameHashSql('n.user_key')} AND f.returned_at IS NULL)
      ORDER BY n.user_key
      ON CONFLICT (user_key) DO NOTHING`,
     [userKeys, sealKeysHex]

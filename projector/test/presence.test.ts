@@ -11,7 +11,7 @@ import { userGamertag } from '../src/projections/user-gamertag.js'
 import { makeRows } from '../src/store/step.js'
 import { MemoryLog } from './memory-log.js'
 import { liveUntilDeath } from './mortal.js'
-import { emptyTables, firstStore, message, openTables, runToHead } from './pipeline.js'
+import { emptyTables, firstStore, message, newestVersion, openTables, runToHead } from './pipeline.js'
 import { type PlacedSighting, type PresenceTables, presenceTablesOf, readPresenceTables } from './presence-model.js'
 
 const RUNS = { steps: 5, deaths: 3 }
@@ -208,9 +208,4 @@ async function everyDayIsPublished(
     )
     if (!isPublished) throw new Error(`no change was published for ${day}`)
   }
-}
-
-async function newestVersion(tables: Tables): Promise<number> {
-  const [row] = await tables.rows('SELECT max(d.version) AS version FROM data_change AS d')
-  return Number(row?.version)
 }

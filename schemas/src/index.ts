@@ -158,6 +158,7 @@ export type { WriteSide, WriteTransactions } from './ports/write-statements.js'
 export { Refusal, type RefusalCode, refusals } from './refusals.js'
 export { bytesText } from './values/bytes-text.js'
 export { loadCheckpoint, projectionCheckpoint } from './values/checkpoint-name.js'
+export { compareText } from './values/compare-text.js'
 export { durationText } from './values/duration-text.js'
 export { errorCode, errorMessage } from './values/error-message.js'
 export {

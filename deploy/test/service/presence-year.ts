@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
 import { finished } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
+import { chance } from '../../proof/torture/world.js'
 
 /*
  * Players who play in the evenings, looked at every ten minutes, as rows of files; and the minutes that they played,
@@ -17,17 +18,6 @@ const GAMES = ['Need for Speed', 'Halo 2', 'A/B #1 & Co', 'Pokémon', "Tom's Gam
 
 export type Sighting = { readonly ms: number; readonly game: string | undefined }
 export type PlayedDays = ReadonlyMap<string, ReadonlyMap<string, number>>
-
-/** A number from 0 to below 1 that is always the same for the same numbers. */
-function chance(...of: readonly number[]): number {
-  let hash = 2_166_136_261
-  for (const each of of) {
-    hash = Math.imul(hash ^ (each | 0), 16_777_619)
-    hash = Math.imul(hash ^ (hash >>> 15), 2_246_822_507)
-    hash = Math.imul(hash ^ (hash >>> 13), 3_266_489_909)
-  }
-  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32
-}
 
 export function usernameOf(player: number): string {
   return player % 7 === 0 ? `Zoé ${player}/&` : `Player_${player}`

@@ -44,3 +44,9 @@ export function quoted(text: string): string {
   const shown = characters.slice(0, QUOTED_CHARACTERS_MAX).join('')
   return JSON.stringify(characters.length > QUOTED_CHARACTERS_MAX ? `${shown}…` : shown)
 }
+
+/** Returns the first five places of rows and the number of the others, for a sentence. */
+export function placesText(places: readonly number[]): string {
+  const shown = places.slice(0, 5).join(', ')
+  return places.length > 5 ? `${shown} and ${places.length - 5} more` : shown
+}

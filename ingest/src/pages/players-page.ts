@@ -1,5 +1,5 @@
 import { nameKey, Username } from '@gamenet/schemas'
-import { visibleText } from './page-text.js'
+import { placesText, visibleText } from './page-text.js'
 import { childElements, isElement, type PageElement, shownText } from './page-tree.js'
 import { type PageSource, type ParsedPage, parseHtml } from './parsed-page.js'
 import { markupFault } from './striped-table.js'
@@ -83,7 +83,7 @@ function readRows(rows: readonly (readonly PageElement[])[]): PlayersPage {
     else if (userKey !== undefined) readable.push({ player, userKey })
   }
   for (const at of places.values()) {
-    if (at.length > 1) unreadable.push(`one user is on the rows ${listed(at)}`)
+    if (at.length > 1) unreadable.push(`one user is on the rows ${placesText(at)}`)
   }
   return {
     players: readable.filter(({ userKey }) => places.get(userKey)?.length === 1).map(({ player }) => player),
@@ -110,9 +110,4 @@ function playerIn(cells: readonly PageElement[], username: string | undefined): 
 function usernameIn([, cell]: readonly PageElement[]): string | undefined {
   const parsed = Username.safeParse(cell === undefined ? '' : shownText(cell))
   return parsed.success ? parsed.data : undefined
-}
-
-function listed(places: readonly number[]): string {
-  const shown = places.slice(0, 5).join(', ')
-  return places.length > 5 ? `${shown} and ${places.length - 5} more` : shown
 }

@@ -1,5 +1,5 @@
 import type { Cheerio, CheerioAPI } from 'cheerio'
-import { quoted, visibleText } from './page-text.js'
+import { placesText, quoted, visibleText } from './page-text.js'
 
 /*
  * The tables of the home page and of the games page have the same first two cells:
@@ -77,7 +77,7 @@ export function readTitleRows<Row extends ListedTitle>(
     else unreadable.push(`row ${place}${rowName($, cells)}: ${outcome.reason}`)
   }
   for (const [titleId, at] of places) {
-    if (at.length > 1) unreadable.push(`title id ${titleId} is on the rows ${listed(at)}`)
+    if (at.length > 1) unreadable.push(`title id ${titleId} is on the rows ${placesText(at)}`)
   }
   return {
     rows: readable.filter(({ row }) => places.get(row.titleId)?.length === 1).map(({ row }) => row),
@@ -202,9 +202,4 @@ function rowName($: CheerioAPI, cells: readonly Elements[]): string {
   if (titleId !== undefined) return ` (${titleId})`
   const name = textBeforeBreak($, nameLinks($, cells[0])[0])
   return name === '' ? '' : ` (${quoted(name)})`
-}
-
-function listed(places: readonly number[]): string {
-  const shown = places.slice(0, 5).join(', ')
-  return places.length > 5 ? `${shown} and ${places.length - 5} more` : shown
 }

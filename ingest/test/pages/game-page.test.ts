@@ -1,10 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { type GamePage, parseGamePage } from '../../src/pages/game-page.js'
-
-function savedPage(name: string): string {
-  return readFileSync(new URL(`../../../test/saved-pages/${name}.html.txt`, import.meta.url), 'utf8')
-}
+import { savedPage } from './saved-page.js'
 
 function parsed(html: string): GamePage {
   const read = parseGamePage(html)

@@ -1,14 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { parseGamesPage } from '../../src/pages/games-page.js'
 import { parseHomePage } from '../../src/pages/home-page.js'
 import { countIn, lobbiesIn } from '../../src/pages/page-text.js'
+import { savedPage } from './saved-page.js'
 
 const ADDRESS = 'https://upstream.example/home'
-
-function savedPage(name: string): string {
-  return readFileSync(new URL(`../../../test/saved-pages/${name}.html.txt`, import.meta.url), 'utf8')
-}
 
 test('the least that is a home page is read, whatever the order of its numbers', async (t) => {
   t.same(parseHomePage(savedPage('minimal'), ADDRESS), {

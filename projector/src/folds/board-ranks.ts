@@ -1,4 +1,4 @@
-import { compareRead, type ReadMeasure, readMeasure } from '@gamenet/schemas'
+import { compareRead, compareText, type ReadMeasure, readMeasure } from '@gamenet/schemas'
 import type { Kind, Seat, State } from './board-history.js'
 import { RankTree } from './rank-tree.js'
 
@@ -164,8 +164,4 @@ export function byMeasure(states: readonly State[]): { readonly state: State; re
 
 function isNamedBefore(a: State, b: State): boolean {
   return (compareText(a.playerName, b.playerName) || a.occurrence - b.occurrence) < 0
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b)
 }

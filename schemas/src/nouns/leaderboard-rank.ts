@@ -1,3 +1,5 @@
+import { compareText } from '../values/compare-text.js'
+
 /*
  * The order of the entries of a board. A board can have three kinds of entries:
  *
@@ -126,6 +128,3 @@ function byOrder(a: Standing, b: Standing): number {
 }
 
 /** Compares by UTF-16 code units, independent of locales. */
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : Number(a > b)
-}

@@ -1,4 +1,4 @@
-import { Refusal } from '@gamenet/schemas'
+import { Refusal, shownInstant } from '@gamenet/schemas'
 import type { Window as Span } from '../../queries/series.js'
 
 const MINUTE_MS = 60_000
@@ -38,12 +38,14 @@ export function window(input: WindowInput, otherwise: { days: number } | { hours
     throw refused('to needs from; give both, or from alone for a window that ends now')
   const minute = endOfMinute(nowMs) - MINUTE_MS
   if (from !== undefined && to !== undefined) {
-    if (from >= to) throw refused(`from must be before to; got ${iso(from)} and ${iso(to)}`)
+    if (from >= to) throw refused(`from must be before to; got ${shownInstant(from)} and ${shownInstant(to)}`)
     return { fromMs: from, toMs: to, spanMs: to - from, endsNow: false }
   }
   if (from !== undefined) {
     if (from >= nowMs)
-      throw refused(`from must be before now when to is not given; got ${iso(from)}, now is ${iso(nowMs)}`)
+      throw refused(
+        `from must be before now when to is not given; got ${shownInstant(from)}, now is ${shownInstant(nowMs)}`
+      )
     const fromMs = Math.floor(from / MINUTE_MS) * MINUTE_MS
     return { fromMs, toMs: endOfMinute(nowMs), spanMs: Math.max(minute - fromMs, MINUTE_MS), endsNow: true }
   }
@@ -65,8 +67,4 @@ function lengthMs(length: { days?: number | undefined; hours?: number | undefine
 
 function refused(sentence: string): Refusal {
   return new Refusal('window_invalid', [sentence])
-}
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString()
 }

@@ -29,7 +29,11 @@ const Imported = z.array(z.object({ published: z.int(), rejected: z.int() }))
 
 /** Starts the service on an empty directory of its own. */
 export async function startQuietService(directory: string, environment: Environment = {}): Promise<QuietService> {
-  const dataDirectory = await mkdtemp(join(directory, 'data-'))
+  return await startQuietServiceOn(await mkdtemp(join(directory, 'data-')), environment)
+}
+
+/** Starts the service on the directory of an earlier one. */
+export async function startQuietServiceOn(dataDirectory: string, environment: Environment = {}): Promise<QuietService> {
   const service = await startGamenet({
     DATA_DIR: dataDirectory,
     UPSTREAM_URL: 'http://127.0.0.1:9',

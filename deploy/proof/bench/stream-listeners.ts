@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net'
  */
 
 export type ListenRequest =
-  /** Answers when every listener has its first cursor, and so many events. */
+  /** Answers when every listener is live, and has so many events. */
   | {
       readonly type: 'open'
       readonly port: number
@@ -14,21 +14,26 @@ export type ListenRequest =
       readonly count: number
       readonly events: number
     }
+  /** Opens as many again, each 0 to so many events behind the last one received; answers when every one is live. */
+  | { readonly type: 'resume'; readonly port: number; readonly path: string; readonly behindMax: number }
   /** Answers when every listener has received so many further events. */
   | { readonly type: 'await'; readonly events: number }
   | { readonly type: 'close' }
-/** Instants of receipt, milliseconds since 1970; the newest cursor. */
-export type ListenReply = { readonly receivedMs: readonly number[]; readonly cursor: string }
+/** Instants of receipt, milliseconds since 1970. */
+export type ListenReply = { readonly receivedMs: readonly number[] }
 
 /** Connections that are opened at the same time. */
 const OPENING_MAX = 200
+/** More than those of a reconnection; a catch-up has one for each of 200,000 events. */
+const CURSORS_MAX = 1000
 
 type Listener = { readonly socket: Socket; events: number; isOpen: boolean; rest: string }
 
 const listeners: Listener[] = []
 let wanted = 0
 let receivedMs: number[] = []
-let cursor = ''
+/** All received cursors, the oldest one first. */
+const cursors = new Set<string>()
 let reached = (): void => undefined
 
 process.on('disconnect', () => process.exit(0))
@@ -42,15 +47,29 @@ async function answer(request: ListenRequest): Promise<ListenReply> {
   } else if (request.type === 'open') {
     const { port, path, count, events } = request
     const all = received(events)
-    for (let opened = 0; opened < count; opened += OPENING_MAX) {
-      await Promise.all(Array.from({ length: Math.min(OPENING_MAX, count - opened) }, () => open(port, path)))
-    }
+    await openAll(
+      port,
+      Array.from({ length: count }, () => path)
+    )
     if (events > 0) await all
+  } else if (request.type === 'resume') {
+    const { port, path, behindMax } = request
+    const known = [...cursors].slice(-1 - behindMax)
+    await openAll(
+      port,
+      listeners.splice(0).map((_, n) => `${path}&after=${known[n % known.length]}`)
+    )
   } else {
     for (const listener of listeners) listener.events = 0
     await received(request.events)
   }
-  return { receivedMs, cursor }
+  return { receivedMs }
+}
+
+async function openAll(port: number, paths: readonly string[]): Promise<void> {
+  for (let opened = 0; opened < paths.length; opened += OPENING_MAX) {
+    await Promise.all(paths.slice(opened, opened + OPENING_MAX).map((path) => open(port, path)))
+  }
 }
 
 /** Resolves when every listener has received so many events. */
@@ -69,8 +88,8 @@ function open(port: number, path: string): Promise<void> {
     socket.on('error', reject)
     socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)
     socket.on('data', (chunk) => {
-      const hasCursor = read(listener, chunk.toString('latin1'))
-      if (listener.isOpen || !hasCursor) return
+      const isLive = read(listener, chunk.toString('latin1'))
+      if (listener.isOpen || !isLive) return
       listener.isOpen = true
       listeners.push(listener)
       resolve()
@@ -78,17 +97,25 @@ function open(port: number, path: string): Promise<void> {
   })
 }
 
-/** Counts the events in a text; returns whether it had a cursor. The head of the answer is a part of the first frame. */
+/**
+ * Counts the events in a text; returns whether it had a cursor without an event, as a listener gets when it becomes live. The head of
+ * the answer is a part of the first frame.
+ */
 function read(listener: Listener, text: string): boolean {
   const frames = (listener.rest + text).split('\n\n')
   listener.rest = frames.pop() ?? ''
+  let isLive = false
   for (const frame of frames) {
-    cursor = /^id: (.*)$/m.exec(frame)?.[1] ?? cursor
-    if (!/^event: /m.test(frame)) continue
+    const cursor = /^id: (.*)$/m.exec(frame)?.[1]
+    if (cursor !== undefined && cursors.size < CURSORS_MAX) cursors.add(cursor)
+    if (!/^event: /m.test(frame)) {
+      isLive ||= cursor !== undefined
+      continue
+    }
     listener.events += 1
     if (listener.events !== wanted) continue
     receivedMs.push(Date.now())
     if (receivedMs.length === listeners.length) reached()
   }
-  return frames.length > 0
+  return isLive
 }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type OnlineUsers, Refusal } from '@gamenet/schemas'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Counter, Gauge, type Registry } from 'prom-client'
@@ -42,6 +43,8 @@ export const STREAM_PATH = '/api/stream'
 const POLLED_MAX = 500
 /** A long poll answers without an event, and with the cursor that it has reached, when it has read for so long. */
 const POLL_READS_MS_MAX = 5000
+/** Streams that begin in one turn of the event loop: 10,000 clients that reconnect at once would hold up other answers. */
+const BEGINS_PER_TURN = 8
 /** Keep-alives are spread over so many ticks, so that none of them takes long. */
 const TICKS = 25
 /** Ticks without a connection after which the tables are no longer followed. */
@@ -73,6 +76,8 @@ class Streams {
   readonly #observe: ReturnType<PipelineNeeds['metrics']['durations']>
   readonly #ended: (ending: Ending) => void
   #open = 0
+  #begins = 0
+  #turn: Promise<unknown> = Promise.resolve()
   #tickNumber = 0
   #idleTicks = 0
   #timer: NodeJS.Timeout | undefined
@@ -119,6 +124,7 @@ class Streams {
     }
     this.#startTicks()
     try {
+      await this.#inTurn()
       const progress = await this.#hub.begin(channel, after)
       if (input.wait !== undefined) {
         const answer = await this.#poll(channel, progress, input.wait, reply)
@@ -151,6 +157,13 @@ class Streams {
     for (const slot of this.#slots) for (const listener of [...slot]) listener.end('stopped')
     this.#hub.close()
     this.#liveCounts.close()
+  }
+
+  /** Resolves in the turn in which the next stream may begin. */
+  async #inTurn(): Promise<void> {
+    this.#begins += 1
+    if (this.#begins % BEGINS_PER_TURN === 0) this.#turn = this.#turn.then(() => nextTurn())
+    await this.#turn
   }
 
   /** Sends the head of the answer; the body lasts until the connection ends, so that frames need no chunks of their own. */

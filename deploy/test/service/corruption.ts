@@ -40,6 +40,8 @@ export type Outcome = {
 
 export type DamagedWorld = {
   readonly folder: string
+  /** Directory of damaged copies: in memory if there is room. */
+  readonly copies: string
   readonly auth: DemoAuth
   readonly sessions: readonly SignedIn[]
   readonly names: readonly string[]
@@ -74,7 +76,7 @@ export async function openDamagedWorld(t: Test, folder: string): Promise<Damaged
     if ((await service.stop()) !== 0) throw new Error(`the service did not stop well: ${service.stderr()}`)
     await writeFile(join(folder, 'made'), '')
   }
-  return { folder, auth, sessions, names, files: await filesOf(base) }
+  return { folder, copies: t.testdir({}), auth, sessions, names, files: await filesOf(base) }
 }
 
 function countsOfDays(): string {
@@ -135,8 +137,8 @@ async function damage(directory: string, { file, how, share, bit }: Damage): Pro
 }
 
 /** A copy of the directory under another name. */
-async function copyOf({ folder }: DamagedWorld, name: string): Promise<string> {
-  const directory = join(folder, name)
+async function copyOf({ folder, copies }: DamagedWorld, name: string): Promise<string> {
+  const directory = join(copies, name)
   await rm(directory, { recursive: true, force: true })
   await promisify(execFile)('cp', ['-a', '--reflink=auto', join(folder, 'base'), directory])
   return directory
@@ -144,14 +146,14 @@ async function copyOf({ folder }: DamagedWorld, name: string): Promise<string> {
 
 type Answers = ReadonlyMap<string, unknown>
 
-const StoredBaseline = z.object({
-  answers: z.array(z.tuple([z.string(), z.unknown()])),
-  stored: z.record(z.string(), z.string())
-})
+export type RightAnswers = {
+  readonly answers: readonly (readonly [path: string, answer: unknown])[]
+  readonly stored: Readonly<Record<string, string>>
+}
 
 /** What is right: the answers of an undamaged copy now, and what log and write side hold. */
-export async function rightAnswers(world: DamagedWorld): Promise<z.infer<typeof StoredBaseline>> {
-  const directory = await copyOf(world, 'right')
+export async function rightAnswers(world: DamagedWorld, name: string): Promise<RightAnswers> {
+  const directory = await copyOf(world, name)
   const service = await startPeopleService(directory, world.auth, SILENT)
   const answers = await asked(world, service)
   await service.stop()
@@ -174,18 +176,18 @@ async function asked({ names, sessions }: DamagedWorld, service: Pick<Running, '
 
 const STORED = new URL('./stored.js', import.meta.url)
 
-/** Hashes of every log topic and of every table of the write side, read by a process of its own. */
-async function storedOf(directory: string): Promise<Record<string, string>> {
-  const { stdout } = await promisify(execFile)(process.execPath, [STORED.pathname, directory])
+/** Hashes of every log topic and of every table of the write side, or of one of these parts, read by a process of its own. */
+async function storedOf(directory: string, ...part: readonly Part[]): Promise<Record<string, string>> {
+  const { stdout } = await promisify(execFile)(process.execPath, [STORED.pathname, directory, ...part])
   return z.record(z.string(), z.string()).parse(JSON.parse(stdout))
 }
 
 /** Starts a service on a damaged copy, asks it everything, and judges what it did. */
 export async function tryDamage(
   world: DamagedWorld,
-  right: z.infer<typeof StoredBaseline>,
+  right: RightAnswers,
   done: Damage,
-  name = 'case'
+  name: string
 ): Promise<Outcome> {
   const directory = await copyOf(world, name)
   await damage(directory, done)
@@ -256,10 +258,12 @@ export async function tryDamage(
   if (code !== 0) faults.push(`the stop: ${code} ${service.process.signalCode ?? ''}`)
   await service.kill()
   faults.push(...faultsOfText(service.stderr()))
-  if (outcome === 'harmless' && partOf(done.file) !== 'rows') {
-    const stored = await storedOf(directory).catch((error: unknown) => ({ failed: String(error).slice(-600) }))
+  const part = partOf(done.file)
+  if (outcome === 'harmless' && part !== 'rows') {
+    const own = part === 'log' || part === 'writes' ? [part] : []
+    const stored = await storedOf(directory, ...own).catch((error: unknown) => ({ failed: String(error).slice(-600) }))
     const lost = Object.entries(right.stored).filter(
-      ([what, hash]) => (stored as Record<string, string>)[what] !== hash
+      ([what, hash]) => what.startsWith(own[0] ?? '') && (stored as Record<string, string>)[what] !== hash
     )
     if (lost.length > 0) {
       const verified = await verifyNow()

@@ -42,7 +42,7 @@ const READS_AFTER: Readonly<Record<ScrapeSource, readonly ScrapeSource[]>> = {
 /** A week. Timers of Node end at 24 days. */
 const PERIOD_MAX_SECONDS = 604_800
 /** Interval between two checks for due boards. */
-const BOARDS_LOOK_MS = 2_000
+const BOARDS_LOOK_MS = 5_000
 /** Shortest period of a board when boards are visited only on request. */
 const BOARD_PERIOD_S = 300
 /** Period that sightings report when the players page is read only on request. */
@@ -146,7 +146,10 @@ export function createIngest(options: IngestOptions): Ingest {
       evaluator?.start()
       if (schedules.size > 0) return
       for (const name of scheduled) {
-        const periodMs = name === 'boards' ? BOARDS_LOOK_MS : options.periods[name] * 1000
+        const periodMs = Math.min(
+          options.periods[name] * 1000,
+          name === 'boards' ? BOARDS_LOOK_MS : Number.POSITIVE_INFINITY
+        )
         schedules.set(
           name,
           schedule(periodMs, () => runners[name].runDue())
@@ -229,6 +232,7 @@ function createRunners(
     players: whole(sources.players),
     boards: partRunner({
       runDue: () => runOne(sources.boards),
+      hasMore: () => sources.boards.hasMore(),
       everything: () => {
         const everything = sources.boards.everything()
         return () => runOne(everything)

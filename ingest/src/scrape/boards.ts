@@ -30,6 +30,8 @@ export type BoardsNeeds = Omit<VisitNeeds, 'leases'> &
 
 /** Visits boards: each run visits some due ones. */
 export type BoardsSource = Source & {
+  /** Whether the last run found as many due boards as a run visits: there may be more. */
+  hasMore(): boolean
   /** Visits everything once, due or not, some per run, until nothing is left. */
   everything(): Source
 }
@@ -40,6 +42,7 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
   let titlesAtMs = Number.NEGATIVE_INFINITY
   let restUntilMs = Number.NEGATIVE_INFINITY
   let troubles = 0
+  let hasMore = false
   const addTitles = async (leases: BoardLeases, signal: AbortSignal) => {
     if (performance.now() - titlesAtMs < TITLES_EVERY_MS) return
     const { tables } = await servedTables(needs)
@@ -57,17 +60,15 @@ export function boardsSource(needs: BoardsNeeds): BoardsSource {
   }
   return {
     name: 'boards',
+    hasMore: () => hasMore,
     async read(reader, signal) {
       if (performance.now() < restUntilMs) return { ok: true, isIdle: true }
       try {
         const leases = await needs.leases()
         await addTitles(leases, signal)
-        const { reading, isUnavailable } = await visitSome(
-          { ...needs, leases, departed },
-          reader,
-          await leases.acquire(BATCH_VISITS_MAX),
-          signal
-        )
+        const taken = await leases.acquire(BATCH_VISITS_MAX)
+        hasMore = taken.length === BATCH_VISITS_MAX
+        const { reading, isUnavailable } = await visitSome({ ...needs, leases, departed }, reader, taken, signal)
         rest(isUnavailable)
         return reading
       } catch (error) {

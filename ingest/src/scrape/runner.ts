@@ -39,11 +39,13 @@ export function singleRunner(run: () => Promise<ScrapeRan>): Runner {
 type RunPart = () => Promise<ScrapeRan | undefined>
 
 /**
- * A runner for a source whose runs read a part. By schedule, it repeats runs while something is due. On request, it
+ * A runner for a source whose runs read a part. By schedule, it repeats runs while one leaves due items. On request, it
  * waits for the current run and then reads everything. Stops early when `isStopping`.
  */
 export function partRunner(needs: {
   readonly runDue: RunPart
+  /** Whether the last due run has left due items. What falls due meanwhile waits for the next round: each run is a scrape event. */
+  readonly hasMore: () => boolean
   /** Starts a pass over everything. */
   readonly everything: () => RunPart
   readonly isStopping: () => boolean
@@ -64,7 +66,8 @@ export function partRunner(needs: {
     async runDue() {
       if (complete !== undefined) return
       // After a failure the schedule's next round retries; the caller does not wait for all due items.
-      due ??= runParts(needs.runDue, ({ outcome }) => outcome === 'failed' || complete !== undefined)
+      const isLast = ({ outcome }: ScrapeRan) => outcome === 'failed' || complete !== undefined || !needs.hasMore()
+      due ??= runParts(needs.runDue, isLast)
         .then(() => undefined)
         .finally(() => {
           due = undefined

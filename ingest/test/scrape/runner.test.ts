@@ -15,6 +15,7 @@ test('a request for everything waits for one part of the due items', async (t) =
       await new Promise(setImmediate)
       return ran(1)
     },
+    hasMore: () => true,
     everything: () => async () => parts.shift(),
     isStopping: () => isStopping
   })
@@ -30,6 +31,27 @@ test('a request for everything waits for one part of the due items', async (t) =
 test('what went wrong in several parts alike is reported once', async (t) => {
   const parts = [ran(7, 'board 3: no table'), ran(8, 'board 3: no table'), ran(9, 'board 4: no table')]
   const everything = () => async () => parts.shift()
-  const runner = partRunner({ runDue: async () => undefined, everything, isStopping: () => false })
+  const runner = partRunner({
+    runDue: async () => undefined,
+    hasMore: () => false,
+    everything,
+    isStopping: () => false
+  })
   t.match(await runner.runAll(), { outcome: 'partial', reason: 'board 3: no table; board 4: no table' })
+})
+
+test('by schedule, runs are repeated only while one leaves due items', async (t) => {
+  const left = [true, true, false, true]
+  let runs = 0
+  const runner = partRunner({
+    runDue: async () => {
+      runs += 1
+      return ran(runs)
+    },
+    hasMore: () => left[runs - 1] === true,
+    everything: () => async () => undefined,
+    isStopping: () => false
+  })
+  await runner.runDue()
+  t.equal(runs, 3)
 })

@@ -104,11 +104,13 @@ export const readRunningInserts = operation('reads running inserts', async (tabl
   return rows.map(({ id }) => String(id))
 })
 
-/** Lets the engine keep replaced parts of a table for a second; by default minutes, in case the machine fails before new ones are on the disk. */
+/** Lets the engine delete replaced parts of a table after a second; by default minutes, in case the machine fails before new ones are on the disk. */
 export const shortenOldParts = operation(
   'shortens the life of replaced parts',
   async (tables, table: string): Promise<void> => {
-    await tables.execute(`ALTER TABLE ${table} MODIFY SETTING old_parts_lifetime = 1`)
+    await tables.execute(
+      `ALTER TABLE ${table} MODIFY SETTING old_parts_lifetime = 1, merge_tree_clear_old_parts_interval_seconds = 1`
+    )
   }
 )
 
@@ -116,7 +118,9 @@ export const shortenOldParts = operation(
 export const resetOldParts = operation(
   'resets the life of replaced parts',
   async (tables, table: string): Promise<void> => {
-    await tables.execute(`ALTER TABLE ${table} RESET SETTING old_parts_lifetime`)
+    await tables.execute(
+      `ALTER TABLE ${table} RESET SETTING old_parts_lifetime, merge_tree_clear_old_parts_interval_seconds`
+    )
   }
 )
 

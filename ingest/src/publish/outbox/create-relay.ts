@@ -5,8 +5,8 @@ import type { Logger } from '../../scrape/run-source.js'
 import type { People } from '../people/people.js'
 import { type Round, relayOnce } from './relay-outbox.js'
 
-/** How often the outbox is polled without a notification. */
-const POLL_MS = 250
+/** How often the outbox is polled without a notification: another relay may have died in its round. */
+const POLL_MS = 5000
 /** Delay from a notification to its round, which batches changes that arrive together. */
 const GATHER_MS = 20
 const STOP_MS = 3000

@@ -9,6 +9,8 @@ import { INSTANTS_END_MS } from '@gamenet/schemas'
 
 const MINUTE_MS = 60_000
 const MINUTES_PER_HOUR = 60
+/** Hours that are held together: most tracks hold one hour or every hour. */
+const HOURS_PER_DAY = 24
 const HOURS_PER_BLOCK = 1024
 const MINUTES_PER_BLOCK = MINUTES_PER_HOUR * HOURS_PER_BLOCK
 
@@ -40,7 +42,7 @@ export class ChangeTrack {
   readonly #blockCover = new Map<number, number>()
   /** Block → newest version of the changes that touch it. */
   readonly #blockNewest = new Map<number, number>()
-  /** Block → newest version by hour. */
+  /** Day → newest version by hour. */
   readonly #hours = new Map<number, Float64Array>()
   /** Hour → newest version by minute. */
   readonly #minutes = new Map<number, Float64Array>()
@@ -62,7 +64,7 @@ export class ChangeTrack {
       const last = Math.min(range.last, (block + 1) * MINUTES_PER_BLOCK - 1)
       isNew = raise(this.#blockNewest, block, version) || isNew
       if (last - first === MINUTES_PER_BLOCK - 1) isNew = raise(this.#blockCover, block, version) || isNew
-      else if (this.#isHeldByHour(block)) isNew = this.#recordHours(block, first, last, version) || isNew
+      else if (this.#isHeldByHour(block)) isNew = this.#recordHours(first, last, version) || isNew
     }
     return isNew
   }
@@ -90,24 +92,17 @@ export class ChangeTrack {
     this.#lasting.coarsen((minute) => this.#heldFrom(minute))
     const firstHour = firstHourByMinute(this.#horizon)
     for (const hour of this.#minutes.keys()) if (hour < firstHour) this.#minutes.delete(hour)
-    for (const block of this.#hours.keys()) if (!this.#isHeldByHour(block)) this.#hours.delete(block)
+    for (const day of this.#hours.keys()) {
+      if (!this.#isHeldByHour(blockOf((day + 1) * HOURS_PER_DAY * MINUTES_PER_HOUR - 1))) this.#hours.delete(day)
+    }
   }
 
-  #recordHours(block: number, first: number, last: number, version: number): boolean {
-    let hours = this.#hours.get(block)
-    if (hours === undefined) {
-      hours = new Float64Array(HOURS_PER_BLOCK)
-      this.#hours.set(block, hours)
-    }
+  #recordHours(first: number, last: number, version: number): boolean {
     let isNew = false
     for (let hour = hourOf(first); hour <= hourOf(last); hour += 1) {
-      isNew = raiseAt(hours, hour % HOURS_PER_BLOCK, version) || isNew
+      isNew = raiseAt(heldIn(this.#hours, dayOf(hour), HOURS_PER_DAY), hour % HOURS_PER_DAY, version) || isNew
       if (hour < firstHourByMinute(this.#horizon)) continue
-      let minutes = this.#minutes.get(hour)
-      if (minutes === undefined) {
-        minutes = new Float64Array(MINUTES_PER_HOUR)
-        this.#minutes.set(hour, minutes)
-      }
+      const minutes = heldIn(this.#minutes, hour, MINUTES_PER_HOUR)
       const start = hour * MINUTES_PER_HOUR
       const end = Math.min(last, start + MINUTES_PER_HOUR - 1)
       for (let minute = Math.max(first, start); minute <= end; minute += 1) {
@@ -120,15 +115,13 @@ export class ChangeTrack {
   #versionInBlock(block: number, first: number, last: number): number {
     if (last - first === MINUTES_PER_BLOCK - 1 || !this.#isHeldByHour(block)) return this.#blockNewest.get(block) ?? 0
     let newest = this.#blockCover.get(block) ?? 0
-    const hours = this.#hours.get(block)
-    if (hours === undefined) return newest
     for (let hour = hourOf(first); hour <= hourOf(last); hour += 1) {
       const start = hour * MINUTES_PER_HOUR
       const isWhole = first <= start && last >= start + MINUTES_PER_HOUR - 1
       newest = Math.max(
         newest,
         isWhole || hour < firstHourByMinute(this.#horizon)
-          ? (hours[hour % HOURS_PER_BLOCK] ?? 0)
+          ? (this.#hours.get(dayOf(hour))?.[hour % HOURS_PER_DAY] ?? 0)
           : newestOf(this.#minutes.get(hour), Math.max(first - start, 0), Math.min(last - start, MINUTES_PER_HOUR - 1))
       )
     }
@@ -216,6 +209,17 @@ function blockOf(minute: number): number {
 
 function hourOf(minute: number): number {
   return Math.floor(minute / MINUTES_PER_HOUR)
+}
+
+function dayOf(hour: number): number {
+  return Math.floor(hour / HOURS_PER_DAY)
+}
+
+/** The buckets at a place, which begin at 0. */
+function heldIn(places: Map<number, Float64Array>, place: number, buckets: number): Float64Array {
+  const held = places.get(place) ?? new Float64Array(buckets)
+  places.set(place, held)
+  return held
 }
 
 function newestOf(minutes: Float64Array | undefined, first: number, last: number): number {

@@ -12,7 +12,7 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import { NOW_MS, storeTitles } from './board-api.js'
 import { openProfileApi, type ProfileApi } from './profile-api.js'
-import { time } from './read-model.js'
+import { time } from './stored-tables.js'
 
 const HIDDEN = achievements.filter(({ isHidden }) => isHidden === true)
 const USERS = ['Ann', 'bob', 'Cleo', 'dan', 'Eve']

@@ -5,7 +5,7 @@ import { parseInput } from '../src/http/request/parameters.js'
 import { type Boards, boardsOf } from '../src/queries/board-descriptions.js'
 import type { Catalog } from '../src/queries/catalog.js'
 import type { ReadTables } from '../src/read-tables.js'
-import { catalogNaming } from './read-model.js'
+import { catalogNaming } from './stored-tables.js'
 
 export type Answer = {
   readonly body: unknown

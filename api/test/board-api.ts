@@ -3,7 +3,7 @@ import { DataVersions } from '../src/answers/data-versions.js'
 import type { ApiNeeds } from '../src/app.js'
 import { catalogCache } from '../src/queries/catalog.js'
 import { endpoints } from '../src/routes/endpoints.js'
-import { openReadModel, type ReadModel, time } from './read-model.js'
+import { openStoredTables, type StoredTables, time } from './stored-tables.js'
 import { type Teardown, TestTables, testApp } from './support/test-app.js'
 
 /** When it is in the tests of boards. */
@@ -14,7 +14,7 @@ export type BoardApi = Awaited<ReturnType<typeof openBoardApi>>
 
 /** The whole API on a real engine, with tables of boards that a test fills by hand. */
 export async function openBoardApi(t: Teardown, given: Partial<ApiNeeds> = {}) {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const tables = model.clickhouse.readers
   const { changes, stored } = new TestTables()
   const positions: ReaderPosition[] = []
@@ -53,7 +53,7 @@ export async function openBoardApi(t: Teardown, given: Partial<ApiNeeds> = {}) {
 }
 
 /** Names titles, `{ id: name }`. */
-export async function storeTitles(model: ReadModel, names: Readonly<Record<string, string>>): Promise<void> {
+export async function storeTitles(model: StoredTables, names: Readonly<Record<string, string>>): Promise<void> {
   await model.insert(
     'title',
     ['title_id', 'field', 'value', 'name_key', 'version'],
@@ -63,7 +63,7 @@ export async function storeTitles(model: ReadModel, names: Readonly<Record<strin
 
 /** What lists said of a board. */
 export async function storeDescriptions(
-  model: ReadModel,
+  model: StoredTables,
   rows: readonly (readonly [titleId: string, leaderboardId: number, ms: number, name: string, listed: boolean])[]
 ): Promise<void> {
   await model.insert(
@@ -84,7 +84,7 @@ export type EntryNow = Pick<Standing, 'playerName' | 'rating' | 'timeMs'> & {
 
 /** The entries of a board, all of one version. */
 export async function storeEntries(
-  model: ReadModel,
+  model: StoredTables,
   [titleId, leaderboardId]: readonly [string, number],
   entries: readonly EntryNow[],
   version = 1
@@ -119,7 +119,7 @@ export type State = Standing & {
 
 /** The history of a board's entries, in the order of positions. */
 export async function storeHistory(
-  model: ReadModel,
+  model: StoredTables,
   [titleId, leaderboardId]: readonly [string, number],
   states: readonly State[]
 ): Promise<void> {

@@ -8,8 +8,8 @@ import { calendar, hoursOfWeek, peaks, titleRanks } from '../src/routes/calendar
 import { collectorStatus, coverage } from '../src/routes/coverage.js'
 import { ask } from './ask.js'
 import { DAY_MS, type Fact, foldOf, HOUR_MS, MINUTE_MS, rollupsOf, rounded, statisticsOf } from './plain-counts.js'
-import { catalogNaming, openReadModel, time } from './read-model.js'
 import { iso } from './samples.js'
+import { catalogNaming, openStoredTables, time } from './stored-tables.js'
 
 const NOW_MS = Date.UTC(2025, 11, 10, 13, 37)
 const ALPHA = '4d530001'
@@ -104,7 +104,7 @@ function sumsOf(samples: readonly Fact[], tz: string, every: Period) {
 }
 
 test('periods of any zone are a plain fold of the samples, across changes of the clock', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const asked = fc.record({ tz: fc.constantFrom(...ZONES), every: fc.constantFrom(...PERIODS), window: days })
   await fc.assert(
@@ -158,7 +158,7 @@ test('periods of any zone are a plain fold of the samples, across changes of the
 })
 
 test('gain, rolling mean and the year before are about calendar periods, not about rows', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const at = (year: number, month: number) => Date.UTC(year, month - 1, 15)
   await model.storeTitles([
@@ -204,7 +204,7 @@ test('gain, rolling mean and the year before are about calendar periods, not abo
 })
 
 test('the hours of the week are means of weekly means, across changes of the clock', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   await fc.assert(
     fc.asyncProperty(factsOf(ALPHA, BETA), fc.constantFrom(...ZONES), days, async (facts, tz, window) => {
@@ -242,7 +242,7 @@ test('the hours of the week are means of weekly means, across changes of the clo
 })
 
 test('a title ranks behind those with a higher mean, and peaks are of the whole history', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   await fc.assert(
     fc.asyncProperty(
@@ -304,7 +304,7 @@ test('zones are known by their names in any case, and divided by whole hours of 
 })
 
 test('the collector was blind when a source was silent for longer than usual', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   t.same((await ask(coverage, {}, needs)).body, [])
   t.same((await ask(collectorStatus, {}, needs)).body, { sources: [] })

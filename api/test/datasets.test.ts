@@ -7,7 +7,7 @@ import { type Test, test } from 'tap'
 import { DatasetFolder } from '../src/datasets/dataset-folder.js'
 import { datasets } from '../src/datasets/datasets.js'
 import { DatasetList } from '../src/datasets/manifest.js'
-import { openReadModel, time } from './read-model.js'
+import { openStoredTables, time } from './stored-tables.js'
 import { testApp } from './support/test-app.js'
 
 const MARCH = Date.UTC(2025, 2, 1)
@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
 async function open(t: Test, directory = t.testdir()) {
-  const { clickhouse, insert, insertRows } = await openReadModel()
+  const { clickhouse, insert, insertRows } = await openStoredTables()
   let version = 1
   const dataVersions = {
     serving: FIRST_GENERATION,

@@ -9,7 +9,7 @@ import { answeredTable, type Table } from '../src/answers/table.js'
 import { catalogCache, compareNames } from '../src/queries/catalog.js'
 import { endpoints } from '../src/routes/endpoints.js'
 import { MINUTE_MS } from './plain-counts.js'
-import { openReadModel, type ReadModel, time } from './read-model.js'
+import { openStoredTables, type StoredTables, time } from './stored-tables.js'
 import { type Teardown, TestTables, testApp } from './support/test-app.js'
 
 const NOW_MS = Date.UTC(2026, 2, 14, 20, 0, 30)
@@ -25,7 +25,7 @@ type Described = {
 
 /** The whole API on a real engine; `changed` tells it that tables were filled. */
 async function openApi(t: Teardown) {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const { changes, stored } = new TestTables()
   const tables = model.clickhouse.readers
   const versions = new DataVersions({ changes: stored })
@@ -49,7 +49,7 @@ async function openApi(t: Teardown) {
   return { model, changed, get }
 }
 
-async function storeDescribed(model: ReadModel, titles: readonly Described[], version = 1): Promise<void> {
+async function storeDescribed(model: StoredTables, titles: readonly Described[], version = 1): Promise<void> {
   const rows = titles.flatMap(({ titleId, name, title, publisher, releaseDate }) => [
     [titleId, 'name', name, nameKey(name), String(version)],
     ...Object.entries({ title, publisher, release_date: releaseDate }).flatMap(([field, value]) =>

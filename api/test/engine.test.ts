@@ -9,7 +9,7 @@ import type { Endpoint } from '../src/answers/endpoint.js'
 import { integer } from '../src/http/request/parameters.js'
 import { catalogCache } from '../src/queries/catalog.js'
 import { endpoints } from '../src/routes/endpoints.js'
-import { openReadModel } from './read-model.js'
+import { openStoredTables } from './stored-tables.js'
 import { NOW_MS, servingAt, TestTables, testApp } from './support/test-app.js'
 
 const HOUR = 3_600_000
@@ -87,7 +87,7 @@ test('the engine is notified when the caller of a query disconnects', async (t) 
 })
 
 test('a count that is stored is in the next answer, and an untouched window keeps its tag', async (t) => {
-  const { clickhouse, storeNetwork } = await openReadModel()
+  const { clickhouse, storeNetwork } = await openStoredTables()
   const { changes, stored } = new TestTables()
   const versions = new DataVersions({ changes: stored })
   await versions.refresh()
@@ -119,7 +119,7 @@ test('a count that is stored is in the next answer, and an untouched window keep
 
 /** Counts of two statements, with something in between. */
 async function pairApi(t: Test, between: (computed: number) => Promise<void>) {
-  const { clickhouse, insert } = await openReadModel()
+  const { clickhouse, insert } = await openStoredTables()
   const { execute } = clickhouse.loader
   await execute('CREATE TABLE title_latest__1 AS title_latest__0')
   t.teardown(() => execute('DROP TABLE IF EXISTS title_latest__1'))

@@ -4,7 +4,7 @@ import { nameKey } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { type BoardApi, NOW_MS, openBoardApi, storeDescriptions, storeTitles } from './board-api.js'
-import { time } from './read-model.js'
+import { time } from './stored-tables.js'
 
 const TITLES = ['4d530001', '4d530002', '0000beef']
 const NAMES: Record<string, string> = { '4d530001': 'Halo', '4d530002': 'Fable' }

@@ -15,8 +15,8 @@ import { onlineUsers } from '../src/routes/title-count.js'
 import { ask, OPEN_LIST_AGE_MS } from './ask.js'
 import { DAY_MS, HOUR_MS, MINUTE_MS, rounded, second } from './plain-counts.js'
 import { listsOf, matchesOf, type PlainList } from './plain-matches.js'
-import { catalogNaming, openReadModel, type ReadModel, time } from './read-model.js'
 import { instantMs, iso, NOW_MS, windowMs } from './samples.js'
+import { catalogNaming, openStoredTables, type StoredTables, time } from './stored-tables.js'
 
 const HALO = '4d530001'
 const QUIET = '4d530002'
@@ -40,7 +40,7 @@ const listInstant = fc.oneof(
 const anyLists = fc.array(fc.record({ ms: listInstant, lobbies: fc.array(lobby, { maxLength: 5 }) }), { maxLength: 40 })
 
 /** Stores lists of a title as the projections do, corrected rows and a match that is void beside the others. */
-async function store(model: ReadModel, titleId: string, facts: readonly PlainList[]): Promise<void> {
+async function store(model: StoredTables, titleId: string, facts: readonly PlainList[]): Promise<void> {
   const hosts = ({ lobbies }: PlainList) => lobbies.map(({ host }) => host)
   const players = ({ lobbies }: PlainList) => lobbies.map((each) => each.players)
   const max = ({ lobbies }: PlainList) => lobbies.map((each) => each.max)
@@ -81,7 +81,7 @@ async function store(model: ReadModel, titleId: string, facts: readonly PlainLis
   }
 }
 
-async function storeHours(model: ReadModel, titleId: string, lists: readonly PlainList[]): Promise<void> {
+async function storeHours(model: StoredTables, titleId: string, lists: readonly PlainList[]): Promise<void> {
   const hours = grouped(lists, ({ ms }) => Math.floor(ms / HOUR_MS) * HOUR_MS)
   const columns = ['title_id', 'hour', 'lists', 'lobbies', 'players', 'lobbies_max', 'lobbies_max_at', 'position']
   const rows = [...hours].map(([hour, of]) => {
@@ -109,12 +109,12 @@ function grouped<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key):
   return groups
 }
 
-async function clear(model: ReadModel): Promise<void> {
+async function clear(model: StoredTables): Promise<void> {
   await model.empty(['match_list', 'match_latest', 'match_list_hour', 'match_session'])
 }
 
 test('the matches of any window are those that overlap it, the last begun first', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   let open = 0
   await fc.assert(
@@ -155,7 +155,7 @@ test('the matches of any window are those that overlap it, the last begun first'
 })
 
 test('statistics are those of the lists and matches of 30 days, computed plainly', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   await fc.assert(
     fc.asyncProperty(anyLists, async (facts) => {
@@ -215,7 +215,7 @@ function statsOf(lists: readonly PlainList[]) {
 }
 
 test('current matches are the newest list in its order, by three paths; an empty list and none are empty', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const none = { titleId: QUIET, gameName: QUIET, matches: [] }
   t.same((await ask(matches, { titleId: QUIET }, needs)).body, none, 'a title that no list is known of')
@@ -241,7 +241,7 @@ test('current matches are the newest list in its order, by three paths; an empty
 })
 
 test('a match of a list that is too old is not open, nor is it current', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const shown = async (ms: number, openListAgeMs = OPEN_LIST_AGE_MS) => {
     await clear(model)
@@ -262,7 +262,7 @@ test('a match of a list that is too old is not open, nor is it current', async (
 })
 
 test('a title without matches has zeros and nulls, an unknown one is refused, and so is what is no title or window', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   t.same((await ask(matchHistory, { titleId: QUIET }, needs)).body, [])
   t.same((await ask(matchStats, { titleId: QUIET }, needs)).body, {
@@ -314,7 +314,7 @@ test('a title without matches has zeros and nulls, an unknown one is refused, an
 })
 
 test('a window with more than 100,000 matches is refused, one with as many is answered', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const insert = (count: number) =>
     model.clickhouse.loader.execute(
@@ -346,7 +346,7 @@ test('the old paths name the paths to use', async (t) => {
 })
 
 test('the live counts name the hosts of a list that is not much older than the count', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const columns = ['title_id', 'ts', 'online', 'version']
   await model.insert(

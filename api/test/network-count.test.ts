@@ -11,8 +11,8 @@ import {
 } from '../src/routes/network-count.js'
 import { ask } from './ask.js'
 import { DAY_MS, foldOf, HOUR_MS, hoursOf, MINUTE_MS, rollupsOf, rounded, seriesOf, within } from './plain-counts.js'
-import { openReadModel } from './read-model.js'
 import { factsOf, iso, NOW_MS, resolutions, windowMs } from './samples.js'
+import { openStoredTables } from './stored-tables.js'
 
 const anyFacts = factsOf('registered', 'online', 'lobbies')
 const DAYS = fc.constantFrom(1, 2, 7, 12, 30)
@@ -28,7 +28,7 @@ function usualWidth(fromMs: number, toMs: number, spanMs: number): number {
 }
 
 test('online users and lobbies over any window are the samples, or the peak of each bucket', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const tables = model.clickhouse.readers
   await fc.assert(
     fc.asyncProperty(anyFacts, windowMs, resolutions, async (facts, { fromMs, toMs }, resolution) => {
@@ -60,7 +60,7 @@ test('online users and lobbies over any window are the samples, or the peak of e
 })
 
 test('the last days of online users start at the floored minute and hold the current minute', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const tables = model.clickhouse.readers
   await fc.assert(
     fc.asyncProperty(anyFacts, fc.option(DAYS, { nil: undefined }), async (facts, days) => {
@@ -78,7 +78,7 @@ test('the last days of online users start at the floored minute and hold the cur
 })
 
 test('registered users are the last count of each UTC day that has one, today included', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const tables = model.clickhouse.readers
   await fc.assert(
     fc.asyncProperty(anyFacts, fc.option(DAYS, { nil: undefined }), async (facts, days) => {
@@ -96,7 +96,7 @@ test('registered users are the last count of each UTC day that has one, today in
 })
 
 test('a day of online users has its extremes, mean, samples and the share of hours that are covered', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const tables = model.clickhouse.readers
   const someDays = fc
     .tuple(fc.integer({ min: 0, max: 14 }), fc.integer({ min: 1, max: 14 }))
@@ -130,7 +130,7 @@ test('a day of online users has its extremes, mean, samples and the share of hou
 })
 
 test('the summary has the first instant of each peak and counts instants, not rows', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const tables = model.clickhouse.readers
   await fc.assert(
     fc.asyncProperty(anyFacts, fc.constantFrom('today', '7d', undefined), async (facts, period) => {
@@ -207,7 +207,7 @@ test('what an answer reads is listed by projection and stretch, with nothing in 
 })
 
 test('a series of more than a million points is refused by a resolution that fits', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS }
   const from = Date.UTC(2010, 0, 1)
   const fill = (offset: number, count: number) =>

@@ -9,7 +9,7 @@ import { titleActivity, titleBuckets, titleSamples } from '../src/queries/title-
 import { lastSightings, playedSeconds } from '../src/queries/user-game.js'
 import { bestScores, boardStats } from '../src/queries/user-score.js'
 import { DAY_MS, MINUTE_MS } from './plain-counts.js'
-import { openReadModel } from './read-model.js'
+import { openStoredTables } from './stored-tables.js'
 
 const FIRST_MS = Date.UTC(2026, 0, 1)
 const MINUTES = 40_000
@@ -41,7 +41,7 @@ async function granules(
 }
 
 test('a question about one title or metric reads by the primary key, whatever the table holds', async (t) => {
-  const { clickhouse } = await openReadModel()
+  const { clickhouse } = await openStoredTables()
   await clickhouse.loader.execute(`
     INSERT INTO title_count__0 (title_id, ts, online, position)
     SELECT leftPad(lower(hex(intDiv(number, ${MINUTES}))), 8, '0'),
@@ -87,7 +87,7 @@ test('a question about one title or metric reads by the primary key, whatever th
 const USERS = 5000
 
 test('a question about one user reads by the primary key, whatever the tables hold', async (t) => {
-  const { clickhouse } = await openReadModel()
+  const { clickhouse } = await openStoredTables()
   const user = `concat('user ', leftPad(toString(number % ${USERS}), 6, '0'))`
   const from = `FROM numbers(${60 * USERS})`
   const day = `toDate('2026-03-14') - intDiv(number, ${USERS})`

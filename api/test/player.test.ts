@@ -4,7 +4,6 @@ import { LeaderboardChanges, measureGap, nameKey, Player, SuggestedPlayers } fro
 import fc from 'fast-check'
 import { test } from 'tap'
 import { NOW_MS, openBoardApi, storeTitles } from './board-api.js'
-import { time } from './read-model.js'
 import {
   allEntries,
   boardNameOf,
@@ -17,6 +16,7 @@ import {
   type World,
   worlds
 } from './search-model.js'
+import { time } from './stored-tables.js'
 
 const PROJECTIONS = ['player-entry', 'leaderboard-entry', 'player', 'leaderboard', 'title']
 const GAMES: Record<string, string> = { '4d530001': 'Race', '4d530002': '4d530002' }

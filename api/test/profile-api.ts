@@ -1,7 +1,7 @@
 import { nameKey, Refusal, type WriteTransactions } from '@gamenet/schemas'
 import { type BoardApi, openBoardApi } from './board-api.js'
 import { openWriteSide } from './people-api.js'
-import { time } from './read-model.js'
+import { time } from './stored-tables.js'
 import type { Teardown } from './support/test-app.js'
 
 /** What a test says of a user's profile; all else is as a new row has it. */

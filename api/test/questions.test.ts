@@ -3,7 +3,7 @@ import { FIRST_GENERATION, withServing } from '@gamenet/schemas'
 import { test } from 'tap'
 import { DataVersions } from '../src/answers/data-versions.js'
 import { QUESTION_TABLES, questionEndpoints } from '../src/questions/questions.js'
-import { openReadModel } from './read-model.js'
+import { openStoredTables } from './stored-tables.js'
 import { type Teardown, TestTables, testApp } from './support/test-app.js'
 
 const PEAKS = `-- Months of a title by their peak.
@@ -19,7 +19,7 @@ ORDER BY month
 `
 
 async function readQuestions(files: Readonly<Record<string, string>>) {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const tables = model.clickhouse.readers
   const questions = await questionEndpoints({
     files: Object.entries(files).map(([file, text]) => ({ file, text })),

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { dailyOnline, onlineHistory } from '../src/routes/network-count.js'
 import { ask } from './ask.js'
 import { DAY_MS, type Fact, HOUR_MS, second, seriesOf } from './plain-counts.js'
-import { openReadModel } from './read-model.js'
+import { openStoredTables } from './stored-tables.js'
 
 const FILE = new URL('../../../../shared/data/online-hourly-2017-2026.csv.gz', import.meta.url)
 const NOW_MS = Date.UTC(2026, 2, 15, 12)
@@ -50,7 +50,7 @@ async function history(
 
 test('nine years of hours can be asked for as a day, a year and a whole, and what is missing stays missing', async (t) => {
   const { facts, highest, zeros, gapDays } = await history((sentence) => t.comment(sentence))
-  const model = await openReadModel()
+  const model = await openStoredTables()
   await model.storeNetwork(facts)
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS }
   const series = async (from: string, to: string, resolution?: string) => {

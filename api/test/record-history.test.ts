@@ -1,6 +1,6 @@
 import { test } from 'tap'
 import { NOW_MS, openBoardApi, storeDescriptions, storeTitles } from './board-api.js'
-import { time } from './read-model.js'
+import { time } from './stored-tables.js'
 
 const HALO = '4d530001'
 const at = (minute: number) => NOW_MS - 3_600_000 + minute * 60_000

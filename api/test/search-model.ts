@@ -1,7 +1,7 @@
 import { nameKey } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { NOW_MS, storeDescriptions } from './board-api.js'
-import { type ReadModel, time } from './read-model.js'
+import { type StoredTables, time } from './stored-tables.js'
 
 /*
  * Boards twice, as they were and as they are, and the tables of both: rows of before stand beside their successors, as
@@ -61,7 +61,7 @@ export function boardNameOf({ titleId, leaderboardId }: { titleId: string; leade
 }
 
 /** Names the boards, each by an older and a newer name. */
-export async function describeBoards(model: ReadModel): Promise<void> {
+export async function describeBoards(model: StoredTables): Promise<void> {
   const described = TITLES.flatMap((titleId) => [1, 4_294_967_295].map((leaderboardId) => ({ titleId, leaderboardId })))
   await storeDescriptions(
     model,
@@ -75,7 +75,7 @@ export async function describeBoards(model: ReadModel): Promise<void> {
 const TABLES = ['leaderboard_entry', 'player_entry', 'entry_time', 'player']
 
 /** Fills the tables of entries with a world, in place of what they held. */
-export async function storeWorld(model: ReadModel, { before, now }: World): Promise<void> {
+export async function storeWorld(model: StoredTables, { before, now }: World): Promise<void> {
   await model.empty(TABLES)
   const past = placedOf(before)
   const present = placedOf(now)
@@ -129,7 +129,7 @@ function placedOf(boards: readonly Board[]): Placed[] {
 }
 
 /** The same rows in both orders. */
-async function storeRows(model: ReadModel, rows: readonly Row[], version: number): Promise<void> {
+async function storeRows(model: StoredTables, rows: readonly Row[], version: number): Promise<void> {
   for (const table of ['leaderboard_entry', 'player_entry']) {
     await model.insertRows(
       table,
@@ -152,7 +152,7 @@ async function storeRows(model: ReadModel, rows: readonly Row[], version: number
 }
 
 async function storeTimes(
-  model: ReadModel,
+  model: StoredTables,
   live: readonly Placed[],
   dead: readonly Placed[],
   version: number

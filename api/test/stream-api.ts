@@ -2,7 +2,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net'
 import { nameKey } from '@gamenet/schemas'
 import { endpoints } from '../src/routes/endpoints.js'
 import { type BoardApi, NOW_MS, openBoardApi, storeDescriptions, storeTitles } from './board-api.js'
-import { time } from './read-model.js'
+import { time } from './stored-tables.js'
 import { type Teardown, testApp } from './support/test-app.js'
 
 export const FIRST_MS = NOW_MS - 3_600_000

@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import { NOW_MS, storeDescriptions, storeTitles } from './board-api.js'
 import { openProfileApi, type ProfileApi } from './profile-api.js'
-import { time } from './read-model.js'
 import { compareText } from './search-model.js'
+import { time } from './stored-tables.js'
 
 const HALO = '4d530001'
 const TITLES = [HALO, '4d530002']

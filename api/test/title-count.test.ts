@@ -10,8 +10,8 @@ import { activitySummary } from '../src/routes/network-count.js'
 import { onlineUsers, titleOnlineHistory, topGames } from '../src/routes/title-count.js'
 import { ask } from './ask.js'
 import { DAY_MS, type Fact, foldOf, HOUR_MS, MINUTE_MS, rollupsOf, rounded, seriesOf, within } from './plain-counts.js'
-import { catalogNaming, openReadModel, time } from './read-model.js'
 import { factsOf, iso, NOW_MS, resolutions, windowMs } from './samples.js'
+import { catalogNaming, openStoredTables, time } from './stored-tables.js'
 
 const ALPHA = '4d530001'
 const BETA = '4d530002'
@@ -38,7 +38,7 @@ function gamesOf(samples: readonly Fact[]) {
 }
 
 test('players of a title over any window are the samples, or the peak of each bucket', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   await fc.assert(
     fc.asyncProperty(anyFacts, windowMs, resolutions, async (facts, { fromMs, toMs }, resolution) => {
       await model.clear()
@@ -61,7 +61,7 @@ test('players of a title over any window are the samples, or the peak of each bu
 })
 
 test('the last hours of a title start at the floored minute, 48 when nothing is said', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const facts = [-49 * 60, -48 * 60 - 1, -48 * 60, -24 * 60, -60, 0].map((minutes, i) => ({
     key: ALPHA,
@@ -81,7 +81,7 @@ test('the last hours of a title start at the floored minute, 48 when nothing is 
 })
 
 test('a title without events is unknown, one without samples in the window is empty', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   t.same((await ask(titleOnlineHistory, { titleId: NAMELESS }, needs)).body, [])
   await t.rejects(ask(titleOnlineHistory, { titleId: '4D53FFFF' }, needs), { status: 404, message: /4d53ffff/ })
@@ -102,7 +102,7 @@ test('a title without events is unknown, one without samples in the window is em
 })
 
 test('top games of any window have peak, first instant of it, mean and active hours, highest peak first', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const limits = fc.constantFrom(undefined, 1, 2, 500)
   await fc.assert(
@@ -127,7 +127,7 @@ test('top games of any window have peak, first instant of it, mean and active ho
 })
 
 test('the most played game of the summary has the highest peak, of equal ones the first by name', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   await fc.assert(
     fc.asyncProperty(anyFacts, fc.constantFrom('today', '7d'), async (facts, period) => {
@@ -154,7 +154,7 @@ test('the most played game of the summary has the highest peak, of equal ones th
 })
 
 test('online users are the titles of the newest scrape, zero counts too, keyed by names that nobody shares', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const columns = ['title_id', 'ts', 'online', 'sessions', 'lobby_players', 'version']
   t.same((await ask(onlineUsers, {}, needs)).body, {}, 'nothing yet')
@@ -187,7 +187,7 @@ test('online users are the titles of the newest scrape, zero counts too, keyed b
 })
 
 test('an import does not empty the live counts, and what is dated later than now does not show', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const shown = async (nowMs = NOW_MS) =>
     Object.values((await ask(onlineUsers, {}, { ...needs, nowMs })).body as Record<string, { name: string }>)
@@ -222,7 +222,7 @@ test('an import does not empty the live counts, and what is dated later than now
 })
 
 test('when a title was counted last is the newest of what was seen and what was imported', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   await model.insert(
     'title_latest',
     ['imported', 'title_id', 'ts', 'online', 'version'],
@@ -244,7 +244,7 @@ test('when a title was counted last is the newest of what was seen and what was 
 })
 
 test('a game may be called __proto__', async (t) => {
-  const model = await openReadModel()
+  const model = await openStoredTables()
   await model.insert('title_latest', ['title_id', 'ts', 'online', 'version'], [[ALPHA, time(minuteNow), 3, '1']])
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog: catalogNaming({ [ALPHA]: '__proto__' }) }
   const { body } = await ask(onlineUsers, {}, needs)

@@ -28,7 +28,7 @@ const IDENTIFIERS: readonly Rule[] = [
   { found: /\b(require|when|with|takes)Room\b|\broomBytes\b/, write: 'space, freeBytes' },
   { found: /\b(if|unless|killUntil)Gone\b/, write: 'missing, ended' },
   { found: /\b(is|if)Forgotten\b/, write: 'erased' },
-  { found: /\b(retractions|requireRetractable|readModel)\b/, write: 'import undos, read tables' }
+  { found: /\b(retractions|requireRetractable|\w*[rR]eadModel)\b/, write: 'import undos, read tables' }
 ]
 
 /** Word-for-word translations that English readers stumble over. */

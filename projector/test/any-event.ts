@@ -21,7 +21,7 @@ import {
 import fc from 'fast-check'
 import type { Tables } from '../src/index.js'
 import { BoardEvent } from './board-events.js'
-import { ANY_KEY, type ReadModel, tellerOf } from './fold.js'
+import { ANY_KEY, type RowsByTable, tellerOf } from './fold.js'
 import type { MemoryLog } from './memory-log.js'
 import { imported, message } from './pipeline.js'
 
@@ -187,7 +187,7 @@ function numberOf(key: string): number {
  * Where events came behind later ones (of an older epoch, or retried), what was published about a board may have been withdrawn at
  * a place where nobody expects anything: they move where changes were recorded.
  */
-export function compare(found: ReadModel, expected: ReadModel, isReordered: boolean) {
+export function compare(found: RowsByTable, expected: RowsByTable, isReordered: boolean) {
   for (const [projection, rows] of expected) {
     const isPublished = ['leaderboard-change', 'leaderboard-feed'].includes(projection)
     const isTakenBack = ({ id, values }: { id: string; values: string }) =>
@@ -205,7 +205,7 @@ export function compare(found: ReadModel, expected: ReadModel, isReordered: bool
 }
 
 /** A reader who knew `before` at `version` must learn of every row that is different now. */
-export async function everyChangeIsPublished(tables: Tables, found: ReadModel, before: ReadModel, version: number) {
+export async function everyChangeIsPublished(tables: Tables, found: RowsByTable, before: RowsByTable, version: number) {
   const published = await tables.rows('SELECT d.* FROM data_change AS d WHERE d.version > {version: UInt64}', {
     version
   })

@@ -14,7 +14,7 @@ import {
   type TestEvent
 } from './any-event.js'
 import { around } from './around.js'
-import { foldOf, type ReadModel, readRows, unreadable } from './fold.js'
+import { foldOf, type RowsByTable, readRows, unreadable } from './fold.js'
 import { MemoryLog } from './memory-log.js'
 import { liveUntilDeath } from './mortal.js'
 import { emptyTables, message, newestVersion, openTables, runToHead } from './pipeline.js'
@@ -42,7 +42,7 @@ test('any batches, doubled, reordered over partitions and cut by deaths, end as 
     await emptyTables(engine.control)
     let deaths = 0
     const log = new MemoryLog(() => batchRecords.next().value ?? 1)
-    let seen: { version: number; model: ReadModel } | undefined
+    let seen: { version: number; model: RowsByTable } | undefined
     for (const { appended, death } of rounds) {
       for (const each of appended) append(log, each)
       if (await liveUntilDeath(engine, log, { ...death, calls: 'all' })) deaths += 1

@@ -21,7 +21,7 @@ import type { MemoryLog } from './memory-log.js'
 export type Row = { readonly id: string; readonly key: string; readonly ms: number; readonly values: string }
 
 /** Every read table, by its name with hyphens, rows by id. */
-export type ReadModel = ReadonlyMap<string, ReadonlyMap<string, Row>>
+export type RowsByTable = ReadonlyMap<string, ReadonlyMap<string, Row>>
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -36,7 +36,7 @@ type Placed<Event> = {
 type Sample = { readonly ms: number; readonly value: number; readonly position: bigint }
 
 /** The plain fold: what the read tables must hold after the events of the log, each at its place. */
-export function foldOf(log: MemoryLog): ReadModel {
+export function foldOf(log: MemoryLog): RowsByTable {
   const network = eventsOf<NetworkCounted>(log, 'network-count')
   const titleCounts = eventsOf<TitleCounted>(log, 'title-count')
   const samples = networkSamples(network)
@@ -229,7 +229,7 @@ export function tellerOf(table: string): string {
 }
 
 /** What the read tables hold. */
-export async function readRows(tables: Tables): Promise<ReadModel> {
+export async function readRows(tables: Tables): Promise<RowsByTable> {
   const model = new Map<string, ReadonlyMap<string, Row>>()
   for (const [projection, { id, key, ms, values }] of Object.entries(READ)) {
     const table = projection.replaceAll('-', '_')

@@ -13,7 +13,7 @@ import { type Fact, foldOf, hoursOf, titleDaysOf } from './plain-counts.js'
 /** What the migrations make, as a test of the projector proves. */
 const SCHEMA = new URL('../../../projector/schema.sql', import.meta.url)
 
-export type ReadModel = {
+export type StoredTables = {
   readonly clickhouse: ClickHouse
   /** Empties tables. */
   empty(tables: readonly string[]): Promise<void>
@@ -37,27 +37,27 @@ export type ReadModel = {
   insertRows(table: string, rows: readonly Readonly<Record<string, unknown>>[]): Promise<void>
 }
 
-type Stores = Pick<ReadModel, 'insert' | 'insertRows'>
+type Stores = Pick<StoredTables, 'insert' | 'insertRows'>
 
 let opened: Promise<ClickHouse> | undefined
 
 /** Empty tables for a test. The tests of a file share one engine, because its start costs 300 ms of processor time. */
-export async function openReadModel(): Promise<ReadModel> {
+export async function openStoredTables(): Promise<StoredTables> {
   opened ??= openSchema()
   const clickhouse = await opened
   const filled = await clickhouse.control.rows(
     'SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND t.total_rows > 0'
   )
   for (const { name } of filled) await clickhouse.loader.execute(`TRUNCATE TABLE ${name}`)
-  const insert: ReadModel['insert'] = async (table, columns, rows, generation = 0) => {
+  const insert: StoredTables['insert'] = async (table, columns, rows, generation = 0) => {
     if (rows.length === 0) return
     const body = rows.map((row) => JSON.stringify(row)).join('\n')
     await clickhouse.loader.insert(generationName(table, generation), columns, new TextEncoder().encode(`${body}\n`))
   }
-  const empty: ReadModel['empty'] = async (tables) => {
+  const empty: StoredTables['empty'] = async (tables) => {
     for (const table of tables) await clickhouse.loader.execute(`TRUNCATE TABLE ${generationName(table, 0)}`)
   }
-  const insertRows: ReadModel['insertRows'] = (table, rows) =>
+  const insertRows: StoredTables['insertRows'] = (table, rows) =>
     insert(table, Object.keys(rows[0] ?? {}), rows.map(Object.values))
   return {
     clickhouse,

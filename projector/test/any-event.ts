@@ -21,7 +21,7 @@ import {
 import fc from 'fast-check'
 import type { Tables } from '../src/index.js'
 import { BoardEvent } from './board-events.js'
-import { ANY_KEY, type RowsByTable, tellerOf } from './fold.js'
+import { ANY_KEY, projectionOf, type RowsByTable } from './fold.js'
 import type { MemoryLog } from './memory-log.js'
 import { imported, message } from './pipeline.js'
 
@@ -214,7 +214,7 @@ export async function everyChangeIsPublished(tables: Tables, found: RowsByTable,
       if (before.get(projection)?.get(id)?.values === values) continue
       const isPublished = published.some(
         (each) =>
-          each.projection === tellerOf(projection) &&
+          each.projection === projectionOf(projection) &&
           (each.key === '*' || key === ANY_KEY || each.key === key) &&
           Number(each.from_ms) <= ms &&
           ms < Number(each.to_ms)

@@ -107,7 +107,7 @@ export function unreadable(log: MemoryLog): string[] {
     .sort()
 }
 
-/** A row that every telling of its projection may be about. */
+/** A row that every change of its projection may be about. */
 export const ANY_KEY = 'some board'
 
 const CHANGE_VALUES =
@@ -222,7 +222,7 @@ const READ: Readonly<Record<string, { id: string; key: string; ms: string; value
 }
 
 /** The projection that records changes of a table. */
-export function tellerOf(table: string): string {
+export function projectionOf(table: string): string {
   return ['leaderboard-change', 'leaderboard-feed', 'rank-reached', 'record-history'].includes(table)
     ? 'leaderboard-entry'
     : table

@@ -116,7 +116,7 @@ export class ServiceAuth {
 
   /** Begins a session, in place of one that there may be. Emits `login` with the user. */
   login(email: string, password: string): Promise<ServiceAuthLogin> {
-    return this.#telling(async () => {
+    return this.#emittingErrors(async () => {
       const answer = await this.#ask('/auth/login', { body: { email, password } })
       const { username, sessionKey } = answer
       if (typeof username !== 'string' || typeof sessionKey !== 'string' || sessionKey === '') {
@@ -134,7 +134,7 @@ export class ServiceAuth {
    * service could not be notified: the session then lives there until it expires.
    */
   logout(): Promise<void> {
-    return this.#telling(async () => {
+    return this.#emittingErrors(async () => {
       const session = this.#store.read()
       this.#hold(undefined)
       const notified = session === undefined ? undefined : this.#notifyLogout(session.sessionKey)
@@ -266,7 +266,7 @@ export class ServiceAuth {
   }
 
   #get<Answer>(noun: Noun): Promise<Answer> {
-    return this.#telling(async () => {
+    return this.#emittingErrors(async () => {
       const sessionKey = this.#sessionKey()
       const cached = this.#cached.get(noun)
       if (cached?.sessionKey === sessionKey && performance.now() < cached.untilMs) return JSON.parse(await cached.text)
@@ -284,7 +284,7 @@ export class ServiceAuth {
   }
 
   #refresh<Answer>(noun: Noun): Promise<Answer> {
-    return this.#telling(async () => {
+    return this.#emittingErrors(async () => {
       const sessionKey = this.#sessionKey()
       const answer = listed(noun, await this.#ask(`/auth/refresh/${noun}`, { sessionKey, method: 'POST' }))
       const { success: _, ...fresh } = answer
@@ -338,7 +338,7 @@ export class ServiceAuth {
   }
 
   /** Runs a method's work; a failure is emitted to the listeners before the method rejects. */
-  async #telling<Result>(work: () => Promise<Result>): Promise<Result> {
+  async #emittingErrors<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work()
     } catch (cause) {

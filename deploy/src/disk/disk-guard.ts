@@ -126,13 +126,13 @@ class DiskWatch {
       const isLow = freeMinBytes > 0 && space.freeBytes < freeMinBytes * (wasLow ? ROOM_AGAIN : 1)
       return { ...space, freeMinBytes, isLow }
     })
-    this.#tell(disks)
+    this.#notify(disks)
     this.#low = new Set(disks.filter(({ isLow }) => isLow).map(({ path }) => path))
     return disks
   }
 
   /** Logs once when a disk becomes low and once when it has space again. */
-  #tell(disks: readonly GuardedDisk[]): void {
+  #notify(disks: readonly GuardedDisk[]): void {
     for (const { path, isLow, freeBytes, freeMinBytes } of disks) {
       if (isLow === this.#low.has(path)) continue
       const free = `the disk of ${path} has ${bytesText(freeBytes)} free`

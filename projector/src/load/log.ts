@@ -15,7 +15,7 @@ export type LogReader = {
    */
   consume(request: ConsumeRequest): Promise<void>
   /**
-   * Tells the log that everything below `next` is stored. Only for the log's own lag figures; our checkpoints determine
+   * Reports to the log that everything below `next` is stored. Only for the log's own lag figures; our checkpoints determine
    * where reading starts.
    */
   commit(topic: string, position: { epoch: number; partition: number; next: number }): Promise<void>

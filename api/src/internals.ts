@@ -3,7 +3,11 @@
  */
 export { identityOf } from './answers/etag.js'
 export type { PartitionPlace } from './http/request/cursor.js'
-export { type ChangeRow, recordedChanges } from './queries/leaderboard-change.js'
+export { type ChangeFilter, type ChangeRow, recordedChanges } from './queries/leaderboard-change.js'
+export { importStarts, recordedRetractions, recordedTitleCounts, recordingEvents } from './queries/stream.js'
 export { readFeed } from './routes/change-feed.js'
 export { Channel } from './stream/channel.js'
+export { comparePlaces, laneOf, type Place, readCursor } from './stream/cursor.js'
+export { Hub } from './stream/hub.js'
+export { Listener } from './stream/listener.js'
 export { LiveCounts } from './stream/live-counts.js'

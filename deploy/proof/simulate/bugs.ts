@@ -45,6 +45,7 @@ export type Bug = {
   retryStore(store: Store): Store
   erasureStore(store: Store): Store
   readSide(side: ReadSide): ReadSide
+  streamSide(side: ReadSide): ReadSide
   identity(
     question: Question,
     serving: Pick<ServingTables, 'counterOf'>,
@@ -69,6 +70,7 @@ export const NO_BUG: Bug = {
   retryStore: same,
   erasureStore: same,
   readSide: same,
+  streamSide: same,
   identity: identityOfAnswer,
   reader: same,
   publishedLog: same,
@@ -155,6 +157,10 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
   'feed-past-checkpoint': {
     says: 'The feed of changes is read as far as there are rows, not as far as the fold has come.',
     make: () => ({ readSide: pastCheckpoint })
+  },
+  'stream-past-fold': {
+    says: 'The cursor of the stream passes changes that are loaded and not folded yet.',
+    make: () => ({ streamSide: loadedAsReadable })
   },
   'relay-deletes-early': {
     says: 'The relay takes events out of the outbox before the log has them.',
@@ -328,6 +334,19 @@ function pastCheckpoint(side: ReadSide): ReadSide {
       const positions = await side.positions(serving, names)
       return names.flatMap((name) =>
         positions.filter((each) => each.name === names[1]).map((each) => ({ ...each, name }))
+      )
+    }
+  }
+}
+
+/** The stream asks for pairs: how far a projection has come, how far its topic is loaded. */
+function loadedAsReadable(side: ReadSide): ReadSide {
+  return {
+    ...side,
+    positions: async (serving, names) => {
+      const positions = await side.positions(serving, names)
+      return names.flatMap((name, n) =>
+        positions.filter((each) => each.name === names[n | 1]).map((each) => ({ ...each, name }))
       )
     }
   }

@@ -11,8 +11,6 @@ import {
 import {
   decodeEvent,
   generationName,
-  type ImportRetracted,
-  importRetractionTopic,
   type LeaderboardEntryChanged,
   leaderboardEntryTopic,
   loadCheckpoint,
@@ -21,6 +19,7 @@ import {
   type Topic
 } from '@gamenet/schemas'
 import { rowsOfErased } from './erasure.js'
+import { undoneImports } from './log-events.js'
 import { laterTopics } from './newer-program.js'
 import type { Place } from './place.js'
 import { answerText, type Follower } from './reader.js'
@@ -28,11 +27,12 @@ import { servingProjections } from './rebuilding.js'
 import type { Row } from './replacing-table.js'
 import { simulatedProjections } from './simulated.js'
 import { storeAtOnce, Tables } from './store.js'
+import { type Subscriber, streamUnlikeTables } from './subscriber.js'
 import { TABLES } from './table-definitions.js'
 import { baseName } from './table-set.js'
 
 /** Everything that is not as it must be when all has come to rest. */
-export async function faultsIn(place: Place, follower: Follower): Promise<string[]> {
+export async function faultsIn(place: Place, follower: Follower, subscriber: Subscriber): Promise<string[]> {
   const expected = await plainFold(place)
   // What is known of titles comes from no log.
   const names = Object.keys(TABLES).filter((name) => name !== 'event_title')
@@ -45,7 +45,8 @@ export async function faultsIn(place: Place, follower: Follower): Promise<string
     ...rowsOfErased(place),
     ...lostEvents(place),
     ...eventsWithoutEffect(place),
-    ...feedUnlikeTable(place, follower)
+    ...feedUnlikeTable(place, follower),
+    ...streamUnlikeTables(place, subscriber)
   ]
 }
 
@@ -154,17 +155,6 @@ async function plainFold({ log, postgres, tables: found, areLaterRead }: Place):
     } else await store.do(makeRows, projection, { range, isLate: false })
   }
   return tables
-}
-
-/** Undone imports by the log, each with its topic. */
-function undoneImports({ partitions }: Place['log']): Set<string> {
-  const records = partitions.flatMap(({ topic, records }) => (topic === importRetractionTopic.name ? records : []))
-  return new Set(
-    records.flatMap((record) => {
-      const decoded = decodeEvent<ImportRetracted>(importRetractionTopic, record)
-      return decoded.ok ? [`${decoded.event.topic}/${decoded.event.importId}`] : []
-    })
-  )
 }
 
 function deadLettersIn(tables: Tables): string {

@@ -9,9 +9,11 @@ import { type Read, type Shown, shownBy } from './promises.js'
 import { QUESTIONS, type Question } from './questions.js'
 import type { Row } from './replacing-table.js'
 import { lookUp, queriesIn, storeIn, type Tables } from './store.js'
+import { Streaming, type Subscriber } from './subscriber.js'
 
 const READ_EVERY_MS = 1500
 const FEED_EVERY_MS = 4000
+const CONNECT_EVERY_MS = 6000
 
 /** A client's place in the feed of changes; the client stores it, so any process can answer. */
 export class Follower {
@@ -25,12 +27,16 @@ export type Reading = {
   readonly kept: Map<string, { identity: string; answer: string }>
   /** How far the answers of each projection had come. */
   shown: Shown
-  /** Follows the feed of changes to its end. */
+  /** Follows the feed of changes and the stream to their end. */
   follow(): Promise<void>
 }
 
 /** Answers questions, and keeps an answer for as long as its identity stays. */
-export function runReader(place: Place, process: Process, follower: Follower): Running & { readonly reading: Reading } {
+export function runReader(
+  place: Place,
+  process: Process,
+  { follower, subscriber }: { readonly follower: Follower; readonly subscriber: Subscriber }
+): Running & { readonly reading: Reading } {
   const { world, bug, conditions } = place
   const { time, chance } = world
   const { life } = process
@@ -51,8 +57,10 @@ export function runReader(place: Place, process: Process, follower: Follower): R
     follower.places = page.next
     return page.rows.length
   }
+  const streaming = new Streaming(place, process, subscriber, { tables, side, versions })
   const follow = async () => {
     while ((await turnPage()) > 0);
+    await streaming.connect()
   }
   const reading: Reading = { versions, kept: new Map(), shown: new Map(), follow }
   let isStopped = false
@@ -69,12 +77,14 @@ export function runReader(place: Place, process: Process, follower: Follower): R
   const loops = [
     every(READ_EVERY_MS, () => answer(place, reading, chance.oneOf(QUESTIONS as [Question]))),
     every(FEED_EVERY_MS, turnPage),
+    every(CONNECT_EVERY_MS, () => streaming.connect()),
     ...(conditions.areReadersAttentive ? [every(conditions.watchEveryMs, () => askAgain(place, reading))] : [])
   ]
   return {
     reading,
     stop: async () => {
       isStopped = true
+      streaming.stop()
       await versions.stop()
       await Promise.all(loops)
     }

@@ -14,6 +14,7 @@ import { QUESTIONS } from './questions.js'
 import { answer, answerIn, Follower, type Reading, runReader } from './reader.js'
 import { simulatedTopics, TITLE_IDS, USERS } from './simulated.js'
 import { type Played, Tables } from './store.js'
+import { Subscriber } from './subscriber.js'
 import { Upstream } from './upstream.js'
 import { BEGIN_MS, type Life, WORLD } from './virtual-time.js'
 import { ENGINES, World } from './world.js'
@@ -144,6 +145,7 @@ class Town {
   readonly processes: readonly Process[]
   readonly #place: Place
   readonly #follower = new Follower()
+  readonly #subscriber = new Subscriber()
   readonly #isCalm: boolean
   readonly #disturbances: readonly (() => void)[]
   readonly #projectors: Projecting[] = []
@@ -247,7 +249,7 @@ class Town {
     if (!(await this.#rest())) return this.#restless()
     // A table that a pointer names may be gone.
     if (this.#place.promises.broken.length > 0) return [...this.#place.promises.broken]
-    const found = [...(await this.#staleAnswers()), ...(await faultsIn(this.#place, this.#follower))]
+    const found = [...(await this.#staleAnswers()), ...(await faultsIn(this.#place, this.#follower, this.#subscriber))]
     return found.map((fault) => `${when}: ${fault}`)
   }
 
@@ -326,7 +328,7 @@ class Town {
   }
 
   #startReader(process: Process) {
-    const reader = runReader(this.#place, process, this.#follower)
+    const reader = runReader(this.#place, process, { follower: this.#follower, subscriber: this.#subscriber })
     this.#reading = { process, reading: reader.reading }
     return reader
   }

@@ -1,4 +1,10 @@
-import { recordedChanges } from '@gamenet/api/internals'
+import {
+  importStarts,
+  recordedChanges,
+  recordedRetractions,
+  recordedTitleCounts,
+  recordingEvents
+} from '@gamenet/api/internals'
 import { BOARD_STATES, KNOWN_LISTS, LAST_BOARD, TITLES_WITH_BOARDS } from '@gamenet/ingest/internals'
 import type { ReadTable, Row } from '../replacing-table.js'
 
@@ -23,6 +29,10 @@ export const ALL_CHANGES = {
 /** How each query is answered in memory. */
 export const queries: ReadonlyMap<string, Query> = new Map([
   [recordedChanges(ALL_CHANGES).sql, recorded],
+  [recordedTitleCounts.sql, titleCounts],
+  [recordedRetractions.sql, retractions],
+  [recordingEvents.sql, recordings],
+  [importStarts.sql, starts],
   [BOARD_STATES, boardStates],
   [LAST_BOARD, lastBoard],
   [KNOWN_LISTS, knownLists],
@@ -90,6 +100,58 @@ function recorded(seen: Seen, parameters: Parameters): Row[] {
     .sort((a, b) => compare(placeOf(a), placeOf(b)))
     .slice(0, Number(parameters.limit))
     .map(changeOf)
+}
+
+/** The rows of a part of an event table; one that is stored twice and not merged yet comes twice. */
+function eventsIn(seen: Seen, table: string, parameters: Parameters): Row[] {
+  const { recordedEpoch, recordedPartition, firstOffset, endOffset } = parameters
+  return seen
+    .table(table)
+    .rows.filter(
+      ({ epoch, partition, offset }) =>
+        epoch === recordedEpoch &&
+        partition === recordedPartition &&
+        Number(offset) >= Number(firstOffset) &&
+        Number(offset) < Number(endOffset)
+    )
+    .sort((a, b) => Number(a.offset) - Number(b.offset))
+}
+
+const eventOf = ({ offset, observed_at: atMs, import_id: importId }: Row) => ({ offset, atMs, importId })
+
+function titleCounts(seen: Seen, parameters: Parameters): Row[] {
+  return eventsIn(seen, 'event_title_count', parameters)
+    .slice(0, Number(parameters.limit))
+    .map((row) => ({
+      ...eventOf(row),
+      ...{ titleId: row.title_id, online: row.online, sessions: row.sessions ?? null },
+      lobbyPlayers: row.lobby_players ?? null
+    }))
+}
+
+function retractions(seen: Seen, parameters: Parameters): Row[] {
+  return eventsIn(seen, 'event_import_retraction', parameters)
+    .filter(({ topic }) => (parameters.topics as string[]).includes(String(topic)))
+    .slice(0, Number(parameters.limit))
+    .map((row) => ({ ...eventOf(row), retractedImportId: row.retracted_import_id, topic: row.topic }))
+}
+
+function recordings(seen: Seen, { epoch, partition, offsets }: Parameters): Row[] {
+  return seen
+    .table('event_leaderboard_entry')
+    .rows.filter(
+      (row) => row.epoch === epoch && row.partition === partition && (offsets as number[]).includes(Number(row.offset))
+    )
+    .map(eventOf)
+}
+
+function starts(seen: Seen, { importIds }: Parameters): Row[] {
+  const first = new Map<unknown, number>()
+  for (const { run_import_id: importId, observed_at } of seen.table('event_import_run').rows) {
+    if (!(importIds as unknown[]).includes(importId)) continue
+    first.set(importId, Math.min(first.get(importId) ?? Number.POSITIVE_INFINITY, Number(observed_at)))
+  }
+  return [...first].map(([importId, startedMs]) => ({ importId, startedMs }))
 }
 
 function compare(a: readonly number[], b: readonly number[]): number {

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { readlink } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -216,6 +217,25 @@ test('a second directory in one process, and a path that is no directory, are re
   await t.rejects(openChdb({ path: join(dir, 'second') }), { message: /one process can have only one\.$/ })
   writeFileSync(join(dir, 'file'), '')
   await t.rejects(openChdb({ path: join(dir, 'file') }), { message: /cannot be written \(EEXIST\)/ })
+})
+
+test('streams start no process; one after a reader that left is whole', async (t) => {
+  const { readers, close } = await openChdb({ path: join(t.testdir(), 'clickhouse') })
+  t.teardown(close)
+  const { PATH } = process.env
+  t.teardown(() => {
+    process.env.PATH = PATH
+  })
+  process.env.PATH = ''
+  const rows = 'SELECT n.number AS number FROM numbers(200000) AS n'
+  const whole = Buffer.byteLength(Array.from({ length: 200_000 }, (_, n) => `{"number":${n}}\n`).join(''))
+  for (let n = 0; n < 6; n += 1) {
+    const left = await readers.stream(rows, {}, { format: 'JSONEachRow' })
+    left.destroy()
+    await once(left, 'close')
+    const body = await readers.stream(rows, {}, { format: 'JSONEachRow' })
+    t.equal((await buffer(body)).length, whole)
+  }
 })
 
 test('streams wait for slow readers; beyond a few they are refused; a reader that leaves ends them', async (t) => {

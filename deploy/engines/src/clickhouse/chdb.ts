@@ -21,7 +21,7 @@ import {
 } from './lane.js'
 import { type MemoryFile, memoryFile } from './memory-file.js'
 import { parameterText, stringLiteral } from './parameters.js'
-import { openPipe } from './pipe.js'
+import { makePipes, type Pipe } from './pipe.js'
 import { ended, slotsOf } from './slots.js'
 import {
   ALL_SETTING_NAMES,
@@ -70,16 +70,21 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
   checkDirectory(options.path)
   checkDefinitions(options.path)
   const sessions: CleanSession[] = []
-  const open = (): Connection => {
+  const pipes = await makePipes(EXPORTS_MAX)
+  const open = (index: number): Connection => {
     const session = openSession(options.path, options.memoryBytes ?? usualMemoryBytes())
     sessions.push(session)
-    return connectionOf(session)
+    return connectionOf(session, () => pipes.open(index))
   }
   try {
     const slots = {} as Record<LaneName, LaneSlots>
     for (const name of LANE_NAMES) {
       const { slots: length, ...limits } = laneSize(name, { readers, control: 1, queueMax: options.queueMax })
-      slots[name] = slotsOf(name, Array.from({ length }, open), limits)
+      slots[name] = slotsOf(
+        name,
+        Array.from({ length }, (_, index) => open(index)),
+        limits
+      )
     }
     const names = await knownSettings(slots.control)
     const known = () => Promise.resolve(names)
@@ -92,10 +97,11 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
           ...{ name, slots: slots[name], limits: options.limits?.[name] ?? LANE_LIMITS[name] },
           ...{ known, kill, overdue: options.overdue }
         }),
-      close: () => closeSessions(slots, sessions)
+      close: () => closeSessions(slots, sessions).finally(pipes.remove)
     })
   } catch (error) {
     for (const session of sessions) session.close()
+    await pipes.remove()
     throw error
   }
 }
@@ -232,7 +238,7 @@ const connectionArgs = (memoryBytes: number): string[] => [
  */
 const BODY_BYTES_MAX = 256 * 1024
 
-const connectionOf = (session: CleanSession): Connection => ({
+const connectionOf = (session: CleanSession, openPipe: () => Promise<Pipe>): Connection => ({
   run: async (statement) => {
     try {
       return (await session.query(bound(statement), 'JSONEachRow')).bytes()
@@ -240,7 +246,7 @@ const connectionOf = (session: CleanSession): Connection => ({
       throw engineError(errorMessage(cause), statement.text, cause)
     }
   },
-  stream: (statement) => streamThroughPipe(session, statement),
+  stream: (statement) => streamThroughPipe(session, openPipe, statement),
   put: async (target, body) => {
     try {
       const file = body.length > BODY_BYTES_MAX ? await memoryFile(body) : undefined
@@ -258,6 +264,7 @@ const connectionOf = (session: CleanSession): Connection => ({
  */
 const streamThroughPipe = async (
   session: CleanSession,
+  openPipe: () => Promise<Pipe>,
   { sql, settings, format, parameters, tag }: StreamStatement
 ): Promise<Streaming> => {
   const pipe = await openPipe()

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import { constants, open } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,28 +18,42 @@ export type Pipe = {
   until(done: Promise<unknown>): Readable
 }
 
+/** Named pipes for statements, each for one at a time. */
+export type Pipes = {
+  /** Opens the reading end of a pipe, whose last statement has ended. */
+  open(index: number): Promise<Pipe>
+  /** Removes the names. */
+  remove(): Promise<void>
+}
+
 const run = promisify(execFile)
 const openFile = promisify(open)
 
-/** Opens a pipe that exists until its statement has ended. */
-export const openPipe = async (folder = tmpdir()): Promise<Pipe> => {
-  const path = join(folder, `gamenet-${randomUUID()}`)
-  // Node has no function for it.
-  await run('mkfifo', ['-m', '600', path])
+/**
+ * Makes named pipes in a folder of their own. Node has no function for it, and starting a process stops the main thread for
+ * 100 ms when this one has 1 GiB: so once, before the engine takes memory, instead of for each statement.
+ */
+export const makePipes = async (count: number): Promise<Pipes> => {
+  const folder = await mkdtemp(join(tmpdir(), 'gamenet-'))
+  const paths = Array.from({ length: count }, (_, n) => join(folder, String(n)))
+  await run('mkfifo', ['-m', '600', ...paths])
+  return {
+    open: (index) => openPipe(paths[index] ?? ''),
+    remove: () => rm(folder, { recursive: true, force: true })
+  }
+}
+
+const openPipe = async (path: string): Promise<Pipe> => {
   // A plain open would wait for the writer.
   const fd = await openFile(path, constants.O_RDONLY | constants.O_NONBLOCK)
   const reader = new Socket({ fd, readable: true, writable: false })
   reader.on('error', () => undefined)
-  const remove = () => rm(path, { force: true })
   return {
     path,
     until: (done) => {
       const body = Readable.from(readUntil(reader, done), { objectMode: false })
-      done.then(remove, (error: Error) => {
-        // Without a writer the pipe would never end.
-        reader.destroy(error)
-        return remove()
-      })
+      // Without a writer the pipe would never end.
+      done.catch((error: Error) => reader.destroy(error))
       // The engine would wait forever for a reader that has left, even to be killed: the rest is read and dropped.
       body.once('close', () => {
         reader.resume()

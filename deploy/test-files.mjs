@@ -1,4 +1,6 @@
 /* Runs test files one after the other in this process, and says after each how long they have taken; deploy/test-run.mjs reads it. */
+import asyncHooks from 'node:async_hooks'
+import { syncBuiltinESMExports } from 'node:module'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { timeTaken } from './test-processor-time.mjs'
@@ -6,7 +8,7 @@ import { timeTaken } from './test-processor-time.mjs'
 const files = process.argv.splice(2)
 // tap names the directories of tests after the file that was started.
 process.argv[1] = path.resolve(files[0])
-const { t } = await import('tap')
+const { t } = await withoutHooks(() => import('tap'))
 let imported
 // tap ends a run in which no test waits.
 t.test('all files are imported', () => new Promise((resolve) => (imported = resolve)))
@@ -16,3 +18,19 @@ for (const [n, file] of files.entries()) {
   if (n < files.length - 1) t.test(`end of ${file}`, async (t) => t.comment(timeTaken()))
 }
 imported()
+
+/**
+ * Keeps tap from hooks that run for each promise, by which it finds the test that an uncaught error belongs to: they took a
+ * quarter of the processor time. Without them, an uncaught error ends the process, which fails its files.
+ */
+async function withoutHooks(load) {
+  const { createHook } = asyncHooks
+  const replace = (create) => {
+    asyncHooks.createHook = create
+    syncBuiltinESMExports()
+  }
+  replace(() => ({ enable() {}, disable() {} }))
+  const loaded = await load()
+  replace(createHook)
+  return loaded
+}

@@ -129,7 +129,8 @@ type Columns = readonly [
 ]
 
 function columnsOf(messages: readonly LogMessage[]): Columns {
-  const names = new Set(messages.flatMap(({ headers }) => Object.keys(headers)))
+  const names = new Set<string>()
+  for (const { headers } of messages) for (const name of Object.keys(headers)) names.add(name)
   return [
     messages.length,
     columnOf(messages.map(({ key }) => key)),

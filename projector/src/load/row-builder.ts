@@ -130,8 +130,9 @@ export class RowBuilder {
  * refuse the whole insert, forever. It becomes U+FFFD, as in any conversion to UTF-8.
  */
 function jsonOf(value: Value | Readonly<Record<string, string>>): string {
+  if (Number.isInteger(value)) return String(value)
   const json = JSON.stringify(value)
-  if (typeof value === 'number' || !json.includes('\\ud')) return json
+  if (!json.includes('\\ud')) return json
   return /\\ud[89a-f]/.test(json) ? JSON.stringify(value, wellFormed) : json
 }
 

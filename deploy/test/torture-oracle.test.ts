@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { migratePostgres, openChdb, openPglite } from '@gamenet/engines'
+import { openChdb } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { createPeople, publish } from '@gamenet/ingest'
 import { instantOf, type PresenceSeen, presenceTopic, type TitleCounted, titleCountTopic } from '@gamenet/schemas'
@@ -9,6 +9,7 @@ import { openFacts } from '../proof/torture/facts.js'
 import { differencesFromShown } from '../proof/torture/oracle.js'
 import { bringUp } from '../proof/torture/replay.js'
 import { shownAt } from '../proof/torture/world.js'
+import { openTestWrites } from './service/open-engines.js'
 
 const QUIET = { info: () => {}, warn: () => {}, error: () => {} }
 const SEED = 1116087129
@@ -24,9 +25,7 @@ test('the oracle takes the words of two processes that read two pages in one sec
   t.teardown(() => tables.close())
   const log = openEmbeddedLog({ path: join(directory, 'log'), partitions: 3 })
   t.teardown(() => log.close())
-  const writes = await openPglite({ dir: join(directory, 'writes') })
-  t.teardown(() => writes.close())
-  await migratePostgres(writes)
+  const writes = await openTestWrites(t, directory)
   const people = createPeople({ writes: async () => writes, registry: new Registry() })
   const sightings = (step: number, second = SECOND): PresenceSeen[] =>
     shownAt(SEED, step).players.map((player) => ({

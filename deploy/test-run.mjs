@@ -20,7 +20,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** The packages with the longest files first, so that no long file runs alone at the end. */
 const PACKAGES = ['deploy', 'deploy/engines', 'projector', 'api', 'ingest', 'sdk', 'schemas']
 /** Packages whose files share processes: most of their files are small, and a process imports them and opens chDB once. */
-const SHARING = ['api', 'ingest', 'schemas']
+const SHARING = ['projector', 'api', 'ingest', 'schemas']
 const FILES_PER_PROCESS = 8
 const TEST_FILES = fileURLToPath(new URL('test-files.mjs', import.meta.url))
 const PROCESSOR_TIME = new URL('test-processor-time.mjs', import.meta.url).href

@@ -279,3 +279,16 @@ test('the tables that are read never go back, and the revision rises with them',
     [1, 2, 2, 2, 2].map((counter) => [counter, counter])
   )
 })
+
+test('a change by a step behind a swap is not known before the tables that have its rows', async (t) => {
+  const tables = new TestTables()
+  let serving = FIRST_GENERATION
+  const since: typeof tables.stored.since = async (...given) => {
+    serving = servingAt(1, 1)
+    tables.changes.push({ version: 7, projection: 'profile', key: '*', fromMs: START, toMs: START + 1 })
+    return await tables.stored.since(...given)
+  }
+  const versions = new DataVersions({ changes: { ...tables.stored, since }, serving: async () => serving })
+  await versions.refresh()
+  t.same([versions.versionOf({ projection: 'profile' }), versions.serving.counter], [7, 1])
+})

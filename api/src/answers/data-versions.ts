@@ -152,10 +152,12 @@ export class DataVersions {
   async #learn(): Promise<void> {
     const before = this.#revision
     try {
-      this.#serve(await this.#readServing())
       if (this.#newest === 0) await this.#findHorizon()
       const after = Math.max(0, this.#newest - CHANGE_OVERLAP_VERSIONS)
-      this.#take(await this.#changes.since(after, minutesHeldFromMs(this.#horizon)))
+      const changes = await this.#changes.since(after, minutesHeldFromMs(this.#horizon))
+      // After the changes: a step behind a swap stores rows and its change, and the former tables lack those rows.
+      this.#serve(await this.#readServing())
+      this.#take(changes)
       this.#isCurrent = true
       this.#hasBeenCurrent = true
       if (this.#revision !== before) for (const call of this.#onChange) call()

@@ -190,7 +190,7 @@ const KINDS: readonly Kind[] = [
   }
 ]
 
-/** How a subscriber's journal, read to the end, differs from the tables: events that it missed, and events that it received twice or in another order. */
+/** How a subscriber's journal, read to the end, differs from the tables: events missed, received twice or in another order. */
 export function streamUnlikeTables({ tables, log }: Pick<Place, 'tables' | 'log'>, subscriber: Subscriber): string[] {
   const { fingerprint } = new Channel(FILTER)
   const undone = undoneImports(log)

@@ -1,0 +1,178 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import {
+  freePort,
+  kafkaBrokerMissing,
+  postgresPrograms,
+  startClickHouseFront,
+  startKafkaBroker,
+  startPostgres
+} from '@gamenet/engines/testing'
+import { type Test, test } from 'tap'
+import { Pool } from 'undici'
+import { type Environment, gamenetJson, type Running, startGamenet } from './service/gamenet.js'
+import { surroundings } from './service/kafka-proofs.js'
+
+/* The short forms are stop.test.ts (the drain of one process) and log-kafka.test.ts (the members of a group). */
+
+const REQUESTS_PER_SECOND = 500
+const TICK_MS = 10
+/** As often as a load balancer asks whether a process is ready; well below the drain delay. */
+const READY_MS = 250
+const DRAIN_SECONDS = '5'
+const QUIET_MS = 3000
+const TAKEOVER_MS_MAX = 20_000
+const PATHS = ['/api/online-users', '/api/games', '/api/network-stats/online-24h']
+
+test('a rolling restart fails no request, and a projector takes over within 20 s', async (t) => {
+  const { apis, projectors, operatorUrl, partitions } = await cluster(t)
+  const balancer = await startBalancer(apis.map(({ url }) => url))
+  t.teardown(() => balancer.stop())
+  await wait(QUIET_MS)
+  for (const one of [...apis, ...projectors]) {
+    t.equal(await one.running.stop(), 0, `${one.command} ends`)
+    one.running = await one.start()
+    await untilReady(one.running.operatorUrl)
+    await wait(QUIET_MS)
+  }
+  await balancer.stop()
+  t.same(balancer.failures, [])
+  const times = balancer.times.toSorted((a, b) => a - b)
+  const at = (share: number) => Math.round(times[Math.floor(times.length * share)] ?? 0)
+  t.comment(`${times.length} requests, ${balancer.failures.length} failed; p50 ${at(0.5)} ms, p99 ${at(0.99)} ms`)
+
+  const [dead, other] = projectors
+  if (dead === undefined || other === undefined) throw new Error('there are two projectors')
+  await untilAssigned([dead, other], partitions)
+  const begun = performance.now()
+  await dead.running.kill()
+  await untilAssigned([other], partitions)
+  const takeoverMs = Math.round(performance.now() - begun)
+  t.comment(`takeover of ${partitions} partitions after ${takeoverMs} ms`)
+  t.ok(takeoverMs <= TAKEOVER_MS_MAX, `${takeoverMs} ms`)
+  await gamenetJson({ OPERATOR_URL: operatorUrl }, ['scrape', 'all'])
+  await gamenetJson({ OPERATOR_URL: operatorUrl }, ['status', '--wait', '180'])
+})
+
+type Restarted = { readonly command: string; readonly url: string; running: Running; start(): Promise<Running> }
+
+/** Two answering processes and two projectors, each on ports that it keeps; the number of partitions of all topics. */
+async function cluster(t: Test) {
+  const programs = postgresPrograms()
+  const missing = (await kafkaBrokerMissing()) ?? (programs === undefined ? 'PostgreSQL is not installed' : undefined)
+  if (missing !== undefined) throw new Error(missing)
+  const directory = t.testdir()
+  const kafka = await startKafkaBroker()
+  t.teardown(() => kafka.stop())
+  const { upstream, environment } = await surroundings(t, kafka, 'rolling.')
+  upstream.show({
+    registered: 21_345,
+    online: 88,
+    titles: [{ titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 40, lobbies: null }]
+  })
+  const front = await startClickHouseFront({ path: `${directory}/tables` })
+  t.teardown(() => front.stop())
+  const postgres = await startPostgres(programs ?? '')
+  t.teardown(() => postgres.stop())
+  const shared: Environment = {
+    ...environment,
+    CLICKHOUSE_URL: front.url,
+    POSTGRES_URL: postgres.url,
+    SHUTDOWN_DELAY_SECONDS: DRAIN_SECONDS
+  }
+  const startOne = async (command: string, name: string): Promise<Restarted> => {
+    const [port, operatorPort] = [await freePort(), await freePort()]
+    const own = { ...shared, DATA_DIR: `${directory}/${name}`, PORT: `${port}`, OPERATOR_PORT: `${operatorPort}` }
+    const start = async () => {
+      const started = await startGamenet(own, command)
+      t.teardown(() => started.kill())
+      return started
+    }
+    return { command, url: `http://127.0.0.1:${port}`, running: await start(), start }
+  }
+  const projectors = [await startOne('projector', 'projector-1'), await startOne('projector', 'projector-2')]
+  const { operatorUrl } = (await startOne('ingest', 'ingest')).running
+  const apis = [await startOne('api', 'api-1'), await startOne('api', 'api-2')]
+  await gamenetJson({ OPERATOR_URL: operatorUrl }, ['scrape', 'all'])
+  await gamenetJson({ OPERATOR_URL: operatorUrl }, ['status', '--wait', '180'])
+  const topics = (await assignedTo(projectors)).size
+  return { apis, projectors, operatorUrl, partitions: topics * Number(environment.KAFKA_PARTITIONS) }
+}
+
+/** Sends requests at an even pace to the processes that are ready, as a load balancer does. */
+async function startBalancer(urls: readonly string[]) {
+  const targets = urls.map((url) => ({ url, pool: new Pool(url, { connections: 32 }), isReady: false }))
+  const [times, failures, underWay]: [number[], string[], Set<Promise<void>>] = [[], [], new Set()]
+  const look = () =>
+    Promise.all(
+      targets.map(async (target) => {
+        target.isReady = await isReady(target.url)
+      })
+    )
+  const askOne = async (n: number): Promise<void> => {
+    const begun = performance.now()
+    const ready = targets.filter((target) => target.isReady)
+    const target = ready[n % ready.length]
+    const path = PATHS[n % PATHS.length] ?? ''
+    try {
+      if (target === undefined) throw new Error('no process is ready')
+      const { statusCode, body } = await target.pool.request({ method: 'GET', path })
+      await body.dump({ limit: Number.MAX_SAFE_INTEGER })
+      if (statusCode !== 200) failures.push(`${path}: ${statusCode}`)
+    } catch (error) {
+      failures.push(`${path} of ${target?.url}: ${String(error)}`)
+    }
+    times.push(performance.now() - begun)
+  }
+  await look()
+  const begun = performance.now()
+  let requests = 0
+  const timer = setInterval(() => {
+    const due = Math.floor(((performance.now() - begun) * REQUESTS_PER_SECOND) / 1000)
+    for (; requests < due; requests += 1) {
+      const one = askOne(requests).finally(() => underWay.delete(one))
+      underWay.add(one)
+    }
+  }, TICK_MS)
+  const looking = setInterval(() => void look(), READY_MS)
+  return {
+    times,
+    failures,
+    async stop() {
+      clearInterval(timer)
+      clearInterval(looking)
+      await Promise.all(underWay)
+      await Promise.all(targets.map(({ pool }) => pool.close()))
+    }
+  }
+}
+
+const isReady = (url: string): Promise<boolean> =>
+  fetch(`${url}/readyz`).then(
+    ({ status }) => status === 200,
+    () => false
+  )
+
+async function untilReady(url: string): Promise<void> {
+  while (!(await isReady(url))) await wait(READY_MS)
+}
+
+/** The partitions that the processes load, by topic. */
+async function assignedTo(projectors: readonly Restarted[]): Promise<Map<string, number>> {
+  const assigned = new Map<string, number>()
+  for (const { running } of projectors) {
+    const metrics = await (await fetch(`${running.operatorUrl}/metrics`)).text()
+    for (const [, topic = '', count] of metrics.matchAll(
+      /^gamenet_loader_assigned_partitions\{topic="(.*)"\} (\d+)$/gm
+    ))
+      assigned.set(topic, (assigned.get(topic) ?? 0) + Number(count))
+  }
+  return assigned
+}
+
+async function untilAssigned(projectors: readonly Restarted[], partitions: number): Promise<void> {
+  for (;;) {
+    const counts = [...(await assignedTo(projectors)).values()]
+    if (counts.reduce((sum, count) => sum + count, 0) === partitions) return
+    await wait(READY_MS)
+  }
+}

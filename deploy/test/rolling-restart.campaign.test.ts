@@ -21,6 +21,7 @@ const READY_MS = 250
 const DRAIN_SECONDS = '5'
 const QUIET_MS = 3000
 const TAKEOVER_MS_MAX = 20_000
+const WAIT_MS_MAX = 60_000
 const PATHS = ['/api/online-users', '/api/games', '/api/network-stats/online-24h']
 
 test('a rolling restart fails no request, and a projector takes over within 20 s', async (t) => {
@@ -153,7 +154,11 @@ const isReady = (url: string): Promise<boolean> =>
   )
 
 async function untilReady(url: string): Promise<void> {
-  while (!(await isReady(url))) await wait(READY_MS)
+  const endsAt = performance.now() + WAIT_MS_MAX
+  while (!(await isReady(url))) {
+    if (performance.now() > endsAt) throw new Error(`${url}/readyz: ${await (await fetch(`${url}/readyz`)).text()}`)
+    await wait(READY_MS)
+  }
 }
 
 /** The partitions that the processes load, by topic. */
@@ -170,9 +175,11 @@ async function assignedTo(projectors: readonly Restarted[]): Promise<Map<string,
 }
 
 async function untilAssigned(projectors: readonly Restarted[], partitions: number): Promise<void> {
+  const endsAt = performance.now() + WAIT_MS_MAX
   for (;;) {
-    const counts = [...(await assignedTo(projectors)).values()]
-    if (counts.reduce((sum, count) => sum + count, 0) === partitions) return
+    const assigned = await assignedTo(projectors)
+    if ([...assigned.values()].reduce((sum, count) => sum + count, 0) === partitions) return
+    if (performance.now() > endsAt) throw new Error(`of ${partitions} partitions: ${JSON.stringify([...assigned])}`)
     await wait(READY_MS)
   }
 }

@@ -1,5 +1,9 @@
+import { execFile } from 'node:child_process'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { openChdb } from '@gamenet/engines'
 import { migrate } from '@gamenet/projector'
 import { test } from 'tap'
@@ -8,6 +12,7 @@ import { z } from 'zod'
 import { BOOKKEEPING } from '../src/backup/freeze.js'
 import { deployFile } from './service/deployment-files.js'
 import { type Environment, gamenet, gamenetJson, openGamenet, ROOT } from './service/gamenet.js'
+import { listening } from './service/listening.js'
 import { startAuth } from './service/people-service.js'
 import { startUpstream } from './service/upstream.js'
 
@@ -72,7 +77,7 @@ const OF_CLUSTERS: readonly string[] = [
 
 const PAGES = new URL('docs/operators/', ROOT)
 const page = (name: string) => readFile(new URL(`${name}.md`, PAGES), 'utf8')
-const [index, alerts, backup] = await Promise.all([page('index'), page('alerts'), page('backup')])
+const [index, alerts] = await Promise.all([page('index'), page('alerts')])
 const pages = [...index.matchAll(/\]\(([a-z-]+)\.md\)/g)].map(([, name = '']) => name)
 const operators = (await Promise.all(pages.map(page))).join('\n')
 const Rules = z.object({
@@ -163,20 +168,40 @@ test('the commands of the runbook work, and the metrics of pages, alerts and das
   })
 })
 
-test('the backup statements name all bookkeeping tables before the tables that they describe, and ClickHouse accepts them', async (t) => {
-  const fence = /^ *```sql\n( *BACKUP .*?)^ *```$/ms.exec(backup)?.[1] ?? ''
-  const statements = fence
-    .trim()
-    .split(/;\s*/)
-    .filter((statement) => statement !== '')
-  const tablesOf = (text = '') => text.split(/, /).map((name) => name.replace('TABLE ', ''))
-  const [first, second, rest] = statements.map((text) => /(?:TABLES?) (.*) TO …$/.exec(text)?.[1])
-  t.same([...tablesOf(first), ...tablesOf(second)], BOOKKEEPING)
-  t.same(tablesOf(rest), BOOKKEEPING)
-  const clickhouse = await openChdb({ path: t.testdir() })
+/* backup-cluster.campaign.test.ts restores such a backup. */
+test('the backup of servers copies bookkeeping before the tables that it describes; a failed copy lets ingest start again', async (t) => {
+  const directory = t.testdir()
+  const clickhouse = await openChdb({ path: join(directory, 'tables') })
   t.teardown(() => clickhouse.close())
   await migrate(clickhouse.control)
-  for (const [at, text] of statements.entries()) await clickhouse.control.execute(text.replace('…', `Memory('${at}')`))
+  const statements: string[] = []
+  const url = await listening(t, async (request, response) => {
+    const statement = await text(request)
+    statements.push(statement)
+    await clickhouse.control.execute(statement).then(
+      () => response.end(),
+      (error: unknown) => response.writeHead(500).end(String(error))
+    )
+  })
+  const target = join(directory, 'monday')
+  const environment = {
+    PATH: process.env.PATH,
+    CLICKHOUSE_URL: url,
+    CLICKHOUSE_COPY: "Memory('%s')",
+    POSTGRES_URL: 'postgres://ann:secret@127.0.0.1:9/gamenet',
+    STOP_INGEST: `touch ${directory}/stopped`,
+    START_INGEST: `touch ${directory}/started`,
+    COPY_KAFKA: `touch ${directory}/copied`
+  }
+  const script = fileURLToPath(new URL('deploy/backup/backup.sh', ROOT))
+  await t.rejects(promisify(execFile)(script, ['backup', target], { env: environment }), /pg_dump/)
+  t.same((await readdir(directory)).sort(), ['monday.unfinished', 'started', 'stopped', 'tables'])
+  const tablesOf = (statement = '') =>
+    (/TABLES? (.*) TO /.exec(statement)?.[1] ?? '').split(/, /).map((name) => name.replace('TABLE ', ''))
+  const [first, second, rest] = statements
+  t.same([...tablesOf(first), ...tablesOf(second)], BOOKKEEPING)
+  t.match(rest, /^BACKUP DATABASE `default` EXCEPT/)
+  t.same(tablesOf(rest), BOOKKEEPING)
 })
 
 /** The name and the labels of a series, without the labels that Prometheus adds. */

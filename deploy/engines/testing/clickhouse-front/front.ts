@@ -6,6 +6,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { dirname, resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { promisify } from 'node:util'
@@ -41,7 +42,9 @@ const HEADER_BYTES_MAX = 1024 * 1024
 const BODY_BYTES_MAX = 1024 * 1024 * 1024
 
 export const openFront = async (options: FrontOptions): Promise<Front> => {
-  const open = (): CleanSession => new CleanSession(options.path, ['--async_load_databases=0'])
+  // Backups may go to files beside the tables.
+  const args = ['--async_load_databases=0', `--backups.allowed_path=${dirname(resolve(options.path))}/`]
+  const open = (): CleanSession => new CleanSession(options.path, args)
   const sessions = Array.from({ length: SESSIONS }, open)
   const killer = open()
   const engine: Engine = {

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { test } from 'tap'
 import { readConfig, SECRETS, UsageError, VARIABLES } from '../src/config.js'
 import { exposureOf, requireOperatorToken } from '../src/operator/exposure.js'
@@ -157,7 +157,9 @@ test('the files of deploy/ start commands that exist, with a valid environment, 
   const secrets = t.testdir({
     'operator-token': 'a-token-of-operators',
     'clickhouse-url': 'http://clickhouse.example:8123/gamenet',
-    'postgres-url': 'postgres://postgres.example/gamenet'
+    'postgres-url': 'postgres://postgres.example/gamenet',
+    'kafka-password': 'a-password',
+    'ca.pem': 'PEM'
   })
   const processes = await deployedProcesses()
   t.same([...new Set(processes.map(({ command }) => command))].sort(), [
@@ -198,4 +200,32 @@ test('the files of deploy/ start commands that exist, with a valid environment, 
   t.match(await deployFile('container/prometheus.yml'), `job_name: gamenet\n`)
   t.match(await deployFile('container/prometheus.yml'), `port: ${METRICS_PORT},`)
   t.match(await deployFile('kubernetes/network-policy.yaml'), /podSelector: .* app: gamenet \}/)
+})
+
+test('the files of the worked example name the same ports, addresses and disks', async (t) => {
+  const file = (name: string) => deployFile(`example/${name}`)
+  const roles = (await deployedProcesses()).filter(({ where }) => where.startsWith('example'))
+  const portsOf = (name: string) => roles.map(({ environment }) => environment[name])
+  const ports = ['PORT', 'OPERATOR_PORT', 'METRICS_PORT'].flatMap(portsOf).filter((port) => port !== undefined)
+  t.equal(new Set(ports).size, 7, 'the three processes of a machine have ports of their own')
+  const targets = [...(await file('prometheus.yml')).matchAll(/service-[12]\.internal\.example:(\d+)/g)]
+  t.same(
+    targets.map(([, port]) => port),
+    [...portsOf('METRICS_PORT'), ...portsOf('METRICS_PORT')]
+  )
+  const api = roles.find(({ command }) => command === 'api')?.environment ?? {}
+  t.match(await file('nginx.conf'), `proxy_pass http://${api.HOST}:${api.PORT};`)
+  const [kafka, page, script] = [
+    await file('kafka.properties'),
+    await readFile(new URL('docs/operators/example.md', ROOT), 'utf8'),
+    await deployFile('backup/backup.sh')
+  ]
+  t.match(kafka, `advertised.listeners=CLIENTS://${api.KAFKA_BROKERS}\n`)
+  t.match(kafka, `sasl.enabled.mechanisms=${api.KAFKA_SASL_MECHANISM?.toUpperCase()}\n`)
+  const clickhouse = await file('clickhouse.xml')
+  const httpsPort = /<https_port>(\d+)</.exec(clickhouse)?.[1]
+  t.match(page, `@engines.internal.example:${httpsPort}/gamenet`)
+  t.match(script, `Default: Disk('${/<allowed_disk>(\w+)</.exec(clickhouse)?.[1]}', '%s')`)
+  for (const name of await readdir(new URL('deploy/example/', ROOT)))
+    t.match(page, `(../../deploy/example/${name})`, 'every file is in the page')
 })

@@ -41,7 +41,7 @@ export const deployFile = (path: string): Promise<string> => readFile(new URL(`d
 
 /** All processes of the service that the files of deploy/ start. */
 export async function deployedProcesses(): Promise<DeployedProcess[]> {
-  return [...(await ofCompose()), ...(await ofKubernetes()), await ofSystemd()]
+  return [...(await ofCompose()), ...(await ofKubernetes()), await ofSystemd(), ...(await ofExample())]
 }
 
 /** The environment that the image gives to every container. */
@@ -102,6 +102,22 @@ async function ofSystemd(): Promise<DeployedProcess> {
     probes: [],
     ports: {}
   }
+}
+
+/** The roles of the worked example; files of /etc/gamenet and credentials are in /secrets here. */
+async function ofExample(): Promise<DeployedProcess[]> {
+  const [unit, shared] = await Promise.all(
+    ['gamenet@.service', 'cluster.env'].map((name) => deployFile(`example/${name}`))
+  )
+  const ofUnit = assignments(/^Environment=(.*)$/m.exec(unit ?? '')?.[1] ?? '')
+  return await Promise.all(
+    ['ingest', 'projector', 'api'].map(async (command) => {
+      const own = assignments(await deployFile(`example/${command}.env`))
+      const here = (value: string) => value.replace('%i', command).replace(/^(%d|\/etc\/gamenet)\//, '/secrets/')
+      const environment = mapValues({ ...ofUnit, ...assignments(shared ?? ''), ...own }, here)
+      return { where: `example ${command}`, command, environment, probes: [], ports: {} }
+    })
+  )
 }
 
 function assignments(text: string): Record<string, string> {

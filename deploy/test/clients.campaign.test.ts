@@ -137,8 +137,10 @@ async function askInTypeScript(folder: string, baseUrl: string, calls: readonly 
   const client = `import createClient from 'openapi-fetch'\nimport type { paths } from './api.js'
 const client = createClient<paths>({ baseUrl: '${baseUrl}' })\n${lines.join('')}export {}\n`
   await writeFile(join(folder, 'client.ts'), client)
-  const flags = '--strict --module nodenext --target es2022 --lib es2022,dom,dom.iterable --types'.split(' ')
-  await run(join(bin, 'tsc'), [...flags, '', 'client.ts'], { cwd: folder })
+  const lib = ['es2022', 'dom', 'dom.iterable']
+  const compilerOptions = { strict: true, module: 'nodenext', target: 'es2022', lib, types: [] }
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['client.ts'] }))
+  await run(join(bin, 'tsc'), [], { cwd: folder })
   return (await run(process.execPath, ['client.js'], { cwd: folder })).stdout.trim()
 }
 
@@ -164,9 +166,21 @@ if answer is not None and type(answer).__name__ != 'Error': print('${operationId
 async function askInGo(folder: string, baseUrl: string, calls: readonly Call[]): Promise<string> {
   const artifact = `org.openapitools:openapi-generator-cli:${/\d[\d.]*\d/.exec(GO_GENERATOR)}`
   await run('mvn', ['-q', 'dependency:copy', `-Dartifact=${artifact}`, '-DoutputDirectory=.'], { cwd: folder })
-  const settings = 'packageName=gamenet,withGoMod=true,gitUserId=example,gitRepoId=gamenet,gitHost=example.org'
+  const settings = 'packageName=gamenet,withGoMod=true'
+  const moduleName = '--git-host example.org --git-user-id example --git-repo-id gamenet'.split(' ')
   const skipped = 'apiTests=false,modelTests=false'
-  const generate = ['generate', '-g', 'go', '-i', 'openapi.json', '-o', 'go', '--additional-properties', settings]
+  const generate = [
+    'generate',
+    '-g',
+    'go',
+    '-i',
+    'openapi.json',
+    '-o',
+    'go',
+    ...moduleName,
+    '--additional-properties',
+    settings
+  ]
   await run('java', ['-jar', GO_GENERATOR, ...generate, '--global-property', skipped], {
     cwd: folder
   })

@@ -158,7 +158,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   if (parsed.success && faults.length === 0) return parsed.data
   for (const issue of parsed.error?.issues ?? []) {
     const name = String(issue.path[0])
-    faults.push(`${name} is ${shown(name, given.get(name))}: ${issue.message}`)
+    const reason = issue.code === 'invalid_value' ? `expected ${issue.values.join(' or ')}` : issue.message
+    faults.push(`${name} is ${shown(name, given.get(name))}: ${reason}`)
   }
   throw new UsageError(`The configuration is wrong. ${faults.join('; ')}.`)
 }

@@ -56,6 +56,7 @@ test('topics of Kafka have the settings that are configured, which come before t
     topicConfig: { 'retention.ms': '5' }
   })
   t.throws(() => readConfig({ KAFKA_TOPIC_CONFIG: 'compact' }), /KAFKA_TOPIC_CONFIG.*expected name=value/)
+  t.throws(() => readConfig({ KAFKA_SSL: 'maybe' }), /KAFKA_SSL is "maybe": expected true or false/)
   t.end()
 })
 

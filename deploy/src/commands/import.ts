@@ -182,10 +182,12 @@ function progressOf(file: string, progress: ImportProgress): Progress {
 
 function linesOf(report: FileReport): string[] {
   const faults = report.faults.slice(0, FAULTS_SHOWN).map((fault) => `  line ${fault.line}: ${fault.reason}`)
-  const more = report.rejected - faults.length
+  // Faults of an earlier import are not kept, only their number.
+  const more = faults.length === 0 ? 0 : report.rejected - faults.length
+  const rejected = report.rejected === 0 ? '' : `, ${report.rejected} rows rejected`
   return [
     report.alreadyDone
-      ? `${report.file}: imported before (${report.importId}); nothing was published`
+      ? `${report.file}: imported before (${report.importId})${rejected}; nothing was published`
       : countsLine(report),
     ...faults,
     ...(more > 0 ? [`  and ${more} more`] : []),

@@ -31,6 +31,8 @@ const STRIKE_MS_MAX = 12_000
 const STEP_MS = 300
 const IMPORT_MS = 5000
 const SENTENCES = 5
+/** Listeners that read what is left at the same time. */
+const FINISHING = 250
 const CAUGHT_UP_SECONDS_MAX = 300
 const WITHOUT_SCRAPES = Object.fromEntries(Object.keys(scrapedOften()).map((name) => [name, '0']))
 
@@ -79,22 +81,23 @@ async function follows(
   let isOver = false
   const disturbed = disturb(service, facts, () => isOver)
   // A failure is reported when the disturbances have ended.
-  const followed = Promise.allSettled(listeners.map((listener) => listener.run(ports, DISCONNECTIONS, () => isOver)))
-  while (listeners.some(({ disconnections }) => disconnections < DISCONNECTIONS) && !(await isCaughtUp(followed))) {
-    await pause(STEP_MS)
-  }
+  const followed = await Promise.allSettled(listeners.map((listener) => listener.run(ports, DISCONNECTIONS)))
   isOver = true
   await disturbed
-  const failed = (await followed).filter((result) => result.status === 'rejected')
+  const failed = followed.filter((result) => result.status === 'rejected')
   t.same(failed.map(({ reason }) => String(reason)).slice(0, SENTENCES), [], 'no cursor is refused')
   upstream.freeze()
   await bringToAnEnd(service)
   await service.endScrapes()
   await operationsAt(service.projectorUrl).run(caughtUp, { seconds: CAUGHT_UP_SECONDS_MAX })
-  for (const [n, listener] of listeners.entries()) await listener.finish(ports[n % service.apiPorts.length] ?? 0)
+  const unfinished = listeners.entries()
+  const finish = async (): Promise<void> => {
+    for (const [n, listener] of unfinished) await listener.finish(ports[n % service.apiPorts.length] ?? 0)
+  }
+  await Promise.all(Array.from({ length: FINISHING }, finish))
   const tables = await openChdb({ path: await service.stop() })
   t.teardown(() => tables.close())
-  const feed = await feedOfTables(tables)
+  const feed = (await feedOfTables(tables)).map((identity) => identities.number(identity))
   const deviations = listeners.map(({ journal, filter }) => deviationOf(journal, feed, filter, identities))
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
   t.ok(feed.length > 0)
@@ -105,10 +108,6 @@ async function follows(
     `${LISTENERS} listeners, ${sum(listeners.map(({ disconnections }) => disconnections))} disconnections, ${feed.length} events, ` +
       `${sum(listeners.map(({ journal }) => journal.length))} received; ${JSON.stringify(facts.counts)}`
   )
-}
-
-async function isCaughtUp(work: Promise<unknown>): Promise<boolean> {
-  return await Promise.race([work.then(() => true), pause(0, false)])
 }
 
 async function embedded(t: Test, environment: Environment, directory: string): Promise<Service> {

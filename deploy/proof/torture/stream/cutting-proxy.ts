@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { chance } from '../world.js'
 
 const BYTES_MAX = 20_000
-const MS_MAX = 3000
+const MS_MAX = 1000
 
 /** A proxy that cuts each connection after a random number of bytes or milliseconds, also inside an event. */
 export async function startCuttingProxy(

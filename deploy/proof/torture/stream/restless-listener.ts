@@ -15,13 +15,15 @@ export type Filter = {
 
 type Place = { readonly cursor: string; readonly length: number }
 
-const CONNECTED_MS_MAX = 3000
-/** After a connection that was refused, because the service is down. */
-const AGAIN_MS = 100
-/** Share of reconnections to an earlier place, with the journal cut there. */
-const BACK = 0.1
+const CONNECTED_MS_MAX = 1000
+/** After a connection that was refused, because the service is down: more often, a thousand listeners slow its start. */
+const AGAIN_MS = 1000
+/** Share of reconnections to an earlier place, with the journal cut there: half of all events are read again, on average. */
+const BACK = 0.03
 const PLACES_MAX = 8
 const POLL_SECONDS = 1
+/** At the end: longer than a process needs to learn of the last swap or rollback. */
+const LAST_POLL_SECONDS = 5
 const WAYS = ['sse', 'last-event-id', 'ndjson', 'poll'] as const
 type Way = (typeof WAYS)[number]
 
@@ -51,9 +53,9 @@ export class RestlessListener {
     this.#numbers = numbers
   }
 
-  /** Follows the stream at random ports until `isOver` and it was disconnected so often. Throws what the service refuses. */
-  async run(ports: readonly number[], disconnections: number, isOver: () => boolean): Promise<void> {
-    while (!isOver() || this.disconnections < disconnections) {
+  /** Follows the stream at random ports until it was disconnected so often. Throws what the service refuses. */
+  async run(ports: readonly number[], disconnections: number): Promise<void> {
+    while (this.disconnections < disconnections) {
       const draw = (number: number): number => chance(...this.#numbers, this.#connections, number)
       this.#connections += 1
       if (draw(1) < BACK) this.#goBack(draw(2))
@@ -61,7 +63,7 @@ export class RestlessListener {
       const way = WAYS[Math.floor(draw(4) * WAYS.length)] ?? 'sse'
       const refused = await this.#connect(port, way, draw(5) * CONNECTED_MS_MAX)
       if (refused === undefined) this.disconnections += 1
-      else await pause(AGAIN_MS)
+      else await pause(AGAIN_MS * (0.5 + draw(6)))
     }
   }
 
@@ -69,7 +71,7 @@ export class RestlessListener {
   async finish(port: number): Promise<void> {
     for (;;) {
       const before = this.#cursor
-      const refused = await this.#connect(port, 'poll', Number.POSITIVE_INFINITY, 0)
+      const refused = await this.#connect(port, 'poll', Number.POSITIVE_INFINITY, LAST_POLL_SECONDS)
       if (refused !== undefined) throw new Error(`A listener cannot read what is left: ${refused}`)
       if (this.#cursor === before) return
     }

@@ -70,15 +70,15 @@ export function passes({ kind, titleId, leaderboardId, player }: Identity, filte
 
 export type Deviation = { readonly missed: number; readonly duplicates: number; readonly sentence: string | undefined }
 
-/** Compares a journal with the events that its filter lets pass, key by key. */
+/** Compares a journal with the events of the feed that its filter lets pass, key by key. */
 export function deviationOf(
   journal: readonly number[],
-  feed: readonly Identity[],
+  feed: readonly number[],
   filter: Filter,
   identities: Identities
 ): Deviation {
   const wanted = byKey(
-    feed.filter((identity) => passes(identity, filter)).map((identity) => identities.number(identity)),
+    feed.filter((number) => passes(identities.at(number), filter)),
     identities
   )
   const found = byKey(journal, identities)

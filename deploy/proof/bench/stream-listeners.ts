@@ -85,13 +85,13 @@ function open(port: number, path: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1' })
     const listener: Listener = { socket, events: 0, isOpen: false, rest: '' }
+    listeners.push(listener)
     socket.on('error', reject)
     socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)
     socket.on('data', (chunk) => {
       const isLive = read(listener, chunk.toString('latin1'))
       if (listener.isOpen || !isLive) return
       listener.isOpen = true
-      listeners.push(listener)
       resolve()
     })
   })

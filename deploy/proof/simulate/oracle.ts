@@ -36,7 +36,7 @@ export async function faultsIn(place: Place, follower: Follower, subscriber: Sub
   const expected = await plainFold(place)
   // What is known of titles comes from no log.
   const names = Object.keys(TABLES).filter((name) => name !== 'event_title')
-  const rowsIn = (tables: Tables, name: string) => answerText(servedRows(tables, name))
+  const rowsIn = (tables: Tables, name: string) => answerText(tables.served(name))
   return [
     ...names.flatMap((name) => difference(name, rowsIn(place.tables, name), rowsIn(expected, name))),
     ...difference('parked_message', deadLettersIn(place.tables), deadLettersIn(expected)),
@@ -48,11 +48,6 @@ export async function faultsIn(place: Place, follower: Follower, subscriber: Sub
     ...feedUnlikeTable(place, follower),
     ...streamUnlikeTables(place, subscriber)
   ]
-}
-
-/** The rows of the generation of a table that answers read. */
-function servedRows(tables: Tables, table: string): Row[] {
-  return tables.final(tables.pointers.serving.nameOf(table))
 }
 
 /**
@@ -174,7 +169,8 @@ function difference(what: string, found: string, expected: string): string[] {
 function boardsUnlikePages({ tables, upstream }: Place): string[] {
   return [...upstream.boards].flatMap(([titleId, boards]) =>
     boards.flatMap((board) => {
-      const rows = servedRows(tables, 'leaderboard_entry')
+      const rows = tables
+        .served('leaderboard_entry')
         .filter((row) => row.title_id === titleId && row.leaderboard_id === board.leaderboardId && row.is_gone !== true)
         .sort((a, b) => Number(a.place) - Number(b.place))
       const found = rows.map(({ rank, player, rating }) => `${rank} ${player} ${rating}`).join(', ')
@@ -188,7 +184,7 @@ function boardsUnlikePages({ tables, upstream }: Place): string[] {
 }
 
 function ratingsUnlikePostgres({ tables, postgres }: Place): string[] {
-  const found = servedRows(tables, 'rating').map(({ user_key, rater_key, stars, revision }) => ({
+  const found = tables.served('rating').map(({ user_key, rater_key, stars, revision }) => ({
     user_key,
     rater_key,
     stars,
@@ -232,7 +228,8 @@ function eventsWithoutEffect({ log }: Place): string[] {
 function feedUnlikeTable({ tables }: Place, { seen }: Follower): string[] {
   const lane = ({ epoch, partition }: { epoch?: unknown; partition?: unknown }) => `${epoch}/${partition}`
   const placeOf = (row: Row) => [row.recorded_offset, row.epoch, row.partition, row.offset].map(Number)
-  const expected = servedRows(tables, 'leaderboard_feed')
+  const expected = tables
+    .served('leaderboard_feed')
     .filter((row) => row.is_change === true)
     .sort((a, b) => {
       const [first, second] = [placeOf(a), placeOf(b)]

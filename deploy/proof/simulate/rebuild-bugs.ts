@@ -43,6 +43,8 @@ export function notCaughtUp(store: Store): Store {
       return await store.with({ names }).do(readCheckpoints)
     }
     filledAt = state === 'filled' ? (filledAt ?? live()) : undefined
+    // Its failure is that of the steps that await it.
+    filledAt?.catch(() => undefined)
     return result
   })
 }

@@ -76,6 +76,11 @@ export class Tables extends TableSet {
     return pointersIn(this)
   }
 
+  /** The rows of the generation of a table that answers read. */
+  served(table: string): Row[] {
+    return this.final(this.pointers.serving.nameOf(table))
+  }
+
   /** Carries an operation out, or a `share` of it. */
   carryOut(operation: AnyOperation, view: StoreView, input: readonly unknown[], share = 1): unknown {
     const { kind, run, isOfMachine = () => true } = implementationOf(operation)

@@ -16,7 +16,7 @@ import { LATER_TYPE } from './newer-program.js'
 import type { Place } from './place.js'
 import type { Process } from './process.js'
 import type { Row } from './replacing-table.js'
-import type { queriesIn, Tables } from './store.js'
+import type { queriesIn } from './store.js'
 
 /*
  * The stream as a client reads it: the real hub and listener on the tables of the world, and a client that outlives processes.
@@ -215,7 +215,7 @@ export function streamUnlikeTables({ tables, log }: Pick<Place, 'tables' | 'log'
       const place = readCursor(fingerprint, KINDS.length, event.cursor)[n]?.get(lane) ?? []
       return [{ lane, place, text: `${lane} ${place} ${receivedTextOf(event.data)}` }]
     })
-    const stored = servedRows(tables, table).filter(({ is_change = true }) => is_change === true)
+    const stored = tables.served(table).filter(({ is_change = true }) => is_change === true)
     const expected = stored.map((row) => {
       const { lane, place } = placeOf(row)
       return { lane, place, text: `${lane} ${place} ${textOf(row)}` }
@@ -235,8 +235,4 @@ export function streamUnlikeTables({ tables, log }: Pick<Place, 'tables' | 'log'
       first === undefined ? [] : [`the stream of ${kind}s ${what} ${first.text}`]
     return [...fault('has missed', missed), ...fault('has twice or too late', unordered), ...fault('has', alien)]
   })
-}
-
-function servedRows(tables: Tables, table: string): Row[] {
-  return tables.final(tables.pointers.serving.nameOf(table))
 }

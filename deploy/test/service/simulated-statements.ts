@@ -50,12 +50,25 @@ export async function playAgain(tables: Tables, played: readonly Played[]): Prom
         each.kind === 'query'
           ? await tables.rows(each.sql, each.parameters)
           : await storeOver(tables, each.view).do(each.operation, ...each.input)
+      if (each.kind === 'query' && isCut(each, found as unknown[])) continue
       compared += 1
-      const [here, there] = [textOf(found), textOf(each.answer)]
+      const [here, there] = [found, each.answer].map((answer) =>
+        textOf(each.kind === 'query' ? distinct(answer) : answer)
+      )
       if (here !== there) throw new Error(`${question}\nchDB answers\n${here}\nthe simulator\n${there}`)
     }
   }
   return compared
+}
+
+/** Whether a page of an event table may end elsewhere: it counts doubled rows, which the engine has merged or not. */
+function isCut({ sql, parameters, answer }: Extract<Played, { kind: 'query' }>, found: readonly unknown[]): boolean {
+  if (sql.includes(' FINAL')) return false
+  return Math.max(found.length, answer.length) >= Number(parameters.limit)
+}
+
+function distinct(rows: unknown): unknown[] {
+  return [...new Map((rows as unknown[]).map((row) => [JSON.stringify(row), row])).values()]
 }
 
 async function mutationsEnded(tables: Tables, { table }: UserTable): Promise<void> {

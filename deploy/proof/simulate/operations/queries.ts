@@ -30,7 +30,7 @@ export const ALL_CHANGES = {
 export const queries: ReadonlyMap<string, Query> = new Map([
   [recordedChanges(ALL_CHANGES).sql, recorded],
   [recordedTitleCounts.sql, titleCounts],
-  [recordedRetractions.sql, importUndos],
+  [recordedRetractions.sql, undos],
   [recordingEvents.sql, recordings],
   [importStarts.sql, starts],
   [BOARD_STATES, boardStates],
@@ -129,7 +129,7 @@ function titleCounts(seen: Seen, parameters: Parameters): Row[] {
     }))
 }
 
-function importUndos(seen: Seen, parameters: Parameters): Row[] {
+function undos(seen: Seen, parameters: Parameters): Row[] {
   return eventsIn(seen, 'event_import_retraction', parameters)
     .filter(({ topic }) => (parameters.topics as string[]).includes(String(topic)))
     .slice(0, Number(parameters.limit))

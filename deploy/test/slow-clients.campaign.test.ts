@@ -19,6 +19,8 @@ const EXPORTED_ROWS = 500_000
 const SINCE_MS = Date.UTC(2024, 0, 1)
 const SLOW_SECONDS = 30
 const FREED_MS_MAX = 5000
+const EXPORTS_AT_ONCE = 3
+const EXPORT_BYTES_MAX = 64 * 1024 * 1024
 
 /** Debian's package `slowhttptest`: connections that send their headers, or their body, or read the answer, as slowly as is allowed. */
 const ATTACKS = [
@@ -82,6 +84,9 @@ test('exports that clients read by a byte a second', async (t) => {
   await gamenetJson(environment, ['import', 'title-count', file])
   const path =
     '/api/title/4d530064/online-users/history?from=2024-01-01T00:00:00Z&to=2026-01-01T00:00:00Z&resolution=raw&format=csv'
+  t.equal((await (await fetch(running.apiUrl + path)).text()).split('\n').length, EXPORTED_ROWS + 2)
+  const before = process.memoryUsage.rss()
+  let most = 0
   const { hostname, port } = new URL(running.apiUrl)
   const sockets = await Promise.all(
     Array.from({ length: EXPORTS }, async () => {
@@ -94,7 +99,7 @@ test('exports that clients read by a byte a second', async (t) => {
   )
   const served = sockets.filter(({ head }) => head.endsWith('200')).map(({ socket }) => socket)
   const refused = sockets.filter(({ head }) => head.endsWith('503')).map(({ socket }) => socket)
-  t.equal(served.length, 3, 'exports at once')
+  t.equal(served.length, EXPORTS_AT_ONCE, 'exports at once')
   t.equal(served.length + refused.length, EXPORTS)
   for (const socket of refused) t.match(String(socket.read()), /\r\nretry-after: \d+\r\n/i)
   let slowest = 0
@@ -103,16 +108,18 @@ test('exports that clients read by a byte a second', async (t) => {
     const begun = performance.now()
     t.equal((await fetch(`${running.apiUrl}/api/games`, { headers: { connection: 'close' } })).status, 200)
     slowest = Math.max(slowest, performance.now() - begun)
+    most = Math.max(most, process.memoryUsage.rss())
     await pause(1000)
   }
   t.ok(slowest < ANSWER_MS_MAX, `the slowest answer took ${slowest.toFixed(0)} ms`)
+  t.ok(most - before <= EXPORTS_AT_ONCE * EXPORT_BYTES_MAX, `memory grew by ${(most - before).toLocaleString()} bytes`)
   t.equal((await fetch(running.apiUrl + path)).status, 503, 'the slow exports still run')
   for (const { socket } of sockets) socket.destroy()
   const freed = performance.now()
   const whole = await untilServed(running.apiUrl + path)
   t.equal(whole.split('\n').length, EXPORTED_ROWS + 2, 'a whole export after the disconnects')
   t.comment(
-    `${served.length} of ${EXPORTS} exports served; slowest answer ${slowest.toFixed(0)} ms; a whole export ${(performance.now() - freed).toFixed(0)} ms after the disconnects`
+    `${served.length} of ${EXPORTS} exports served; slowest answer ${slowest.toFixed(0)} ms; ${(most - before).toLocaleString()} bytes more; a whole export ${(performance.now() - freed).toFixed(0)} ms after the disconnects`
   )
 })
 

@@ -4,6 +4,7 @@ import { boardsLoad } from './boards-load.js'
 import { dashboardMinute } from './dashboard-minute.js'
 import { diffSpeed } from './diff-board.js'
 import { durability } from './durability.js'
+import { exportApi } from './export-api.js'
 import { flood } from './flood.js'
 import { importSpeed } from './import.js'
 import { importQuietApi } from './import-quiet-api.js'
@@ -19,6 +20,7 @@ import { reloadKafka } from './reload-kafka.js'
 import { notModified, repeatedAnswer } from './repeated-answer.js'
 import { scrapeToAnswer } from './scrape-to-answer.js'
 import { search } from './search.js'
+import { sqlSnapshot } from './sql-snapshot.js'
 import { start } from './start.js'
 import { stream, streamCatchUp, streamReconnect } from './stream.js'
 import { titleCountSize } from './title-count-size.js'
@@ -37,6 +39,7 @@ export const measurements: readonly Measurement[] = [
   logSize,
   titleCountSize,
   titleHistory,
+  sqlSnapshot,
   boards,
   search,
   profile,
@@ -46,6 +49,7 @@ export const measurements: readonly Measurement[] = [
   rebuildCounts,
   rebuildBoards,
   rebuildApi,
+  exportApi,
   verifySpeed,
   reload,
   repeatedAnswer,

@@ -20,6 +20,8 @@ const LAST_MINUTE_MS = Date.UTC(2026, 0, 1) - 60_000
 const MINUTE_MS = 60_000
 
 export type TitleCountRows = {
+  /** The folder `tables` of a data directory. */
+  readonly path: string
   readonly titleIds: readonly string[]
   readonly rows: number
   /** First minute and the one after the last, milliseconds since 1970. */
@@ -33,18 +35,19 @@ export type TitleCountRows = {
  */
 export async function openTitleCountRows(conditions: Conditions): Promise<{ tables: ClickHouse } & TitleCountRows> {
   const { directory, scale, note } = conditions
+  const path = join(directory, 'title-count-rows', 'tables')
   const minutes = scaled(YEAR_MINUTES, scale, 10_000)
   const toMs = LAST_MINUTE_MS + MINUTE_MS
   const fromMs = toMs - minutes * MINUTE_MS
   const titleIds = Array.from({ length: TITLES }, (_, i) => (0x4d53_07d0 + i * 41).toString(16))
-  const tables = await openFilledTables(join(directory, 'title-count-rows'), async (tables) => {
+  const tables = await openFilledTables(path, async (tables) => {
     note(`making ${titleIds.length * minutes} rows of title_count`)
     for (let first = 0; first < TITLES; first += TITLES_AN_INSERT) {
       const count = Math.min(TITLES_AN_INSERT, TITLES - first)
       await tables.rebuild.execute(insertSql(titleIds.slice(first, first + count), first, fromMs, minutes))
     }
   })
-  return { tables, titleIds, rows: titleIds.length * minutes, fromMs, toMs }
+  return { tables, path, titleIds, rows: titleIds.length * minutes, fromMs, toMs }
 }
 
 /** The instants of scrapes, in ms, as SQL of `minute` (0, 1, …). */

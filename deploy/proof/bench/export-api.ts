@@ -1,0 +1,135 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { instantOf } from '@gamenet/schemas'
+import { request } from 'undici'
+import { type Load, NEW_EVERY, startLoad } from './even-load.js'
+import { figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
+import { residentBytes, watchResident } from './process-figures.js'
+import {
+  importTitleCounts,
+  importTitlesAndNetwork,
+  minuteNow,
+  type QuietService,
+  startQuietService
+} from './quiet-service.js'
+
+const ROWS = 2_000_000
+const TITLE = '4d530ffe'
+const MINUTE_MS = 60_000
+const WARMING_MS = 3000
+const IDLE_MS = 10_000
+const EXPORTING_MS = 10_000
+const WATCH_MS = 20
+const MIB = 1024 * 1024
+const MEMORY_MIB_MAX = 64
+const TIMES_IDLE = 2
+const FORMATS = [
+  { format: 'parquet', rowsPerSecond: 1_500_000 },
+  { format: 'arrow', rowsPerSecond: 4_000_000 },
+  { format: 'csv', rowsPerSecond: 1_000_000 }
+]
+
+/** All samples of a title as a file, over HTTP, alone and beside 500 requests a second. */
+export const exportApi: Measurement = {
+  name: 'export-api',
+  claim: 'a whole series leaves at a million rows a second or more, in 64 MiB, and slows other answers by at most half',
+  async run({ directory, scale, note }) {
+    const service = await startQuietService(directory)
+    try {
+      await importTitlesAndNetwork(service, directory)
+      await importTitleCounts(service, directory, 500)
+      const rows = scaled(ROWS, scale)
+      const path = await importSeries(service, directory, rows)
+      const results: Result[] = []
+      for (const { format, rowsPerSecond } of FORMATS) {
+        note(`exporting ${rows} rows as ${format}`)
+        await exported(service, `${path}&format=${format}`)
+        const before = await residentBytes(service.pid)
+        const watch = watchResident(service.pid, WATCH_MS)
+        const begun = performance.now()
+        const bytes = await exported(service, `${path}&format=${format}`)
+        const seconds = (performance.now() - begun) / 1000
+        const grown = ((await watch.stop()) - before) / MIB
+        results.push(
+          {
+            what: `a series as ${format}`,
+            measured: rows / seconds,
+            unit: 'rows/s',
+            reach: { bound: 'at least', value: rowsPerSecond, of: 'measured' },
+            detail: `${figure(bytes / rows)} bytes a row`
+          },
+          {
+            what: `memory during it`,
+            measured: grown,
+            unit: 'MiB more',
+            reach: { bound: 'at most', value: MEMORY_MIB_MAX, of: 'measured' }
+          }
+        )
+      }
+      return [...results, ...(await beside(service, `${path}&format=parquet`, note))]
+    } finally {
+      await service.remove()
+    }
+  }
+}
+
+async function beside(service: QuietService, path: string, note: (sentence: string) => void): Promise<Result[]> {
+  await asked(service, wait(WARMING_MS))
+  note('asking while nothing else goes on')
+  const idle = await asked(service, wait(IDLE_MS))
+  note('asking while a series is exported')
+  let exports = 0
+  const exporting = async () => {
+    const begun = performance.now()
+    for (; performance.now() - begun < EXPORTING_MS; exports += 1) await exported(service, path)
+  }
+  const loaded = await asked(service, exporting())
+  const failures = [...idle.failures, ...loaded.failures]
+  return [
+    {
+      what: 'an answer during exports, p99',
+      measured: quantile(loaded.times, 0.99),
+      unit: 'ms',
+      baseline: { what: 'idle', measured: quantile(idle.times, 0.99) },
+      reach: { bound: 'at most', value: TIMES_IDLE, of: 'ratio' },
+      detail: `median ${figure(quantile(loaded.times, 0.5))} ms, idle ${figure(quantile(idle.times, 0.5))} ms; ${exports} exports; new questions are one of ${NEW_EVERY}`
+    },
+    {
+      what: `requests that failed, of ${figure(idle.times.length + loaded.times.length)}`,
+      measured: failures.length,
+      unit: '',
+      reach: { bound: 'at most', value: 0, of: 'measured' },
+      detail: failures[0] ?? ''
+    }
+  ]
+}
+
+async function asked(service: QuietService, meanwhile: Promise<unknown>): Promise<Load> {
+  const load = startLoad(service)
+  await meanwhile
+  await load.stop()
+  return load
+}
+
+/** Imports a series by the minute up to now; returns the path of its whole history. */
+async function importSeries(service: QuietService, directory: string, rows: number): Promise<string> {
+  const firstMs = minuteNow() - rows * MINUTE_MS
+  const file = join(directory, 'series.csv')
+  const lines = Array.from(
+    { length: rows },
+    (_, n) => `${TITLE},${instantOf(firstMs + n * MINUTE_MS)},${(n * 7) % 997}`
+  )
+  await writeFile(file, `titleId,observedAt,online\n${lines.join('\n')}\n`)
+  await service.importFile('title-count', file)
+  return `/api/title/${TITLE}/online-users/history?resolution=raw&from=${instantOf(firstMs)}`
+}
+
+/** Reads an export to its end; returns its bytes. */
+async function exported({ apiUrl }: QuietService, path: string): Promise<number> {
+  const { statusCode, body } = await request(`${apiUrl}${path}`)
+  let bytes = 0
+  for await (const chunk of body) bytes += chunk.length
+  if (statusCode !== 200) throw new Error(`${path} answered ${statusCode}`)
+  return bytes
+}

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type Test, test } from 'tap'
 import { gamenetJson, openGamenet, plainWrites, ROOT, spawnGamenet } from './service/gamenet.js'
@@ -10,9 +11,13 @@ import { gamenetJson, openGamenet, plainWrites, ROOT, spawnGamenet } from './ser
 /** From PyPI. */
 const PACKAGES = [
   ...['duckdb==2.0.1', 'polars==2.1.0', 'pandas==3.1.1', 'pyarrow==26.0.1', 'clickhouse-connect==1.12.0'],
-  ...['fsspec', 'aiohttp']
+  ...['fsspec', 'aiohttp', 'matplotlib==3.11.2', 'nbclient', 'ipykernel==7.4.0']
 ]
+/** From npm. */
+const NODE_PACKAGES = ['hyparquet@1.33.0', 'hyparquet-compressors@1.1.2']
 const PYTHON = '/usr/bin/python3'
+/** Debian's package `r-base-core`. */
+const RSCRIPT = '/usr/bin/Rscript'
 const SQL_PASSWORD = 'password-of-tests'
 const START_MS = Date.UTC(2025, 0, 1)
 const MINUTES = 90 * 1440
@@ -83,11 +88,48 @@ print(len(client.query(${JSON.stringify(statement)}).result_rows))`)
     t.equal(Number(output), 31 * 24 * TITLES.length)
   })
 
+  const expected = samples.filter(({ ms }) => ms >= Date.UTC(2025, 2, 1)).map(({ id, ms, online }) => [id, ms, online])
+  expected.sort(([a], [b]) => String(a).localeCompare(String(b)))
+
+  await t.test('the notebook draws its plots', async (t) => {
+    const output = await execute(`import nbformat, nbclient
+notebook = nbformat.read(${JSON.stringify(fileURLToPath(new URL('docs/analysis.ipynb', ROOT)))}, 4)
+assert not any(cell.get('outputs') for cell in notebook.cells)
+nbclient.NotebookClient(notebook, timeout=300).execute()
+print(sum('image/png' in output.get('data', {}) for cell in notebook.cells for output in cell.get('outputs', [])))`)
+    t.equal(Number(output), 2)
+  })
+
+  await t.test('the example for Node runs as printed, and reads every row of the source', async (t) => {
+    const folder = join(directory, 'node')
+    await mkdir(folder)
+    await run('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', ...NODE_PACKAGES])
+    const [, code = ''] = /^```js\n([\s\S]*?)^```$/m.exec(page) ?? []
+    const file = join(folder, 'example.mjs')
+    await writeFile(
+      file,
+      `${code}\nconsole.log(JSON.stringify(rows.map(({ title_id, observed_at, online }) => [title_id, Number(observed_at), online])))`
+    )
+    const [shown, rows = ''] = (await run(process.execPath, [file], { env, maxBuffer: 2 ** 26 })).stdout.split(
+      /\n(?=\[\[)/
+    )
+    t.match(shown, new RegExp(`^${expected.length} `))
+    t.same(JSON.parse(rows), expected)
+  })
+
+  await t.test('the example for R runs as printed', async (t) => {
+    if (!existsSync(RSCRIPT)) throw new Error('NO R: its example cannot be run; apt-get install r-base-core')
+    const [, code = ''] = /^```r\n([\s\S]*?)^```$/m.exec(page) ?? []
+    const { stdout } = await run(RSCRIPT, ['-e', `${code}\ncat(nrow(counts), sum(counts[[2]]))`], {
+      env,
+      cwd: directory
+    })
+    const own = expected.filter(([id]) => id === TITLES[0])
+    t.equal(stdout, `${own.length} ${own.reduce((sum, [, , online]) => sum + Number(online), 0)}`)
+    t.ok(existsSync(join(directory, 'Rplots.pdf')), 'a plot')
+  })
+
   await t.test('Polars, pandas and PyArrow read every row of the source', async (t) => {
-    const expected = samples
-      .filter(({ ms }) => ms >= Date.UTC(2025, 2, 1))
-      .map(({ id, ms, online }) => [id, ms, online])
-    expected.sort(([a], [b]) => String(a).localeCompare(String(b)))
     const url = `${service.apiUrl}/api/data/title-count/2025-03.parquet`
     const readers = {
       polars: `import polars as pl\nd = pl.read_parquet(url)\nrows = list(zip(d['title_id'], d['observed_at'].dt.epoch('ms'), d['online']))`,

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { instantOf } from '@gamenet/schemas'
 import { request } from 'undici'
 import { type Load, NEW_EVERY, startLoad } from './even-load.js'
@@ -75,9 +75,9 @@ export const exportApi: Measurement = {
 }
 
 async function beside(service: QuietService, path: string, note: (sentence: string) => void): Promise<Result[]> {
-  await asked(service, wait(WARMING_MS))
+  await asked(service, pause(WARMING_MS))
   note('asking while nothing else goes on')
-  const idle = await asked(service, wait(IDLE_MS))
+  const idle = await asked(service, pause(IDLE_MS))
   note('asking while a series is exported')
   let exports = 0
   const exporting = async () => {

@@ -1,6 +1,5 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { spawnGamenet } from '../../test/service/gamenet.js'
@@ -23,7 +22,7 @@ export const sqlSnapshot: Measurement = {
     const { note } = conditions
     const { tables, path, rows, titleIds } = await openTitleCountRows(conditions)
     await tables.close()
-    const service = await startQuietServiceOn(dirname(path))
+    const service = await startQuietServiceOn(path)
     try {
       const statements = [
         {

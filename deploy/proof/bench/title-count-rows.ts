@@ -20,7 +20,7 @@ const LAST_MINUTE_MS = Date.UTC(2026, 0, 1) - 60_000
 const MINUTE_MS = 60_000
 
 export type TitleCountRows = {
-  /** The folder `tables` of a data directory. */
+  /** The data directory. */
   readonly path: string
   readonly titleIds: readonly string[]
   readonly rows: number
@@ -35,7 +35,7 @@ export type TitleCountRows = {
  */
 export async function openTitleCountRows(conditions: Conditions): Promise<{ tables: ClickHouse } & TitleCountRows> {
   const { directory, scale, note } = conditions
-  const path = join(directory, 'title-count-rows', 'tables')
+  const path = join(directory, 'title-count-rows')
   const minutes = scaled(YEAR_MINUTES, scale, 10_000)
   const toMs = LAST_MINUTE_MS + MINUTE_MS
   const fromMs = toMs - minutes * MINUTE_MS

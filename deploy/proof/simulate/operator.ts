@@ -130,8 +130,9 @@ export class Operator {
     const last = imports.get(undoable(this.#place) ?? '')
     if (last !== undefined) last.isUndone ||= world.chance.happens(0.5)
     let left = [...imports].filter(([, { isUndone }]) => isUndone).map(([importId]) => importId)
-    // One may be in another's way until that one is at its end.
+    // An undo may wait for another one, or for a rollback that was begun before.
     for (let n = 0; n < ATTEMPTS && left.length > 0; n += 1) {
+      if (n > 0) await until(world.time.pause(WORLD, LOOK_MS))
       const still: string[] = []
       for (const importId of left) {
         await run(({ rebuilds }) => this.#makeWay(rebuilds))

@@ -108,23 +108,24 @@ class Streams {
       const retryAfterSeconds = 1 + Math.floor(Math.random() * RETRY_SECONDS_MAX)
       throw new Refusal('streams_full', [], { retryAfterSeconds })
     }
-    const given = readQuery(request.raw.url ?? '')
-    const unknown = unknownNames(given, KNOWN)
-    const input = parseInput(StreamInput, given)
-    const filter = await filterOf(input, { catalog: () => catalog.held(versions.serving) })
-    const after = afterOf(input, request.headers['last-event-id'])
-    const channel = this.#hub.join(filter)
     this.#open += 1
+    let channel: Channel | undefined
     let isOpen = true
     const leave = (): void => {
       if (!isOpen) return
       isOpen = false
       this.#open -= 1
-      this.#hub.leave(channel)
+      if (channel !== undefined) this.#hub.leave(channel)
     }
     this.#startTicks()
     try {
       await this.#inTurn()
+      const given = readQuery(request.raw.url ?? '')
+      const unknown = unknownNames(given, KNOWN)
+      const input = parseInput(StreamInput, given)
+      const filter = await filterOf(input, { catalog: () => catalog.held(versions.serving) })
+      const after = afterOf(input, request.headers['last-event-id'])
+      channel = this.#hub.join(filter)
       const progress = await this.#hub.begin(channel, after)
       if (input.wait !== undefined) {
         const answer = await this.#poll(channel, progress, input.wait, reply)

@@ -69,8 +69,8 @@ const output = fs.createWriteStream(RESULTS)
 t.setTimeout(0)
 t.register()
 t.pipe(output)
-// One more than there are processors: most files wait for a third of their time.
-t.jobs = isCampaign ? 1 : os.availableParallelism() + 1
+// Two more than there are processors: files wait for half of their time.
+t.jobs = isCampaign ? 1 : os.availableParallelism() + 2
 const engines = spawn(process.execPath, [SHARED_ENGINES], { stdio: ['pipe', 'pipe', 'inherit'] })
 const enginesUrl = String(await once(engines.stdout, 'data')).trim()
 const ran = (await Promise.all(groupsOf(chosenFiles()).map(runFiles))).flat()

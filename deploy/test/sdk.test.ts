@@ -377,11 +377,28 @@ async function foldsTo(answers: readonly object[]): Promise<void> {
     }
     channel.live.add({ format: 'ndjson', write })
   }
-  const client = gamenetClient({ baseUrl: 'http://localhost', fetch: async () => new Response(frames) })
+  const headers = { 'content-type': 'application/x-ndjson' }
+  const client = gamenetClient({ baseUrl: 'http://localhost', fetch: async () => new Response(frames, { headers }) })
   const folded: unknown[] = []
   for await (const state of client.liveCounts()) if (folded.push(state) === expected.length) break
   deepStrictEqual(folded, expected)
 }
+
+test('a stream ends at once when its signal aborts, and rejects when the answer is no stream', async (t) => {
+  const answered = (body: string, type: string) =>
+    gamenetClient({
+      baseUrl: 'http://localhost',
+      fetch: async () => new Response(body, { headers: { 'content-type': type } })
+    })
+  const lines = [1, 2, 3].map((cursor) => `{"cursor":"${cursor}","kind":"count"}\n`)
+  const abort = new AbortController()
+  const events = answered(lines.join(''), 'application/x-ndjson').stream({}, { signal: abort.signal })
+  t.match(await events.next(), { value: { cursor: '1' } })
+  abort.abort(new Error('enough'))
+  await t.rejects(events.next(), { message: 'enough' })
+  const page = answered('<!doctype html>', 'text/html')
+  await t.rejects(page.stream().next(), { status: 200, message: /answered no events; check that baseUrl/ })
+})
 
 /** Follows a stream whose connections break. */
 async function streams(

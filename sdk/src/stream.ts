@@ -97,7 +97,15 @@ async function* linesOf(
     let waitMs = 0
     try {
       const response = await open(PATH, parameters(), { Accept: NDJSON }, connection.signal)
+      if (response.headers.get('Content-Type')?.startsWith(NDJSON) !== true) {
+        throw new GamenetError(
+          response.status,
+          `${PATH} answered no events; check that baseUrl is a Gamenet Stats service.`
+        )
+      }
       for await (const line of linesIn(response, connection)) {
+        // Lines that had come before the signal aborted.
+        signal?.throwIfAborted()
         failures = 0
         yield line
       }

@@ -5,6 +5,8 @@ const PATH = 'api/stream?kinds=live-counts,count,change'
 const COUNTS = 'api/online-users'
 /** Boards change in bursts: their answers are requested again once in so long. */
 const BOARDS_MS = 30_000
+/** Until a stream that was refused is opened again: a proxy answers 502 while the service restarts. */
+const REOPEN_MS = 60_000
 
 /** @typedef {{ recorded_at: string, registered_count: number | null, online_count: number | null, lobby_count: number | null }} Count */
 
@@ -56,7 +58,9 @@ export function followStream(onChange) {
     source.addEventListener('error', () => {
       follow(false)
       // Refused: it does not reconnect by itself.
-      if (source?.readyState === EventSource.CLOSED) close()
+      if (source?.readyState !== EventSource.CLOSED) return
+      close()
+      setTimeout(open, REOPEN_MS * (0.5 + Math.random()))
     })
   }
   const close = () => {

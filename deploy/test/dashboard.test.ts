@@ -290,9 +290,14 @@ async function asksNothingWhileHidden(t: Test, browser: Browser, apiUrl: string)
     requests += 1
   })
   const isStream = (request: { url(): string }) => request.url().includes('api/stream')
-  const begun = page.waitForRequest(isStream)
+  await page.route(/api\/stream/, (route) => route.fulfill({ status: 502 }), { times: 1 })
+  const refused = page.waitForRequest(isStream)
   await page.goto(apiUrl)
-  await begun
+  await (await refused).response()
+  await text(page, '#now-online', /^95$/)
+  const begun = page.waitForRequest(isStream)
+  await page.clock.fastForward(2 * MINUTE_MS)
+  t.ok(await begun, 'a stream that was refused is opened again')
   await text(page, '#now-online', /^95$/)
   const hide = (isHidden: boolean) =>
     page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${isHidden} })

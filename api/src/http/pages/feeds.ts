@@ -70,7 +70,7 @@ async function answer<Input, Resolved, Body>(
   const { body } = await atOneInstant(needs, AbortSignal.timeout(READ_MS_MAX), (context) =>
     endpoint.answer(url.resolved as Resolved, context)
   )
-  const self = publicUrl + (request.raw.url ?? '').split('?', 1)[0]
+  const self = publicUrl + (request.raw.url ?? '')
   return reply.type('application/atom+xml; charset=utf-8').send(atomOf(self, title, entriesOf(body as Body), publicUrl))
 }
 

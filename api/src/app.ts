@@ -69,6 +69,8 @@ export type ApiNeeds = {
   readonly tables: StreamedTables
   /** Required for feeds, which end at the positions of readers. */
   readonly positions: ReadPositions
+  /** The epoch of new events. Default: 0, no epoch has ended. */
+  readonly epoch?: number
   /** PostgreSQL; without it no answer about users is possible. */
   readonly writes?: WriteTransactions
   /** `{auth_url}`, without a trailing slash; without it there are no sessions. */
@@ -138,7 +140,7 @@ export async function buildApp(
   }
   addPipeline(app, { endpoints, actions }, pipeline)
   addFeeds(app, { ...pipeline, publicUrl: needs.publicUrl })
-  const forgetStreamed = addStream(app, { ...pipeline, limits, registry: needs.registry })
+  const forgetStreamed = addStream(app, { ...pipeline, limits, epoch: needs.epoch ?? 0, registry: needs.registry })
   needs.onDrop?.(() => {
     cache.clear()
     forgetStreamed()

@@ -131,12 +131,13 @@ export class StreamWorld {
   }
 
   /** Records that an import was undone. */
-  async retract(importId: string, topic: string): Promise<void> {
-    const offset = this.#next.get('retracted/1/0') ?? 0
-    this.#next.set('retracted/1/0', offset + 1)
+  async retract(importId: string, topic: string, epoch = 1): Promise<void> {
+    const lane = `retracted/${epoch}/0`
+    const offset = this.#next.get(lane) ?? 0
+    this.#next.set(lane, offset + 1)
     const columns = [...HEAD, 'retracted_import_id', 'topic']
     await this.api.model.insert('event_import_retraction', columns, [
-      [1, 0, offset, 'test', '', time(FIRST_MS), importId, topic]
+      [epoch, 0, offset, 'test', '', time(FIRST_MS), importId, topic]
     ])
     this.#storePositions()
     await this.api.changed('import-retraction')

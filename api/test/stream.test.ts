@@ -9,6 +9,7 @@ import { nameKey } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { Channel, Progress } from '../src/stream/channel.js'
 import { cursorOf } from '../src/stream/cursor.js'
+import { Feed } from '../src/stream/feed.js'
 import { Hub } from '../src/stream/hub.js'
 import { Listener } from '../src/stream/listener.js'
 import { LiveCounts } from '../src/stream/live-counts.js'
@@ -224,6 +225,51 @@ test('a long poll ends in time, also while older tables are served', async (t) =
   t.not(cursor, 'start')
 })
 
+test('after a restore, listeners behind the end of the backup continue with the next epoch', async (t) => {
+  const world = await StreamWorld.open(t, { epoch: 2, limits: { streamKeepAliveMs: 50 } })
+  await world.record(50, random(9))
+  const { cursor } = (await get(world, '?wait=0&kinds=change&after=now')).json()
+  const [fingerprint = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split('~')
+  // The restored log has less of the first epoch, and no undone import.
+  const lost = cursorOf(fingerprint, ['1.0:zzz,1.1:zzz', '1.0:1'])
+  const listener = new TestListener(world.port, `/api/stream?kinds=change&after=${lost}`)
+  await listener.until(({ text }) => /\n:\n\n/.test(text))
+  await world.record(50, random(10), 2)
+  const news = expected(
+    world.recorded.filter(({ epoch }) => epoch === 2),
+    { kinds: ['change'] }
+  )
+  const names = Object.values(news).flat()
+  await listener.until(({ received }) => received.length >= names.length)
+  t.same(listener.received.map(nameOf).sort(), names.sort())
+  await world.retract('c'.repeat(32), 'leaderboard-entry', 2)
+  await listener.until(({ received }) => received.at(-1)?.kind === 'retracted')
+  const { text } = listener
+  await listener.until((each) => /^id: [\w-]+\n\n$/m.test(each.text.slice(text.length)))
+  t.equal(listener.received.length, names.length + 1)
+  listener.disconnect()
+})
+
+test('a position behind the end of an older epoch is ahead until that epoch was read to its end', (t) => {
+  const feed = new Feed('count')
+  const lost = new Map([['1.0', [9]]])
+  feed.setExtents([
+    { lane: '1.0', readable: 5, loaded: 6 },
+    { lane: '2.0', readable: 1, loaded: 1 }
+  ])
+  feed.begin('1.0', [3])
+  feed.begin('2.0', [1])
+  t.ok(feed.isAhead(lost))
+  feed.moveTo('1.0', [5])
+  t.ok(feed.isAhead(lost), 'more is loaded')
+  feed.setExtents([{ lane: '1.0', readable: 6, loaded: 6 }])
+  t.ok(feed.isAhead(lost), 'more is readable')
+  feed.moveTo('1.0', [6])
+  t.notOk(feed.isAhead(lost))
+  t.ok(feed.isAhead(new Map([['2.0', [2]]])), 'the newest epoch continues')
+  t.end()
+})
+
 test('what fails is tried again at growing intervals until it succeeds', async (t) => {
   const { timers } = mock
   timers.enable({ apis: ['setTimeout'] })
@@ -324,6 +370,7 @@ test('records and the changes of a player are Atom feeds', async (t) => {
   t.equal(entries, (await world.api.get('/api/records/recent?game=Halo')).json().length)
   t.ok(entries > 0)
   t.notMatch(records.body, /<b>/, 'names are text')
+  t.match(records.body, /<link rel="self" href="[^"]*\/api\/records\/recent.atom\?game=Halo"\/>/)
   const again = await world.api.get('/api/records/recent.atom?game=Halo', {
     'if-none-match': String(records.headers.etag)
   })

@@ -82,15 +82,18 @@ function extentsOf(positions: readonly ReaderPosition[]): Extent[] {
 }
 
 function readingsOf(extents: readonly Extent[], places: readonly PartitionPlace[]): PartitionReading[] {
-  const given = new Map(places.map(({ at, place }) => [`${at.epoch}/${at.partition}`, place]))
+  // Older epochs may have been longer: a backup was restored since.
+  const newest = extents.at(-1)?.epoch ?? 0
+  const given = new Map(places.map(({ at, place }) => [`${at.epoch}/${at.partition}`, { at, place }]))
   const readings = extents.map((extent) => {
     const key = `${extent.epoch}/${extent.partition}`
-    const place = given.get(key) ?? { recordedOffset: 0, epoch: 0, partition: 0, offset: 0 }
+    const place = given.get(key)?.place ?? { recordedOffset: 0, epoch: 0, partition: 0, offset: 0 }
     given.delete(key)
-    if (place.recordedOffset > Math.max(extent.readable, extent.loaded)) throw fromTheFuture()
+    const isBeyond = place.recordedOffset > Math.max(extent.readable, extent.loaded)
+    if (isBeyond && extent.epoch === newest) throw fromTheFuture()
     return { ...extent, place, rows: [], seen: place.recordedOffset }
   })
-  if (given.size > 0) throw fromTheFuture()
+  if ([...given.values()].some(({ at }) => at.epoch >= newest)) throw fromTheFuture()
   return readings
 }
 

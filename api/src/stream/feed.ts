@@ -1,4 +1,4 @@
-import { comparePlaces, type Lane, type Place, type Position, positionText } from './cursor.js'
+import { comparePlaces, type Lane, type Place, type Position, partsOf, positionText } from './cursor.js'
 import type { RecordedKind, StreamEvent } from './kinds.js'
 
 /** Bytes of one kind's recent events. */
@@ -101,18 +101,23 @@ export class Feed {
     return true
   }
 
-  /** Whether a position is beyond the head in a lane, or has a lane that is not known here. */
+  /** Whether a position is beyond the head in a lane that may continue, or has such a lane that is not known here. */
   isAhead(position: Position): boolean {
     for (const [lane, place] of position) {
       const head = this.#head.get(lane)
-      if (head === undefined || comparePlaces(place, head) > 0) return true
+      const isAhead = head === undefined || comparePlaces(place, head) > 0
+      if (isAhead && !this.#hasEnded(lane)) return true
     }
     return false
   }
 
-  /** Whether a position is beyond everything that was ever recorded. */
-  isBeyond(position: Position): boolean {
+  /**
+   * Whether a position is beyond everything that was ever recorded. Older epochs may have been longer: a backup was restored
+   * since.
+   */
+  isBeyond(position: Position, epoch: number): boolean {
     for (const [lane, [offset = 0]] of position) {
+      if (partsOf(lane).epoch < epoch) continue
       const extent = this.#extents.get(lane)
       if (extent === undefined || offset > Math.max(extent.readable, extent.loaded)) return true
     }
@@ -138,6 +143,14 @@ export class Feed {
     }
     const head = this.#head.get(lane) ?? []
     return { events: found, next: place !== undefined && comparePlaces(place, head) > 0 ? place : head }
+  }
+
+  /** Whether a lane was read to its end: there are events of a later epoch, which are loaded after it. */
+  #hasEnded(lane: Lane): boolean {
+    const { epoch } = partsOf(lane)
+    const { readable, loaded } = this.#extents.get(lane) ?? { readable: 0, loaded: 0 }
+    const [read = 0] = this.#head.get(lane) ?? []
+    return read >= Math.max(readable, loaded) && [...this.#extents.keys()].some((other) => partsOf(other).epoch > epoch)
   }
 
   /** Drops an eighth of the longest lane. */

@@ -31,6 +31,8 @@ const BEHIND_MS_MAX = 250
 const READS_MAX = 4
 
 export type HubNeeds = ReadNeeds & {
+  /** The epoch of new events. */
+  readonly epoch: number
   /** Offsets behind the head of each lane that a feed begins with: reconnected listeners need no query for them. */
   readonly recentOffsets: number
   /** Called for each look for new events and each page of history that is read from the tables. */
@@ -112,7 +114,7 @@ export class Hub {
     const given = after === 'start' || after === 'now' ? [] : readCursor(fingerprint, kinds.length, after)
     const isAhead = () => given.some((position, n) => feeds[n]?.isAhead(position))
     if (feeds.some((feed) => !feed.isKnown) || isAhead()) await this.#advancing.run()
-    if (given.some((position, n) => feeds[n]?.isBeyond(position))) {
+    if (given.some((position, n) => feeds[n]?.isBeyond(position, this.#needs.epoch))) {
       throw new Refusal('cursor_invalid', ['it is beyond everything that this service has recorded'])
     }
     return new Progress(channel, after === 'now' ? feeds.map(({ now }) => now) : given)

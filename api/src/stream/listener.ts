@@ -105,6 +105,12 @@ export class Listener implements Receiver {
       .catch((error: unknown) => this.fail(error))
   }
 
+  /** Writes a comment while nothing else is on its way: what is behind may not be readable for minutes. */
+  comment(): void {
+    const { socket, format } = this.#needs
+    if (!this.#hasEnded && socket.writableLength === 0) socket.write(cursorFrame(format, undefined))
+  }
+
   /** Ends the stream after a failure: the client resumes from its cursor, and is refused with the reason if that lasts. */
   fail(error: unknown): void {
     if (!this.#hasEnded) this.#needs.onFailure(error)

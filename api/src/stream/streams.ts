@@ -57,6 +57,8 @@ type StreamNeeds = Pick<
   'tables' | 'positions' | 'writes' | 'catalog' | 'versions' | 'logger' | 'now' | 'metrics'
 > & {
   readonly limits: StreamLimits
+  /** The epoch of new events. */
+  readonly epoch: number
   readonly registry: Registry
 }
 
@@ -270,7 +272,11 @@ class Streams {
     for (const listener of [...(this.#slots[this.#tickNumber] ?? [])]) {
       if (nowMs >= listener.endsAtMs) listener.end('lifetime')
       const { channel, format } = listener
-      if (!channel.live.has(listener) || channel.owes(listener)) continue
+      if (!channel.live.has(listener)) {
+        listener.comment()
+        continue
+      }
+      if (channel.owes(listener)) continue
       const key = format + channel.fingerprint
       const frame = frames.get(key) ?? Buffer.from(cursorFrame(format, this.#hub.cursorOf(channel)))
       frames.set(key, frame)

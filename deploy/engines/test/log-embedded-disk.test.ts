@@ -217,14 +217,13 @@ async function readTopic(log: ReturnType<typeof openEmbeddedLog>, topic: string)
   return await readAll(log, topic, next)
 }
 
-void test('other partitions in the same epoch, and an older epoch, are refused', async (t) => {
+void test('other partitions in the same epoch are refused', async (t) => {
   const path = t.testdir()
   await openEmbeddedLog({ path, epoch: 2, partitions: 3 }).close()
   t.throws(
     () => openEmbeddedLog({ path, epoch: 2, partitions: 4 }),
     /has 3 partitions in epoch 2, requested were 4: raise the epoch/
   )
-  t.throws(() => openEmbeddedLog({ path, epoch: 1, partitions: 3 }), /is at epoch 2, requested was the older epoch 1/)
   t.throws(() => openEmbeddedLog({ path, epoch: 70_000 }), /epoch is 70000, expected a whole number from 0 to 65535/)
 })
 
@@ -250,6 +249,27 @@ void test('after the epoch rose, older records are read before newer ones', asyn
   t.same(
     (await log.extents('thing')).map(({ epoch }) => epoch),
     [1, 2, 2]
+  )
+})
+
+void test('the log continues in the newest epoch that it has', async (t) => {
+  const path = t.testdir()
+  const epochs: number[] = []
+  for (const epoch of [1, 'next', 1, 'next'] as const) {
+    const log = openEmbeddedLog({ path, epoch })
+    epochs.push(log.epoch)
+    await log.append('thing', messages(10))
+    await log.close()
+  }
+  const [first = 0, second = 0, third = 0, fourth = 0] = epochs
+  t.ok(first === 1 && second > first && third === second && fourth > third)
+  t.same(
+    (await openLog(t, { path }).extents('thing')).map(({ epoch, next }) => [epoch, next]),
+    [
+      [first, 10],
+      [second, 20],
+      [fourth, 10]
+    ]
   )
 })
 

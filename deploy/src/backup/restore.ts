@@ -2,6 +2,7 @@ import { readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve, sep } from 'node:path'
 import { migratePostgres, newestMigration, openPglite } from '@gamenet/engines'
 import { flushPath, flushTree } from '@gamenet/engines/files'
+import { openEmbeddedLog } from '@gamenet/engines/log'
 import { readMigrations } from '@gamenet/projector'
 import { FailureError, UsageError } from '../config.js'
 import { claimDataDirectory, DATA_FORMAT, mkdirWritable, OWNER_FILE, RESTORING_FILE } from '../data-directory.js'
@@ -87,6 +88,8 @@ async function restoreInto({
     await flushPath(path)
     await empty(path)
     await copyIn(request, { backup, path, manifest })
+    // Clients know positions behind the end of the backup: events at the same positions would be missing in their streams.
+    await openEmbeddedLog({ path: directory.part('log'), epoch: 'next' }).close()
     const toForget = ledger === undefined ? null : await mergeLedgerInto(directory.part('writes'), ledger)
     await flushTree(path)
     await rm(directory.part(RESTORING_FILE))

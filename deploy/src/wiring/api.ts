@@ -47,6 +47,7 @@ export async function openApi(needs: Needs): Promise<string> {
       chat: chatOf(needs),
       dataVersions,
       positions: readSide.positions,
+      epoch: engines.log.epoch,
       catalog: catalogCache({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) }),
       onDrop: (drop) => {
         if (postgres !== undefined) disposers.add(postgres.listen(ERASED_CHANNEL, drop, drop), (unlisten) => unlisten())

@@ -27,6 +27,8 @@ export type LogChoice =
 
 export type OpenLog = Log &
   LogReader & {
+    /** The epoch of appends. */
+    readonly epoch: number
     close(): Promise<void>
     /** Present for an embedded log. */
     readonly files?: Pick<EmbeddedLog, 'heads' | 'copyTo' | 'check'>
@@ -101,6 +103,7 @@ export async function openLog(choice: LogChoice, role: string, options: OpenLogO
   }
   return {
     ...log,
+    epoch,
     async append(topic, messages) {
       await makeTopics()
       await log.append(topic, messages)

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -45,6 +46,8 @@ const STALL_CHECK_MS = 2000
 const TRIM_INTERVAL_MS = 60_000
 const EPOCH_MAX = 65_535
 const PARTITIONS_MAX = 1024
+/** Two services that were restored from one backup begin different epochs, most probably. */
+const EPOCH_STEP_MAX = 256
 const FULL_BYTES = 16 * 1024 * 1024
 
 const DAMAGE_WAY_OUT = 'Restore the newest backup (gamenet restore); without one, see docs/operators/verify.md.'
@@ -57,8 +60,11 @@ export type EmbeddedLogOptions = {
   readonly path: string
   /** Partitions of every topic in this epoch. Default: 1. */
   readonly partitions?: number
-  /** Incremented when topics are recreated or `partitions` changes. Older epochs stay readable. Default: 1. */
-  readonly epoch?: number
+  /**
+   * Incremented when topics are recreated or `partitions` changes. The log continues in its newest epoch if that is higher; `next`
+   * begins an epoch after it. Older epochs stay readable. Default: 1.
+   */
+  readonly epoch?: number | 'next'
   /** Older batches are deleted, except the newest of a partition. Default: everything is kept. */
   readonly retentionMs?: number
   /** Maximum number of stored bytes per partition besides its newest batch. Default: everything is kept. */
@@ -69,6 +75,8 @@ export type EmbeddedLogOptions = {
 
 /** A log in a directory. Appends of other threads of this process to the same directory are visible. */
 export type EmbeddedLog = {
+  /** The epoch of appends. */
+  readonly epoch: number
   /**
    * Resolves when all messages are flushed to the disk. All of them are written or none. Calls keep their order;
    * simultaneous ones share one flush. Packing and compression take about 2 µs per message.
@@ -129,6 +137,7 @@ export function openEmbeddedLog(options: EmbeddedLogOptions): EmbeddedLog {
     if (closing.signal.aborted) throw new Error(`the log at ${store.path} is closed`)
   }
   return {
+    epoch: newestEpoch(store).epoch,
     async append(topic, messages) {
       refuseWhenClosed()
       await appender.append(topic, messages)
@@ -178,7 +187,7 @@ export function openEmbeddedLog(options: EmbeddedLogOptions): EmbeddedLog {
 
 function openStore(options: EmbeddedLogOptions): Store {
   const { epoch = 1, partitions = 1 } = options
-  assertWithin('epoch', epoch, 0, EPOCH_MAX)
+  if (epoch !== 'next') assertWithin('epoch', epoch, 0, EPOCH_MAX)
   assertWithin('partitions', partitions, 1, PARTITIONS_MAX)
   makeFolder(options.path)
   const path = realpathSync(options.path)
@@ -224,12 +233,16 @@ function assertLmdbFile(path: string): void {
   throw new LogDamaged(`The file data.mdb of the log at ${path} is damaged: ${damage}. ${DAMAGE_WAY_OUT}`)
 }
 
+function newestEpoch({ epochs }: Pick<Store, 'epochs'>): Store['epochs'][number] {
+  return epochs.at(-1) ?? { epoch: 1, partitions: 1 }
+}
+
 /** Reads the directory's description, refuses a mismatch, and adds a new epoch. */
 function agreeOnEpochs(
   path: string,
   root: RootDatabase,
   meta: Database<string, string>,
-  epoch: number,
+  requested: number | 'next',
   partitions: number
 ): Store['epochs'] {
   return root.transactionSync(() => {
@@ -240,10 +253,8 @@ function agreeOnEpochs(
       )
     }
     const epochs = new Map<number, number>(JSON.parse(meta.get('epochs') ?? '[]'))
-    const newest = Math.max(-1, ...epochs.keys())
-    if (epoch < newest) {
-      throw new Error(`the log at ${path} is at epoch ${newest}, requested was the older epoch ${epoch}`)
-    }
+    const newest = Math.max(0, ...epochs.keys())
+    const epoch = requested === 'next' ? newest + randomInt(1, EPOCH_STEP_MAX) : Math.max(newest, requested)
     const known = epochs.get(epoch)
     if (known !== undefined && known !== partitions) {
       throw new Error(
@@ -267,7 +278,7 @@ type Appender = {
 
 /** Packs appends concurrently, and commits packed ones in the order of the calls. */
 function openAppender(store: Store, options: EmbeddedLogOptions): Appender {
-  const { epoch, partitions } = store.epochs.at(-1) ?? { epoch: 1, partitions: 1 }
+  const { epoch, partitions } = newestEpoch(store)
   const waiting: WaitingAppend[] = []
   let committing: Promise<void> | undefined
   let trimmedAtMs = Number.NEGATIVE_INFINITY

@@ -274,7 +274,8 @@ export class TestListener {
       const cursor = fields.get('id')
       if (cursor !== undefined) this.cursor = cursor
       const data = fields.get('data')
-      if (data !== undefined) this.received.push({ cursor, kind: fields.get('event') ?? '', data: JSON.parse(data) })
+      if (data !== undefined && data !== '')
+        this.received.push({ cursor, kind: fields.get('event') ?? '', data: JSON.parse(data) })
     }
     this.#wake()
   }

@@ -245,7 +245,7 @@ test('after a restore, listeners behind the end of the backup continue with the 
   await world.retract('c'.repeat(32), 'leaderboard-entry', 2)
   await listener.until(({ received }) => received.at(-1)?.kind === 'retracted')
   const { text } = listener
-  await listener.until((each) => /^id: [\w-]+\n\n$/m.test(each.text.slice(text.length)))
+  await listener.until((each) => /^id: [\w-]+\ndata:\n\n$/m.test(each.text.slice(text.length)))
   t.equal(listener.received.length, names.length + 1)
   listener.disconnect()
 })
@@ -387,6 +387,7 @@ test('streams have a limit, a lifetime and signs of life, and end with the servi
   const lines = new TestListener(world.port, '/api/stream?kinds=change', 'Accept: application/x-ndjson\r\n')
   await quiet.until(({ text }) => (text.match(/^id: /gm) ?? []).length > 2)
   t.notMatch(quiet.text, /^event:/m)
+  t.match(quiet.text, /^id: [\w-]+\ndata:\n\n/m, 'an `id` alone is not remembered by each EventSource')
   await lines.until(({ text }) => /\n\{"cursor":"[\w-]+"\}\n/.test(text))
   t.match(lines.text, /content-type: application\/x-ndjson/i)
   for (const header of [/x-accel-buffering: no/i, /cache-control: no-store, no-transform/i]) t.match(quiet.text, header)

@@ -91,10 +91,10 @@ export function frameOf(format: Format, { kind, body }: StreamEvent, cursor: str
   return `event: ${kind}\nid: ${cursor}\ndata: {${body}}\n\n`
 }
 
-/** A cursor without an event: an `EventSource` remembers it and fires nothing. */
+/** A cursor without an event. An `EventSource` of npm remembers an `id` only if the frame has data. */
 export function cursorFrame(format: Format, cursor: string | undefined): string {
   if (format === 'ndjson') return cursor === undefined ? '\n' : `{"cursor":"${cursor}"}\n`
-  return cursor === undefined ? ':\n\n' : `id: ${cursor}\n\n`
+  return cursor === undefined ? ':\n\n' : `id: ${cursor}\ndata:\n\n`
 }
 
 /** A state or a difference of states: without a cursor. */

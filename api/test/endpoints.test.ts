@@ -335,6 +335,13 @@ test('rows of answers become files; in CSV a text that a spreadsheet would run i
     const lines = await text(await model.clickhouse.readers.stream(sql, parameters, { format: 'JSONEachRow' }))
     const rows = lines.trimEnd().split('\n')
     t.equal(rows.length, table?.rows(example).length, path)
-    t.same(Object.keys(JSON.parse(rows[0] ?? '{}')), Object.keys(table?.row.shape ?? {}), path)
+    const shown = JSON.parse(rows[0] ?? '{}')
+    t.same(Object.keys(shown), Object.keys(table?.row.shape ?? {}), path)
+    const [first = {}] = table?.rows(example) ?? []
+    const isPlain = (value: unknown) => value === null || typeof value === 'number' || /^[^-]+$/.test(String(value))
+    for (const [name, value] of Object.entries(first).filter(
+      ([, value]) => typeof value !== 'object' && isPlain(value)
+    ))
+      t.equal(shown[name], value, `${path} ${name}`)
   }
 })

@@ -79,17 +79,20 @@ function columnsOf(row: z.ZodObject): readonly Column[] {
 }
 
 type Schema = {
-  readonly type?: string
+  readonly type?: string | readonly string[]
   readonly format?: string
   readonly pattern?: string
   readonly anyOf?: readonly Schema[]
 }
 
 function columnOf(name: string, schema: Schema, isRequired: boolean): Column {
-  const present = schema.anyOf?.find(({ type }) => type !== 'null') ?? schema
+  // `null` is a further schema, or a further type of one.
+  const { type: types = [] } = schema
+  const possible = schema.anyOf ?? [types].flat().map((each) => ({ ...schema, type: each }))
+  const present = possible.find((each) => each.type !== 'null') ?? schema
   const type = typeOf(present)
   const isNested = type === undefined
-  const isNullable = !isRequired || schema.anyOf?.some(({ type }) => type === 'null') === true
+  const isNullable = !isRequired || possible.some((each) => each.type === 'null')
   const shown = type ?? 'String'
   return { name, type: isNullable ? `Nullable(${shown})` : shown, isText: shown === 'String', isNested }
 }

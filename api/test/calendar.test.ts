@@ -348,6 +348,11 @@ test('the collector was blind when a source was silent for longer than usual', a
     { ...gap('matches', 88, null), seconds: 38 * 60 },
     { ...gap('players', 60 * 24 * 60, null), seconds: (60 * 24 * 60 - 50) * 60 }
   ])
+  const within = { from: iso(NOW_MS - 400 * MINUTE_MS), to: iso(NOW_MS - 300 * MINUTE_MS) }
+  t.same((await ask(coverage, within, needs)).body, [
+    gap('games', 480, 120),
+    { ...gap('players', 60 * 24 * 60, null), seconds: (60 * 24 * 60 - 300) * 60 }
+  ])
   t.match((await ask(collectorStatus, {}, needs)).body, {
     sources: [
       { source: 'boards', lastSuccessAt: null, ageSeconds: null, lastOutcome: 'failed', gaps: 0, gapSeconds: 0 },

@@ -356,7 +356,7 @@ export type Gap = {
   from: string
   /** First success after it; null while it lasts. */
   to: string | null
-  /** Length, up to now while it lasts. */
+  /** Length, up to the end of the window while it lasts. */
   seconds: number
 }
 

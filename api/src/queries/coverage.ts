@@ -10,7 +10,10 @@ const GAP_MS_MIN = 600_000
 const Ms = z.int().nonnegative()
 const Window = z.object({ from: Ms, to: Ms })
 
-/** Successes before the window matter too: the window may begin inside a gap. Of those before the look-back, the last one does. */
+/**
+ * Successes outside the window matter too: it may begin or end inside a gap. Of those before the look-back, the last one does;
+ * of those after the window, the first.
+ */
 const LOOK_BACK_DAYS = 30
 
 const SUCCESSES = `
@@ -36,7 +39,17 @@ const SUCCESSES = `
         FROM {network_count_hour: Identifier} AS h FINAL
         WHERE h.metric = 'online'
           AND h.hour >= fromUnixTimestamp64Milli({from: Int64}, 'UTC') - INTERVAL ${LOOK_BACK_DAYS} DAY
-          AND h.hour < fromUnixTimestamp64Milli({to: Int64}, 'UTC')`
+          AND h.hour < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+        UNION ALL
+        SELECT a.source AS source, min(a.ts) AS at
+        FROM {scrape: Identifier} AS a
+        WHERE a.outcome != 'failed' AND a.ts >= fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+        GROUP BY source
+        UNION ALL
+        SELECT 'counts' AS source, toDateTime64(min(n.hour), 3, 'UTC') AS at
+        FROM {network_count_hour: Identifier} AS n
+        WHERE n.metric = 'online' AND n.hour >= fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+        HAVING count() > 0`
 
 /**
  * Selects the gaps of each source that touch a window, and the time since its last success if that is one; `toMs` is null

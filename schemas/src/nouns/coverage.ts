@@ -13,7 +13,7 @@ export const Coverage = z
         source: Source,
         from: ShownInstant.meta({ description: 'Last success before the gap.' }),
         to: ShownInstant.nullable().meta({ description: 'First success after it; null while it lasts.' }),
-        seconds: z.int().meta({ description: 'Length, up to now while it lasts.' })
+        seconds: z.int().meta({ description: 'Length, up to the end of the window while it lasts.' })
       })
       .meta({ id: 'Gap' })
   )

@@ -32,7 +32,7 @@ test('what is done while the service is stopped is in its answers when it starts
     'more.csv': `${COUNTS}yesterday,5\n`,
     'other.csv': 'When,Peak\n2017-02-17 06:00:00,9234\n',
     'cut.csv.gz': 'no gzip',
-    questions: { 'bad.sql': 'SELECT' }
+    questions: { 'a-good.sql': '-- Samples.\nSELECT count() AS samples FROM title_count', 'bad.sql': 'SELECT' }
   })
   const upstream = await startUpstream()
   t.teardown(() => upstream.close())

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { DataVersions } from '@gamenet/api'
 import { createPeople } from '@gamenet/ingest'
 import { migrate, type Projector, type ReadSide, readSide, storeOver } from '@gamenet/projector'
-import { pause } from '@gamenet/schemas'
+import { pause, withServing } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Config } from '../config.js'
@@ -221,7 +221,10 @@ function openOperations(needs: Needs): ServiceOperations {
     ready: needs.readiness.ready,
     checkQuestions: async () => {
       const found = endpointsOf(
-        await readQuestions(config.QUESTIONS_DIR, { clickhouse: engines.clickhouse, tables: needs.tables })
+        await readQuestions(config.QUESTIONS_DIR, {
+          clickhouse: engines.clickhouse,
+          tables: withServing(needs.tables, await needs.readSide.serving())
+        })
       )
       return config.QUESTIONS_DIR === undefined ? 'none (QUESTIONS_DIR)' : `${found.length} in ${config.QUESTIONS_DIR}`
     },

@@ -1,5 +1,5 @@
-/** Names of zones, but not offsets such as `+05:30`, which the engine does not know. */
-const ZONE_NAME = /^[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+)*$/
+/** Names of zones, but not offsets such as `+05:30` nor old names such as `SystemV/AST4`, which the engine does not know. */
+const ZONE_NAME = /^(?!SystemV\/)[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+)*$/i
 /** Counts of networks are not older. */
 const FIRST_MS = Date.UTC(1990, 0, 1)
 const END_MS = Date.UTC(2106, 0, 1)

@@ -1,5 +1,6 @@
 import { type Test, test } from 'tap'
 import { CleanSession } from '../src/clickhouse/clean-session.js'
+import { codeOf } from '../src/clickhouse/parameters.js'
 import { allowedFunctions, type Lines } from '../src/sql/allowed-functions.js'
 import { checkSelect, type SelectRules, StatementRefused } from '../src/sql/check-select.js'
 import { HOSTILE_STATEMENTS, HUGE_STATEMENTS } from './hostile-statements.js'
@@ -26,6 +27,20 @@ async function open(t: Test) {
     )
   return { lines, check, outcome }
 }
+
+test('strings, quoted names and comments are not code, closed or not', (t) => {
+  for (const [statement, code] of [
+    [`a 'b''\\'{' {c}`, 'a{c}'],
+    ['a `b\\`"{`, "c\\\\" d', 'a,d'],
+    ['a -- {\nb /* { */ c', 'a\nbc'],
+    [`a 'b\\'{\\'{`, 'a'],
+    ['a "b\\"{', 'a'],
+    ['a `{\\', 'a'],
+    ['a /*{ /* {', 'a']
+  ] as const)
+    t.equal(codeOf(statement).replaceAll(' ', ''), code, statement)
+  t.end()
+})
 
 test('statements', async (t) => {
   const { lines, check, outcome } = await open(t)

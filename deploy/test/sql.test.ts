@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { ANALYST_LIMITS, openChdb } from '@gamenet/engines'
 import { type Test, test } from 'tap'
 import { makeAnalyst } from '../src/operations/make-analyst.js'
@@ -102,6 +103,11 @@ test('the process of a snapshot', async (t) => {
     Buffer.from(await analyst.run({ statement, format: 'TabSeparated', parameters: {} })).toString()
   const processes = async () =>
     (await readFile(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')).trim().split(' ').map(Number)
+  const analysts = async () => {
+    const pids = await processes()
+    const names = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')))
+    return pids.filter((_, at) => names[at]?.includes('analyst-child'))
+  }
 
   await t.test('it sees nothing of the service: not its environment, not later rows', async (t) => {
     const children = await processes()
@@ -115,15 +121,19 @@ test('the process of a snapshot', async (t) => {
   await t.test(
     'a process that does not answer is killed at twice the limit, and the next statement runs',
     async (t) => {
-      for (const pid of await processes()) {
-        const text = await readFile(`/proc/${pid}/cmdline`, 'utf8')
-        if (text.includes('analyst-child')) process.kill(pid, 'SIGSTOP')
-      }
+      for (const pid of await analysts()) process.kill(pid, 'SIGSTOP')
       await t.rejects(run('SELECT 1'), /was killed: it exceeded twice its time/)
       t.equal(await run('SELECT count() FROM title_count'), '3\n')
       await t.rejects(run('SELECT currentUser()'), /function currentUser is not allowed/)
     }
   )
+
+  await t.test('a process that the system has ended between two statements is started again', async (t) => {
+    const [pid = 0] = await analysts()
+    process.kill(pid, 'SIGKILL')
+    while ((await processes()).includes(pid)) await setImmediate()
+    t.equal(await run('SELECT 1'), '1\n')
+  })
 
   await t.test('the port speaks ClickHouse over HTTP', async (t) => {
     const server = await openSqlPort({ port: 0, password: PASSWORD, analyst: async () => analyst })
@@ -157,6 +167,8 @@ test('the process of a snapshot', async (t) => {
       t.equal(refused.headers.get('x-clickhouse-exception-code'), code)
       t.match(await refused.text(), /^Code: \d+\. DB::Exception: /)
     }
+    const long = new Blob(['SELECT 1', ' '.repeat(2 ** 21)]).stream()
+    t.match(await (await ask('', { method: 'POST', body: long, duplex: 'half' })).text(), /body is longer than 1048576/)
   })
 
   await analyst.close()

@@ -1,6 +1,5 @@
 import { createHash, randomUUID, timingSafeEqual } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import { text } from 'node:stream/consumers'
 import {
   ANALYST_FORMATS,
   type AnalystFormat,
@@ -87,9 +86,7 @@ type Call = {
 
 /** The statement is in the query, in the body, or begins in one and continues in the other. */
 async function callOf(request: IncomingMessage, url: URL): Promise<Call> {
-  if (Number(request.headers['content-length'] ?? 0) > BODY_BYTES_MAX)
-    throw new PortError(READONLY, `The body is longer than ${BODY_BYTES_MAX} bytes.`)
-  const body = request.method === 'POST' ? await text(request) : ''
+  const body = request.method === 'POST' ? await bodyOf(request) : ''
   const query = url.searchParams
   const given = [query.get('query') ?? '', body].filter((part) => part.trim() !== '').join('\n')
   const clause = FORMAT_CLAUSE.exec(codeOf(given))
@@ -109,6 +106,19 @@ async function callOf(request: IncomingMessage, url: URL): Promise<Call> {
     parameters: Object.fromEntries(parameters.map(([key, value]) => [key.slice('param_'.length), value])),
     queryId: /^[\w-]+$/.test(queryId) ? queryId : randomUUID()
   }
+}
+
+/** Counts the bytes that arrive: a chunked body states no length. */
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  // The refusal needs the connection, which the end of the loop would close.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    bytes += chunk.length
+    if (bytes > BODY_BYTES_MAX) throw new PortError(READONLY, `The body is longer than ${BODY_BYTES_MAX} bytes.`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString()
 }
 
 /** Drivers append it. The rest of the statement is checked by itself. */

@@ -71,7 +71,7 @@ export async function openAnalyst(setup: AnalystSetup): Promise<Analyst> {
   const { limits } = setup
   let child: ChildProcess | undefined = await start(setup)
   const run: Analyst['run'] = async (call) => {
-    child ??= await start(setup)
+    if (child === undefined || hasEnded(child)) child = await start(setup)
     const own = child
     const timer = setTimeout(() => own.kill('SIGKILL'), 2000 * limits.seconds)
     try {

@@ -328,12 +328,17 @@ test('rows of answers become files; in CSV a text that a spreadsheet would run i
   t.equal(JSON.parse((await get('/api/network-stats/top-games?format=ndjson')).body).name, '=cmd|x')
   const none = await get('/api/title/4d530001/matches/history?format=csv')
   t.equal(none.body, '"hostName","firstSeen","lastSeen","durationMinutes","peakPlayers","maxPlayers","isOpen"\n')
+  for (const format of ['csv', 'ndjson', 'parquet', 'arrow'])
+    t.equal((await get(`/api/network-stats/registered-users?format=${format}`)).statusCode, 200, `${format} of nothing`)
   t.match((await get('/api/title/4d530009/matches/history?format=csv')).headers['content-type'], /json/, 'a refusal')
   const withTables = endpoints.filter(({ table }) => table !== undefined)
   for (const { path, table, example } of withTables) {
-    const { sql, parameters } = answeredTable(table as Table, example, 'JSONEachRow')
-    const lines = await text(await model.clickhouse.readers.stream(sql, parameters, { format: 'JSONEachRow' }))
-    const rows = lines.trimEnd().split('\n')
+    const written = async (table: Table, body: unknown) => {
+      const { sql, parameters } = answeredTable(table, body, 'JSONEachRow')
+      return await text(await model.clickhouse.readers.stream(sql, parameters, { format: 'JSONEachRow' }))
+    }
+    t.equal(await written({ ...(table as Table), rows: () => [] }, []), '', `${path}, empty`)
+    const rows = (await written(table as Table, example)).trimEnd().split('\n')
     t.equal(rows.length, table?.rows(example).length, path)
     const shown = JSON.parse(rows[0] ?? '{}')
     t.same(Object.keys(shown), Object.keys(table?.row.shape ?? {}), path)

@@ -64,6 +64,7 @@ test('ten lines of SQL are an endpoint with parameters, formats, an ETag and a d
   t.match((await get('/api/questions/peaks-by-month?titleId=4d530001')).json(), { error: /^from must be an ISO 8601/ })
   await model.storeTitles([counted(2, 1)])
   t.match(await get(`${path}2025-01-01T00:00:00Z`), { statusCode: 400, body: /exceeds its limits .*2 rows/ })
+  t.match(await get(`${path}2025-01-01T00:00:00Z&format=csv`), { statusCode: 400, body: /exceeds its limits .*2 rows/ })
   const { paths } = (await get('/openapi.json')).json()
   t.match(paths['/api/questions/peaks-by-month'].get, {
     operationId: 'questionPeaksByMonth',

@@ -20,6 +20,8 @@ export type Table<Resolved = unknown> = {
     /** The columns that it selects; default: all. */
     readonly columns?: readonly string[]
   }
+  /** The error of a request whose statement failed before its first row; default: the failure itself. */
+  failure?(error: unknown): unknown
 }
 
 /** A statement that the engine streams in a file format. */

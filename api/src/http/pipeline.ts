@@ -205,11 +205,9 @@ class Answering {
         const found = selected === undefined ? (await this.#find(resolved, closed)).answer : undefined
         const statement = selected ?? answeredTable(table, JSON.parse(new TextDecoder().decode(found?.body)), engine)
         const options = { format: engine, signal: closed, limits: statement.limits }
-        const file = await withServing(this.#needs.tables, resolved.serving).stream(
-          statement.sql,
-          statement.parameters,
-          options
-        )
+        const file = await withServing(this.#needs.tables, resolved.serving)
+          .stream(statement.sql, statement.parameters, options)
+          .catch((error: unknown) => Promise.reject(table.failure?.(error) ?? error))
         opened.push(file)
         return { resolved, file, further: found?.headers, isProvisional: found?.isProvisional === true }
       })

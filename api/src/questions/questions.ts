@@ -76,7 +76,8 @@ async function questionEndpoint(question: QuestionFile, needs: QuestionNeeds): P
     table: {
       row,
       rows: (body) => body as object[],
-      select: (input) => ({ sql, parameters: bound(input as Values), limits })
+      select: (input) => ({ sql, parameters: bound(input as Values), limits }),
+      failure: (error) => overLimit(error, question)
     },
     response,
     example: [],

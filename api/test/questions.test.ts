@@ -94,7 +94,10 @@ test('every fault of every file is reported with its line', async (t) => {
     'h.sql': ['-- What.\n-- limits: 5 hours\nSELECT 1 AS a', /^h\.sql:2: limits has "5 hours"/],
     'i.sql': ['-- What.\n-- day: The day.\nSELECT 1 AS a', /^i\.sql:2: the header describes day/],
     'j.sql': ['-- What.\nSELECT\n[1] AS list', /^j\.sql:3: the column list has the type Array\(UInt8\)/],
-    'k.sql': ['-- What.\nSELECT 1 AS a\nWHERE now() > 0', /^k\.sql:3: the function now changes the answer/],
+    'k.sql': ['-- What.\nSELECT 1 AS a\nWHERE now() > 0', /^k\.sql:3: The function now changes the answer/],
+    'k2.sql': ['-- What.\nSELECT\nCURRENT_TIMESTAMP AS at', /^k2\.sql:3: The function CURRENT_TIMESTAMP changes/],
+    'k3.sql': ['-- What.\nSELECT `curdate`() AS day', /^k3\.sql:2: The function curdate changes/],
+    'k4.sql': ['-- What.\nSELECT toString(arrayShuffle([1, 2])) AS a', /^k4\.sql:2: The function arrayShuffle changes/],
     'l.sql': ['-- What.\nSELECT * FROM presence__0', /^l\.sql:2: The table presence__0 is not allowed/],
     'm.sql': ['-- What.\nSELECT 1 AS a; SELECT 2 AS b', /^m\.sql:2: /],
     'o.sql': [

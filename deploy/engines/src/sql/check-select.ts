@@ -123,7 +123,7 @@ const NODE_CHECKS: Readonly<Record<string, NodeCheck>> = {
     }
   },
   TableIdentifier: ({ text }, rules) => checkTable(nameOf(text), rules),
-  Identifier: ({ text }, { hidden, tables }) => {
+  Identifier: ({ text }, { hidden, tables, functions }) => {
     const name = nameOf(text)
     const [first = '', second] = name.split('.')
     // `WITH secret AS a SELECT 1 IN a` reads the table `secret`.
@@ -132,8 +132,7 @@ const NODE_CHECKS: Readonly<Record<string, NodeCheck>> = {
       throw new StatementRefused(
         `The name ${name} is not allowed: ${first} is a table or database outside the datasets.`
       )
-    // Functions that the engine calls without parentheses, too.
-    if (USER.test(name)) throw new StatementRefused(`The function ${name} is not allowed.`)
+    if (NILADIC.test(name) && !functions(name)) throw new StatementRefused(`The function ${name} is not allowed.`)
   },
   Function: ({ text, children }, rules) => {
     const name = nameOf(text)
@@ -147,7 +146,8 @@ const NODE_CHECKS: Readonly<Record<string, NodeCheck>> = {
 }
 
 const TABLE_FUNCTION = 'numbers'
-const USER = /^(current_?|session_)?user$/i
+/** Functions that the engine calls without parentheses. */
+const NILADIC = /^((current_?|session_)?user|now|today|curdate|current_date|(current|local)_?time(stamp)?)$/i
 
 function checkTable(name: string, { tables, hidden }: SelectRules): void {
   if (tables.has(name) || (/^\w+$/.test(name) && !hidden.has(name))) return

@@ -40,7 +40,7 @@ test('rebuilds', async (t) => {
   await t.test('go on after any death, and are swapped and taken back once', (t) => outliveDeaths(t, engine))
   await t.test('whose swap is cut off are completed by another projector', (t) => endOthers(t, engine))
   await t.test('that two projectors begin at once have tables of their own each', (t) => beginAtOnce(t, engine))
-  await t.test('of one projection that two projectors begin at once are one, of which the other learns', (t) =>
+  await t.test('of one projection that two projectors begin at once are one, and both know it', (t) =>
     beginOneAtOnce(t, engine)
   )
   await t.test('from the log lose nothing that another projector loads meanwhile', (t) => loadConcurrently(t, engine))

@@ -11,6 +11,7 @@ import { completeSwap } from '../src/rebuild/swap.js'
 import { readCheckpoints, storeCheckpoints } from '../src/store/checkpoint.js'
 import { eventOwner, namesOf, readPointers, storeDefinitions, storePointers } from '../src/store/generation.js'
 import { readTakers, storeConsumed } from '../src/store/late-batch.js'
+import { replaceReadViews } from '../src/store/read-view.js'
 import { around } from './around.js'
 import { latch } from './latch.js'
 import { lockedPasses } from './locks.js'
@@ -300,4 +301,39 @@ test('pointers whose rows are lost are restored from the records of rebuilds', a
     'title__0'
   ])
   t.ok(serving.counterOf(counts.name) > 14, 'no identity of an answer stands for other tables')
+})
+
+test('a swap or a rollback beside the start of another process stays', async (t) => {
+  const { control } = await openTables()
+  const store = storeOver(control)
+  const owner = { owner: projectionCheckpoint(counts.name), tables: ['title_count'] }
+  const point = async (generation: number, version: number) =>
+    await store.do(storePointers, version, [{ ...owner, writes: generation, reads: generation, readsChanged: version }])
+  const startBeside = async (place: string, work: () => Promise<unknown>) => {
+    let isDone = false
+    const tables = around(control, async (call, what) => {
+      if (what.includes(place) && !isDone) {
+        isDone = true
+        await work()
+      }
+      return await call()
+    })
+    t.same(await migrate(tables), [])
+    t.ok(isDone)
+  }
+  await control.execute('CREATE TABLE title_count__7 AS title_count__0')
+  await startBeside("t.engine = 'View'", async () => {
+    await point(7, 1)
+    await store.do(replaceReadViews, { all: false })
+  })
+  const [view] = await control.rows("SELECT t.as_select AS shown FROM system.tables AS t WHERE t.name = 'title_count'")
+  t.match(view?.shown, /title_count__7 FINAL$/, 'the view follows the pointer')
+
+  const record = await storeRebuild(store, { ...swapping(7, counts), state: 'swapped' }, {})
+  await store.do(storeDefinitions, [{ projection: counts.name, generation: 7, definition: definitionOf(counts) }])
+  await startBeside('FROM generation_pointer', async () => {
+    await storeRebuild(store, record, { state: 'rolling-back' })
+    await point(0, 2)
+  })
+  t.equal((await store.do(readPointers)).serving.nameOf('title_count'), 'title_count__0')
 })

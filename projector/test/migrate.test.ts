@@ -16,6 +16,7 @@ import {
 } from '../src/store/migrate.js'
 import { storeOver } from '../src/store/operation.js'
 import type { Tables } from '../src/store/tables.js'
+import { around } from './around.js'
 
 const SCHEMA = new URL('../../schema.sql', import.meta.url)
 
@@ -161,6 +162,15 @@ test('a change of a table is a change of each of its generations', async (t) => 
   await migrate(tables, [...migrations, change])
   for (const name of ['title_count__0', 'title_count__7', 'title_count'])
     t.same(await tables.rows(`SELECT c.more FROM ${name} AS c`), [], name)
+
+  const other = migrationOf('9999-other', 'ALTER TABLE title_count__* ADD COLUMN IF NOT EXISTS other UInt8')
+  const beside = around(tables, async (work, what) => {
+    if (what.startsWith('ALTER TABLE title_count__0'))
+      await tables.execute('CREATE TABLE IF NOT EXISTS title_count__8 AS title_count__0')
+    return await work()
+  })
+  await migrate(beside, [...migrations, change, other])
+  t.same(await tables.rows('SELECT c.other FROM title_count__8 AS c'), [], 'also of one that a rebuild makes meanwhile')
 })
 
 test('statements are cut at semicolons outside quotes, and comments are left out', async (t) => {

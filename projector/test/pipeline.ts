@@ -62,7 +62,7 @@ export async function emptyTables(tables: Tables): Promise<void> {
      WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree' AND t.name != 'schema_migration' AND t.total_rows > 0`
   )
   for (const { name } of rows) await tables.execute(`TRUNCATE TABLE ${name}`)
-  await store.do(replaceReadViews, await store.do(readPointers), { all: false })
+  await store.do(replaceReadViews, { all: false })
 }
 
 /** The tables with a generation in their names, samples and copies of rebuilds among them. */

@@ -20,7 +20,8 @@ const SERVED: ReadonlySet<string> = new Set(['swapped', 'dropped'])
  * served would be dropped. Of an owner's rebuilds that were swapped in and not rolled back, the newest one serves.
  */
 export async function restorePointers(store: Store): Promise<void> {
-  const served = (await readRebuilds(store)).filter(({ state }) => SERVED.has(state))
+  const records = await readRebuilds(store)
+  const served = records.filter(({ state }) => SERVED.has(state))
   const [newest] = served
   if (newest === undefined) return
   const pointers = await store.do(readPointers)
@@ -44,5 +45,9 @@ export async function restorePointers(store: Store): Promise<void> {
       if (pointers.of(owner).reads < id) lost.push({ ...owner, writes: id, reads: id, readsChanged: count })
     }
   }
-  if (lost.length > 0) await store.do(storePointers, count, lost)
+  if (lost.length === 0) return
+  // A rollback by another process would be undone. It stores its record before it moves pointers.
+  const versions = new Map((await readRebuilds(store)).map(({ id, version }) => [id, version]))
+  if (records.every(({ id, version }) => versions.get(id) === version)) await store.do(storePointers, count, lost)
+  else await restorePointers(store)
 }

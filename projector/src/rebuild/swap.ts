@@ -124,9 +124,9 @@ export async function completeSwap(context: RebuildContext, record: RebuildRecor
   await runner.announceAll(record.unit)
   const { replaces } = record
   if (replaces === null) throw new Error(`rebuild ${record.id} is ${record.state} without knowing what it replaces`)
-  // Not beside another swap: its views could be replaced with older ones, and a rollback could begin of what is dropped.
+  // Not beside another swap: a rollback could begin of what is dropped.
   await context.steps.exclusive(async () => {
-    await store.do(replaceReadViews, await store.do(readPointers), { all: false })
+    await store.do(replaceReadViews, { all: false })
     const isSwap = record.state === 'swapping'
     await storeRebuild(store, record, { state: isSwap ? 'swapped' : 'rolled-back', ...replaces, replaces: null })
     if (isSwap) await dropReplaced(context, record)

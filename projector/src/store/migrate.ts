@@ -57,13 +57,11 @@ export async function migrate(tables: Tables, migrations?: readonly Migration[])
       )
     }
     if (checksum !== undefined) continue
-    for (const statement of migration.statements)
-      for (const each of await ofEveryGeneration(tables, statement)) await tables.execute(each)
+    for (const statement of migration.statements) await executeOnEveryGeneration(tables, statement)
     await store.do(storeMigrationApplied, migration.name, migration.checksum)
     done.push(migration.name)
   }
-  if (wanted.some(({ name }) => name === POINTERS_SINCE))
-    await store.do(replaceReadViews, await store.do(readPointers), { all: done.length > 0 })
+  if (wanted.some(({ name }) => name === POINTERS_SINCE)) await store.do(replaceReadViews, { all: done.length > 0 })
   return done
 }
 
@@ -79,16 +77,27 @@ async function lastByTables(tables: Tables): Promise<string> {
   return (await isMissing(tables, 'projection_definition')) ? POINTERS_SINCE : '0020-title-status'
 }
 
-/** A change of a table `name__*` is a change of each of its generations, also of those that rebuilds fill. */
-async function ofEveryGeneration(tables: Tables, statement: string): Promise<string[]> {
+/**
+ * Executes a statement of a migration. A change of a table `name__*` is a change of each of its generations, also of those that rebuilds
+ * fill or begin meanwhile.
+ */
+async function executeOnEveryGeneration(tables: Tables, statement: string): Promise<void> {
   const [pattern, bare = ''] = /^ALTER TABLE (\w+)__\*/.exec(statement) ?? []
-  if (pattern === undefined) return [statement]
-  const rows = await tables.rows(
-    `SELECT t.name AS name FROM system.tables AS t
-     WHERE t.database = currentDatabase() AND match(t.name, {pattern: String}) AND t.engine LIKE '%MergeTree' ORDER BY t.name`,
-    { pattern: `^${bare}__[0-9]+$` }
-  )
-  return rows.map(({ name }) => `ALTER TABLE ${String(name)}${statement.slice(pattern.length)}`)
+  if (pattern === undefined) return await tables.execute(statement)
+  const changed = new Set<string>()
+  for (;;) {
+    const rows = await tables.rows(
+      `SELECT t.name AS name FROM system.tables AS t
+       WHERE t.database = currentDatabase() AND match(t.name, {pattern: String}) AND t.engine LIKE '%MergeTree' ORDER BY t.name`,
+      { pattern: `^${bare}__[0-9]+$` }
+    )
+    const unchanged = rows.map(({ name }) => String(name)).filter((name) => !changed.has(name))
+    if (unchanged.length === 0) return
+    for (const name of unchanged) {
+      await tables.execute(`ALTER TABLE ${name}${statement.slice(pattern.length)}`)
+      changed.add(name)
+    }
+  }
 }
 
 /** A table or view, as `schema.sql` has it. */

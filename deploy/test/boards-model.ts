@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict'
 import {
+  boardOf,
+  changesOf,
+  type EntryChange,
+  type EntryEvent,
+  historyOf,
+  type RankedEntry,
+  recordedOf,
+  recordsOf
+} from '@gamenet/engines/testing'
+import {
   compareMeasures,
   instantOf,
   type LeaderboardEntryChanged,
@@ -12,15 +22,6 @@ import {
 } from '@gamenet/schemas'
 import fc from 'fast-check'
 import type { Test } from 'tap'
-import {
-  boardOf,
-  type Change,
-  changesOf,
-  type EntryEvent,
-  historyOf,
-  type RankedEntry,
-  recordsOf
-} from './boards-fold.js'
 import { type BoardWorld, openBoardWorld } from './boards-model-world.js'
 import { type Life, lifeUntil } from './service/scraped-world.js'
 import type { UpstreamBoard, UpstreamEntry } from './service/upstream.js'
@@ -324,17 +325,6 @@ function offsetOf(id: string): number {
   return Number.parseInt(id.split('-')[2] ?? '', 36)
 }
 
-/** Where each event that ever was a change was recorded, by position: found by folding every beginning of the log. */
-function recordedOf(events: readonly EntryEvent[]): Map<number, number> {
-  const recorded = new Map<number, number>()
-  for (const { position } of events) {
-    for (const { event } of changesOf(historyOf(events.filter((each) => each.position <= position)))) {
-      if (!recorded.has(event.position)) recorded.set(event.position, position)
-    }
-  }
-  return recorded
-}
-
 /** What the feed gives since it was last at its end, with nothing under way: all that was recorded since, in its order. */
 async function provesFeed(feed: Feed, log: Log, own: Own, seenByPlayer: Map<string, string[]>): Promise<number> {
   const found = await feed.drain(4)
@@ -344,7 +334,7 @@ async function provesFeed(feed: Feed, log: Log, own: Own, seenByPlayer: Map<stri
     const from = Number(seenByPlayer.get(`${id}`)?.[0] ?? -1)
     seenByPlayer.set(`${id}`, [String(Math.max(from, ...events.map(({ position }) => position)))])
     return changesOf(historyOf(events)).flatMap((change) => {
-      const at = recorded.get(change.event.position) ?? -1
+      const at = recorded.get(change.event.position)?.position ?? 0
       return at > from ? [{ at, offset: change.event.position, row: changeRow(own, id, change) }] : []
     })
   })
@@ -357,7 +347,11 @@ async function provesFeed(feed: Feed, log: Log, own: Own, seenByPlayer: Map<stri
   return found.length
 }
 
-function changeRow(own: Own, leaderboardId: number, { event, changeType, previous, previousRank, newRank }: Change) {
+function changeRow(
+  own: Own,
+  leaderboardId: number,
+  { event, changeType, previous, previousRank, newRank }: EntryChange
+) {
   const after = event.isGone ? undefined : event
   return {
     titleId: TITLE.titleId,
@@ -408,9 +402,9 @@ async function provesBoard(
   const records = await world.ask(`${path}/records`)
   assert.deepEqual(
     records.body.records.map(withoutText),
-    reigns.map(({ playerName, rating, timeMs, setMs, fromMs, toMs }) => ({
+    reigns.map(({ playerName, rating, timeMs, setAt, fromAt, toAt }) => ({
       ...{ playerName, rating, timeMs: timeMs ?? 0, isTime: timeMs !== null },
-      ...{ setAt: shownInstant(setMs), fromAt: shownInstant(fromMs), toAt: toMs === null ? null : shownInstant(toMs) }
+      ...{ setAt: shownInstant(setAt), fromAt: shownInstant(fromAt), toAt: toAt === null ? null : shownInstant(toAt) }
     })),
     'records'
   )
@@ -467,7 +461,7 @@ async function provesComparison(
 async function provesNewest(world: BoardWorld, own: Own, id: number, events: readonly EntryEvent[]): Promise<void> {
   const recorded = recordedOf(events)
   const wanted = changesOf(historyOf(events))
-    .map((change) => ({ change, at: recorded.get(change.event.position) ?? 0 }))
+    .map((change) => ({ change, at: recorded.get(change.event.position)?.position ?? 0 }))
     .sort(
       (a, b) =>
         b.change.event.ms - a.change.event.ms || b.at - a.at || b.change.event.position - a.change.event.position
@@ -539,7 +533,7 @@ async function provesPlayers(world: BoardWorld, own: Own, log: Log): Promise<voi
       const recorded = recordedOf(events)
       return changesOf(historyOf(events))
         .filter(({ event }) => is(event.playerName))
-        .map((change) => ({ change, id, at: recorded.get(change.event.position) ?? 0 }))
+        .map((change) => ({ change, id, at: recorded.get(change.event.position)?.position ?? 0 }))
     })
     const newest = changes.sort(
       (a, b) =>
@@ -640,13 +634,13 @@ async function provesRecent(world: BoardWorld, own: Own, log: Log): Promise<void
   const wanted = [...log].flatMap(([id, events]) => {
     const reigns = recordsOf(historyOf(events))
     return reigns.flatMap((reign, at) => {
-      if (reign.setMs !== reign.fromMs) return []
+      if (reign.setAt !== reign.fromAt) return []
       const former = reigns[at - 1]
-      const previous = former?.toMs === reign.fromMs ? former : undefined
+      const previous = former?.toAt === reign.fromAt ? former : undefined
       return { id, at, reign, previous }
     })
   })
-  wanted.sort((a, b) => b.reign.setMs - a.reign.setMs || a.id - b.id || b.at - a.at)
+  wanted.sort((a, b) => b.reign.setAt - a.reign.setAt || a.id - b.id || b.at - a.at)
   const { body } = await world.ask('/api/records/recent?limit=500')
   assert.deepEqual(
     body
@@ -656,11 +650,11 @@ async function provesRecent(world: BoardWorld, own: Own, log: Log): Promise<void
       leaderboardId: id,
       leaderboardName: own.names.get(id) ?? '',
       ...{ playerName: reign.playerName, rating: reign.rating },
-      ...{ timeMs: reign.timeMs ?? 0, isTime: reign.timeMs !== null, setAt: shownInstant(reign.setMs) },
+      ...{ timeMs: reign.timeMs ?? 0, isTime: reign.timeMs !== null, setAt: shownInstant(reign.setAt) },
       previousPlayerName: previous?.playerName ?? null,
       previousRating: previous?.rating ?? null,
       previousTimeMs: previous?.timeMs ?? null,
-      isCurrent: reign.toMs === null
+      isCurrent: reign.toAt === null
     })),
     'records newly set'
   )

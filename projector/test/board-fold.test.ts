@@ -63,11 +63,7 @@ function plainTables(events: readonly PlacedEntry[]) {
       recorded: positioned(recorded)
     }))
   )
-  const named = reigns.map(({ who, ...reign }) => {
-    const [playerName, occurrence] = JSON.parse(who) as [string, number]
-    return { playerName, occurrence, ...reign }
-  })
-  return tablesOf(new Map(lines), new Map(entryLines({ present, gone })), { reigns: named, reached })
+  return tablesOf(new Map(lines), new Map(entryLines({ present, gone })), { reigns, reached })
 }
 
 function tablesOf(
@@ -88,7 +84,7 @@ function tablesOf(
 
 type Published = {
   readonly state: { readonly playerName: string; readonly ms: number; readonly offset: number }
-  readonly before: { readonly rating: string } | undefined
+  readonly before: { readonly rating: string; readonly isGone: boolean } | undefined
   readonly change: string | undefined
   readonly recorded: { readonly offset: number }
   readonly previousRank: number | null
@@ -100,7 +96,7 @@ function changeLines(changes: readonly Published[]): [string, string][] {
     String(state.offset),
     JSON.stringify([
       ...[state.offset, recorded.offset, state.ms, state.playerName, change ?? '-'],
-      ...(change === undefined ? [] : [before?.rating ?? '-', previousRank, newRank])
+      ...(change === undefined ? [] : [before?.isGone === false ? before.rating : '-', previousRank, newRank])
     ])
   ])
 }

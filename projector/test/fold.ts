@@ -543,10 +543,9 @@ function reachedRow({ key, id, reached }: NamedBoard): Row[] {
 }
 
 function recordRow({ key, id, reigns }: NamedBoard): Row[] {
-  const who = reigns.map((reign) => JSON.parse(reign.who) as [string, number])
   const values = [
-    listOf(who.map(([name]) => name)),
-    listOf(who.map(([, occurrence]) => occurrence)),
+    listOf(reigns.map(({ playerName }) => playerName)),
+    listOf(reigns.map(({ occurrence }) => occurrence)),
     listOf(reigns.map(({ rating }) => rating)),
     listOf(reigns.map(({ timeMs }) => timeMs)),
     listOf(reigns.map(({ setAt }) => setAt)),

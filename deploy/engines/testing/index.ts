@@ -1,6 +1,18 @@
 export { type FrontProcess, startClickHouseFront } from './clickhouse-front/start.js'
 export { freePort } from './free-port.js'
 export { type KafkaBroker, kafkaBrokerMissing, startKafkaBroker } from './kafka-broker.js'
+export {
+  type BoardReign,
+  boardOf,
+  changesOf,
+  type EntryChange,
+  type EntryEvent,
+  historyOf,
+  newestOf,
+  type RankedEntry,
+  recordedOf,
+  recordsOf
+} from './oracle/boards.js'
 export { type PostgresProcess, postgresPrograms, startPostgres } from './postgres.js'
 export { beginCampaign, runs } from './property-runs.js'
 export { type SharedKafka, sharedKafka, sharedPostgres } from './shared/shared.js'

@@ -1,10 +1,17 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import {
+  changesOf,
+  type EntryChange,
+  type EntryEvent,
+  historyOf,
+  boardOf as plainBoard,
+  recordsOf
+} from '@gamenet/engines/testing'
 import { shownInstant, timeText } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import { z } from 'zod'
-import { type Change, changesOf, type EntryEvent, historyOf, boardOf as plainBoard, recordsOf } from '../boards-fold.js'
 import type { TestService } from '../boards-service.js'
 import { ask, forEach, sameList } from '../service/ask.js'
 import { gamenet, gamenetJson } from '../service/gamenet.js'
@@ -322,7 +329,7 @@ async function provesChanges(t: Test, service: TestService, boards: readonly Boa
 
 function changeRow(
   { titleId, leaderboardId, name }: Board,
-  change: Change
+  change: EntryChange
 ): Omit<z.infer<typeof Changes>[number], 'id'> {
   const { event, previous, changeType, previousRank, newRank } = change
   const after = event.isGone ? undefined : event

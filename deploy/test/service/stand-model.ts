@@ -1,6 +1,6 @@
 import type { ClickHouse } from '@gamenet/engines'
+import { boardOf, type EntryEvent, historyOf, type RankedEntry } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
-import { boardOf, type EntryEvent, historyOf, type RankedEntry } from '../boards-fold.js'
 
 /** Where a player stood on a board from an instant on. */
 export type Stand = {

@@ -1,5 +1,5 @@
 import { deepStrictEqual, ok } from 'node:assert'
-import { runs } from '@gamenet/engines/testing'
+import { newestSamples, rollupsOf, runs, type Sample } from '@gamenet/engines/testing'
 import { type Calendar, type HourMatrix, PERIODS, type Period, type TitleRanks } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -7,7 +7,7 @@ import { hasWholeHours, zoneNamed } from '../src/queries/time-zone.js'
 import { calendar, hoursOfWeek, peaks, titleRanks } from '../src/routes/calendar.js'
 import { collectorStatus, coverage } from '../src/routes/coverage.js'
 import { ask } from './ask.js'
-import { DAY_MS, type Fact, foldOf, HOUR_MS, MINUTE_MS, rollupsOf, rounded, statisticsOf } from './plain-counts.js'
+import { DAY_MS, HOUR_MS, MINUTE_MS, rounded, statisticsOf } from './plain-counts.js'
 import { iso } from './samples.js'
 import { catalogNaming, openStoredTables, time } from './stored-tables.js'
 
@@ -76,7 +76,7 @@ function periodOf(date: string, every: Period): string {
 
 const within =
   (tz: string, { from = '', to = '9' }: { from?: string; to?: string }) =>
-  (fact: Fact) => {
+  (fact: Sample) => {
     const { date } = localOf(tz, fact.ms)
     return from <= date && date < to
   }
@@ -84,14 +84,14 @@ const within =
 /** Whether the period of a sample touches a window. */
 const touching =
   (tz: string, every: Period, { from, to = '9' }: { from?: string; to?: string }) =>
-  (fact: Fact) => {
+  (fact: Sample) => {
     const period = periodOf(localOf(tz, fact.ms).date, every)
     return (from === undefined || periodOf(from, every) <= period) && period < to
   }
 
 /** The samples of each (key, period), summed. */
-function sumsOf(samples: readonly Fact[], tz: string, every: Period) {
-  const groups = new Map<string, Fact[]>()
+function sumsOf(samples: readonly Sample[], tz: string, every: Period) {
+  const groups = new Map<string, Sample[]>()
   for (const fact of samples) {
     const group = `${fact.key} ${periodOf(localOf(tz, fact.ms).date, every)}`
     groups.set(group, [...(groups.get(group) ?? []), fact])
@@ -113,9 +113,9 @@ test('periods of any zone are a plain fold of the samples, across changes of the
       await model.storeTitles(titles)
       await model.storeNetwork(network)
       const { body } = await ask(calendar, { titleIds: `${BETA},${ALPHA}`, tz, every, ...window }, needs)
-      const all = sumsOf(foldOf(titles), tz, every)
-      const online = sumsOf(foldOf(network).filter(touching(tz, every, window)), tz, every)
-      const expected = [...sumsOf(foldOf(titles).filter(touching(tz, every, window)), tz, every)].flatMap(
+      const all = sumsOf(newestSamples(titles), tz, every)
+      const online = sumsOf(newestSamples(network).filter(touching(tz, every, window)), tz, every)
+      const expected = [...sumsOf(newestSamples(titles).filter(touching(tz, every, window)), tz, every)].flatMap(
         ([group, sum]) => {
           const [key = '', date = ''] = group.split(' ')
           if (key === GAMMA) return []
@@ -212,7 +212,9 @@ test('the hours of the week are means of weekly means, across changes of the clo
       await model.storeTitles(facts)
       const { body } = await ask(hoursOfWeek, { titleId: ALPHA, tz, ...window }, needs)
       const weeks = new Map<string, Map<string, number[]>>()
-      for (const { ms, value } of foldOf(facts).filter((fact) => fact.key === ALPHA && within(tz, window)(fact))) {
+      for (const { ms, value } of newestSamples(facts).filter(
+        (fact) => fact.key === ALPHA && within(tz, window)(fact)
+      )) {
         const { date, hour, weekday } = localOf(tz, ms)
         const ofHour = weeks.get(`${weekday} ${hour}`) ?? new Map<string, number[]>()
         weeks.set(`${weekday} ${hour}`, ofHour)
@@ -252,7 +254,7 @@ test('a title ranks behind those with a higher mean, and peaks are of the whole 
       async (facts, tz, every) => {
         await model.clear()
         await model.storeTitles(facts)
-        const sums = [...sumsOf(foldOf(facts), tz, every)]
+        const sums = [...sumsOf(newestSamples(facts), tz, every)]
         const expected = sums
           .filter(([group]) => group.startsWith(ALPHA))
           .map(([group, sum]) => {

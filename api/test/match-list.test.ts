@@ -1,5 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
-import { runs } from '@gamenet/engines/testing'
+import { matchesOf, newestLists, type PlainList, runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import {
@@ -14,7 +14,6 @@ import {
 import { onlineUsers } from '../src/routes/title-count.js'
 import { ask, OPEN_LIST_AGE_MS } from './ask.js'
 import { DAY_MS, HOUR_MS, MINUTE_MS, rounded, second } from './plain-counts.js'
-import { listsOf, matchesOf, type PlainList } from './plain-matches.js'
 import { instantMs, iso, NOW_MS, windowMs } from './samples.js'
 import { catalogNaming, openStoredTables, type StoredTables, time } from './stored-tables.js'
 
@@ -55,7 +54,7 @@ async function store(model: StoredTables, titleId: string, facts: readonly Plain
     ])
     await model.insert('match_list', ['title_id', 'ts', 'hosts', 'players', 'max_players', 'position'], rows)
   }
-  const lists = listsOf(facts)
+  const lists = newestLists(facts)
   const [first, newest] = [lists[0], lists.at(-1)]
   const latest = ['title_id', 'ts', 'hosts', 'players', 'max_players', 'version']
   for (const [version, list] of [first, newest].entries()) {
@@ -67,10 +66,17 @@ async function store(model: StoredTables, titleId: string, facts: readonly Plain
   await storeHours(model, titleId, lists)
   const columns = ['title_id', 'first_seen', 'host', 'nth', 'is_void', 'last_seen', 'peak_players', 'max_players']
   const found = matchesOf(lists)
-  const rows = found.map((m) => [titleId, time(m.firstMs), m.host, m.nth, time(m.lastMs), m.peak, m.max])
+  const rows = found.map((m) => [titleId, time(m.firstMs), m.host, m.nth, time(m.lastMs), m.peakPlayers, m.maxPlayers])
   const versioned = [...columns, 'players_sum', 'sightings', 'version']
   const stored = (isVoid: boolean, version: number) =>
-    rows.map((row, n) => [...row.slice(0, 4), isVoid, ...row.slice(4), found[n]?.sum, found[n]?.sightings, version])
+    rows.map((row, n) => [
+      ...row.slice(0, 4),
+      isVoid,
+      ...row.slice(4),
+      found[n]?.playersSum,
+      found[n]?.sightings,
+      version
+    ])
   await model.insert('match_session', versioned, stored(true, 1))
   await model.insert('match_session', versioned, stored(false, 2))
   const [match] = stored(true, 1)
@@ -127,19 +133,19 @@ test('the matches of any window are those that overlap it, the last begun first'
       const toMs = isLast ? minuteNow + MINUTE_MS : windowHours.toMs
       const given = isLast ? { hours: String(windowHours) } : { from: iso(fromMs), to: iso(toMs) }
       const { body } = await ask(matchHistory, { titleId: HALO.toUpperCase(), ...given }, needs)
-      const lists = listsOf(facts)
+      const lists = newestLists(facts)
       const expected = matchesOf(lists)
         .filter(({ firstMs, lastMs }) => firstMs < toMs && lastMs >= fromMs)
         .sort(
           (a, b) => b.firstMs - a.firstMs || Buffer.compare(Buffer.from(a.host), Buffer.from(b.host)) || a.nth - b.nth
         )
-        .map(({ host, firstMs, lastMs, peak, max }) => ({
+        .map(({ host, firstMs, lastMs, peakPlayers, maxPlayers }) => ({
           hostName: host,
           firstSeen: iso(firstMs),
           lastSeen: iso(lastMs),
           durationMinutes: rounded(BigInt(lastMs - firstMs), BigInt(MINUTE_MS), 1),
-          peakPlayers: peak,
-          maxPlayers: max,
+          peakPlayers,
+          maxPlayers,
           isOpen: lastMs === lists.at(-1)?.ms && lastMs >= openSinceMs
         }))
       open += expected.filter(({ isOpen }) => isOpen).length
@@ -162,7 +168,7 @@ test('statistics are those of the lists and matches of 30 days, computed plainly
       await clear(model)
       await store(model, HALO, facts)
       const { body } = await ask(matchStats, { titleId: HALO }, needs)
-      deepStrictEqual(body, statsOf(listsOf(facts)))
+      deepStrictEqual(body, statsOf(newestLists(facts)))
       deepStrictEqual((await ask(lobbyStats, { titleId: HALO }, needs)).body, body, 'the old path says the same')
     }),
     runs(4)

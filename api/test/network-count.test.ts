@@ -1,5 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
-import { runs } from '@gamenet/engines/testing'
+import { newestSamples, rollupsOf, runs } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
 import {
@@ -10,7 +10,7 @@ import {
   registeredUsers
 } from '../src/routes/network-count.js'
 import { ask } from './ask.js'
-import { DAY_MS, foldOf, HOUR_MS, hoursOf, MINUTE_MS, rollupsOf, rounded, seriesOf, within } from './plain-counts.js'
+import { DAY_MS, HOUR_MS, MINUTE_MS, rounded, seriesOf, within } from './plain-counts.js'
 import { factsOf, iso, NOW_MS, resolutions, windowMs } from './samples.js'
 import { openStoredTables } from './stored-tables.js'
 
@@ -49,7 +49,7 @@ test('online users and lobbies over any window are the samples, or the peak of e
             : resolution === 'raw'
               ? 0
               : Number(resolution)
-        const samples = within(foldOf(facts), fromMs, toMs).filter(({ key }) => key === metric)
+        const samples = within(newestSamples(facts), fromMs, toMs).filter(({ key }) => key === metric)
         deepStrictEqual(body, seriesOf(samples, width, column))
         deepStrictEqual(headers, { 'X-Resolution-Seconds': String(width) })
       }
@@ -69,7 +69,7 @@ test('the last days of online users start at the floored minute and hold the cur
       const { body } = await ask(onlineHistory, { days: days?.toString() }, { tables, nowMs: NOW_MS })
       const spanMs = (days ?? 1) * DAY_MS
       const [fromMs, toMs] = [minuteNow - spanMs, minuteNow + MINUTE_MS]
-      const samples = within(foldOf(facts), fromMs, toMs).filter(({ key }) => key === 'online')
+      const samples = within(newestSamples(facts), fromMs, toMs).filter(({ key }) => key === 'online')
       deepStrictEqual(body, seriesOf(samples, usualWidth(fromMs, toMs, spanMs), 'online_count'))
     }),
     runs(3)
@@ -86,7 +86,7 @@ test('registered users are the last count of each UTC day that has one, today in
       await model.storeNetwork(facts)
       const { body } = await ask(registeredUsers, { days: days?.toString() }, { tables, nowMs: NOW_MS })
       const fromMs = todayMs - ((days ?? 30) - 1) * DAY_MS
-      const samples = within(foldOf(facts), fromMs, todayMs + DAY_MS).filter(({ key }) => key === 'registered')
+      const samples = within(newestSamples(facts), fromMs, todayMs + DAY_MS).filter(({ key }) => key === 'registered')
       const expected = rollupsOf(samples, DAY_MS).map((day) => ({ date: date(day.fromMs), registered_count: day.last }))
       deepStrictEqual(body, expected)
     }),
@@ -109,9 +109,9 @@ test('a day of online users has its extremes, mean, samples and the share of hou
       const toMs = typeof dayCount === 'number' ? todayMs + DAY_MS : dayCount.fromMs + dayCount.days * DAY_MS
       const given = typeof dayCount === 'number' ? { days: String(dayCount) } : { from: iso(fromMs), to: iso(toMs) }
       const { body } = await ask(dailyOnline, given, { tables, nowMs: NOW_MS })
-      const samples = within(foldOf(facts), fromMs, toMs).filter(({ key }) => key === 'online')
+      const samples = within(newestSamples(facts), fromMs, toMs).filter(({ key }) => key === 'online')
       const expected = rollupsOf(samples, DAY_MS).map((day) => {
-        const hours = hoursOf(within(samples, day.fromMs, day.fromMs + DAY_MS)).length
+        const hours = rollupsOf(within(samples, day.fromMs, day.fromMs + DAY_MS), HOUR_MS).length
         const begun = day.fromMs === todayMs ? 14 : 24
         return {
           date: date(day.fromMs),
@@ -137,7 +137,11 @@ test('the summary has the first instant of each peak and counts instants, not ro
       await model.clear()
       await model.storeNetwork(facts)
       const { body } = await ask(activitySummary, { period }, { tables, nowMs: NOW_MS })
-      const samples = within(foldOf(facts), minuteNow - (period === '7d' ? 168 : 24) * HOUR_MS, minuteNow + MINUTE_MS)
+      const samples = within(
+        newestSamples(facts),
+        minuteNow - (period === '7d' ? 168 : 24) * HOUR_MS,
+        minuteNow + MINUTE_MS
+      )
       const peak = (metric: string) => {
         const [top] = samples.filter(({ key }) => key === metric).sort((a, b) => b.value - a.value || a.ms - b.ms)
         return top

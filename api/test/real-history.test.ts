@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { gunzipSync } from 'node:zlib'
+import type { Sample } from '@gamenet/engines/testing'
 import { test } from 'tap'
 import { dailyOnline, onlineHistory } from '../src/routes/network-count.js'
 import { ask } from './ask.js'
-import { DAY_MS, type Fact, HOUR_MS, second, seriesOf } from './plain-counts.js'
+import { DAY_MS, HOUR_MS, second, seriesOf } from './plain-counts.js'
 import { openStoredTables } from './stored-tables.js'
 
 const FILE = new URL('../../../../shared/data/online-hourly-2017-2026.csv.gz', import.meta.url)
@@ -15,7 +16,7 @@ const HOURS = 79_506
 /** Nine years of hours with missing hours, missing days and written zeros: real ones, or others made to the same facts. */
 async function history(
   say: (sentence: string) => void
-): Promise<{ facts: Fact[]; highest: number; zeros: number; gapDays: number }> {
+): Promise<{ facts: Sample[]; highest: number; zeros: number; gapDays: number }> {
   if (existsSync(FILE)) {
     const lines = gunzipSync(await readFile(FILE))
       .toString('utf8')
@@ -31,7 +32,7 @@ async function history(
     return { facts, highest: 216_762, zeros: 111, gapDays: 6 }
   }
   say('../shared/data is absent: a made-up history of the same length takes the place of the real one')
-  const facts: Fact[] = []
+  const facts: Sample[] = []
   for (let hour = 0; hour < HOURS; hour += 1) {
     const ms = FIRST_MS + hour * HOUR_MS
     const day = Math.floor(ms / DAY_MS)

@@ -1,5 +1,6 @@
+import type { Sample } from '@gamenet/engines/testing'
 import fc from 'fast-check'
-import { DAY_MS, type Fact, HOUR_MS, MINUTE_MS } from './plain-counts.js'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from './plain-counts.js'
 
 /** Where random samples begin: a Sunday, two weeks and some before {@link NOW_MS}. */
 export const FIRST_MS = Date.UTC(2025, 11, 28)
@@ -30,7 +31,7 @@ const value: fc.Arbitrary<number> = fc.oneof(
 )
 
 /** Facts about a few keys, in the order in which they became known; the last ones correct some of the first. */
-export const factsOf = (...keys: string[]): fc.Arbitrary<Fact[]> =>
+export const factsOf = (...keys: string[]): fc.Arbitrary<Sample[]> =>
   fc
     .tuple(
       fc.array(fc.record({ key: fc.constantFrom(...keys), ms: instantMs, value }), { maxLength: 100 }),

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
+import { newestSamples, type Rollup, rollupsOf, type Sample } from '@gamenet/engines/testing'
 import { generationName, nameKey } from '@gamenet/schemas'
 import tap from 'tap'
 import { type Catalog, catalogOf, type NewestCount, type TitleFact } from '../src/queries/catalog.js'
-import { type Fact, foldOf, hoursOf, titleDaysOf } from './plain-counts.js'
+import { DAY_MS, HOUR_MS } from './plain-counts.js'
 
 /*
  * The real engine with the real tables, filled by hand: rollups are the projections' work in the product, here the
@@ -23,9 +24,9 @@ export type StoredTables = {
    * Stores counts of the network by metric. Later facts of an instant correct earlier ones; both rows stay unmerged,
    * rollups as they were half way too.
    */
-  storeNetwork(facts: readonly Fact[]): Promise<void>
+  storeNetwork(facts: readonly Sample[]): Promise<void>
   /** The same of titles, by id. */
-  storeTitles(facts: readonly Fact[]): Promise<void>
+  storeTitles(facts: readonly Sample[]): Promise<void>
   /** Default: generation 0. */
   insert(
     table: string,
@@ -65,8 +66,8 @@ export async function openStoredTables(): Promise<StoredTables> {
     insertRows,
     empty,
     clear: () => empty(COUNT_TABLES),
-    storeNetwork: (facts) => storeNetwork({ insert, insertRows }, facts),
-    storeTitles: (facts) => storeTitles({ insert, insertRows }, facts)
+    storeNetwork: (facts) => storeCounts({ insert, insertRows }, NETWORK, facts),
+    storeTitles: (facts) => storeCounts({ insert, insertRows }, TITLES, facts)
   }
 }
 
@@ -89,74 +90,61 @@ const COUNT_TABLES = [
   'title_latest'
 ]
 
-async function storeNetwork({ insert, insertRows }: Stores, facts: readonly Fact[]): Promise<void> {
-  const half = Math.ceil(facts.length / 2)
-  const columns = ['metric', 'ts', 'value', 'position']
-  const row = ({ key, ms, value }: Fact, position: number) => [key, time(ms), value, position + 1]
-  await insert('network_count', columns, facts.map(row).slice(0, half))
-  // The second insert holds the last fact of the first one again, as a repeated delivery does.
-  await insert('network_count', columns, facts.map(row).slice(Math.max(0, half - 1)))
-  for (const [upTo, position] of [
-    [half, 1],
-    [facts.length, 2]
-  ] as const) {
-    const hours = hoursOf(foldOf(facts.slice(0, upTo)))
-    await insertRows(
-      'network_count_hour',
-      hours.map((h) => ({
-        metric: h.key,
-        hour: time(h.fromMs).slice(0, 19),
-        min: h.min,
-        max: h.max,
-        max_at: time(h.maxAtMs),
-        sum: String(h.sum),
-        samples: h.samples,
-        last: h.last,
-        last_at: time(h.lastAtMs),
-        position
-      }))
-    )
-  }
+/** A table of counts, and the columns of its rollups. */
+type CountTable = {
+  readonly table: string
+  readonly key: string
+  readonly value: string
+  readonly rollups: readonly { readonly name: string; readonly widthMs: number; row(rollup: Rollup): object }[]
 }
 
-async function storeTitles({ insert, insertRows }: Stores, facts: readonly Fact[]): Promise<void> {
+const NETWORK: CountTable = {
+  table: 'network_count',
+  key: 'metric',
+  value: 'value',
+  rollups: [
+    {
+      name: 'hour',
+      widthMs: HOUR_MS,
+      row: (h) => ({ hour: time(h.fromMs).slice(0, 19), last: h.last, last_at: time(h.lastAtMs) })
+    }
+  ]
+}
+
+const TITLES: CountTable = {
+  table: 'title_count',
+  key: 'title_id',
+  value: 'online',
+  rollups: [
+    { name: 'hour', widthMs: HOUR_MS, row: (h) => ({ hour: time(h.fromMs).slice(0, 19) }) },
+    {
+      name: 'day',
+      widthMs: DAY_MS,
+      row: (d) => ({ day: time(d.fromMs).slice(0, 10), active_hours: d.activeHours })
+    }
+  ]
+}
+
+async function storeCounts({ insert, insertRows }: Stores, counts: CountTable, facts: readonly Sample[]) {
   const half = Math.ceil(facts.length / 2)
-  const columns = ['title_id', 'ts', 'online', 'position']
-  const row = ({ key, ms, value }: Fact, position: number) => [key, time(ms), value, position + 1]
-  await insert('title_count', columns, facts.map(row).slice(0, half))
-  await insert('title_count', columns, facts.map(row).slice(Math.max(0, half - 1)))
-  for (const [upTo, position] of [
-    [half, 1],
-    [facts.length, 2]
-  ] as const) {
-    const fold = foldOf(facts.slice(0, upTo))
-    await insertRows(
-      'title_count_hour',
-      hoursOf(fold).map((h) => ({
-        title_id: h.key,
-        hour: time(h.fromMs).slice(0, 19),
-        min: h.min,
-        max: h.max,
-        max_at: time(h.maxAtMs),
-        sum: String(h.sum),
-        samples: h.samples,
-        position
-      }))
-    )
-    await insertRows(
-      'title_count_day',
-      titleDaysOf(fold).map((d) => ({
-        title_id: d.key,
-        day: time(d.fromMs).slice(0, 10),
-        min: d.min,
-        max: d.max,
-        max_at: time(d.maxAtMs),
-        sum: String(d.sum),
-        samples: d.samples,
-        active_hours: d.activeHours,
-        position
-      }))
-    )
+  const columns = [counts.key, 'ts', counts.value, 'position']
+  const rows = facts.map(({ key, ms, value }, n) => [key, time(ms), value, n + 1])
+  await insert(counts.table, columns, rows.slice(0, half))
+  // The second insert holds the last fact of the first one again, as a repeated delivery does.
+  await insert(counts.table, columns, rows.slice(Math.max(0, half - 1)))
+  for (const [at, upTo] of [half, facts.length].entries()) {
+    const samples = newestSamples(facts.slice(0, upTo))
+    for (const { name, widthMs, row } of counts.rollups) {
+      await insertRows(
+        `${counts.table}_${name}`,
+        rollupsOf(samples, widthMs).map((rollup) => ({
+          [counts.key]: rollup.key,
+          ...row(rollup),
+          ...{ min: rollup.min, max: rollup.max, max_at: time(rollup.maxAtMs), sum: String(rollup.sum) },
+          ...{ samples: rollup.samples, position: at + 1 }
+        }))
+      )
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
-import { runs } from '@gamenet/engines/testing'
+import { newestSamples, rollupsOf, runs, type Sample } from '@gamenet/engines/testing'
 import { FIRST_GENERATION, withServing } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -9,7 +9,7 @@ import { newestTitleCounts } from '../src/queries/title-count.js'
 import { activitySummary } from '../src/routes/network-count.js'
 import { onlineUsers, titleOnlineHistory, topGames } from '../src/routes/title-count.js'
 import { ask } from './ask.js'
-import { DAY_MS, type Fact, foldOf, HOUR_MS, MINUTE_MS, rollupsOf, rounded, seriesOf, within } from './plain-counts.js'
+import { DAY_MS, HOUR_MS, MINUTE_MS, rounded, seriesOf, within } from './plain-counts.js'
 import { factsOf, iso, NOW_MS, resolutions, windowMs } from './samples.js'
 import { catalogNaming, openStoredTables, time } from './stored-tables.js'
 
@@ -24,7 +24,7 @@ const anyFacts = factsOf(...IDS)
 const minuteNow = Math.floor(NOW_MS / MINUTE_MS) * MINUTE_MS
 
 /** The games of a window as row 26b gives them. */
-function gamesOf(samples: readonly Fact[]) {
+function gamesOf(samples: readonly Sample[]) {
   return rollupsOf(samples, Number.MAX_SAFE_INTEGER)
     .map(({ key, max, maxAtMs, sum, samples: count, activeHours }) => ({
       titleId: key,
@@ -49,7 +49,7 @@ test('players of a title over any window are the samples, or the peak of each bu
         nowMs: NOW_MS,
         catalog
       })
-      const samples = within(foldOf(facts), fromMs, toMs).filter(({ key }) => key === ALPHA)
+      const samples = within(newestSamples(facts), fromMs, toMs).filter(({ key }) => key === ALPHA)
       deepStrictEqual(body, seriesOf(samples, Number(headers['X-Resolution-Seconds']), 'online_count'))
       if (resolution !== undefined) {
         deepStrictEqual(headers['X-Resolution-Seconds'], resolution === 'raw' ? '0' : resolution)
@@ -118,7 +118,7 @@ test('top games of any window have peak, first instant of it, mean and active ho
         const toMs = isLast ? minuteNow + MINUTE_MS : asked.toMs
         const given = isLast ? { days: String(asked) } : { from: iso(fromMs), to: iso(toMs) }
         const { body } = await ask(topGames, { ...given, limit: limit?.toString() }, needs)
-        deepStrictEqual(body, gamesOf(within(foldOf(facts), fromMs, toMs)).slice(0, limit))
+        deepStrictEqual(body, gamesOf(within(newestSamples(facts), fromMs, toMs)).slice(0, limit))
       }
     ),
     runs(4)
@@ -134,7 +134,7 @@ test('the most played game of the summary has the highest peak, of equal ones th
       await model.clear()
       await model.storeTitles(facts)
       const fromMs = minuteNow - (period === '7d' ? 168 : 24) * HOUR_MS
-      const games = gamesOf(within(foldOf(facts), fromMs, minuteNow + MINUTE_MS))
+      const games = gamesOf(within(newestSamples(facts), fromMs, minuteNow + MINUTE_MS))
       const [most] = games
       const { body } = await ask(activitySummary, { period }, needs)
       const { mostPlayedGame, gamesWithActivityCount, totalSnapshotCount } = body as Record<string, unknown>

@@ -1,3 +1,4 @@
+import { type Rollup, rollupsOf } from '@gamenet/engines/testing'
 import {
   boardKey,
   decodeEvent,
@@ -40,7 +41,7 @@ export function foldOf(log: MemoryLog): RowsByTable {
   const network = eventsOf<NetworkCounted>(log, 'network-count')
   const titleCounts = eventsOf<TitleCounted>(log, 'title-count')
   const samples = networkSamples(network)
-  const hours = buckets(titleSamples(titleCounts), HOUR)
+  const titles = titleSamples(titleCounts)
   return new Map([
     [
       'network-count',
@@ -48,16 +49,32 @@ export function foldOf(log: MemoryLog): RowsByTable {
         [...samples].flatMap(([metric, each]) => each.map((s) => row([metric, s.ms], '*', s.ms, [s.value, s.position])))
       )
     ],
-    ['network-count-hour', networkHours(samples)],
+    [
+      'network-count-hour',
+      rowsOf(
+        buckets(samples, HOUR).map((b) =>
+          row([b.key, b.fromMs], '*', b.fromMs, [...statisticsOf(b), b.last, b.lastAtMs, b.position])
+        )
+      )
+    ],
     [
       'title-count',
       rowsOf([...newestBy(titleCounts, (e, ms) => `${e.titleId}/${ms}`, byPosition).values()].map(titleCountRow))
     ],
     [
       'title-count-hour',
-      rowsOf(hours.map((b) => row([b.key, b.ms], b.key, b.ms, [b.min, b.max, b.maxAt, b.sum, b.samples, b.position])))
+      rowsOf(
+        buckets(titles, HOUR).map((b) => row([b.key, b.fromMs], b.key, b.fromMs, [...statisticsOf(b), b.position]))
+      )
     ],
-    ['title-count-day', titleDays(hours)],
+    [
+      'title-count-day',
+      rowsOf(
+        buckets(titles, DAY).map((b) =>
+          row([b.key, b.fromMs], b.key, b.fromMs, [...statisticsOf(b), b.activeHours, b.position])
+        )
+      )
+    ],
     ['title-latest', titleLatestRows(titleCounts)],
     ['title-status', titleStatuses(eventsOf<TitleStatusChanged>(log, 'title-status'))],
     ['title', titleFields(eventsOf<TitleDescribed>(log, 'title'))],
@@ -327,64 +344,27 @@ function titleSamples(events: readonly Placed<TitleCounted>[]): Map<string, Samp
   return samples
 }
 
+/** Statistics of samples by key and bucket, each with the highest position of its samples. */
 function buckets(samples: ReadonlyMap<string, readonly Sample[]>, width: number) {
-  return [...samples].flatMap(([key, all]) => {
-    const starts = new Set(all.map(({ ms }) => ms - (ms % width)))
-    return [...starts].map((start) => {
-      const of = all.filter(({ ms }) => ms - (ms % width) === start).sort((a, b) => a.ms - b.ms)
-      const max = Math.max(...of.map(({ value }) => value))
-      const last = of.at(-1)
-      return {
-        key,
-        ms: start,
-        min: Math.min(...of.map(({ value }) => value)),
-        max,
-        maxAt: of.find(({ value }) => value === max)?.ms ?? Number.NaN,
-        sum: of.reduce((sum, { value }) => sum + value, 0),
-        samples: of.length,
-        last: last?.value,
-        lastAt: last?.ms,
-        position: highest(of)
-      }
+  return [...samples].flatMap(([key, all]) =>
+    rollupsOf(
+      all.map((sample) => ({ key, ...sample })),
+      width
+    ).map((rollup) => {
+      const of = all.filter(({ ms }) => ms - (ms % width) === rollup.fromMs)
+      return { ...rollup, position: highest(of) }
     })
-  })
+  )
+}
+
+function statisticsOf({ min, max, maxAtMs, sum, samples }: Rollup) {
+  return [min, max, maxAtMs, sum, samples]
 }
 
 function highest(of: readonly { readonly position: bigint }[]): bigint {
   let most = 0n
   for (const { position } of of) if (position > most) most = position
   return most
-}
-
-function networkHours(samples: ReadonlyMap<string, readonly Sample[]>) {
-  return rowsOf(
-    buckets(samples, HOUR).map((b) =>
-      row([b.key, b.ms], '*', b.ms, [b.min, b.max, b.maxAt, b.sum, b.samples, b.last, b.lastAt, b.position])
-    )
-  )
-}
-
-function titleDays(hours: ReturnType<typeof buckets>) {
-  const days = new Map<string, ReturnType<typeof buckets>>()
-  for (const hour of hours) {
-    const id = `${hour.key}|${hour.ms - (hour.ms % DAY)}`
-    days.set(id, [...(days.get(id) ?? []), hour])
-  }
-  return rowsOf(
-    [...days].map(([id, of]) => {
-      const max = Math.max(...of.map((hour) => hour.max))
-      const [key = '', ms] = id.split('|')
-      return row([id], key, Number(ms), [
-        Math.min(...of.map((hour) => hour.min)),
-        max,
-        Math.min(...of.filter((hour) => hour.max === max).map((hour) => hour.maxAt)),
-        of.reduce((sum, hour) => sum + hour.sum, 0),
-        of.reduce((sum, hour) => sum + hour.samples, 0),
-        of.filter((hour) => hour.max > 0).length,
-        highest(of)
-      ])
-    })
-  )
 }
 
 function titleCountRow({ event: e, ms, position }: Placed<TitleCounted>): Row {

@@ -1,3 +1,4 @@
+import { matchesOf, newestLists } from '@gamenet/engines/testing'
 import { decodeEvent, type MatchesListed, matchListTopic, millisecondsOf } from '@gamenet/schemas'
 import type { Tables } from '../src/index.js'
 import type { MemoryLog } from './memory-log.js'
@@ -8,63 +9,14 @@ import type { MemoryLog } from './memory-log.js'
 
 const HOUR = 3_600_000
 
-export type PlainList = { readonly ms: number; readonly event: MatchesListed; readonly position: bigint }
-
-export type PlainMatch = {
-  readonly host: string
-  readonly nth: number
-  readonly firstMs: number
-  readonly lastMs: number
-  readonly peakPlayers: number
-  readonly maxPlayers: number
-  readonly playersSum: number
-  readonly sightings: number
-}
+type PlacedList = { readonly ms: number; readonly event: MatchesListed; readonly position: bigint }
 
 /** Rows of one table as text, in order. */
 export type Lines = readonly string[]
 
 /** The lists of a title that count, oldest first: of one instant that with the highest position. */
-function listsOf(lists: readonly PlainList[]): PlainList[] {
-  const newest = new Map<number, PlainList>()
-  for (const list of lists) {
-    const before = newest.get(list.ms)
-    if (before === undefined || before.position < list.position) newest.set(list.ms, list)
-  }
-  return [...newest.values()].sort((a, b) => a.ms - b.ms)
-}
-
-/** Every match of successive lists: it begins where the list before has no n-th lobby of its host, and ends where one lacks it. */
-export function matchesOf(
-  lists: readonly (readonly { host: string; players: number; max: number }[])[],
-  ms: readonly number[]
-) {
-  const nthLobby = (at: number, host: string, nth: number) => lists[at]?.filter((lobby) => lobby.host === host)[nth - 1]
-  return lists.flatMap((list, at) =>
-    list.flatMap(({ host }, place): PlainMatch[] => {
-      const nth = list.slice(0, place + 1).filter((lobby) => lobby.host === host).length
-      if (nthLobby(at - 1, host, nth) !== undefined) return []
-      const sights = []
-      for (let n = at; ; n += 1) {
-        const lobby = nthLobby(n, host, nth)
-        if (lobby === undefined) break
-        sights.push(lobby)
-      }
-      const players = sights.map((sight) => sight.players)
-      return [
-        {
-          host,
-          nth,
-          firstMs: ms[at] ?? 0,
-          lastMs: ms[at + sights.length - 1] ?? 0,
-          peakPlayers: Math.max(...players),
-          maxPlayers: Math.max(...sights.map((sight) => sight.max)),
-          playersSum: players.reduce((sum, each) => sum + each, 0),
-          sightings: sights.length
-        }
-      ]
-    })
-  )
+function listsThatCount(lists: readonly PlacedList[]): PlacedList[] {
+  return newestLists(lists.toSorted((a, b) => (a.position < b.position ? -1 : 1)))
 }
 
 const SELECTS = {
@@ -93,7 +45,7 @@ export async function matchTables(tables: Tables): Promise<Record<MatchTable, Li
 
 /** What they must hold after the events of a log. */
 export function expectedTables(log: MemoryLog): Record<MatchTable, Lines> {
-  const byTitle = new Map<string, PlainList[]>()
+  const byTitle = new Map<string, PlacedList[]>()
   for (const { topic, epoch, records } of log.partitions) {
     if (topic !== matchListTopic.name) continue
     for (const record of records) {
@@ -113,12 +65,12 @@ export function expectedTables(log: MemoryLog): Record<MatchTable, Lines> {
     match_list_hour: [],
     match_session: []
   }
-  for (const [titleId, all] of byTitle) addTitle(lines, titleId, listsOf(all))
+  for (const [titleId, all] of byTitle) addTitle(lines, titleId, listsThatCount(all))
   for (const table of Object.values(lines)) table.sort()
   return lines
 }
 
-function addTitle(lines: Record<MatchTable, string[]>, titleId: string, lists: readonly PlainList[]) {
+function addTitle(lines: Record<MatchTable, string[]>, titleId: string, lists: readonly PlacedList[]) {
   for (const list of lists) lines.match_list.push([titleId, list.ms, ...columns(list), list.position].join('|'))
   const newest = lists.at(-1)
   if (newest !== undefined) lines.match_latest.push([titleId, newest.ms, ...columns(newest)].join('|'))
@@ -134,23 +86,19 @@ function addTitle(lines: Record<MatchTable, string[]>, titleId: string, lists: r
       .at(-1)
     lines.match_list_hour.push([titleId, hour, of.length, lobbies.length, players, most, mostAt, position].join('|'))
   }
-  const plain = lists.map(({ event }) =>
-    event.matches.map(({ hostName, currentPlayers, maxPlayers }) => ({
-      host: hostName,
-      players: currentPlayers,
-      max: maxPlayers
+  const plain = lists.map(({ ms, event }) => ({
+    ms,
+    lobbies: event.matches.map(({ hostName, currentPlayers, maxPlayers }) => ({
+      ...{ host: hostName, players: currentPlayers, max: maxPlayers }
     }))
-  )
-  for (const m of matchesOf(
-    plain,
-    lists.map(({ ms }) => ms)
-  )) {
+  }))
+  for (const m of matchesOf(plain)) {
     const values = [m.firstMs, m.host, m.nth, m.lastMs, m.peakPlayers, m.maxPlayers, m.playersSum, m.sightings]
     lines.match_session.push([titleId, ...values].join('|'))
   }
 }
 
-function columns({ event }: PlainList): string[] {
+function columns({ event }: PlacedList): string[] {
   const hosts = event.matches.map(({ hostName }) => `'${hostName}'`)
   const players = event.matches.map(({ currentPlayers }) => currentPlayers)
   const most = event.matches.map(({ maxPlayers }) => maxPlayers)

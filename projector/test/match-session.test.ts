@@ -1,11 +1,11 @@
 import { deepStrictEqual } from 'node:assert'
-import { runs } from '@gamenet/engines/testing'
+import { matchesOf, type PlainList, runs } from '@gamenet/engines/testing'
 import { instantOf, type MatchesListed, matchListTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { joinRuns, type Match, type Stretch } from '../src/folds/match-session.js'
 import type { Tables } from '../src/index.js'
-import { expectedTables, matchesOf, matchTables, type PlainMatch } from './match-lists.js'
+import { expectedTables, matchTables } from './match-lists.js'
 import { MemoryLog } from './memory-log.js'
 import { liveUntilDeath } from './mortal.js'
 import { emptyTables, message, newestVersion, openTables, runToHead } from './pipeline.js'
@@ -27,15 +27,15 @@ const sorted = (matches: readonly Match[]) =>
 test('runs of stretches, wherever the lists are cut, join to the matches of the lists', async (t) => {
   const Lists = fc.array(fc.array(Sight, { maxLength: 4 }), { maxLength: 12 })
   fc.assert(
-    fc.property(Lists, fc.array(fc.nat(12), { maxLength: 5 }), fc.nat(12), (lists, cuts, from) => {
-      const ms = lists.map((_, n) => T0 + n * MINUTE)
-      const expected = matchesOf(lists, ms)
-      const stretches = stretchesOf(lists, ms, cuts)
+    fc.property(Lists, fc.array(fc.nat(12), { maxLength: 5 }), fc.nat(12), (drawn, cuts, from) => {
+      const lists = drawn.map((lobbies, n) => ({ ms: T0 + n * MINUTE, lobbies }))
+      const expected = matchesOf(lists)
+      const stretches = stretchesOf(lists, cuts)
       deepStrictEqual(sorted(joinRuns(stretches, [])), sorted(expected))
       // Continued: what stood at the list before is given, nothing else of the past.
-      const before = matchesOf(lists.slice(0, from), ms.slice(0, from))
-      const open = before.filter(({ lastMs }) => lastMs === ms[from - 1])
-      const rest = stretchesOf(lists.slice(from), ms.slice(from), cuts)
+      const before = matchesOf(lists.slice(0, from))
+      const open = before.filter(({ lastMs }) => lastMs === lists[from - 1]?.ms)
+      const rest = stretchesOf(lists.slice(from), cuts)
       const ended = before.filter((match) => !open.includes(match))
       deepStrictEqual(sorted([...ended, ...joinRuns(rest, open)]), sorted(expected))
     }),
@@ -45,16 +45,11 @@ test('runs of stretches, wherever the lists are cut, join to the matches of the 
 })
 
 /** Lists cut into stretches, each with the runs that the plain computation finds in it alone. */
-function stretchesOf(
-  lists: readonly (typeof Sight extends fc.Arbitrary<infer S> ? S : never)[][],
-  ms: readonly number[],
-  cuts: readonly number[]
-): Stretch[] {
+function stretchesOf(lists: readonly PlainList[], cuts: readonly number[]): Stretch[] {
   const at = [...new Set([0, ...cuts.filter((cut) => cut < lists.length), lists.length])].sort((a, b) => a - b)
   return at.slice(1).map((end, n) => {
-    const begin = at[n] ?? 0
-    const runs: PlainMatch[] = matchesOf(lists.slice(begin, end), ms.slice(begin, end))
-    return { instants: ms.slice(begin, end), runs }
+    const cut = lists.slice(at[n] ?? 0, end)
+    return { instants: cut.map(({ ms }) => ms), runs: matchesOf(cut) }
   })
 }
 

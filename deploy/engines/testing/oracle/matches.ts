@@ -1,5 +1,5 @@
 /*
- * What the answers about matches mean, computed from the lists alone with loops and maps: no SQL, no rollup.
+ * The matches of a title, computed from its lists alone with loops and maps: no SQL, no rollup.
  */
 
 export type PlainLobby = { readonly host: string; readonly players: number; readonly max: number }
@@ -12,18 +12,18 @@ export type PlainMatch = {
   readonly nth: number
   readonly firstMs: number
   readonly lastMs: number
-  readonly peak: number
-  readonly max: number
-  readonly sum: number
+  readonly peakPlayers: number
+  readonly maxPlayers: number
+  readonly playersSum: number
   readonly sightings: number
 }
 
-/** The lists that count, oldest first. */
-export function listsOf(facts: readonly PlainList[]): PlainList[] {
-  return [...new Map(facts.map((list) => [list.ms, list])).values()].sort((a, b) => a.ms - b.ms)
+/** Returns one list per instant, oldest first: of several the last one. */
+export function newestLists<List extends { readonly ms: number }>(lists: readonly List[]): List[] {
+  return [...new Map(lists.map((list) => [list.ms, list])).values()].sort((a, b) => a.ms - b.ms)
 }
 
-/** Every match, found lobby by lobby: it begins where the list before has no n-th lobby of its host, and goes on while one has. */
+/** Returns every match: it begins where the list before has no n-th lobby of its host, and ends where a list has none. */
 export function matchesOf(lists: readonly PlainList[]): PlainMatch[] {
   const nthLobby = (at: number, host: string, nth: number) =>
     lists[at]?.lobbies.filter((lobby) => lobby.host === host)[nth - 1]
@@ -46,9 +46,9 @@ export function matchesOf(lists: readonly PlainList[]): PlainMatch[] {
           nth,
           firstMs: ms,
           lastMs,
-          peak: Math.max(...players),
-          max: Math.max(...sights.map((sight) => sight.max)),
-          sum: players.reduce((sum, each) => sum + each, 0),
+          peakPlayers: Math.max(...players),
+          maxPlayers: Math.max(...sights.map((sight) => sight.max)),
+          playersSum: players.reduce((sum, each) => sum + each, 0),
           sightings: sights.length
         }
       ]

@@ -252,6 +252,17 @@ void test('after the epoch rose, older records are read before newer ones', asyn
   )
 })
 
+void test('the next epoch is seldom the same twice, and is refused beyond the last', async (t) => {
+  const path = t.testdir()
+  const restores = 100
+  for (let n = 0; n < restores; n += 1) await openEmbeddedLog({ path, epoch: 'next' }).close()
+  const log = openEmbeddedLog({ path })
+  t.ok(log.epoch > restores * 300 && log.epoch < 65_535, `${log.epoch}`)
+  await log.close()
+  await openEmbeddedLog({ path, epoch: 65_535 }).close()
+  t.throws(() => openEmbeddedLog({ path, epoch: 'next' }), /epoch is 65536, expected a whole number from 0 to 65535/)
+})
+
 void test('the log continues in the newest epoch that it has', async (t) => {
   const path = t.testdir()
   const epochs: number[] = []

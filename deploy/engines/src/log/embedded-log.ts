@@ -46,8 +46,8 @@ const STALL_CHECK_MS = 2000
 const TRIM_INTERVAL_MS = 60_000
 const EPOCH_MAX = 65_535
 const PARTITIONS_MAX = 1024
-/** Two services that were restored from one backup begin different epochs, most probably. */
-const EPOCH_STEP_MAX = 256
+/** Share of the epochs left from which the next one is drawn: two restores of one backup get the same in 1 of 4,096. */
+const NEXT_EPOCHS = 1 / 16
 const FULL_BYTES = 16 * 1024 * 1024
 
 const DAMAGE_WAY_OUT = 'Restore the newest backup (gamenet restore); without one, see docs/operators/verify.md.'
@@ -187,7 +187,6 @@ export function openEmbeddedLog(options: EmbeddedLogOptions): EmbeddedLog {
 
 function openStore(options: EmbeddedLogOptions): Store {
   const { epoch = 1, partitions = 1 } = options
-  if (epoch !== 'next') assertWithin('epoch', epoch, 0, EPOCH_MAX)
   assertWithin('partitions', partitions, 1, PARTITIONS_MAX)
   makeFolder(options.path)
   const path = realpathSync(options.path)
@@ -254,7 +253,9 @@ function agreeOnEpochs(
     }
     const epochs = new Map<number, number>(JSON.parse(meta.get('epochs') ?? '[]'))
     const newest = Math.max(0, ...epochs.keys())
-    const epoch = requested === 'next' ? newest + randomInt(1, EPOCH_STEP_MAX) : Math.max(newest, requested)
+    const step = randomInt(1, 2 + Math.floor((EPOCH_MAX - newest) * NEXT_EPOCHS))
+    const epoch = requested === 'next' ? newest + step : Math.max(newest, requested)
+    assertWithin('epoch', epoch, 0, EPOCH_MAX)
     const known = epochs.get(epoch)
     if (known !== undefined && known !== partitions) {
       throw new Error(

@@ -17,7 +17,7 @@ type Place = { readonly cursor: string; readonly length: number }
 
 const CONNECTED_MS_MAX = 1000
 /** After a connection that was refused, because the service is down: more often, a thousand listeners slow its start. */
-const AGAIN_MS = 1000
+const AGAIN_MS = 2000
 /** Share of reconnections to an earlier place, with the journal cut there: half of all events are read again, on average. */
 const BACK = 0.03
 const PLACES_MAX = 8
@@ -39,8 +39,12 @@ const Polled = z.object({
 export class RestlessListener {
   readonly filter: Filter
   journal: number[] = []
+  /** Journals as they were when the listener went back: what it lost live, it may have read from the tables since. */
+  readonly abandoned: (readonly number[])[] = []
   /** Connections that ended, by the listener or by the other side. */
   disconnections = 0
+  /** Of the last polls. */
+  slowestPollMs = 0
   readonly #identities: Identities
   readonly #numbers: readonly number[]
   #cursor = 'start'
@@ -71,8 +75,11 @@ export class RestlessListener {
   async finish(port: number): Promise<void> {
     for (;;) {
       const before = this.#cursor
+      const begunMs = performance.now()
       const refused = await this.#connect(port, 'poll', Number.POSITIVE_INFINITY, LAST_POLL_SECONDS)
-      if (refused !== undefined) throw new Error(`A listener cannot read what is left: ${refused}`)
+      const tookMs = Math.round(performance.now() - begunMs)
+      this.slowestPollMs = Math.max(this.slowestPollMs, tookMs)
+      if (refused !== undefined) throw new Error(`A last poll at port ${port} failed after ${tookMs} ms: ${refused}`)
       if (this.#cursor === before) return
     }
   }
@@ -81,7 +88,8 @@ export class RestlessListener {
     const place = this.#places[Math.floor(share * this.#places.length)]
     if (place === undefined) return
     this.#cursor = place.cursor
-    this.journal.length = place.length
+    this.abandoned.push(this.journal)
+    this.journal = this.journal.slice(0, place.length)
     this.#places = this.#places.filter(({ length }) => length <= place.length)
   }
 

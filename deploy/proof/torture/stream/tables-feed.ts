@@ -70,12 +70,13 @@ export function passes({ kind, titleId, leaderboardId, player }: Identity, filte
 
 export type Deviation = { readonly missed: number; readonly duplicates: number; readonly sentence: string | undefined }
 
-/** Compares a journal with the events of the feed that its filter lets pass, key by key. */
+/** Compares a journal with the events of the feed that its filter lets pass, key by key; an abandoned one may lack the last. */
 export function deviationOf(
   journal: readonly number[],
   feed: readonly number[],
   filter: Filter,
-  identities: Identities
+  identities: Identities,
+  isAbandoned = false
 ): Deviation {
   const wanted = byKey(
     feed.filter((number) => passes(identities.at(number), filter)),
@@ -85,7 +86,9 @@ export function deviationOf(
   let [missed, duplicates] = [0, 0]
   let sentence: string | undefined
   for (const key of new Set([...wanted.keys(), ...found.keys()])) {
-    const [expected, received] = [wanted.get(key) ?? [], found.get(key) ?? []]
+    const received = found.get(key) ?? []
+    const all = wanted.get(key) ?? []
+    const expected = isAbandoned ? all.slice(0, received.length) : all
     if (String(expected) === String(received)) continue
     missed += lacking(expected, received)
     duplicates += lacking(received, expected)

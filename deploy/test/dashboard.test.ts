@@ -1,5 +1,6 @@
 import { access, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { type Test, test } from 'tap'
 import { type Environment, gamenet, gamenetJson, openGamenet, plainWrites } from './service/gamenet.js'
@@ -155,6 +156,8 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
   await t.test('a page that nobody looks at asks for nothing', (t) => asksNothingWhileHidden(t, browser, apiUrl))
 
   await t.test('the page fits narrow phones and wide screens, light and dark', (t) => fits(t, browser, apiUrl))
+
+  await t.test('/docs and the dashboard give axe nothing to find', (t) => isAccessible(t, browser, apiUrl))
 
   await t.test('an unreachable service is reported, and its return needs no user', async () => {
     await page.route('**/api/**', (route) => route.abort('connectionrefused'))
@@ -346,6 +349,24 @@ async function fits(t: Test, browser: Browser, apiUrl: string): Promise<void> {
     await page.close()
   }
   t.equal(backgrounds.size, 2)
+}
+
+/** Every rule of axe-core, in both colour schemes. The policies of the pages forbid its script, so the browser ignores them here. */
+async function isAccessible(t: Test, browser: Browser, apiUrl: string): Promise<void> {
+  const axe = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
+  for (const path of ['/docs', '/']) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const page = await browser.newPage({ colorScheme, bypassCSP: true })
+      page.setDefaultTimeout(WAIT_MS)
+      await page.goto(apiUrl + path)
+      if (path === '/') await page.waitForSelector('#chart canvas')
+      await page.addScriptTag({ path: axe })
+      const found = await page.evaluate(`axe.run().then(({ violations }) =>
+        violations.map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html }) => html).join(' ')))`)
+      t.same(found, [], `${path}, ${colorScheme}`)
+      await page.close()
+    }
+  }
 }
 
 /**

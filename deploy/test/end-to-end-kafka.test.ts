@@ -41,6 +41,13 @@ test(
     const api = await openGamenet(t, real, 'api')
     const second = { ...real, DATA_DIR: `${directory}/second` }
     const secondIngest = await openGamenet(t, second, 'ingest')
+    const alone = { ...real, DATA_DIR: `${directory}/none` }
+    t.match(await gamenet(alone, ['status']), { code: 0, stdout: /^No process was asked: OPERATOR_URL names one\. / })
+    t.match(await gamenet(alone, ['rebuild', 'status']), {
+      code: 2,
+      stderr: /No projector was asked: set OPERATOR_URL to/
+    })
+    t.match(await gamenet(alone, ['doctor']), { stdout: /^service +ok +No process was asked: /m })
     await t.test('two processes that scrape at once tell everything once', async (t) => {
       const log = await logOfOtherProcess(t, kafka, real)
       const operatorUrls = [ingest.operatorUrl, secondIngest.operatorUrl] as const

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { FailureError, UsageError } from '../config.js'
 import { type Check, doctor } from '../operations/doctor.js'
-import { withData } from './reach.js'
+import { noServiceLine, withData } from './reach.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
 export function addDoctor(program: Command, terminal: Terminal): void {
@@ -35,7 +35,7 @@ async function checksOf(terminal: Terminal): Promise<Check[]> {
   try {
     return await withData(terminal, async (operations, isRunning) => [
       configuration,
-      { check: 'service', isOk: true, found: isRunning ? 'runs' : 'stopped; gamenet start starts it' },
+      { check: 'service', isOk: true, found: isRunning ? 'runs' : noServiceLine(terminal.config()) },
       ...(await operations.run(doctor, {}))
     ])
   } catch (error) {

@@ -123,7 +123,9 @@ async function answered<Answer>(
 }
 
 export function notProjecting(): UsageError {
-  return new UsageError('This process does not project; ask one that does (gamenet start or projector).')
+  return new UsageError(
+    'No projector was asked: set OPERATOR_URL to the operator port of gamenet start or projector, and OPERATOR_TOKEN to its token.'
+  )
 }
 
 /** Refuses work that reads or swaps tables while rows of some are missing. */

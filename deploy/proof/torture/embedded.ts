@@ -102,8 +102,13 @@ export async function bringToAnEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>
     if (runs.every(({ outcome }) => outcome === 'succeeded')) break
     if (run === SCRAPES_MAX) throw new Error(`The last scrape failed ${run} times: ${JSON.stringify(runs)}`)
   }
+  await untilCaughtUp({ operatorUrl })
+}
+
+/** Waits until the log has everything of the outbox, and the tables everything of the log. */
+export async function untilCaughtUp({ operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<void> {
   await untilRelayRests(operatorUrl)
-  await waitUntilCaughtUp(operations)
+  await waitUntilCaughtUp(operationsAt(operatorUrl))
 }
 
 async function waitUntilCaughtUp(operations: Operations): Promise<void> {

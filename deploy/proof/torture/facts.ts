@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
+import { appendFileSync, copyFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 
@@ -60,6 +60,8 @@ export type Facts = {
   }
   readonly struckBy: ReadonlyMap<string, number>
   add(fact: Fact): void
+  /** Copies the file of all facts to another directory. */
+  copyTo(directory: string): void
 }
 
 /** Opens the facts of a directory; those of earlier runs count. */
@@ -142,7 +144,11 @@ export function openFacts(directory: string, seed: number, engines: string): Fac
     scraped,
     counts,
     struckBy,
-    add
+    add,
+    copyTo(other) {
+      mkdirSync(other, { recursive: true })
+      copyFileSync(file, join(other, 'facts.ndjson'))
+    }
   }
 }
 

@@ -1,4 +1,5 @@
-import { join } from 'node:path'
+import { mkdir, rm } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { DemoAuth } from '../../../demo/auth/server.js'
 import { backup } from '../../../src/operations/backup.js'
@@ -25,10 +26,10 @@ export type Activity = (typeof activities)[number]
 
 /** What a cut may not take back. */
 export type Promised = {
-  /** A backup that was acknowledged. */
-  backup?: string
-  /** Who is being erased, and whether that was acknowledged. */
-  erased?: { readonly username: string; isAcknowledged: boolean }
+  /** Whether the backup was acknowledged. */
+  hasBackup: boolean
+  /** The users whose erasure has begun, and whether it was acknowledged. */
+  erased: { readonly username: string; isAcknowledged: boolean }[]
 }
 
 export type Scene = {
@@ -37,44 +38,54 @@ export type Scene = {
   readonly auth: DemoAuth
   /** Of chance. */
   readonly numbers: readonly number[]
-  /** A directory on the disk that is cut. */
-  readonly backups: string
+  /** The directory of the backup, on the disk that is cut. */
+  readonly backup: string
   readonly promised: Promised
 }
 
 const WRITERS = 6
 const ERASED_MAX = 100
-const REBUILD_STEPS_MAX = 8
+const REBUILD_STEPS_MAX = 3
 /** Somewhat longer than each takes. */
 const MS_MAX = { import: 500, boards: 400, rating: 40, rebuild: 400, backup: 2500, erasure: 1500, restart: 1500 }
 
 /** Resolves in the middle of the activity, or shortly after its end. */
 export async function reach(activity: Exclude<Activity, 'migration'>, scene: Scene): Promise<void> {
-  const { service, load, auth, numbers, promised } = scene
+  const { service, load, auth, numbers } = scene
   const operations = operationsAt(service.operatorUrl)
-  await pause(300 + chance(...numbers, 1) * 1200)
+  await pause(200 + chance(...numbers, 1) * 600)
   if (activity === 'import') await load.begun('import')
   else if (activity === 'rating') await load.begun(auth.people[wholeChance(WRITERS, ...numbers, 2)]?.username ?? '')
   else if (activity === 'rebuild') {
     for (let step = wholeChance(REBUILD_STEPS_MAX, ...numbers, 2); step >= 0; step -= 1) await load.begun('rebuild')
   } else if (activity === 'boards') operations.run(scrape, { source: 'boards' }).catch(() => undefined)
   else if (activity === 'restart') service.process.kill('SIGTERM')
-  else if (activity === 'backup') {
-    const directory = join(scene.backups, 'backup')
-    operations.run(backup, { directory }).then(
-      () => {
-        promised.backup = directory
-      },
-      () => undefined
-    )
-  } else await beginErasure(scene)
+  else if (activity === 'backup') await beginBackup(scene)
+  else await beginErasure(scene)
   // Squared, most often early: there is more to break.
   await pause(chance(...numbers, 3) ** 2 * MS_MAX[activity])
 }
 
+async function beginBackup({ service, backup: directory, promised }: Scene): Promise<void> {
+  promised.hasBackup = false
+  await rm(directory, { recursive: true, force: true })
+  await mkdir(dirname(directory), { recursive: true })
+  operationsAt(service.operatorUrl)
+    .run(backup, { directory })
+    .then(
+      () => {
+        promised.hasBackup = true
+      },
+      () => undefined
+    )
+}
+
 /** Somebody who writes nothing else is known, and being erased. */
 async function beginErasure({ service, auth, numbers, promised }: Scene): Promise<void> {
-  const somebody = auth.people[WRITERS + wholeChance(ERASED_MAX, ...numbers, 4)]
+  const others = auth.people
+    .slice(WRITERS, WRITERS + ERASED_MAX)
+    .filter(({ username }) => promised.erased.every((each) => each.username !== username))
+  const somebody = others[wholeChance(others.length, ...numbers, 4)]
   const other = auth.people[0]?.username
   if (somebody === undefined) throw new Error('nobody can be erased')
   const { username } = somebody
@@ -93,7 +104,7 @@ async function beginErasure({ service, auth, numbers, promised }: Scene): Promis
     await caller.close()
   }
   const erased = { username, isAcknowledged: false }
-  promised.erased = erased
+  promised.erased.push(erased)
   operationsAt(service.operatorUrl)
     .run(erase, { username, anyway: false })
     .then(
@@ -106,14 +117,11 @@ async function beginErasure({ service, auth, numbers, promised }: Scene): Promis
 
 /** After a cut: what was promised and is not so. */
 export async function broken(promised: Promised, { operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<string[]> {
-  const { erased } = promised
-  if (erased === undefined) return []
-  const { wasKnown, isEntered } = await operationsAt(operatorUrl).run(erase, {
-    username: erased.username,
-    anyway: true
-  })
-  return [
-    ...(erased.isAcknowledged && wasKnown ? [`${erased.username} was erased, and is known again`] : []),
-    ...(isEntered ? [] : [`${erased.username} was erased, and is not in the ledger`])
-  ]
+  const found: string[] = []
+  for (const { username, isAcknowledged } of promised.erased) {
+    const { wasKnown, isEntered } = await operationsAt(operatorUrl).run(erase, { username, anyway: true })
+    if (isAcknowledged && wasKnown) found.push(`${username} was erased, and is known again`)
+    if (!isEntered) found.push(`${username} was erased, and is not in the ledger`)
+  }
+  return found
 }

@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { appendFileSync } from 'node:fs'
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { withTimeout } from '@gamenet/schemas'
 import type { DemoAuth } from '../../../demo/auth/server.js'
 import { restore } from '../../../src/backup/restore.js'
 import { type Environment, type Launched, launchGamenet, type Running } from '../../../test/service/gamenet.js'
-import { bringToAnEnd, comparedWhenStopped, scrapedOften } from '../embedded.js'
-import type { Facts } from '../facts.js'
+import { bringToAnEnd, comparedWhenStopped, scrapedOften, untilCaughtUp } from '../embedded.js'
+import { type Facts, openFacts } from '../facts.js'
 import { type Load, startLoad } from '../load.js'
 import { stopWell } from '../one-process.js'
 import { startSteppingUpstream } from '../upstream.js'
@@ -28,6 +28,17 @@ export type Plan = {
   readonly tornBytes: 0 | 512 | 4096
   /** Whether the power goes once more during the start that follows. */
   readonly isTwice: boolean
+  /** How many earlier instants of the same life are kept as if the power had gone. */
+  readonly states: number
+}
+
+/** The disk as a cut would have left it, and what had been acknowledged by then. */
+export type State = {
+  readonly plan: Plan
+  readonly disk: Disk
+  readonly directory: string
+  readonly promised: Promised
+  readonly tornFiles: number
 }
 
 export type Place = {
@@ -59,8 +70,20 @@ const START_MS_MAX = 120_000
 const STANDSTILL_MS_MAX = 5000
 const LOOK_MS = 5
 const LOG_CHARACTERS = 3000
+/** More than a life has cuts. */
+const STATE_NUMBERS = 1000
+/** Nothing new reaches a service that recovers a state. */
+const SILENT = {
+  SCRAPE_NETWORK_SECONDS: '0',
+  SCRAPE_GAMES_SECONDS: '0',
+  SCRAPE_MATCHES_SECONDS: '0',
+  SCRAPE_BOARDS_SECONDS: '0',
+  SCRAPE_PLAYERS_SECONDS: '0',
+  UPSTREAM_URL: 'http://127.0.0.1:9'
+}
 
-export function planOf(seed: number, number: number, activity: Activity): Plan {
+/** The plan of a cut, or of a state before it. */
+export function planOf(seed: number, number: number, activity: Activity, states = 0): Plan {
   const [how, torn] = [chance(seed, number, 401), wholeChance(6, seed, number, 402)]
   const flushed = how < 0.4 ? 'before' : how < 0.8 ? 'at' : 'not'
   return {
@@ -69,12 +92,16 @@ export function planOf(seed: number, number: number, activity: Activity): Plan {
     activity,
     flushed,
     tornBytes: torn === 0 ? 512 : torn === 1 ? 4096 : 0,
-    isTwice: chance(seed, number, 403) < 0.25
+    isTwice: chance(seed, number, 403) < 0.25,
+    states
   }
 }
 
-/** Cuts the power of a service under load, starts it again, and compares all that it holds; its disk is mounted before and after. */
-export async function cutOnce(place: Place, plan: Plan): Promise<Outcome> {
+/**
+ * Cuts the power of a service under load, starts it again, and compares all that it holds; its disk is mounted before and after. Each
+ * state before the cut is given to `keep`, for {@link recover}.
+ */
+export async function cutOnce(place: Place, plan: Plan, keep: (state: State) => void = () => {}): Promise<Outcome> {
   const { facts, auth, ports, calm } = place
   const upstream = await startSteppingUpstream(facts)
   const [apiUrl, operatorUrl] = [`http://127.0.0.1:${ports.api}`, `http://127.0.0.1:${ports.operator}`]
@@ -95,8 +122,64 @@ export async function cutOnce(place: Place, plan: Plan): Promise<Outcome> {
     UPSTREAM_URL: upstream.url,
     AUTH_URL: auth.url
   }
-  const promised: Promised = {}
+  const promised: Promised = { hasBackup: false, erased: [] }
   const forgiven = new Set<string>()
+  const { ms, took } = stopwatch()
+  try {
+    const tornFiles = await liveUntilCut({ ...place, plan, keep, load, environment, promised, forgiven })
+    took('life')
+    const service = await started(place, environment)
+    took('start')
+    const found: string[] = []
+    const detached = await rested(place, service, environment.DATA_DIR, async (alive) => {
+      await load.drain()
+      found.push(...(await broken(promised, alive)))
+      upstream.freeze()
+      await bringToAnEnd(alive)
+    })
+    took('rest')
+    found.push(...load.wrong.filter((sentence) => !forgiven.has(sentence)), ...(await brokenBackup(place, promised)))
+    found.push(...(await comparedWhenStopped(environment.DATA_DIR, facts)))
+    took('compare')
+    return { tornFiles, ms, isStarted: true, differences: found, detached }
+  } catch (error) {
+    if (error instanceof NotStarted) return notStarted(error, ms)
+    throw error
+  } finally {
+    await load.stop()
+    await upstream.close()
+  }
+}
+
+/** Starts a service on a state without any load, and compares all that it holds. The state's disk is not mounted before and after. */
+export async function recover(auth: DemoAuth, { disk, directory, promised, tornFiles, plan }: State): Promise<Outcome> {
+  const { ms, took } = stopwatch()
+  const facts = openFacts(directory, plan.seed, 'embedded')
+  const place = { disk, directory }
+  const data = join(disk.path, 'data')
+  const environment = { ...SILENT, DATA_DIR: data, AUTH_URL: auth.url }
+  disk.mount()
+  try {
+    const service = await started(place, environment)
+    took('start')
+    const found: string[] = []
+    const detached = await rested(place, service, data, async (alive) => {
+      found.push(...(await broken(promised, alive)))
+      await untilCaughtUp(alive)
+    })
+    took('rest')
+    found.push(...(await brokenBackup(place, promised)), ...(await comparedWhenStopped(data, facts)))
+    took('compare')
+    return { tornFiles, ms, isStarted: true, differences: found, detached }
+  } catch (error) {
+    if (error instanceof NotStarted) return notStarted(error, ms)
+    throw error
+  } finally {
+    disk.unmount()
+  }
+}
+
+function stopwatch() {
   const ms = { life: 0, start: 0, rest: 0, compare: 0 }
   let began = performance.now()
   const took = (what: keyof typeof ms): void => {
@@ -104,39 +187,30 @@ export async function cutOnce(place: Place, plan: Plan): Promise<Outcome> {
     ms[what] = Math.round(now - began)
     began = now
   }
+  return { ms, took }
+}
+
+/** Lets a service come to rest and stops it; gives how many parts were detached when it had started. */
+async function rested(
+  place: Kept,
+  service: Running,
+  data: string,
+  rest: (service: Running) => Promise<void>
+): Promise<number> {
+  const detached = await detachedParts(data)
   try {
-    const tornFiles = await liveUntilCut({ ...place, plan, load, environment, promised, forgiven })
-    took('life')
-    const service = await started(place, environment)
-    took('start')
-    const outcome = { tornFiles, ms }
-    if (typeof service === 'string') return { ...outcome, isStarted: false, differences: [service], detached: 0 }
-    const detached = await detachedParts(environment.DATA_DIR)
-    const found: string[] = []
-    try {
-      const ended = diedByItself(service)
-      await Promise.race([ended, load.drain()])
-      found.push(...(await Promise.race([ended, broken(promised, service)])))
-      upstream.freeze()
-      await Promise.race([ended, bringToAnEnd(service)])
-      await stopWell(service)
-    } finally {
-      written(place, service)
-      await service.kill()
-    }
-    took('rest')
-    found.push(...load.wrong.filter((sentence) => !forgiven.has(sentence)), ...(await brokenBackup(place, promised)))
-    found.push(...(await comparedWhenStopped(environment.DATA_DIR, facts)))
-    took('compare')
-    return { ...outcome, isStarted: true, differences: found, detached }
+    await Promise.race([diedByItself(service), rest(service)])
+    await stopWell(service)
+    return detached
   } finally {
-    await load.stop()
-    await upstream.close()
+    written(place, service)
+    await service.kill()
   }
 }
 
 type Living = Place & {
   readonly plan: Plan
+  readonly keep: (state: State) => void
   readonly load: Load
   readonly environment: Environment & { readonly DATA_DIR: string }
   readonly promised: Promised
@@ -144,34 +218,72 @@ type Living = Place & {
 }
 
 async function liveUntilCut(living: Living): Promise<number> {
-  const { disk, plan, load, auth, environment, promised } = living
-  const numbers = [plan.seed, plan.number, 410]
+  const { plan, environment, keep } = living
   let life = launchGamenet(environment)
   try {
-    if (plan.activity === 'migration') await pause(chance(...numbers, 1) * FIRST_START_MS)
-    else {
-      const service = await life.listening
-      const backups = join(disk.path, 'backups')
-      await mkdir(backups, { recursive: true })
-      await reach(plan.activity, { service, load, auth, numbers, backups, promised })
-      if (plan.activity === 'restart' && chance(...numbers, 5) < 0.6) {
-        // It got a stop request before, and a second signal would kill it.
-        if (life.process.exitCode === null) await once(life.process, 'exit')
-        written(living, life)
-        life = launchGamenet(environment)
-        await pause(chance(...numbers, 6) * START_MS)
-      }
+    for (let state = 1; state <= plan.states; state += 1) {
+      life = await nextInstant(living, life, state)
+      keep(await captured(living, life, state))
     }
+    life = await nextInstant(living, life, 0)
     const torn = await cut(living, life, 0)
     if (!plan.isTwice) return torn
     written(living, life)
     life = launchGamenet(environment)
-    await pause(chance(...numbers, 7) * START_MS)
+    await pause(chance(plan.seed, plan.number, 410, 7) * START_MS)
     return torn + (await cut(living, life, 1))
   } finally {
     written(living, life)
     await life.kill()
   }
+}
+
+/** Lets the service live until the next instant of a cut or a state; gives the process that lives then. */
+async function nextInstant(living: Living, before: Launched, state: number): Promise<Launched> {
+  const { disk, plan, load, auth, promised } = living
+  const numbers = [plan.seed, plan.number, 410, state]
+  if (plan.activity === 'migration') {
+    await pause((chance(...numbers, 1) * FIRST_START_MS) / (plan.states + 1))
+    return before
+  }
+  const life = before.process.killed ? await launchedAgain(living, before) : before
+  const service = await life.listening
+  const backup = join(disk.path, 'backups', 'backup')
+  await reach(plan.activity, { service, load, auth, numbers, backup, promised })
+  if (plan.activity !== 'restart' || chance(...numbers, 5) >= 0.6) return life
+  const again = await launchedAgain(living, life)
+  await pause(chance(...numbers, 6) * START_MS)
+  return again
+}
+
+/** Of a service that got a stop request: a second signal would kill it. */
+async function launchedAgain(living: Living, { process, stderr }: Launched): Promise<Launched> {
+  if (process.exitCode === null) await once(process, 'exit')
+  written(living, { stderr })
+  return launchGamenet(living.environment)
+}
+
+async function captured(living: Living, life: Launched, state: number): Promise<State> {
+  const { disk, facts, promised, plan: whole } = living
+  const plan = { ...planOf(whole.seed, whole.number + STATE_NUMBERS * state, whole.activity), isTwice: false }
+  const numbers = [plan.seed, plan.number, 420]
+  const directory = join(living.directory, `state-${whole.number}-${state}`)
+  if (plan.flushed === 'before') {
+    await flushHalf(disk, ...numbers)
+    await pause(chance(...numbers, 1) * 300)
+  }
+  await standStill(life)
+  if (plan.flushed === 'at') await flushHalf(disk, ...numbers)
+  facts.copyTo(directory)
+  const promisedUntilNow = structuredClone(promised)
+  const copy = disk.copyTo(directory)
+  const before = plan.tornBytes === 0 ? undefined : contentsUnder(disk)
+  goOn(life)
+  copy.mount()
+  const tornFiles = before === undefined ? 0 : tear(copy.path, before, plan.tornBytes, ...numbers)
+  copy.unmount()
+  copy.keep()
+  return { plan, disk: copy, directory, promised: promisedUntilNow, tornFiles }
 }
 
 /**
@@ -208,6 +320,10 @@ function tailOf(life: Pick<Launched, 'stderr'>): string {
   return life.stderr().slice(-LOG_CHARACTERS)
 }
 
+function goOn({ process: { pid, exitCode } }: Launched): void {
+  if (pid !== undefined && exitCode === null) process.kill(pid, 'SIGCONT')
+}
+
 async function standStill({ process: { pid, exitCode } }: Launched): Promise<void> {
   if (pid === undefined || exitCode !== null) return
   process.kill(pid, 'SIGSTOP')
@@ -215,7 +331,10 @@ async function standStill({ process: { pid, exitCode } }: Launched): Promise<voi
   const until = performance.now() + STANDSTILL_MS_MAX
   for (let running = true; running; ) {
     const states = await Promise.all(
-      (await readdir(tasks)).map((task) => readFile(join(tasks, task, 'stat'), 'utf8').catch(() => ') T'))
+      // None is left of a process that has ended meanwhile.
+      (await readdir(tasks).catch(() => [])).map((task) =>
+        readFile(join(tasks, task, 'stat'), 'utf8').catch(() => ') T')
+      )
     )
     running = states.some((stat) => !/\) [TtZX]/.test(stat))
     if (running && performance.now() > until) throw new Error(`The service does not stop: ${states.join('')}`)
@@ -223,8 +342,15 @@ async function standStill({ process: { pid, exitCode } }: Launched): Promise<voi
   }
 }
 
-/** Why it does not start is given. */
-async function started(place: Place, environment: Environment): Promise<Running | string> {
+class NotStarted extends Error {}
+
+function notStarted({ message }: NotStarted, ms: Outcome['ms']): Outcome {
+  return { isStarted: false, differences: [message], tornFiles: 0, detached: 0, ms }
+}
+
+type Kept = Pick<Place, 'disk' | 'directory'>
+
+async function started(place: Kept, environment: Environment): Promise<Running> {
   const life = launchGamenet(environment)
   try {
     return await withTimeout(life.listening, START_MS_MAX, () => {
@@ -233,7 +359,7 @@ async function started(place: Place, environment: Environment): Promise<Running 
   } catch (error) {
     written(place, life)
     await life.kill()
-    return `NOT STARTED: ${String(error).slice(-LOG_CHARACTERS)}`
+    throw new NotStarted(`NOT STARTED: ${String(error).slice(-LOG_CHARACTERS)}`)
   }
 }
 
@@ -242,17 +368,17 @@ async function diedByItself(service: Running): Promise<never> {
   throw new Error(`The service ended by itself: ${tailOf(service)}`)
 }
 
-function written({ directory }: Place, life: Pick<Launched, 'stderr'>): void {
+function written({ directory }: Kept, life: Pick<Launched, 'stderr'>): void {
   appendFileSync(join(directory, 'service.log'), life.stderr())
 }
 
 /** Each file of a backup is compared with its hash. */
-async function brokenBackup({ disk, directory }: Place, { backup }: Promised): Promise<string[]> {
+async function brokenBackup({ disk, directory }: Kept, { hasBackup }: Promised): Promise<string[]> {
   const dataDirectory = join(directory, 'restored')
   const { signal } = new AbortController()
   try {
-    if (backup !== undefined)
-      await restore({ backup, dataDirectory, ledger: undefined, onProgress: () => undefined, signal })
+    const backup = join(disk.path, 'backups', 'backup')
+    if (hasBackup) await restore({ backup, dataDirectory, ledger: undefined, onProgress: () => undefined, signal })
     return []
   } catch (error) {
     return [`The backup was acknowledged, and is not whole: ${error}`]

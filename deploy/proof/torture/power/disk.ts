@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
 /*
  * A disk of its own whose power can be cut: a sparse file with ext4 on a loop device. Needs root.
@@ -18,11 +18,14 @@ export type Disk = {
   cut(): void
   /** Copies the unmounted disk next to its image. */
   keep(): void
+  /** The disk as a cut at this instant would leave it, unmounted, in a directory of its own. Nobody writes to the disk meanwhile. */
+  copyTo(directory: string): Disk
 }
 
 const MEBIBYTE = 2 ** 20
 const UNMOUNT_TRIES_MAX = 50
 const RETRY_MS = 100
+const COPIES_MAX = 20
 /** EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH: neither data nor journal are flushed. Node has no ioctl, and each Debian has perl. */
 const SHUTDOWN = `use Fcntl; sysopen(my $directory, $ARGV[0], O_RDONLY) or die "open: $!";
   my $flags = pack("L", 2); ioctl($directory, 0x8004587D, $flags) or die "ioctl: $!"`
@@ -36,14 +39,24 @@ const mounted = new Set<string>()
 
 /** Creates an empty, unmounted file system in a directory and deletes the directory's content. */
 export function makeDisk(directory: string, { mebibytes }: { mebibytes: number }): Disk {
-  const [image, path] = [join(directory, 'disk.img'), join(directory, 'disk')]
+  const disk = diskIn(directory)
   // As a run leaves it that is killed.
-  tryIt(() => run('umount', '-l', path))
+  tryIt(() => run('umount', '-l', disk.path))
   rmSync(directory, { recursive: true, force: true })
-  mkdirSync(path, { recursive: true })
+  mkdirSync(disk.path, { recursive: true })
+  const image = imageIn(directory)
   writeFileSync(image, '')
   truncateSync(image, mebibytes * MEBIBYTE)
   run('mkfs.ext4', '-q', '-F', '-J', 'size=16', image)
+  return disk
+}
+
+function imageIn(directory: string): string {
+  return join(directory, 'disk.img')
+}
+
+function diskIn(directory: string): Disk {
+  const [image, path] = [imageIn(directory), join(directory, 'disk')]
   let mountedMs = 0
   return {
     path,
@@ -76,8 +89,30 @@ export function makeDisk(directory: string, { mebibytes }: { mebibytes: number }
       mounted.delete(path)
     },
     cut: () => run('perl', '-e', SHUTDOWN, path),
-    keep: () => run('cp', '--sparse=always', image, join(directory, 'after-cut.img'))
+    keep: () => run('cp', '--sparse=always', image, join(directory, 'after-cut.img')),
+    copyTo(other) {
+      mkdirSync(join(other, 'disk'), { recursive: true })
+      for (let copies = 1; ; copies += 1) {
+        const before = writesTo(path)
+        run('cp', '--sparse=always', image, imageIn(other))
+        // The journal and the pages of a minute ago are written also while nobody writes.
+        if (writesTo(path) === before) return diskIn(other)
+        if (copies === COPIES_MAX) throw new Error(`The disk was written during each of ${copies} copies of it.`)
+      }
+    }
   }
+}
+
+/** The kernel's counts of writes to the device that is mounted here, done and under way. */
+function writesTo(path: string): string {
+  const device = readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .find((line) => line.split(' ')[1] === path)
+    ?.split(' ')[0]
+  const counts = readFileSync(`/sys/class/block/${basename(device ?? '')}/stat`, 'utf8')
+    .trim()
+    .split(/ +/)
+  return `${counts[4]} ${counts[8]}`
 }
 
 /** The reason why disks cannot be created here, or undefined. */

@@ -7,17 +7,20 @@ import { createWorld } from '../../../demo/network/world.js'
 import { openFacts } from '../facts.js'
 import { wholeChance } from '../world.js'
 import { type Activity, activities } from './activities.js'
-import { cutOnce, type Place, planOf } from './cut.js'
+import { cutOnce, type Outcome, type Place, type Plan, planOf, recover, type State } from './cut.js'
 import { makeDisk } from './disk.js'
 
 /*
  * cut    one loss of power, and the start after it
+ * state  the disk as a cut at an earlier instant of the same life would have left it, and the start on a copy of it
  * life   the cuts that one disk goes through, one after another: one of each activity, the first during the first start
  */
 
 const Cut = z.object({
   life: z.int(),
   number: z.int(),
+  /** Of the states before this cut; 0 for the cut itself. */
+  state: z.int().default(0),
   seed: z.int(),
   activity: z.enum(activities),
   flushed: z.string(),
@@ -36,6 +39,8 @@ export type Power = {
   /** The directory for all data, also for the next run. */
   readonly directory: string
   readonly cuts: number
+  /** How many states of each life are recovered before each cut; they count as cuts. */
+  readonly states?: number
   /** Of the first life; those of the others follow from it. */
   readonly seed: number
   /** Of each life, in order; else one of each, by chance. */
@@ -82,13 +87,16 @@ async function* cutsOfLife(power: Power, { auth, seed, life, most }: Life): Asyn
   const disk = makeDisk(directory, { mebibytes: IMAGE_MEBIBYTES })
   const ports = { api: await freePort(), operator: await freePort() }
   const place = { disk, auth, ports, directory, facts: openFacts(directory, seed, 'embedded'), calm: power.calm ?? 1 }
-  const order = (power.order ?? shuffled(seed)).slice(0, most)
+  const order = (power.order ?? shuffled(seed)).slice(0, Math.ceil(most / (1 + (power.states ?? 0))))
   disk.mount()
   try {
     for (const [number, activity] of order.entries()) {
-      const cut = await tried({ place, life, number, seed, activity })
-      yield cut
-      if (cut.differences.length > 0) return
+      const found: Cut[] = []
+      for await (const cut of cutsOfActivity(power, { place, life, number, seed, activity })) {
+        found.push(cut)
+        yield cut
+      }
+      if (found.some(({ differences }) => differences.length > 0)) return
     }
   } finally {
     disk.unmount()
@@ -96,14 +104,28 @@ async function* cutsOfLife(power: Power, { auth, seed, life, most }: Life): Asyn
   rmSync(directory, { recursive: true })
 }
 
-type Tried = Pick<Cut, 'life' | 'number' | 'seed' | 'activity'> & { readonly place: Place }
+type Tried = Pick<Cut, 'life' | 'number' | 'seed' | 'activity'>
+
+/** The cut, then the states before it. */
+async function* cutsOfActivity(
+  { states = 0 }: Power,
+  { place, ...which }: Tried & { place: Place }
+): AsyncIterable<Cut> {
+  const kept: State[] = []
+  const plan = planOf(which.seed, which.number, which.activity, states)
+  yield await tried({ ...which, state: 0 }, plan, () => cutOnce(place, plan, (state) => kept.push(state)))
+  for (const [at, state] of kept.entries()) {
+    const cut = await tried({ ...which, state: at + 1 }, state.plan, () => recover(place.auth, state))
+    yield cut
+    if (cut.differences.length === 0) rmSync(state.directory, { recursive: true })
+  }
+}
 
 /** Keeps the evidence of a difference: the disk after the cut, and the facts. */
-async function tried({ place, ...which }: Tried): Promise<Cut> {
+async function tried(which: Tried & Pick<Cut, 'state'>, plan: Plan, cut: () => Promise<Outcome>): Promise<Cut> {
   const began = performance.now()
-  const plan = planOf(which.seed, which.number, which.activity)
   const { flushed, tornBytes, isTwice } = plan
-  const outcome = await cutOnce(place, plan).catch((error: unknown) => ({
+  const outcome = await cut().catch((error: unknown) => ({
     tornFiles: 0,
     detached: 0,
     isStarted: true,
@@ -140,11 +162,12 @@ function readCuts(file: string): Cut[] {
 }
 
 export function textOf(cut: Cut): string {
-  const { life, number, seed, activity, flushed, tornBytes, tornFiles, isTwice, detached, ms, seconds, differences } =
-    cut
+  const { life, number, state, seed, activity, flushed, tornBytes, tornFiles, isTwice, detached, ms, seconds } = cut
+  const { differences } = cut
+  const which = state === 0 ? `cut ${number}` : `state ${state} before cut ${number}`
   const torn = tornBytes === 0 ? '' : `, ${tornFiles} files torn by ${tornBytes} B`
   return [
-    `cut ${number} of life ${life}, seed ${seed}: ${activity}${isTwice ? ' and the start after it' : ''}, half flushed: ${flushed}${torn}; ${detached} parts detached; ms ${JSON.stringify(ms)}, all ${Math.round(seconds)} s: ${differences.length === 0 ? 'nothing lost' : `${differences.length} DIFFERENCES`}`,
+    `${which} of life ${life}, seed ${seed}: ${activity}${isTwice ? ' and the start after it' : ''}, half flushed: ${flushed}${torn}; ${detached} parts detached; ms ${JSON.stringify(ms)}, all ${Math.round(seconds)} s: ${differences.length === 0 ? 'nothing lost' : `${differences.length} DIFFERENCES`}`,
     ...differences.map((difference) => `  ${difference.slice(0, OUTPUT_CHARACTERS_MAX)}`)
   ].join('\n')
 }
@@ -170,6 +193,10 @@ export function tableOf(cuts: readonly Cut[]): string {
     line(
       'once more during the start after it',
       cuts.filter(({ isTwice }) => isTwice)
+    ),
+    line(
+      'states recovered from a copy',
+      cuts.filter(({ state }) => state > 0)
     ),
     line('all', cuts)
   ].join('\n')

@@ -161,7 +161,7 @@ test('a projection is rebuilt beside the one that serves, compared, and takes it
     await service.stop()
     await spoil(join(directory, 'data', 'tables'))
     service = await open()
-    await goesOnAndIsEnded({ ...commands, t })
+    await resumesAndIsEnded({ ...commands, t })
   })
   await t.test('differences are shown row by row, and hold up the swap unless they are accepted', async (t) => {
     t.strictNotSame(await answersOf(service.apiUrl), first, 'an answer is wrong')
@@ -314,7 +314,7 @@ async function hold({ t, environment }: Commands): Promise<void> {
   }
 }
 
-async function goesOnAndIsEnded({ t, environment }: Commands): Promise<void> {
+async function resumesAndIsEnded({ t, environment }: Commands): Promise<void> {
   const [held] = await rebuildJson(t, environment, z.array(RebuildStatus), ['status', 'leaderboard-history'])
   t.match(held, { state: 'paused' })
   t.match(await rebuildJson(t, environment, RebuildStatus, ['resume', 'leaderboard-history', '--follow']), {

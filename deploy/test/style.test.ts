@@ -24,7 +24,7 @@ const IDENTIFIERS: readonly Rule[] = [
   { found: /\b(while|run|not|board|list)Asked\b/, write: 'request, query' },
   { found: /\b\w+AndTell\b|\b\w*Teller\b/, write: 'report, notify, publish' },
   { found: /\b(until|is)Settled\b/, write: 'caught up, ended' },
-  { found: /\b(\w+Anew|\w+GoesOn|[a-z]\w*Beside)\b/, write: 'again, resumes, concurrent' },
+  { found: /\b(\w+Anew|\w*[gG]oesOn\w*|[a-z]\w*Beside)\b/, write: 'again, resumes, concurrent' },
   { found: /\b(require|when|with|takes)Room\b|\broomBytes\b/, write: 'space, freeBytes' },
   { found: /\b(if|unless|killUntil)Gone\b/, write: 'missing, ended' },
   { found: /\b(is|if)Forgotten\b/, write: 'erased' },

@@ -14,8 +14,8 @@ const Reputation = z.object({
 })
 const Edited = z.object({ bio: z.string(), avatar_hue: z.int().nullable() })
 
-/** Clients rate, edit and read at once while `goesOn`: no update is lost, and nobody sees another's answer. */
-export async function provesPeopleAtOnce(t: Test, clients: number, goesOn: (step: number) => boolean): Promise<void> {
+/** Clients rate, edit and read at once while `shouldContinue`: no update is lost, and nobody sees another's answer. */
+export async function provesPeopleAtOnce(t: Test, clients: number, shouldContinue: (step: number) => boolean): Promise<void> {
   const folder = t.testdir({})
   const auth = await startAuth(t)
   const service = await startPeopleService(folder, auth)
@@ -60,7 +60,7 @@ export async function provesPeopleAtOnce(t: Test, clients: number, goesOn: (step
   const begun = performance.now()
   await Promise.all(
     users.map(async (me, number) => {
-      for (let step = 1; goesOn(step) && wrong.length < 5; step += 1) {
+      for (let step = 1; shouldContinue(step) && wrong.length < 5; step += 1) {
         const other = users[(number + 1 + ((step * 7) % (clients - 1))) % clients]?.person.username ?? ''
         if (step % 4 === 0) await edit(me, step)
         else if (step % 4 === 1) await rate(me, other, step)

@@ -88,7 +88,7 @@ export async function fill(filling: Filling): Promise<boolean> {
 }
 
 async function fillStretches(
-  { step, record, sizes, shouldContinue: goesOn, onStep }: Filling,
+  { step, record, sizes, shouldContinue, onStep }: Filling,
   projection: Projection
 ): Promise<boolean> {
   const name = projectionCheckpoint(projection.name)
@@ -96,12 +96,12 @@ async function fillStretches(
   const checkpoints = await Checkpoints.read(step.store)
   const within = (events: number) => Math.min(sizes.most, Math.max(sizes.least, Math.round(events)))
   // Each step of a projection that reads another table reads much of it again, so few steps are best.
-  const isMadeAgain = projection.after !== undefined
-  let stepEvents = isMadeAgain ? sizes.most : sizes.least
+  const isReadAgain = projection.after !== undefined
+  let stepEvents = isReadAgain ? sizes.most : sizes.least
   for (;;) {
     const range = rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, stepEvents)
     if (range.length === 0) return true
-    if (!(await goesOn())) return false
+    if (!(await shouldContinue())) return false
     const begun = performance.now()
     try {
       await runStep(step, projection, { range, isLate: false })
@@ -119,8 +119,8 @@ async function fillStretches(
     const left = lengthOf(rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, Infinity))
     const events = lengthOf(range)
     onStep({ projection: projection.name, done: doneOf(record, projection, left), events, seconds: ms / 1000 })
-    const aimMs = isMadeAgain ? LONG_STEP_MS : STEP_MS
-    stepEvents = within(Math.min(stepEvents * (isMadeAgain ? 1 : 4), (stepEvents * aimMs) / Math.max(ms, 1)))
+    const aimMs = isReadAgain ? LONG_STEP_MS : STEP_MS
+    stepEvents = within(Math.min(stepEvents * (isReadAgain ? 1 : 4), (stepEvents * aimMs) / Math.max(ms, 1)))
   }
 }
 
@@ -129,7 +129,7 @@ async function fillStretches(
  * it, so a crash costs two.
  */
 async function fillSlices(
-  { step, record, shouldContinue: goesOn, onStep }: Filling,
+  { step, record, shouldContinue, onStep }: Filling,
   projection: Projection
 ): Promise<boolean> {
   const target = record.target[projection.from.name] ?? []
@@ -139,10 +139,10 @@ async function fillSlices(
   const range = rangeBetween(() => 0, target, Infinity)
   const of = range.length === 0 ? 0 : (record.slices[projection.name] ?? 1)
   let notedAt = performance.now()
-  const take = async (n: number, before: Promise<void>): Promise<void> => {
-    const made = runStep(step, projection, { range, isLate: false, slice: { n, of } })
+  const fillSlice = async (n: number, before: Promise<void>): Promise<void> => {
+    const filled = runStep(step, projection, { range, isLate: false, slice: { n, of } })
     // Waits for both, also if one fails.
-    for (const each of await Promise.allSettled([before, made])) if (each.status === 'rejected') throw each.reason
+    for (const each of await Promise.allSettled([before, filled])) if (each.status === 'rejected') throw each.reason
     await advance(step, checkpoints, [{ name, epoch: 0, partition: 0, next: n + 1 }])
     const seconds = (performance.now() - notedAt) / 1000
     notedAt = performance.now()
@@ -151,16 +151,16 @@ async function fillSlices(
   }
   let next = checkpoints.next(name, 0, 0)
   let [before, last] = [Promise.resolve(), Promise.resolve()]
-  let isWell = true
-  const hasFailed = () => {
-    isWell = false
+  let hasFailed = false
+  const noteFailure = () => {
+    hasFailed = true
   }
   try {
     for (; next < of; next += 1) {
       await before.catch(() => undefined)
-      if (!isWell || !(await goesOn())) break
-      ;[before, last] = [last, take(next, last)]
-      last.catch(hasFailed)
+      if (hasFailed || !(await shouldContinue())) break
+      ;[before, last] = [last, fillSlice(next, last)]
+      last.catch(noteFailure)
     }
   } finally {
     await last.catch(() => undefined)

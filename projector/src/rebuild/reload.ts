@@ -17,16 +17,16 @@ const STANDSTILL_MS = 30_000
 const SILENCE_MS = 120_000
 
 /**
- * Loads a topic from the log into the rebuild's event table, by a loader of its own, up to where the live one has come or a
- * little further. What the log does not have any more is copied from the live table.
- * @returns false when it was asked to stop
+ * Loads a topic from the log into the rebuild's event table with a separate loader, to the live loader's position or a little
+ * further. Events that the log no longer has are copied from the live table.
+ * @returns false if `shouldContinue` paused it
  */
 export async function reload(
   context: RebuildContext,
   record: RebuildRecord,
   topic: Topic,
   target: readonly Progress[],
-  { shouldContinue: goesOn, onStep }: Pick<Filling, 'shouldContinue' | 'onStep'>
+  { shouldContinue, onStep }: Pick<Filling, 'shouldContinue' | 'onStep'>
 ): Promise<boolean> {
   const { signal } = context
   // Throws for a topic of another program: no loader of this one can read it.
@@ -46,7 +46,7 @@ export async function reload(
     await copyExpiredEvents(context, record, topic, { live, target, extents: await extentsOf(loader, topic, signal) })
     let movedAt = performance.now()
     for (;;) {
-      if (!(await goesOn())) return false
+      if (!(await shouldContinue())) return false
       const begun = performance.now()
       await pause(LOOK_MS, signal)
       const now = left(await Checkpoints.read(store))

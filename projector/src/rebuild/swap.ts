@@ -38,15 +38,14 @@ export async function approach(context: RebuildContext, record: RebuildRecord): 
   return sum
 }
 
-/** Takes what the live tables have at this instant; between passes both then stand at the same place. */
+/** Consumes the events that the live tables have now; between passes both then have the same position. */
 export async function catchUpOnce(context: RebuildContext, record: RebuildRecord): Promise<number> {
   const live = await liveOf(context)
   const checkpoints = await Checkpoints.read(live.store)
   const topic = reloadedTopic(record)
   if (topic !== undefined) {
-    const goesOn = async () => !context.signal.aborted
     await reload(context, record, topic, checkpoints.of(loadCheckpoint(topic.name)), {
-      shouldContinue: goesOn,
+      shouldContinue: async () => !context.signal.aborted,
       onStep: () => {}
     })
   }

@@ -3,8 +3,8 @@ import { stringLiteral } from '../clickhouse/parameters.js'
 /** Runs every statement of a text and returns the last answer as lines. Parameters are bound to the connection. */
 export type Lines = (text: string) => Promise<readonly string[]>
 
-/** Returns whether a statement may call a function by this name. */
-export type AllowedFunctions = (name: string) => boolean
+/** Returns why a statement may not call a function by this name; undefined if it may. */
+export type FunctionRule = (name: string) => string | undefined
 
 /**
  * Categories of `system.functions` whose functions compute from their arguments alone. All others are refused: `Other` has
@@ -68,8 +68,8 @@ const OTHERS = [
 const REFUSED =
   /^(arrayReduce|arrayFold|chdb|formatRow|groupFormat|multiFuzzy|multiMatch|reinterpret|flameGraph|aggThrow|nothing|estimateCompression|distinctDynamic|distinctJSON|nowInBlock|serverTime|sparseGrams|JSONMerge|timeSeries|ngramMinHash|wordShingle|ngramSimHash)/
 
-/** Reads the list of functions from the engine and returns which of them are allowed. */
-export async function allowedFunctions(lines: Lines): Promise<AllowedFunctions> {
+/** Reads the list of functions from the engine and returns the rule that allows those listed here. */
+export async function allowedFunctions(lines: Lines): Promise<FunctionRule> {
   const [others, categories] = [OTHERS, CATEGORIES].map((list) => list.map(stringLiteral).join(', '))
   const refused = stringLiteral(REFUSED.source)
   const functions = await lines(
@@ -92,5 +92,5 @@ export async function allowedFunctions(lines: Lines): Promise<AllowedFunctions> 
   const suffix = new RegExp(`(${combinators.join('|')})$`)
   const isAggregate = (name: string): boolean =>
     has(aggregates, name) || (suffix.test(name) && isAggregate(name.replace(suffix, '')))
-  return (name) => has(plain, name) || isAggregate(name)
+  return (name) => (has(plain, name) || isAggregate(name) ? undefined : `The function ${name} is not allowed.`)
 }

@@ -1,13 +1,13 @@
 import { errorMessage } from '@gamenet/schemas'
 import { stringLiteral } from '../clickhouse/parameters.js'
-import type { AllowedFunctions, Lines } from './allowed-functions.js'
+import type { FunctionRule, Lines } from './allowed-functions.js'
 import { type SyntaxNode, syntaxTree } from './syntax-tree.js'
 
 /** A statement that may not run. The message says what was found and what is allowed. */
 export class StatementRefused extends Error {}
 
 export type SelectRules = {
-  readonly functions: AllowedFunctions
+  readonly functions: FunctionRule
   /** Allowed tables, as statements name them: `title_count`, `catalog.tables`. */
   readonly tables: ReadonlySet<string>
   /**
@@ -132,12 +132,11 @@ const NODE_CHECKS: Readonly<Record<string, NodeCheck>> = {
       throw new StatementRefused(
         `The name ${name} is not allowed: ${first} is a table or database outside the datasets.`
       )
-    if (NILADIC.test(name) && !functions(name)) throw new StatementRefused(`The function ${name} is not allowed.`)
+    if (NILADIC.test(name)) checkFunction(name, functions)
   },
   Function: ({ text, children }, rules) => {
     const name = nameOf(text)
-    if (name !== TABLE_FUNCTION && !rules.functions(name))
-      throw new StatementRefused(`The function ${name} is not allowed.`)
+    if (name !== TABLE_FUNCTION) checkFunction(name, rules.functions)
     if (!/(^|[a-z])in(IgnoreSet)?$/i.test(name)) return
     // The right side of IN may name a table.
     const [, right] = children[0]?.children ?? []
@@ -148,6 +147,11 @@ const NODE_CHECKS: Readonly<Record<string, NodeCheck>> = {
 const TABLE_FUNCTION = 'numbers'
 /** Functions that the engine calls without parentheses. */
 const NILADIC = /^((current_?|session_)?user|now|today|curdate|current_date|(current|local)_?time(stamp)?)$/i
+
+function checkFunction(name: string, rule: FunctionRule): void {
+  const refusal = rule(name)
+  if (refusal !== undefined) throw new StatementRefused(refusal)
+}
 
 function checkTable(name: string, { tables, hidden }: SelectRules): void {
   if (tables.has(name) || (/^\w+$/.test(name) && !hidden.has(name))) return

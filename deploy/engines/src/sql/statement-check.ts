@@ -1,6 +1,6 @@
 import type { Lane, Parameters } from '../clickhouse/clickhouse.js'
-import { allowedFunctions, type Lines } from './allowed-functions.js'
-import { checkSelect, StatementRefused } from './check-select.js'
+import { allowedFunctions, type FunctionRule, type Lines } from './allowed-functions.js'
+import { checkSelect } from './check-select.js'
 
 /**
  * Returns a check of statements by a running engine: resolves with a statement as the engine's parser writes it if it is one
@@ -19,14 +19,13 @@ export async function openStatementCheck(
       return rows.flatMap((row) => Object.values(row).join('\t').split('\n'))
     }
   const plain = lines({})
-  const allowedFunction = await allowedFunctions(plain)
+  const refusalOf = await allowedFunctions(plain)
   const unstable = new Set(await plain(UNSTABLE))
-  const functions: typeof allowedFunction = (name) => {
-    if (!allowedFunction(name) || !unstable.has(name.toLowerCase())) return allowedFunction(name)
-    throw new StatementRefused(
-      `The function ${name} changes the answer without a change of data; take the value as a parameter.`
-    )
-  }
+  const functions: FunctionRule = (name) =>
+    refusalOf(name) ??
+    (unstable.has(name.toLowerCase())
+      ? `The function ${name} changes the answer without a change of data; take the value as a parameter.`
+      : undefined)
   const names = await plain(
     `SELECT d.name FROM system.databases AS d UNION ALL SELECT t.name FROM system.tables AS t WHERE t.database = currentDatabase()`
   )

@@ -73,9 +73,9 @@ export class StreamWorld {
       const user = `${nameKey(player)}${this.#number % 7}`
       const partition =
         kind === 'achievement' ? user.length % 2 : kind === 'count' ? pick([0, 1]) : titleId.charCodeAt(7) % 2
-      const lane = `${kind}/${epoch}/${partition}`
-      const offset = (this.#next.get(lane) ?? 0) + pick([0, 0, 0, 1, 3])
-      this.#next.set(lane, offset + 1)
+      const partitionId = `${kind}/${epoch}/${partition}`
+      const offset = (this.#next.get(partitionId) ?? 0) + pick([0, 0, 0, 1, 3])
+      this.#next.set(partitionId, offset + 1)
       this.#number += 1
       const at = time(FIRST_MS + this.#number * 1000)
       const head = [epoch, partition, offset, 'test', '', at]
@@ -132,9 +132,9 @@ export class StreamWorld {
 
   /** Records that an import was undone. */
   async retract(importId: string, topic: string, epoch = 1): Promise<void> {
-    const lane = `retracted/${epoch}/0`
-    const offset = this.#next.get(lane) ?? 0
-    this.#next.set(lane, offset + 1)
+    const partitionId = `retracted/${epoch}/0`
+    const offset = this.#next.get(partitionId) ?? 0
+    this.#next.set(partitionId, offset + 1)
     const columns = [...HEAD, 'retracted_import_id', 'topic']
     await this.api.model.insert('event_import_retraction', columns, [
       [epoch, 0, offset, 'test', '', time(FIRST_MS), importId, topic]
@@ -171,8 +171,8 @@ export class StreamWorld {
   #storePositions(): void {
     const { positions } = this.api
     positions.length = 0
-    for (const [lane, next] of this.#next) {
-      const [kind = '', epoch, partition] = lane.split('/')
+    for (const [partitionId, next] of this.#next) {
+      const [kind = '', epoch, partition] = partitionId.split('/')
       for (const name of READERS[kind] ?? []) {
         positions.push({ name, epoch: Number(epoch), partition: Number(partition), next })
       }

@@ -61,14 +61,14 @@ function pathOf({ kinds = [], titleId, leaderboardId, player }: Filter, more: Re
 
 /** What a listener of everything from the start receives, by kind and partition. */
 function expected(recorded: readonly Recorded[], filter: Filter): Record<string, string[]> {
-  const lanes: Record<string, string[]> = {}
+  const partitions: Record<string, string[]> = {}
   const inOrder = [...recorded].sort((a, b) => a.epoch - b.epoch || a.offset - b.offset)
   for (const event of inOrder) {
     if (!passes(event, filter.kinds?.length === 0 ? { ...filter, kinds: [...KINDS] } : filter)) continue
-    const lane = `${event.kind}/${event.epoch}/${event.partition}`
-    lanes[lane] = [...(lanes[lane] ?? []), event.name]
+    const partitionId = `${event.kind}/${event.epoch}/${event.partition}`
+    partitions[partitionId] = [...(partitions[partitionId] ?? []), event.name]
   }
-  return lanes
+  return partitions
 }
 
 test('random listeners with random filters receive each event once, in order, over disconnections', async (t) => {
@@ -114,15 +114,15 @@ test('random listeners with random filters receive each event once, in order, ov
     const total = Object.values(expected(world.recorded, client.filter)).flat().length
     await client.listener?.until(({ received }) => received.length + client.journal.length >= total)
     disconnect(client)
-    const lane = (name: string, kind: string) => {
+    const partitionId = (name: string, kind: string) => {
       const event = world.recorded.find((each) => each.kind === kind && each.name === name)
       return `${kind}/${event?.epoch}/${event?.partition}`
     }
-    const lanes: Record<string, string[]> = {}
+    const partitions: Record<string, string[]> = {}
     for (const { kind, name } of client.journal) {
-      lanes[lane(name, kind)] = [...(lanes[lane(name, kind)] ?? []), name]
+      partitions[partitionId(name, kind)] = [...(partitions[partitionId(name, kind)] ?? []), name]
     }
-    deepStrictEqual(lanes, expected(world.recorded, client.filter), JSON.stringify(client.filter))
+    deepStrictEqual(partitions, expected(world.recorded, client.filter), JSON.stringify(client.filter))
   }
   t.pass()
 })
@@ -254,15 +254,15 @@ test('a position behind the end of an older epoch is ahead until that epoch was 
   const feed = new Feed('count')
   const lost = new Map([['1.0', [9]]])
   feed.setExtents([
-    { lane: '1.0', readable: 5, loaded: 6 },
-    { lane: '2.0', readable: 1, loaded: 1 }
+    { partitionId: '1.0', readable: 5, loaded: 6 },
+    { partitionId: '2.0', readable: 1, loaded: 1 }
   ])
   feed.begin('1.0', [3])
   feed.begin('2.0', [1])
   t.ok(feed.isAhead(lost))
   feed.moveTo('1.0', [5])
   t.ok(feed.isAhead(lost), 'more is loaded')
-  feed.setExtents([{ lane: '1.0', readable: 6, loaded: 6 }])
+  feed.setExtents([{ partitionId: '1.0', readable: 6, loaded: 6 }])
   t.ok(feed.isAhead(lost), 'more is readable')
   feed.moveTo('1.0', [6])
   t.notOk(feed.isAhead(lost))
@@ -512,7 +512,7 @@ test('a write to a connection that was just destroyed, or has ended, throws noth
 
 test('pages grow with a client that reads them, and are small while clients leave much unread', async (t) => {
   const limits: number[] = []
-  const event = { kind: 'count', lane: '1.0', next: [1], body: '' }
+  const event = { kind: 'count', partitionId: '1.0', next: [1], body: '' }
   const hub = {
     unsentCharacters: 0,
     recent: (_channel: unknown, _progress: unknown, limit: number) => {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { cursorOf, fingerprintOf, type Lane, type Place, type Position, positionText } from './cursor.js'
+import { cursorOf, fingerprintOf, type PartitionId, type Place, type Position, positionText } from './cursor.js'
 import { type RecordedKind, recordedKinds, type StreamEvent, type StreamFilter } from './kinds.js'
 
 /** How events are written. */
@@ -105,7 +105,7 @@ export function stateFrame(format: Format, kind: string, data: string): string {
 /** Where a listener stands that is not live yet. */
 export class Progress {
   readonly #fingerprint: string
-  readonly #positions: Map<RecordedKind, Map<Lane, Place>>
+  readonly #positions: Map<RecordedKind, Map<PartitionId, Place>>
   readonly #texts: Map<RecordedKind, string>
 
   constructor({ fingerprint, kinds }: Channel, positions: readonly Position[]) {
@@ -118,10 +118,10 @@ export class Progress {
     return this.#positions.get(kind) ?? new Map()
   }
 
-  move(kind: RecordedKind, lane: Lane, place: Place): void {
+  move(kind: RecordedKind, partitionId: PartitionId, place: Place): void {
     const position = this.#positions.get(kind)
     if (position === undefined || place.length === 0) return
-    position.set(lane, place)
+    position.set(partitionId, place)
     this.#texts.set(kind, positionText(position))
   }
 

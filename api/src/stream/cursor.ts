@@ -2,22 +2,22 @@ import { Refusal } from '@gamenet/schemas'
 import { digestOf } from '../answers/etag.js'
 
 /*
- * lane      one partition of a source in one epoch, as `epoch.partition`
- * place     where a lane continues: its first part is an offset of the log; the order is that of its numbers
- * position  where a listener stands in one kind: a place in each lane. A lane without a place is at its beginning
- * cursor    the positions of a listener in all its kinds, bound to its filter. Places never move, so a cursor is valid
- *           after restarts, rebuilds and restores, in every process
+ * partition id  one partition of a source in one epoch, as `epoch.partition`
+ * place         the offset of the log at which a partition continues, then numbers that order the rows of one offset
+ * position      a listener's place in each partition of one kind; a partition without a place is at its beginning
+ * cursor        the positions of a listener in all its kinds, bound to its filter. Places never move, so a cursor is
+ *               valid after restarts, rebuilds and restores, in every process
  */
 
-export type Lane = string
+export type PartitionId = string
 export type Place = readonly number[]
-export type Position = ReadonlyMap<Lane, Place>
+export type Position = ReadonlyMap<PartitionId, Place>
 
 /** Number of characters of the longest accepted cursor: six kinds of 64 partitions in three epochs. */
 export const CURSOR_CHARACTERS_MAX = 12_000
 
 /** Epochs and partitions are UInt16 in the tables. */
-const LANE_MAX = 65_535
+const PARTITION_MAX = 65_535
 const PLACE_NUMBERS_MAX = 4
 
 /** Compares two places; a missing number counts as 0. */
@@ -29,19 +29,25 @@ export function comparePlaces(a: Place | undefined, b: Place | undefined): numbe
   return 0
 }
 
-/** Returns the name of a lane. */
-export function laneOf({ epoch, partition }: { readonly epoch: number; readonly partition: number }): Lane {
+/** Returns the id of a partition of an epoch. */
+export function partitionIdOf({
+  epoch,
+  partition
+}: {
+  readonly epoch: number
+  readonly partition: number
+}): PartitionId {
   return `${epoch}.${partition}`
 }
 
-/** Returns the epoch and the partition of a lane. */
-export function partsOf(lane: Lane): { readonly epoch: number; readonly partition: number } {
-  const [epoch = 0, partition = 0] = lane.split('.').map(Number)
+/** Returns the epoch and the number of a partition. */
+export function partsOf(partitionId: PartitionId): { readonly epoch: number; readonly partition: number } {
+  const [epoch = 0, partition = 0] = partitionId.split('.').map(Number)
   return { epoch, partition }
 }
 
-/** Compares two lanes by epoch, then by partition. */
-export function compareLanes(a: Lane, b: Lane): number {
+/** Compares two partitions by epoch, then by partition. */
+export function comparePartitionIds(a: PartitionId, b: PartitionId): number {
   const [first, second] = [partsOf(a), partsOf(b)]
   return first.epoch - second.epoch || first.partition - second.partition
 }
@@ -49,9 +55,9 @@ export function compareLanes(a: Lane, b: Lane): number {
 /** Returns the text of a position inside a cursor. */
 export function positionText(position: Position): string {
   let text = ''
-  for (const [lane, place] of position) {
+  for (const [partitionId, place] of position) {
     if (text !== '') text += ','
-    text += lane
+    text += partitionId
     text += ':'
     text += placeText(place)
   }
@@ -88,18 +94,20 @@ export function readCursor(fingerprint: string, kinds: number, cursor: string): 
 }
 
 function readPosition(text: string): Position {
-  const position = new Map<Lane, Place>()
+  const position = new Map<PartitionId, Place>()
   if (text === '') return position
   for (const part of text.split(',')) {
     const match = /^(\d+\.\d+):([0-9a-z]+(?:\.[0-9a-z]+)*)$/.exec(part)
     if (match === null) throw new Refusal('cursor_invalid', ['it is broken'])
-    const [, lane = '', numbers = ''] = match
+    const [, partitionId = '', numbers = ''] = match
     const place = numbers.split('.').map((number) => Number.parseInt(number, 36))
-    const { epoch, partition } = partsOf(lane)
+    const { epoch, partition } = partsOf(partitionId)
     const isPossible =
-      Math.max(epoch, partition) <= LANE_MAX && place.length <= PLACE_NUMBERS_MAX && place.every(Number.isSafeInteger)
+      Math.max(epoch, partition) <= PARTITION_MAX &&
+      place.length <= PLACE_NUMBERS_MAX &&
+      place.every(Number.isSafeInteger)
     if (!isPossible) throw new Refusal('cursor_invalid', ['it is broken'])
-    position.set(lane, place)
+    position.set(partitionId, place)
   }
   return position
 }

@@ -1,4 +1,4 @@
-import { comparePlaces, type Lane, type Place, type Position, partsOf, positionText } from './cursor.js'
+import { comparePlaces, type PartitionId, type Place, type Position, partsOf, positionText } from './cursor.js'
 import type { RecordedKind, StreamEvent } from './kinds.js'
 
 /** Bytes of one kind's recent events. */
@@ -6,7 +6,7 @@ const RECENT_BYTES_MAX = 8 * 1024 * 1024
 /** Size of an event without its body. */
 const EVENT_BYTES = 300
 
-/** The recent events of a lane: all from `start` to the head. */
+/** The recent events of a partition: all from `start` to the head. */
 type Recent = { start: Place; readonly events: StreamEvent[] }
 
 /**
@@ -15,10 +15,10 @@ type Recent = { start: Place; readonly events: StreamEvent[] }
  */
 export class Feed {
   readonly kind: RecordedKind
-  readonly #head = new Map<Lane, Place>()
-  readonly #recent = new Map<Lane, Recent>()
+  readonly #head = new Map<PartitionId, Place>()
+  readonly #recent = new Map<PartitionId, Recent>()
   /** Everything before `readable` is in the tables, everything before `loaded` was consumed from the log. */
-  readonly #extents = new Map<Lane, { readonly readable: number; readonly loaded: number }>()
+  readonly #extents = new Map<PartitionId, { readonly readable: number; readonly loaded: number }>()
   #isKnown = false
   #bytes = 0
   #text: string | undefined
@@ -38,75 +38,78 @@ export class Feed {
     return this.#text
   }
 
-  /** Adds a lane, read from a place. */
-  begin(lane: Lane, start: Place): void {
-    this.#recent.set(lane, { start, events: [] })
-    this.moveTo(lane, start)
+  /** Adds a partition, read from a place. */
+  begin(partitionId: PartitionId, start: Place): void {
+    this.#recent.set(partitionId, { start, events: [] })
+    this.moveTo(partitionId, start)
   }
 
-  /** Whether its lanes were ever looked up. */
+  /** Whether its partitions were ever looked up. */
   get isKnown(): boolean {
     return this.#isKnown
   }
 
   /** The position behind everything that was readable at the last look. */
   get now(): Position {
-    return new Map([...this.#extents].map(([lane, { readable }]) => [lane, [readable]]))
+    return new Map([...this.#extents].map(([partitionId, { readable }]) => [partitionId, [readable]]))
   }
 
-  /** Records how far its lanes reach. A rollback to older tables takes nothing back. */
-  setExtents(extents: Iterable<{ readonly lane: Lane; readonly readable: number; readonly loaded: number }>): void {
+  /** Records how far its partitions reach. A rollback to older tables takes nothing back. */
+  setExtents(
+    extents: Iterable<{ readonly partitionId: PartitionId; readonly readable: number; readonly loaded: number }>
+  ): void {
     this.#isKnown = true
-    for (const { lane, readable, loaded } of extents) {
-      const before = this.#extents.get(lane) ?? { readable: 0, loaded: 0 }
-      this.#extents.set(lane, {
+    for (const { partitionId, readable, loaded } of extents) {
+      const before = this.#extents.get(partitionId) ?? { readable: 0, loaded: 0 }
+      this.#extents.set(partitionId, {
         readable: Math.max(before.readable, readable),
         loaded: Math.max(before.loaded, loaded)
       })
     }
   }
 
-  /** Moves the head of a lane past everything that was read. */
-  moveTo(lane: Lane, place: Place): void {
-    this.#head.set(lane, place)
+  /** Moves the head of a partition past everything that was read. */
+  moveTo(partitionId: PartitionId, place: Place): void {
+    this.#head.set(partitionId, place)
     this.#text = undefined
   }
 
   /** Adds an event at the head. */
   add(event: StreamEvent): void {
-    this.moveTo(event.lane, event.next)
-    this.#recent.get(event.lane)?.events.push(event)
+    this.moveTo(event.partitionId, event.next)
+    this.#recent.get(event.partitionId)?.events.push(event)
     this.#bytes += bytesOf(event)
     while (this.#bytes > RECENT_BYTES_MAX) this.#dropOldest()
   }
 
   /** Forgets all recent events: they may name an erased user. */
   forget(): void {
-    for (const [lane, recent] of this.#recent) {
+    for (const [partitionId, recent] of this.#recent) {
       recent.events.length = 0
-      recent.start = this.#head.get(lane) ?? recent.start
+      recent.start = this.#head.get(partitionId) ?? recent.start
     }
     this.#bytes = 0
   }
 
   /** Whether all events behind a position are recent ones. */
   covers(position: Position): boolean {
-    for (const [lane, { start }] of this.#recent) if (comparePlaces(position.get(lane), start) < 0) return false
+    for (const [partitionId, { start }] of this.#recent)
+      if (comparePlaces(position.get(partitionId), start) < 0) return false
     return true
   }
 
-  /** Whether a position is not behind the head, in every lane. */
+  /** Whether a position is not behind the head, in every partition. */
   isReached(position: Position): boolean {
-    for (const [lane, place] of this.#head) if (comparePlaces(position.get(lane), place) < 0) return false
+    for (const [partitionId, place] of this.#head) if (comparePlaces(position.get(partitionId), place) < 0) return false
     return true
   }
 
-  /** Whether a position is beyond the head in a lane that may continue, or has such a lane that is not known here. */
+  /** Whether a position is beyond the head in a partition that may continue, or has such a partition unknown here. */
   isAhead(position: Position): boolean {
-    for (const [lane, place] of position) {
-      const head = this.#head.get(lane)
+    for (const [partitionId, place] of position) {
+      const head = this.#head.get(partitionId)
       const isAhead = head === undefined || comparePlaces(place, head) > 0
-      if (isAhead && !this.#hasEnded(lane)) return true
+      if (isAhead && !this.#hasEnded(partitionId)) return true
     }
     return false
   }
@@ -116,24 +119,24 @@ export class Feed {
    * since.
    */
   isBeyond(position: Position, epoch: number): boolean {
-    for (const [lane, [offset = 0]] of position) {
-      if (partsOf(lane).epoch < epoch) continue
-      const extent = this.#extents.get(lane)
+    for (const [partitionId, [offset = 0]] of position) {
+      if (partsOf(partitionId).epoch < epoch) continue
+      const extent = this.#extents.get(partitionId)
       if (extent === undefined || offset > Math.max(extent.readable, extent.loaded)) return true
     }
     return false
   }
 
   /**
-   * Returns at most `limit` recent events of a lane behind a place that pass, and the place up to which it looked.
+   * Returns at most `limit` recent events of a partition behind a place that pass, and the place up to which it looked.
    */
   since(
-    lane: Lane,
+    partitionId: PartitionId,
     place: Place | undefined,
     limit: number,
     passes: (event: StreamEvent) => boolean
   ): { readonly events: readonly StreamEvent[]; readonly next: Place } {
-    const events = this.#recent.get(lane)?.events ?? []
+    const events = this.#recent.get(partitionId)?.events ?? []
     const found: StreamEvent[] = []
     for (let n = firstBehind(events, place); n < events.length; n += 1) {
       const event = events[n]
@@ -141,19 +144,19 @@ export class Feed {
       if (found.length === limit) return { events: found, next: found.at(-1)?.next ?? event.next }
       found.push(event)
     }
-    const head = this.#head.get(lane) ?? []
+    const head = this.#head.get(partitionId) ?? []
     return { events: found, next: place !== undefined && comparePlaces(place, head) > 0 ? place : head }
   }
 
-  /** Whether a lane was read to its end: there are events of a later epoch, which are loaded after it. */
-  #hasEnded(lane: Lane): boolean {
-    const { epoch } = partsOf(lane)
-    const { readable, loaded } = this.#extents.get(lane) ?? { readable: 0, loaded: 0 }
-    const [read = 0] = this.#head.get(lane) ?? []
+  /** Whether a partition was read to its end: there are events of a later epoch, which are loaded after it. */
+  #hasEnded(partitionId: PartitionId): boolean {
+    const { epoch } = partsOf(partitionId)
+    const { readable, loaded } = this.#extents.get(partitionId) ?? { readable: 0, loaded: 0 }
+    const [read = 0] = this.#head.get(partitionId) ?? []
     return read >= Math.max(readable, loaded) && [...this.#extents.keys()].some((other) => partsOf(other).epoch > epoch)
   }
 
-  /** Drops an eighth of the longest lane. */
+  /** Drops an eighth of the longest partition. */
   #dropOldest(): void {
     const [longest] = [...this.#recent.values()].sort((a, b) => b.events.length - a.events.length)
     const dropped = longest?.events.splice(0, Math.ceil(longest.events.length / 8)) ?? []

@@ -2,7 +2,15 @@ import { Refusal, SharedRun } from '@gamenet/schemas'
 import { atOneInstant, type ReadNeeds } from '../answers/one-instant.js'
 import { checkpointsOf } from '../queries/stream.js'
 import { Channel, Progress } from './channel.js'
-import { compareLanes, comparePlaces, cursorOf, type Lane, laneOf, type Place, readCursor } from './cursor.js'
+import {
+  comparePartitionIds,
+  comparePlaces,
+  cursorOf,
+  type PartitionId,
+  type Place,
+  partitionIdOf,
+  readCursor
+} from './cursor.js'
 import { Feed } from './feed.js'
 import {
   passes,
@@ -33,17 +41,22 @@ const READS_MAX = 4
 export type HubNeeds = ReadNeeds & {
   /** The epoch of new events. */
   readonly epoch: number
-  /** Offsets behind the head of each lane that a feed begins with: reconnected listeners need no query for them. */
+  /** Offsets behind the head of each partition that a feed begins with: reconnected listeners need no query for them. */
   readonly recentOffsets: number
   /** Called for each look for new events and each page of history that is read from the tables. */
   readonly onRead: () => void
   readonly onFailure: (error: unknown) => void
 }
 
-/** A lane in which a listener needs a page of the tables. */
-export type LaneBehind = { readonly kind: RecordedKind; readonly lane: Lane }
-type Extent = { readonly lane: Lane; readonly readable: number; readonly loaded: number }
-type Read = { readonly feed: Feed; readonly lane: Lane; readonly next: Place; readonly events: readonly StreamEvent[] }
+/** A partition in which a listener needs a page of the tables. */
+export type PartitionBehind = { readonly kind: RecordedKind; readonly partitionId: PartitionId }
+type Extent = { readonly partitionId: PartitionId; readonly readable: number; readonly loaded: number }
+type Read = {
+  readonly feed: Feed
+  readonly partitionId: PartitionId
+  readonly next: Place
+  readonly events: readonly StreamEvent[]
+}
 
 /** Reads new events once for all listeners. */
 export class Hub {
@@ -130,20 +143,21 @@ export class Hub {
   }
 
   /**
-   * Returns at most `limit` events behind a progress; their consumer moves it past them. The progress is moved past a lane
-   * that has no event left. Without events, the listener is at the head of these kinds until control returns to the event loop.
+   * Returns at most `limit` events behind a progress; their consumer moves it past them. The progress is moved past a
+   * partition that has no event left. Without events, the listener is at the head of these kinds until control returns to
+   * the event loop.
    */
   recent(channel: Channel, progress: Progress, limit: number): readonly StreamEvent[] {
     const events: StreamEvent[] = []
     for (const kind of channel.kinds) {
       const feed = this.#feed(kind)
       if (!feed.covers(progress.of(kind))) continue
-      for (const lane of [...feed.head.keys()].sort(compareLanes)) {
+      for (const partitionId of [...feed.head.keys()].sort(comparePartitionIds)) {
         if (events.length >= limit) return events
-        const place = progress.of(kind).get(lane)
-        const found = feed.since(lane, place, limit - events.length, (event) => passes(event, channel.filter))
+        const place = progress.of(kind).get(partitionId)
+        const found = feed.since(partitionId, place, limit - events.length, (event) => passes(event, channel.filter))
         events.push(...found.events)
-        if (found.events.length === 0) progress.move(kind, lane, found.next)
+        if (found.events.length === 0) progress.move(kind, partitionId, found.next)
       }
     }
     return events
@@ -157,41 +171,41 @@ export class Hub {
     })
   }
 
-  /** Returns the lane whose next page has to be read from the tables; undefined if the rest are recent events. */
-  behind(channel: Channel, progress: Progress): LaneBehind | undefined {
+  /** Returns the partition whose next page has to be read from the tables; undefined if the rest are recent events. */
+  behind(channel: Channel, progress: Progress): PartitionBehind | undefined {
     const kinds = channel.kinds.filter((kind) => !this.#feed(kind).covers(progress.of(kind)))
     // By chance, so that no kind waits for the history of another one.
     const kind = kinds[Math.floor(Math.random() * kinds.length)]
     if (kind === undefined) return undefined
     const feed = this.#feed(kind)
-    const lane = [...feed.head.keys()]
-      .sort(compareLanes)
-      .find((lane) => comparePlaces(progress.of(kind).get(lane), feed.head.get(lane)) < 0)
-    return lane === undefined ? undefined : { kind, lane }
+    const partitionId = [...feed.head.keys()]
+      .sort(comparePartitionIds)
+      .find((partitionId) => comparePlaces(progress.of(kind).get(partitionId), feed.head.get(partitionId)) < 0)
+    return partitionId === undefined ? undefined : { kind, partitionId }
   }
 
   /**
-   * Reads the next page of a lane from the tables. `done` moves the progress behind it, when its events are consumed. A page
-   * that is not readable yet needs a wait until the hub has `advanced`: older tables are served after a rollback.
+   * Reads the next page of a partition from the tables. `done` moves the progress behind it, when its events are consumed.
+   * A page that is not readable yet needs a wait until the hub has `advanced`: older tables are served after a rollback.
    */
   async read(
-    { kind, lane }: LaneBehind,
+    { kind, partitionId }: PartitionBehind,
     channel: Channel,
     progress: Progress,
     limit: number,
     signal: AbortSignal
   ): Promise<{ readonly events: readonly StreamEvent[]; readonly isReadable: boolean; done(): void }> {
     const feed = this.#feed(kind)
-    const place = progress.of(kind).get(lane) ?? []
+    const place = progress.of(kind).get(partitionId) ?? []
     const read = async (): Promise<{ next: Place; events: readonly StreamEvent[] }> => {
       this.#needs.onRead()
       const generation = this.#generation
       const page = await atOneInstant(this.#needs, signal, async (context) => {
         const extents = await this.#extents([feed], context)
-        const readable = extents.get(kind)?.find((extent) => extent.lane === lane)?.readable ?? 0
-        const endOffset = Math.min(readable, feed.head.get(lane)?.[0] ?? 0)
+        const readable = extents.get(kind)?.find((extent) => extent.partitionId === partitionId)?.readable ?? 0
+        const endOffset = Math.min(readable, feed.head.get(partitionId)?.[0] ?? 0)
         if (endOffset <= (place[0] ?? 0)) return { next: place, events: [] }
-        const range = { lane, place, endOffset, limit }
+        const range = { partitionId, place, endOffset, limit }
         const { next, toEvents } = await readPage(kind, range, channel.filter, context)
         return { next, events: await toEvents(context) }
       })
@@ -199,7 +213,7 @@ export class Hub {
     }
     const { next, events } = await this.#limited(read)
     const isReadable = comparePlaces(next, place) > 0
-    return { events, isReadable, done: () => progress.move(kind, lane, next) }
+    return { events, isReadable, done: () => progress.move(kind, partitionId, next) }
   }
 
   /** Where the live listeners of a channel stand. */
@@ -250,7 +264,7 @@ export class Hub {
     this.#looking.after(0)
   }
 
-  /** Reads a page of each lane that has something new; runs again at once if it had, later if more is loaded. */
+  /** Reads a page of each partition that has something new; runs again at once if it had, later if more is loaded. */
   async #advance(): Promise<void> {
     this.#needs.onRead()
     const generation = this.#generation
@@ -270,26 +284,26 @@ export class Hub {
     }
   }
 
-  /** Reads a page of each lane that has something new. */
+  /** Reads a page of each partition that has something new. */
   async #look(feeds: readonly Feed[], context: ReadContext): Promise<{ pages: Read[]; isBehind: boolean }> {
     const extents = await this.#extents(feeds, context)
     let isBehind = false
     const pages: Promise<Read>[] = []
     for (const feed of feeds) {
-      const lanes = extents.get(feed.kind) ?? []
-      // Live listeners are at the beginning of a lane that is new.
+      const partitions = extents.get(feed.kind) ?? []
+      // Live listeners are at the beginning of a partition that is new.
       const offsets = feed.isKnown ? Number.POSITIVE_INFINITY : this.#needs.recentOffsets
-      feed.setExtents(lanes)
-      for (const { lane, readable, loaded } of lanes) {
-        if (!feed.head.has(lane)) feed.begin(lane, [Math.max(0, readable - offsets)])
+      feed.setExtents(partitions)
+      for (const { partitionId, readable, loaded } of partitions) {
+        if (!feed.head.has(partitionId)) feed.begin(partitionId, [Math.max(0, readable - offsets)])
         if (loaded > readable) isBehind = true
-        const place = feed.head.get(lane) ?? []
+        const place = feed.head.get(partitionId) ?? []
         if ((place[0] ?? 0) >= readable) continue
-        const range = { lane, place, endOffset: readable, limit: PAGE_ROWS }
+        const range = { partitionId, place, endOffset: readable, limit: PAGE_ROWS }
         pages.push(
           readPage(feed.kind, range, undefined, context).then(async ({ next, toEvents }) => ({
             feed,
-            lane,
+            partitionId,
             next,
             events: await toEvents(context)
           }))
@@ -304,14 +318,14 @@ export class Hub {
     const rows = await positions([...new Set(names.flatMap(({ readable, loaded }) => [readable, loaded]))])
     const extents = new Map<RecordedKind, Extent[]>()
     for (const [n, { kind }] of feeds.entries()) {
-      const lanes = new Map<Lane, Extent>()
+      const partitions = new Map<PartitionId, Extent>()
       for (const { name, epoch, partition, next } of rows) {
-        const lane = laneOf({ epoch, partition })
-        const extent = lanes.get(lane) ?? { lane, readable: 0, loaded: 0 }
-        if (name === names[n]?.readable) lanes.set(lane, { ...extent, readable: next })
-        if (name === names[n]?.loaded) lanes.set(lane, { ...extent, loaded: next })
+        const partitionId = partitionIdOf({ epoch, partition })
+        const extent = partitions.get(partitionId) ?? { partitionId, readable: 0, loaded: 0 }
+        if (name === names[n]?.readable) partitions.set(partitionId, { ...extent, readable: next })
+        if (name === names[n]?.loaded) partitions.set(partitionId, { ...extent, loaded: next })
       }
-      extents.set(kind, [...lanes.values()])
+      extents.set(kind, [...partitions.values()])
     }
     return extents
   }
@@ -320,7 +334,7 @@ export class Hub {
    * Adds a page to its feed and begins to write it to those who are live, synchronously: a listener that joins misses
    * nothing. Returns what resolves when they have it.
    */
-  #apply({ feed, lane, next, events }: Read): Promise<void>[] {
+  #apply({ feed, partitionId, next, events }: Read): Promise<void>[] {
     const channels = [...this.#channels.values()].filter(
       ({ live, kinds }) => live.size > 0 && kinds.includes(feed.kind)
     )
@@ -330,7 +344,7 @@ export class Hub {
         if (passes(event, channel.filter)) channel.add(event, this.cursorOf(channel) ?? '')
       }
     }
-    feed.moveTo(lane, next)
+    feed.moveTo(partitionId, next)
     return channels.map((channel) => channel.flush())
   }
 

@@ -31,7 +31,7 @@ import {
 } from '../queries/stream.js'
 import { changesOf } from '../routes/leaderboard-change.js'
 import { measureShown } from '../routes/shown-measure.js'
-import { type Lane, type Place, partsOf } from './cursor.js'
+import { type PartitionId, type Place, partsOf } from './cursor.js'
 
 /** The kinds with a cursor. A stream of any of them tells undone imports, too. */
 export type RecordedKind = Exclude<StreamKind, 'live-counts'> | 'retracted'
@@ -47,7 +47,7 @@ export type StreamFilter = {
 /** An event, framed once: everything but its cursor. */
 export type StreamEvent = {
   readonly kind: RecordedKind
-  readonly lane: Lane
+  readonly partitionId: PartitionId
   /** The place behind it. */
   readonly next: Place
   readonly titleId?: string | undefined
@@ -60,7 +60,12 @@ export type StreamEvent = {
 }
 
 export type ReadContext = Pick<AnswerContext, 'tables' | 'positions' | 'catalog' | 'boards' | 'signal'>
-type Range = { readonly lane: Lane; readonly place: Place; readonly endOffset: number; readonly limit: number }
+type Range = {
+  readonly partitionId: PartitionId
+  readonly place: Place
+  readonly endOffset: number
+  readonly limit: number
+}
 /** Everything that a page reads of the tables; what it names is added later. */
 type Rows = {
   readonly count: number
@@ -150,10 +155,10 @@ const kindReaders: Readonly<Record<RecordedKind, KindReader>> = {
     filters: ['titleId', 'leaderboardId', 'playerKey'],
     read: async (range, filter, context) => {
       const rows = await readChanges(range, filter, context)
-      const known = await knownOfChanges(range.lane, rows, context)
+      const known = await knownOfChanges(range.partitionId, rows, context)
       const toEvents = async (context: ReadContext) => {
         const shown = await changesOf(rows, context)
-        return rows.map((row, n) => eventOfChange('change', range.lane, row, known, shown[n]))
+        return rows.map((row, n) => eventOfChange('change', range.partitionId, row, known, shown[n]))
       }
       return { count: rows.length, last: lastOf(rows), toEvents }
     }
@@ -170,14 +175,14 @@ const kindReaders: Readonly<Record<RecordedKind, KindReader>> = {
         return reign === undefined ? [] : [{ row, reign }]
       })
       const known = await knownOfChanges(
-        range.lane,
+        range.partitionId,
         records.map(({ row }) => row),
         context
       )
       const toEvents = async ({ catalog, boards }: ReadContext) => {
         const [titles, names] = await Promise.all([catalog(), boards()])
         return records.map(({ row, reign }) =>
-          eventOfChange('record', range.lane, row, known, {
+          eventOfChange('record', range.partitionId, row, known, {
             titleId: row.titleId,
             gameName: titles.named(row.titleId).shownName,
             leaderboardId: row.leaderboardId,
@@ -215,10 +220,10 @@ const WIDER = 16
 /** The rows of a page, and the place up to which everything was read. */
 export type Page = { readonly next: Place; toEvents(context: ReadContext): Promise<StreamEvent[]> }
 
-/** Reads at most `limit` rows of one lane from a place to below an offset. Reads up to the offset if there are fewer. */
+/** Reads at most `limit` rows of one partition from a place to below an offset; up to the offset if there are fewer. */
 export async function readPage(
   kind: RecordedKind,
-  { lane, place, endOffset, limit }: Range,
+  { partitionId, place, endOffset, limit }: Range,
   filter: StreamFilter | undefined,
   context: ReadContext
 ): Promise<Page> {
@@ -226,7 +231,7 @@ export async function readPage(
   let from = place
   for (let span = SPAN; ; span *= WIDER) {
     const seen = Math.min(endOffset, (from[0] ?? 0) + span)
-    const { count, last, toEvents } = await read({ lane, place: from, endOffset: seen, limit }, filter, context)
+    const { count, last, toEvents } = await read({ partitionId, place: from, endOffset: seen, limit }, filter, context)
     const isFull = count >= limit && last !== undefined
     if (isFull || count > 0 || seen >= endOffset) return { next: isFull ? last : [seen], toEvents }
     from = [seen]
@@ -283,12 +288,12 @@ type Shown = {
 async function readEvents<Row extends { offset: number; atMs: number; importId: string }>(
   kind: RecordedKind,
   question: Query<RangeParams, Row>,
-  { lane, place, endOffset, limit }: Range,
+  { partitionId, place, endOffset, limit }: Range,
   filter: StreamFilter | undefined,
   context: ReadContext,
   show: (row: Row, names: { nameOf(titleId: string): string }) => Shown | undefined
 ): Promise<Rows> {
-  const { epoch: recordedEpoch, partition: recordedPartition } = partsOf(lane)
+  const { epoch: recordedEpoch, partition: recordedPartition } = partsOf(partitionId)
   const titleId = filter?.titleId ?? null
   const achievementIds =
     titleId === null ? [] : [...achievementById.keys()].filter((id) => titleOfAchievement(id) === titleId)
@@ -316,7 +321,7 @@ async function readEvents<Row extends { offset: number; atMs: number; importId: 
       if (shown === undefined) return []
       const { data, ...facts } = shown
       const knownMs = starts.get(row.importId) ?? row.atMs
-      return [{ kind, lane, next: [row.offset + 1], ...facts, body: bodyOf(kind, row.atMs, knownMs, data) }]
+      return [{ kind, partitionId, next: [row.offset + 1], ...facts, body: bodyOf(kind, row.atMs, knownMs, data) }]
     })
   }
   const last = rows.at(-1)
@@ -324,11 +329,11 @@ async function readEvents<Row extends { offset: number; atMs: number; importId: 
 }
 
 async function readChanges(
-  { lane, place, endOffset, limit }: Range,
+  { partitionId, place, endOffset, limit }: Range,
   filter: StreamFilter | undefined,
   { tables, signal }: ReadContext
 ): Promise<ChangeRow[]> {
-  const { epoch: recordedEpoch, partition: recordedPartition } = partsOf(lane)
+  const { epoch: recordedEpoch, partition: recordedPartition } = partsOf(partitionId)
   const [recordedOffset = 0, epoch = 0, partition = 0, offset = 0] = place
   const { titleId = null, leaderboardId = null, playerKey = null } = filter ?? {}
   const condition = { titleId, leaderboardId, playerKey, changeType: null, sinceMs: null, untilMs: null }
@@ -339,14 +344,14 @@ async function readChanges(
 
 function eventOfChange(
   kind: 'change' | 'record',
-  lane: Lane,
+  partitionId: PartitionId,
   row: ChangeRow,
   known: ReadonlyMap<number, number>,
   data: unknown
 ): StreamEvent {
   const { titleId, leaderboardId, playerName, atMs, recordedOffset } = row
   const body = bodyOf(kind, atMs, known.get(recordedOffset) ?? atMs, data)
-  return { kind, lane, next: placeBehind(row), titleId, leaderboardId, playerKey: nameKey(playerName), body }
+  return { kind, partitionId, next: placeBehind(row), titleId, leaderboardId, playerKey: nameKey(playerName), body }
 }
 
 function placeBehind({ recordedOffset, epoch, partition, offset }: ChangeRow): Place {
@@ -360,12 +365,12 @@ function lastOf(rows: readonly ChangeRow[]): Place | undefined {
 
 /** When the events that recorded these changes became known, by offset. */
 async function knownOfChanges(
-  lane: Lane,
+  partitionId: PartitionId,
   rows: readonly ChangeRow[],
   context: ReadContext
 ): Promise<ReadonlyMap<number, number>> {
   if (rows.length === 0) return new Map()
-  const { epoch, partition } = partsOf(lane)
+  const { epoch, partition } = partsOf(partitionId)
   const offsets = [...new Set(rows.map(({ recordedOffset }) => recordedOffset))]
   const events = await rowsOf(
     context.tables,

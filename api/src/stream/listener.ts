@@ -177,7 +177,7 @@ export class Listener implements Receiver {
 function framesOf(format: Format, events: readonly StreamEvent[], progress: Progress): string {
   let text = ''
   for (const event of events) {
-    progress.move(event.kind, event.lane, event.next)
+    progress.move(event.kind, event.partitionId, event.next)
     text += frameOf(format, event, progress.cursor)
   }
   return text

@@ -293,7 +293,7 @@ class Streams {
 
 function polled(events: readonly StreamEvent[], progress: Progress): string[] {
   return events.map((event) => {
-    progress.move(event.kind, event.lane, event.next)
+    progress.move(event.kind, event.partitionId, event.next)
     return frameOf('ndjson', event, progress.cursor).trimEnd()
   })
 }

@@ -226,7 +226,7 @@ function eventsWithoutEffect({ log }: Place): string[] {
 }
 
 function feedUnlikeTable({ tables }: Place, { seen }: Follower): string[] {
-  const lane = ({ epoch, partition }: { epoch?: unknown; partition?: unknown }) => `${epoch}/${partition}`
+  const partitionId = ({ epoch, partition }: { epoch?: unknown; partition?: unknown }) => `${epoch}/${partition}`
   const placeOf = (row: Row) => [row.recorded_offset, row.epoch, row.partition, row.offset].map(Number)
   const expected = tables
     .served('leaderboard_feed')
@@ -235,11 +235,13 @@ function feedUnlikeTable({ tables }: Place, { seen }: Follower): string[] {
       const [first, second] = [placeOf(a), placeOf(b)]
       return first.reduce((order, value, n) => order || value - (second[n] ?? 0), 0)
     })
-  return [...new Set(expected.map(lane))].flatMap((each) => {
+  return [...new Set(expected.map(partitionId))].flatMap((each) => {
     const published = seen
-      .filter((change) => lane(change) === each)
+      .filter((change) => partitionId(change) === each)
       .map(({ offset, changeType }) => `${offset} ${changeType}`)
-    const should = expected.filter((row) => lane(row) === each).map(({ offset, change }) => `${offset} ${change}`)
+    const should = expected
+      .filter((row) => partitionId(row) === each)
+      .map(({ offset, change }) => `${offset} ${change}`)
     return published.join() === should.join()
       ? []
       : [`the feed of ${each} published ${published.join()}; the table has ${should.join()}`]

@@ -6,7 +6,7 @@ import {
   Hub,
   Listener,
   type Place as LogPlace,
-  laneOf,
+  partitionIdOf,
   readCursor
 } from '@gamenet/api/internals'
 import type { ReadSide } from '@gamenet/projector'
@@ -142,7 +142,7 @@ function withPagesOf(hub: Hub, rows: number): Hub {
   return short as unknown as Hub
 }
 
-type Streamed = { readonly lane: string; readonly place: LogPlace; readonly text: string }
+type Streamed = { readonly partitionId: string; readonly place: LogPlace; readonly text: string }
 
 type Kind = {
   readonly kind: string
@@ -155,7 +155,7 @@ type Kind = {
 }
 
 const ofEvent = ({ epoch, partition, offset }: Row) => ({
-  lane: laneOf({ epoch: Number(epoch), partition: Number(partition) }),
+  partitionId: partitionIdOf({ epoch: Number(epoch), partition: Number(partition) }),
   place: [Number(offset) + 1]
 })
 
@@ -174,7 +174,7 @@ const KINDS: readonly Kind[] = [
     topic: leaderboardEntryTopic,
     table: 'leaderboard_feed',
     placeOf: (row) => ({
-      lane: laneOf({ epoch: Number(row.recorded_epoch), partition: Number(row.recorded_partition) }),
+      partitionId: partitionIdOf({ epoch: Number(row.recorded_epoch), partition: Number(row.recorded_partition) }),
       place: [Number(row.recorded_offset), Number(row.epoch), Number(row.partition), Number(row.offset) + 1]
     }),
     textOf: ({ player, change }) => `${player} ${change}`,
@@ -211,22 +211,22 @@ export function streamUnlikeTables({ tables, log }: Pick<Place, 'tables' | 'log'
     const received = subscriber.received.flatMap((event): Streamed[] => {
       if (event.kind !== kind) return []
       const partition = partitions.get(`${topic.name}|${topic.key(event.data as never)}`) ?? -1
-      const lane = laneOf({ epoch: 0, partition })
-      const place = readCursor(fingerprint, KINDS.length, event.cursor)[n]?.get(lane) ?? []
-      return [{ lane, place, text: `${lane} ${place} ${receivedTextOf(event.data)}` }]
+      const partitionId = partitionIdOf({ epoch: 0, partition })
+      const place = readCursor(fingerprint, KINDS.length, event.cursor)[n]?.get(partitionId) ?? []
+      return [{ partitionId, place, text: `${partitionId} ${place} ${receivedTextOf(event.data)}` }]
     })
     const stored = tables.served(table).filter(({ is_change = true }) => is_change === true)
     const expected = stored.map((row) => {
-      const { lane, place } = placeOf(row)
-      return { lane, place, text: `${lane} ${place} ${textOf(row)}` }
+      const { partitionId, place } = placeOf(row)
+      return { partitionId, place, text: `${partitionId} ${place} ${textOf(row)}` }
     })
-    const nameOf = ({ lane, place }: Streamed) => `${topic.name}|${lane.split('.')[1]}|${place}`
+    const nameOf = ({ partitionId, place }: Streamed) => `${topic.name}|${partitionId.split('.')[1]}|${place}`
     const got = new Set(received.map(({ text }) => text))
     const there = new Set(expected.map(({ text }) => text))
     const newest = new Map<string, LogPlace>()
-    const unordered = received.filter(({ lane, place }) => {
-      const isBehind = comparePlaces(place, newest.get(lane)) > 0
-      newest.set(lane, place)
+    const unordered = received.filter(({ partitionId, place }) => {
+      const isBehind = comparePlaces(place, newest.get(partitionId)) > 0
+      newest.set(partitionId, place)
       return !isBehind
     })
     const missed = expected.filter((each) => !got.has(each.text) && !late.has(nameOf(each)))

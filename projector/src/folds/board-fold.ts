@@ -34,14 +34,14 @@ export function foldBoard(
   entries: readonly Entry[],
   sinceMs: number,
   before: FormerRows,
-  asked: readonly RankGoal[] = rankGoals,
+  allGoals: readonly RankGoal[] = rankGoals,
   isSame: SameMeasure = isSameMeasure
 ): FoldedBoard {
   const window = entries
     .flatMap(({ states, first }) => (first === 0 ? states : states.slice(first)))
     .sort(compareStates)
   const current = entries.map(({ states, first }) => states[first - 1])
-  const goals = new BoardGoals(cutGoals(before.reached, sinceMs), entries, asked)
+  const goals = new BoardGoals(cutGoals(before.reached, sinceMs), entries, allGoals)
   const board = boardBefore(entries, current, window, { reigns: cutAt(before.reigns, sinceMs), goals, isSame })
   const changes = entries.map(({ states, first }) => (first < states.length ? entryChanges(states, first, isSame) : []))
   const changeAt = changesByEvent(changes, window)

@@ -73,9 +73,9 @@ async function logExtents(
       isAsking = false
     }
   }
-  for (let asked = ask(); ; ) {
+  for (let answer = ask(); ; ) {
     // A request to an unavailable log takes its time.
-    const ends = await Promise.race([asked, pause(ASK_AGAIN_MS)])
+    const ends = await Promise.race([answer, pause(ASK_AGAIN_MS)])
     if (ends !== undefined) return ends
     if (isStopped(signal)) throw signal.reason
     const waitedMs = performance.now() - begun
@@ -84,7 +84,7 @@ async function logExtents(
     }
     if (isAsking) continue
     await pause(ASK_AGAIN_MS)
-    asked = ask()
+    answer = ask()
   }
 }
 

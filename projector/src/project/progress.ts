@@ -20,7 +20,7 @@ export type TopicProgress = {
   readonly partitions: readonly {
     readonly epoch: number
     readonly partition: number
-    /** Null while the log cannot be asked. */
+    /** Null while the log is unavailable. */
     readonly head: number | null
     readonly loaded: number
   }[]
@@ -36,7 +36,7 @@ export async function readProgress(needs: ProgressNeeds): Promise<{
   readonly projections: readonly { readonly projection: string; readonly lag: number }[]
   readonly stalled: readonly StallReport[]
 }> {
-  // Before the log is asked: what is loaded meanwhile must not look like more than there is.
+  // Read before the log: events that are loaded meanwhile must not exceed its extents.
   const store = await storeAt('reads', needs.store, projections)
   const before = await Checkpoints.read(store)
   const extents = await answeredExtents(needs.log)
@@ -49,15 +49,15 @@ export async function readProgress(needs: ProgressNeeds): Promise<{
   }
 }
 
-/** Extents of every topic that can be asked in time; an unavailable log must not delay status requests. */
+/** Returns the extents of every topic that answers in time; an unavailable log must not delay status requests. */
 export async function answeredExtents(
   log: ProgressNeeds['log']
 ): Promise<ReadonlyMap<string, readonly PartitionExtent[]>> {
   const extents = new Map<string, readonly PartitionExtent[]>()
-  const asked = topics.map(async ({ name }) => {
+  const requests = topics.map(async ({ name }) => {
     extents.set(name, await log.extents(name))
   })
-  await withTimeout(Promise.allSettled(asked), EXTENTS_MS, () => undefined)
+  await withTimeout(Promise.allSettled(requests), EXTENTS_MS, () => undefined)
   return new Map(extents)
 }
 

@@ -5,7 +5,7 @@ import { type Topic, tablesIn } from '@gamenet/schemas'
  * same statements over different ranges. Two forms: `sql`, one statement; or `fold`, one pure function over the facts
  * of each touched key, for what would take quadratic time in SQL.
  *
- * Statements say `{title_count: Identifier}` for a table: which one stands for it differs between the tables that serve and a rebuild's.
+ * Statements name a table as `{title_count: Identifier}`: its generation differs between live steps and a rebuild.
  *
  * Rules of every projection, so that any range may run twice, in any order of partitions, after any crash:
  * - A row's version depends on its facts (a position, or instant and position), never on the run. Events of one key are

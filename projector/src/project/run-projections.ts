@@ -237,7 +237,7 @@ export class ProjectionRunner {
     } catch (error) {
       this.#troubles += 1
       this.#trouble = errorMessage(error)
-      if (!this.#stop.signal.aborted) this.#options.logger.error({ reason: this.#trouble }, 'projections stand still')
+      if (!this.#stop.signal.aborted) this.#options.logger.error({ reason: this.#trouble }, 'projections have stopped')
       await pause(backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, this.#troubles), this.#stop.signal)
       return 0
     } finally {
@@ -345,17 +345,17 @@ export class ProjectionRunner {
   async #stepLate(store: Store, projections: readonly Projection[], check: () => Promise<void>): Promise<boolean> {
     const touched = new Map<string, Promise<Touched>>()
     const ranges = new Map<string, Range>()
-    const made = new Map<string, string>()
+    const computed = new Map<string, string>()
     const staged: Step[] = []
     for (const projection of projections) {
       if (this.#stop.signal.aborted) return false
-      const lateBatch = this.#late.next(projection, made)
+      const lateBatch = this.#late.next(projection, computed)
       if (lateBatch === undefined || !this.#isDue(projection.name)) continue
       const range = ranges.get(lateBatch) ?? (await readLateRange(store, lateBatch))
       ranges.set(lateBatch, range)
       const step = await this.#stepOver(store, projection, { range, isLate: true }, touched)
       if (step === undefined) continue
-      made.set(projection.name, lateBatch)
+      computed.set(projection.name, lateBatch)
       staged.push({ ...step, lateBatch })
     }
     await this.#flush(store, staged, check)
@@ -421,9 +421,9 @@ export class ProjectionRunner {
     cache: Map<string, Promise<Touched>>
   ): Promise<Touched> {
     const key = JSON.stringify([projection.from.name, projection.touches.key, range])
-    const asked = cache.get(key) ?? store.do(readTouched, projection, range)
-    cache.set(key, asked)
-    return await asked
+    const touched = cache.get(key) ?? store.do(readTouched, projection, range)
+    cache.set(key, touched)
+    return await touched
   }
 
   /** Announces steps: first their changes, then their checkpoints. */

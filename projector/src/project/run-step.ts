@@ -5,12 +5,12 @@ import type { Range } from './range.js'
 import type { StepContext } from './step.js'
 
 /** Computes and stores the rows of a range: live, catching up or rebuilding. */
-export async function runStep(making: StepContext, projection: Projection, made: StepInput): Promise<void> {
-  const make = async () => {
-    if (projection.form === 'fold') return await runFold(making, projection, made)
-    await making.store.do(makeRows, projection, made)
+export async function runStep(step: StepContext, projection: Projection, input: StepInput): Promise<void> {
+  const run = async () => {
+    if (projection.form === 'fold') return await runFold(step, projection, input)
+    await step.store.do(makeRows, projection, input)
   }
-  await (making.inStep === undefined ? make() : making.inStep(make))
+  await (step.inStep === undefined ? run() : step.inStep(run))
 }
 
 /** Returns whether a range has events of an older epoch than the newest loaded one, which may undo stored rows. */

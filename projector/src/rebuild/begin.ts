@@ -35,7 +35,7 @@ const MERGING_FACTOR = 2
 
 type PlanWithCosts = RebuildPlan & { readonly costs: Readonly<Record<string, number>> }
 
-/** What a rebuild reads, writes and takes, measured on a sample just now, and the obstacles to it. */
+/** Returns what a rebuild reads and writes, its duration by a sample measured now, and the obstacles to it. */
 export async function planFor(context: RebuildContext, request: RebuildRequest): Promise<PlanWithCosts> {
   const { projections, folding, signal, reservedBytes, sizes: stepSizes, process } = context
   const unit = unitFor(projections, request)
@@ -43,9 +43,9 @@ export async function planFor(context: RebuildContext, request: RebuildRequest):
   const { store } = live
   const checkpoints = await Checkpoints.read(store)
   const measured = { sizes: stepSizes, process }
-  // A sample has rows of people too: an erasure waits for the step that may still store some.
-  const making: StepContext = { store, folding, signal, inStep: (step) => context.steps.run(step) }
-  const costs = await measureCosts(making, unit, { live, checkpoints }, measured).catch((error: unknown) => {
+  // A sample contains rows of people: an erasure waits for steps that may still store some.
+  const sampling: StepContext = { store, folding, signal, inStep: (step) => context.steps.run(step) }
+  const costs = await measureCosts(sampling, unit, { live, checkpoints }, measured).catch((error: unknown) => {
     const names = unit.map(({ name }) => name).join(', ')
     throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${errorMessage(error)}`, {
       cause: error
@@ -83,10 +83,7 @@ export async function planFor(context: RebuildContext, request: RebuildRequest):
   }
 }
 
-/**
- * Returns a plan without obstacles, or throws a {@link RebuildRefused}. It looks for another rebuild before it measures a sample,
- * which takes long.
- */
+/** Returns a plan without obstacles, or throws a {@link RebuildRefused}; first for another rebuild, because a sample takes long. */
 export async function planWithoutObstacles(context: RebuildContext, request: RebuildRequest): Promise<PlanWithCosts> {
   await requireNoConcurrentRebuild(context, request)
   const plan = await planFor(context, request)
@@ -100,7 +97,7 @@ async function requireNoConcurrentRebuild(context: RebuildContext, request: Rebu
   if (other !== undefined) throw new RebuildRefused(other)
 }
 
-/** The event table that is loaded from the log first. */
+/** Returns the estimate for the event table that is loaded from the log first. */
 async function reloadOf(
   live: Live,
   topic: Topic,
@@ -112,7 +109,7 @@ async function reloadOf(
   return { topic: topic.name, writes: { table, rows, bytes }, events, seconds: events * LOAD_COST }
 }
 
-/** Rows and bytes of tables that live steps write. */
+/** Returns rows and bytes of the tables that live steps write. */
 async function sizesOf({ store, names }: Live, tables: readonly string[]): Promise<ReadonlyMap<string, TableSize>> {
   const used = tables.map((table) => [table, names.get(table) ?? table] as const)
   const sizes = await store.do(
@@ -122,7 +119,7 @@ async function sizesOf({ store, names }: Live, tables: readonly string[]): Promi
   return new Map(used.map(([table, name]) => [table, sizes.get(name) ?? { rows: 0, bytes: 0 }]))
 }
 
-/** Begins a rebuild while no step of a rebuild runs in any process: of two that begin at once, the second finds the first. */
+/** Begins a rebuild while no step of a rebuild runs in any process: the second of two simultaneous ones finds the first. */
 export async function beginRebuild(
   context: RebuildContext,
   request: RebuildRequest,
@@ -137,8 +134,8 @@ export async function beginRebuild(
 }
 
 /**
- * Creates the empty tables of a rebuild, then its record: the rebuild exists from there on.
- * @param costs seconds an event costs, by projection
+ * Creates the empty tables of a rebuild, then its record, with which the rebuild exists.
+ * @param costs seconds per event, by projection
  * @param check rejects when another process may have begun a rebuild of the same number
  */
 async function createRecord(
@@ -155,7 +152,7 @@ async function createRecord(
   const target = targetOf(unit, await Checkpoints.read(live.store), end)
   const id = await nextId(store)
   const definitions = unit.map((each) => ({ projection: each.name, generation: id, definition: definitionOf(each) }))
-  // First: they keep the number from being given again, whatever is left of this attempt.
+  // Definitions first: they reserve the number, even if this attempt leaves nothing else.
   await store.do(storeDefinitions, definitions)
   const reloaded = isFromLog ? unit.slice(0, 1).map(({ from }) => from) : []
   const owners = [...reloaded.map(eventOwner), ...unit.map(ownerOf)]
@@ -164,8 +161,8 @@ async function createRecord(
   const helpers: Record<string, string> = isFromLog ? { parked_message: generationName('parked_message', id) } : {}
   const own = Object.entries({ ...fresh, ...helpers })
   await createTables(store, new Map(own.map(([table, name]) => [live.names.get(table) ?? table, name])))
-  // What was taken late before stands in the event tables, in its place. The log has it as it could perhaps not be read: an
-  // event table that is loaded from there takes every batch again.
+  // The event tables contain the late events that were consumed. The log has them in a form that may be unreadable: an event
+  // table that is loaded from the log consumes every late batch again.
   if (!isFromLog) {
     const names = new Map(owners.flatMap((owner) => [...namesOf(owner, id)]))
     const takers = owners.map(({ owner }) => owner)
@@ -214,14 +211,14 @@ function eventsTo(target: readonly Progress[] = []): number {
   return lengthOf(rangeBetween(() => 0, target, Infinity))
 }
 
-/** `until` is as the operator gave it. */
+/** Parses the operator's `until`. */
 type End = { readonly until: string; readonly beforeMs?: number; readonly offset?: number }
 
 function endOf(until: string): End {
   if (/^\d+$/.test(until)) return { until, offset: Number(until) }
-  // Behind every instant that can be stored, too.
+  // Later than every instant that can be stored.
   const isFuture = /^\d{4,}-/.test(until) && Date.parse(until) > Date.now()
-  // A day is its begin.
+  // A day means its begin.
   const instant = /^\d{4}-\d{2}-\d{2}$/.test(until) ? `${until}T00:00:00Z` : until
   if (Instant.safeParse(instant).success && !isFuture) return { until, beforeMs: millisecondsOf(instant) }
   if (isFuture) {
@@ -236,7 +233,7 @@ function endOf(until: string): End {
   )
 }
 
-/** Where each topic's fill ends: where all of the unit's live tables have come to, or the offset before. */
+/** Returns where each topic's fill ends: at the lowest checkpoint of the unit's live tables, or at an earlier offset. */
 function targetOf(unit: readonly Projection[], live: Checkpoints, end: End | undefined): Record<string, Progress[]> {
   const target: Record<string, Progress[]> = {}
   for (const topic of new Set(unit.map(({ from }) => from.name))) {
@@ -258,7 +255,7 @@ function targetOf(unit: readonly Projection[], live: Checkpoints, end: End | und
   return target
 }
 
-/** Event tables as they were if nothing had happened from an instant on. */
+/** Creates views on event tables without the events from an instant on. */
 async function createViews(
   live: Live,
   unit: readonly Projection[],

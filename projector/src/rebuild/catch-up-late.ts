@@ -12,12 +12,12 @@ import type { RebuildRecord } from './rebuild-record.js'
 
 /**
  * Consumes the late batches that the live tables have consumed, never more: their events may lie before the position of the fill.
- * @param making the tables and checkpoints of the rebuild
+ * @param step the tables and checkpoints of the rebuild
  * @returns the number of events
  */
 export async function catchUpLate(
   live: Live,
-  making: StepContext,
+  step: StepContext,
   { unit, record }: { readonly unit: readonly Projection[]; readonly record: RebuildRecord }
 ): Promise<number> {
   let taken = 0
@@ -25,20 +25,20 @@ export async function catchUpLate(
   for (const { name } of unit) ofLive.set(name, await live.store.do(readConsumed, projectionCheckpoint(name)))
   const topic = reloadedTopic(record)
   // After the read of consumed batches, so that the event table has all of them.
-  if (topic !== undefined) await copyLate(live, making, topic)
+  if (topic !== undefined) await copyLate(live, step, topic)
   const ownOf = new Map<string, Set<string>>()
   for (const projection of unit) {
     const taker = projectionCheckpoint(projection.name)
-    const own = new Set(await making.store.do(readConsumed, taker))
+    const own = new Set(await step.store.do(readConsumed, taker))
     ownOf.set(projection.name, own)
     // Live steps continue meanwhile: a batch that the preceding projection lacks is consumed by the next call.
     const before = ownOf.get(projection.after ?? '')
     const isNext = (id: string) => !own.has(id) && (before === undefined || before.has(id))
     for (const id of (ofLive.get(projection.name) ?? []).filter(isNext)) {
-      making.signal.throwIfAborted()
+      step.signal.throwIfAborted()
       const range = await readLateRange(live.store, id)
-      await runStep(making, projection, { range, isLate: true })
-      await making.store.do(storeConsumed, [{ id, taker }])
+      await runStep(step, projection, { range, isLate: true })
+      await step.store.do(storeConsumed, [{ id, taker }])
       own.add(id)
       taken += lengthOf(range)
     }
@@ -47,16 +47,16 @@ export async function catchUpLate(
 }
 
 /**
- * Copies all late events into the rebuild's event table, whether projections have consumed them or not: its loader may not be able to read
- * them, and after the swap projections read them there.
+ * Copies all late events into the rebuild's event table, consumed or not: its loader may not be able to read them, and
+ * projections read them there after the swap.
  */
-export async function copyLate(live: Live, making: StepContext, topic: Topic): Promise<void> {
+export async function copyLate(live: Live, step: StepContext, topic: Topic): Promise<void> {
   const table = eventTableOf(topic)
   const from = live.names.get(table.table) ?? table.table
   const taker = loadCheckpoint(topic.name)
-  for (const { id } of await making.store.do(readPending, taker, [topic.name])) {
-    making.signal.throwIfAborted()
-    await making.store.do(copyEvents, table, from, await readLateRange(live.store, id))
-    await making.store.do(storeConsumed, [{ id, taker }])
+  for (const { id } of await step.store.do(readPending, taker, [topic.name])) {
+    step.signal.throwIfAborted()
+    await step.store.do(copyEvents, table, from, await readLateRange(live.store, id))
+    await step.store.do(storeConsumed, [{ id, taker }])
   }
 }

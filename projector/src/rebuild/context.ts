@@ -16,17 +16,17 @@ import type { RebuildSteps } from './rebuild-steps.js'
 
 /** The environment of rebuilds. */
 export type RebuildContext = {
-  /** A connection of their own, so that live steps never wait for a rebuild's. */
+  /** A separate connection, so that live steps never wait for a rebuild's. */
   readonly store: Store
-  /** Those of this program; a rebuild fills tables by their statements. */
+  /** The projections of this program, whose statements fill the tables. */
   readonly projections: readonly Projection[]
   readonly generations: Pick<Generations, 'current'>
   readonly runner: Pick<ProjectionRunner, 'betweenPasses' | 'stepOnce' | 'announceAll' | 'wakeForLate'>
   /** The live loader. */
   readonly loader: Pick<Loader, 'whilePaused'>
   /**
-   * A loader of one topic from the log's beginning or the checkpoint in these tables, not started; `group` is its own, and it
-   * stores under the lock.
+   * Returns a loader of one topic, not started. It begins at the checkpoint in these tables or at the log's beginning, reads
+   * in the consumer group `group`, and stores under the lock.
    */
   readonly loaderOf: (store: Store, topic: Topic, group: string, lock: Pick<PassLock, 'shared'>) => Loader
   readonly folding: Folding
@@ -34,41 +34,41 @@ export type RebuildContext = {
   readonly steps: RebuildSteps
   readonly reservedBytes: ReservedBytes
   readonly logger: Logger
-  /** A name of this process that no other has. */
+  /** The unique name of this process. */
   readonly process: string
   /** Whether other processes may work on the same tables. */
   readonly isShared: boolean
   readonly sizes: StepSizes
-  /** Milliseconds that statements of answers take at most: the generation that they read before a swap is dropped after them. */
+  /** Longest duration of statements of answers, in ms: the generation that they read before a swap is dropped later. */
   readonly longestAnswerMs: number
-  /** Milliseconds that a swap waits for passes at most. */
+  /** Longest wait of a swap for passes, in ms. */
   readonly catchUpMs: number
   readonly signal: AbortSignal
 }
 
-/** The projections that make the tables of a rebuild that answers do not read. */
+/** Returns the projections of a rebuild, by the statements that fill its tables. */
 export function unitOf(record: RebuildRecord): readonly Projection[] {
   return record.unit.map((name) => projectionOf(record.definitions[name] ?? ''))
 }
 
-/** The topic whose event table a rebuild loads from the log. Undefined where it does not. */
+/** Returns the topic whose event table a rebuild loads from the log; undefined if it loads none. */
 export function reloadedTopic(record: RebuildRecord): Topic | undefined {
   return record.isFromLog ? unitOf(record)[0]?.from : undefined
 }
 
-/** The owners of a rebuild's tables. */
+/** Returns the owners of a rebuild's tables. */
 export function ownersIn(record: RebuildRecord): Owner[] {
   const topic = reloadedTopic(record)
   return [...(topic === undefined ? [] : [eventOwner(topic)]), ...unitOf(record).map(ownerOf)]
 }
 
-/** The tables and checkpoints of a rebuild that answers do not read, by the names that statements use. */
+/** Returns the tables and checkpoints of a rebuild that answers do not read, by the names in statements. */
 export function waitingNames(record: RebuildRecord): TableNames {
   const owned = ownersIn(record).flatMap((owner) => [...namesOf(owner, record.generations[owner.owner] ?? record.id)])
   return new Map([...owned, ...Object.entries(record.tables), ...Object.entries(record.helpers)])
 }
 
-/** The tables that live steps write, seen at one instant. */
+/** The tables that live steps write, at one instant. */
 export type Live = { readonly pointers: Pointers; readonly names: TableNames; readonly store: Store }
 
 export async function liveOf({ store, projections }: Pick<RebuildContext, 'store' | 'projections'>): Promise<Live> {
@@ -77,7 +77,7 @@ export async function liveOf({ store, projections }: Pick<RebuildContext, 'store
   return { pointers, names, store: store.with({ names }) }
 }
 
-/** Where a rebuild's rows are made: every statement reads and writes its tables, and of other owners those of live steps. */
+/** Returns the view of a rebuild's steps: its tables, and for other owners those of live steps. */
 export function stepContextOf(
   { store, folding, signal, steps, isShared }: RebuildContext,
   record: RebuildRecord,

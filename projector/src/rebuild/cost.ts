@@ -27,16 +27,16 @@ const FOLD_SAMPLE_EVENTS = [50_000]
  * @param by `sizes` of the fill's steps, which share the cost of a step; `process` names the sample tables
  */
 export async function measureCosts(
-  making: StepContext,
+  step: StepContext,
   unit: readonly Projection[],
   { live, checkpoints }: { readonly live: Live; readonly checkpoints: Checkpoints },
   { sizes, process }: { readonly sizes: StepSizes; readonly process: string }
 ): Promise<Record<string, number>> {
   const nameOf = (table: string) => sampleName(table, process)
   const costs: Record<string, number> = {}
-  const made = new Map<string, string>()
+  const earlier = new Map<string, string>()
   const sampleTables = unit.flatMap(tablesOf).map(nameOf)
-  await dropTables(making.store, sampleTables)
+  await dropTables(step.store, sampleTables)
   try {
     for (const projection of unit) {
       const { name } = projection
@@ -45,26 +45,26 @@ export async function measureCosts(
       if (events === 0) continue
       const names = new Map(tablesOf(projection).map((table) => [table, nameOf(table)]))
       await createTables(
-        making.store,
+        step.store,
         new Map([...names].map(([table, sample]) => [live.names.get(table) ?? table, sample]))
       )
       const isByKeys = isFilledByKeys(projection)
       // A sample by keys reads the live tables.
-      const view = new Map([...live.names, ...(isByKeys ? [] : made), ...names])
-      const store = making.store.with(isByKeys ? { names: live.names, targets: view } : { names: view })
+      const view = new Map([...live.names, ...(isByKeys ? [] : earlier), ...names])
+      const store = step.store.with(isByKeys ? { names: live.names, targets: view } : { names: view })
       const samples: Sample[] = []
-      for (const sampled of await sampledOf(making.store, projection, whole)) {
+      for (const sampled of await sampledOf(step.store, projection, whole)) {
         const begun = performance.now()
-        await runStep({ ...making, store }, projection, { ...sampled.made, isLate: false })
+        await runStep({ ...step, store }, projection, { ...sampled.input, isLate: false })
         samples.push({ events: sampled.events, seconds: (performance.now() - begun) / 1000 })
       }
       const stepEvents = isByKeys ? events / slicesFor(projection, events, sizes) : Math.min(events, sizes.most)
       costs[name] = costOf(samples, stepEvents)
       // A slice has other keys than the range.
-      if (!isByKeys) for (const [table, sample] of names) made.set(table, sample)
+      if (!isByKeys) for (const [table, sample] of names) earlier.set(table, sample)
     }
   } finally {
-    await dropTables(making.store, sampleTables)
+    await dropTables(step.store, sampleTables)
   }
   return costs
 }
@@ -74,10 +74,10 @@ async function sampledOf(
   store: Store,
   projection: Projection,
   whole: Range
-): Promise<{ readonly made: Pick<StepInput, 'range' | 'slice'>; readonly events: number }[]> {
+): Promise<{ readonly input: Pick<StepInput, 'range' | 'slice'>; readonly events: number }[]> {
   const sizes = projection.form === 'fold' ? FOLD_SAMPLE_EVENTS : SAMPLE_EVENTS
   if (!isFilledByKeys(projection)) {
-    return middleOf(whole, sizes).map((range) => ({ made: { range }, events: lengthOf(range) }))
+    return middleOf(whole, sizes).map((range) => ({ input: { range }, events: lengthOf(range) }))
   }
   const slices = new Map<number, { readonly slice: KeySlice; readonly events: number }>()
   for (const most of new Set(sizes)) slices.set(most, await sliceOf(store, projection, whole, most))
@@ -86,7 +86,7 @@ async function sampledOf(
   const isAlike = Math.max(...all) < 2 * Math.min(...all)
   return (isAlike ? sizes.slice(0, 1) : sizes).flatMap((most) => {
     const { slice, events } = slices.get(most) ?? {}
-    return slice === undefined || !events ? [] : [{ made: { range: whole, slice }, events }]
+    return slice === undefined || !events ? [] : [{ input: { range: whole, slice }, events }]
   })
 }
 

@@ -128,10 +128,7 @@ async function fillStretches(
  * Fills two slices at once: while the rest of one is folded and stored, the next one is read. A slice counts as completed after all before
  * it, so a crash costs two.
  */
-async function fillSlices(
-  { step, record, shouldContinue, onStep }: Filling,
-  projection: Projection
-): Promise<boolean> {
+async function fillSlices({ step, record, shouldContinue, onStep }: Filling, projection: Projection): Promise<boolean> {
   const target = record.target[projection.from.name] ?? []
   const checkpoints = await Checkpoints.read(step.store)
   const name = slicesCheckpoint(record, projection.name)

@@ -138,7 +138,7 @@ export class Fillers {
     const estimate = this.estimateOf(record)
     const step = stepContextOf(this.#context, record, await liveOf(this.#context))
     const filling: Filling = {
-      // A statement of a fill may take half a minute.
+      // A statement of a fill may last half a minute.
       step: { ...step, store: step.store.with({ signal }) },
       unit: unitOf(record),
       record,

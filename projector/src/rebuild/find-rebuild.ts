@@ -57,9 +57,9 @@ export async function rebuildSwapped(
 /** Returns a sentence about a rebuild under way with some of these projections; undefined if there is none. */
 export async function concurrentRebuild(
   { store, projections }: RebuildContext,
-  asked: RebuildRequest
+  request: RebuildRequest
 ): Promise<string | undefined> {
-  const names = new Set(unitFor(projections, asked).map(({ name }) => name))
+  const names = new Set(unitFor(projections, request).map(({ name }) => name))
   const other = (await readRebuilds(store)).find(
     ({ state, unit }) => UNDER_WAY.has(state) && unit.some((name) => names.has(name))
   )

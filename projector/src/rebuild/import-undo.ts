@@ -19,7 +19,7 @@ import type { RebuildRequest } from './unit.js'
 
 const LOOK_MS = 100
 
-/** Reads the imports that are undone by the log, and still in some table. */
+/** Reads the imports that the log undoes and that some table still contains. */
 export async function unfinishedImportUndos(
   store: Store
 ): Promise<{ readonly importId: string; readonly topic: string }[]> {
@@ -30,7 +30,7 @@ export async function unfinishedImportUndos(
   return undone.filter(({ importId }) => !done.has(importId))
 }
 
-/** Undoes imports by a rebuild of all projections of the topic, which is swapped in and made final without an operator. */
+/** Undoes imports by a rebuild of all projections of the topic; its swap and its end need no operator. */
 export class ImportUndo implements ImportUndos {
   readonly #context: RebuildContext
   readonly #fillers: Fillers
@@ -85,10 +85,10 @@ export class ImportUndo implements ImportUndos {
   }
 
   async requireUndoable(importId: string, topicName: string): Promise<void> {
-    const asked = takingBack(this.#firstOf(topicName), importId)
-    // In turn: a process has one sample at a time.
+    const request = takingBack(this.#firstOf(topicName), importId)
+    // In the queue: a process has one sample at a time.
     await this.#queue.run(async () => {
-      if ((await this.#begun(importId)) === undefined) await planWithoutObstacles(this.#context, asked)
+      if ((await this.#begun(importId)) === undefined) await planWithoutObstacles(this.#context, request)
     })
   }
 
@@ -107,7 +107,7 @@ export class ImportUndo implements ImportUndos {
     throw new RebuildRefused(`There is no topic ${JSON.stringify(topicName)}.`, { isUsage: true })
   }
 
-  /** Runs work on a rebuild in turn, unless its state has changed. */
+  /** Runs work on a rebuild in the queue, unless its state has changed. */
   async #whileStill(record: RebuildRecord, work: () => Promise<unknown>): Promise<void> {
     await this.#queue.run(async () => {
       const now = (await readRebuilds(this.#context.store)).find(({ id }) => id === record.id)

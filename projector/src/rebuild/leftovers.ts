@@ -10,15 +10,15 @@ import { readRebuilds } from './rebuild-record.js'
 import { dropTables } from './rebuild-tables.js'
 import { tablesToDrop } from './swap.js'
 
-/** Another process may be making a sample, or the tables of a rebuild that has no record yet; neither takes so long. */
+/** Longer than another process takes for a sample, or for the tables of a rebuild before its record. */
 const MAKING_HOURS_MAX = 24
-/** Those whose tables are needed no more. */
+/** States of rebuilds whose tables are no longer needed. */
 const ENDED: ReadonlySet<string> = new Set(['rolled-back', 'cancelled', 'dropped'])
 
 /**
- * Drops the tables of rebuilds that have ended, unless an answer may still read them, and tables without a rebuild: samples, and those of
- * an attempt that stored no record; where other processes may be making them, after a day. No table that a pointer names is dropped. For
- * work beside no operation of this process.
+ * Drops the tables of rebuilds that have ended, unless an answer may still read them, and tables without a rebuild: samples,
+ * and those of an attempt that stored no record; after a day if other processes may be creating them. A table that a pointer
+ * names is not dropped. Call it while no operation of this process runs.
  * @returns the ms until there is more to drop; undefined if there is nothing
  */
 export async function dropLeftovers({
@@ -26,22 +26,22 @@ export async function dropLeftovers({
   isShared,
   longestAnswerMs
 }: Pick<RebuildContext, 'store' | 'isShared' | 'longestAnswerMs'>): Promise<number | undefined> {
-  const made = await store.do(readTablesOfRebuilds)
+  const existing = await store.do(readTablesOfRebuilds)
   const records = await readRebuilds(store)
   const pointed = await pointedTables(store)
   const needed = new Set(
     records
       .filter(({ state }) => !ENDED.has(state))
-      // What an interrupted swap replaces waits once it is completed.
+      // The tables that an interrupted swap replaces wait until it is completed.
       .flatMap((record) => [...tablesToDrop(record), ...Object.values(record.replaces?.tables ?? {})])
   )
-  /** When the tables of rebuilds that have ended may be dropped, in ms since 1970. */
+  /** When the tables of ended rebuilds may be dropped, in ms since 1970. */
   const dueAt = new Map(
     records
       .filter(({ state }) => ENDED.has(state))
       .flatMap((record) =>
         tablesToDrop(record).map((table) => {
-          // What was cancelled was never read.
+          // Answers never read the tables of a cancelled rebuild.
           const wait = record.state === 'cancelled' ? 0 : longestAnswerMs
           return [table, Date.parse(record.changedAt) + wait] as const
         })
@@ -55,27 +55,27 @@ export async function dropLeftovers({
   }
   await dropTables(
     store,
-    made.filter(isLeft).map(({ name }) => name)
+    existing.filter(isLeft).map(({ name }) => name)
   )
   await discardProgress(store)
-  const later = made.flatMap(({ name }) => (pointed(name) || needed.has(name) ? [] : (dueAt.get(name) ?? [])))
+  const later = existing.flatMap(({ name }) => (pointed(name) || needed.has(name) ? [] : (dueAt.get(name) ?? [])))
   const waits = later.map((at) => at - Date.now()).filter((ms) => ms > 0)
-  // The clock may have gone back since.
+  // The clock may have been set back since.
   return waits.length === 0 ? undefined : Math.min(...waits, longestAnswerMs)
 }
 
-/** Readers by the names of their checkpoints: loaders, projections, and how far a rebuild has filled. */
+/** Names of checkpoints: of loaders, of projections, and of slices that a rebuild has filled. */
 const READER = /^(load|kept|project|slices):(.+?)(?:__(\d+))?$/
 
 /**
- * Discards checkpoints of generations whose tables are gone, and what they had consumed of late batches; also those that an interrupted
- * drop or a late step has left. Nothing reads them: no generation's number is used twice.
+ * Discards checkpoints of dropped generations and their records of consumed late batches; also those that an interrupted drop
+ * or a late step has left. Nothing reads them, because no generation's number is used twice.
  */
 async function discardProgress(store: Store): Promise<void> {
-  // Before the tables: each generation has its tables before its first checkpoint.
+  // Read before the tables: a generation has tables before its first checkpoint.
   const read = (await store.do(readCheckpoints)).map(({ name }) => name)
   const took = await store.do(readTakers)
-  const made = new Set((await store.do(readTablesOfRebuilds)).map(({ name }) => name))
+  const existing = new Set((await store.do(readTablesOfRebuilds)).map(({ name }) => name))
   const pointers = await store.do(readPointers)
   const definitions = await store.do(readDefinitions)
   const isGone = (reader: string) => {
@@ -87,7 +87,7 @@ async function discardProgress(store: Store): Promise<void> {
     if (kind === '' || owner === undefined) return false
     const { writes, reads } = pointers.of(owner)
     if (writes === generation || reads === generation) return false
-    return !owner.tables.some((table) => made.has(generationName(table, generation)))
+    return !owner.tables.some((table) => existing.has(generationName(table, generation)))
   }
   const takers = took.filter(isGone)
   if (takers.length > 0) await store.do(discardTakers, takers)
@@ -95,7 +95,7 @@ async function discardProgress(store: Store): Promise<void> {
   if (readers.length > 0) await store.do(discardCheckpoints, readers)
 }
 
-/** Whether a pointer names a table, to write or to read. */
+/** Returns whether a pointer names a table, to write or to read. */
 async function pointedTables(store: Store): Promise<(name: string) => boolean> {
   const pointers = await store.do(readPointers)
   const written = new Set(pointers.names('writes', pointers.all()).values())
@@ -107,7 +107,7 @@ async function pointedTables(store: Store): Promise<(name: string) => boolean> {
   }
 }
 
-/** The number of the next rebuild: no attempt to begin one had it, since each stores its definitions first and for good. */
+/** Returns the number of the next rebuild, which no earlier attempt had: each stores its definitions first, and they stay. */
 export async function nextId(store: Store): Promise<number> {
   const records = await readRebuilds(store)
   const definitions = await store.do(readDefinitions)

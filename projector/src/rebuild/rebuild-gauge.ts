@@ -5,7 +5,7 @@ import type { Store } from '../store/operation.js'
 import type { RebuildState } from './contract.js'
 import { readRebuilds } from './rebuild-record.js'
 
-/** In these a rebuild has tables. */
+/** States in which a rebuild has tables. */
 const COUNTED: readonly RebuildState[] = ['filling', 'paused', 'failed', 'filled', 'swapped']
 const ASK_MS = 2000
 

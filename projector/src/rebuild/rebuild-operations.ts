@@ -32,7 +32,7 @@ import { type Compared, compareTables } from './verify.js'
 /** Time for statements of answers that read the former generation when a swap ends. */
 const LONGEST_ANSWER_MS = 60_000
 
-/** The rebuilds of an installation, as one process sees and carries them out; operations run one after the other. */
+/** The rebuilds of an installation, as one process runs them; operations run one after the other. */
 export class RebuildOperations implements Rebuilds {
   readonly importUndos: ImportUndo
   readonly #context: RebuildContext
@@ -41,7 +41,7 @@ export class RebuildOperations implements Rebuilds {
 
   constructor(
     needs: Omit<RebuildContext, 'process' | 'sizes' | 'steps' | 'longestAnswerMs' | 'catchUpMs'> & {
-      /** A lock that the steps of all processes' rebuilds hold together. */
+      /** A lock that steps of rebuilds of all processes share. */
       readonly rebuildLock: PassLock
       readonly process?: string
       readonly sizes?: StepSizes
@@ -57,13 +57,13 @@ export class RebuildOperations implements Rebuilds {
     this.importUndos = new ImportUndo(this.#context, { fillers: this.#fillers, queue: this.#queue })
   }
 
-  /** Continues fills that an earlier process left, and drops what it left besides. */
+  /** Continues the fills of an earlier process, and drops its leftovers. */
   open(): void {
     this.#fillers.start()
     this.#queue.dropLeftovers()
   }
 
-  /** Resolves when nothing is written any more; for after the context's signal. */
+  /** Resolves when nothing is written any more; call it after the context's signal. */
   async closed(): Promise<void> {
     await this.#queue.ended()
     await this.#fillers.allEnded()
@@ -71,8 +71,8 @@ export class RebuildOperations implements Rebuilds {
   }
 
   /**
-   * Runs work that stores events as if it were a step of a rebuild: {@link stepsEnded} waits for it, and an event table is swapped
-   * before it or behind it. Rejects where that may not have been so; it is to be done again then.
+   * Runs work that stores events as a step of a rebuild: {@link stepsEnded} waits for it, and an event table is swapped
+   * before or after it. Rejects if that is uncertain; then repeat it.
    */
   async inStep<Result>(step: () => Promise<Result>): Promise<Result> {
     return await this.#context.steps.shared(async (check) => {
@@ -82,15 +82,15 @@ export class RebuildOperations implements Rebuilds {
     })
   }
 
-  /** Resolves when the steps that have begun by now, of rebuilds in whatever process, have ended. */
+  /** Resolves when the steps of rebuilds that run now in any process have ended. */
   async stepsEnded(): Promise<void> {
     await this.#context.steps.ended()
   }
 
   async plan(projection: string, { isFromLog = false }: { readonly isFromLog?: boolean } = {}): Promise<RebuildPlan> {
     return await this.#queue.run(async () => {
-      const asked = { projection, until: null, isFromLog, retracts: null }
-      const { costs: _costs, ...plan } = await planFor(this.#context, asked)
+      const request = { projection, until: null, isFromLog, retracts: null }
+      const { costs: _costs, ...plan } = await planFor(this.#context, request)
       return plan
     })
   }
@@ -125,7 +125,7 @@ export class RebuildOperations implements Rebuilds {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filling', 'paused', 'failed'], 'resumed')
-      // One that is filling, as a process left it that ended, needs only a process that continues.
+      // A rebuild in the state `filling` whose process has ended needs only a process that continues.
       const resumed =
         record.state === 'filling' ? record : await this.#store(record, { state: 'filling', reason: null })
       this.#fillers.wake()
@@ -143,7 +143,7 @@ export class RebuildOperations implements Rebuilds {
         )
       }
       const ended = { state: 'cancelled', reason: null } as const
-      // A fill need not wait for the step that it is in.
+      // Stored at once: the step that runs need not end first.
       const cancelled = await (record.state === 'filled' ? this.#end(record, ended) : this.#store(record, ended))
       await this.#fillers.ended(record.id)
       await this.#dropLeftovers()
@@ -160,7 +160,7 @@ export class RebuildOperations implements Rebuilds {
       const copies = new Map(Object.entries(record.tables).map(([table, fresh]) => [table, copyName(fresh)]))
       if (record.until === null) await approach(this.#context, record)
       try {
-        // Old and new at the same place; what comes afterwards goes into neither.
+        // Old and new tables at one position; later events enter neither copy.
         const loaded = await atRest(this.#context, record, async (check) => {
           if (record.until === null) {
             const reads = withSources(projections, new Set(record.unit))
@@ -248,7 +248,7 @@ export class RebuildOperations implements Rebuilds {
     })
   }
 
-  /** Refuses to let tables serve that lost parts. A start with embedded engines drops them; a server restarts without one. */
+  /** Refuses to serve tables with lost parts. A start with embedded engines drops them; a server can restart without one. */
   async #requireComplete({ id, projection, tables }: RebuildRecord, verb: 'cancel' | 'drop'): Promise<void> {
     const waiting = new Set(Object.values(tables))
     const lost = (await this.#context.store.do(readLostParts)).find(({ table }) => waiting.has(table))
@@ -267,7 +267,7 @@ export class RebuildOperations implements Rebuilds {
     throw takenFurther(record)
   }
 
-  /** Stores the end of a rebuild, whose tables are dropped next: not beside the begin of its swap, after which pointers name them. */
+  /** Stores the end of a rebuild, whose tables are dropped next; never while its swap begins, after which pointers name them. */
   async #end(record: RebuildRecord, change: Partial<RebuildRecord>): Promise<RebuildRecord> {
     return await this.#context.steps.exclusive(async (check) => {
       const newest = (await readRebuilds(this.#context.store)).find(({ id }) => id === record.id)
@@ -287,7 +287,7 @@ export class RebuildOperations implements Rebuilds {
     })
   }
 
-  /** Drops what no answer reads any more now, and the rest later. */
+  /** Drops the tables that no answer reads any more, and the others later. */
   async #dropLeftovers(): Promise<void> {
     if ((await dropLeftovers(this.#context)) !== undefined) this.#queue.dropLeftovers()
   }
@@ -307,7 +307,7 @@ function takenFurther({ id, projection }: RebuildRecord): RebuildRefused {
   )
 }
 
-/** A loader of its own may have read further than the live one. */
+/** Its separate loader may have read further than the live one. */
 function eventsOf(topic: Topic, loaded: Checkpoints): Compared {
   return { table: eventTableName(topic), from: topic, leftOut: { beyond: loaded.of(loadCheckpoint(topic.name)) } }
 }

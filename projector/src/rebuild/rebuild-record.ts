@@ -10,9 +10,9 @@ export const RebuildRecord = z.object({
   id: z.int(),
   projection: z.string(),
   unit: z.array(z.string()),
-  /** Of every table of the unit, the generation that answers do not read: its own; after a swap the former one. */
+  /** Each table of the unit → its generation that answers do not read: the rebuild's own; after a swap the former one. */
   tables: z.record(z.string(), z.string()),
-  /** The generations of these tables, by owner; those that are missing have the number of the rebuild. */
+  /** The generations of these tables, by owner; default: the number of the rebuild. */
   generations: z.record(z.string(), z.int()).default({}),
   /** Further tables: dead letters of a load from the log, a view that ends at an instant. */
   helpers: z.record(z.string(), z.string()),
@@ -20,22 +20,22 @@ export const RebuildRecord = z.object({
   reason: z.string().nullable(),
   until: z.string().nullable(),
   isFromLog: z.boolean(),
-  /** The import that it undoes; then it is swapped in without an operator. */
+  /** The import that it undoes; then its swap needs no operator. */
   retracts: z.string().nullable(),
   startedAt: z.string(),
   changedAt: z.string(),
-  /** Where the fill ends; of each topic, its partitions. */
+  /** Where the fill ends, by topic and partition. */
   target: z.record(z.string(), z.array(Place)),
   /** Events of the fill, by projection. */
   events: z.record(z.string(), z.int()),
-  /** Slices of the keys, of each projection that is filled by keys. */
+  /** Number of slices of each projection that is filled by keys. */
   slices: z.record(z.string(), z.int()),
   /** Seconds per event, by projection, as measured on a sample. */
   costs: z.record(z.string(), z.number()),
   verification: Verification.nullable(),
-  /** The projections of the unit that make these tables. */
+  /** The projections of the unit, as they fill these tables. */
   definitions: z.record(z.string(), z.string()),
-  /** During a swap: what answers read before it, as above. */
+  /** During a swap: the tables that answers read before it. */
   replaces: z
     .object({
       tables: z.record(z.string(), z.string()),
@@ -48,12 +48,12 @@ export const RebuildRecord = z.object({
 })
 export type RebuildRecord = z.infer<typeof RebuildRecord>
 
-/** All of them, the newest first. */
+/** Reads all rebuilds, the newest first. */
 export async function readRebuilds(store: Store): Promise<RebuildRecord[]> {
   return (await store.do(readRebuildRecords)).map((record) => RebuildRecord.parse(JSON.parse(record)))
 }
 
-/** Of two concurrent changes of a record the operator's wins over the fill's, and a completed swap over one that was set back. */
+/** Of two concurrent changes, an operator's wins over a fill's, and a completed swap over one that was set back. */
 const WEIGHTS = { fill: 1, recovery: 1, operator: 2 }
 
 /** Stores a change of a record; returns the new record. */

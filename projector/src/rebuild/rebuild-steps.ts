@@ -1,13 +1,13 @@
 import type { PassLock } from '../project/pass-lock.js'
 
-/** The steps of rebuilds and retries of dead letters, of all processes: deletions and swaps wait for steps that have read rows before. */
+/** Steps of rebuilds and retries of dead letters in all processes: deletions and swaps wait for steps that read earlier rows. */
 export class RebuildSteps {
   readonly #passes: PassLock
   readonly #underWay = new Set<Promise<unknown>>()
-  /** Work of this process for which no step may run. */
+  /** Exclusive work of this process. */
   #exclusive: Promise<unknown> | undefined
 
-  /** @param passes a lock of rebuilds alone: live passes do not take it */
+  /** @param passes a lock for rebuilds; live passes do not acquire it */
   constructor(passes: PassLock) {
     this.#passes = passes
   }

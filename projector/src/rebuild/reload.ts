@@ -11,9 +11,9 @@ import type { Filling } from './fill.js'
 import type { RebuildRecord } from './rebuild-record.js'
 
 const LOOK_MS = 50
-/** So long without a step, and the reason why reading stands still is a failure. */
+/** After this time without a step, a reason why reading has stopped is a failure. */
 const STANDSTILL_MS = 30_000
-/** So long without a step it is one without a reason too: the reader retries forever, and does not report an unavailable log. */
+/** After this time without a step it fails without a reason: the reader retries forever and does not report an unavailable log. */
 const SILENCE_MS = 120_000
 
 /**
@@ -29,7 +29,7 @@ export async function reload(
   { shouldContinue, onStep }: Pick<Filling, 'shouldContinue' | 'onStep'>
 ): Promise<boolean> {
   const { signal } = context
-  // Throws for a topic of another program: no loader of this one can read it.
+  // Throws for a topic of another program, which no loader of this one can read.
   eventTableOf(topic)
   const live = await liveOf(context)
   const { store } = stepContextOf(context, record, live)
@@ -95,7 +95,7 @@ async function extentsOf(loader: Loader, topic: Topic, signal: AbortSignal): Pro
   }
 }
 
-/** Retention takes the oldest from the log, and an epoch that is over may be gone whole: the event table alone has them then. */
+/** Copies events that only the event table still has: retention deletes the oldest of the log, or all of a former epoch. */
 async function copyExpiredEvents(
   context: RebuildContext,
   record: RebuildRecord,
@@ -108,7 +108,7 @@ async function copyExpiredEvents(
 ): Promise<void> {
   const { store } = stepContextOf(context, record, live)
   const table = eventTableOf(topic)
-  // The loader may be at work already: what it says of its own place tells nothing of what lies before the log's beginning.
+  // The loader may already run, so its checkpoint does not show whether events before the log's beginning are missing.
   const kept = generationName(`kept:${topic.name}`, record.generations[loadCheckpoint(topic.name)] ?? record.id)
   const checkpoints = await Checkpoints.read(store)
   for (const { epoch, partition, next } of target) {

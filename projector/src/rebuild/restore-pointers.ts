@@ -25,7 +25,7 @@ export async function restorePointers(store: Store): Promise<void> {
   const [newest] = served
   if (newest === undefined) return
   const pointers = await store.do(readPointers)
-  const made = new Set((await store.do(readTablesOfRebuilds)).map(({ name }) => name))
+  const existing = new Set((await store.do(readTablesOfRebuilds)).map(({ name }) => name))
   const definitions = await store.do(readDefinitions)
   const found = new Set<string>()
   // Above all counts before: a swap and a rollback store four pointers of an owner.
@@ -40,7 +40,7 @@ export async function restorePointers(store: Store): Promise<void> {
       [...reloaded.map(eventOwner), ...own.map(ownerOf)].map((each) => [each.owner, each])
     )
     for (const owner of owners.values()) {
-      if (found.has(owner.owner) || !owner.tables.every((table) => made.has(generationName(table, id)))) continue
+      if (found.has(owner.owner) || !owner.tables.every((table) => existing.has(generationName(table, id)))) continue
       found.add(owner.owner)
       if (pointers.of(owner).reads < id) lost.push({ ...owner, writes: id, reads: id, readsChanged: count })
     }

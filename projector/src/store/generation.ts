@@ -111,21 +111,21 @@ export const storePointers = operation(
  * chDB, 4 to 8 % of a small pass or batch.
  */
 export function keepingPointers(): (store: Store) => Store {
-  let kept: Promise<unknown> | undefined
+  let cached: Promise<unknown> | undefined
   const keeping = (store: Store): Store => ({
-    do: async <Input extends readonly unknown[], Result>(asked: Operation<Input, Result>, ...input: Input) => {
-      const isRead = (asked as unknown) === readPointers
-      if (isRead && kept !== undefined) return (await kept) as Result
-      const done = store.do(asked, ...input)
-      if (isRead) kept = done
+    do: async <Input extends readonly unknown[], Result>(operation: Operation<Input, Result>, ...input: Input) => {
+      const isRead = (operation as unknown) === readPointers
+      if (isRead && cached !== undefined) return (await cached) as Result
+      const done = store.do(operation, ...input)
+      if (isRead) cached = done
       try {
         return await done
       } catch (error) {
-        if (kept === done) kept = undefined
+        if (cached === done) cached = undefined
         throw error
       } finally {
         // Also after a failure: they may be stored all the same.
-        if ((asked as unknown) === storePointers) kept = undefined
+        if ((operation as unknown) === storePointers) cached = undefined
       }
     },
     with: (view) => keeping(store.with(view))

@@ -30,9 +30,9 @@ export class LateBatches {
 
   /**
    * Returns the next batch of a projection: the oldest that it has not consumed and that its preceding projection has
-   * consumed, or has just computed (`made`, batches by projection).
+   * consumed, or has just computed (`computed`, batches by projection).
    */
-  next({ name, from, after }: Projection, made: ReadonlyMap<string, string>): string | undefined {
+  next({ name, from, after }: Projection, computed: ReadonlyMap<string, string>): string | undefined {
     const isLeft = (of: string, batch: KnownBatch) =>
       this.#consumedHere.get(of)?.has(batch.id) !== true &&
       (batch.isRecent || !batch.takers.includes(projectionCheckpoint(of)))
@@ -40,7 +40,7 @@ export class LateBatches {
       (batch) =>
         batch.topic === from.name &&
         isLeft(name, batch) &&
-        (after === undefined || made.get(after) === batch.id || !isLeft(after, batch))
+        (after === undefined || computed.get(after) === batch.id || !isLeft(after, batch))
     )?.id
   }
 

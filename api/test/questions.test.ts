@@ -1,4 +1,5 @@
-import { codeOf, openStatementCheck } from '@gamenet/engines'
+import { openStatementCheck } from '@gamenet/engines'
+import { codeOf } from '@gamenet/engines/sql'
 import { FIRST_GENERATION, withServing } from '@gamenet/schemas'
 import { test } from 'tap'
 import { DataVersions } from '../src/answers/data-versions.js'

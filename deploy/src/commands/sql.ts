@@ -1,8 +1,10 @@
 import { text } from 'node:stream/consumers'
+import { ANALYST_FORMATS, ANALYST_LIMITS, StatementFailed, StatementRefused } from '@gamenet/engines/sql'
 import { type Command, Option } from 'commander'
 import { FailureError, UsageError } from '../config.js'
 import { takeSqlSnapshot } from '../operations/sql-snapshot.js'
-import type { SnapshotAnalyst } from '../sql/analyst-snapshot.js'
+import { openSnapshot, type SnapshotAnalyst } from '../sql/analyst-snapshot.js'
+import { openSqlPort } from '../sql/sql-port.js'
 import { withData } from './reach.js'
 import { signalled } from './run-until-stopped.js'
 import { addCommand, print, type Terminal } from './terminal.js'
@@ -28,8 +30,6 @@ export function addSql(program: Command, terminal: Terminal): void {
       const seconds = wholeNumber('--seconds', options.seconds, 1, SECONDS_MAX)
       const open = async (): Promise<SnapshotAnalyst> => {
         const snapshot = await withData(terminal, (operations) => operations.run(takeSqlSnapshot, { pid: process.pid }))
-        const { openSnapshot } = await import('../sql/analyst-snapshot.js')
-        const { ANALYST_LIMITS } = await import('@gamenet/engines')
         return await openSnapshot(snapshot, { ...ANALYST_LIMITS, seconds })
       }
       if (options.serve) await serve(terminal, options, open)
@@ -44,7 +44,6 @@ async function ask(
   open: () => Promise<SnapshotAnalyst>
 ): Promise<void> {
   const parameters = Object.fromEntries(param.map(parameterOf))
-  const { ANALYST_FORMATS, StatementFailed, StatementRefused } = await import('@gamenet/engines')
   const name = wanted ?? (terminal.output.isTTY ? 'PrettyCompact' : 'TabSeparatedWithNames')
   const format = json ? 'JSONEachRow' : ANALYST_FORMATS.find((each) => each === name)
   if (format === undefined)
@@ -84,7 +83,6 @@ async function serve(
     )
   const stopped = signalled()
   let current = await open()
-  const { openSqlPort } = await import('../sql/sql-port.js')
   const server = await openSqlPort({
     port,
     password,

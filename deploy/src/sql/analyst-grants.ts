@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
-import { datasets } from '@gamenet/api'
-import { ANALYST_LIMITS } from '@gamenet/engines'
-import { viewName } from './analyst-snapshot.js'
+import { ANALYST_LIMITS } from '@gamenet/engines/sql'
+import { datasetViews } from './dataset-views.js'
 
 /** Name of the user, role, settings profile, quota and database on a ClickHouse server. */
 export const ANALYST = 'gamenet_analyst'
@@ -13,9 +12,9 @@ export const ANALYST = 'gamenet_analyst'
  */
 export function analystStatements(password: string): readonly string[] {
   const { seconds, memoryBytes, rows, bytes } = ANALYST_LIMITS
-  const views = datasets.map(
+  const views = datasetViews((table) => table).map(
     ({ name, select }) =>
-      `CREATE OR REPLACE VIEW ${ANALYST}.${viewName(name)} DEFINER = CURRENT_USER SQL SECURITY DEFINER AS ${select((table) => table)}`
+      `CREATE OR REPLACE VIEW ${ANALYST}.${name} DEFINER = CURRENT_USER SQL SECURITY DEFINER AS ${select}`
   )
   const hash = createHash('sha256').update(password).digest('hex')
   return [

@@ -6,6 +6,7 @@ import { readSide, storeOver } from '@gamenet/projector'
 import { errorCode, shownInstant } from '@gamenet/schemas'
 import { SHADOW, unfreeze } from '../backup/freeze.js'
 import { isRunning } from '../process-state.js'
+import { datasetViews } from './dataset-views.js'
 import type { SqlSnapshot } from './snapshot-report.js'
 
 /** Folder of snapshots in the engine's directory: hard links do not cross disks. */
@@ -52,7 +53,8 @@ export async function takeSnapshot(tables: ClickHouse['control'], folder: string
     position: positionText(positions),
     tables: rows.map(({ table, definition }) => {
       return { name: bareName.get(String(table)) ?? '', definition: String(definition) }
-    })
+    }),
+    views: datasetViews((table) => `stored.${table}`)
   }
 }
 

@@ -7,7 +7,7 @@ import {
   StatementFailed,
   StatementRefused,
   statusOf
-} from '@gamenet/engines'
+} from '@gamenet/engines/sql'
 import { errorMessage, Mutex } from '@gamenet/schemas'
 import type { SnapshotAnalyst } from './analyst-snapshot.js'
 

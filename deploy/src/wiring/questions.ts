@@ -7,7 +7,8 @@ import {
   questionEndpoints,
   type StreamedTables
 } from '@gamenet/api'
-import { type ClickHouse, codeOf, openStatementCheck } from '@gamenet/engines'
+import { type ClickHouse, openStatementCheck } from '@gamenet/engines'
+import { codeOf } from '@gamenet/engines/sql'
 
 /** The questions of a folder: the endpoints of those without a fault, and the faults, each with its file and line. */
 export type Questions = { readonly endpoints: readonly Endpoint[]; readonly faults: readonly QuestionFault[] }

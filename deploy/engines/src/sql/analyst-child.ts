@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { join } from 'node:path'
-import { errorMessage } from '@gamenet/schemas'
+import { errorMessage } from '@gamenet/schemas/errors'
 import { CleanSession } from '../clickhouse/clean-session.js'
 import { checkPlaceholders, codeOf, stringLiteral } from '../clickhouse/parameters.js'
 import { allowedFunctions, type Lines } from './allowed-functions.js'

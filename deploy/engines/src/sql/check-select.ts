@@ -1,4 +1,4 @@
-import { errorMessage } from '@gamenet/schemas'
+import { errorMessage } from '@gamenet/schemas/errors'
 import { stringLiteral } from '../clickhouse/parameters.js'
 import type { FunctionRule, Lines } from './allowed-functions.js'
 import { type SyntaxNode, syntaxTree } from './syntax-tree.js'

@@ -1,0 +1,16 @@
+/*
+ * Statements of analysts, which run in a process of their own. Nothing here loads chDB into the caller: that costs a command 150 MiB
+ * and half a second of processor time.
+ */
+export { statusOf } from './clickhouse/http-status.js'
+export { codeOf } from './clickhouse/parameters.js'
+export {
+  ANALYST_FORMATS,
+  ANALYST_LIMITS,
+  type Analyst,
+  type AnalystFormat,
+  type AnalystLimits,
+  openAnalyst,
+  StatementFailed
+} from './sql/analyst.js'
+export { StatementRefused } from './sql/check-select.js'

@@ -4,6 +4,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { mock } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { runs } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
@@ -14,6 +16,9 @@ import { Hub } from '../src/stream/hub.js'
 import { Listener } from '../src/stream/listener.js'
 import { LiveCounts } from '../src/stream/live-counts.js'
 import { nameOf, type Recorded, StreamWorld, TestListener, TITLES } from './stream-api.js'
+
+setFlagsFromString('--expose-gc')
+const collectGarbage: () => void = runInNewContext('gc')
 
 /** Numbers from 0 to 1, the same for the same seed (mulberry32). */
 function random(seed: number): () => number {
@@ -223,6 +228,19 @@ test('a long poll ends in time, also while older tables are served', async (t) =
     cursor = page.cursor
   }
   t.not(cursor, 'start')
+})
+
+test('a long poll of a quiet stream ends in time, also when garbage is collected', async (t) => {
+  const world = await StreamWorld.open(t)
+  const answered = new AbortController()
+  const polling = get(world, '?wait=1&kinds=count').finally(() => answered.abort())
+  for (let n = 0; n < 50 && !answered.signal.aborted; n += 1) {
+    await wait(100, undefined, { signal: answered.signal }).catch(() => undefined)
+    collectGarbage()
+  }
+  t.ok(answered.signal.aborted)
+  await world.record(40, random(11))
+  t.equal((await polling).statusCode, 200)
 })
 
 test('after a restore, listeners behind the end of the backup continue with the next epoch', async (t) => {

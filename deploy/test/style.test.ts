@@ -31,6 +31,9 @@ const IDENTIFIERS: readonly Rule[] = [
   { found: /\b(retractions|requireRetractable|\w*[rR]eadModel)\b/, write: 'import undos, read tables' }
 ]
 
+/** Node 20 collects such a timeout, and the signal never aborts. */
+const SIGNALS: readonly Rule[] = [{ found: /AbortSignal\.any\(.*AbortSignal\.timeout/, write: 'abortedAfter' }]
+
 /** Word-for-word translations that English readers stumble over. */
 const PROSE: readonly Rule[] = [
   { found: /\b(whom|who(so)?ever)\b/i, write: 'the noun: client, caller, operator, user' },
@@ -66,6 +69,10 @@ const texts = new Map(
 
 test('code uses the words of the glossary', async (t) => {
   t.same(findings(IDENTIFIERS, /\.[cm]?[jt]s$/), [])
+})
+
+test('signals with a time limit abort', async (t) => {
+  t.same(findings(SIGNALS, /\.[cm]?[jt]s$/), [])
 })
 
 test('comments, messages and pages are plain English', async (t) => {

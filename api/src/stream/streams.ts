@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type OnlineUsers, Refusal } from '@gamenet/schemas'
+import { abortedAfter, type OnlineUsers, Refusal } from '@gamenet/schemas'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { atOneInstant } from '../answers/one-instant.js'
@@ -223,7 +223,7 @@ class Streams {
     const closed = new AbortController()
     const onClose = (): void => closed.abort()
     reply.raw.once('close', onClose)
-    const ended = AbortSignal.any([closed.signal, AbortSignal.timeout(waitSeconds * 1000)])
+    const ended = abortedAfter(waitSeconds * 1000, closed.signal)
     const readUntilMs = performance.now() + POLL_READS_MS_MAX
     const events: string[] = []
     try {

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
+import { abortedAfter } from '@gamenet/schemas'
 import { etagOf } from '../../answers/etag.js'
 import { FILE_FORMATS, type FormatName } from '../request/format.js'
 import { answerHeaders, type ResolvedUrl } from '../request/resolved-url.js'
@@ -57,8 +58,7 @@ export async function sendFile(body: Readable, response: ServerResponse): Promis
   response.once('close', leave)
   try {
     for await (const chunk of body) {
-      if (!response.write(chunk))
-        await once(response, 'drain', { signal: AbortSignal.any([left.signal, AbortSignal.timeout(STALLED_MS)]) })
+      if (!response.write(chunk)) await once(response, 'drain', { signal: abortedAfter(STALLED_MS, left.signal) })
     }
     response.end()
   } catch (error) {

@@ -1,5 +1,6 @@
 /* Parts of the projector for the simulator, which runs them on a virtual clock and log, and carries operations out in memory. */
 
+export { POSITION_TYPES } from './events/event-table.js'
 export { eventTables } from './events/event-tables.js'
 export { createLoader, type Loader, type LoaderOptions } from './load/loader.js'
 export { RowBuilder } from './load/row-builder.js'
@@ -15,6 +16,8 @@ export { stepsEnded } from './projector.js'
 export type { RebuildStatus } from './rebuild/contract.js'
 export type { StepSizes } from './rebuild/fill.js'
 export { RebuildOperations } from './rebuild/rebuild-operations.js'
+export { readRows } from './rows/read-rows.js'
+export { type RowBlock, RowWriter } from './rows/row-writer.js'
 export {
   type Checkpoint,
   Checkpoints,
@@ -36,7 +39,6 @@ export {
 export { readChangesSince, readNewestBegin, readNewestVersion, storeChanges } from './store/data-change.js'
 export {
   copyDeadLetters,
-  DEAD_LETTER_COLUMNS,
   readDeadLettersAfter,
   readMessages,
   storeDeadLetters,

@@ -12,3 +12,8 @@ export function around(
     insert: (table, columns, body) => run(() => tables.insert(table, columns, body), table)
   }
 }
+
+/** The lines of a body as text; empty for a block. */
+export function textOf(body: Parameters<Tables['insert']>[2]): string {
+  return body instanceof Uint8Array ? Buffer.from(body).toString() : ''
+}

@@ -1,6 +1,6 @@
 import { projectionCheckpoint } from '@gamenet/schemas'
 import { test } from 'tap'
-import { projections } from '../src/index.js'
+import { projections, type Tables } from '../src/index.js'
 import { foldInline } from '../src/project/folding/folding.js'
 import { type Filling, fill, STEP_SIZES } from '../src/rebuild/fill.js'
 import type { RebuildRecord } from '../src/rebuild/rebuild-record.js'
@@ -81,7 +81,7 @@ test('what is filled slice by slice goes on behind the last one that was noted, 
     },
     json: (sql: string, parameters?: Record<string, unknown>) => engine.rebuild.json(sql, parameters),
     execute: (sql: string, parameters?: Record<string, unknown>) => engine.rebuild.execute(sql, parameters),
-    insert: (table: string, columns: readonly string[], body: Uint8Array) => engine.rebuild.insert(table, columns, body)
+    insert: (...rows: Parameters<Tables['insert']>) => engine.rebuild.insert(...rows)
   }
   await t.rejects(fill(filling(SLICES, { step: { ...making, store: firstStore(tables) } })), /tables are away/)
   t.equal(await noted(), 3, 'those before the one that failed')

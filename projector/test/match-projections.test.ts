@@ -234,23 +234,23 @@ test('projections of matches', async (t) => {
   })
 
   await t.test('what is right already is not written again', async (t) => {
-    const written: string[] = []
+    let written = 0
     const watched: Tables = {
       ...engine.projections,
       insert: async (table, columns, body) => {
-        if (table === 'match_session__0') written.push(...Buffer.from(body).toString().trim().split('\n'))
+        if (table === 'match_session__0' && !(body instanceof Uint8Array)) written += body.rows
         await engine.projections.insert(table, columns, body)
       }
     }
     const log = new MemoryLog()
     log.append('match-list', [list('20:00:00', 'ann', 'bob'), list('20:01:00', 'ann')])
     await runToHead({ loader: engine.loader, projections: watched }, log)
-    t.equal(written.length, 2)
+    t.equal(written, 2)
     await control.execute('TRUNCATE TABLE checkpoint')
     await runToHead({ loader: engine.loader, projections: watched }, log)
-    t.equal(written.length, 2, 'the step once more')
+    t.equal(written, 2, 'the step once more')
     log.append('match-list', [list('20:02:00', 'ann')])
     await runToHead({ loader: engine.loader, projections: watched }, log)
-    t.equal(written.length, 3, 'only the match that goes on')
+    t.equal(written, 3, 'only the match that goes on')
   })
 })

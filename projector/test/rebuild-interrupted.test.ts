@@ -2,7 +2,7 @@ import type { ClickHouse } from '@gamenet/engines'
 import { instantOf, titleCountTopic } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { type Projector, projections, type Tables } from '../src/index.js'
-import { around } from './around.js'
+import { around, textOf } from './around.js'
 import { latch } from './latch.js'
 import { lockedPasses } from './locks.js'
 import { MemoryLog } from './memory-log.js'
@@ -140,7 +140,7 @@ async function cancelAtTheEnd(t: Test, engine: ClickHouse, log: Counts) {
   const rebuild: Tables = {
     ...engine.rebuild,
     insert: async (table, columns, body) => {
-      const text = Buffer.from(body).toString()
+      const text = textOf(body)
       const isOf = (state: string) => table === 'rebuild' && text.includes(`\\"state\\":\\"${state}\\"`)
       if (isOf('filled')) {
         ending.open()
@@ -172,7 +172,7 @@ async function cancelBesideSwap(t: Test, engine: ClickHouse, log: Counts) {
   const rebuild: Tables = {
     ...engine.rebuild,
     insert: async (table, columns, body) => {
-      if (table === 'rebuild' && Buffer.from(body).toString().includes('\\"state\\":\\"swapping\\"')) {
+      if (table === 'rebuild' && textOf(body).includes('\\"state\\":\\"swapping\\"')) {
         cancelled = other.rebuilds.cancel('title-count').then(String, String)
         await giveTime(engine)
       }
@@ -232,8 +232,7 @@ async function fillOn(t: Test, engine: ClickHouse, log: Counts) {
     },
     insert: async (table, columns, body) => {
       await engine.rebuild.insert(table, columns, body)
-      if (table === 'checkpoint' && failures === 0 && Buffer.from(body).toString().includes('title-count__1"'))
-        failures = 2
+      if (table === 'checkpoint' && failures === 0 && textOf(body).includes('title-count__1"')) failures = 2
     }
   }
   const projector = projectorOn({ ...engine, rebuild }, log)

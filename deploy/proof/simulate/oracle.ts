@@ -1,5 +1,4 @@
 import {
-  DEAD_LETTER_COLUMNS,
   eventTables,
   foldInline,
   makeRows,
@@ -136,8 +135,8 @@ async function plainFold({ log, postgres, tables: found, areLaterRead }: Place):
     const later = areLaterRead ? laterTopics.find((topic) => topic.name === name) : undefined
     const { events } = later === undefined ? now : built(later)
     const first = generationName(table.table, 0)
-    tables.insertLines(first, table.columns, Buffer.from(events.body).toString())
-    tables.insertLines('parked_message', DEAD_LETTER_COLUMNS, Buffer.from(now.deadLetters.body).toString())
+    tables.insertBlock(first, events)
+    tables.insertBlock('parked_message', now.deadLetters)
     tables.written(first).delete(({ import_id }) => retracted.has(`${name}/${import_id}`))
     ranges.set(name, [...(ranges.get(name) ?? []), { epoch: 0, partition, first: 0, next: records.length }])
   }

@@ -1,4 +1,4 @@
-import type { StepSizes } from '@gamenet/projector/internals'
+import { POSITION_TYPES, RowWriter, type StepSizes } from '@gamenet/projector/internals'
 import { bugOf } from './bugs.js'
 import { conditionsOf } from './conditions.js'
 import { erasureOf } from './erasure.js'
@@ -97,11 +97,10 @@ function placeOf(world: World, seed: number, { bug: name, isPlayed = false }: Se
   }
   const tables = new Tables({ isPlayed, definitions: bug.tables, machine })
   Object.assign(tables.folds, bug.folds)
-  const titles = TITLE_IDS.map(
-    (titleId, n) => `${JSON.stringify([0, 0, n, '', '', '2026-03-14 20:00:00.000', titleId])}\n`
-  )
-  const columns = ['epoch', 'partition', 'offset', 'source', 'import_id', 'observed_at', 'title_id']
-  tables.insertLines('event_title__0', columns, titles.join(''))
+  const titles = new RowWriter({ ...POSITION_TYPES, title_id: 'LowCardinality(String)' })
+  for (const [n, titleId] of TITLE_IDS.entries())
+    titles.add([0, 0, n, '', '', Date.parse('2026-03-14T20:00:00Z'), titleId])
+  tables.insertBlock('event_title__0', titles.take())
   return {
     world,
     tables,

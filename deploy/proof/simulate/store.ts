@@ -1,4 +1,12 @@
-import { nameIn, type Operation, type Pointers, type Store, type StoreView } from '@gamenet/projector/internals'
+import {
+  nameIn,
+  type Operation,
+  type Pointers,
+  type RowBlock,
+  readRows,
+  type Store,
+  type StoreView
+} from '@gamenet/projector/internals'
 import { generationName, tablesIn } from '@gamenet/schemas'
 import { newerFolds } from './newer-program.js'
 import { bookkeeping, pointersIn } from './operations/bookkeeping.js'
@@ -10,7 +18,7 @@ import { tables } from './operations/tables.js'
 import { userRows } from './operations/user-rows.js'
 import { type PlainFold, plainFolds } from './plain-folds.js'
 import type { Definition, Row } from './replacing-table.js'
-import { BOOKKEEPING, INSTANT_COLUMNS, TABLES } from './table-definitions.js'
+import { BOOKKEEPING, TABLES } from './table-definitions.js'
 import { baseName, type Machine, TableSet } from './table-set.js'
 import type { World } from './world.js'
 
@@ -27,7 +35,7 @@ export type Played =
       readonly isOfMachine: boolean
     }
   | { readonly kind: 'query'; readonly sql: string; readonly parameters: Parameters; readonly answer: readonly Row[] }
-  | { readonly kind: 'lines'; readonly table: string; readonly columns: readonly string[]; readonly lines: string }
+  | { readonly kind: 'block'; readonly table: string; readonly block: RowBlock }
 
 /** Columns that the engine fills by its clock. */
 const STAMPS: Readonly<Record<string, string>> = {
@@ -102,10 +110,9 @@ export class Tables extends TableSet {
     return answer
   }
 
-  /** Lines of JSONCompactEachRow. */
-  insertLines(table: string, columns: readonly string[], lines: string): void {
-    this.#insertLines(table, columns, lines)
-    this.played?.push({ kind: 'lines', table, columns, lines })
+  insertBlock(table: string, block: RowBlock): void {
+    this.#insertBlock(table, block)
+    this.played?.push({ kind: 'block', table, block })
   }
 
   #seen({ names = new Map(), targets = names }: StoreView): Seen {
@@ -122,15 +129,14 @@ export class Tables extends TableSet {
       final: (name) => this.final(source(name)),
       written: (name) => this.written(target(name)),
       insert: (name, rows) => this.#insert(target(name), rows),
-      insertLines: (name, columns, lines) => this.#insertLines(target(name), columns, new TextDecoder().decode(lines))
+      insertBlock: (name, block) => this.#insertBlock(target(name), block)
     }
   }
 
-  #insertLines(table: string, columns: readonly string[], lines: string): void {
-    const rows = lines.split('\n').filter((line) => line !== '')
+  #insertBlock(table: string, block: RowBlock): void {
     this.#insert(
       table,
-      rows.map((line) => rowOf(table, columns, JSON.parse(line)))
+      readRows(block).rows.map((row) => rowOf(table, row))
     )
   }
 
@@ -213,16 +219,7 @@ function placesOf(list: readonly unknown[]): string {
     .join(' ')
 }
 
-function rowOf(table: string, columns: readonly string[], values: readonly unknown[]): Row {
-  const row: Record<string, unknown> = {}
-  for (const [n, column] of columns.entries()) {
-    row[column] = INSTANT_COLUMNS.has(column) ? msOf(values[n]) : values[n]
-  }
-  if (baseName(table).startsWith('event_')) row.position = Number(row.epoch) * 2 ** 48 + Number(row.offset)
-  return row
-}
-
-function msOf(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(msOf)
-  return typeof value === 'string' ? Date.parse(`${value.replace(' ', 'T')}Z`) : value
+function rowOf(table: string, row: Row): Row {
+  if (!baseName(table).startsWith('event_')) return row
+  return { ...row, position: Number(row.epoch) * 2 ** 48 + Number(row.offset) }
 }

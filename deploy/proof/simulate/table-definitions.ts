@@ -47,15 +47,3 @@ export const TABLES: Readonly<Record<string, Definition>> = {
   record_history: { key: ['title_id', 'leaderboard_id'], version: by('version') },
   rating: { key: ['user_key', 'rater_key'], version: by('revision') }
 }
-
-/** Columns that hold instants, or lists of them. */
-export const INSTANT_COLUMNS: ReadonlySet<string> = new Set([
-  'observed_at',
-  'ts',
-  'hour',
-  'set_at',
-  'from_at',
-  'to_at',
-  'reached_at',
-  'first_at'
-])

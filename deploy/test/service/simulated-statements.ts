@@ -1,6 +1,7 @@
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate, storeOver } from '@gamenet/projector'
 import { deleteUserRows, readMutations, type UserTable } from '@gamenet/projector/erasure'
+import { readRows } from '@gamenet/projector/internals'
 import { generationName } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import type { Played } from '../../proof/simulate/store.js'
@@ -33,9 +34,9 @@ export async function playAgain(tables: Tables, played: readonly Played[]): Prom
   const known = new Set<string>()
   let compared = 0
   for (const each of played) {
-    if (each.kind === 'lines') {
+    if (each.kind === 'block') {
       known.clear()
-      await tables.insert(each.table, each.columns, new TextEncoder().encode(each.lines))
+      await tables.insert(each.table, Object.keys(readRows(each.block).types), each.block)
     } else if (each.kind === 'insert' || each.kind === 'statement') {
       known.clear()
       await storeOver(tables, each.view).do(each.operation, ...each.input)
@@ -75,7 +76,7 @@ async function mutationsEnded(tables: Tables, { table }: UserTable): Promise<voi
   while ((await storeOver(tables).do(readMutations, table)).unfinished > 0) await new Promise(setImmediate)
 }
 
-function questionOf(each: Exclude<Played, { kind: 'lines' }>): string {
+function questionOf(each: Exclude<Played, { kind: 'block' }>): string {
   if (each.kind === 'query') return each.sql + JSON.stringify(each.parameters)
   return each.operation.name + JSON.stringify([[...(each.view.names ?? [])], ...each.input.map(shortOf)])
 }

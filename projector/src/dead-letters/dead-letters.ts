@@ -168,7 +168,8 @@ async function retryPart(
     const written = store.with({ names: pointers.names('writes', [eventOwner(table.topic)]) })
     judged = judge(table, messages, new Set(await readUndone(store, pointers, topic)), keys)
     if (judged.stored.length === 0) return
-    await written.do(storeEvents, table, Buffer.concat(judged.rows))
+    const native = new Uint8Array(Buffer.concat(judged.rows))
+    await written.do(storeEvents, table, { rows: judged.stored.length, native })
     await store.do(storeLateBatch, batch, topic, judged.stored)
   }
   // A transaction holds the keys, in which no code may wait for a step that requests keys.
@@ -215,7 +216,7 @@ function judge(
     const reason = builder.add(epoch, partition, record satisfies LogRecord, (person) => keys?.get(person))
     const { events } = builder.take()
     if (events.rows > 0) {
-      rows.push(events.body)
+      rows.push(events.native)
       stored.push(position)
     } else if (reason !== undefined) refusals.push({ ...position, reason })
     else passedOver.push(position)

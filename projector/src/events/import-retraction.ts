@@ -2,6 +2,6 @@ import { importRetractionTopic } from '@gamenet/schemas'
 import { eventTable } from './event-table.js'
 
 export const importRetractionEvents = eventTable(importRetractionTopic, {
-  retracted_import_id: (event) => event.importId,
-  topic: (event) => event.topic
+  retracted_import_id: ['String', (event) => event.importId],
+  topic: ['LowCardinality(String)', (event) => event.topic]
 })

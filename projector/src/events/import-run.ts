@@ -2,11 +2,11 @@ import { importRunTopic } from '@gamenet/schemas'
 import { eventTable } from './event-table.js'
 
 export const importRunEvents = eventTable(importRunTopic, {
-  run_import_id: (event) => event.importId,
-  topic: (event) => event.topic,
-  file: (event) => event.file,
-  rows_read: (event) => event.rowsRead,
-  published: (event) => event.published,
-  rejected: (event) => event.rejected,
-  finished: (event) => event.finished
+  run_import_id: ['String', (event) => event.importId],
+  topic: ['LowCardinality(String)', (event) => event.topic],
+  file: ['String', (event) => event.file],
+  rows_read: ['UInt64', (event) => event.rowsRead],
+  published: ['UInt64', (event) => event.published],
+  rejected: ['UInt64', (event) => event.rejected],
+  finished: ['Bool', (event) => event.finished]
 })

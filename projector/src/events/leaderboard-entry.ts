@@ -2,16 +2,16 @@ import { leaderboardEntryTopic, nameKey } from '@gamenet/schemas'
 import { eventTable } from './event-table.js'
 
 export const leaderboardEntryEvents = eventTable(leaderboardEntryTopic, {
-  title_id: (event) => event.titleId,
-  leaderboard_id: (event) => event.leaderboardId,
-  player: (event) => event.playerName,
-  player_key: (event) => nameKey(event.playerName),
-  occurrence: (event) => event.occurrence ?? 1,
-  change: (event) => event.changeType,
-  rating: (event) => event.rating ?? '',
-  time_ms: (event) => event.timeMs ?? null,
-  stated_rank: (event) => event.rank ?? null,
-  ord: (event) => event.order ?? null,
-  step: (event) => event.step ?? null,
-  details: (event) => (event.details === undefined ? '' : JSON.stringify(event.details))
+  title_id: ['LowCardinality(String)', (event) => event.titleId],
+  leaderboard_id: ['UInt32', (event) => event.leaderboardId],
+  player: ['String', (event) => event.playerName],
+  player_key: ['String', (event) => nameKey(event.playerName)],
+  occurrence: ['UInt16', (event) => event.occurrence ?? 1],
+  change: ['LowCardinality(String)', (event) => event.changeType],
+  rating: ['String', (event) => event.rating ?? ''],
+  time_ms: ['Nullable(UInt32)', (event) => event.timeMs ?? null],
+  stated_rank: ['Nullable(Int32)', (event) => event.rank ?? null],
+  ord: ['Nullable(Int64)', (event) => event.order ?? null],
+  step: ['Nullable(Int64)', (event) => event.step ?? null],
+  details: ['String', (event) => (event.details === undefined ? '' : JSON.stringify(event.details))]
 })

@@ -2,11 +2,11 @@ import { nameKey, presenceTopic } from '@gamenet/schemas'
 import { eventTable } from './event-table.js'
 
 export const presenceEvents = eventTable(presenceTopic, {
-  user_key: (event) => nameKey(event.username),
-  username: (event) => event.username,
-  gamertag: (event) => event.gamertag ?? '',
-  gamertag_key: (event) => nameKey(event.gamertag ?? ''),
-  is_online: (event) => event.state === 'online',
-  game: (event) => event.game ?? '',
-  period_s: (event) => event.periodSeconds
+  user_key: ['String', (event) => nameKey(event.username)],
+  username: ['String', (event) => event.username],
+  gamertag: ['String', (event) => event.gamertag ?? ''],
+  gamertag_key: ['String', (event) => nameKey(event.gamertag ?? '')],
+  is_online: ['Bool', (event) => event.state === 'online'],
+  game: ['String', (event) => event.game ?? ''],
+  period_s: ['UInt32', (event) => event.periodSeconds]
 })

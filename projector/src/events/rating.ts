@@ -2,11 +2,11 @@ import { nameKey, ratingTopic } from '@gamenet/schemas'
 import { eventTable } from './event-table.js'
 
 export const ratingEvents = eventTable(ratingTopic, {
-  user_key: (event) => nameKey(event.username),
-  username: (event) => event.username,
-  rater_key: (event) => nameKey(event.raterUsername),
-  rater: (event) => event.raterUsername,
-  stars: (event) => event.stars,
-  comment: (event) => event.comment,
-  revision: (event) => event.revision
+  user_key: ['String', (event) => nameKey(event.username)],
+  username: ['String', (event) => event.username],
+  rater_key: ['String', (event) => nameKey(event.raterUsername)],
+  rater: ['String', (event) => event.raterUsername],
+  stars: ['UInt8', (event) => event.stars],
+  comment: ['Nullable(String)', (event) => event.comment],
+  revision: ['UInt64', (event) => event.revision]
 })

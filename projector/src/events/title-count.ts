@@ -2,8 +2,8 @@ import { titleCountTopic } from '@gamenet/schemas'
 import { eventTable } from './event-table.js'
 
 export const titleCountEvents = eventTable(titleCountTopic, {
-  title_id: (event) => event.titleId,
-  online: (event) => event.online,
-  sessions: (event) => event.sessions ?? null,
-  lobby_players: (event) => event.lobbyPlayers ?? null
+  title_id: ['LowCardinality(String)', (event) => event.titleId],
+  online: ['UInt32', (event) => event.online],
+  sessions: ['Nullable(UInt32)', (event) => event.sessions ?? null],
+  lobby_players: ['Nullable(UInt32)', (event) => event.lobbyPlayers ?? null]
 })

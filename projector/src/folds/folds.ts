@@ -1,12 +1,18 @@
 import type { Fold } from '../project/folding/fold.js'
-import { foldLeaderboardEntry, foldLeaderboardEntryByValue } from './leaderboard-entry.js'
-import { foldMatchSession } from './match-session.js'
+import { BOARD_TABLES, foldLeaderboardEntry, foldLeaderboardEntryByValue } from './leaderboard-entry.js'
+import { foldMatchSession, MATCH_TYPES } from './match-session.js'
+
+const BOARD_BASIS = { table: 'leaderboard_history' }
 
 /** The folds of projections of form `fold`, by the name in the projection. */
 const folds: Readonly<Record<string, Fold>> = {
-  'leaderboard-entry': { fold: foldLeaderboardEntry, basis: { table: 'leaderboard_history' } },
-  'leaderboard-entry-by-value': { fold: foldLeaderboardEntryByValue, basis: { table: 'leaderboard_history' } },
-  'match-session': { fold: foldMatchSession, basis: { table: 'match_list', rowsBeginAt: 'first_seen' } }
+  'leaderboard-entry': { fold: foldLeaderboardEntry, tables: BOARD_TABLES, basis: BOARD_BASIS },
+  'leaderboard-entry-by-value': { fold: foldLeaderboardEntryByValue, tables: BOARD_TABLES, basis: BOARD_BASIS },
+  'match-session': {
+    fold: foldMatchSession,
+    tables: { match_session: MATCH_TYPES },
+    basis: { table: 'match_list', rowsBeginAt: 'first_seen' }
+  }
 }
 
 /** Returns the fold with a name. Throws if there is none. */

@@ -1,10 +1,11 @@
 import { boardKey, rankGoals } from '@gamenet/schemas'
 import type { AnswerRow, FoldFunction, WriteRow } from '../project/folding/fold.js'
+import type { Value } from '../rows/columns.js'
+import type { ColumnTypes } from '../rows/row-writer.js'
 import { type FoldedBoard, foldBoard, type RankedChange } from './board-fold.js'
 import type { Reached } from './board-goals.js'
 import { type Entry, isSameMeasure, isSameText, type Position, type SameMeasure, type State } from './board-history.js'
 import type { Reign } from './board-records.js'
-import { instant } from './instant.js'
 
 /** A row of a state: instant, position, gone, rating, time, rank, order, step, details. */
 type StateRow = readonly [
@@ -62,6 +63,78 @@ type ChangeRow = readonly [
   playerKey: string,
   occurrence: number
 ]
+
+const INSTANT = `DateTime64(3, 'UTC')`
+
+const CHANGE_TYPES: ColumnTypes = {
+  ts: INSTANT,
+  title_id: 'LowCardinality(String)',
+  leaderboard_id: 'UInt32',
+  epoch: 'UInt16',
+  partition: 'UInt16',
+  offset: 'UInt64',
+  recorded_epoch: 'UInt16',
+  recorded_partition: 'UInt16',
+  recorded_offset: 'UInt64',
+  is_change: 'Bool',
+  change: 'LowCardinality(String)',
+  player: 'String',
+  player_key: 'String',
+  occurrence: 'UInt16',
+  previous_rank: 'Nullable(Int64)',
+  new_rank: 'Nullable(Int64)',
+  previous_rating: 'Nullable(String)',
+  new_rating: 'Nullable(String)',
+  previous_time_ms: 'Nullable(UInt32)',
+  new_time_ms: 'Nullable(UInt32)',
+  is_time: 'Bool',
+  version: 'UInt64'
+}
+
+/** The tables of boards, in the order of writing. */
+export const BOARD_TABLES = {
+  leaderboard_entry: {
+    title_id: 'LowCardinality(String)',
+    leaderboard_id: 'UInt32',
+    player: 'String',
+    occurrence: 'UInt16',
+    player_key: 'String',
+    is_gone: 'Bool',
+    rank: 'Int64',
+    place: 'UInt32',
+    rating: 'String',
+    time_ms: 'Nullable(UInt32)',
+    stated_rank: 'Nullable(Int32)',
+    ord: 'Nullable(Int64)',
+    step: 'Nullable(Int64)',
+    details: 'String',
+    first_at: INSTANT,
+    ts: INSTANT,
+    version: 'UInt64'
+  },
+  leaderboard_change: CHANGE_TYPES,
+  leaderboard_feed: CHANGE_TYPES,
+  rank_reached: {
+    title_id: 'LowCardinality(String)',
+    leaderboard_id: 'UInt32',
+    player_keys: 'Array(String)',
+    goals: 'Array(UInt8)',
+    reached_at: `Array(${INSTANT})`,
+    version: 'UInt64'
+  },
+  record_history: {
+    title_id: 'LowCardinality(String)',
+    leaderboard_id: 'UInt32',
+    players: 'Array(String)',
+    occurrences: 'Array(UInt16)',
+    ratings: 'Array(String)',
+    times_ms: 'Array(Nullable(UInt32))',
+    set_at: `Array(${INSTANT})`,
+    from_at: `Array(${INSTANT})`,
+    to_at: `Array(Nullable(${INSTANT}))`,
+    version: 'UInt64'
+  }
+} as const satisfies Readonly<Record<string, ColumnTypes>>
 
 /** A board while its rows are written. */
 type Written = {
@@ -193,16 +266,12 @@ function writeEntries(
   entries: readonly Entry[],
   { present, gone }: FoldedBoard
 ): void {
-  const board = `["${titleId}",${leaderboardId},`
   const writeOne = (state: State, rank: number, place: number) => {
     const { playerName, occurrence, isGone, rating, timeMs, statedRank, order, step, details, ms } = state
     const { playerKey = '', firstMs = 0 } = entries[state.entry] ?? {}
-    const key = JSON.stringify(playerKey)
-    const shown = `${isGone},${rank},${place},${JSON.stringify(rating)},${timeMs},${statedRank},${order},${step}`
-    write(
-      'leaderboard_entry',
-      `${board}${JSON.stringify(playerName)},${occurrence},${key},${shown},${JSON.stringify(details)},${instant(firstMs)},${instant(ms)},${version}]`
-    )
+    const player = [titleId, leaderboardId, playerName, occurrence, playerKey]
+    const shown = [isGone, rank, place, rating, timeMs, statedRank, order, step, details]
+    write('leaderboard_entry', [...player, ...shown, firstMs, ms, version])
   }
   for (const [place, { entry, rank }] of present.entries()) writeOne(entry, rank, place)
   for (const state of gone) writeOne(state, 0, 0)
@@ -214,11 +283,11 @@ function writeChange(written: Written, entries: readonly Entry[], ranked: Ranked
   const player = { playerName, playerKey: entries[state.entry]?.playerKey ?? '', occurrence }
   const previous = change === undefined || change === 'new' ? undefined : before
   const now = change === undefined || change === 'removed' ? undefined : state
-  const isTime = (now ?? previous)?.timeMs
-  const values =
-    `${previousRank},${newRank},${textOrNull(previous?.rating)},${textOrNull(now?.rating)},` +
-    `${previous?.timeMs ?? null},${now?.timeMs ?? null},${isTime !== undefined && isTime !== null}`
-  writeLines(written, { at: state, ms: state.ms, recorded, change, player, values }, true)
+  const ratings = [previous?.rating ?? null, now?.rating ?? null]
+  const times = [previous?.timeMs ?? null, now?.timeMs ?? null]
+  const isTime = typeof (now ?? previous)?.timeMs === 'number'
+  const values = [previousRank, newRank, ...ratings, ...times, isTime]
+  writeRows(written, { at: state, ms: state.ms, recorded, change, player, values }, true)
 }
 
 /** Voids published changes whose position of recording has moved. */
@@ -240,8 +309,8 @@ function voidMovedChanges(
     if (ms < sinceMs || now.has(placeOf(ms, at, recorded))) continue
     const player = { playerName, playerKey, occurrence }
     const isEventGone = !eventsNow.has(`${ms}/${epoch}/${offset}`)
-    const values = 'null,null,null,null,null,null,false'
-    writeLines(written, { at, ms, recorded, change: undefined, player, values }, isEventGone)
+    const values = [null, null, null, null, null, null, false]
+    writeRows(written, { at, ms, recorded, change: undefined, player, values }, isEventGone)
   }
 }
 
@@ -251,62 +320,37 @@ type Published = {
   readonly recorded: Position
   readonly change: RankedChange['change']
   readonly player: { readonly playerName: string; readonly playerKey: string; readonly occurrence: number }
-  readonly values: string
+  readonly values: readonly Value[]
 }
 
-/** Writes one line for the order of the feed and, unless the change has left this position, for the order of time. */
-function writeLines(
-  { titleId, leaderboardId, version, write }: Written,
-  published: Published,
-  isInBoth: boolean
-): void {
+/** Writes one row for the order of the feed and, unless the change has left this position, for the order of time. */
+function writeRows({ titleId, leaderboardId, version, write }: Written, published: Published, isInBoth: boolean): void {
   const { at, ms, recorded, change, player, values } = published
-  const places =
-    `${at.epoch},${at.partition},${at.offset},` + `${recorded.epoch},${recorded.partition},${recorded.offset}`
-  const who = `${JSON.stringify(player.playerName)},${JSON.stringify(player.playerKey)},${player.occurrence}`
-  const what = `${change !== undefined},"${change ?? ''}",${who},${values},${version}`
-  const line = `[${instant(ms)},"${titleId}",${leaderboardId},${places},${what}]`
-  if (isInBoth) write('leaderboard_change', line)
-  write('leaderboard_feed', line)
+  const place = [at.epoch, at.partition, at.offset, recorded.epoch, recorded.partition, recorded.offset]
+  const what = [change !== undefined, change ?? '', player.playerName, player.playerKey, player.occurrence]
+  const row = [ms, titleId, leaderboardId, ...place, ...what, ...values, version]
+  if (isInBoth) write('leaderboard_change', row)
+  write('leaderboard_feed', row)
 }
 
 function writeReached({ titleId, leaderboardId, version, write }: Written, reached: readonly Reached[]): void {
-  const list = (value: (each: Reached) => string | number) => `[${reached.map(value).join(',')}]`
-  const values = [
-    list(({ playerKey }) => JSON.stringify(playerKey)),
-    list(({ goal }) => goal),
-    list(({ atMs }) => instant(atMs))
+  const lists = [
+    reached.map(({ playerKey }) => playerKey),
+    reached.map(({ goal }) => goal),
+    reached.map(({ atMs }) => atMs)
   ]
-  write('rank_reached', `["${titleId}",${leaderboardId},${values.join(',')},${version}]`)
+  write('rank_reached', [titleId, leaderboardId, ...lists, version])
 }
 
 function writeRecord({ titleId, leaderboardId, version, write }: Written, reigns: readonly Reign[]): void {
-  const list = (value: (reign: Reign) => string | number | null) => `[${reigns.map(value).join(',')}]`
-  const values = [
-    list(({ playerName }) => JSON.stringify(playerName)),
-    list(({ occurrence }) => occurrence),
-    list(({ rating }) => JSON.stringify(rating)),
-    // `join` omits null.
-    list(({ timeMs }) => `${timeMs}`),
-    list(({ setAt }) => instant(setAt)),
-    list(({ fromAt }) => instant(fromAt)),
-    list(({ toAt }) => (toAt === null ? 'null' : instant(toAt)))
+  const lists = [
+    reigns.map(({ playerName }) => playerName),
+    reigns.map(({ occurrence }) => occurrence),
+    reigns.map(({ rating }) => rating),
+    reigns.map(({ timeMs }) => timeMs),
+    reigns.map(({ setAt }) => setAt),
+    reigns.map(({ fromAt }) => fromAt),
+    reigns.map(({ toAt }) => toAt)
   ]
-  write('record_history', `["${titleId}",${leaderboardId},${values.join(',')},${version}]`)
-}
-
-let lastText = ''
-let lastQuoted = '""'
-
-/**
- * Formats a text as a value of a line. The last one is cached, because the rating of one change is that before the
- * next.
- */
-function textOrNull(text: string | undefined): string {
-  if (text === undefined) return 'null'
-  if (text !== lastText) {
-    lastText = text
-    lastQuoted = JSON.stringify(text)
-  }
-  return lastQuoted
+  write('record_history', [titleId, leaderboardId, ...lists, version])
 }

@@ -1,6 +1,6 @@
-import { instantOf } from '@gamenet/schemas'
-import { instantText } from '../events/event-table.js'
 import type { AnswerRow, FoldFunction } from '../project/folding/fold.js'
+import type { Value } from '../rows/columns.js'
+import type { ColumnTypes } from '../rows/row-writer.js'
 
 /*
  * lobby    the n-th lobby of one host name in a list
@@ -28,6 +28,20 @@ export type Stretch = { readonly instants: readonly number[]; readonly runs: rea
 
 /** A stored row of `match_session`. */
 export type StoredMatch = Match & { readonly isVoid: boolean; readonly version: bigint }
+
+export const MATCH_TYPES: ColumnTypes = {
+  title_id: 'LowCardinality(String)',
+  first_seen: `DateTime64(3, 'UTC')`,
+  host: 'String',
+  nth: 'UInt32',
+  is_void: 'Bool',
+  last_seen: `DateTime64(3, 'UTC')`,
+  peak_players: 'UInt32',
+  max_players: 'UInt32',
+  players_sum: 'UInt64',
+  sightings: 'UInt32',
+  version: 'UInt64'
+}
 
 /**
  * Joins the runs of successive stretches to matches.
@@ -112,7 +126,7 @@ export const foldMatchSession: FoldFunction = ({ lists = [], stored = [] }, writ
       stored: (storedByTitle.get(titleId) ?? []).map(storedOf)
     }
     if (isOvertaken(facts)) return 'again'
-    for (const match of changedMatches(facts)) write('match_session', lineOf(titleId, match))
+    for (const match of changedMatches(facts)) write('match_session', valuesOf(titleId, match))
   }
   return undefined
 }
@@ -199,23 +213,7 @@ function storedOf(row: AnswerRow): StoredMatch {
   }
 }
 
-/** Formats a match in the order of the projection's columns. */
-function lineOf(titleId: string, match: StoredMatch): string {
-  return JSON.stringify([
-    titleId,
-    timeText(match.firstMs),
-    match.host,
-    match.nth,
-    match.isVoid,
-    timeText(match.lastMs),
-    match.peakPlayers,
-    match.maxPlayers,
-    match.playersSum,
-    match.sightings,
-    String(match.version)
-  ])
-}
-
-function timeText(ms: number): string {
-  return instantText(instantOf(ms))
+function valuesOf(titleId: string, match: StoredMatch): Value[] {
+  const { firstMs, host, nth, isVoid, lastMs, peakPlayers, maxPlayers, playersSum, sightings, version } = match
+  return [titleId, firstMs, host, nth, isVoid, lastMs, peakPlayers, maxPlayers, playersSum, sightings, version]
 }

@@ -433,11 +433,11 @@ class Storing {
     if (current !== generation) return 'swapped'
     if (events.rows > 0) {
       const done = metrics.insertSeconds.startTimer()
-      await store.do(storeEvents, target, events.body)
+      await store.do(storeEvents, target, events)
       done()
       if (imports.length > 0) await this.#deleteRetracted(store, target, imports)
     }
-    if (deadLetters.rows > 0) await store.do(storeDeadLetters, deadLetters.body)
+    if (deadLetters.rows > 0) await store.do(storeDeadLetters, deadLetters)
     const name = loadCheckpoint(topic)
     // Rows that exclusive work of another process may have deleted meanwhile are read again.
     await check()

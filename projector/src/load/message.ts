@@ -1,4 +1,5 @@
 import type { PartitionExtent, StalledPartition } from '@gamenet/schemas'
+import type { RowBlock } from '../rows/row-writer.js'
 import type { Progress } from '../store/checkpoint.js'
 
 /*
@@ -13,14 +14,11 @@ export type LoaderPort = {
   on(event: 'message', listener: (message: unknown) => void): unknown
 }
 
-/** Lines of JSONCompactEachRow for one table. */
-export type RowLines = { readonly rows: number; readonly body: Uint8Array<ArrayBuffer> }
-
 /** Rows of one topic and the positions that they cover, dead letters included. Not stored yet. */
 export type RowBatch = {
   readonly topic: string
-  readonly events: RowLines
-  readonly deadLetters: RowLines
+  readonly events: RowBlock
+  readonly deadLetters: RowBlock
   /** Number of events about erased people, which cannot be decrypted. */
   readonly passedOver: number
   /** Imports that published some of the events. */

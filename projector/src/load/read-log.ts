@@ -217,7 +217,7 @@ class Outbox {
   #send(builder: RowBuilder): void {
     const batch = builder.take()
     this.#inFlight += 1
-    this.#post({ kind: 'batch', batch }, [batch.events.body.buffer, batch.deadLetters.body.buffer])
+    this.#post({ kind: 'batch', batch }, [batch.events.native.buffer, batch.deadLetters.native.buffer])
     this.#wake()
   }
 

@@ -1,24 +1,24 @@
 import { decodeEvent, errorMessage, type LogRecord, type SealKeyOf } from '@gamenet/schemas'
-import { type EventTable, instantText, type Value } from '../events/event-table.js'
+import type { EventTable } from '../events/event-table.js'
+import { RowWriter } from '../rows/row-writer.js'
 import type { Progress } from '../store/checkpoint.js'
-import { LineWriter } from './line-writer.js'
+import { DEAD_LETTER_TYPES } from '../store/dead-letter.js'
 import type { RowBatch } from './message.js'
 
 /** Maximum number of rows per insert: 65,536 rows are one part, written in about 0.2 s, and 10 MB here. */
 export const BATCH_ROWS_MAX = 65_536
 
-/** Approximate maximum number of bytes per insert: a batch of huge dead letters must not fill the memory. */
-const BATCH_CHARACTERS_MAX = 32 * 1024 * 1024
+/** Maximum size of the messages of an insert: a batch of huge dead letters must not fill the memory. */
+const BATCH_BYTES_MAX = 32 * 1024 * 1024
 
-/** Builds the rows of one topic as lines of JSONCompactEachRow. */
+/** Builds the rows of one topic. */
 export class RowBuilder {
   readonly #table: EventTable
-  readonly #events = new LineWriter()
-  readonly #deadLetters = new LineWriter()
-  readonly #sourceJson = memoized(jsonOf)
-  readonly #importIdJson = memoized(jsonOf)
-  readonly #instantJson = memoized((instant) => `"${instantText(instant)}"`)
-  #characters = 0
+  readonly #events: RowWriter
+  readonly #deadLetters = new RowWriter(DEAD_LETTER_TYPES)
+  #lastInstant = ''
+  #lastMs = 0
+  #bytes = 0
   #passedOver = 0
   #progress = new Map<number, Progress>()
   readonly #imports = new Set<string>()
@@ -27,6 +27,7 @@ export class RowBuilder {
 
   constructor(table: EventTable) {
     this.#table = table
+    this.#events = new RowWriter(table.types)
   }
 
   /** True if records are decrypted with the seal keys of their people. */
@@ -44,7 +45,7 @@ export class RowBuilder {
   }
 
   get isFull(): boolean {
-    return this.rows >= BATCH_ROWS_MAX || this.#characters >= BATCH_CHARACTERS_MAX
+    return this.rows >= BATCH_ROWS_MAX || this.#bytes >= BATCH_BYTES_MAX
   }
 
   /** When the oldest record arrived, by the monotonic clock in ms; meaningless while the builder is empty. */
@@ -58,6 +59,7 @@ export class RowBuilder {
    */
   add(epoch: number, partition: number, record: LogRecord, sealKeyOf?: SealKeyOf): string | undefined {
     if (this.isEmpty) this.#since = performance.now()
+    this.#bytes += record.value?.length ?? 0
     this.#progress.set(epoch * 2 ** 32 + partition, { epoch, partition, next: record.offset + 1 })
     const reason = this.#addEvent(epoch, partition, record, sealKeyOf)
     if (reason !== undefined) this.#addDeadLetter(epoch, partition, record, reason)
@@ -75,7 +77,7 @@ export class RowBuilder {
       people: [...this.#people],
       progress: [...this.#progress.values()]
     }
-    this.#characters = 0
+    this.#bytes = 0
     this.#passedOver = 0
     this.#imports.clear()
     this.#people.clear()
@@ -94,14 +96,10 @@ export class RowBuilder {
       }
       if (!decoded.ok) return decoded.reason
       const { event } = decoded
-      // Each value is formatted separately, because most rows share source, import and instant with the previous row.
-      let line = `[${epoch},${partition},${record.offset},${this.#sourceJson(decoded.source)},`
-      line += `${this.#importIdJson(decoded.importId)},${this.#instantJson(topic.instant(event))}`
-      for (const value of this.#table.values(event)) line += `,${jsonOf(value)}`
-      line += ']'
-      this.#events.add(line)
-      this.#characters += line.length
-      if (decoded.importId !== '') this.#imports.add(decoded.importId)
+      const { source, importId } = decoded
+      const place = [epoch, partition, record.offset, source, importId, this.#msOf(topic.instant(event))]
+      this.#events.add([...place, ...this.#table.values(event)])
+      if (importId !== '') this.#imports.add(importId)
       return undefined
     } catch (error) {
       // A lift or a row function that fails on a valid value is a defect, but must not stop loading.
@@ -118,39 +116,15 @@ export class RowBuilder {
     const bytes = typeof record.value === 'string' ? Buffer.from(record.value) : (record.value ?? new Uint8Array())
     const value = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
     const { name } = this.#table.topic
-    const values = [name, epoch, partition, record.offset, reason, record.key ?? '', record.headers, value]
-    const line = `[${values.map(jsonOf).join(',')}]`
-    this.#deadLetters.add(line)
-    this.#characters += line.length
+    this.#deadLetters.add([name, epoch, partition, record.offset, reason, record.key ?? '', record.headers, value])
   }
-}
 
-/**
- * Formats a value of a line. JSON can spell an unpaired surrogate (`\ud83d`), which is invalid text: ClickHouse would
- * refuse the whole insert, forever. It becomes U+FFFD, as in any conversion to UTF-8.
- */
-function jsonOf(value: Value | Readonly<Record<string, string>>): string {
-  if (Number.isInteger(value)) return String(value)
-  const json = JSON.stringify(value)
-  if (!json.includes('\\ud')) return json
-  return /\\ud[89a-f]/.test(json) ? JSON.stringify(value, wellFormed) : json
-}
-
-function wellFormed(_key: string, value: unknown): unknown {
-  if (typeof value === 'string') return Buffer.from(value).toString()
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [Buffer.from(key).toString(), each]))
-}
-
-/** Caches the result for the last text. */
-function memoized(work: (text: string) => string): (text: string) => string {
-  let lastText = ''
-  let lastResult = work('')
-  return (text) => {
-    if (text !== lastText) {
-      lastResult = work(text)
-      lastText = text
+  /** Most records have the instant of the one before. */
+  #msOf(instant: string): number {
+    if (instant !== this.#lastInstant) {
+      this.#lastMs = Date.parse(instant)
+      this.#lastInstant = instant
     }
-    return lastResult
+    return this.#lastMs
   }
 }

@@ -1,16 +1,10 @@
 import { leaderboardEntryTopic } from '@gamenet/schemas'
+import { BOARD_TABLES } from '../folds/leaderboard-entry.js'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 import { BOARD_KEY, leaderboardHistory } from './leaderboard-history.js'
 
 /** A row at a position that the change has left. */
 const UNTOLD = 'NOT r.is_change AND r.previous_rank IS NULL AND r.new_rank IS NULL'
-
-const CHANGE_COLUMNS = [
-  ...['ts', 'title_id', 'leaderboard_id', 'epoch', 'partition', 'offset'],
-  ...['recorded_epoch', 'recorded_partition', 'recorded_offset', 'is_change', 'change', 'player', 'player_key'],
-  ...['occurrence', 'previous_rank', 'new_rank', 'previous_rating', 'new_rating', 'previous_time_ms', 'new_time_ms'],
-  ...['is_time', 'version']
-]
 
 /**
  * The touched boards from the earliest touched instant: entries with ranks, changes in both orders, reached goals, and
@@ -23,19 +17,7 @@ export const leaderboardEntry: Projection = {
   from: leaderboardEntryTopic,
   after: leaderboardHistory.name,
   key: { title_id: 'String', leaderboard_id: 'UInt32' },
-  into: {
-    leaderboard_entry: [
-      ...['title_id', 'leaderboard_id', 'player', 'occurrence', 'player_key', 'is_gone', 'rank', 'place', 'rating'],
-      ...['time_ms', 'stated_rank', 'ord', 'step', 'details', 'first_at', 'ts', 'version']
-    ],
-    leaderboard_change: CHANGE_COLUMNS,
-    leaderboard_feed: CHANGE_COLUMNS,
-    rank_reached: ['title_id', 'leaderboard_id', 'player_keys', 'goals', 'reached_at', 'version'],
-    record_history: [
-      ...['title_id', 'leaderboard_id', 'players', 'occurrences', 'ratings', 'times_ms', 'set_at', 'from_at', 'to_at'],
-      'version'
-    ]
-  },
+  into: Object.fromEntries(Object.entries(BOARD_TABLES).map(([table, types]) => [table, Object.keys(types)])),
   weigh: `
     SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, count() AS weight
     FROM {leaderboard_history: Identifier} AS h

@@ -1,4 +1,5 @@
 import { INSTANTS_END_MS, matchListTopic } from '@gamenet/schemas'
+import { MATCH_TYPES } from '../folds/match-session.js'
 import { DAY_MS, type FoldProjection, INSTANT_MS } from '../project/projection.js'
 import { matchList } from './match-list.js'
 
@@ -158,21 +159,7 @@ export const matchSession: FoldProjection = {
   from: matchListTopic,
   after: matchList.name,
   key: { title_id: 'String' },
-  into: {
-    match_session: [
-      'title_id',
-      'first_seen',
-      'host',
-      'nth',
-      'is_void',
-      'last_seen',
-      'peak_players',
-      'max_players',
-      'players_sum',
-      'sightings',
-      'version'
-    ]
-  },
+  into: { match_session: Object.keys(MATCH_TYPES) },
   weigh,
   reads: { lists: listsFrom(continued), stored: storedFrom(continued) },
   readsApart: { lists: listsFrom(refolded), stored: storedFrom(refolded) },

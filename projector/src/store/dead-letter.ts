@@ -1,4 +1,5 @@
 import type { LogPosition } from '@gamenet/schemas'
+import type { ColumnTypes, RowBlock } from '../rows/row-writer.js'
 import { linesOf, operation } from './operation.js'
 
 /*
@@ -24,20 +25,20 @@ export type StoredMessage = DeadLetterPosition & {
 }
 
 /** The columns of a dead letter, in the order of the loader's values. */
-export const DEAD_LETTER_COLUMNS = [
-  'topic',
-  'epoch',
-  'partition',
-  'offset',
-  'reason',
-  'message_key',
-  'headers',
-  'value'
-] as const
+export const DEAD_LETTER_TYPES: ColumnTypes = {
+  topic: 'LowCardinality(String)',
+  epoch: 'UInt16',
+  partition: 'UInt16',
+  offset: 'UInt64',
+  reason: 'String',
+  message_key: 'String',
+  headers: 'Map(String, String)',
+  value: 'String'
+}
 
-/** Stores dead letters, all or none; lines of {@link DEAD_LETTER_COLUMNS}. They are keyed by position: storing them again keeps one. */
-export const storeDeadLetters = operation('stores dead letters', async (tables, lines: Uint8Array): Promise<void> => {
-  await tables.insert('parked_message', DEAD_LETTER_COLUMNS, lines)
+/** Stores dead letters, all or none; columns of {@link DEAD_LETTER_TYPES}. They are keyed by position: storing them again keeps one. */
+export const storeDeadLetters = operation('stores dead letters', async (tables, block: RowBlock): Promise<void> => {
+  await tables.insert('parked_message', Object.keys(DEAD_LETTER_TYPES), block)
 })
 
 /** Copies the dead letters of another table that this one lacks, with the instants at which they were stored. */

@@ -2,6 +2,7 @@ import { conditionOf } from '@gamenet/schemas'
 import { type EventTable, eventTableName } from '../events/event-table.js'
 import { eventTableOf } from '../events/event-tables.js'
 import type { Range } from '../project/range.js'
+import type { RowBlock } from '../rows/row-writer.js'
 import type { Progress } from './checkpoint.js'
 import { operation } from './operation.js'
 import { USER_COLUMNS } from './user-rows.js'
@@ -12,11 +13,11 @@ import { USER_COLUMNS } from './user-rows.js'
  */
 export const PEOPLE_CHECKPOINT = 'people'
 
-/** Stores events, all or none per block; lines of the table's columns. They are keyed by position: storing them again keeps one. */
+/** Stores events, all or none. They are keyed by position: storing them again keeps one. */
 export const storeEvents = operation(
   'stores events',
-  async (tables, { table, columns }: Pick<EventTable, 'table' | 'columns'>, lines: Uint8Array): Promise<void> => {
-    await tables.insert(table, columns, lines)
+  async (tables, { table, columns }: Pick<EventTable, 'table' | 'columns'>, block: RowBlock): Promise<void> => {
+    await tables.insert(table, columns, block)
   }
 )
 

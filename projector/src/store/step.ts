@@ -9,6 +9,7 @@ import {
   TOUCHED_KEYS_MAX
 } from '../project/projection.js'
 import type { Range } from '../project/range.js'
+import type { RowBlock } from '../rows/row-writer.js'
 import { operation } from './operation.js'
 
 /*
@@ -51,11 +52,11 @@ export const makeRows = operation(
   }
 )
 
-/** Stores rows that a fold has made, all or none per block; lines of the table's columns in `into`. */
+/** Stores rows that a fold has made, all or none. */
 export const storeRows = operation(
   'stores rows',
-  async (tables, { into }: FoldProjection, table: string, lines: Uint8Array): Promise<void> => {
-    await tables.insert(table, into[table] ?? [], lines)
+  async (tables, { into }: FoldProjection, table: string, block: RowBlock): Promise<void> => {
+    await tables.insert(table, into[table] ?? [], block)
   }
 )
 

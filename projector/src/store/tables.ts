@@ -1,4 +1,5 @@
 import type { AbortOptions, Parameters, ReadTables } from '@gamenet/schemas'
+import type { RowBlock } from '../rows/row-writer.js'
 
 /**
  * What the projector asks of ClickHouse. Statements carry no SETTINGS clause: the engine adds its limits.
@@ -9,6 +10,6 @@ export type Tables = ReadTables & {
   execute(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<void>
   /** The same rows as the UTF-8 bytes of one JSON array of objects, for parsers elsewhere. */
   json(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<Uint8Array>
-  /** Inserts lines of JSONCompactEachRow, all or none per ClickHouse block; resolves when they are stored. */
-  insert(table: string, columns: readonly string[], body: Uint8Array): Promise<void>
+  /** Inserts lines of JSONCompactEachRow, or columns; all or none. Resolves when they are stored. */
+  insert(table: string, columns: readonly string[], body: Uint8Array | RowBlock): Promise<void>
 }

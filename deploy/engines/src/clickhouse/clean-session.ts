@@ -1,5 +1,17 @@
 import { type ChdbResult, type RawInsertParams, Session } from 'chdb'
 import { ClickHouseError } from './clickhouse.js'
+import { memoryFile } from './memory-file.js'
+import { stringLiteral } from './parameters.js'
+import { assignments, type Settings } from './statement.js'
+
+/** The names are plain ones. */
+export type NativeInsert = {
+  readonly table: string
+  readonly columns: readonly string[]
+  readonly settings: Settings
+  readonly bytes: Uint8Array
+  readonly folder: string
+}
 
 const CLEANINGS_MAX = 3
 
@@ -32,6 +44,20 @@ export class CleanSession {
   async insert(params: RawInsertParams): Promise<void> {
     const settings = { ...params.settings, max_threads: 1 }
     await this.#guarded((session) => session.insert({ ...params, settings }))
+  }
+
+  /**
+   * Inserts rows in the format Native, by a file in memory: the package passes only texts on. The folder serves where the
+   * system has no memory for files.
+   */
+  async insertNative({ table, columns, settings, bytes, folder }: NativeInsert): Promise<void> {
+    const file = await memoryFile(bytes, folder)
+    const rows = `INSERT INTO ${table} (${columns.join(', ')}) SELECT * FROM file(${stringLiteral(file.path)}, Native)`
+    try {
+      await this.query(`${rows} SETTINGS ${assignments(settings)}`, 'Null')
+    } finally {
+      await file.close()
+    }
   }
 
   /** Yields the chunks of an answer. A stream that is left early is cancelled. */

@@ -32,11 +32,14 @@ export type Lane = {
   /** Returns the lines of `EXPLAIN AST` of a SELECT. Around it a query would simplify the statement that it explains. */
   explain(sql: string, parameters: Parameters): Promise<readonly string[]>
   /**
-   * Inserts lines of JSONCompactEachRow; resolves when they are stored. A body with an invalid row is refused as a
-   * whole. The bytes must not change until the promise settles.
+   * Inserts lines of JSONCompactEachRow, or a block of columns; resolves when they are stored. A body with an invalid row
+   * is refused as a whole. The bytes must not change until the promise settles.
    */
-  insert(table: string, columns: readonly string[], body: Uint8Array): Promise<void>
+  insert(table: string, columns: readonly string[], body: Uint8Array | ColumnBlock): Promise<void>
 }
+
+/** Rows by column, in the format Native, with exactly the names and types of the columns that are inserted. */
+export type ColumnBlock = { readonly native: Uint8Array }
 
 export type AbortOptions = {
   /** Kills the statement in the engine. A query rejects at once with the signal's reason. */

@@ -55,6 +55,9 @@ export type Streaming = {
   readonly done: Promise<unknown>
 }
 
+/** The bytes of rows, and their format. */
+export type Body = { readonly format: 'JSONCompactEachRow' | 'Native'; readonly bytes: Uint8Array }
+
 export type Target = { readonly table: string; readonly columns: readonly string[]; readonly settings: Settings }
 
 /** The part in which the two engines differ. Rejects with a `ClickHouseError` or a `Refusal`. */
@@ -62,7 +65,7 @@ export type Connection = {
   /** Returns the bytes of the statement's answer. */
   run(statement: Statement): Promise<Uint8Array>
   stream(statement: StreamStatement): Promise<Streaming>
-  put(target: Target, body: Uint8Array): Promise<void>
+  put(target: Target, body: Body): Promise<void>
 }
 
 /** Returns which of our settings the engine's version supports; queried once. */
@@ -160,10 +163,14 @@ export const laneOf = (needs: {
     },
     insert: async (table, columns, body) => {
       checkNames(table, columns)
-      if (body.length === 0) return
+      const rows: Body =
+        body instanceof Uint8Array
+          ? { format: 'JSONCompactEachRow', bytes: body }
+          : { format: 'Native', bytes: body.native }
+      if (rows.bytes.length === 0) return
       const ofBody = limitSettings(bodyLimits(needs.limits))
       const settings = knownOf({ ...ofBody, ...WRITE_SETTINGS, ...BODY_SETTINGS }, await known())
-      const put = (connection: Connection) => connection.put({ table, columns, settings }, body)
+      const put = (connection: Connection) => connection.put({ table, columns, settings }, rows)
       await slots.run((connection) => running(watched(put(connection), bodyLimits(needs.limits))))
     }
   }

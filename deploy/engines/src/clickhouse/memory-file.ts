@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { access, constants, type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Bytes in a memory file, whose path is valid only in this process. */
+/** A file with bytes for the engine in this process. */
 export type MemoryFile = {
   readonly path: string
   /** Frees the memory. */
@@ -13,22 +13,47 @@ export type MemoryFile = {
 const MEMORY_FOLDER = '/dev/shm'
 
 /**
- * Creates a memory file with these bytes. It is unlinked before its first byte is written, so that no other process can
- * open it and a crash leaves nothing behind. Returns undefined if the system has no such folder, or no space in it.
+ * Creates a file with these bytes in memory; where the system has no such folder, or no space in it, in another folder.
+ * On Linux it is unlinked before its first byte is written, so that no other process can open it and a crash leaves
+ * nothing behind.
  */
-export const memoryFile = async (bytes: Uint8Array, folder = MEMORY_FOLDER): Promise<MemoryFile | undefined> => {
-  let handle: FileHandle | undefined
+export const memoryFile = async (
+  bytes: Uint8Array,
+  otherFolder: string,
+  folder = MEMORY_FOLDER
+): Promise<MemoryFile> => {
   try {
-    const name = join(folder, `gamenet-${randomUUID()}`)
-    handle = await open(name, 'wx', 0o600)
-    await rm(name)
-    const path = `/proc/self/fd/${handle.fd}`
-    await access(path, constants.R_OK)
-    await handle.writeFile(bytes)
-    const made = handle
-    return { path, close: () => made.close() }
+    return await fileIn(folder, bytes)
   } catch {
-    await handle?.close()
-    return undefined
+    return await fileIn(otherFolder, bytes)
+  }
+}
+
+const fileIn = async (folder: string, bytes: Uint8Array): Promise<MemoryFile> => {
+  const name = join(folder, `gamenet-${randomUUID()}`)
+  const handle = await open(name, 'wx', 0o600)
+  const close = async (): Promise<void> => {
+    await handle.close()
+    await rm(name, { force: true })
+  }
+  try {
+    const path = await pathWithoutName(handle, name)
+    await handle.writeFile(bytes)
+    return { path, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+/** Removes the name where the system has another path to an open file. */
+const pathWithoutName = async (handle: FileHandle, name: string): Promise<string> => {
+  const path = `/proc/self/fd/${handle.fd}`
+  try {
+    await access(path, constants.R_OK)
+    await rm(name)
+    return path
+  } catch {
+    return name
   }
 }

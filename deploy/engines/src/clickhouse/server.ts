@@ -173,8 +173,8 @@ const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal): 
   },
   stream: (statement) => streamFrom(ways.statements, statement, underWay, abandon),
   put: async (target, body) => {
-    const head = insertHead(target.table, target.columns, assignments(target.settings))
-    const values = Readable.from([body], { objectMode: false })
+    const head = insertHead(target.table, target.columns, assignments(target.settings), body.format)
+    const values = Readable.from([body.bytes], { objectMode: false })
     const query = { query: head, values, query_id: newTag(), abort_signal: abandon }
     await answerOf(ways.bodies.exec(query), head, abandon)
   }

@@ -127,9 +127,11 @@ export const STREAM_SETTINGS: Settings = {
   engine_file_truncate_on_insert: 1
 }
 
-/** Settings of bodies: a row that does not fit its columns is an error of the whole body. */
+/** Settings of bodies: a row that does not fit its columns is an error of the whole body, and so is another type. */
 export const BODY_SETTINGS: Settings = {
   input_format_null_as_default: 0,
+  input_format_native_allow_types_conversion: 0,
+  use_structure_from_insertion_table_in_table_functions: 1,
   input_format_allow_errors_num: 0,
   input_format_allow_errors_ratio: 0
 }
@@ -192,9 +194,9 @@ export const checkNames = (table: string, columns: readonly string[]): void => {
 }
 
 /** Returns the head of an INSERT whose rows follow as a body. */
-export const insertHead = (table: string, columns: readonly string[], settings: string): string => {
+export const insertHead = (table: string, columns: readonly string[], settings: string, format: string): string => {
   checkNames(table, columns)
-  return `INSERT INTO ${table} (${columns.join(', ')}) SETTINGS ${settings} FORMAT JSONCompactEachRow`
+  return `INSERT INTO ${table} (${columns.join(', ')}) SETTINGS ${settings} FORMAT ${format}`
 }
 
 /** Returns the engine's array of rows without surrounding line breaks; `[]` for no rows. */

@@ -6,6 +6,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { dirname, resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
@@ -198,18 +199,23 @@ const bind = async (session: CleanSession, parameters: Readonly<Record<string, s
 }
 
 const INSERT_WITH_DATA =
-  /^\s*INSERT\s+INTO\s+(?<table>[\w.]+)\s*\((?<columns>[^)]*)\)\s*(?:SETTINGS\s+(?<settings>.*?)\s+)?FORMAT\s+(?<format>JSONCompactEachRow|JSONEachRow)\s*$/is
+  /^\s*INSERT\s+INTO\s+(?<table>[\w.]+)\s*\((?<columns>[^)]*)\)\s*(?:SETTINGS\s+(?<settings>.*?)\s+)?FORMAT\s+(?<format>JSONCompactEachRow|JSONEachRow|Native)\s*$/is
 
 const store = async (session: CleanSession, insert: RegExpExecArray, data: Buffer): Promise<void> => {
   const { table = '', columns = '', settings = '', format } = insert.groups ?? {}
   const pairs = [...settings.matchAll(/(\w+)\s*=\s*(?:'([^']*)'|(\S+?))\s*(?:,|$)/g)]
-  await session.insert({
+  const target = {
     table,
     columns: columns.split(',').map((column) => column.trim()),
-    settings: Object.fromEntries(pairs.map(([, name, text, number]) => [name, text ?? Number(number)])),
-    format: format === 'JSONEachRow' ? 'JSONEachRow' : 'JSONCompactEachRow',
-    values: data
-  })
+    settings: Object.fromEntries(pairs.map(([, name = '', text, number]) => [name, text ?? Number(number)]))
+  }
+  if (format === 'Native') await session.insertNative({ ...target, bytes: data, folder: tmpdir() })
+  else
+    await session.insert({
+      ...target,
+      format: format === 'JSONEachRow' ? 'JSONEachRow' : 'JSONCompactEachRow',
+      values: data
+    })
 }
 
 /** Streams the answer. A failure before the first chunk has a status; a later one is in the body. */

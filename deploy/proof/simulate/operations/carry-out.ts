@@ -1,4 +1,4 @@
-import type { Operation } from '@gamenet/projector/internals'
+import { type Operation, type RowBlock, RowWriter, readRows } from '@gamenet/projector/internals'
 import type { PlainFold } from '../plain-folds.js'
 import type { ReadTable, ReplacingTable, Row } from '../replacing-table.js'
 import type { Machine, TableSet } from '../table-set.js'
@@ -20,8 +20,7 @@ export type Seen = {
   written(name: string): ReplacingTable
   /** Adds rows, with the columns that the engine fills in. */
   insert(table: string, rows: readonly Row[]): void
-  /** Adds rows as lines of JSONCompactEachRow. */
-  insertLines(table: string, columns: readonly string[], lines: Uint8Array): void
+  insertBlock(table: string, block: RowBlock): void
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: operations of any input stand in one table.
@@ -99,12 +98,10 @@ export function part<Value>(values: readonly Value[], share: number): Value[] {
   return values.slice(0, Math.floor(values.length * share))
 }
 
-/** The first of lines. */
-export function partOfLines(lines: Uint8Array, share: number): Uint8Array {
-  const all = new TextDecoder().decode(lines).split('\n').slice(0, -1)
-  return new TextEncoder().encode(
-    part(all, share)
-      .map((line) => `${line}\n`)
-      .join('')
-  )
+/** The first rows of a block. */
+export function partOfBlock(block: RowBlock, share: number): RowBlock {
+  const { types, rows } = readRows(block)
+  const writer = new RowWriter(types)
+  for (const row of part(rows, share)) writer.add(Object.values(row))
+  return writer.take()
 }

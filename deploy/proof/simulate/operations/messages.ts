@@ -1,7 +1,6 @@
 import {
   copyDeadLetters,
   copyEvents,
-  DEAD_LETTER_COLUMNS,
   deleteImports,
   readDeadLettersAfter,
   readImports,
@@ -20,7 +19,7 @@ import {
   type Implementation,
   inserting,
   part,
-  partOfLines,
+  partOfBlock,
   reading,
   type Seen
 } from './carry-out.js'
@@ -32,8 +31,8 @@ import {
 export const messages: readonly Implementation[] = [
   inserting(
     storeEvents,
-    (seen, { table, columns }, lines) => seen.insertLines(table, columns, lines),
-    ([table, lines], share) => [table, partOfLines(lines, share)]
+    (seen, { table }, block) => seen.insertBlock(table, block),
+    ([table, block], share) => [table, partOfBlock(block, share)]
   ),
   changingWhole(deleteImports, (seen, table, importIds) =>
     seen.written(table).delete((row) => importIds.includes(String(row.import_id)))
@@ -45,8 +44,8 @@ export const messages: readonly Implementation[] = [
 
   inserting(
     storeDeadLetters,
-    (seen, lines) => seen.insertLines('parked_message', DEAD_LETTER_COLUMNS, lines),
-    ([lines], share) => [partOfLines(lines, share)]
+    (seen, block) => seen.insertBlock('parked_message', block),
+    ([block], share) => [partOfBlock(block, share)]
   ),
   changing(copyDeadLetters, (seen, [from], share) => {
     const known = new Set(seen.tables.final('parked_message').map(placeText))

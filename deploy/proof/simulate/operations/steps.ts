@@ -15,7 +15,7 @@ import {
 import { type Topic, topics } from '@gamenet/schemas'
 import { liesIn } from '../plain-folds.js'
 import type { Row } from '../replacing-table.js'
-import { changing, type Implementation, inserting, partOfLines, reading, type Seen } from './carry-out.js'
+import { changing, type Implementation, inserting, partOfBlock, reading, type Seen } from './carry-out.js'
 
 /*
  * The parts of steps: plain folds in place of SQL projections, and what the fold of boards reads.
@@ -31,8 +31,8 @@ export const steps: readonly Implementation[] = [
   }),
   inserting(
     storeRows,
-    (seen, { into }, table, lines) => seen.insertLines(table, into[table] ?? [], lines),
-    ([projection, table, lines], share) => [projection, table, partOfLines(lines, share)]
+    (seen, _, table, block) => seen.insertBlock(table, block),
+    ([projection, table, block], share) => [projection, table, partOfBlock(block, share)]
   ),
   reading(readTouched, (seen, { from, touches }, range) => {
     const events = eventsIn(seen, from, range)

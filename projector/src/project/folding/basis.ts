@@ -1,4 +1,5 @@
 import { foldNamed } from '../../folds/folds.js'
+import { readRows } from '../../rows/read-rows.js'
 import type { TouchedKey } from '../../store/step.js'
 import type { FoldProjection } from '../projection.js'
 import type { ChunkRows } from './fold-chunk.js'
@@ -14,12 +15,10 @@ export function sinceReplacedRows(
   if (rowsBeginAt === undefined) return chunk.map((each) => ({ ...each, sinceMs: 0 }))
   const since = new Map<string, number>()
   for (const [table, columns] of Object.entries(into)) {
-    const at = columns.indexOf(rowsBeginAt)
-    const lines = Buffer.from(stored[table]?.body ?? []).toString()
-    for (const line of at < 0 ? [] : lines.split('\n').filter((each) => each !== '')) {
-      const row = JSON.parse(line) as (string | number)[]
-      const values = JSON.stringify(Object.keys(key).map((column) => row[columns.indexOf(column)]))
-      const ms = Date.parse(`${String(row[at]).replace(' ', 'T')}Z`)
+    const block = columns.includes(rowsBeginAt) ? stored[table] : undefined
+    for (const row of block === undefined ? [] : readRows(block).rows) {
+      const values = JSON.stringify(Object.keys(key).map((column) => row[column]))
+      const ms = Number(row[rowsBeginAt])
       since.set(values, Math.min(ms, since.get(values) ?? ms))
     }
   }

@@ -1,8 +1,11 @@
+import type { Value } from '../../rows/columns.js'
+import type { ColumnTypes } from '../../rows/row-writer.js'
+
 /** A row of a read, by column name; integers wider than 32 bits are strings. */
 export type AnswerRow = Readonly<Record<string, unknown>>
 
-/** Adds one row to a table of the projection's `into`: a JSON array of the values of its columns, without line end. */
-export type WriteRow = (table: string, line: string) => void
+/** Adds one row to a table: the values of its columns, in the order of the fold's `tables`. */
+export type WriteRow = (table: string, values: readonly Value[]) => void
 
 /**
  * The pure function of a projection of form `fold`: from the reads of a chunk of keys, by name, to rows. Running it
@@ -17,6 +20,8 @@ export type FoldFunction = (
 /** An entry of `folds.ts`. */
 export type Fold = {
   readonly fold: FoldFunction
+  /** The columns of the tables that it writes. */
+  readonly tables: Readonly<Record<string, ColumnTypes>>
   readonly basis: FoldBasis
 }
 

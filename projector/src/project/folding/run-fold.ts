@@ -55,8 +55,8 @@ export async function runFold(
   async function rowsOf(chunk: readonly TouchedKey[], first: ChunkAnswers): Promise<ChunkRows> {
     let found = first
     for (let again = 0; again <= AGAIN_MAX; again += 1) {
-      const lines = await folding.fold(projection.fold ?? projection.name, found)
-      if (lines !== 'again') return lines
+      const made = await folding.fold(projection.fold ?? projection.name, found)
+      if (made !== 'again') return made
       found = await read(chunk, readsApart)
     }
     throw new Error(overtaken(projection))
@@ -66,10 +66,10 @@ export async function runFold(
     return isShared ? await store.do(readBasis, projection, chunk) : ''
   }
   /** Stores rows, and recomputes those that another process overtook after they were read. */
-  async function storeUnlessOvertaken(chunk: readonly TouchedKey[], lines: ChunkRows, stood: string): Promise<void> {
-    await storeAll(lines)
+  async function storeUnlessOvertaken(chunk: readonly TouchedKey[], made: ChunkRows, stood: string): Promise<void> {
+    await storeAll(made)
     let before = stood
-    let stored = lines
+    let stored = made
     let reread = chunk
     for (let again = 0; Object.keys(stored).length > 0; again += 1) {
       const now = await basisAt(chunk)
@@ -81,10 +81,10 @@ export async function runFold(
       await storeAll(stored)
     }
   }
-  async function storeAll(lines: ChunkRows): Promise<void> {
+  async function storeAll(made: ChunkRows): Promise<void> {
     for (const table of Object.keys(projection.into)) {
-      const body = lines[table]?.body
-      if (body !== undefined) await store.do(storeRows, projection, table, body)
+      const block = made[table]
+      if (block !== undefined) await store.do(storeRows, projection, table, block)
     }
   }
 }

@@ -7,7 +7,7 @@ export { type ChangeFilter, type ChangeRow, recordedChanges } from './queries/le
 export { importStarts, recordedRetractions, recordedTitleCounts, recordingEvents } from './queries/stream.js'
 export { readFeed } from './routes/change-feed.js'
 export { Channel } from './stream/channel.js'
-export { comparePlaces, partitionIdOf, type Place, readCursor } from './stream/cursor.js'
+export { comparePlaces, type Place, partitionIdOf, readCursor } from './stream/cursor.js'
 export { Hub } from './stream/hub.js'
 export { Listener } from './stream/listener.js'
 export { LiveCounts } from './stream/live-counts.js'

@@ -309,7 +309,7 @@ test('a swap or a rollback beside the start of another process stays', async (t)
   const owner = { owner: projectionCheckpoint(counts.name), tables: ['title_count'] }
   const point = async (generation: number, version: number) =>
     await store.do(storePointers, version, [{ ...owner, writes: generation, reads: generation, readsChanged: version }])
-  const startBeside = async (place: string, work: () => Promise<unknown>) => {
+  const migrateDuring = async (place: string, work: () => Promise<unknown>) => {
     let isDone = false
     const tables = around(control, async (call, what) => {
       if (what.includes(place) && !isDone) {
@@ -322,7 +322,7 @@ test('a swap or a rollback beside the start of another process stays', async (t)
     t.ok(isDone)
   }
   await control.execute('CREATE TABLE title_count__7 AS title_count__0')
-  await startBeside("t.engine = 'View'", async () => {
+  await migrateDuring("t.engine = 'View'", async () => {
     await point(7, 1)
     await store.do(replaceReadViews, { all: false })
   })
@@ -331,7 +331,7 @@ test('a swap or a rollback beside the start of another process stays', async (t)
 
   const record = await storeRebuild(store, { ...swapping(7, counts), state: 'swapped' }, {})
   await store.do(storeDefinitions, [{ projection: counts.name, generation: 7, definition: definitionOf(counts) }])
-  await startBeside('FROM generation_pointer', async () => {
+  await migrateDuring('FROM generation_pointer', async () => {
     await storeRebuild(store, record, { state: 'rolling-back' })
     await point(0, 2)
   })

@@ -175,8 +175,13 @@ test('the backup of servers copies bookkeeping before the tables that it describ
   t.teardown(() => clickhouse.close())
   await migrate(clickhouse.control)
   const statements: string[] = []
+  const moves = [7, 7, 7, 8]
   const url = await listening(t, async (request, response) => {
     const statement = await text(request)
+    if (statement.startsWith('SELECT')) {
+      response.end(String(moves.shift()))
+      return
+    }
     statements.push(statement)
     await clickhouse.control.execute(statement).then(
       () => response.end(),
@@ -202,6 +207,13 @@ test('the backup of servers copies bookkeeping before the tables that it describ
   t.same([...tablesOf(first), ...tablesOf(second)], BOOKKEEPING)
   t.match(rest, /^BACKUP DATABASE `default` EXCEPT/)
   t.same(tablesOf(rest), BOOKKEEPING)
+
+  const swapped = promisify(execFile)(script, ['backup', join(directory, 'tuesday')], { env: environment })
+  await t.rejects(swapped, /moved a pointer during the copy. Repeat the backup/)
+  t.notOk(
+    (await readdir(directory)).some((name) => name.startsWith('tuesday')),
+    'nothing is in the way of the next one'
+  )
 })
 
 /** The name and the labels of a series, without the labels that Prometheus adds. */

@@ -3,7 +3,7 @@ import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
 import { StepsHeld } from '@gamenet/projector/rebuild'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import { test } from 'tap'
-import { sharedPasses } from '../src/wiring/postgres-pass-lock.js'
+import { advisoryLocks, sharedPasses } from '../src/wiring/postgres-pass-lock.js'
 
 const programs = postgresPrograms()
 const NO_POSTGRES = 'PostgreSQL is not here: /usr/lib/postgresql (Debian package postgresql)'
@@ -16,7 +16,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
   const connected = [0, 1].map(() => {
     const postgres = openPostgres({ url: server.url })
     t.teardown(() => postgres.close())
-    return { writes: async () => postgres }
+    return { locks: advisoryLocks(async () => postgres) }
   })
   const waits: number[] = []
   const [one, other] = connected.map((needs) => sharedPasses({ ...needs, lock: PASSES_LOCK }))
@@ -108,7 +108,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
   await t.test('without PostgreSQL a step of a rebuild waits until it is back', async (t) => {
     const postgres = openPostgres({ url: server.url })
     t.teardown(() => postgres.close())
-    const fills = sharedPasses({ writes: async () => postgres, lock: FILLS_LOCK })
+    const fills = sharedPasses({ locks: advisoryLocks(async () => postgres), lock: FILLS_LOCK })
     let steps = 0
     const step = async () => {
       steps += 1

@@ -12,6 +12,7 @@ export type { FoldProjection, KeySlice, SqlProjection } from './project/projecti
 export { projectorMetrics } from './project/projector-metrics.js'
 export type { Range } from './project/range.js'
 export { ProjectionRunner } from './project/run-projections.js'
+export { BOARD_KEY } from './projections/leaderboard-history.js'
 export { stepsEnded } from './projector.js'
 export type { RebuildStatus } from './rebuild/contract.js'
 export type { StepSizes } from './rebuild/fill.js'

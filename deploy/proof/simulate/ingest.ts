@@ -26,7 +26,7 @@ export function runIngest(place: Place, process: Process): Running {
   const registry = new Registry()
   const publishing = bug.publishedLog({ append: (topic, messages) => log.append(topic, messages) })
   const relay = createRelay({
-    writes: async () => postgres.writes,
+    outbox: async () => postgres.relayed,
     log: bug.relayedLog(publishing),
     people: postgres.people,
     registry,

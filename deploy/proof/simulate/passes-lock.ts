@@ -1,5 +1,5 @@
-import type { Postgres, Queries } from '@gamenet/engines'
 import { Refusal } from '@gamenet/schemas'
+import type { LockTransaction, LockTransactions } from '../../src/wiring/postgres-pass-lock.js'
 import type { Life } from './virtual-time.js'
 import type { World } from './world.js'
 
@@ -20,10 +20,8 @@ export class PassesLock {
     this.#world = world
   }
 
-  /** As `sharedPasses` uses PostgreSQL. */
-  get postgres(): Postgres {
-    return { transaction: (work: (queries: Queries) => Promise<unknown>) => this.#transaction(work) } as Postgres
-  }
+  /** As `sharedPasses` uses it. */
+  readonly transactions: LockTransactions = (work) => this.#transaction(work)
 
   /** What somebody who has died held is free. */
   noticeDeath(life: Life): void {
@@ -38,7 +36,7 @@ export class PassesLock {
     }
   }
 
-  async #transaction<Result>(work: (queries: Queries) => Promise<Result>): Promise<Result> {
+  async #transaction<Result>(work: (transaction: LockTransaction) => Promise<Result>): Promise<Result> {
     const world = this.#world
     const transaction: Transaction = { life: world.time.current, isBroken: false, held: undefined }
     await world
@@ -48,15 +46,16 @@ export class PassesLock {
         if (world.away.has('postgres')) throw new Refusal('engine_away')
         throw error
       })
-    const query = async (sql: string) => {
-      await this.#ask(transaction, sql)
-      if (sql.includes('pg_advisory_xact_lock'))
-        await this.#lock(transaction, sql.includes('shared') ? 'shared' : 'alone')
-      return []
-    }
     try {
-      const result = await work({ query, script: (sql) => this.#ask(transaction, sql) })
-      await this.#ask(transaction, 'COMMIT')
+      await this.#ask(transaction, 'sets its limits')
+      const result = await work({
+        lock: async (_, how) => {
+          await this.#ask(transaction, `asks for the lock, ${how}`)
+          await this.#lock(transaction, how)
+        },
+        check: () => this.#ask(transaction, 'checks its connection')
+      })
+      await this.#ask(transaction, 'commit')
       return result
     } finally {
       this.#end(transaction)
@@ -64,11 +63,11 @@ export class PassesLock {
   }
 
   /** A failed or unanswered statement ends the connection. */
-  async #ask(transaction: Transaction, sql: string): Promise<void> {
+  async #ask(transaction: Transaction, what: string): Promise<void> {
     const broken = () => {
       if (transaction.isBroken) throw new Error('the connection to PostgreSQL has ended')
     }
-    await this.#world.call('postgres', { what: sql.slice(0, 40), done: broken }).catch((error: unknown) => {
+    await this.#world.call('postgres', { what, done: broken }).catch((error: unknown) => {
       transaction.isBroken = true
       this.#end(transaction)
       throw error

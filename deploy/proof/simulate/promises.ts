@@ -40,7 +40,7 @@ export class Promises {
   readonly #tables: Tables
   readonly #pointers: Pointers[] = []
   readonly #gone = new Set<string>()
-  readonly #defined = new Set<string>()
+  readonly #defined = new Map<string, string>()
   /** How far the log was loaded when steps began to write another generation of a projection than answers read. */
   readonly #heads = new Map<string, ReadonlyMap<string, number>>()
   /** The generation that each identity of an answer stands for. */
@@ -126,10 +126,12 @@ export class Promises {
   }
 
   #definitionsStored(definitions: readonly Definition[]): void {
-    for (const { projection, generation } of definitions) {
+    for (const { projection, generation, definition } of definitions) {
       const name = `${projection} ${generation}`
-      if (this.#defined.has(name)) this.broken.push(`generation ${name} is defined a second time`)
-      this.#defined.add(name)
+      // The statement of a process that has died may come after the same one of another.
+      if (this.#defined.has(name) && this.#defined.get(name) !== definition)
+        this.broken.push(`generation ${name} is defined a second time, in another way`)
+      this.#defined.set(name, definition)
     }
   }
 

@@ -1,5 +1,5 @@
 import type { PassLock, Projection } from '@gamenet/projector'
-import { LOCAL_PASS_LOCK, ownerOf } from '@gamenet/projector/internals'
+import { definitionOf, LOCAL_PASS_LOCK, ownerOf } from '@gamenet/projector/internals'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import { sharedPasses } from '../../src/wiring/postgres-pass-lock.js'
 import { newerOf } from './newer-program.js'
@@ -13,8 +13,8 @@ export type Locks = { readonly passes: PassLock; readonly rebuilds: PassLock }
 export function locksOf({ isShared, postgres }: Place): Locks {
   if (!isShared) return { passes: LOCAL_PASS_LOCK, rebuilds: LOCAL_PASS_LOCK }
   return {
-    passes: sharedPasses({ writes: async () => postgres.passes.postgres, lock: PASSES_LOCK }),
-    rebuilds: sharedPasses({ writes: async () => postgres.fills.postgres, lock: FILLS_LOCK })
+    passes: sharedPasses({ locks: postgres.passes.transactions, lock: PASSES_LOCK }),
+    rebuilds: sharedPasses({ locks: postgres.fills.transactions, lock: FILLS_LOCK })
   }
 }
 
@@ -29,8 +29,6 @@ export function servingProjections(tables: Tables): readonly Projection[] {
   const newer = newerOf(simulatedProjections)
   return simulatedProjections.map((each, n) => {
     const later = newer[n] ?? each
-    const isLater =
-      later !== each && servingDefinition(tables, each).includes(JSON.stringify((later as { select: string }).select))
-    return isLater ? later : each
+    return servingDefinition(tables, each) === definitionOf(later) ? later : each
   })
 }

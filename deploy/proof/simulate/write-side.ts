@@ -1,5 +1,5 @@
-import type { People, WriteSide, WriteTransactions } from '@gamenet/ingest'
-import type { BoardLease, BoardLeases, VisitResult } from '@gamenet/ingest/internals'
+import type { People } from '@gamenet/ingest'
+import type { BoardLease, BoardLeases, Outbox, OutboxTransaction, VisitResult } from '@gamenet/ingest/internals'
 import { instantOf, nameKey, type ProfileRated, ratingTopic, type Seal } from '@gamenet/schemas'
 import { PassesLock } from './passes-lock.js'
 import { type Life, WORLD } from './virtual-time.js'
@@ -78,14 +78,46 @@ export class SimulatedPostgres {
   }
 
   /** As relays see it. */
-  get writes(): WriteTransactions {
+  get relayed(): Outbox {
+    const transactionOf = (transaction: Transaction): OutboxTransaction => ({
+      lock: () =>
+        this.#call({
+          what: 'asks for the lock of relays',
+          done: () => {
+            const isMine = this.#lockedBy === undefined || this.#lockedBy === transaction
+            // Of somebody who has died meanwhile it is free again at once.
+            if (isMine && !transaction.life.isOver) this.#lockedBy = transaction
+            return isMine
+          }
+        }),
+      readLeft: (ids) =>
+        this.#call({
+          what: 'reads what is left of the outbox',
+          done: () => new Set(this.outbox.map(({ id }) => String(id)).filter((id) => ids.includes(id)))
+        }),
+      deleteRows: (ids) =>
+        this.#call({
+          what: 'deletes from the outbox at the commit',
+          done: () => {
+            for (const id of ids) transaction.deleted.add(id)
+          }
+        })
+    })
     return {
-      query: (sql, values) => this.#query(sql, values, undefined),
+      readOldest: (count, except) =>
+        this.#call({
+          what: 'reads the outbox',
+          done: () =>
+            this.outbox
+              .map((row) => ({ ...row, id: String(row.id) }))
+              .filter(({ id }) => !except.has(id))
+              .slice(0, count)
+        }),
+      deleteRows: (ids) => this.#call({ what: 'deletes from the outbox', done: () => this.#deleteRows(new Set(ids)) }),
       transaction: async (work) => {
         const transaction: Transaction = { life: this.#world.time.current, deleted: new Set() }
-        const side: WriteSide = { query: (sql, values) => this.#query(sql, values, transaction) }
         try {
-          const result = await work(side)
+          const result = await work(transactionOf(transaction))
           await this.#call({ what: 'commit', done: () => this.#end(transaction, true) })
           return result
         } catch (error) {
@@ -167,52 +199,13 @@ export class SimulatedPostgres {
   }
 
   #end(transaction: Transaction, isCommitted: boolean): void {
-    if (isCommitted) this.outbox = this.outbox.filter(({ id }) => !transaction.deleted.has(String(id)))
+    if (isCommitted) this.#deleteRows(transaction.deleted)
     if (this.#lockedBy === transaction) this.#lockedBy = undefined
   }
 
-  #query<Found extends Record<string, unknown>>(
-    sql: string,
-    values: readonly unknown[] = [],
-    transaction: Transaction | undefined
-  ): Promise<Found[]> {
-    const [first] = values
-    const ids = new Set<string>(Array.isArray(first) ? first : [])
-    const statement = this.#statements.find(([beginning]) => sql.startsWith(beginning))
-    if (statement === undefined) throw new Error(`The simulated PostgreSQL does not know this statement: ${sql}`)
-    return this.#call({ what: statement[0], done: () => statement[1](ids, transaction) as Found[] })
+  #deleteRows(ids: ReadonlySet<string>): void {
+    this.outbox = this.outbox.filter(({ id }) => !ids.has(String(id)))
   }
-
-  readonly #statements: readonly (readonly [string, (ids: Set<string>, transaction?: Transaction) => object[]])[] = [
-    [
-      'SELECT o.id, o.topic, o.event FROM outbox',
-      (unreadable) =>
-        this.outbox
-          .filter(({ id }) => !unreadable.has(String(id)))
-          .map(({ id, topic, event }) => ({ id: String(id), topic, event }))
-    ],
-    [
-      'SELECT pg_try_advisory_xact_lock',
-      (_, transaction) => {
-        const isMine = this.#lockedBy === undefined || this.#lockedBy === transaction
-        // Of somebody who has died meanwhile it is free again at once.
-        if (isMine && transaction?.life.isOver === false) this.#lockedBy = transaction
-        return [{ is_mine: isMine }]
-      }
-    ],
-    [
-      'SELECT o.id FROM outbox',
-      (ids) => this.outbox.filter(({ id }) => ids.has(String(id))).map(({ id }) => ({ id: String(id) }))
-    ],
-    [
-      'DELETE FROM outbox',
-      (ids, transaction) => {
-        if (transaction === undefined) this.outbox = this.outbox.filter(({ id }) => !ids.has(String(id)))
-        else for (const id of ids) transaction.deleted.add(id)
-        return []
-      }
-    ]
-  ]
 
   #call<Result>(effect: Effect<Result>): Promise<Result> {
     return this.#world.call('postgres', effect)

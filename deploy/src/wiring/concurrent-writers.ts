@@ -3,7 +3,7 @@ import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import { Histogram, type Registry } from 'prom-client'
 import type { Config } from '../config.js'
 import type { Engines } from './engines.js'
-import { sharedPasses } from './postgres-pass-lock.js'
+import { advisoryLocks, sharedPasses } from './postgres-pass-lock.js'
 
 /** Coordination with other writers of the same tables. */
 export type ConcurrentWriters = {
@@ -24,7 +24,7 @@ export function concurrentWriters(config: Config, engines: Engines, registry: Re
   })
   if (config.CLICKHOUSE_URL === undefined) return {}
   if (config.POSTGRES_URL === undefined) return { isShared: true }
-  const needs = { writes: () => engines.writes() }
+  const needs = { locks: advisoryLocks(() => engines.writes()) }
   return {
     isShared: true,
     passLock: sharedPasses({ ...needs, lock: PASSES_LOCK, onWaited: (s) => waits.observe({ lock: 'passes' }, s) }),

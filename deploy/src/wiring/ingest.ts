@@ -1,4 +1,4 @@
-import { createIngest, createRelay, type Ingest } from '@gamenet/ingest'
+import { createIngest, createRelay, type Ingest, outboxOf } from '@gamenet/ingest'
 import { lateReader } from '@gamenet/projector'
 import { CHANGED_CHANNEL } from '@gamenet/schemas'
 import { VERSION } from '../version.js'
@@ -38,7 +38,8 @@ export function createServiceIngest(needs: Needs): Ingest {
 
 /** Publishes the outbox until it is stopped. */
 export function startRelay({ engines, people, registry, logger }: Needs): { stop(): Promise<void> } {
-  const relay = createRelay({ writes: () => engines.writes(), log: engines.log, people, registry, logger })
+  const outbox = async () => outboxOf(await engines.writes())
+  const relay = createRelay({ outbox, log: engines.log, people, registry, logger })
   relay.start()
   const unlisten = engines.postgres?.listen(CHANGED_CHANNEL, relay.wake, relay.wake)
   return {

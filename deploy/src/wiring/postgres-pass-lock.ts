@@ -19,13 +19,42 @@ const HELD_UP = 'Tables are being compared, or rows erased; this step waits and 
  */
 const WAITS: ReadonlySet<number> = new Set([FILLS_LOCK])
 
-/**
- * Excludes the passes of several projectors from work that needs the tables at rest, by a lock in PostgreSQL: a transaction holds it,
- * and the death of a process releases it.
- */
+type Lock = typeof PASSES_LOCK | typeof FILLS_LOCK
+
+/** Commits the transaction of `work` when it resolves. Its locks are released then, and by the death of the process. */
+export type LockTransactions = <Result>(work: (transaction: LockTransaction) => Promise<Result>) => Promise<Result>
+
+export type LockTransaction = {
+  /** Takes a lock, shared or alone. Rejects with {@link LOCK_NOT_AVAILABLE} after {@link LOCK_WAIT_MS}. */
+  lock(lock: Lock, how: 'shared' | 'alone'): Promise<void>
+  /** Rejects when the connection has ended: another process may hold the lock. */
+  check(): Promise<void>
+}
+
+/** Advisory locks of PostgreSQL. */
+export function advisoryLocks(writes: () => Promise<Postgres>): LockTransactions {
+  return async (work) => {
+    const postgres = await writes()
+    return await postgres.transaction(async (transaction) => {
+      // May take longer than the usual limit of a transaction.
+      await transaction.script(
+        `SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`
+      )
+      return await work({
+        lock: async (lock, how) =>
+          void (await transaction.query(`SELECT pg_advisory_xact_lock${how === 'shared' ? '_shared' : ''}($1)`, [
+            lock
+          ])),
+        check: async () => void (await transaction.query('SELECT 1'))
+      })
+    })
+  }
+}
+
+/** Excludes the passes of several projectors from work that needs the tables at rest. */
 export function sharedPasses(needs: {
-  readonly writes: () => Promise<Postgres>
-  readonly lock: typeof PASSES_LOCK | typeof FILLS_LOCK
+  readonly locks: LockTransactions
+  readonly lock: Lock
   /** Called after each wait for the lock, also a vain one. */
   readonly onWaited?: (seconds: number) => void
 }): PassLock {
@@ -65,26 +94,18 @@ export function sharedPasses(needs: {
 
 /** Runs work under the lock; reports if PostgreSQL was unavailable. */
 async function withLock<Result>(
-  { writes, lock, onWaited }: Parameters<typeof sharedPasses>[0],
+  { locks, lock, onWaited }: Parameters<typeof sharedPasses>[0],
   how: 'shared' | 'alone',
   work: (check: () => Promise<void>) => Promise<Result>
 ): Promise<{ readonly result: Result } | 'away'> {
   let hasBegun = false
   let done: { readonly result: Result } | undefined
   try {
-    const postgres = await writes()
-    await postgres.transaction(async (transaction) => {
-      // May take longer than the usual limit of a transaction.
-      await transaction.script(
-        `SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`
-      )
+    await locks(async (transaction) => {
       const begun = performance.now()
-      await transaction
-        .query(`SELECT pg_advisory_xact_lock${how === 'shared' ? '_shared' : ''}($1)`, [lock])
-        .finally(() => onWaited?.((performance.now() - begun) / 1000))
+      await transaction.lock(lock, how).finally(() => onWaited?.((performance.now() - begun) / 1000))
       hasBegun = true
-      // After a broken connection another process may hold the lock.
-      done = { result: await work(async () => void (await transaction.query('SELECT 1'))) }
+      done = { result: await work(transaction.check) }
     })
   } catch (error) {
     // The work counts as done, even if the lock could not be released.

@@ -14,7 +14,7 @@ import {
 import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
-import { createPeople, createRelay, type Log, sealKeys } from '../../src/index.js'
+import { createPeople, createRelay, type Log, outboxOf, sealKeys } from '../../src/index.js'
 import { type RelayNeeds, relayOnce } from '../../src/publish/outbox/relay-outbox.js'
 import { onEachWriteSide } from './write-sides.js'
 
@@ -136,7 +136,7 @@ const byUser = (edits: readonly { user: number }[]): Map<string, string[]> => {
 }
 
 const needsOn = (writes: WriteTransactions, log: Log): RelayNeeds => ({
-  writes,
+  outbox: outboxOf(writes),
   log,
   people: createPeople({ writes: async () => writes, registry: new Registry() }),
   onUnreadable: () => undefined
@@ -209,7 +209,7 @@ onEachWriteSide((name, open, options) => {
       const people = createPeople({ writes: async () => writes, registry: registry() })
       const fate = new Fate()
       return createRelay({
-        writes: async () => writes,
+        outbox: async () => outboxOf(writes),
         log: log.on(fate),
         people,
         registry: registry(),
@@ -291,7 +291,7 @@ onEachWriteSide((name, open, options) => {
     const logged: string[] = []
     const registry = new Registry()
     const relay = createRelay({
-      writes: async () => postgres,
+      outbox: async () => outboxOf(postgres),
       log: log.on(new Fate()),
       people: createPeople({ writes: async () => postgres, registry }),
       registry,

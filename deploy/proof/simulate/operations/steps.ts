@@ -1,4 +1,5 @@
 import {
+  BOARD_KEY,
   type FoldProjection,
   type KeySlice,
   makeRows,
@@ -35,10 +36,12 @@ export const steps: readonly Implementation[] = [
     ([projection, table, block], share) => [projection, table, partOfBlock(block, share)]
   ),
   reading(readTouched, (seen, { from, touches }, range) => {
+    const keyOf = KEYS.get(touches.key)
+    if (keyOf === undefined) throw new Error(`The simulator does not know the key ${touches.key}; add it to KEYS.`)
     const events = eventsIn(seen, from, range)
     const keys = new Map<string, { key: string; firstMs: number; lastMs: number }>()
     for (const event of events) {
-      const key = keyOf(event, touches.key)
+      const key = keyOf(event)
       const ms = Number(event.observed_at)
       const { firstMs, lastMs } = keys.get(key) ?? { firstMs: ms, lastMs: ms }
       keys.set(key, { key, firstMs: Math.min(firstMs, ms), lastMs: Math.max(lastMs, ms) })
@@ -86,13 +89,13 @@ function eventsIn(seen: Seen, { name }: Pick<Topic, 'name'>, range: Range): Row[
   return seen.table(`event_${name.replaceAll('-', '_')}`).rows.filter((event) => liesIn(range, event))
 }
 
-/** The value of a key's expression, as `touches` of the projections have it. */
-function keyOf(event: Row, expression: string): string {
-  const columns = expression.match(/e\.\w+/g) ?? []
-  if (!/^(e\.\w+|concat\(e\.title_id, '\/', toString\(e\.leaderboard_id\)\))$/.test(expression))
-    throw new Error(`The simulator does not know how ${expression} is computed.`)
-  return columns.map((column) => event[column.slice(2)]).join('/')
-}
+/** The keys of `touches` of the projections that the simulator runs. */
+const KEYS: ReadonlyMap<string, (event: Row) => string> = new Map([
+  [BOARD_KEY, boardOf],
+  ...['title_id', 'user_key', 'run_import_id', 'retracted_import_id'].map(
+    (column) => [`e.${column}`, (event: Row) => String(event[column])] as const
+  )
+])
 
 /** The engine's own hash is another; each key lies in one slice all the same. */
 function liesInSlice(event: Row, slice: KeySlice | undefined): boolean {

@@ -1,8 +1,9 @@
-import { backoffMs, type WriteTransactions, withTimeout } from '@gamenet/schemas'
+import { backoffMs, withTimeout } from '@gamenet/schemas'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import type { Log } from '../../ports/log.js'
 import type { Logger } from '../../scrape/run-source.js'
 import type { People } from '../people/people.js'
+import type { Outbox } from './outbox.js'
 import { type Round, relayOnce } from './relay-outbox.js'
 
 /** How often the outbox is polled without a notification: another relay may have died in its round. */
@@ -15,8 +16,8 @@ const RETRY = { firstMs: 250, maxMs: 5000 }
 const UNREADABLE_MAX = 10_000
 
 export type RelayOptions = {
-  /** Opens the write side with its newest schema. Called when the relay starts. */
-  readonly writes: () => Promise<WriteTransactions>
+  /** Opens the write side with its newest schema. Called in each round. */
+  readonly outbox: () => Promise<Outbox>
   readonly log: Log
   readonly people: People
   readonly registry: Registry
@@ -54,7 +55,7 @@ export function createRelay(options: RelayOptions): Relay {
       for (const { id } of rows.slice(0, UNREADABLE_MAX - unreadable.size)) unreadable.add(id)
       metrics.unreadable.set(unreadable.size)
     }
-    return await relayOnce({ writes: await options.writes(), log, people, onUnreadable }, unreadable)
+    return await relayOnce({ outbox: await options.outbox(), log, people, onUnreadable }, unreadable)
   }
   const run = async (): Promise<void> => {
     for (let failures = 0; !isStopping; ) {

@@ -1,7 +1,8 @@
-import { RELAY_LOCK, type Topic, topics, type WriteSide, type WriteTransactions, withTimeout } from '@gamenet/schemas'
+import { type Topic, topics, withTimeout } from '@gamenet/schemas'
 import type { Log } from '../../ports/log.js'
 import { namesOf, sealedEvent } from '../people/encode-events.js'
 import type { People, Seals } from '../people/people.js'
+import type { Outbox, OutboxRow } from './outbox.js'
 
 /*
  * outbox   events of the write side that the log may lack, each stored together with its change
@@ -18,7 +19,7 @@ const HELD_MS_MAX = 2000
 const PROVENANCE = { source: '/write-side' }
 
 export type RelayNeeds = {
-  readonly writes: WriteTransactions
+  readonly outbox: Outbox
   readonly log: Log
   readonly people: People
   /** Called for rows without a valid event. They stay for an operator to inspect and block no others. */
@@ -41,10 +42,7 @@ export type Round = { readonly relayed: number; readonly outcome: 'empty' | 'ful
  * deleted are published again, as the same messages with the same ids.
  */
 export async function relayOnce(needs: RelayNeeds, unreadable: ReadonlySet<string>): Promise<Round> {
-  const rows = await needs.writes.query<OutboxRow>(
-    `SELECT o.id, o.topic, o.event FROM outbox AS o WHERE o.id <> ALL ($1::bigint[]) ORDER BY o.id LIMIT ${ROUND_ROWS_MAX}`,
-    [[...unreadable]]
-  )
+  const rows = await needs.outbox.readOldest(ROUND_ROWS_MAX, unreadable)
   if (rows.length === 0) return { relayed: 0, outcome: 'empty' }
   const { parcels, faults } = parcelsOf(rows)
   if (faults.length > 0) needs.onUnreadable(faults)
@@ -52,8 +50,6 @@ export async function relayOnce(needs: RelayNeeds, unreadable: ReadonlySet<strin
   if (!isMine) return { relayed: 0, outcome: 'elsewhere' }
   return { relayed, outcome: rows.length === ROUND_ROWS_MAX ? 'full' : 'done' }
 }
-
-type OutboxRow = { id: string; topic: string; event: unknown }
 
 /** Consecutive rows of one topic, appended together. */
 type Parcel = { readonly topic: Topic; readonly rows: { readonly id: string; readonly event: unknown }[] }
@@ -93,9 +89,10 @@ async function sendAll(needs: RelayNeeds, parcels: readonly Parcel[]): Promise<{
 /** Returns the number of rows that the log has now, or undefined when another relay is at work. */
 async function send(needs: RelayNeeds, { topic, rows }: Parcel, seals: Seals): Promise<number | undefined> {
   const claimed: { ids: readonly string[]; appending: Promise<void> } = { ids: [], appending: Promise.resolve() }
-  const outcome = await needs.writes.transaction(async (transaction) => {
-    if (!(await isMine(transaction))) return 'elsewhere'
-    const left = await remainingRows(transaction, rows)
+  const outcome = await needs.outbox.transaction(async (transaction) => {
+    if (!(await transaction.lock())) return 'elsewhere'
+    const ids = await transaction.readLeft(rows.map(({ id }) => id))
+    const left = rows.filter(({ id }) => ids.has(id))
     const messages = left.flatMap(({ event }) => sealedEvent(topic, event, PROVENANCE, seals) ?? [])
     if (messages.length < left.length) needs.people.passedOver(topic.name, left.length - messages.length)
     claimed.ids = left.map(({ id }) => id)
@@ -104,34 +101,13 @@ async function send(needs: RelayNeeds, { topic, rows }: Parcel, seals: Seals): P
     claimed.appending.catch(() => undefined)
     const isAppended = claimed.appending.then(() => true)
     if (!(await withTimeout(isAppended, needs.heldMsMax ?? HELD_MS_MAX, () => false))) return 'slow'
-    await deleteRows(transaction, claimed.ids)
+    await transaction.deleteRows(claimed.ids)
     return 'sent'
   })
   if (outcome === 'elsewhere') return undefined
   if (outcome === 'slow') {
     await claimed.appending
-    await deleteRows(needs.writes, claimed.ids)
+    await needs.outbox.deleteRows(claimed.ids)
   }
   return claimed.ids.length
-}
-
-async function isMine(transaction: WriteSide): Promise<boolean> {
-  const [lock] = await transaction.query<{ is_mine: boolean }>('SELECT pg_try_advisory_xact_lock($1) AS is_mine', [
-    RELAY_LOCK
-  ])
-  return lock?.is_mine === true
-}
-
-/** Returns the rows that no other relay or erasure has deleted. */
-async function remainingRows(transaction: WriteSide, rows: Parcel['rows']): Promise<Parcel['rows']> {
-  const found = await transaction.query<{ id: string }>(
-    'SELECT o.id FROM outbox AS o WHERE o.id = ANY ($1::bigint[])',
-    [rows.map(({ id }) => id)]
-  )
-  const ids = new Set(found.map(({ id }) => id))
-  return rows.filter(({ id }) => ids.has(id))
-}
-
-async function deleteRows(side: WriteSide, ids: readonly string[]): Promise<void> {
-  await side.query('DELETE FROM outbox AS o WHERE o.id = ANY ($1::bigint[])', [ids])
 }

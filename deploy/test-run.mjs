@@ -17,11 +17,16 @@ import { fileURLToPath } from 'node:url'
 import { t } from 'tap'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-/** The packages with the longest files first, so that no long file runs alone at the end. */
-const PACKAGES = ['deploy', 'deploy/engines', 'projector', 'api', 'ingest', 'sdk', 'schemas']
-/** Packages whose files share processes: most of their files are small, and a process imports them and opens chDB once. */
-const SHARING = ['projector', 'api', 'ingest', 'schemas']
-const FILES_PER_PROCESS = 8
+/**
+ * The packages with the longest processes first, so that none runs alone at the end, and how many of their files share a process.
+ * A process imports the program, opens chDB and compiles PGlite for the first time: up to 4 s of processor time.
+ */
+const FILES_PER_PROCESS = { projector: 12, 'deploy/engines': 1, deploy: 4, api: 12, ingest: 12, sdk: 12, schemas: 24 }
+const PACKAGES = Object.keys(FILES_PER_PROCESS)
+/** The files of a process share one directory of chDB, so files that open one themselves run alone. */
+const SHARING_CHDB = ['projector', 'api', 'ingest']
+/** Long files whose process runs no service, so that it gains nothing from others. */
+const ALONE = ['power', 'simulate', 'torture'].map((name) => `deploy/dist/test/${name}.test.js`)
 const TEST_FILES = fileURLToPath(new URL('test-files.mjs', import.meta.url))
 const PROCESSOR_TIME = new URL('test-processor-time.mjs', import.meta.url).href
 /** Where tests keep their files: in memory where it has this much room, since every insert and commit is flushed. */
@@ -103,16 +108,17 @@ function chosenFiles() {
 
 /** The files of each process. */
 function groupsOf(files) {
-  const mayShare = (file) => !isCampaign && SHARING.some((name) => file.startsWith(`${name}/`)) && !opensChdb(file)
-  const groups = files.filter((file) => !mayShare(file)).map((file) => [file])
-  for (const name of SHARING) {
-    const sharing = files.filter((file) => file.startsWith(`${name}/`) && mayShare(file))
-    while (sharing.length > 0) groups.push(sharing.splice(0, FILES_PER_PROCESS))
-  }
-  return groups
+  return PACKAGES.flatMap((name) => {
+    const ofPackage = files.filter((file) => file.startsWith(`${name}/dist/`))
+    const isAlone = (file) => isCampaign || ALONE.includes(file) || (SHARING_CHDB.includes(name) && opensChdb(file))
+    const groups = ofPackage.filter(isAlone).map((file) => [file])
+    const sharing = ofPackage.filter((file) => !isAlone(file))
+    while (sharing.length > 0) groups.push(sharing.splice(0, FILES_PER_PROCESS[name]))
+    return groups
+  })
 }
 
-/** Whether a file opens a directory of its own: a process has one at a time, and the other files share theirs. */
+/** Whether a file opens a directory of its own: a process has one at a time. */
 function opensChdb(file) {
   return read(path.join(ROOT, file)).includes('openChdb(')
 }

@@ -267,7 +267,12 @@ export async function provesRebuild(
   }
   for (const each of seen) t.same(each, [old, right, old], `of ${questions} answers none was a mixture`)
 
-  // Its partitions are shared out among several threads.
+  await provesReload(t, other)
+}
+
+/** A rebuild reads a topic from Kafka again; its partitions are shared out among several threads. */
+export async function provesReload(t: Test, { operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<void> {
+  const reach = { OPERATOR_URL: operatorUrl }
   await gamenetJson(reach, ['rebuild', 'start', 'title', '--from-log', '--follow'])
   t.match(await gamenetJson(reach, ['rebuild', 'verify', 'title']), {
     isEqual: true,

@@ -468,6 +468,11 @@ async function endOthers(t: Test, engine: ClickHouse) {
     await owner.rebuilds.verify('title-count')
     await t.rejects(owner.rebuilds.swap('title-count'), /died/)
     await owner.stop()
+    // Its last heartbeat was as long ago as that of a dead process.
+    await engine.control.execute('TRUNCATE TABLE rebuild_owner')
+    await engine.control.execute(
+      `INSERT INTO rebuild_owner (id, process, seen_at) VALUES (1, 'dead', now64(3) - INTERVAL 31 SECOND)`
+    )
     appendCount(log, 1)
     await other.caughtUp()
     while ((await other.rebuilds.list())[0]?.state === 'swapping') await pause(25)

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
-import { migratePostgres, openChdb, openPglite } from '@gamenet/engines'
+import { openChdb } from '@gamenet/engines'
 import { migrate, storeOver } from '@gamenet/projector'
 import { test } from 'tap'
 import { advanceSequences } from '../src/wiring/advance-sequences.js'
+import { openTestWrites } from './service/open-engines.js'
 
 test('a write side that is older than the tables numbers nothing as it was numbered before', async (t) => {
   const folder = t.testdir({})
@@ -10,9 +11,7 @@ test('a write side that is older than the tables numbers nothing as it was numbe
   t.teardown(() => clickhouse.close())
   const tables = clickhouse.control
   await migrate(tables)
-  const writes = await openPglite({ dir: join(folder, 'writes') })
-  t.teardown(() => writes.close())
-  await migratePostgres(writes)
+  const writes = await openTestWrites(t, folder)
   const said: string[] = []
   const look = () =>
     advanceSequences(writes, storeOver(tables), {

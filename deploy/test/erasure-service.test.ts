@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { test } from 'tap'
 import { z } from 'zod'
-import { gamenet, gamenetJson } from './service/gamenet.js'
+import { gamenet, gamenetJson, plainWrites } from './service/gamenet.js'
 import {
   Caller,
   openPeopleService,
@@ -17,11 +17,12 @@ const Ledger = z.array(z.object({ nameHash: z.string(), forgottenAt: z.string(),
 
 test('an operator forgets a user while the service runs; killed in between, the next start ends it', async (t) => {
   const folder = t.testdir({})
-  const environment = { DATA_DIR: join(folder, 'data') }
+  const writes = await plainWrites(t)
+  const environment = { DATA_DIR: join(folder, 'data'), ...writes }
   const auth = await startAuth(t)
   const [ann, ben] = auth.people.map(({ username }) => username)
   const [first, second] = await Promise.all(auth.people.slice(0, 2).map((person) => signIn(auth, person)))
-  const killed = await startPeopleService(environment.DATA_DIR, auth)
+  const killed = await startPeopleService(environment.DATA_DIR, auth, writes)
   t.teardown(() => killed.kill())
   let caller = new Caller(killed, 4)
   const path = (username: string | undefined) => `/api/profile/${username}`
@@ -63,7 +64,7 @@ test('an operator forgets a user while the service runs; killed in between, the 
   await killed.kill()
   await caller.close()
   t.match(await erasing, { code: 1, stderr: /continues when a service starts/ })
-  const service = await openPeopleService(t, environment.DATA_DIR, auth)
+  const service = await openPeopleService(t, environment.DATA_DIR, auth, writes)
   caller = new Caller(service, 4)
   t.teardown(() => caller.close())
   const isDone = async () =>

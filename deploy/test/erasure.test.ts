@@ -1,5 +1,6 @@
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb, openPglite, openPostgres } from '@gamenet/engines'
 import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
 import { publish } from '@gamenet/ingest'
@@ -177,7 +178,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
       t.equal(orphan.hadEnded(), true, 'nor is anything deleted beside a statement whose process is gone, or its lock')
       t.same(await tablesThatName(tables.clickhouse), [])
       slow.goOn()
-      while ((await tables.projector.rebuilds.list())[0]?.state !== 'filled') await new Promise(setImmediate)
+      while ((await tables.projector.rebuilds.list())[0]?.state !== 'filled') await pause(20)
       t.same(await tablesThatName(tables.clickhouse), [])
       t.equal((await tables.projector.rebuilds.verify('presence')).isEqual, true)
     })
@@ -195,7 +196,7 @@ function orphanedInsert({ control, rebuild }: ClickHouse, from: string, into: st
     })
     ended.catch(() => undefined)
     const running = `SELECT 1 AS one FROM system.processes AS p WHERE p.query_kind = 'Insert' AND position(p.query, '${into}') > 0`
-    while (!isEnded && (await control.rows(running)).length === 0) await new Promise(setImmediate)
+    while (!isEnded && (await control.rows(running)).length === 0) await pause(10)
   }
   const execute: typeof control.execute = async (sql, parameters) => {
     if (sql.includes(' DELETE ')) hadEnded ??= isEnded

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { test } from 'tap'
-import { AUTHORIZED, startGamenet, untilLoaded } from './service/gamenet.js'
+import { AUTHORIZED, plainWrites, startGamenet, untilLoaded } from './service/gamenet.js'
 
 const run = promisify(execFile)
 /** Scrapes nothing. */
@@ -32,7 +32,7 @@ test('a service that is stopped in the middle of its work ends with 0', async (t
 
 test('neither an import nor clients that hold connections hold up a stop', async (t) => {
   const directory = t.testdir()
-  const service = await startGamenet({ ...QUIET, DATA_DIR: `${directory}/data` })
+  const service = await startGamenet({ ...QUIET, ...(await plainWrites(t)), DATA_DIR: `${directory}/data` })
   t.teardown(() => service.kill())
   const request = { topic: 'title-count', file: 'endless.csv', columns: {}, set: {}, strict: false }
   let isStopped = false

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate, storeOver } from '@gamenet/projector'
 import { deleteUserRows, readMutations, type UserTable } from '@gamenet/projector/erasure'
@@ -73,7 +74,7 @@ function distinct(rows: unknown): unknown[] {
 }
 
 async function mutationsEnded(tables: Tables, { table }: UserTable): Promise<void> {
-  while ((await storeOver(tables).do(readMutations, table)).unfinished > 0) await new Promise(setImmediate)
+  while ((await storeOver(tables).do(readMutations, table)).unfinished > 0) await pause(5)
 }
 
 function questionOf(each: Exclude<Played, { kind: 'block' }>): string {

@@ -39,9 +39,8 @@ const SHARED_ENGINES = path.join(ROOT, 'deploy', 'engines', 'dist', 'testing', '
 const PASSED = 'passed'
 const FILE_SECONDS_MAX = 300
 const CAMPAIGN_SECONDS_MAX = 24 * 3600
-/** Failures name lines of the sources. Without the budget each PGlite costs a second of processor time more; `deploy/gamenet.cjs` says why. */
+/** Without the budget each PGlite costs a second of processor time more; `deploy/gamenet.cjs` says why. */
 const NODE_ARGS = [
-  '--enable-source-maps',
   '--wasm-tiering-budget=500000000',
   '--max-semi-space-size=64',
   '--import',
@@ -59,6 +58,8 @@ const SLOWEST = 10
 const began = performance.now()
 const [tier, ...parts] = process.argv.slice(2)
 const isCampaign = tier === 'campaign'
+/** Failures of named files name lines of the sources; maps take a sixth of the time of imports, in each process and thread. */
+const SOURCE_MAPS = parts.length > 0 || isCampaign ? ['--enable-source-maps'] : []
 const all = allFiles()
 const RESULTS = path.join(ROOT, '.tap', `results-${tier}.tap`)
 const unknown = parts.find((part) => !all.some((file) => file.includes(part)))
@@ -163,7 +164,7 @@ async function runFiles(files) {
   const directory = campaignDirectory(first)
   if (isCampaign) fs.mkdirSync(directory, { recursive: true })
   const timeout = isCampaign ? CAMPAIGN_SECONDS_MAX : FILE_SECONDS_MAX * files.length
-  const running = t.spawn('env', [WITHOUT_COVERAGE, process.execPath, ...NODE_ARGS, TEST_FILES, ...files], {
+  const running = t.spawn('env', [WITHOUT_COVERAGE, process.execPath, ...SOURCE_MAPS, ...NODE_ARGS, TEST_FILES, ...files], {
     name: files.join(' '),
     cwd: ROOT,
     buffered: true,

@@ -40,12 +40,7 @@ const PASSED = 'passed'
 const FILE_SECONDS_MAX = 300
 const CAMPAIGN_SECONDS_MAX = 24 * 3600
 /** Without the budget each PGlite costs a second of processor time more; `deploy/gamenet.cjs` says why. */
-const NODE_ARGS = [
-  '--wasm-tiering-budget=500000000',
-  '--max-semi-space-size=64',
-  '--import',
-  PROCESSOR_TIME
-]
+const NODE_ARGS = ['--wasm-tiering-budget=500000000', '--max-semi-space-size=64', '--import', PROCESSOR_TIME]
 /**
  * tap adds a loader to NODE_OPTIONS that measures coverage in the test file, its threads and all processes that it starts.
  * Nothing reads the coverage, and it took a third of the processor time, so `env` restores the variable.
@@ -164,20 +159,24 @@ async function runFiles(files) {
   const directory = campaignDirectory(first)
   if (isCampaign) fs.mkdirSync(directory, { recursive: true })
   const timeout = isCampaign ? CAMPAIGN_SECONDS_MAX : FILE_SECONDS_MAX * files.length
-  const running = t.spawn('env', [WITHOUT_COVERAGE, process.execPath, ...SOURCE_MAPS, ...NODE_ARGS, TEST_FILES, ...files], {
-    name: files.join(' '),
-    cwd: ROOT,
-    buffered: true,
-    timeout: timeout * 1000,
-    env: {
-      UV_THREADPOOL_SIZE: '16',
-      TAP_SAVE_FIXTURE: '1',
-      GAMENET_TEST_ENGINES: enginesUrl,
-      ...process.env,
-      TAP_TIMEOUT: String(timeout),
-      ...(isCampaign ? { CAMPAIGN_DIRECTORY: directory } : {})
+  const running = t.spawn(
+    'env',
+    [WITHOUT_COVERAGE, process.execPath, ...SOURCE_MAPS, ...NODE_ARGS, TEST_FILES, ...files],
+    {
+      name: files.join(' '),
+      cwd: ROOT,
+      buffered: true,
+      timeout: timeout * 1000,
+      env: {
+        UV_THREADPOOL_SIZE: '16',
+        TAP_SAVE_FIXTURE: '1',
+        GAMENET_TEST_ENGINES: enginesUrl,
+        ...process.env,
+        TAP_TIMEOUT: String(timeout),
+        ...(isCampaign ? { CAMPAIGN_DIRECTORY: directory } : {})
+      }
     }
-  })
+  )
   let before = { seconds: 0, processor: 0, pass: 0, fail: 0, skip: 0 }
   const ended = []
   const end = (now, isPassed) => {

@@ -191,7 +191,7 @@ test('a nearly full disk stops imports with a sentence; with room again they go 
   }
   const service = await startGamenet(environment)
   t.teardown(() => service.kill())
-  const rows = 300_000
+  const rows = 200_000
   const counts = join(files, 'counts.csv.gz')
   const importing = () => gamenet(environment, ['import', 'title-count', counts])
   if (small !== undefined) {

@@ -70,8 +70,10 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
   process.on('unhandledRejection', onRejection)
   try {
     town.begin()
-    await world.time.run(BEGIN_MS + world.chance.between(LIVELY_MS.least, LIVELY_MS.most))
-    const faults = await town.settle()
+    // A planted mistake is found by the first broken promise.
+    const isFound = () => options.bug !== undefined && place.promises.broken.length > 0
+    await world.time.run(BEGIN_MS + world.chance.between(LIVELY_MS.least, LIVELY_MS.most), isFound)
+    const faults = isFound() ? [] : await town.settle()
     return {
       seed,
       faults: [...new Set([...broken, ...place.promises.broken, ...faults])],

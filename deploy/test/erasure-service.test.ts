@@ -69,7 +69,7 @@ test('an operator forgets a user while the service runs; killed in between, the 
   t.teardown(() => caller.close())
   const isDone = async () =>
     Ledger.parse(await gamenetJson(environment, ['erase', '--list'])).every(({ doneAt }) => doneAt !== null)
-  while (!(await isDone())) await pause(50)
+  while (!(await isDone())) await pause(250)
   t.match(await caller.ask('GET', path(ann)), { status: 404 })
   t.match(await averageOfBen(), { average: 5, ratingCount: 0 })
 

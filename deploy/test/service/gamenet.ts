@@ -163,7 +163,7 @@ export async function untilLoaded(operatorUrl: string, events: number): Promise<
     const loaded = status.topics.reduce((sum, topic) => sum + topic.loaded, 0)
     if (loaded >= events) return
     // Each status takes some 50 ms of processor time.
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await new Promise((resolve) => setTimeout(resolve, 300))
   }
 }
 

@@ -145,6 +145,9 @@ test('the commands of the runbook work, and the metrics of pages, alerts and das
     const exception = NOT_RUN.find(({ command: pattern }) => pattern.test(`${command} ${comment}`))
     if (exception !== undefined) {
       t.comment(`${command}: not run here, it ${exception.reason}`)
+      if (!comment.includes('[cluster]')) continue
+      const { code, stderr } = await gamenet({ DATA_DIR: join(directory, 'missing') }, args)
+      t.equal(code, 1, `without a service it is refused for that reason alone: ${command}\n${stderr}`)
       continue
     }
     for (const need of NEEDS) if (need.command.test(command)) await need.make(directory)

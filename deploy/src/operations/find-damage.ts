@@ -207,7 +207,7 @@ function damageOfLog({ faults, partitions }: CheckedLog): Damage[] {
   ]
 }
 
-/** Verifies every part of every table, on the lane of long statements: large tables take minutes on a slow disk. */
+/** Verifies every part of every table, as long statements: large tables take minutes on a slow disk. */
 async function damageOfTables(
   { control: tables, rebuild }: ClickHouse,
   { repair, lost }: { readonly repair: boolean; readonly lost: readonly string[] },
@@ -302,7 +302,7 @@ async function damageOfCheckpoints(
         part: 'checkpoints',
         what: `${table} holds ${stored.events} events of ${place} below ${next}; the log has ${events}`,
         cost: 'answers lack these events',
-        repair: 'load them again: gamenet rebuild --from-log, for the projections that read the table'
+        repair: 'load them again: `gamenet rebuild start <projection> --from-log`, for a projection that reads the table'
       })
     }
   }

@@ -4,8 +4,10 @@
  */
 export type { BatchExtent, CheckedEvents, LogFault } from './log/check-batches.js'
 export type { LogHead } from './log/copy-log.js'
-export { type EmbeddedLog, type EmbeddedLogOptions, LogDamaged, openEmbeddedLog } from './log/embedded-log.js'
+export { type EmbeddedLog, type EmbeddedLogOptions, openEmbeddedLog } from './log/embedded-log.js'
+export { LogDamaged } from './log/embedded-store.js'
+export type { KafkaLogOptions } from './log/kafka-admin.js'
 export { type KafkaSasl, LogUnreachable } from './log/kafka-client.js'
-export { type KafkaLog, type KafkaLogOptions, openKafkaLog } from './log/kafka-log.js'
+export { type KafkaLog, openKafkaLog } from './log/kafka-log.js'
 export { openSpool, type Parcel, type Spool, type SpoolState } from './log/spool.js'
 export { checkPages, type PageFault } from './postgres/page-checksums.js'

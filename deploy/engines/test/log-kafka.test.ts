@@ -11,7 +11,7 @@ import { decodeEvent, encodeEvent, type StalledPartition, titleCountTopic } from
 import fc from 'fast-check'
 import kafkajs, { type Admin } from 'kafkajs'
 import tap, { type Test, test } from 'tap'
-import { createReason } from '../src/log/kafka-log.js'
+import { createReason } from '../src/log/kafka-admin.js'
 import { readBatches } from '../src/log/kafka-records.js'
 import { decodeByKafkajs, type EncodedBatch, encodeBatch, type KafkajsRecord, produce } from './kafka-encoding.js'
 import { asAppended, message, messages, readAll, testLog } from './log-contract.js'

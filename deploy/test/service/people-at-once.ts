@@ -15,7 +15,11 @@ const Reputation = z.object({
 const Edited = z.object({ bio: z.string(), avatar_hue: z.int().nullable() })
 
 /** Clients rate, edit and read at once while `shouldContinue`: no update is lost, and nobody sees another's answer. */
-export async function provesPeopleAtOnce(t: Test, clients: number, shouldContinue: (step: number) => boolean): Promise<void> {
+export async function provesPeopleAtOnce(
+  t: Test,
+  clients: number,
+  shouldContinue: (step: number) => boolean
+): Promise<void> {
   const folder = t.testdir({})
   const auth = await startAuth(t)
   const service = await startPeopleService(folder, auth)

@@ -140,10 +140,10 @@ export async function buildApp(
   }
   addPipeline(app, { endpoints, actions }, pipeline)
   addFeeds(app, { ...pipeline, publicUrl: needs.publicUrl })
-  const forgetStreamed = addStream(app, { ...pipeline, limits, epoch: needs.epoch ?? 0, registry: needs.registry })
+  const dropStreamed = addStream(app, { ...pipeline, limits, epoch: needs.epoch ?? 0, registry: needs.registry })
   needs.onDrop?.(() => {
     cache.clear()
-    forgetStreamed()
+    dropStreamed()
   })
   if (needs.datasets !== undefined) addDatasets(app, { tables, positions, versions, now, ...needs.datasets })
   addHealth(app, needs.ready)

@@ -77,11 +77,11 @@ function expected(recorded: readonly Recorded[], filter: Filter): Record<string,
 }
 
 test('random listeners with random filters receive each event once, in order, over disconnections', async (t) => {
-  let forget = (): void => undefined
+  let dropRecent = (): void => undefined
   const world = await StreamWorld.open(t, {
     limits: { streamRecentOffsets: 10 },
     onDrop: (drop) => {
-      forget = drop
+      dropRecent = drop
     }
   })
   const draw = random(21)
@@ -112,7 +112,7 @@ test('random listeners with random filters receive each event once, in order, ov
       else if (draw() < 0.5) disconnect(client)
     }
     await world.record(Math.floor(draw() * 60), draw, round < ROUNDS / 2 ? 1 : 2)
-    if (round === ROUNDS / 2) forget()
+    if (round === ROUNDS / 2) dropRecent()
   }
   for (const client of clients) {
     if (client.listener === undefined) connect(client)

@@ -27,7 +27,7 @@ test('the boards of one title with hundreds of them, as recorded, are scraped wh
   await ingest.runNow('network')
   const ran = await ingest.runNow('boards')
   t.same([...new Set(ran.map(({ outcome }) => outcome))], ['succeeded'])
-  await world.settled()
+  await world.caughtUp()
 
   const { body: listed } = await world.ask(`/api/game/${RECORDED_TITLE}/leaderboards`)
   t.same(

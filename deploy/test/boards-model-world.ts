@@ -8,7 +8,7 @@ import { openScrapedWorld, type ScrapedWorld, type WorldOptions } from './servic
 export type BoardWorld = ScrapedWorld & {
   readonly clock: { ms: number }
   /** Waits until all that the log holds can be read, and the API knows of it. */
-  settled(): Promise<void>
+  caughtUp(): Promise<void>
   /** One answer of the API, its JSON read. */
   ask(url: string, body?: object): Promise<Expected>
 }
@@ -45,7 +45,7 @@ export async function openBoardWorld(
   return {
     ...world,
     clock,
-    async settled() {
+    async caughtUp() {
       await world.projector.caughtUp()
       await dataVersions.refresh()
     },

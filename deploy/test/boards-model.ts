@@ -125,7 +125,7 @@ export async function provesModel(t: Test, options: { readonly seed: number; rea
   world.upstream.show({ registered: 1, online: 1, titles: [TITLE] })
   const [seen] = await world.ingest().ingest.runNow('network')
   assert.equal(seen?.outcome, 'succeeded', seen?.reason)
-  const settled = new Feed(world)
+  const atRest = new Feed(world)
   const meanwhile = new Feed(world)
   let run = 0
   await fc.assert(
@@ -143,15 +143,15 @@ export async function provesModel(t: Test, options: { readonly seed: number; rea
       for (const step of steps) {
         const published = await publishedOf(world, own)
         isFailing = true
-        const [{ isDead, isWhole }] = await Promise.all([taken(world, own, step, published), meanwhile.page(3)])
+        const [{ isDead, isWhole }] = await Promise.all([carriedOut(world, own, step, published), meanwhile.page(3)])
         if (isDead) counted.deaths += 1
         isFailing = false
         await world.passTime()
         world.clock.ms += STEP_MS
-        await world.settled()
+        await world.caughtUp()
         const log = await logOf(world, own)
         if (step.kind === 'scrape' && isWhole) provesPage(log, own, step)
-        counted.changes += await provesFeed(settled, log, own, seenByPlayer)
+        counted.changes += await provesFeed(atRest, log, own, seenByPlayer)
       }
       const log = await logOf(world, own)
       await meanwhile.drain(50)
@@ -182,7 +182,7 @@ async function publishedOf(world: BoardWorld, { ids }: Own): Promise<Leaderboard
  * Does a step, which may give some of the `published` events again. `isDead`: a process died in it. `isWhole`: every board
  * was visited; one whose last visit cannot be read yet, because calls of the projector fail, is left for later.
  */
-async function taken(
+async function carriedOut(
   world: BoardWorld,
   own: Own,
   step: Step,

@@ -14,7 +14,7 @@ export type TestService = {
   /** For files of the test; the service keeps its own below it. */
   readonly directory: string
   /** Waits until all that the log holds can be read. */
-  settled(): Promise<void>
+  caughtUp(): Promise<void>
   /** The body of an answer that must be 200. */
   get(path: string): Promise<unknown>
 }
@@ -46,11 +46,11 @@ export async function startQuietService(
     running,
     environment,
     directory,
-    settled: async () => {
+    caughtUp: async () => {
       const report = z
         .object({ settled: z.object({ settled: z.boolean(), behind: z.array(z.string()) }) })
         .parse(await gamenetJson(environment, ['status', '--wait', CAUGHT_UP_SECONDS]))
-      if (!report.settled.settled) throw new Error(`not settled: ${report.settled.behind.join('; ')}`)
+      if (!report.settled.settled) throw new Error(`not caught up: ${report.settled.behind.join('; ')}`)
     },
     get: async (path) => {
       const { status, body, text } = await ask(`${running.apiUrl}${path}`)

@@ -52,7 +52,7 @@ async function proves(t: Test, engines: Environment): Promise<void> {
     await writeFile(file, rows.map((row) => JSON.stringify(row)).join('\n'))
     await importFile(topic, file)
   }
-  await service.settled()
+  await service.caughtUp()
   await provesSameBytes(t, environment, running, PROJECTIONS)
 }
 

@@ -129,7 +129,7 @@ async function provesScrapes(t: Test, stage: Stage): Promise<void> {
   t.ok(deaths > 0, `${deaths} processes died behind an append`)
   t.ok(stage.moving.length > 0, `the clock moved in ${stage.moving.length} scrapes`)
   t.same([...stage.faults.keys()].sort(), FAULTS.toSorted(), JSON.stringify([...stage.faults]))
-  await world.settled()
+  await world.caughtUp()
 }
 
 /** Pages that are cut off in a tag, or end early, or are none, in every second round; attempts follow one another. */

@@ -23,7 +23,7 @@ const IDENTIFIERS: readonly Rule[] = [
   { found: /\b(Asked|Kept|Made)[A-Z]\w*/, write: 'the noun: SeriesRequest, SealKeyCache' },
   { found: /\b(while|run|not|board|list)Asked\b/, write: 'request, query' },
   { found: /\b\w+AndTell\b|\b\w*Teller\b/, write: 'report, notify, publish' },
-  { found: /\b(until|is)Settled\b/, write: 'caught up, ended' },
+  { found: /\b(until|is)(Settled|Taken)\b|\bsettled\(/, write: 'caught up, ended, consumed' },
   { found: /\b(\w+Anew|\w*[gG]oesOn\w*|[a-z]\w*Beside)\b/, write: 'again, resumes, concurrent' },
   { found: /\b(require|when|with|takes)Room\b|\broomBytes\b/, write: 'space, freeBytes' },
   { found: /\b(if|unless|killUntil)Gone\b/, write: 'missing, ended' },

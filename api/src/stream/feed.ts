@@ -83,7 +83,7 @@ export class Feed {
   }
 
   /** Forgets all recent events: they may name an erased user. */
-  forget(): void {
+  dropRecent(): void {
     for (const [partitionId, recent] of this.#recent) {
       recent.events.length = 0
       recent.start = this.#head.get(partitionId) ?? recent.start

@@ -70,7 +70,7 @@ export class Hub {
   readonly #unsubscribe: () => void
   readonly #looking: RetriedRun
   #delayMs = BEHIND_MS_MIN
-  /** Rises when recent events are forgotten: what was read before may name an erased user. */
+  /** Rises when recent events are dropped: what was read before may name an erased user. */
   #generation = 0
   #reads = 0
   readonly #waitingReads: (() => void)[] = []
@@ -107,9 +107,9 @@ export class Hub {
   }
 
   /** Forgets recent events, because a user was erased. */
-  forget(): void {
+  dropRecent(): void {
     this.#generation += 1
-    for (const feed of this.#feeds.values()) feed.forget()
+    for (const feed of this.#feeds.values()) feed.dropRecent()
   }
 
   close(): void {

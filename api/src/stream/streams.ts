@@ -62,12 +62,12 @@ type StreamNeeds = Pick<
   readonly registry: Registry
 }
 
-/** Adds `GET /api/stream`. Returns a function that forgets the events in memory, for the erasure of a user. */
+/** Adds `GET /api/stream`. Returns a function that drops the events in memory, for the erasure of a user. */
 export function addStream(app: FastifyInstance, needs: StreamNeeds): () => void {
   const streams = new Streams(needs)
   app.get(STREAM_PATH, (request, reply) => streams.answer(request, reply))
   app.addHook('preClose', async () => streams.close())
-  return () => streams.forget()
+  return () => streams.dropRecent()
 }
 
 class Streams {
@@ -149,8 +149,8 @@ class Streams {
   }
 
   /** Forgets what is in memory. */
-  forget(): void {
-    this.#hub.forget()
+  dropRecent(): void {
+    this.#hub.dropRecent()
   }
 
   /** Ends all streams; clients reconnect to another process, or when this one is back. */

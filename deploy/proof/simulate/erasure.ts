@@ -2,7 +2,7 @@ import { SEAL_KEY_CACHE_MS } from '@gamenet/projector'
 import { nameKey, pause, ratingTopic } from '@gamenet/schemas'
 import { eraseRows } from '../../src/erasure/erase-rows.js'
 import { Chance } from './chance.js'
-import { untilTaken } from './imports.js'
+import { untilConsumed } from './imports.js'
 import { USER_COLUMNS } from './operations/user-rows.js'
 import type { Erasure, Place } from './place.js'
 import type { RunningProjector } from './projector.js'
@@ -36,7 +36,7 @@ export async function erase(place: Place, { stepsEnded }: RunningProjector, eras
   const { userKey } = erasure
   await postgres.erase(userKey)
   await pause(SEAL_KEY_CACHE_MS, signal)
-  await untilTaken(place, [ratingTopic.name])
+  await untilConsumed(place, [ratingTopic.name])
   const store = bug.erasureStore(storeIn(world, tables))
   await eraseRows({ store, salt: SALT, stepsEnded, onTable: () => undefined, signal }, [userKey])
   erasure.isDone = true

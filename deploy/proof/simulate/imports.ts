@@ -92,12 +92,12 @@ export async function undoWhatWasCutOff(place: Place, projector: Rebuilding): Pr
 function undoNeedsIn(place: Place, { rebuilds }: Rebuilding): ImportUndoNeeds {
   const { world, tables, log } = place
   const engines: ImportUndoNeeds['engines'] = { store: storeIn(world, tables), log: { append: log.append.bind(log) } }
-  const caughtUp = (topics: readonly string[] = simulatedTopics.map(({ name }) => name)) => untilTaken(place, topics)
+  const caughtUp = (topics: readonly string[] = simulatedTopics.map(({ name }) => name)) => untilConsumed(place, topics)
   return { engines, projector: rebuilds, importing: new Set(), caughtUp }
 }
 
 /** Resolves when all that the log holds now of these topics was taken by all. */
-export async function untilTaken({ world, tables, log }: Place, topics: readonly string[]): Promise<void> {
+export async function untilConsumed({ world, tables, log }: Place, topics: readonly string[]): Promise<void> {
   const { time } = world
   const life = time.current
   const store = storeIn(world, tables)
@@ -105,14 +105,14 @@ export async function untilTaken({ world, tables, log }: Place, topics: readonly
   for (const topic of topics) heads.push({ topic, extents: await log.extents(topic) })
   for (const endMs = time.nowMs + PATIENCE_MS; time.nowMs < endMs; ) {
     const checkpoints = await Checkpoints.read(await storeAt('reads', store, simulatedProjections))
-    const isTaken = heads.every(({ topic, extents }) => {
+    const isConsumed = heads.every(({ topic, extents }) => {
       const takers = simulatedProjections.filter(({ from }) => from.name === topic)
       const names = [loadCheckpoint(topic), ...takers.map(({ name }) => projectionCheckpoint(name))]
       return extents.every(({ epoch, partition, next }) =>
         names.every((name) => checkpoints.next(name, epoch, partition) >= next)
       )
     })
-    if (isTaken) return
+    if (isConsumed) return
     await time.pause(life, LOOK_MS)
   }
   throw new Error('The log is not read to its end in time.')

@@ -183,7 +183,7 @@ function orDamaged(error: unknown): unknown {
   )
 }
 
-/** What each channel announces, for a PostgreSQL where LISTEN hears nothing. */
+/** What each channel announces, for a PostgreSQL whose LISTEN delivers nothing. */
 const POLLED = {
   [CHANGED_CHANNEL]: 'SELECT r.last_value AS newest FROM revision AS r',
   [ERASED_CHANNEL]: 'SELECT count(*) AS erased, max(f.forgotten_at) AS newest FROM forgotten AS f'

@@ -190,7 +190,7 @@ async function provesRecords(t: Test, service: TestService, rows: readonly Recor
     t.same([report?.rowsRead, report?.published, report?.rejected], [rows.length, rows.length - bad.length, bad.length])
     sameList(t, report?.faults ?? [], bad.slice(0, 100), 'the first hundred are named by line')
     t.match(await gamenetJson(service.environment, ['import', 'leaderboard', names]), [{ published: all.length }])
-    await service.settled()
+    await service.caughtUp()
   })
 
   await t.test('the record of every board is the running minimum by date', (t) => provesProgressions(t, service, all))
@@ -206,7 +206,7 @@ async function provesRecords(t: Test, service: TestService, rows: readonly Recor
     const before = await Promise.all(urls.map((url) => ask(url)))
     const again = await gamenet(service.environment, command)
     t.match(JSON.parse(again.stdout), [{ alreadyDone: true, published: 0 }])
-    await service.settled()
+    await service.caughtUp()
     for (const [at, url] of urls.entries()) {
       const after = await ask(url)
       t.equal(after.headers.get('etag'), before[at]?.headers.get('etag'), url)

@@ -146,7 +146,7 @@ export async function provesCounts(t: Test, service: TestService, options: { isW
     ]
     const before = await Promise.all(urls.map((url) => ask(url)))
     t.match(await gamenetJson(environment, command), [{ alreadyDone: true, published: 0, rejected: 0 }])
-    await service.settled()
+    await service.caughtUp()
     for (const [at, url] of urls.entries()) {
       const etag = before[at]?.headers.get('etag') ?? ''
       t.match(etag, /^(W\/)?"[^"]+"$/)

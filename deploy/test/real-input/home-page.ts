@@ -43,7 +43,7 @@ export async function provesHomePage(t: Test, service: TestService, upstream: st
     .array(z.object({ outcome: z.string(), observedAt: z.string() }))
     .parse(await gamenetJson(environment, ['scrape', 'network']))
   t.equal(run?.outcome, 'succeeded')
-  await service.settled()
+  await service.caughtUp()
   const at = (run?.observedAt ?? '').slice(0, 19).replace('T', ' ')
   const sessions = page.titles.reduce((sum, title) => sum + title.sessions, 0)
   const shown = new Map(page.titles.map((title) => [title.name, title]))
@@ -110,7 +110,7 @@ export async function provesHomePage(t: Test, service: TestService, upstream: st
       const games = await gamenet(environment, ['scrape', 'games', '--json'])
       t.equal(games.code, 1)
       t.match(JSON.parse(games.stdout), [{ source: 'games', outcome: 'failed', published: 0, reason: /404/ }])
-      await service.settled()
+      await service.caughtUp()
       t.match(await get('/api/network-stats/online-24h'), [
         { online_count: page.online },
         { online_count: page.online }

@@ -94,7 +94,7 @@ async function provesMatches(t: Test, target: Target, given: readonly Row[]): Pr
       ['late', late]
     ] as const) {
       t.match(await importRows(t, target, name, part), { rowsRead: part.length, published: part.length, rejected: 0 })
-      await service.settled()
+      await service.caughtUp()
     }
     t.match(await importRows(t, target, 'late', late), { alreadyDone: true, published: 0 })
   })

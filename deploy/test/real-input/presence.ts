@@ -35,7 +35,7 @@ export async function provesPresence(
     }
   }
   t.equal(published, files.rows)
-  await service.settled()
+  await service.caughtUp()
   await forEach([...Array(players).keys()], 4, async (player) => {
     const sightings = sightingsOf(player, fromMs, toMs)
     if (sightings.length === 0) return

@@ -53,7 +53,7 @@ export const readUsersByHash = operation(
 export const countUserRows = operation(
   'counts rows of a user',
   async (tables, rows: UserTable, userKey: string): Promise<number> => {
-    const condition = conditionOf(rows, (column) => `${column} = {name: String}`)
+    const condition = userCondition(rows, (column) => `${column} = {name: String}`)
     const [row] = await tables.rows(`SELECT count() AS rows FROM ${rows.table} WHERE ${condition}`, { name: userKey })
     return Number(row?.rows ?? 0)
   }
@@ -68,7 +68,7 @@ export const deleteUserRows = operation(
   async (tables, rows: UserTable, userKey: string, salt: string): Promise<void> => {
     const key = `(reinterpretAsUInt64(unhex('${salt.slice(0, 16)}')), reinterpretAsUInt64(unhex('${salt.slice(16, 32)}')))`
     const [row] = await tables.rows(`SELECT toString(${NAME_HASH}(${key}, {name: String})) AS hash`, { name: userKey })
-    const condition = conditionOf(rows, (column) => `${NAME_HASH}(${key}, ${column}) = toUInt64(${row?.hash})`)
+    const condition = userCondition(rows, (column) => `${NAME_HASH}(${key}, ${column}) = toUInt64(${row?.hash})`)
     await tables.execute(`ALTER TABLE ${rows.table} DELETE WHERE ${condition}`)
   }
 )
@@ -150,7 +150,7 @@ export const readDroppedTables = operation('reads dropped tables', async (tables
   return rows.map(({ uuid }) => String(uuid))
 })
 
-function conditionOf({ columns, projections }: UserTable, isUser: (column: string) => string): string {
+function userCondition({ columns, projections }: UserTable, isUser: (column: string) => string): string {
   const ofUser = columns.map(isUser).join(' OR ')
   if (projections === undefined) return ofUser
   return `projection IN (${projections.map((name) => `'${name}'`).join(', ')}) AND (${ofUser})`

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util'
 import { gunzip as gunzipInThread } from 'node:zlib'
+import { errorMessage } from '@gamenet/schemas'
 
 type Decompress = (bytes: Buffer) => Promise<Uint8Array>
 
@@ -25,7 +26,7 @@ export async function decompress(codec: number, bytes: Buffer): Promise<Buffer> 
     const { buffer, byteOffset, byteLength } = await known.decompress(bytes)
     return Buffer.from(buffer, byteOffset, byteLength)
   } catch (error) {
-    throw new Error(`${known.name} cannot decompress it: ${error instanceof Error ? error.message : error}`)
+    throw new Error(`${known.name} cannot decompress it: ${errorMessage(error)}`)
   }
 }
 

@@ -287,8 +287,8 @@ class Session {
         const holding = this.#holdings.get(key)
         if (holding === undefined || holding.next === undefined || this.#isEnding) return
         // Our decoder made them.
-        const isTaken = await this.#deliver(holding, batch.messages as unknown as KafkaRecord[])
-        if (isTaken) resolveOffset(batch.lastOffset())
+        const isConsumed = await this.#deliver(holding, batch.messages as unknown as KafkaRecord[])
+        if (isConsumed) resolveOffset(batch.lastOffset())
       })
     } finally {
       clearInterval(beating)

@@ -17,21 +17,21 @@ export const plainName = (name: string): string => {
   throw new TypeError(`${JSON.stringify(name)} is no plain name: a letter, then letters, digits and underscores`)
 }
 
-/** The longest wait for the own notification; without it, how often and for how long changes are polled for. */
+/** The longest wait for the own notification; without it, the interval and duration of polls for changes. */
 const PROOF_MS = 3000
 const POLL_MS = 1000
 const POLLING_MS = 60_000
 /** A sequence is ahead of the transaction that took from it, which may commit that much later. */
-const SETTLED_POLLS = 30
+const POLLS_AFTER_CHANGE = 30
 
 export type ListenNeeds = {
   readonly config: pg.ClientConfig
   /** The pool, on which notifications are sent. */
   readonly queries: Queries
-  /** A statement whose rows are others after whatever the channel announces. */
+  /** A statement whose rows differ after every change that the channel announces. */
   readonly poll: string | undefined
   /** Called when notifications begin to arrive, and when they no longer do. */
-  onHearing(hears: boolean): void
+  onDelivery(isDelivered: boolean): void
 }
 
 /**
@@ -49,16 +49,16 @@ export const listenToServer = (
   const stopping = new AbortController()
   const listenOnce = async (client: pg.Client, lost: AbortSignal): Promise<boolean> => {
     const proof = `proof_${randomUUID().replaceAll('-', '')}`
-    const heard = new AbortController()
-    client.on('notification', ({ channel: of, payload }) => (of === proof ? heard.abort() : onPayload(payload ?? '')))
+    const delivered = new AbortController()
+    client.on('notification', ({ channel: of, payload }) => (of === proof ? delivered.abort() : onPayload(payload ?? '')))
     await client.connect()
     await client.query(`${statement}; LISTEN ${proof}`)
     await needs.queries.query('SELECT pg_notify($1, $2)', [proof, ''])
-    await pause(PROOF_MS, AbortSignal.any([heard.signal, lost, stopping.signal]), { ref: false })
+    await pause(PROOF_MS, AbortSignal.any([delivered.signal, lost, stopping.signal]), { ref: false })
     onListening()
-    needs.onHearing(heard.signal.aborted)
-    if (heard.signal.aborted) await beat(client, AbortSignal.any([lost, stopping.signal]))
-    return heard.signal.aborted || lost.aborted
+    needs.onDelivery(delivered.signal.aborted)
+    if (delivered.signal.aborted) await beat(client, AbortSignal.any([lost, stopping.signal]))
+    return delivered.signal.aborted || lost.aborted
   }
   const run = async (): Promise<void> => {
     for (let failures = 0; !stopping.signal.aborted; failures += 1) {
@@ -66,20 +66,20 @@ export const listenToServer = (
       const lost = new AbortController()
       client.on('error', () => lost.abort())
       client.on('end', () => lost.abort())
-      let hears = true
+      let isDelivered = true
       try {
-        hears = await listenOnce(client, lost.signal)
+        isDelivered = await listenOnce(client, lost.signal)
         failures = 0
       } catch {
         // The next connection shows whether the cause persists.
       }
-      needs.onHearing(false)
+      needs.onDelivery(false)
       await withTimeout(
         client.end().catch(() => undefined),
         END_MS,
         () => undefined
       )
-      if (!hears) await pollInstead(needs, onListening, stopping.signal)
+      if (!isDelivered) await pollInstead(needs, onListening, stopping.signal)
       await pause(backoffMs(RETRY, failures + 1), stopping.signal, { ref: false })
     }
   }
@@ -100,12 +100,12 @@ const pollInstead = async (
   let before: string | undefined
   let due = 0
   while (!signal.aborted && performance.now() - begun < POLLING_MS) {
-    // A server that does not answer has nothing new to tell.
+    // A server that does not answer has stored nothing new.
     const rows = await queries.query(poll ?? 'SELECT clock_timestamp()').catch(() => undefined)
     const now = JSON.stringify(rows)
     if (now !== undefined && now !== before) {
       // The first time, something may have changed since the caller last looked.
-      due = before === undefined ? 1 : SETTLED_POLLS
+      due = before === undefined ? 1 : POLLS_AFTER_CHANGE
       before = now
     }
     if (due > 0) {

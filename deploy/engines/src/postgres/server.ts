@@ -9,11 +9,11 @@ export type PostgresOptions = {
   readonly url: string
   /** An address at which LISTEN works, where `url` is a pooler that gives each transaction another connection (PgBouncer). */
   readonly listenUrl?: string | undefined
-  /** By channel, a statement whose rows are others after whatever the channel announces. Asked where LISTEN hears nothing. */
+  /** By channel, a statement whose rows differ after every announced change. It is polled if LISTEN delivers nothing. */
   readonly polled?: Readonly<Record<string, string>>
   readonly connections?: number
   readonly connectTimeoutMs?: number
-  /** Of a statement in a transaction, kept by the server. */
+  /** Limit of a statement in a transaction, enforced by the server. */
   readonly statementTimeoutMs?: number
   /** Longest wait for an answer: longer than the server's own limit, which gives a better error. */
   readonly answerTimeoutMs?: number
@@ -36,7 +36,7 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
   pool.on('error', () => undefined)
   const statementTimeoutMs = options.statementTimeoutMs ?? 15_000
   const listeners = new Set<() => Promise<void>>()
-  const hearing = new Set<object>()
+  const notified = new Set<object>()
   let closing: Promise<void> | undefined
   return {
     ...queriesOn(pool),
@@ -45,7 +45,7 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
       const self = {}
       const end = listenToServer(
         {
-          onHearing: (hears) => void (hears ? hearing.add(self) : hearing.delete(self)),
+          onDelivery: (isDelivered) => void (isDelivered ? notified.add(self) : notified.delete(self)),
           config: { ...config, connectionString: options.listenUrl ?? options.url },
           queries: queriesOn(pool),
           poll: options.polled?.[channel]
@@ -68,7 +68,7 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
       used: pool.totalCount - pool.idleCount,
       idle: pool.idleCount,
       waiting: pool.waitingCount,
-      deafListeners: listeners.size - hearing.size
+      deafListeners: listeners.size - notified.size
     }),
     check: async () => {
       await queriesOn(pool).query('SELECT 1')

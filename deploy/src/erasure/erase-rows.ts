@@ -99,7 +99,7 @@ export async function eraseRows(cleaning: EraseRowsNeeds, userKeys: readonly str
     }
     await waitForOldParts(store, [...names], signal)
     await waitForDroppedTables(store, signal)
-    // What is known of people may be something else now, whatever it was.
+    // The tables' facts about people may differ now.
     await announceAllChanged(store, PEOPLE_PROJECTIONS)
     return deleted
   } finally {

@@ -1,6 +1,6 @@
 import { linesOf, type NamedTables, nameIn, operation, type Store, type TableNames } from './operation.js'
 
-/** How far one reader has come in one partition: `next` is the first offset that it has not taken. */
+/** The position of one reader in one partition: `next` is the first offset that it has not consumed. */
 export type Progress = { readonly epoch: number; readonly partition: number; readonly next: number }
 
 /** A checkpoint with the name of its reader: `loadCheckpoint` and `projectionCheckpoint` of the schemas. */
@@ -27,19 +27,19 @@ export const storeCheckpoints = operation(
   }
 )
 
-/** Deletes the checkpoints of some readers; resolves when no statement sees them any more. */
+/** Deletes the checkpoints of some readers; resolves when no statement sees them. */
 export const deleteCheckpoints = operation(
   'deletes checkpoints',
   async (tables, names: readonly string[]): Promise<void> => {
-    // Names of ours: a statement that stays in the table's files takes no parameters.
+    // The program's own names: a statement that stays in the table's files takes no parameters.
     const listed = names.map((name) => `'${tables.target(name)}'`).join(', ')
     await tables.execute(`DELETE FROM checkpoint WHERE name IN (${listed})`)
   }
 )
 
 /**
- * Deletes the checkpoints of readers that nobody asks for any more, by the engine's names, whatever the view of the store. It does not wait
- * for its effect: while merges are stopped, it has none.
+ * Deletes the checkpoints of readers that are no longer in use, by the engine's names in any view of the store. It does not
+ * wait for the deletion, which does not happen while merges are stopped.
  */
 export const discardCheckpoints = operation(
   'discards checkpoints',
@@ -87,14 +87,14 @@ export class Checkpoints {
     return Checkpoints.of(await store.do(readCheckpoints))
   }
 
-  /** @param names the view in which they are seen, where they were read without one */
+  /** @param names a view for checkpoints that were read without one */
   static of(all: readonly Checkpoint[], names: TableNames = new Map()): Checkpoints {
     const checkpoints = new Checkpoints()
     for (const each of inView(nameIn(names), all)) checkpoints.advance(each)
     return checkpoints
   }
 
-  /** Takes a checkpoint in, unless a higher one of its partition is known. */
+  /** Adds a checkpoint, unless a higher one of its partition is known. */
   advance({ name, epoch, partition, next }: Checkpoint): void {
     const partitions = this.#byName.get(name) ?? new Map<string, Progress>()
     this.#byName.set(name, partitions)
@@ -102,12 +102,12 @@ export class Checkpoints {
     if (next >= (partitions.get(key)?.next ?? 0)) partitions.set(key, { epoch, partition, next })
   }
 
-  /** First offset not yet taken in a partition; 0 where nothing was. */
+  /** Returns the first offset not yet consumed in a partition; 0 if none was. */
   next(name: string, epoch: number, partition: number): number {
     return this.#byName.get(name)?.get(`${epoch}/${partition}`)?.next ?? 0
   }
 
-  /** The partitions of one name, by epoch and partition. */
+  /** Returns the partitions of one name, by epoch and partition. */
   of(name: string): Progress[] {
     const partitions = [...(this.#byName.get(name)?.values() ?? [])]
     return partitions.sort((a, b) => a.epoch - b.epoch || a.partition - b.partition)

@@ -4,11 +4,11 @@ import type { Progress } from './checkpoint.js'
 import { operation } from './operation.js'
 
 /*
- * Comparing two tables: rows are put into buckets by their key; a hash per bucket tells which differ. Names of tables are taken as they
- * are.
+ * Compares two tables: rows are divided into buckets by their key; a hash per bucket shows which differ. Names of tables are the
+ * engine's.
  */
 
-/** A table as it is compared: the columns that are written, but for the one that decides which of two rows counts. */
+/** A compared table: its written columns, except the one that decides which of two rows counts. */
 export type Shape = {
   readonly key: readonly string[]
   readonly values: readonly string[]
@@ -16,15 +16,15 @@ export type Shape = {
   readonly hash: string
 }
 
-/** Rows `r` that neither side need have: those of a condition, or events that the live loader had not stored. */
+/** Rows `r` that a side may lack: those of a condition, or events that the live loader had not stored. */
 export type LeftOut = { readonly condition: string } | { readonly beyond: readonly Progress[] } | undefined
 
-/** One of two tables that are compared. */
+/** One of two compared tables. */
 export type Side = {
   readonly table: string
   readonly shape: Shape
   readonly leftOut: LeftOut
-  /** Into how many its rows are put. */
+  /** Number of buckets. */
   readonly buckets: number
 }
 
@@ -32,7 +32,7 @@ export type Sides = { readonly live: Side; readonly fresh: Side }
 type Row = Readonly<Record<string, unknown>>
 export type BucketHash = { readonly rows: number; readonly hash: string }
 
-/** Reads how a table is keyed and what it holds, as the engine knows it. */
+/** Reads the key and the columns of a table from the engine. */
 export const readShape = operation('reads the shape of a table', async (tables, table: string): Promise<Shape> => {
   const columns = await tables.rows(
     `SELECT c.name AS name, c.type AS type, c.is_in_sorting_key AS isKey, t.engine_full AS engine
@@ -55,7 +55,7 @@ export const countRows = operation('counts rows', async (tables, table: string):
   return Number(row?.rows)
 })
 
-/** Reads of each bucket how many rows it has, and a hash that does not depend on their order. */
+/** Reads the number of rows of each bucket, and a hash that does not depend on their order. */
 export const readHashes = operation(
   'reads hashes',
   async (tables, side: Side): Promise<ReadonlyMap<number, BucketHash>> => {
@@ -68,7 +68,7 @@ export const readHashes = operation(
   }
 )
 
-/** Counts the keys in some buckets whose row is another one, or is missing, on one side. */
+/** Counts the keys in some buckets whose rows differ, or are missing on one side. */
 export const countDifferences = operation(
   'counts differences',
   async (tables, sides: Sides, buckets: readonly number[]): Promise<number> => {
@@ -77,7 +77,7 @@ export const countDifferences = operation(
   }
 )
 
-/** Reads the rows that one side has of the first keys in some buckets that differ, by their keys as JSON. */
+/** Reads one side's rows of the first differing keys in some buckets, by their keys as JSON. */
 export const readDifferingRows = operation(
   'reads rows that differ',
   async (
@@ -97,7 +97,7 @@ export const readDifferingRows = operation(
   }
 )
 
-/** Reads a few rows of a table, none of them in these buckets. */
+/** Reads a few rows of a table outside these buckets. */
 export const readSamples = operation(
   'reads samples',
   async (tables, side: Side, different: readonly number[], limit: number): Promise<Record<string, unknown>[]> =>
@@ -108,7 +108,7 @@ export const readSamples = operation(
     )
 )
 
-/** How key columns of read tables are found in events, where they are not called the same. */
+/** Names of key columns in events, if they differ from those in read tables. */
 const INSTANTS: Readonly<Record<string, string>> = {
   ts: 'e.observed_at',
   hour: 'toStartOfHour(e.observed_at)',
@@ -116,8 +116,8 @@ const INSTANTS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads the positions of the newest events about the key of a row, as far as its columns are those of events; as
- * `epoch/partition/offset`, none where no column is.
+ * Reads the positions of the newest events about the key of a row, by the columns that events have too; as
+ * `epoch/partition/offset`. None if events have no such column.
  */
 export const readEventsOf = operation(
   'reads events of a key',
@@ -145,7 +145,7 @@ export const readEventsOf = operation(
   }
 )
 
-/** A value to hash: what is NULL would make the whole hash NULL, and a map has no order. */
+/** Returns a value to hash: a NULL would make the whole hash NULL, and a map has no order. */
 function textOf(column: string, type: string): string {
   if (type.startsWith('Map(')) return `toString(mapSort(${column}))`
   if (type.includes('Nullable') || type.startsWith('Array(')) return `toString(tuple(${column}))`
@@ -156,7 +156,7 @@ function bucketOf({ shape, buckets }: Side): string {
   return `cityHash64(${shape.key.map((column) => `r.${column}`).join(', ')}) % ${buckets}`
 }
 
-/** The condition that a row lies in one of the buckets that are looked at. */
+/** The condition that a row is in one of the compared buckets. */
 function isIn(side: Side): string {
   return `has({buckets: Array(UInt64)}, ${bucketOf(side)})`
 }

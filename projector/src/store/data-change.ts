@@ -9,7 +9,7 @@ export type DataChange = {
   readonly toMs: number
 }
 
-/** Reads the newest version; 0 where nothing has changed yet. */
+/** Reads the newest version; 0 before the first change. */
 export const readNewestVersion = operation('reads the newest data version', async (tables): Promise<number> => {
   const [row] = await tables.rows('SELECT max(d.version) AS version FROM data_change AS d')
   return Number(row?.version ?? 0)
@@ -24,7 +24,7 @@ export const storeChanges = operation(
   }
 )
 
-/** Reads the newest instant in which a change begins, in ms since 1970; 0 where nothing has changed yet. */
+/** Reads the newest instant in which a change begins, in ms since 1970; 0 before the first change. */
 export const readNewestBegin = operation(
   'reads where the newest data change begins',
   async (tables): Promise<number> => {

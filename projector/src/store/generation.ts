@@ -72,10 +72,10 @@ export function eventOwner(topic: Pick<Topic, 'name'>): Owner {
   return { owner: loadCheckpoint(topic.name), tables: [eventTableName(topic)] }
 }
 
-/** The names of an owner's tables, and of its checkpoint, in a generation. */
+/** Returns the names of an owner's tables, and of its checkpoint, in a generation. */
 export function namesOf({ owner, tables }: Owner, generation: number): TableNames {
   const names = tables.map((table) => [table, generationName(table, generation)] as const)
-  // The checkpoint of the first generation has the name of the owner. It is named too, for views that other names are laid below.
+  // The checkpoint of the first generation has the owner's name. It is listed too, for views that are combined with others.
   return new Map([...names, [owner, generation === 0 ? owner : generationName(owner, generation)]])
 }
 
@@ -107,8 +107,8 @@ export const storePointers = operation(
 )
 
 /**
- * Returns stores that keep the pointers until one of them stores others: for a process that alone writes them. A read takes 1.1 ms of
- * chDB, 4 to 8 % of a small pass or batch.
+ * Returns stores that cache the pointers until one of them stores others, for the only process that writes them. A read takes
+ * 1.1 ms of chDB, 4 to 8 % of a small pass or batch.
  */
 export function keepingPointers(): (store: Store) => Store {
   let cached: Promise<unknown> | undefined
@@ -124,7 +124,7 @@ export function keepingPointers(): (store: Store) => Store {
         if (cached === done) cached = undefined
         throw error
       } finally {
-        // Also after a failure: they may be stored all the same.
+        // Also after a failure: they may be stored nevertheless.
         if ((operation as unknown) === storePointers) cached = undefined
       }
     },
@@ -133,7 +133,7 @@ export function keepingPointers(): (store: Store) => Store {
   return keeping
 }
 
-/** The statements that make a generation of a projection's tables, as text. */
+/** The statements that compute a generation of a projection's tables, as text. */
 export type Definition = { readonly projection: string; readonly generation: number; readonly definition: string }
 
 /** Reads all definitions. */

@@ -29,7 +29,7 @@ export const readRetractions = operation(
   }
 )
 
-/** An import by its newest event. Instants in ms since 1970; `retractedMs` is 0 where it was not undone. */
+/** An import by its newest event. Instants in ms since 1970; `retractedMs` is 0 if it was not undone. */
 export const StoredImport = z.object({
   importId: z.string(),
   topic: z.string(),

@@ -10,8 +10,8 @@ import { linesOf, operation, type TableNames } from './operation.js'
 /** Maximum number of events in a batch: each statement contains their offsets. */
 export const LATE_EVENTS_MAX = 1000
 /**
- * A batch younger than this is consumed by every process once, even if another has consumed it: another process may have read
- * before it came what it stores afterwards, and its own step over the batch puts that right. Twice what a statement may take.
+ * Every process consumes a batch younger than this once, even if another has consumed it: a process may have read rows before
+ * the batch and store them after it, and its own step over the batch corrects them. Twice the longest statement, in seconds.
  */
 export const AGAIN_SECONDS = 1800
 
@@ -39,7 +39,7 @@ export const storeConsumed = operation(
   }
 )
 
-/** Copies what takers have consumed in the generations that steps write to the generations that stand for them in this view. */
+/** Copies the records of consumed batches from the generations that steps write to the generations of this view. */
 export const copyConsumed = operation(
   'copies what is taken of late batches',
   async (tables, from: TableNames, takers: readonly string[]): Promise<void> => {
@@ -58,7 +58,7 @@ export const readTakers = operation('reads takers of late batches', async (table
   return rows.map(({ taker }) => String(taker))
 })
 
-/** Deletes what takers consumed that nothing reads any more, as `discardCheckpoints` does. */
+/** Deletes the records of takers that are no longer in use, as `discardCheckpoints` does. */
 export const discardTakers = operation(
   'discards takers of late batches',
   async (tables, takers: readonly string[]): Promise<void> => {
@@ -67,7 +67,7 @@ export const discardTakers = operation(
   }
 )
 
-/** Reads the positions of a batch; none where there is no such batch. */
+/** Reads the positions of a batch; none if it does not exist. */
 export const readLatePositions = operation('reads a late batch', async (tables, id: string): Promise<LogPosition[]> => {
   const [row] = await tables.rows(
     'SELECT b.positions AS positions FROM late_batch AS b FINAL WHERE b.id = {id: String}',
@@ -108,7 +108,7 @@ export const readPending = operation(
 )
 
 /**
- * Reads the batches that some taker of their topic has not taken, and those younger than {@link AGAIN_SECONDS} by the engine's
+ * Reads the batches that some taker of their topic has not consumed, and those younger than {@link AGAIN_SECONDS} by the engine's
  * clock; the oldest first.
  */
 export const readKnownBatches = operation(

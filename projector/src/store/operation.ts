@@ -7,43 +7,43 @@ import type { Tables } from './tables.js'
  * names      the engine's tables and checkpoints, by the names that statements use: those of one generation of each owner
  */
 
-/** A table, or an owner's checkpoint → the one that is used in its place. */
+/** A table, or an owner's checkpoint → the one that is used instead. */
 export type TableNames = ReadonlyMap<string, string>
 
 /**
- * The tables as an operation uses them. Where a statement reads a table that may have another name, it says
- * `{title_count: Identifier}`; the table that it writes it names by `target`.
+ * The tables as an operation uses them. A statement reads a table that may have another name as `{title_count: Identifier}`,
+ * and gets the name of the table that it writes from `target`.
  */
 export type NamedTables = Tables & {
-  /** The table, or the checkpoint, that is read in the place of this one. For statements in which an identifier cannot be a parameter. */
+  /** Returns the table, or the checkpoint, that is read instead of this one, for statements without parameters for identifiers. */
   source(name: string): string
-  /** The name that another one is read in the place of: the inverse of `source`; undefined for one that this view does not show. */
+  /** Returns the inverse of `source`; undefined for a name that this view does not show. */
   nameOf(source: string): string | undefined
-  /** The table, or the checkpoint, that is written in the place of this one. */
+  /** Returns the table, or the checkpoint, that is written instead of this one. */
   target(name: string): string
 }
 
-/** A statement by its name: what carries it out, and what it takes and gives. It happens as a whole, or it rejects. */
+/** A named statement: its input, its result and its execution. It succeeds as a whole, or it rejects. */
 export type Operation<Input extends readonly unknown[], Result> = {
   /** For traces: a sentence without its subject. */
   readonly name: string
   run(tables: NamedTables, ...input: Input): Promise<Result>
 }
 
-/** What a view of a store changes. */
+/** The changes of a view of a store. */
 export type StoreView = {
-  /** Tables that stand for others, where operations read and write. */
+  /** Tables that replace others for reads and writes. */
   readonly names?: TableNames
-  /** Tables that stand for others only where operations write. */
+  /** Tables that replace others for writes only. */
   readonly targets?: TableNames
-  /** Aborting it kills the statement that runs. */
+  /** Its abort kills the running statement. */
   readonly signal?: AbortSignal
 }
 
 /** Carries operations out, one after the other. */
 export type Store = {
   do<Input extends readonly unknown[], Result>(operation: Operation<Input, Result>, ...input: Input): Promise<Result>
-  /** The same store, seen through other names. */
+  /** Returns the same store with other names. */
   with(view: StoreView): Store
 }
 
@@ -81,7 +81,7 @@ function namedTables(tables: Tables, { names = NONE, targets = names, signal }: 
   }
 }
 
-/** Returns the inverse of names: the name that something is used for, undefined for what other names hide. */
+/** Returns the inverse of names; undefined for a table that another name hides. */
 export function nameIn(names: TableNames): (used: string) => string | undefined {
   const inverse = new Map([...names].map(([name, used]) => [used, name]))
   return (used) => inverse.get(used) ?? (names.has(used) ? undefined : used)

@@ -16,10 +16,10 @@ export const storeRebuildRecord = operation(
   }
 )
 
-/** Which process said last that it fills a rebuild, and how many ms ago by the engine's clock. */
+/** The process that last reported to fill a rebuild, and how many ms ago by the engine's clock. */
 export type RebuildOwner = { readonly process: string; readonly ageMs: number }
 
-/** Reads the owner of a rebuild; undefined where there was none yet. */
+/** Reads the owner of a rebuild; undefined if it never had one. */
 export const readRebuildOwner = operation(
   'reads the owner of a rebuild',
   async (tables, id: number): Promise<RebuildOwner | undefined> => {
@@ -33,7 +33,7 @@ export const readRebuildOwner = operation(
   }
 )
 
-/** Stores that a process fills a rebuild now, by the engine's clock. */
+/** Reports that a process fills a rebuild now, by the engine's clock. */
 export const storeRebuildOwner = operation(
   'stores the owner of a rebuild',
   async (tables, id: number, process: string): Promise<void> => {

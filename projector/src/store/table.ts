@@ -1,8 +1,8 @@
 import { operation } from './operation.js'
 
 /*
- * Tables as wholes. Names are literals in these statements, because ClickHouse takes no parameter there; the program makes all of them.
- * Operations here take the engine's names, whatever the view of the store.
+ * Whole tables. Names are literals in these statements, because ClickHouse accepts no parameter there; all of them are the
+ * program's own. Operations here take the engine's names, in any view of the store.
  */
 
 /** Creates an empty table of the structure of another, unless it is there. */
@@ -10,7 +10,7 @@ export const createTable = operation('creates a table', async (tables, name: str
   await tables.execute(`CREATE TABLE IF NOT EXISTS ${name} AS ${like}`)
 })
 
-/** Creates a view on an event table as it was if nothing had happened from an instant on. */
+/** Creates a view on an event table without the events from an instant on. */
 export const createEventView = operation(
   'creates a view on events',
   async (tables, name: string, table: string, beforeMs: number): Promise<void> => {
@@ -54,7 +54,7 @@ export const TABLE_UUID = `if(t.uuid = toUUID('00000000-0000-0000-0000-000000000
 /** A table of a rebuild, and its age in hours. */
 export type OwnedTable = { readonly name: string; readonly hours: number }
 
-/** Reads the tables that rebuilds made: their own, copies and samples. */
+/** Reads the tables that rebuilds created: their own, copies and samples. */
 export const readTablesOfRebuilds = operation('reads tables of rebuilds', async (tables): Promise<OwnedTable[]> => {
   const rows = await tables.rows(
     `SELECT t.name AS name, dateDiff('hour', t.metadata_modification_time, now()) AS hours FROM system.tables AS t
@@ -65,7 +65,7 @@ export const readTablesOfRebuilds = operation('reads tables of rebuilds', async 
 
 export type TableSize = { readonly rows: number; readonly bytes: number }
 
-/** Reads rows and bytes of tables, as their parts say; 0 of those without parts. */
+/** Reads rows and bytes of tables from their parts; 0 for tables without parts. */
 export const readSizes = operation(
   'reads sizes of tables',
   async (tables, names: readonly string[]): Promise<ReadonlyMap<string, TableSize>> => {
@@ -93,7 +93,7 @@ export const readDisks = operation(
 /** A part that the engine set aside, and its table. */
 export type LostPart = { readonly table: string; readonly part: string }
 
-/** Reads the parts that were set aside since they were damaged. */
+/** Reads the parts that were set aside because they were damaged. */
 export const readLostParts = operation('reads lost parts', async (tables): Promise<LostPart[]> => {
   const rows = await tables.rows(
     `SELECT d.table AS table, d.name AS part FROM system.detached_parts AS d

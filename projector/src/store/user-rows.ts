@@ -1,8 +1,8 @@
 import { operation } from './operation.js'
 
 /*
- * Rows about a user, in every generation of every table, and what the engine keeps of deleted rows. Operations here take the engine's
- * names, whatever the view of the store. They reject where a table is gone.
+ * Rows about a user, in every generation of every table, and the files that the engine keeps of deleted rows. Operations here
+ * take the engine's names, in any view of the store. They reject if a table is missing.
  */
 
 /** Columns with a user_key, in all tables. */
@@ -60,7 +60,7 @@ export const countUserRows = operation(
 )
 
 /**
- * Begins to delete the rows about a user that a table has now; {@link readMutations} says when they are gone. The condition stays in
+ * Begins to delete the rows about a user that a table has now; {@link readMutations} shows when it has ended. The condition stays in
  * the table's files until {@link discardDeletions}, so it contains a hash with the salt as its key instead of a name.
  */
 export const deleteUserRows = operation(
@@ -83,7 +83,7 @@ export const discardDeletions = operation('discards deletions of users', async (
   )
 })
 
-/** Counts the unfinished mutations of a table; `failure` is why one of them fails, empty where none does. */
+/** Counts the unfinished mutations of a table; `failure` is why one of them fails, empty if none does. */
 export const readMutations = operation(
   'reads mutations of a table',
   async (tables, table: string): Promise<{ readonly unfinished: number; readonly failure: string }> => {

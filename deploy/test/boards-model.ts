@@ -23,6 +23,7 @@ import {
 import fc from 'fast-check'
 import type { Test } from 'tap'
 import { type BoardWorld, openBoardWorld } from './boards-model-world.js'
+import { changeRow } from './service/change-row.js'
 import { type Life, lifeUntil } from './service/scraped-world.js'
 import type { UpstreamBoard, UpstreamEntry } from './service/upstream.js'
 
@@ -335,7 +336,7 @@ async function provesFeed(feed: Feed, log: Log, own: Own, seenByPlayer: Map<stri
     seenByPlayer.set(`${id}`, [String(Math.max(from, ...events.map(({ position }) => position)))])
     return changesOf(historyOf(events)).flatMap((change) => {
       const at = recorded.get(change.event.position)?.position ?? 0
-      return at > from ? [{ at, offset: change.event.position, row: changeRow(own, id, change) }] : []
+      return at > from ? [{ at, offset: change.event.position, row: rowOf(own, id, change) }] : []
     })
   })
   const inOrder = wanted.sort((a, b) => a.at - b.at || a.offset - b.offset)
@@ -347,28 +348,9 @@ async function provesFeed(feed: Feed, log: Log, own: Own, seenByPlayer: Map<stri
   return found.length
 }
 
-function changeRow(
-  own: Own,
-  leaderboardId: number,
-  { event, changeType, previous, previousRank, newRank }: EntryChange
-) {
-  const after = event.isGone ? undefined : event
-  return {
-    titleId: TITLE.titleId,
-    gameName: TITLE.name,
-    leaderboardId,
-    leaderboardName: own.names.get(leaderboardId) ?? '',
-    playerName: event.playerName,
-    changeType,
-    previousRank,
-    newRank,
-    previousRating: previous?.rating ?? null,
-    newRating: after?.rating ?? null,
-    previousTimeMs: previous?.timeMs ?? null,
-    newTimeMs: after?.timeMs ?? null,
-    isTime: ((after ?? previous)?.timeMs ?? null) !== null,
-    changedAt: shownInstant(event.ms)
-  }
+function rowOf(own: Own, leaderboardId: number, change: EntryChange) {
+  const board = { leaderboardId, leaderboardName: own.names.get(leaderboardId) ?? '' }
+  return { titleId: TITLE.titleId, gameName: TITLE.name, ...board, ...changeRow(change) }
 }
 
 async function provesBoard(
@@ -466,7 +448,7 @@ async function provesNewest(world: BoardWorld, own: Own, id: number, events: rea
       (a, b) =>
         b.change.event.ms - a.change.event.ms || b.at - a.at || b.change.event.position - a.change.event.position
     )
-    .map(({ change }) => [change.event.position, changeRow(own, id, change)])
+    .map(({ change }) => [change.event.position, rowOf(own, id, change)])
   const found: unknown[] = []
   let url: string | undefined = `/api/leaderboard-changes?game=${TITLE.titleId}&leaderboardId=${id}&limit=7`
   while (url !== undefined) {
@@ -542,7 +524,7 @@ async function provesPlayers(world: BoardWorld, own: Own, log: Log): Promise<voi
     const past = await world.ask(`${path}/history?limit=500`)
     assert.deepEqual(
       past.body.map(withoutId),
-      newest.map(({ change, id }) => changeRow(own, id, change)),
+      newest.map(({ change, id }) => rowOf(own, id, change)),
       'history of a player'
     )
   }

@@ -8,10 +8,11 @@ import { readMigrationsApplied, storeOver } from '@gamenet/projector'
 import { bytesText } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import { DATA_FORMAT, type DataDirectory, OWNER_FILE } from '../data-directory.js'
+import { bytesOfTables } from '../disk/disk-usage.js'
 import { VERSION } from '../version.js'
 import type { BackupProgress, BackupReport } from './backup-report.js'
 import { copyFiles } from './copy.js'
-import { bytesOfTables, type Frozen, freezeTables, unfreeze } from './freeze.js'
+import { type Frozen, freezeTables, unfreeze } from './freeze.js'
 import {
   BACKUP_FORMAT,
   DATA_FOLDER,
@@ -192,7 +193,7 @@ async function refuseTarget(target: string, dataDirectory: string): Promise<void
 
 /** An estimate of the copy's size. */
 async function bytesOf({ directory, clickhouse }: BackupNeeds): Promise<number> {
-  let bytes = await bytesOfTables(clickhouse.control)
+  let bytes = await bytesOfTables(clickhouse.control, 'active')
   const names = (await readdir(directory.path)).filter((name) => name !== 'tables' && name !== 'uploads')
   for (const name of names) bytes += await bytesUnder(directory.part(name))
   return bytes

@@ -113,14 +113,6 @@ async function definitions(folder: string): Promise<Map<string, string>> {
   return texts
 }
 
-/** Returns the size of all tables in bytes. */
-export async function bytesOfTables(tables: ClickHouse['control']): Promise<number> {
-  const [row] = await tables.rows(
-    'SELECT toUInt64(sum(p.bytes_on_disk)) AS bytes FROM system.parts AS p WHERE p.database = currentDatabase() AND p.active'
-  )
-  return Number(row?.bytes)
-}
-
 /** The table was changed, dropped or renamed after the list; the next list shows it. */
 function ignoreMissing(error: unknown): void {
   if (!(error instanceof Error && /UNKNOWN_TABLE/.test(error.message))) throw error

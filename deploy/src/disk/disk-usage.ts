@@ -19,7 +19,7 @@ export async function readUsed({ log, tables, writes }: UsedOf): Promise<Used> {
   const known = (bytes: Promise<number> | undefined) => bytes?.catch(() => null) ?? Promise.resolve(null)
   const [logBytes, tableBytes, writeBytes] = await Promise.all([
     known(log === undefined ? undefined : directoryBytes(log)),
-    known(tablesBytes(tables)),
+    known(bytesOfTables(tables, 'all')),
     known(
       writes === undefined ? undefined : typeof writes === 'string' ? directoryBytes(writes) : databaseBytes(writes)
     )
@@ -27,10 +27,12 @@ export async function readUsed({ log, tables, writes }: UsedOf): Promise<Used> {
   return { log: logBytes, tables: tableBytes, writes: writeBytes }
 }
 
-/** Includes merged parts, which stay on the disk for some minutes. */
-async function tablesBytes(tables: ClickHouse['control']): Promise<number> {
+/** Returns the size of all tables in bytes; `all`: with merged parts, which stay on the disk for some minutes. */
+export async function bytesOfTables(tables: ClickHouse['control'], parts: 'active' | 'all'): Promise<number> {
   const [row] = await tables.rows(
-    'SELECT sum(p.bytes_on_disk) AS bytes FROM system.parts AS p WHERE p.database = currentDatabase()'
+    `SELECT sum(p.bytes_on_disk) AS bytes FROM system.parts AS p
+     WHERE p.database = currentDatabase() AND (p.active OR {isAll: Bool})`,
+    { isAll: parts === 'all' }
   )
   return Number(row?.bytes)
 }

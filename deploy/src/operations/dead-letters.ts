@@ -1,6 +1,6 @@
 import type { DeadLetter as StoredDeadLetter } from '@gamenet/projector'
 import { StepsHeld } from '@gamenet/projector/rebuild'
-import { pause, shownInstant, topics } from '@gamenet/schemas'
+import { poll, shownInstant, topics } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError } from '../config.js'
 import { requireTopic } from './gap.js'
@@ -215,12 +215,11 @@ async function waitUntilProjected(
   if (batches.length === 0) return []
   const { projectionsWithout } = await import('@gamenet/projector')
   projector?.wakeForLate()
-  const begun = performance.now()
-  for (;;) {
-    const behind = await projectionsWithout(engines.store, topic, batches)
-    if (behind.length === 0 || performance.now() - begun > PROJECTED_MS_MAX || signal.aborted) return behind
-    await pause(POLL_MS, signal)
-  }
+  return await poll(
+    () => projectionsWithout(engines.store, topic, batches),
+    (behind) => behind.length === 0 || signal.aborted,
+    { everyMs: POLL_MS, timeoutMs: PROJECTED_MS_MAX }
+  )
 }
 
 function noneAt(position: DeadLetterPosition): FailureError {

@@ -18,6 +18,7 @@ import {
 } from '@gamenet/projector'
 import { errorMessage, loadCheckpoint, topics } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
+import { bytesOfTables } from '../disk/disk-usage.js'
 import { TABLES_WAY_OUT } from '../wiring/engine-failures.js'
 import type { Engines } from '../wiring/engines.js'
 import { withCheckThread } from './check-files.js'
@@ -46,7 +47,7 @@ export async function findDamage(
     damages.push({ part: 'writes', what, cost: 'edits, ratings and events about people fail', repair: RESTORE })
     return undefined
   })
-  const tablesBytes = await bytesOfTables(clickhouse.control)
+  const tablesBytes = await bytesOfTables(clickhouse.control, 'active')
   let [bytes, bytesTotal] = [0, tablesBytes]
   const report: ReportBytes = (phase, more) => {
     signal.throwIfAborted()
@@ -90,13 +91,6 @@ export async function findDamage(
       ...(writesDirectory === undefined ? ['files of the write side'] : [])
     ]
   }
-}
-
-async function bytesOfTables(tables: ClickHouse['control']): Promise<number> {
-  const [row] = await tables.rows(
-    'SELECT sum(p.bytes_on_disk) AS bytes FROM system.parts AS p WHERE p.active AND p.database = currentDatabase()'
-  )
-  return Number(row?.bytes ?? 0)
 }
 
 /** Returns an engine's message on one line without its stack. */
@@ -302,7 +296,8 @@ async function damageOfCheckpoints(
         part: 'checkpoints',
         what: `${table} holds ${stored.events} events of ${place} below ${next}; the log has ${events}`,
         cost: 'answers lack these events',
-        repair: 'load them again: `gamenet rebuild start <projection> --from-log`, for a projection that reads the table'
+        repair:
+          'load them again: `gamenet rebuild start <projection> --from-log`, for a projection that reads the table'
       })
     }
   }

@@ -1,19 +1,13 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import {
-  changesOf,
-  type EntryChange,
-  type EntryEvent,
-  historyOf,
-  boardOf as plainBoard,
-  recordsOf
-} from '@gamenet/engines/testing'
+import { changesOf, type EntryEvent, historyOf, boardOf as plainBoard, recordsOf } from '@gamenet/engines/testing'
 import { shownInstant, timeText } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import { z } from 'zod'
 import type { TestService } from '../boards-service.js'
 import { ask, forEach, sameList } from '../service/ask.js'
+import { changeRow } from '../service/change-row.js'
 import { gamenet, gamenetJson } from '../service/gamenet.js'
 import { sharedFile } from '../service/recorded.js'
 
@@ -322,32 +316,16 @@ async function provesChanges(t: Test, service: TestService, boards: readonly Boa
     path = /<([^>]+)>; rel="next"/.exec(answer.headers.get('link') ?? '')?.[1]?.replace(/^https?:\/\/[^/]+/, '') ?? ''
   }
   t.equal(new Set(found.map(({ id }) => id)).size, found.length, 'no change twice')
-  const wanted = boards.flatMap((board) => changesOf(historyOf(board.events)).map((change) => changeRow(board, change)))
+  const wanted = boards.flatMap(({ titleId, leaderboardId, name, events }) =>
+    changesOf(historyOf(events)).map((change) => ({
+      titleId,
+      leaderboardId,
+      leaderboardName: name,
+      ...changeRow(change)
+    }))
+  )
   const inOrder = (rows: readonly object[]) => rows.map((row) => JSON.stringify(Object.entries(row).sort())).sort()
   sameList(t, inOrder(found.map(({ id: _, ...change }) => change)), inOrder(wanted), `${wanted.length} changes`)
-}
-
-function changeRow(
-  { titleId, leaderboardId, name }: Board,
-  change: EntryChange
-): Omit<z.infer<typeof Changes>[number], 'id'> {
-  const { event, previous, changeType, previousRank, newRank } = change
-  const after = event.isGone ? undefined : event
-  return {
-    titleId,
-    leaderboardId,
-    leaderboardName: name,
-    playerName: event.playerName,
-    changeType,
-    previousRank,
-    newRank,
-    previousRating: previous?.rating ?? null,
-    newRating: after?.rating ?? null,
-    previousTimeMs: previous?.timeMs ?? null,
-    newTimeMs: after?.timeMs ?? null,
-    isTime: true,
-    changedAt: shownInstant(event.ms)
-  }
 }
 
 /** The boards of all rows, numbered within their game by their first row; events are the rows with a date and a time. */

@@ -50,7 +50,9 @@ export const listenToServer = (
   const listenOnce = async (client: pg.Client, lost: AbortSignal): Promise<boolean> => {
     const proof = `proof_${randomUUID().replaceAll('-', '')}`
     const delivered = new AbortController()
-    client.on('notification', ({ channel: of, payload }) => (of === proof ? delivered.abort() : onPayload(payload ?? '')))
+    client.on('notification', ({ channel: of, payload }) =>
+      of === proof ? delivered.abort() : onPayload(payload ?? '')
+    )
     await client.connect()
     await client.query(`${statement}; LISTEN ${proof}`)
     await needs.queries.query('SELECT pg_notify($1, $2)', [proof, ''])

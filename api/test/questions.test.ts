@@ -79,6 +79,17 @@ test('ten lines of SQL are an endpoint with parameters, formats, an ETag and a d
   })
 })
 
+test('integers of 64 bits are exact in files', async (t) => {
+  const { get } = await openQuestions(t, {
+    'big.sql':
+      '-- Big.\nSELECT toUInt64(18446744073709551615) AS a, toNullable(toUInt64(9223372036854775808)) AS b, toInt64(-9223372036854775807) AS c'
+  })
+  t.equal(
+    (await get('/api/questions/big?format=csv')).body.split('\n')[1],
+    '18446744073709551615,9223372036854775808,-9223372036854775807'
+  )
+})
+
 test('every fault of every file is reported with its line', async (t) => {
   const ok = '-- What.\nSELECT 1 AS one'
   const faults: Record<string, [text: string, fault: RegExp]> = {
@@ -95,6 +106,11 @@ test('every fault of every file is reported with its line', async (t) => {
     'h.sql': ['-- What.\n-- limits: 5 hours\nSELECT 1 AS a', /^h\.sql:2: limits has "5 hours"/],
     'i.sql': ['-- What.\n-- day: The day.\nSELECT 1 AS a', /^i\.sql:2: the header describes day/],
     'j.sql': ['-- What.\nSELECT\n[1] AS list', /^j\.sql:3: the column list has the type Array\(UInt8\)/],
+    'j2.sql': [
+      '-- A list: of what.\nSELECT list\nFROM (SELECT 1 AS a,\n  [a] AS list)',
+      /^j2\.sql:4: the column list has/
+    ],
+    'j3.sql': ['-- What.\nSELECT 1 AS a,\n  (1 + 2)', /^j3\.sql:2: the column plus\(1, 2\) has/],
     'k.sql': ['-- What.\nSELECT 1 AS a\nWHERE now() > 0', /^k\.sql:3: The function now changes the answer/],
     'k2.sql': ['-- What.\nSELECT\nCURRENT_TIMESTAMP AS at', /^k2\.sql:3: The function CURRENT_TIMESTAMP changes/],
     'k3.sql': ['-- What.\nSELECT `curdate`() AS day', /^k3\.sql:2: The function curdate changes/],

@@ -101,7 +101,7 @@ function columnOf(name: string, schema: Schema, isRequired: boolean): Column {
 
 /** The engine's type of a value; undefined for objects and lists, which become JSON in text. */
 function typeOf({ type, format, pattern }: Schema): string | undefined {
-  if (type === 'integer') return 'Int64'
+  if (type === 'integer') return format === 'uint64' ? 'UInt64' : 'Int64'
   if (type === 'number') return 'Float64'
   if (type === 'boolean') return 'Bool'
   if (type !== 'string') return undefined

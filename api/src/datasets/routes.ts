@@ -145,7 +145,7 @@ function rangeOf(
   header: string | undefined,
   bytes: number
 ): { first: number; last: number } | 'unsatisfiable' | undefined {
-  const [, from, to] = /^bytes=(\d*)-(\d*)$/.exec(header ?? '') ?? []
+  const [, from, to] = /^bytes=(\d*)-(\d*)$/i.exec(header ?? '') ?? []
   if (from === undefined || to === undefined || (from === '' && to === '')) return undefined
   const first = from === '' ? Math.max(0, bytes - Number(to)) : Number(from)
   const last = from === '' || to === '' ? bytes - 1 : Math.min(bytes - 1, Number(to))

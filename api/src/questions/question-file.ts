@@ -29,6 +29,8 @@ export type QuestionFile = {
   readonly limits: QuestionLimits
   /** The whole text, so that the engine's line numbers are the file's. */
   readonly text: string
+  /** The text with blanks in place of strings, quoted names and comments. */
+  readonly code: string
 }
 
 export type QuestionParameter = { readonly name: string; readonly schema: z.ZodType; readonly type: ParameterType }
@@ -60,7 +62,8 @@ export function readQuestionFile(file: string, text: string, codeOf: (sql: strin
     )
   }
   const header = headerOf(text)
-  const found = [...codeOf(text).matchAll(/\{\s*(\w+)\s*:\s*([^{}]*?)\s*\}/g)]
+  const code = codeOf(text)
+  const found = [...code.matchAll(/\{\s*(\w+)\s*:\s*([^{}]*?)\s*\}/g)]
   const parameters = new Map<string, QuestionParameter>()
   for (const { index, 1: parameter = '' } of found) {
     // Types may have quoted names of zones, which `codeOf` blanks out.
@@ -88,7 +91,7 @@ export function readQuestionFile(file: string, text: string, codeOf: (sql: strin
     )
   }
   const description = more.length === 0 ? undefined : [summary, ...more].join(' ')
-  return { file, name, summary, description, parameters: [...parameters.values()], limits, text }
+  return { file, name, summary, description, parameters: [...parameters.values()], limits, text, code }
 }
 
 /** Returns the line of a place in a text, from 1. */

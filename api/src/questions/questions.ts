@@ -111,7 +111,7 @@ async function columnsOf(
       const base = type.replace(/^LowCardinality\((.*)\)$/, '$1').replace(/^Nullable\((.*)\)$/, '$1')
       const kind = KINDS.find(({ types }) => types.test(base))
       if (kind === undefined || !/^\w+$/.test(name)) {
-        const line = lineAt(question.text, Math.max(0, question.text.indexOf(name)))
+        const line = lineOf(question, name)
         const what = `the column ${name} has the type ${type}; expected a plain name and a plain value, such as toString(…) AS name`
         throw new QuestionFault(question.file, line, what)
       }
@@ -122,8 +122,9 @@ async function columnsOf(
 /** Types of columns: their schemas, and how JSON shows them. */
 const KINDS: readonly { types: RegExp; schema: z.ZodType; shown(value: string): string }[] = [
   { types: /^U?Int(8|16|32)$/, schema: z.int(), shown: (value) => value },
-  // As a number of JSON: exact below 2^53.
-  { types: /^U?Int64$/, schema: z.int(), shown: (value) => `toFloat64(${value})` },
+  // As a number of JSON: exact below 2^53. Files need the type.
+  { types: /^Int64$/, schema: z.int(), shown: (value) => `toFloat64(${value})` },
+  { types: /^UInt64$/, schema: z.int().meta({ format: 'uint64' }), shown: (value) => `toFloat64(${value})` },
   { types: /^(Float|Decimal|BFloat)/, schema: z.number(), shown: (value) => `toFloat64(${value})` },
   { types: /^Bool$/, schema: z.boolean(), shown: (value) => value },
   { types: /^(String|FixedString|Enum|UUID)/, schema: z.string(), shown: (value) => `toString(${value})` },
@@ -136,20 +137,22 @@ const KINDS: readonly { types: RegExp; schema: z.ZodType; shown(value: string): 
 ]
 
 /** The engine's reason with the file and the line that it names, or that has the name in question. */
-function faultOf(error: unknown, { file, text }: QuestionFile): unknown {
+function faultOf(error: unknown, question: QuestionFile): unknown {
   if (error instanceof Refusal) return error
   const message = errorMessage(error)
   const reason = message.replace(/^.*?DB::Exception: /s, '').replace(/(: In scope | \[in: |: While ).*$/s, '')
   const stated = /\(line (\d+), col \d+\)/.exec(message)?.[1]
   const named = /(?:function|identifier|table) [`']([\w.]+)|The (?:function|table|name) ([\w.]+)/i.exec(reason)
-  const last = (named?.[1] ?? named?.[2])?.split('.').at(-1)
-  const at = last === undefined ? -1 : text.search(new RegExp(`\\b${last}\\b(?![^\\n]*:)`, 'i'))
-  const firstLine = text.split('\n').findIndex((line) => !line.startsWith('--')) + 1
-  return new QuestionFault(
-    file,
-    stated === undefined ? (at === -1 ? firstLine : lineAt(text, at)) : Number(stated),
-    reason.trim()
-  )
+  const name = (named?.[1] ?? named?.[2])?.split('.').at(-1)
+  return new QuestionFault(question.file, Number(stated ?? lineOf(question, name)), reason.trim())
+}
+
+/** Returns the line of an alias or word of the statement, and the statement's first line if it has none. */
+function lineOf({ text, code }: QuestionFile, word = ''): number {
+  const patterns = /^\w+$/.test(word) ? [`\\bAS\\s+${word}\\b`, `\\b${word}\\b`] : []
+  const places = patterns.map((pattern) => code.search(new RegExp(pattern, 'i')))
+  const place = places.find((each) => each !== -1)
+  return place === undefined ? text.split('\n').findIndex((line) => !line.startsWith('--')) + 1 : lineAt(text, place)
 }
 
 /** ClickHouse's codes: TIMEOUT_EXCEEDED, MEMORY_LIMIT_EXCEEDED, FUNCTION_THROW_IF_VALUE_IS_NON_ZERO. */

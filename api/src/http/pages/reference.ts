@@ -197,7 +197,7 @@ function typeText(schema: Schema): string {
 }
 
 function format({ format: name }: Schema): string {
-  return name === undefined || name === 'int64' ? '' : `(${name})`
+  return name === undefined || /^u?int64$/.test(name) ? '' : `(${name})`
 }
 
 function limits({ minimum, maximum, default: usual }: Schema): string {

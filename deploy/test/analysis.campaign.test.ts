@@ -5,8 +5,12 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { gunzipSync } from 'node:zlib'
 import { type Test, test } from 'tap'
+import { sameList } from './service/ask.js'
+import { datasetsOf } from './service/dataset-proofs.js'
 import { gamenetJson, openGamenet, plainWrites, ROOT, spawnGamenet } from './service/gamenet.js'
+import { recordedFile } from './service/recorded.js'
 
 /** From PyPI. */
 const PACKAGES = [
@@ -22,6 +26,9 @@ const SQL_PASSWORD = 'password-of-tests'
 const START_MS = Date.UTC(2025, 0, 1)
 const MINUTES = 90 * 1440
 const STEP_MINUTES = 5
+/** As many as a network has; by the hour, so that the rows of a month are few. */
+const RANGED_TITLES = 1000
+const RANGED_MS = Date.UTC(2024, 2, 1)
 const TITLES = ['4d530064', '5553001c', '4541000d']
 const run = promisify(execFile)
 
@@ -129,21 +136,119 @@ print(sum('image/png' in output.get('data', {}) for cell in notebook.cells for o
     t.ok(existsSync(join(directory, 'Rplots.pdf')), 'a plot')
   })
 
-  await t.test('Polars, pandas and PyArrow read every row of the source', async (t) => {
-    const url = `${service.apiUrl}/api/data/title-count/2025-03.parquet`
-    const readers = {
-      polars: `import polars as pl\nd = pl.read_parquet(url)\nrows = list(zip(d['title_id'], d['observed_at'].dt.epoch('ms'), d['online']))`,
-      pandas: `import pandas as pd\nd = pd.read_parquet(url)\nrows = list(zip(d.title_id, d.observed_at.astype('datetime64[ms, UTC]').astype('int64'), d.online))`,
-      pyarrow: `import io, urllib.request\nimport pyarrow.parquet as pq\nd = pq.read_table(io.BytesIO(urllib.request.urlopen(url).read()))\nrows = list(zip(d['title_id'].to_pylist(), d['observed_at'].cast('int64').to_pylist(), d['online'].to_pylist()))`
+  /** Rows of files as every reader of Python gives them: text, instant in ms, number. */
+  const readInPython = async (
+    t: Test,
+    urls: readonly string[],
+    columns: readonly [string, string],
+    rows: unknown[]
+  ) => {
+    for (const [name, { imports, read }] of Object.entries(pythonReaders(...columns))) {
+      const output = await execute(`import json
+${imports}
+rows = []
+for url in ${JSON.stringify(urls)}:
+    ${read.replaceAll('\n', '\n    ')}
+print(json.dumps([[a, int(b), int(c)] for a, b, c in rows]))`)
+      sameList(t, JSON.parse(output), rows, name)
     }
-    for (const [name, code] of Object.entries(readers)) {
-      const output = await execute(
-        `import json\nurl = '${url}'\n${code}\nprint(json.dumps([[a, int(b), int(c)] for a, b, c in rows]))`
+  }
+
+  await t.test('DuckDB, Polars, pandas and PyArrow read every row of the source', (t) =>
+    readInPython(t, [`${service.apiUrl}/api/data/title-count/2025-03.parquet`], ['title_id', 'online'], expected)
+  )
+
+  await t.test('every reader gets nine recorded years to the last row', async (t) => {
+    const recorded = await recordedFile(t, 'online-hourly-2017-2026.csv.gz')
+    const columns = 'observedAt=Timestamp,online=Peak Player Count'
+    await gamenetJson(environment, ['import', 'network-count', recorded, '--columns', columns])
+    const [, ...lines] = gunzipSync(await readFile(recorded))
+      .toString()
+      .trimEnd()
+      .split(/\r?\n/)
+    const rows = lines.flatMap((line) => {
+      const [time = '', online = ''] = line.split(',')
+      return online === '' ? [] : [['online', Date.parse(`${time.replace(' ', 'T')}Z`), Number(online)]]
+    })
+    const dataset = (await datasetsOf(service.apiUrl)).find(({ name }) => name === 'network-count')
+    const urls = (dataset?.files ?? []).map(({ url }) => service.apiUrl + url).reverse()
+    await readInPython(t, urls, ['metric', 'value'], rows)
+    const file = join(directory, 'node', 'recorded.mjs')
+    await writeFile(file, nodeReader(urls))
+    const { stdout } = await run(process.execPath, [file], { env, maxBuffer: 2 ** 26 })
+    sameList(t, JSON.parse(stdout), rows, 'hyparquet')
+    t.comment(`${rows.length} rows in ${urls.length} files`)
+  })
+
+  await t.test('a reader of one title fetches a twentieth of the bytes at most', async (t) => {
+    const ids = Array.from({ length: RANGED_TITLES }, (_, n) => (0x5a000000 + n).toString(16))
+    const rows = ids.flatMap((id, title) =>
+      Array.from({ length: 31 * 24 }, (_, n) =>
+        row({ id, ms: RANGED_MS + n * 3_600_000, online: count(title % 50, n * 60) })
       )
-      t.same(JSON.parse(output), expected, name)
+    )
+    await importRows('title-count', 'titleId,observedAt,online', rows)
+    const url = `${service.apiUrl}/api/data/title-count/2024-03.parquet`
+    for (const id of [ids[0], ids[500], ids.at(-1)]) {
+      const [found = 0, read = 0, whole = 0] = JSON.parse(await execute(rangedReader(url, id ?? '')))
+      t.equal(found, 31 * 24)
+      t.ok(read <= whole / 20, `${read} of ${whole} bytes: ${((100 * read) / whole).toFixed(1)} %`)
+      t.comment(`${read} of ${whole} bytes for ${id}: ${((100 * read) / whole).toFixed(1)} %`)
     }
   })
 })
+
+/** Each adds the rows of the file at `url` to `rows`. */
+function pythonReaders(key: string, value: string): Record<string, { imports: string; read: string }> {
+  return {
+    duckdb: {
+      imports: 'import duckdb, fsspec\nimport pyarrow.dataset as ds',
+      read: `counts = ds.dataset([url], format='parquet', filesystem=fsspec.filesystem('http'))
+rows += duckdb.sql('SELECT ${key}, epoch_ms(observed_at), ${value} FROM counts ORDER BY ALL').fetchall()`
+    },
+    polars: {
+      imports: 'import polars as pl',
+      read: `d = pl.read_parquet(url)\nrows += zip(d['${key}'], d['observed_at'].dt.epoch('ms'), d['${value}'])`
+    },
+    pandas: {
+      imports: 'import pandas as pd',
+      read: `d = pd.read_parquet(url)
+rows += zip(d['${key}'], d.observed_at.astype('datetime64[ms, UTC]').astype('int64'), d['${value}'])`
+    },
+    pyarrow: {
+      imports: 'import io, urllib.request\nimport pyarrow.parquet as pq',
+      read: `d = pq.read_table(io.BytesIO(urllib.request.urlopen(url).read()))
+rows += zip(d['${key}'].to_pylist(), d['observed_at'].cast('int64').to_pylist(), d['${value}'].to_pylist())`
+    }
+  }
+}
+
+const nodeReader = (urls: readonly string[]) => `import { asyncBufferFromUrl, parquetReadObjects } from 'hyparquet'
+import { compressors } from 'hyparquet-compressors'
+const all = []
+for (const url of ${JSON.stringify(urls)}) {
+  const rows = await parquetReadObjects({ file: await asyncBufferFromUrl({ url }), compressors })
+  for (const { metric, observed_at, value } of rows) all.push([metric, Number(observed_at), Number(value)])
+}
+console.log(JSON.stringify(all))`
+
+/** Prints the rows of a title, the bytes read and the size of the file. */
+const rangedReader = (url: string, titleId: string) => `import io, json, fsspec
+import pyarrow.parquet as pq
+class Counted(io.RawIOBase):
+    total = 0
+    def __init__(self, file): self.file = file
+    def read(self, n=-1):
+        data = self.file.read(n)
+        Counted.total += len(data)
+        return data
+    def seek(self, at, how=0): return self.file.seek(at, how)
+    def tell(self): return self.file.tell()
+    def seekable(self): return True
+    def readable(self): return True
+file = fsspec.filesystem('http').open('${url}', cache_type='none')
+d = pq.read_table(Counted(file), columns=['title_id', 'observed_at', 'online'], filters=[('title_id', '==', '${titleId}')])
+print(json.dumps([len(d), Counted.total, file.size]))`
 
 const clientOf = (code: string) => code.slice(0, code.indexOf('result ='))
 

@@ -1,16 +1,23 @@
+import type { Readable } from 'node:stream'
+import { createGzip } from 'node:zlib'
+import { datasets } from '@gamenet/api'
+import { fileStatement, rowGroupRows } from '@gamenet/api/internals'
 import type { ClickHouse } from '@gamenet/engines'
+import { FIRST_GENERATION, withServing } from '@gamenet/schemas'
 import { figure, type Measurement, type Result } from './measurement.js'
 import { openTitleCountRows, SCHEDULES } from './title-count-rows.js'
 
 const BYTES_MAX = 0.25
+const PARQUET_BYTES_MAX = 1
+const MONTH_MS = 31 * 86_400_000
 const COLUMNS = ['title_id', 'ts', 'online', 'sessions', 'lobby_players', 'position']
 
-/** Bytes a sample of `title_count`, columns, marks and keys, of a year by the minute. */
+/** Bytes a sample of `title_count`, columns, marks and keys, of a year by the minute; and in the dataset's file of a month. */
 export const titleCountSize: Measurement = {
   name: 'title-count-size',
-  claim: 'a sample of a title takes 0.25 bytes or less in its table',
+  claim: 'a sample of a title takes 0.25 bytes or less in its table, and 1 byte or less in Parquet',
   async run(conditions) {
-    const { tables, rows } = await openTitleCountRows(conditions)
+    const { tables, rows, toMs } = await openTitleCountRows(conditions)
     try {
       const asInserted = await bytesOf(tables)
       const results: Result[] = []
@@ -30,7 +37,8 @@ export const titleCountSize: Measurement = {
       }
       const others = (perColumn.get('') ?? 0) / merged.rows
       results.push({ what: '  of it keys, marks, the rest', measured: others, unit: 'bytes' })
-      return [...results, ...(await instantsOf(tables, rows))]
+      conditions.note('writing the files of a month')
+      return [...results, await fileOf(tables, toMs), ...(await instantsOf(tables, rows))]
     } finally {
       await tables.close()
     }
@@ -54,6 +62,32 @@ async function columnsOf(tables: ClickHouse): Promise<Map<string, number>> {
   const { bytes } = await bytesOf(tables)
   const known = [...columns.values()].reduce((sum, each) => sum + each, 0)
   return columns.set('', bytes - known)
+}
+
+/** The file of the last month, as the service makes it, and the same rows as CSV in gzip. */
+async function fileOf({ readers }: ClickHouse, toMs: number): Promise<Result> {
+  const dataset = datasets.find(({ name }) => name === 'title-count')
+  if (dataset === undefined) throw new Error('there is no dataset title-count')
+  const { sql, parameters } = fileStatement(dataset, { fromMs: toMs - MONTH_MS, toMs })
+  const tables = withServing(readers, FIRST_GENERATION)
+  const [row] = await tables.rows(`SELECT count() AS rows, uniq(f.title_id) AS series FROM (${sql}) AS f`, parameters)
+  const rows = Number(row?.rows)
+  const groups = rowGroupRows({ rows, series: Number(row?.series), firstMs: null, lastMs: null, rowsHash: '' })
+  const parquet = await tables.stream(sql, parameters, { format: 'Parquet', rowGroupRows: groups })
+  const csv = await tables.stream(sql, parameters, { format: 'CSVWithNames' })
+  return {
+    what: `a sample in the Parquet file of a month, ${figure(rows)} rows`,
+    measured: (await lengthOf(parquet)) / rows,
+    unit: 'bytes',
+    reach: { bound: 'at most', value: PARQUET_BYTES_MAX, of: 'measured' },
+    baseline: { what: 'CSV in gzip', measured: (await lengthOf(csv.pipe(createGzip()))) / rows }
+  }
+}
+
+async function lengthOf(stream: Readable): Promise<number> {
+  let bytes = 0
+  for await (const chunk of stream) bytes += (chunk as Uint8Array).length
+  return bytes
 }
 
 /** What instants alone take on other schedules: they are the same for all titles, so one column tells. */

@@ -1,13 +1,18 @@
 import type { ClickHouse } from '@gamenet/engines'
-import { serveTables } from './api-on-tables.js'
+import { type ServedApi, serveTables } from './api-on-tables.js'
 import { randomness } from './count-files.js'
-import { figure, type Measurement, quantile, scaled } from './measurement.js'
+import { figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
 import { openTitleCountRows } from './title-count-rows.js'
 
 const QUESTIONS = 60
+const WARMING = 3
 const WIDTH_SECONDS = 21_600
 const HOUR_MS = 3_600_000
 const HOURS = 8760
+/** Whole weeks and more than a year: copies of the year keep their hours of the week and do not overlap. */
+const YEAR_DAYS = 371
+const YEARS = 5
+const MATRIX_MS_MAX = 30
 
 /** Title history over a year (`GET /api/title/:titleId/online-users/history`), each query new, over HTTP against bare SQL. */
 export const titleHistory: Measurement = {
@@ -23,7 +28,7 @@ export const titleHistory: Measurement = {
       const times = { api: [] as number[], samples: [] as number[], hours: [] as number[] }
       const random = randomness(3)
       const questions = scaled(QUESTIONS, conditions.scale, 10)
-      for (let n = -3; n < questions; n += 1) {
+      for (let n = -WARMING; n < questions; n += 1) {
         const titleId = titleIds[Math.floor(random() * titleIds.length)] ?? ''
         // A year that begins some minutes off the hour, so that edges are read too.
         const from = fromMs - 1_000 * n * 60 - 600_000
@@ -40,6 +45,7 @@ export const titleHistory: Measurement = {
         times.samples.push(samples.ms)
         times.hours.push(hours.ms)
       }
+      const matrix = await hourMatrix(tables, api, titleIds)
       const detail = `${times.api.length} questions; p99 ${figure(quantile(times.api, 0.99))} ms, ${figure(rows)} rows`
       const measured = quantile(times.api, 0.5)
       return [
@@ -57,12 +63,37 @@ export const titleHistory: Measurement = {
           unit: 'ms',
           baseline: { what: 'bare SQL over the hours, no edges', measured: quantile(times.hours, 0.5) },
           reach: { bound: 'at most', value: 2, of: 'ratio' }
-        }
+        },
+        matrix
       ]
     } finally {
       await api.close()
       await tables.close()
     }
+  }
+}
+
+/** The hours of the week (`GET /api/calendar/hours`) of five years, each title asked once. */
+async function hourMatrix(tables: ClickHouse, api: ServedApi, titleIds: readonly string[]): Promise<Result> {
+  for (let years = 1; years < YEARS; years += 1) {
+    await tables.rebuild.execute(
+      `INSERT INTO title_count_hour__0 (title_id, hour, min, max, max_at, sum, samples, position)
+       SELECT h.title_id, h.hour - INTERVAL ${years * YEAR_DAYS} DAY, h.min, h.max, h.max_at - INTERVAL ${years * YEAR_DAYS} DAY,
+         h.sum, h.samples, h.position
+       FROM title_count_hour__0 AS h WHERE h.hour >= toDateTime('2025-01-01 00:00:00', 'UTC')`
+    )
+  }
+  const times: number[] = []
+  for (const [n, titleId] of titleIds.entries()) {
+    const { ms } = await timed(async () => (await api.get(`/api/calendar/hours?titleId=${titleId}`)).text)
+    if (n >= WARMING) times.push(ms)
+  }
+  return {
+    what: `hours of the week of ${YEARS} years of a title, median`,
+    measured: quantile(times, 0.5),
+    unit: 'ms',
+    reach: { bound: 'at most', value: MATRIX_MS_MAX, of: 'measured' },
+    detail: `${times.length} titles, each new; p99 ${figure(quantile(times, 0.99))} ms`
   }
 }
 

@@ -6,6 +6,7 @@ import { mock } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import { gunzipSync } from 'node:zlib'
 import { runs } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
@@ -202,6 +203,14 @@ test('a long poll answers with what is there, else when something comes, else at
     Object.values(expected(world.recorded, { kinds: ['count'] }))
       .flat()
       .sort()
+  )
+  const path = '/api/stream?wait=0&kinds=count&after=start'
+  const [plain, zipped] = await Promise.all([world.api.get(path), world.api.get(path, { 'accept-encoding': 'gzip' })])
+  t.equal(zipped.headers['content-encoding'], 'gzip')
+  t.equal(String(gunzipSync(zipped.rawPayload)), plain.body)
+  t.ok(
+    zipped.rawPayload.length < plain.rawPayload.length / 4,
+    `${zipped.rawPayload.length} of ${plain.rawPayload.length}`
   )
   const waiting = get(world, `?wait=60&kinds=count&after=${cursor}`)
   await get(world, '?wait=0&kinds=count&after=now')

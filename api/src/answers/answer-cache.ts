@@ -1,10 +1,7 @@
-import { promisify } from 'node:util'
-import { brotliCompress, constants, gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
+import { compress } from './compression.js'
 import type { Coding } from './etag.js'
 
-/** Below this size the framing of a compressed body outweighs the bytes that compression saves. */
-const COMPRESSED_BYTES_MIN = 1024
 /** The share of the cache that one answer may take; a larger one is sent and not cached. */
 const SHARE_PER_ANSWER_MAX = 1 / 4
 /** Size of an entry without bodies and texts: headers and bookkeeping. */
@@ -33,11 +30,6 @@ export type Answer = {
 }
 
 type PendingAnswer = { readonly answer: Promise<Answer>; readonly abort: AbortController; waiting: number }
-
-/** Whether an answer is worth compressing. */
-export function isCompressible(answer: Answer): boolean {
-  return answer.body.byteLength >= COMPRESSED_BYTES_MIN
-}
 
 /**
  * LRU cache of the newest answer to each question, bounded in bytes. An answer stays after its data have changed, until
@@ -153,15 +145,3 @@ function weightOf(question: string, answer: Answer): number {
   const texts = (question.length + answer.identity.length) * CHARACTER_BYTES
   return ENTRY_BYTES + texts + answer.body.byteLength + (gzipped?.bytes.byteLength ?? 0) + (br?.bytes.byteLength ?? 0)
 }
-
-const gzipBytes = promisify<Uint8Array, object, Uint8Array>(gzip)
-const brotliBytes = promisify<Uint8Array, object, Uint8Array>(brotliCompress)
-
-/** Middle levels: one client waits for the compression, many get its result. */
-const compress = {
-  gzip: (bytes: Uint8Array) => gzipBytes(bytes, { level: 6 }),
-  br: (bytes: Uint8Array) =>
-    brotliBytes(bytes, {
-      params: { [constants.BROTLI_PARAM_QUALITY]: 5, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.byteLength }
-    })
-} as const

@@ -2,7 +2,8 @@ import type { Readable } from 'node:stream'
 import { type ReadPositions, Refusal, retryDropped, type ServingTables, withServing } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { type Answer, type AnswerCache, type Frame, isCompressible } from '../answers/answer-cache.js'
+import type { Answer, AnswerCache, Frame } from '../answers/answer-cache.js'
+import { isCompressible } from '../answers/compression.js'
 import {
   type Action,
   type ActionContext,
@@ -372,7 +373,7 @@ class Answering {
 const COMMON = flat(COMMON_HEADERS)
 
 function codingFor(answer: Answer, request: FastifyRequest) {
-  return isCompressible(answer) ? codingOf(request.raw.headers) : 'identity'
+  return isCompressible(answer.body) ? codingOf(request.raw.headers) : 'identity'
 }
 
 /** Aborts when the client disconnects before the answer is written. */

@@ -2,9 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { abortedAfter, type OnlineUsers, Refusal } from '@gamenet/schemas'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Counter, Gauge, type Registry } from 'prom-client'
+import { compress, isCompressible } from '../answers/compression.js'
 import { atOneInstant } from '../answers/one-instant.js'
 import type { PipelineNeeds } from '../http/pipeline.js'
 import { COMMON_HEADERS, JSON_TYPE } from '../http/reply/headers.js'
+import { codingOf } from '../http/request/accept-encoding.js'
 import { parseInput } from '../http/request/parameters.js'
 import { readQuery, unknownNames } from '../http/request/query-string.js'
 import { weightsOf } from '../http/request/weights.js'
@@ -130,11 +132,13 @@ class Streams {
       channel = this.#hub.join(filter)
       const progress = await this.#hub.begin(channel, after)
       if (input.wait !== undefined) {
-        const answer = await this.#poll(channel, progress, input.wait, reply)
-        reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store' })
-        if (unknown !== undefined) reply.header('X-Unknown-Parameters', unknown)
+        const answer = Buffer.from(await this.#poll(channel, progress, input.wait, reply))
         leave()
-        return reply.send(answer)
+        reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': 'no-store', Vary: 'Accept-Encoding' })
+        if (unknown !== undefined) reply.header('X-Unknown-Parameters', unknown)
+        const coding = isCompressible(answer) ? codingOf(request.headers) : 'identity'
+        if (coding === 'identity') return reply.send(answer)
+        return reply.header('Content-Encoding', coding).send(await compress[coding](answer))
       }
       const format = formatOf(request)
       const isStream = this.#sendHead(request, reply, format, unknown)

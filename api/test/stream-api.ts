@@ -1,5 +1,5 @@
 import { type AddressInfo, connect, type Socket } from 'node:net'
-import { nameKey } from '@gamenet/schemas'
+import { nameKey, type ReaderPosition } from '@gamenet/schemas'
 import { endpoints } from '../src/routes/endpoints.js'
 import { type BoardApi, NOW_MS, openBoardApi, storeDescriptions, storeTitles } from './board-api.js'
 import { time } from './stored-tables.js'
@@ -44,12 +44,16 @@ export class StreamWorld {
     return new StreamWorld(api)
   }
 
-  /** The API of another process on the same tables. */
-  static async reopen(t: Teardown, { api }: StreamWorld): Promise<BoardApi['app']> {
+  /** The API of another process on the same tables, with positions of its own. */
+  static async reopen(
+    t: Teardown,
+    { api }: StreamWorld,
+    positions: readonly ReaderPosition[] = []
+  ): Promise<BoardApi['app']> {
     const { app } = await testApp(t, {
       endpoints,
       tables: api.model.clickhouse.readers,
-      positions: async () => [],
+      positions: async (_serving, names) => positions.filter(({ name }) => names.includes(name)),
       dataVersions: api.versions
     })
     return app

@@ -1,7 +1,9 @@
 import { deepStrictEqual } from 'node:assert'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { PassThrough } from 'node:stream'
+import { createInterface } from 'node:readline'
+import { PassThrough, Readable } from 'node:stream'
+import type { ReadableStream } from 'node:stream/web'
 import { mock } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -297,6 +299,56 @@ test('a position behind the end of an older epoch is ahead until that epoch was 
   t.end()
 })
 
+test('a cursor of one process continues in another one that serves older tables, over each way to read', async (t) => {
+  const world = await StreamWorld.open(t)
+  await world.record(120, random(13))
+  const newest = [...world.api.positions]
+  const positions = newest.map((each) => ({ ...each, next: each.name.startsWith('project:') ? 0 : each.next }))
+  const other = await StreamWorld.reopen(t, world, positions)
+  await other.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = other.server.address() as AddressInfo
+  const poll = async (app: typeof other, after: string): Promise<Line[]> => {
+    const { events, cursor } = (await app.inject({ url: `/api/stream?wait=0&after=${after}` })).json()
+    return events.length === 0 ? [] : [...events, ...(await poll(app, cursor))]
+  }
+  const all = await poll(world.api.app, 'start')
+  const { cursor } = all[Math.floor(all.length / 2)] as Line
+  const rest = all.slice(Math.floor(all.length / 2) + 1)
+  const listeners = [
+    new TestListener(port, `/api/stream?after=${cursor}`),
+    new TestListener(port, '/api/stream?after=start', `Last-Event-ID: ${cursor}\r\n`)
+  ]
+  const headers = { accept: 'application/x-ndjson' }
+  const lines = linesOf(`http://127.0.0.1:${port}/api/stream?after=${cursor}`, headers, rest.length)
+  const waiting = other.inject({ url: `/api/stream?wait=60&after=${cursor}` })
+  t.same(await poll(other, cursor), [], 'older tables are served')
+  positions.splice(0, positions.length, ...newest)
+  await world.api.changed('network-count')
+  const { events, cursor: next } = (await waiting).json()
+  const followed: Record<string, Line[]> = { poll: [...events, ...(await poll(other, next))], lines: await lines }
+  for (const [n, listener] of listeners.entries()) {
+    await listener.until(({ received }) => received.length >= rest.length)
+    followed[`sse ${n}`] = listener.received.map(({ data }) => data as Line)
+    listener.disconnect()
+  }
+  const names = (lines: readonly Line[]) =>
+    lines.map((data) => `${data.kind} ${nameOf({ cursor: undefined, kind: data.kind, data })}`).sort()
+  for (const [way, each] of Object.entries(followed)) t.same(names(each), names(rest), way)
+})
+
+type Line = { readonly cursor: string; readonly kind: string; readonly data: unknown }
+
+/** Reads so many events of a stream of lines. */
+async function linesOf(url: string, headers: Record<string, string>, count: number): Promise<Line[]> {
+  const response = await fetch(url, { headers })
+  const events: Line[] = []
+  for await (const line of createInterface({ input: Readable.fromWeb(response.body as ReadableStream) })) {
+    if (line.includes('"kind"')) events.push(JSON.parse(line))
+    if (events.length === count) break
+  }
+  return events
+}
+
 test('what fails is tried again at growing intervals until it succeeds', async (t) => {
   const { timers } = mock
   timers.enable({ apis: ['setTimeout'] })
@@ -361,6 +413,31 @@ test('an undone import is sent to those whose kinds it concerns', async (t) => {
   for (const each of [listener, other]) each.disconnect()
 })
 
+test('events of an erased user leave the past of the stream: tables and memory', async (t) => {
+  let forget = (): void => undefined
+  const world = await StreamWorld.open(t, {
+    onDrop: (drop) => {
+      forget = drop
+    }
+  })
+  await world.record(60, random(12))
+  const users = async (after = 'start'): Promise<string[]> => {
+    const { events, cursor } = (await get(world, `?wait=0&kinds=achievement&after=${after}`)).json()
+    const names: string[] = events.map(({ data }: { data: { username: string } }) => data.username)
+    return names.length === 0 ? [] : [...names, ...(await users(cursor))].sort()
+  }
+  const before = await users()
+  const [erased = ''] = before
+  const table = 'event_achievement_unlock__0'
+  await world.api.model.clickhouse.loader.execute(`DELETE FROM ${table} WHERE user_key = '${nameKey(erased)}'`)
+  t.same(await users(), before, 'recent events are in memory')
+  forget()
+  t.same(
+    await users(),
+    before.filter((user) => user !== erased)
+  )
+})
+
 test('live counts are a state first, then what differs', async (t) => {
   const world = await StreamWorld.open(t)
   const store = async (online: Record<string, number>, second: number) => {
@@ -408,8 +485,12 @@ test('records and the changes of a player are Atom feeds', async (t) => {
 })
 
 test('streams have a limit, a lifetime and signs of life, and end with the service', async (t) => {
-  const world = await StreamWorld.open(t, { limits: { streamsMax: 2, streamKeepAliveMs: 50, streamLifetimeMs: 1e9 } })
+  const world = await StreamWorld.open(t, { limits: { streamsMax: 22, streamKeepAliveMs: 50, streamLifetimeMs: 1e9 } })
   await world.record(20, random(5))
+  const ended = new Set<TestListener>()
+  const crowd = Array.from({ length: 20 }, () => new TestListener(world.port, '/api/stream?kinds=change'))
+  for (const each of crowd) void each.closed.then(() => ended.add(each))
+  await Promise.all(crowd.map((each) => each.until(({ cursor }) => cursor !== undefined)))
   const quiet = new TestListener(world.port, '/api/stream?kinds=change')
   const lines = new TestListener(world.port, '/api/stream?kinds=change', 'Accept: application/x-ndjson\r\n')
   await quiet.until(({ text }) => (text.match(/^id: /gm) ?? []).length > 2)
@@ -424,7 +505,16 @@ test('streams have a limit, a lifetime and signs of life, and end with the servi
   t.match(await world.api.app.inject('/api/stream'), { statusCode: 503 })
   lines.disconnect()
   await lines.closed
-  world.api.clock.nowMs += 1.2e9
+  world.api.clock.nowMs += 1.1e9
+  const signs = ({ text }: TestListener) => text.split('id: ').length
+  await Promise.allSettled(
+    crowd.map(async (each) => {
+      const before = signs(each)
+      await each.until((now) => signs(now) > before + 1)
+    })
+  )
+  t.ok(ended.size > 0 && ended.size < crowd.length, `${ended.size} of ${crowd.length} have ended: not all at once`)
+  world.api.clock.nowMs += 0.1e9
   await quiet.closed
   t.match(quiet.text, /\nretry: \d+\n\n$/, 'the lifetime is over')
   const last = new TestListener(world.port, '/api/stream?kinds=change&x=1')

@@ -7,6 +7,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { openChdb } from '@gamenet/engines'
 import { freePort } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
+import { boardRowsAt } from '../demo/network/boards.js'
+import { readCatalogue } from '../demo/network/samples.js'
+import { startDemoNetwork } from '../demo/network/server.js'
+import { createWorld } from '../demo/network/world.js'
 import { bringToAnEnd, scrapedOften } from '../proof/torture/embedded.js'
 import { startRealEngines } from '../proof/torture/engine-actors.js'
 import { type Facts, openFacts } from '../proof/torture/facts.js'
@@ -28,6 +32,10 @@ const LISTENERS = Number(process.env.STREAM_LISTENERS ?? 1000)
 const DISCONNECTIONS = Number(process.env.STREAM_DISCONNECTIONS ?? 100)
 /** Parts of the disconnections, each with a service of its own; those in CAMPAIGN_DIRECTORY are not repeated. */
 const ROUNDS = Number(process.env.STREAM_ROUNDS ?? 4)
+/** Listeners of the demo network, which moves a minute in a second. */
+const DEMO_LISTENERS = Math.min(200, LISTENERS)
+const DEMO_SPEED = 60
+const DEMO_TITLES = 6
 /** Between two kills or stops of a process. */
 const STRIKE_MS_MAX = 12_000
 const STEP_MS = 300
@@ -57,13 +65,53 @@ type Place = {
   readonly log: string
 }
 
-for (const [deployment, open] of [
-  ['embedded', embedded],
-  ['Kafka', onKafka]
-] as const) {
-  for (let round = 1; round <= ROUNDS; round += 1) {
-    const name = `${deployment}, round ${round} of ${ROUNDS}: listeners miss nothing and receive nothing twice`
-    test(name, (t) => once(t, `${deployment}-${round}`, (log) => follows(t, open, log)))
+/** What is scraped, and what listeners filter by. */
+type Network = {
+  readonly url: string
+  readonly titleIds: readonly string[]
+  readonly players: readonly string[]
+  /** From now on everything stays as it is. */
+  freeze(): void
+  close(): Promise<void>
+}
+
+type Campaign = {
+  readonly open: (t: Test, environment: Environment, place: Place) => Promise<Service>
+  readonly scraped: (facts: Facts) => Promise<Network>
+  readonly listeners: number
+}
+
+const campaigns: Readonly<Record<string, Campaign & { readonly rounds: number }>> = {
+  demo: { open: embedded, scraped: demoNetwork, listeners: DEMO_LISTENERS, rounds: 1 },
+  embedded: { open: embedded, scraped: steppingNetwork, listeners: LISTENERS, rounds: ROUNDS },
+  kafka: { open: onKafka, scraped: steppingNetwork, listeners: LISTENERS, rounds: ROUNDS }
+}
+
+for (const [name, { rounds, ...campaign }] of Object.entries(campaigns)) {
+  for (let round = 1; round <= rounds; round += 1) {
+    test(`${name}, round ${round} of ${rounds}: listeners miss nothing and receive nothing twice`, (t) =>
+      once(t, `${name}-${round}`, (log) => follows(t, campaign, log)))
+  }
+}
+
+async function steppingNetwork(facts: Facts): Promise<Network> {
+  const upstream = await startSteppingUpstream(facts)
+  return { ...upstream, titleIds, players: Array.from({ length: 16 }, (_, n) => `player ${n}`) }
+}
+
+async function demoNetwork({ seed }: Facts): Promise<Network> {
+  const world = createWorld(seed, { catalogue: readCatalogue().slice(0, DEMO_TITLES) })
+  let frozenMs: number | undefined
+  const network = await startDemoNetwork({ seed, world, speed: DEMO_SPEED, now: () => frozenMs ?? Date.now() })
+  const boards = world.titles.flatMap((title) => world.boardsOf(title))
+  return {
+    url: network.url,
+    titleIds: world.titles.map(({ titleId }) => titleId),
+    players: boards.flatMap((board) => boardRowsAt(seed, board, Date.now()).map(({ playerName }) => playerName)),
+    freeze() {
+      frozenMs = Date.now()
+    },
+    close: () => network.close()
   }
 }
 
@@ -79,11 +127,7 @@ async function once(t: Test, name: string, work: (log: string) => Promise<object
   if (t.passing()) writeFileSync(`${file}.json`, figures)
 }
 
-async function follows(
-  t: Test,
-  open: (t: Test, environment: Environment, place: Place) => Promise<Service>,
-  log: string
-): Promise<object> {
+async function follows(t: Test, { open, scraped, listeners: count }: Campaign, log: string): Promise<object> {
   // The socket of PostgreSQL has a path of at most 107 bytes.
   const directory = await mkdtemp(join(tmpdir(), 'gamenet-stream-'))
   // PostgreSQL runs as another user.
@@ -92,9 +136,9 @@ async function follows(
   const seed = Number(process.env.STREAM_SEED ?? randomInt(2 ** 31))
   t.comment(`STREAM_SEED=${seed}`)
   const facts = openFacts(directory, seed, open.name)
-  const upstream = await startSteppingUpstream(facts)
-  t.teardown(() => upstream.close())
-  const service = await open(t, { ...scrapedOften(), UPSTREAM_URL: upstream.url }, { directory, log })
+  const network = await scraped(facts)
+  t.teardown(() => network.close())
+  const service = await open(t, { ...scrapedOften(), UPSTREAM_URL: network.url }, { directory, log })
   const proxies = await Promise.all(service.apiPorts.map((port, n) => startCuttingProxy(port, seed + n)))
   t.teardown(() => {
     for (const proxy of proxies) proxy.close()
@@ -102,12 +146,12 @@ async function follows(
   await Promise.all(service.roles.map((role) => role.start()))
   const identities = new Identities()
   const listeners = Array.from(
-    { length: LISTENERS },
-    (_, n) => new RestlessListener(filterOf(seed, n), identities, seed, n)
+    { length: count },
+    (_, n) => new RestlessListener(filterOf(network, seed, n), identities, seed, n)
   )
   const ports = [...service.apiPorts, ...proxies.map(({ port }) => port)]
   let isOver = false
-  const disturbed = disturb(service, facts, () => isOver)
+  const disturbed = disturb(service, network, facts, () => isOver)
   // A failure is reported when the disturbances have ended.
   const each = Math.ceil(DISCONNECTIONS / ROUNDS)
   const followed = await Promise.allSettled(listeners.map((listener) => listener.run(ports, each)))
@@ -115,7 +159,7 @@ async function follows(
   await disturbed
   const failed = followed.filter((result) => result.status === 'rejected')
   t.same(failed.map(({ reason }) => String(reason)).slice(0, SENTENCES), [], 'no cursor is refused')
-  upstream.freeze()
+  network.freeze()
   await bringToAnEnd(service)
   await service.endScrapes()
   const { behind } = await operationsAt(service.projectorUrl).run(caughtUp, { seconds: CAUGHT_UP_SECONDS_MAX })
@@ -135,7 +179,7 @@ async function follows(
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
   const figures = {
     seed,
-    listeners: LISTENERS,
+    listeners: count,
     disconnections: sum(listeners.map(({ disconnections }) => disconnections)),
     events: feed.length,
     received: sum(listeners.flatMap(({ journal, abandoned }) => [journal, ...abandoned].map(({ length }) => length))),
@@ -218,7 +262,7 @@ function roleOf(t: Test, log: string, command: string, environment: Environment)
   return role
 }
 
-function filterOf(seed: number, listener: number): Filter {
+function filterOf({ titleIds, players }: Network, seed: number, listener: number): Filter {
   const draw = (number: number) => chance(seed, listener, number)
   const some = (kinds: readonly string[]) => {
     const chosen = kinds.filter((_, n) => draw(10 + n) < 0.5)
@@ -227,13 +271,14 @@ function filterOf(seed: number, listener: number): Filter {
   const titleId = titleIds[wholeChance(titleIds.length, seed, listener, 1)] ?? ''
   if (draw(2) < 0.3) return { titleId, kinds: some(['title-count', 'match', 'change', 'record']) }
   if (draw(2) < 0.6) return { titleId, leaderboardId: 1 + Math.floor(draw(3) * 2), kinds: some(['change', 'record']) }
-  if (draw(2) < 0.8) return { player: `player ${Math.floor(draw(3) * 16)}`, kinds: some(['change', 'record']) }
+  if (draw(2) < 0.8)
+    return { player: players[Math.floor(draw(3) * players.length)] ?? '', kinds: some(['change', 'record']) }
   if (draw(2) < 0.95) return { kinds: some(['count', 'title-count', 'match', 'change', 'record', 'achievement']) }
   return {}
 }
 
 /** Kills and stops processes, rebuilds, swaps and rolls back, and imports old counts, until it is over and everything is up. */
-async function disturb(service: Service, facts: Facts, isOver: () => boolean): Promise<void> {
+async function disturb(service: Service, network: Network, facts: Facts, isOver: () => boolean): Promise<void> {
   const { seed } = facts
   const strikes = async (): Promise<void> => {
     for (let n = 0; !isOver(); n += 1) {
@@ -254,12 +299,16 @@ async function disturb(service: Service, facts: Facts, isOver: () => boolean): P
   }
   const projectors = [operationsAt(service.projectorUrl)]
   const { next } = rebuilder({ projectors, facts, rebuilt: [], say: () => undefined })
-  await Promise.all([strikes(), repeat(STEP_MS, next), repeat(IMPORT_MS, (round) => importOld(service, round))])
+  await Promise.all([
+    strikes(),
+    repeat(STEP_MS, next),
+    repeat(IMPORT_MS, (round) => importOld(service, network, round))
+  ])
   await Promise.all(service.roles.map((role) => role.isUp()))
 }
 
 /** Imports counts that are older than all others, for titles of the world: they come at the end of the stream. */
-async function importOld({ operatorUrl }: Service, round: number): Promise<void> {
+async function importOld({ operatorUrl }: Service, { titleIds }: Network, round: number): Promise<void> {
   const lines = Array.from({ length: 50 }, (_, n) => {
     const titleId = titleIds[n % titleIds.length]
     return `${titleId},${1_262_304_000 + round * 86_400 + n * 60},${n}`

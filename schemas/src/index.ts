@@ -160,7 +160,7 @@ export { bytesText } from './values/bytes-text.js'
 export { loadCheckpoint, projectionCheckpoint } from './values/checkpoint-name.js'
 export { compareText } from './values/compare-text.js'
 export { durationText } from './values/duration-text.js'
-export { errorCode, errorMessage } from './values/error-message.js'
+export { errorCode, errorMessage, messageWithCause } from './values/error-message.js'
 export {
   INSTANTS_END_MS,
   Instant,

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
-import { errorMessage, Refusal } from '@gamenet/schemas'
+import { errorMessage, messageWithCause, Refusal } from '@gamenet/schemas'
 import { Command, CommanderError } from 'commander'
 import { FailureError, readConfig, UsageError } from '../config.js'
 import { VERSION } from '../version.js'
@@ -93,7 +93,7 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
   }
   if (isUnreachable(error)) {
     terminal.errors.write(
-      `${message} Check KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL, and whether the engines run.\n`
+      `${harmless(messageWithCause(error))} Check KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL, and whether the engines run.\n`
     )
     return 1
   }

@@ -1,5 +1,5 @@
 import { access, constants, stat } from 'node:fs/promises'
-import { bytesText, errorMessage, millisecondsOf } from '@gamenet/schemas'
+import { bytesText, messageWithCause, millisecondsOf } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Engines } from '../wiring/engines.js'
 import { NoInput, type OperationNeeds, operation } from './operation.js'
@@ -50,7 +50,7 @@ async function checked(check: string, run: () => Promise<string>): Promise<Check
   try {
     return { check, isOk: true, found: await run() }
   } catch (error) {
-    return { check, isOk: false, found: errorMessage(error) }
+    return { check, isOk: false, found: messageWithCause(error) }
   }
 }
 

@@ -3,6 +3,14 @@ export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
+/** {@link errorMessage}, with the cause in brackets: an engine that cannot be reached may only lack a trusted certificate. */
+export function messageWithCause(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined
+  return cause === undefined
+    ? errorMessage(error)
+    : `${errorMessage(error)} (${errorMessage(cause).trim() || errorCode(cause)})`
+}
+
 /** Returns the code of an error of Node or of a database as text (`ENOENT`, `55P03`); without a code, the text of the thrown value. */
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error)

@@ -18,7 +18,15 @@ const httpUrl = () =>
   z
     .url({ protocol: /^https?$/, error: 'expected an http or https address' })
     .transform((address) => address.replace(/\/+$/, ''))
-const postgresUrl = () => z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// address' })
+const postgresUrl = () =>
+  z.url({ protocol: /^postgres(ql)?$/, error: 'expected a postgres:// address' }).superRefine((address, context) => {
+    const query = URL.canParse(address) ? new URL(address).searchParams : new URLSearchParams()
+    for (const name of ['sslrootcert', 'sslcert', 'sslkey']) {
+      const path = query.get(name)
+      const found = path === null ? {} : contentOf(path)
+      if ('fault' in found) context.addIssue(`${name} is ${JSON.stringify(path)}: ${found.fault}`)
+    }
+  })
 /** A public address without credentials, to which paths are appended. */
 const openUrl = () =>
   httpUrl().refine(
@@ -26,14 +34,16 @@ const openUrl = () =>
     'expected an address without user, password, query and fragment, because it is public'
   )
 const text = () => z.string().min(1)
-/** A path; its value is the content of that file. */
-const file = () =>
-  text().transform((path, context) => {
-    const found = contentOf(path)
-    if ('content' in found) return found.content
-    context.addIssue(found.fault)
-    return z.NEVER
-  })
+/** A path; its value is the content of that file, which is PEM. TLS ignores any other text: then no authority is trusted. */
+const pemFile = () =>
+  text()
+    .transform((path, context) => {
+      const found = contentOf(path)
+      if ('content' in found) return found.content
+      context.addIssue(found.fault)
+      return z.NEVER
+    })
+    .refine((content) => content.includes('-----BEGIN '), 'expected a file in PEM')
 const commaSeparated = (item: z.ZodType<string, string>) =>
   text()
     .transform((list) => list.split(',').map((entry) => entry.trim()))
@@ -95,7 +105,7 @@ const Environment = z.object({
   ).optional(),
   KAFKA_TOPIC_PREFIX: z
     .string()
-    .regex(/^[a-zA-Z0-9._-]{0,64}$/)
+    .regex(/^[a-zA-Z0-9._-]{0,64}$/, 'expected at most 64 ASCII letters, digits, dots, underscores and hyphens')
     .default('gamenet.'),
   KAFKA_PARTITIONS: wholeNumber(1, 1000).default(4),
   KAFKA_REPLICATION: wholeNumber(1, 15).optional(),
@@ -103,9 +113,9 @@ const Environment = z.object({
     .enum(['true', 'false'])
     .transform((text) => text === 'true')
     .default(false),
-  KAFKA_SSL_CA_FILE: file().optional(),
-  KAFKA_SSL_CERT_FILE: file().optional(),
-  KAFKA_SSL_KEY_FILE: file().optional(),
+  KAFKA_SSL_CA_FILE: pemFile().optional(),
+  KAFKA_SSL_CERT_FILE: pemFile().optional(),
+  KAFKA_SSL_KEY_FILE: pemFile().optional(),
   KAFKA_SASL_MECHANISM: z.enum(['plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer']).optional(),
   KAFKA_SASL_USERNAME: text().optional(),
   KAFKA_SASL_PASSWORD: text().optional(),
@@ -120,7 +130,7 @@ const Environment = z.object({
   LOG_RETENTION_DAYS: wholeNumber(1, 36_500).optional(),
   LOG_EPOCH: wholeNumber(1, 65535).default(1),
   CLICKHOUSE_URL: httpUrl().optional(),
-  CLICKHOUSE_SSL_CA_FILE: file().optional(),
+  CLICKHOUSE_SSL_CA_FILE: pemFile().optional(),
   CLICKHOUSE_READERS: wholeNumber(1, 1000).optional(),
   CLICKHOUSE_READER_THREADS: wholeNumber(1, 1000).optional(),
   CLICKHOUSE_READER_MEMORY_BYTES: wholeNumber(16_777_216, Number.MAX_SAFE_INTEGER).optional(),

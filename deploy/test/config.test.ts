@@ -1,8 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { fastify } from 'fastify'
 import { test } from 'tap'
 import { readConfig, SECRETS, UsageError, VARIABLES } from '../src/config.js'
 import { exposureOf, requireOperatorToken } from '../src/operator/exposure.js'
 import { type Role, requireServers } from '../src/wiring/component.js'
+import { listen } from '../src/wiring/listen.js'
 import { loaderGroup } from '../src/wiring/log.js'
 import { readLogChoice } from '../src/wiring/log-choice.js'
 import { refuseUnsuitable } from '../src/wiring/suitable-tables.js'
@@ -37,6 +39,23 @@ test('what is said of a wrong configuration holds no password', (t) => {
   t.end()
 })
 
+test('every value that is refused is refused with what was expected', (t) => {
+  const free = ['HOST', 'OPERATOR_HOST', 'METRICS_HOST', 'DATA_DIR', 'QUESTIONS_DIR'].concat(
+    ['USERNAME', 'PASSWORD', 'SCOPE'].map((name) => `KAFKA_SASL_${name}`)
+  )
+  for (const name of VARIABLES) {
+    if (free.includes(name)) t.ok(readConfig({ [name]: '☹ ' }), name)
+    else t.throws(() => readConfig({ [name]: '☹ ' }), new RegExp(`wrong\\. ${name} is .*\\bexpected `))
+  }
+  t.end()
+})
+
+test('a host that is no address of this machine is named with its variable', async (t) => {
+  await t.rejects(listen(fastify(), '192.0.2.1', 0, 'METRICS_PORT'), {
+    message: /^192\.0\.2\.1 is no address of this machine \(EADDRNOTAVAIL\); set METRICS_HOST to one/
+  })
+})
+
 test('writes have no limit unless one is configured, and no limit lets nobody write', (t) => {
   t.equal(readConfig({}).WRITES_PER_MINUTE, undefined)
   t.equal(readConfig({ WRITES_PER_MINUTE: '30' }).WRITES_PER_MINUTE, 30)
@@ -65,11 +84,11 @@ test('every secret can be in a file, and a file that is wrong is named without i
     token: 'a-token-of-operators\r\n',
     empty: '\n',
     wrong: 'mysql://ann:word-of-ann@example.org\n',
-    'ca.pem': 'PEM'
+    'ca.pem': '-----BEGIN CERTIFICATE-----'
   })
   const found = readConfig({ OPERATOR_TOKEN_FILE: `${folder}/token`, CLICKHOUSE_SSL_CA_FILE: `${folder}/ca.pem` })
   t.equal(found.OPERATOR_TOKEN, 'a-token-of-operators')
-  t.equal(found.CLICKHOUSE_SSL_CA_FILE, 'PEM')
+  t.match(found.CLICKHOUSE_SSL_CA_FILE, /^-----BEGIN/)
   for (const name of SECRETS) t.ok(VARIABLES.includes(`${name}_FILE`))
   try {
     readConfig({
@@ -79,7 +98,9 @@ test('every secret can be in a file, and a file that is wrong is named without i
       KAFKA_SASL_PASSWORD_FILE: `${folder}/nothing`,
       CLICKHOUSE_URL_FILE: `${folder}/empty`,
       POSTGRES_URL_FILE: `${folder}/wrong`,
-      KAFKA_SSL_CA_FILE: folder
+      POSTGRES_LISTEN_URL: `postgres://ann:word-of-ann@example.org/a?sslmode=verify-full&sslrootcert=${folder}/nothing`,
+      KAFKA_SSL_CA_FILE: folder,
+      CLICKHOUSE_SSL_CA_FILE: `${folder}/token`
     })
     t.fail('it is wrong')
   } catch (error) {
@@ -89,7 +110,9 @@ test('every secret can be in a file, and a file that is wrong is named without i
       `CLICKHOUSE_URL_FILE is "${folder}/empty": the file is empty`,
       'OPERATOR_TOKEN is not shown: expected at least 16',
       'POSTGRES_URL is not shown: expected a postgres:// address',
-      `KAFKA_SSL_CA_FILE is "${folder}": it cannot be read (EISDIR)`
+      `POSTGRES_LISTEN_URL is not shown: sslrootcert is "${folder}/nothing": it cannot be read (ENOENT)`,
+      `KAFKA_SSL_CA_FILE is "${folder}": it cannot be read (EISDIR)`,
+      `CLICKHOUSE_SSL_CA_FILE is "${folder}/token": expected a file in PEM`
     ])
       t.match(String(error), sentence)
     t.notMatch(String(error), 'word-of-ann')
@@ -160,7 +183,7 @@ test('the files of deploy/ start commands that exist, with a valid environment, 
     'clickhouse-url': 'http://clickhouse.example:8123/gamenet',
     'postgres-url': 'postgres://postgres.example/gamenet',
     'kafka-password': 'a-password',
-    'ca.pem': 'PEM'
+    'ca.pem': '-----BEGIN CERTIFICATE-----'
   })
   const processes = await deployedProcesses()
   t.same([...new Set(processes.map(({ command }) => command))].sort(), [

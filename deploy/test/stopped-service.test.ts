@@ -179,6 +179,12 @@ test('what is done while the service is stopped is in its answers when it starts
         [['import', 'network-count', join(directory, 'none.csv')], 2, /There is no file/],
         [['import', 'network-count', directory], 2, /is no regular file; .* standard input/],
         [['import', 'network-count', '/dev/null'], 2, /"\/dev\/null" is no regular file/],
+        [
+          ['import', 'network-count', counts, '--rejects', join(directory, 'none', 'r.csv')],
+          2,
+          /--rejects .* \(ENOENT\)/
+        ],
+        [['import', 'network-count', counts, '--rejects', counts], 2, /--rejects .* is a file of the import/],
         [['import', 'network-count', counts, '--columns', 'online'], 2, /--columns takes field=value/],
         [['import', 'network-count', counts, '--columns', 'players=online'], 2, /no field "players"/],
         [['import', 'network-count', counts, '--set', 'observedAt=yesterday'], 2, /observedAt is "yesterday"/],

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs'
-import { stat, writeFile } from 'node:fs/promises'
-import { basename } from 'node:path'
+import { appendFile, stat, writeFile } from 'node:fs/promises'
+import { basename, resolve } from 'node:path'
 import { createGunzip } from 'node:zlib'
-import { bytesText, importableTopics } from '@gamenet/schemas'
+import { bytesText, errorCode, importableTopics } from '@gamenet/schemas'
 import { Argument, type Command } from 'commander'
 import { FailureError, UsageError } from '../config.js'
 import { caughtUp } from '../operations/caught-up.js'
@@ -48,6 +48,7 @@ export function addImport(program: Command, terminal: Terminal): void {
       const columns = pairs('--columns', options.columns.flatMap(splitColumns))
       const set = pairs('--set', options.set)
       await Promise.all(files.map(requireFile))
+      if (options.rejects !== undefined) await requireWritable(options.rejects, files)
       const importAll = (piped: string) =>
         withOperations(terminal, async (operations) => {
           const reports: FileReport[] = []
@@ -143,6 +144,17 @@ async function requireFile(file: string): Promise<void> {
   throw new UsageError(
     `${JSON.stringify(file)} is no regular file; name one, or - and give its content on standard input.`
   )
+}
+
+/** Before the import, because its report cannot be asked for again. */
+async function requireWritable(rejects: string, files: readonly string[]): Promise<void> {
+  const fault = files.some((file) => resolve(file) === resolve(rejects))
+    ? 'is a file of the import'
+    : await appendFile(rejects, '').then(
+        () => undefined,
+        (error: unknown) => `cannot be written (${errorCode(error)})`
+      )
+  if (fault !== undefined) throw new UsageError(`--rejects ${JSON.stringify(rejects)} ${fault}; name another file.`)
 }
 
 async function waitUntilReadable(operations: Operations, terminal: Terminal): Promise<void> {

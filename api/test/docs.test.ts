@@ -154,8 +154,7 @@ test('docs/openapi.json and the types of the SDK are those of the service', asyn
       writeFileSync(files.types, types)
     }
   }
-  const how =
-    'REFRESH_OPENAPI=1 npx tap api/dist/test/docs.test.js writes it again, if CHANGELOG.md names what breaks clients'
+  const how = 'REFRESH_OPENAPI=1 npm test -- docs.test writes it again, if CHANGELOG.md names what breaks clients'
   t.same(JSON.parse(readFileSync(files.document, 'utf8')), document, how)
   t.equal(readFileSync(files.types, 'utf8'), types, how)
 })

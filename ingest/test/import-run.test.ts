@@ -3,7 +3,7 @@ import { appendFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { runs } from '@gamenet/engines/testing'
-import { instantOf, topics } from '@gamenet/schemas'
+import { importableTopics, instantOf, topics } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import { importables } from '../src/import/importables.js'
@@ -41,7 +41,11 @@ function refused(t: Test, content: string | Buffer, given: Given, sentence: RegE
   })
 }
 
-test('every topic that can be imported into is a topic, with fields of its schema', async (t) => {
+test('every topic for imports has a file format, with fields of its schema', async (t) => {
+  t.same(
+    importables.map(({ topic }) => topic.name),
+    importableTopics.map(({ name }) => name)
+  )
   for (const { topic, required, fields, measured } of importables) {
     t.ok(topics.includes(topic), topic.name)
     t.same(

@@ -1,9 +1,15 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdir, readFile } from 'node:fs/promises'
+import { type AddressInfo, connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { createServer } from 'node:tls'
 import {
+  type Certificate,
   freePort,
   kafkaBrokerMissing,
   postgresPrograms,
+  selfSigned,
   sharedKafka,
   startClickHouseFront,
   startPostgres
@@ -32,15 +38,17 @@ test(
     const { upstream, environment } = await surroundings(t, kafka, `${randomUUID()}.`)
     const front = await startClickHouseFront({ path: `${directory}/tables`, port: await freePort() })
     t.teardown(() => front.stop())
-    const postgres = await startPostgres(programs ?? '')
+    const certificate = selfSigned(directory)
+    const postgres = await startPostgres(programs ?? '', { certificate })
     t.teardown(() => postgres.stop())
     const engines = { CLICKHOUSE_URL: front.url, POSTGRES_URL: postgres.url }
     const real = { ...environment, ...engines, DATA_DIR: `${directory}/data` }
     const projector = await openGamenet(t, real, 'projector')
     const ingest = await openGamenet(t, real, 'ingest')
     const api = await openGamenet(t, real, 'api')
-    const second = { ...real, DATA_DIR: `${directory}/second` }
+    const second = { ...real, DATA_DIR: `${directory}/second`, ...(await overTls(t, engines, certificate)) }
     const secondIngest = await openGamenet(t, second, 'ingest')
+    await provesForeignAuthority(t, second, `${directory}/foreign`)
     const alone = { ...real, DATA_DIR: `${directory}/none` }
     t.match(await gamenet(alone, ['status']), { code: 0, stdout: /^No process was asked: OPERATOR_URL names one\. / })
     t.match(await gamenet(alone, ['rebuild', 'status']), {
@@ -93,6 +101,39 @@ test(
     await provesSpool(t, { upstream, environment: second, apiUrl: api.apiUrl })
   }
 )
+
+/** The variables of a process that speaks TLS with the engines; ClickHouse's front stands behind a proxy. */
+async function overTls(t: Test, engines: Environment, { keyFile, certificateFile }: Certificate): Promise<Environment> {
+  const front = Number(new URL(engines.CLICKHOUSE_URL ?? '').port)
+  const pem = { key: await readFile(keyFile), cert: await readFile(certificateFile) }
+  const proxy = createServer(pem, (socket) => {
+    const target = connect(front, '127.0.0.1')
+    socket.on('error', () => target.destroy()).pipe(target)
+    target.on('error', () => socket.destroy()).pipe(socket)
+  }).listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  t.teardown(() => proxy.close())
+  return {
+    CLICKHOUSE_URL: `https://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    CLICKHOUSE_SSL_CA_FILE: certificateFile,
+    POSTGRES_URL: `${engines.POSTGRES_URL}?sslmode=verify-full&sslrootcert=${certificateFile}`
+  }
+}
+
+/** Certificates of an authority that a process does not trust are named as the reason. */
+async function provesForeignAuthority(t: Test, environment: Environment, folder: string): Promise<void> {
+  await mkdir(folder)
+  const foreign = selfSigned(folder).certificateFile
+  const strangers = {
+    'The tables': { CLICKHOUSE_SSL_CA_FILE: foreign },
+    PostgreSQL: { POSTGRES_URL: environment.POSTGRES_URL?.replace(/sslrootcert=.*/, `sslrootcert=${foreign}`) ?? '' }
+  }
+  for (const [engine, variables] of Object.entries(strangers))
+    t.match(await gamenet({ ...environment, ...variables }, ['migrate']), {
+      code: 1,
+      stderr: new RegExp(`^${engine} cannot be reached .*\\(self-signed certificate`)
+    })
+}
 
 /** An ingest that cannot reach Kafka scrapes and is killed; the next one publishes what it has spooled. */
 async function provesSpool(

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -9,7 +8,7 @@ import { type Test, test } from 'tap'
 import { streamedException } from '../src/clickhouse/streamed-exception.js'
 import { openClickHouseServer } from '../src/index.js'
 import { freePort } from '../testing/free-port.js'
-import { type FrontProcess, startClickHouseFront } from '../testing/index.js'
+import { type FrontProcess, selfSigned, startClickHouseFront } from '../testing/index.js'
 import { clickhouseContract, until } from './clickhouse-contract.js'
 
 /** One front serves the contract; it ends with the last test of the file. */
@@ -56,28 +55,10 @@ test('a connection that breaks off behind the exception rejects, and never gives
 const away = { name: 'Refusal', code: 'engine_away', retryAfterSeconds: 5 }
 
 test('a certificate is trusted when the authority that signed it is', async (t) => {
-  const folder = t.testdir()
-  const [key, ca] = [join(folder, 'key.pem'), join(folder, 'ca.pem')]
-  const subject = ['-subj', '/CN=clickhouse', '-addext', 'subjectAltName=IP:127.0.0.1']
-  execFileSync(
-    'openssl',
-    [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:P-256',
-      '-nodes',
-      '-keyout',
-      key,
-      '-out',
-      ca
-    ].concat(subject),
-    { stdio: 'pipe' }
-  )
+  const { keyFile, certificateFile } = selfSigned(t.testdir())
+  const ca = readFileSync(certificateFile, 'utf8')
   let asked = 0
-  const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(ca) }, (_request, response) => {
+  const server = createTlsServer({ key: readFileSync(keyFile), cert: ca }, (_request, response) => {
     asked += 1
     response
       .writeHead(500, { 'x-clickhouse-exception-code': '497' })
@@ -86,10 +67,7 @@ test('a certificate is trusted when the authority that signed it is', async (t) 
   await once(server, 'listening')
   t.teardown(() => server.close())
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const [stranger, knowing] = [
-    openClickHouseServer({ url }),
-    openClickHouseServer({ url, ca: readFileSync(ca, 'utf8') })
-  ]
+  const [stranger, knowing] = [openClickHouseServer({ url }), openClickHouseServer({ url, ca })]
   for (const clickhouse of [stranger, knowing]) t.teardown(() => clickhouse.close())
   await t.rejects(stranger.readers.rows('SELECT 1'), away)
   t.equal(asked, 0)

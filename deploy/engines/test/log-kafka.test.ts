@@ -490,6 +490,17 @@ if (missing !== undefined) {
     })
     const refusal = await wrong.ensureTopics(['thing']).catch((error: Error) => error)
     t.match(refusal, { message: /cannot be reached: .*(Authentication|password)/i })
+    const stranger = openLog(t, {
+      ...IMPATIENT,
+      brokers: [secured.address],
+      ssl: {},
+      sasl: { mechanism: 'plain', username, password }
+    })
+    await t.rejects(
+      stranger.ensureTopics(['thing']),
+      { message: /cannot be reached: .*certificate/ },
+      'a foreign authority'
+    )
     t.notMatch(String(refusal), /not-the-word/)
   })
 

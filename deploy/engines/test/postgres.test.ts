@@ -408,7 +408,7 @@ test('PgBouncer that pools transactions is spoken to, and a listener that it lea
   skip: skip || withoutPgBouncer
 }, async (t) => {
   const direct = server?.url ?? ''
-  const url = await startPgBouncer(t, direct)
+  const url = await startPgBouncer(t, direct, 'transaction')
   const notifier = openPostgres({ url })
   t.teardown(() => notifier.close())
   await notifier.script('CREATE TABLE told (n integer)')
@@ -451,12 +451,22 @@ test('PgBouncer that pools transactions is spoken to, and a listener that it lea
   })
   t.equal(await told, 'through the pooler')
 })
+test('PgBouncer that pools sessions passes notifications on', { skip: skip || withoutPgBouncer }, async (t) => {
+  const postgres = openPostgres({ url: await startPgBouncer(t, server?.url ?? '', 'session') })
+  t.teardown(() => postgres.close())
+  const told = new Promise<string>((resolve) => {
+    postgres.listen('told', resolve, () => void postgres.query(`SELECT pg_notify('told', 'through the pooler')`))
+  })
+  t.equal(await told, 'through the pooler')
+  const limit = await postgres.transaction((transaction) => transaction.query('SHOW statement_timeout'))
+  t.same(limit, [{ statement_timeout: '15s' }])
+})
 test('the PostgreSQL server stops', { skip }, async () => {
   await server?.stop()
 })
 
 /** A PgBouncer before a server, with two connections to it; ends with the test. */
-async function startPgBouncer(t: Test, target: string): Promise<string> {
+async function startPgBouncer(t: Test, target: string, poolMode: 'session' | 'transaction'): Promise<string> {
   const [{ port }, own] = [new URL(target), await freePort()]
   // It refuses to run as root, and the user postgres may not read the checkout.
   const folder = mkdtempSync(join(tmpdir(), 'pgbouncer-'))
@@ -471,7 +481,7 @@ listen_addr = 127.0.0.1
 listen_port = ${own}
 unix_socket_dir =
 auth_type = any
-pool_mode = transaction
+pool_mode = ${poolMode}
 default_pool_size = 2
 `
   )

@@ -1,3 +1,4 @@
+export { type Certificate, selfSigned } from './certificate.js'
 export { type FrontProcess, startClickHouseFront } from './clickhouse-front/start.js'
 export { freePort } from './free-port.js'
 export { type KafkaBroker, kafkaBrokerMissing, startKafkaBroker } from './kafka-broker.js'

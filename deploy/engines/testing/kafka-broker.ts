@@ -36,6 +36,8 @@ export type KafkaBroker = {
   restart(): Promise<void>
   /** Deletes the records of a partition before an offset, as retention does. */
   deleteRecords(topic: string, before: { readonly partition: number; readonly offset: number }): Promise<void>
+  /** The ids of the members of a consumer group; a process that joins again has another one. Empty during a rebalance. */
+  members(group: string): Promise<readonly string[]>
   /** Stops it and deletes its data, unless a directory was given. */
   stop(): Promise<void>
 }
@@ -112,6 +114,11 @@ export async function startKafkaBroker(
       child = await startServer(javaOptions, classPath, config)
     },
     deleteRecords: deleteRecords(`127.0.0.1:${port}`),
+    members: (group) =>
+      withAdmin(`127.0.0.1:${port}`, async (admin) => {
+        const [found] = (await admin.describeGroups([group])).groups
+        return found?.state === 'Stable' ? found.members.map(({ memberId }) => memberId).sort() : []
+      }),
     async stop() {
       process.removeListener('exit', killAtExit)
       await kill()
@@ -129,11 +136,11 @@ export const deleteRecords =
       await admin.deleteTopicRecords({ topic, partitions: [{ partition, offset: String(offset) }] })
     })
 
-async function withAdmin(address: string, use: (admin: Admin) => Promise<void>): Promise<void> {
+async function withAdmin<Result>(address: string, use: (admin: Admin) => Promise<Result>): Promise<Result> {
   const admin = kafkaClient({ brokers: [address], clientId: 'test' }).admin()
   await admin.connect()
   try {
-    await use(admin)
+    return await use(admin)
   } finally {
     await admin.disconnect()
   }

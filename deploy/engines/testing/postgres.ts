@@ -1,8 +1,9 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { chownSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Certificate } from './certificate.js'
 import { freePort } from './free-port.js'
 
 /** A separate PostgreSQL server on loopback, in a temporary directory. */
@@ -35,9 +36,12 @@ export const startPostgres = async (
   programs: string,
   {
     isDurable = false,
-    directory
+    directory,
+    certificate
   }: {
     readonly isDurable?: boolean
+    /** Serves connections with TLS too. */
+    readonly certificate?: Certificate
     /** Kept at the end, and reused if it exists; its parents must be accessible to the user `postgres`. */
     readonly directory?: string
   } = {}
@@ -60,7 +64,8 @@ export const startPostgres = async (
     '-k',
     dir,
     '-c',
-    `fsync=${isDurable ? 'on' : 'off'}`
+    `fsync=${isDurable ? 'on' : 'off'}`,
+    ...(certificate === undefined ? [] : tlsOptions(dir, certificate, owner))
   ]
   let server: ChildProcess | undefined
   const start = async (): Promise<void> => {
@@ -84,6 +89,18 @@ export const startPostgres = async (
       if (directory === undefined) rmSync(dir, { recursive: true, force: true })
     }
   }
+}
+
+/** PostgreSQL refuses a key that is not its own. */
+const tlsOptions = (dir: string, certificate: Certificate, owner: ReturnType<typeof serverUser>): string[] => {
+  const files = { ssl_key_file: certificate.keyFile, ssl_cert_file: certificate.certificateFile }
+  const copied = Object.entries(files).map(([name, file]) => {
+    const own = join(dir, name)
+    copyFileSync(file, own)
+    if (owner !== undefined) chownSync(own, owner.uid, owner.gid)
+    return [name, own] as const
+  })
+  return [['ssl', 'on'] as const, ...copied].flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
 const serverUser = (): { uid: number; gid: number } | undefined => {

@@ -2,10 +2,13 @@ import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { Status } from '../src/operations/status.js'
 import { provesEndToEnd } from './service/end-to-end.js'
-import { AUTHORIZED, gamenet, gamenetJson, openGamenet, startGamenet } from './service/gamenet.js'
+import { AUTHORIZED, gamenet, gamenetJson, openGamenet, spawnGamenet, startGamenet } from './service/gamenet.js'
 import { startUpstream } from './service/upstream.js'
 
 /** An import of so many takes 10 appends: it is still under way when the log has the first. */
@@ -32,6 +35,25 @@ test('one process on embedded engines brings pages and files to answers, and sta
 
   const file = join(directory, 'counts.csv')
   await writeFile(file, minuteCounts(ROWS))
+  await t.test('Ctrl-C in the middle of an import ends it, lists it, and says how to resume', async (t) => {
+    // One row again and again, which takes ten seconds and more.
+    const long = join(directory, 'long.csv.gz')
+    await writeFile(
+      long,
+      gzipSync(`titleId,observedAt,online\n${'4d530064,2016-01-01T00:00:00Z,7\n'.repeat(1_000_000)}`)
+    )
+    const importing = spawnGamenet({ OPERATOR_URL: operatorUrl }, ['import', 'title-count', long])
+    const errors = text(importing.stderr ?? Readable.from([]))
+    await untilBegun(operatorUrl)
+    importing.kill('SIGINT')
+    t.equal((await once(importing, 'close'))[0], 1)
+    t.match(await errors, /^The import of .*long\.csv\.gz was interrupted; the same command resumes it\..*\n$/)
+    const { code, stdout } = await gamenet({ OPERATOR_URL: operatorUrl }, ['import', 'list'])
+    t.match(
+      { code, stdout },
+      { code: 0, stdout: /interrupted:\s+title-count\s+of\s+long\.csv\.gz\n.*\nThe command .* resumes it\.\n$/s }
+    )
+  })
   await t.test('killed in the middle of an import, it leaves one sentence', async (t) => {
     const interrupted = gamenet({ OPERATOR_URL: operatorUrl }, ['import', 'title-count', file])
     await untilBegun(operatorUrl)

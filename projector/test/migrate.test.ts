@@ -64,7 +64,7 @@ test('migrations', async (t) => {
     t.equal(
       await readFile(SCHEMA, 'utf8').catch(() => ''),
       schema,
-      'projector/schema.sql is not what the migrations make; REFRESH_SCHEMA=1 npm test -- migrate.test writes it again'
+      'projector/schema.sql is not what the migrations make; REFRESH_SCHEMA=1 npm test -- migrate.test writes it again; the next run passes'
     )
   })
 

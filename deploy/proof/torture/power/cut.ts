@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
-import { withTimeout } from '@gamenet/schemas'
+import { type Mutex, withTimeout } from '@gamenet/schemas'
 import type { DemoAuth } from '../../../demo/auth/server.js'
 import { restore } from '../../../src/backup/restore.js'
 import { type Environment, type Launched, launchGamenet, type Running } from '../../../test/service/gamenet.js'
@@ -34,6 +34,8 @@ export type Plan = {
 
 /** The disk as a cut would have left it, and what had been acknowledged by then. */
 export type State = {
+  /** Of the states before one cut, from 1. */
+  readonly number: number
   readonly plan: Plan
   readonly disk: Disk
   readonly directory: string
@@ -151,8 +153,15 @@ export async function cutOnce(place: Place, plan: Plan, keep: (state: State) => 
   }
 }
 
-/** Starts a service on a state without any load, and compares all that it holds. The state's disk is not mounted before and after. */
-export async function recover(auth: DemoAuth, { disk, directory, promised, tornFiles, plan }: State): Promise<Outcome> {
+/**
+ * Starts a service on a state without any load, and compares all that it holds: one at a time, since a process can open one directory
+ * of chDB. The state's disk is not mounted before and after.
+ */
+export async function recover(
+  auth: DemoAuth,
+  { disk, directory, promised, tornFiles, plan }: State,
+  compared: Mutex
+): Promise<Outcome> {
   const { ms, took } = stopwatch()
   const facts = openFacts(directory, plan.seed, 'embedded')
   const place = { disk, directory }
@@ -168,7 +177,8 @@ export async function recover(auth: DemoAuth, { disk, directory, promised, tornF
       await untilCaughtUp(alive)
     })
     took('rest')
-    found.push(...(await brokenBackup(place, promised)), ...(await comparedWhenStopped(data, facts)))
+    found.push(...(await brokenBackup(place, promised)))
+    found.push(...(await compared.run(() => comparedWhenStopped(data, facts))))
     took('compare')
     return { tornFiles, ms, isStarted: true, differences: found, detached }
   } catch (error) {
@@ -283,7 +293,7 @@ async function captured(living: Living, life: Launched, state: number): Promise<
   const tornFiles = before === undefined ? 0 : tear(copy.path, before, plan.tornBytes, ...numbers)
   copy.unmount()
   copy.keep()
-  return { plan, disk: copy, directory, promised: promisedUntilNow, tornFiles }
+  return { number: state, plan, disk: copy, directory, promised: promisedUntilNow, tornFiles }
 }
 
 /**

@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '@gamenet/engines/testing'
+import { Mutex } from '@gamenet/schemas'
 import { z } from 'zod'
 import { type DemoAuth, startDemoAuth } from '../../../demo/auth/server.js'
 import { createWorld } from '../../../demo/network/world.js'
@@ -53,6 +54,8 @@ export type Power = {
 const SEEDS = 2 ** 31
 const NOON = Date.UTC(2026, 10, 21, 12)
 const IMAGE_MEBIBYTES = 4096
+/** A service that starts waits for half of its time. */
+const AT_ONCE = 2
 const OUTPUT_CHARACTERS_MAX = 2000
 
 /** Cuts so often, and gives all cuts of the directory, with those of earlier runs. */
@@ -114,10 +117,15 @@ async function* cutsOfActivity(
   const kept: State[] = []
   const plan = planOf(which.seed, which.number, which.activity, states)
   yield await tried({ ...which, state: 0 }, plan, () => cutOnce(place, plan, (state) => kept.push(state)))
-  for (const [at, state] of kept.entries()) {
-    const cut = await tried({ ...which, state: at + 1 }, state.plan, () => recover(place.auth, state))
-    yield cut
-    if (cut.differences.length === 0) rmSync(state.directory, { recursive: true })
+  const compared = new Mutex()
+  while (kept.length > 0) {
+    const recovered = kept.splice(0, AT_ONCE).map(async (state): Promise<Cut> => {
+      const { plan, directory } = state
+      const cut = await tried({ ...which, state: state.number }, plan, () => recover(place.auth, state, compared))
+      if (cut.differences.length === 0) rmSync(directory, { recursive: true })
+      return cut
+    })
+    yield* await Promise.all(recovered)
   }
 }
 

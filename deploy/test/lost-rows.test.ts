@@ -1,7 +1,8 @@
 import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
-import { migrate, storeOver } from '@gamenet/projector'
+import { migrate, readSide, storeOver } from '@gamenet/projector'
+import { topics } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
@@ -55,6 +56,25 @@ test('what needs lost rows is refused until they are made again, all else is ans
   t.same(await readers.rows(SQL, { network_count: 'network_count__0' }), [])
   t.match(await registry.metrics(), /gamenet_lost_parts\{table="network_count"\} 0/)
   t.match(await lostRows.status(), [{ table: 'title__7' }], 'what nobody made again stays reported')
+  await lostRows.stop()
+})
+
+test('where it is lost how far the tables are, answers up to a position wait for the end of the log', async (t) => {
+  const clickhouse = await brokenTables(t, ['checkpoint'])
+  const { lostRows } = await open(clickhouse, 'now', {
+    extents: async () => [{ epoch: 0, partition: 0, first: 0, next: 5 }]
+  })
+  const { rows } = lostRows.guarded(clickhouse.readers)
+  const { positions } = readSide(storeOver({ ...clickhouse.control, rows }))
+  const serving = { nameOf: String, checkpointOf: String } as never
+  await t.rejects(positions(serving, ['project:leaderboard-history']), { code: 'table_incomplete', status: 503 })
+  const waits: unknown[] = []
+  const caughtUp = async ({ targets = [] }: { targets?: readonly unknown[] } = {}) => void waits.push(...targets)
+  lostRows.finish({ caughtUp }, async () => undefined)
+  t.ok(await lostRows.whenRepaired())
+  t.equal(waits.length, topics.length)
+  t.match(waits, [{ next: 5 }])
+  t.same(await positions(serving, ['project:leaderboard-history']), [])
   await lostRows.stop()
 })
 
@@ -173,7 +193,7 @@ async function brokenTables(t: Test, names: readonly string[]): Promise<ClickHou
   const tables = clickhouse.control
   await migrate(tables)
   await tables.execute('CREATE TABLE title__7 AS title__0')
-  for (const name of names.map((table) => (table.includes('__') ? table : `${table}__0`))) {
+  for (const name of names.map((table) => (table.includes('__') || table === 'checkpoint' ? table : `${table}__0`))) {
     await tables.execute(`INSERT INTO ${name} SELECT * FROM generateRandom() LIMIT 1`)
     const [part] = await tables.rows(
       `SELECT p.name AS name, t.data_paths[1] AS path FROM system.parts AS p JOIN system.tables AS t ON t.name = p.table

@@ -64,6 +64,8 @@ test('rows of parts that were set aside are made again, of whatever tables', asy
     const extents = new Map(await Promise.all(topicNames.map(async (name) => [name, await log.extents(name)] as const)))
     const targets = await beginRepair(storeOver(engine.control), projections, repair, extents)
     t.same(await readMissingEvents(storeOver(engine.control)), [])
+    const heads = log.partitions.filter(({ records }) => records.length > 0).length
+    t.equal(targets.length, heads, `${what}: answers wait for the end of every topic`)
     const projector = projectorOn(engine, log)
     projector.start()
     await projector.caughtUp({ targets })
@@ -204,6 +206,9 @@ test('the incomplete table of a statement is identified', (t) => {
   t.equal(incompleteTableIn('SELECT t.title FROM {match_list: Identifier} AS t', incomplete), undefined)
   const joined = 'SELECT 1 FROM {player: Identifier} AS p JOIN {title: Identifier} AS t ON t.a = p.a'
   t.equal(incompleteTableIn(joined, incomplete), 'title')
+  const positions = 'SELECT c.next AS next FROM checkpoint AS c WHERE c.name = 1'
+  t.equal(incompleteTableIn(positions, incomplete), undefined)
+  t.equal(incompleteTableIn(positions, new Set(['checkpoint'])), 'checkpoint')
   t.end()
 })
 

@@ -94,7 +94,8 @@ export async function openLostRows({
       logger.warn({ rebuilds: cancelled }, 'rebuilds that would lack the lost rows are cancelled')
     const extents = repairs === 'now' ? await extentsOf(log) : new Map<string, readonly PartitionExtent[]>()
     // Events that the log no longer has must be known first.
-    if (repairs === 'now' && repair.topics.every(({ name }) => extents.has(name)))
+    const needed = repair.positionsAreLost ? topics : repair.topics
+    if (repairs === 'now' && needed.every(({ name }) => extents.has(name)))
       targets = await beginRepair(store, projections, repair, extents)
   }
   const dropped = isOurs

@@ -56,9 +56,13 @@ export type Repair = {
   readonly incomplete: ReadonlySet<string>
   /** True where it is not known any more what changed when. */
   readonly changesAreLost: boolean
+  /** True where it is not known any more how far the tables are: answers up to a position would end too early. */
+  readonly positionsAreLost: boolean
   /** Tables that cannot be made again, and what that means. */
   readonly lasting: ReadonlyMap<string, string>
 }
+
+const POSITIONS = 'checkpoint'
 
 /** What bookkeeping tables lose for good; the others lose nothing that is not done again. */
 const LASTING: Readonly<Record<string, string>> = {
@@ -89,9 +93,11 @@ export function repairOf(all: readonly Projection[], damaged: ReadonlySet<string
     projections: again,
     incomplete: new Set([
       ...eventTables.map(({ table }) => table).filter((table) => damaged.has(table)),
-      ...again.flatMap(tablesOf)
+      ...again.flatMap(tablesOf),
+      ...(damaged.has(POSITIONS) ? [POSITIONS] : [])
     ]),
     changesAreLost: damaged.has('data_change'),
+    positionsAreLost: damaged.has(POSITIONS),
     lasting: new Map(
       [...damaged].flatMap((table) => {
         const lost = table.includes('__') ? 'a rebuild wrote it: discard that rebuild' : LASTING[table]
@@ -162,7 +168,7 @@ export async function readMissingEvents(store: Store): Promise<MissingEvents[]> 
 export async function beginRepair(
   store: Store,
   all: readonly Projection[],
-  { topics, projections: again, changesAreLost }: Repair,
+  { topics, projections: again, changesAreLost, positionsAreLost }: Repair,
   extents: ReadonlyMap<string, readonly PartitionExtent[]>
 ): Promise<readonly Target[]> {
   if (changesAreLost) {
@@ -175,7 +181,6 @@ export async function beginRepair(
     ...topics.map(({ name }) => loadCheckpoint(name)),
     ...again.map(({ name }) => projectionCheckpoint(name))
   ]
-  if (names.length === 0) return []
   const gone = topics.flatMap(({ name }) =>
     goneOf(name, before, extents.get(name)).map((each) => ({ topic: name, each }))
   )
@@ -187,9 +192,10 @@ export async function beginRepair(
     )
   }
   await keep(goneCheckpoint)
-  await written.do(deleteCheckpoints, names)
+  if (names.length > 0) await written.do(deleteCheckpoints, names)
   await keep(loadCheckpoint)
-  const toReach = new Set([...topics, ...again.map(({ from }) => from)].map(({ name }) => name))
+  const reloaded = [...topics, ...again.map(({ from }) => from)]
+  const toReach = new Set((positionsAreLost ? eventTables.map(({ topic }) => topic) : reloaded).map(({ name }) => name))
   return [...toReach].flatMap((topic) => targetsOf(topic, before, extents.get(topic)))
 }
 
@@ -225,7 +231,8 @@ export async function dropLostParts(store: Store, parts: readonly NamedLostPart[
   for (const { engineTable, part } of parts) await store.do(dropLostPart, { table: engineTable, part })
 }
 
-/** Returns the first table of a statement that a repair has not completed yet. */
+/** Returns the first table of a statement that a repair has not completed yet. Tables of bookkeeping have no generations. */
 export function incompleteTableIn(sql: string, incomplete: ReadonlySet<string>): string | undefined {
-  return tablesIn(sql).find((table) => incomplete.has(table))
+  const isAboutPositions = incomplete.has(POSITIONS) && sql.includes(`FROM ${POSITIONS} `)
+  return isAboutPositions ? POSITIONS : tablesIn(sql).find((table) => incomplete.has(table))
 }

@@ -193,7 +193,7 @@ export class DatasetFiles {
 
   async #make(dataset: Dataset, period: string): Promise<StoredFile> {
     const { versions, requireSpace } = this.#needs
-    await requireSpace()
+    await requireSpace().catch((cause: unknown) => Promise.reject(new Refusal('disk_full', [], { cause })))
     const before = await this.#folder(dataset).file(period)
     for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
       const made = await retryDropped(versions, () => this.#makeOnce(dataset, period, before))

@@ -26,9 +26,6 @@ const SQL_PASSWORD = 'password-of-tests'
 const START_MS = Date.UTC(2025, 0, 1)
 const MINUTES = 90 * 1440
 const STEP_MINUTES = 5
-/** As many as a network has; by the hour, so that the rows of a month are few. */
-const RANGED_TITLES = 1000
-const RANGED_MS = Date.UTC(2024, 2, 1)
 const TITLES = ['4d530064', '5553001c', '4541000d']
 const run = promisify(execFile)
 
@@ -179,23 +176,6 @@ print(json.dumps([[a, int(b), int(c)] for a, b, c in rows]))`)
     sameList(t, JSON.parse(stdout), rows, 'hyparquet')
     t.comment(`${rows.length} rows in ${urls.length} files`)
   })
-
-  await t.test('a reader of one title fetches a twentieth of the bytes at most', async (t) => {
-    const ids = Array.from({ length: RANGED_TITLES }, (_, n) => (0x5a000000 + n).toString(16))
-    const rows = ids.flatMap((id, title) =>
-      Array.from({ length: 31 * 24 }, (_, n) =>
-        row({ id, ms: RANGED_MS + n * 3_600_000, online: count(title % 50, n * 60) })
-      )
-    )
-    await importRows('title-count', 'titleId,observedAt,online', rows)
-    const url = `${service.apiUrl}/api/data/title-count/2024-03.parquet`
-    for (const id of [ids[0], ids[500], ids.at(-1)]) {
-      const [found = 0, read = 0, whole = 0] = JSON.parse(await execute(rangedReader(url, id ?? '')))
-      t.equal(found, 31 * 24)
-      t.ok(read <= whole / 20, `${read} of ${whole} bytes: ${((100 * read) / whole).toFixed(1)} %`)
-      t.comment(`${read} of ${whole} bytes for ${id}: ${((100 * read) / whole).toFixed(1)} %`)
-    }
-  })
 })
 
 /** Each adds the rows of the file at `url` to `rows`. */
@@ -231,24 +211,6 @@ for (const url of ${JSON.stringify(urls)}) {
   for (const { metric, observed_at, value } of rows) all.push([metric, Number(observed_at), Number(value)])
 }
 console.log(JSON.stringify(all))`
-
-/** Prints the rows of a title, the bytes read and the size of the file. */
-const rangedReader = (url: string, titleId: string) => `import io, json, fsspec
-import pyarrow.parquet as pq
-class Counted(io.RawIOBase):
-    total = 0
-    def __init__(self, file): self.file = file
-    def read(self, n=-1):
-        data = self.file.read(n)
-        Counted.total += len(data)
-        return data
-    def seek(self, at, how=0): return self.file.seek(at, how)
-    def tell(self): return self.file.tell()
-    def seekable(self): return True
-    def readable(self): return True
-file = fsspec.filesystem('http').open('${url}', cache_type='none')
-d = pq.read_table(Counted(file), columns=['title_id', 'observed_at', 'online'], filters=[('title_id', '==', '${titleId}')])
-print(json.dumps([len(d), Counted.total, file.size]))`
 
 const clientOf = (code: string) => code.slice(0, code.indexOf('result ='))
 

@@ -116,7 +116,11 @@ const HOURS_SQL = `
   GROUP BY recorded_at ORDER BY recorded_at`
 
 function requireSame(api: string, sql: string): void {
-  if (JSON.stringify(JSON.parse(api)) === JSON.stringify(JSON.parse(sql))) return
+  const peaks = (JSON.parse(api) as Record<string, unknown>[]).map(({ recorded_at, online_count }) => ({
+    recorded_at,
+    online_count
+  }))
+  if (JSON.stringify(peaks) === JSON.stringify(JSON.parse(sql))) return
   throw new Error(`the API answers ${api.slice(0, 200)} where bare SQL gives ${sql.slice(0, 200)}`)
 }
 

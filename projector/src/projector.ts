@@ -9,7 +9,7 @@ import {
   topics
 } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
-import { deadLetterCounter } from './dead-letters/count.js'
+import { deadLetterCounter } from './dead-letters/dead-letter-counter.js'
 import { createLoader, type Loader, type ReadingSide, type Share } from './load/loader.js'
 import type { SealKeys } from './load/seal-key-cache.js'
 import { type StallReport, stalledPartitions, stallReports } from './load/stalled-partitions.js'

@@ -14,6 +14,8 @@ import {
   storeRows
 } from '@gamenet/projector/internals'
 import type { ServingTables } from '@gamenet/schemas'
+import { identityOfAnswer, type SimulatedQuery } from './answer-queries.js'
+import { type Call, intercepted } from './intercepted-store.js'
 import type { AnyOperation } from './operations/carry-out.js'
 import { HOUR_MS, type PlainFold } from './plain-folds.js'
 import {
@@ -27,11 +29,9 @@ import {
   readsFirst,
   withNumbersAgain
 } from './pointer-bugs.js'
-import { identityOfAnswer, type Question } from './questions.js'
 import { keepingUndone, notCaughtUp, unchangedCheckpoint } from './rebuild-bugs.js'
 import type { Definition, Row } from './replacing-table.js'
 import { TABLES } from './table-definitions.js'
-import { type Call, through } from './through.js'
 
 /**
  * A classic mistake, made by putting something wrong between the real parts: what a process of the program calls passes
@@ -47,7 +47,7 @@ export type Bug = {
   readSide(side: ReadSide): ReadSide
   streamSide(side: ReadSide): ReadSide
   identity(
-    question: Question,
+    query: SimulatedQuery,
     serving: Pick<ServingTables, 'counterOf'>,
     versions: Pick<DataVersions, 'versionOf'>
   ): string
@@ -104,7 +104,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
       const tokens = new Set<string>()
       return {
         loaderStore: (store) =>
-          through(store, async ({ operation, input, next }) => {
+          intercepted(store, async ({ operation, input, next }) => {
             if (!INSERTS.has(operation)) return await next()
             const token = operation.name + JSON.stringify(input, textOfBytes)
             if (tokens.has(token)) return undefined
@@ -235,7 +235,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
   },
   'identity-without-counter': {
     says: 'The identity of an answer has the versions of its data, and nothing of its tables.',
-    make: () => ({ identity: (question, _, versions) => identityOfAnswer(question, { counterOf: () => 0 }, versions) })
+    make: () => ({ identity: (query, _, versions) => identityOfAnswer(query, { counterOf: () => 0 }, versions) })
   },
   'loader-unbound': {
     says: 'The loader stores what it reads in whatever generation steps write, from the position of another.',
@@ -280,7 +280,7 @@ function isLast({ operation, input }: Call): boolean {
 /** Puts off some writes until another has been done. */
 function laterThan(store: Store, first: AnyOperation, isPutOff: (call: Call) => boolean): Store {
   let putOff: (() => Promise<unknown>)[] = []
-  return through(store, async (call) => {
+  return intercepted(store, async (call) => {
     if (isPutOff(call)) {
       putOff.push(call.next)
       return undefined
@@ -295,7 +295,7 @@ function laterThan(store: Store, first: AnyOperation, isPutOff: (call: Call) => 
 }
 
 function swallowing(store: Store, swallowed: AnyOperation): Store {
-  return through(store, async ({ operation, next }) => {
+  return intercepted(store, async ({ operation, next }) => {
     return await (operation === swallowed ? next().catch(() => undefined) : next())
   })
 }
@@ -321,7 +321,7 @@ function resolvedEarly(reader: LogReader, delivered: Map<string, number>): LogRe
 }
 
 function versionFromClock(store: Store): Store {
-  return through(store, async ({ operation, input, next, base }) => {
+  return intercepted(store, async ({ operation, input, next, base }) => {
     if (operation !== storeChanges) return await next()
     return await base.do(operation, Date.now() * 1000, input[1])
   })
@@ -353,7 +353,7 @@ function loadedAsReadable(side: ReadSide): ReadSide {
 }
 
 function without(store: Store, left: AnyOperation): Store {
-  return through(store, async ({ operation, next }) => (operation === left ? undefined : await next()))
+  return intercepted(store, async ({ operation, next }) => (operation === left ? undefined : await next()))
 }
 
 /** What is stored waits for the decision. */

@@ -20,10 +20,10 @@ import {
   storePointers
 } from '@gamenet/projector/internals'
 import { generationName, type ServingTables } from '@gamenet/schemas'
+import { intercepted } from './intercepted-store.js'
 import type { AnyOperation } from './operations/carry-out.js'
 import { simulatedProjections } from './simulated.js'
 import { baseName } from './table-set.js'
-import { through } from './through.js'
 
 /*
  * Mistakes with pointers.
@@ -33,7 +33,7 @@ const isMoving = (pointers: readonly Pointer[]) => pointers.some(({ writes, read
 
 /** Nothing is to be waited for. */
 export function headsUnread(store: Store): Store {
-  return through(store, async ({ operation, view, next }) => {
+  return intercepted(store, async ({ operation, view, next }) => {
     if (operation === readPending) return []
     return operation === readCheckpoints && view.names === undefined ? [] : await next()
   })
@@ -44,7 +44,7 @@ const KEPT_MS = 2000
 /** The pointers of a while ago, with the heads of now. */
 export function pointerOfBefore(store: Store): Store {
   let kept: { readonly atMs: number; readonly pointers: unknown } | undefined
-  return through(store, async ({ operation, next }) => {
+  return intercepted(store, async ({ operation, next }) => {
     if (operation !== readPointers) return await next()
     if (kept === undefined || performance.now() - kept.atMs > KEPT_MS)
       kept = { atMs: performance.now(), pointers: await next() }
@@ -54,7 +54,7 @@ export function pointerOfBefore(store: Store): Store {
 
 /** `reads` moves first, and `writes` with it afterwards. */
 export function readsFirst(store: Store): Store {
-  return through(store, async ({ operation, input, next, base }) => {
+  return intercepted(store, async ({ operation, input, next, base }) => {
     const [version, pointers] = input as [number, readonly Pointer[]]
     if (operation !== storePointers || !isMoving(pointers)) return await next()
     const swapped = pointers.map((each) => ({ ...each, writes: each.reads, reads: each.writes, readsChanged: version }))
@@ -66,7 +66,7 @@ const ENDED = /"state":"(rolled-back|cancelled|dropped)"/
 
 /** Rebuilds that have ended leave nothing by which their number is known. */
 export function withNumbersAgain(store: Store): Store {
-  return through(store, async ({ operation, next }) => {
+  return intercepted(store, async ({ operation, next }) => {
     const result = await next()
     if (operation === readDefinitions) {
       const pointers = await store.do(readPointers)
@@ -81,7 +81,7 @@ export function withNumbersAgain(store: Store): Store {
 
 /** What answers read is dropped as soon as steps write another generation. */
 export function droppedBefore(store: Store): Store {
-  return through(store, async ({ operation, input, next, base }) => {
+  return intercepted(store, async ({ operation, input, next, base }) => {
     const result = await next()
     const [, pointers] = input as [number, readonly Pointer[]]
     if (operation !== storePointers || !isMoving(pointers)) return result
@@ -95,7 +95,7 @@ const LATE: ReadonlySet<AnyOperation> = new Set([readConsumed, readKnownBatches,
 
 /** Who has taken late batches is known by projection. */
 export function keptByAll(store: Store): Store {
-  return through(store, async ({ operation, input, next }) => {
+  return intercepted(store, async ({ operation, input, next }) => {
     if (operation === copyConsumed) return undefined
     return await (LATE.has(operation) ? store.do(operation, ...input) : next())
   })
@@ -105,7 +105,7 @@ const STORED: ReadonlySet<AnyOperation> = new Set([storeEvents, storeCheckpoints
 
 /** A session keeps its position, and stores into the generation of the moment. */
 export function currentWhatever(store: Store): Store {
-  return through(store, async ({ operation, input, next }) => {
+  return intercepted(store, async ({ operation, input, next }) => {
     // Equal pointers at each read: no session is outdated.
     if (operation === readPointers) return new Pointers([], 0)
     if (!STORED.has(operation)) return await next()
@@ -116,7 +116,7 @@ export function currentWhatever(store: Store): Store {
 
 /** Of the tables about users, only those that answers read are known. */
 export function erasedWhereRead(store: Store): Store {
-  return through(store, async ({ operation, next }) => {
+  return intercepted(store, async ({ operation, next }) => {
     const result = await next()
     if (operation !== readUserTables) return result
     const { serving } = await store.do(readPointers)

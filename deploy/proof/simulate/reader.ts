@@ -2,11 +2,11 @@ import { type AnswerContext, DataVersions } from '@gamenet/api'
 import { type ChangeRow, type PartitionPlace, readFeed } from '@gamenet/api/internals'
 import { type ReadSide, readSide } from '@gamenet/projector'
 import { isTableDropped, retryDropped, type ServingTables, withServing } from '@gamenet/schemas'
+import { QUERIES, type SimulatedQuery } from './answer-queries.js'
 import { ALL_CHANGES } from './operations/queries.js'
 import type { Place } from './place.js'
 import type { Process, Running } from './process.js'
 import { type Read, type Shown, shownBy } from './promises.js'
-import { QUESTIONS, type Question } from './questions.js'
 import type { Row } from './replacing-table.js'
 import { lookUp, queriesIn, storeIn, type Tables } from './store.js'
 import { Streaming, type Subscriber } from './subscriber.js'
@@ -75,7 +75,7 @@ export function runReader(
   }
   void versions.start(conditions.watchEveryMs)
   const loops = [
-    every(READ_EVERY_MS, () => answer(place, reading, chance.oneOf(QUESTIONS as [Question]))),
+    every(READ_EVERY_MS, () => answer(place, reading, chance.oneOf(QUERIES as [SimulatedQuery]))),
     every(FEED_EVERY_MS, turnPage),
     every(CONNECT_EVERY_MS, () => streaming.connect()),
     ...(conditions.areReadersAttentive ? [every(conditions.watchEveryMs, () => askAgain(place, reading))] : [])
@@ -101,24 +101,24 @@ function contextOf(tables: ReturnType<typeof queriesIn>, { positions }: ReadSide
 
 /** Repeats the questions that were answered, as open pages do; most answers are kept. */
 async function askAgain(place: Place, reading: Reading): Promise<void> {
-  for (const question of QUESTIONS) if (reading.kept.has(question.name)) await answer(place, reading, question)
+  for (const query of QUERIES) if (reading.kept.has(query.name)) await answer(place, reading, query)
 }
 
 /** The cached answer, if nothing has changed. Versions and pointers are read before the tables. */
-export async function answer(place: Place, reading: Reading, question: Question): Promise<string> {
+export async function answer(place: Place, reading: Reading, query: SimulatedQuery): Promise<string> {
   const { world, tables, promises, bug } = place
   const { versions, kept } = reading
   return await retryDropped(versions, async () => {
     const { serving } = versions
-    const identity = bug.identity(question, serving, versions)
-    const named = question.reads.map(({ table, projection }) => ({ table, projection, name: serving.nameOf(table) }))
-    promises.requireOwnIdentity(question.name, identity, named)
-    const before = kept.get(question.name)
+    const identity = bug.identity(query, serving, versions)
+    const named = query.reads.map(({ table, projection }) => ({ table, projection, name: serving.nameOf(table) }))
+    promises.requireOwnIdentity(query.name, identity, named)
+    const before = kept.get(query.name)
     if (before?.identity === identity) return before.answer
     const { shown } = reading
     const rows: Row[] = []
     const reads: (Read & ReturnType<typeof promises.positionOf>)[] = []
-    for (const { table, projection, isWanted = () => true } of question.reads) {
+    for (const { table, projection, isWanted = () => true } of query.reads) {
       const read = { table, projection, name: serving.nameOf(table) }
       await lookUp(world, tables, read.name, () => {
         reads.push({ ...read, ...promises.positionOf(read) })
@@ -126,16 +126,16 @@ export async function answer(place: Place, reading: Reading, question: Question)
       })
     }
     const found = answerText(rows)
-    promises.requireOneInstant(question.name, reads)
-    promises.requireNotBehind(question.name, shown, reads)
+    promises.requireOneInstant(query.name, reads)
+    promises.requireNotBehind(query.name, shown, reads)
     reading.shown = shownBy(reading.shown, reads)
-    kept.set(question.name, { identity, answer: found })
+    kept.set(query.name, { identity, answer: found })
     return found
   })
 }
 
 /** The answer that the tables have now. */
-export function answerIn(tables: Tables, { reads }: Question): string {
+export function answerIn(tables: Tables, { reads }: SimulatedQuery): string {
   const { serving } = tables.pointers
   return answerText(
     reads.flatMap(({ table, isWanted = () => true }) => tables.final(serving.nameOf(table)).filter(isWanted))

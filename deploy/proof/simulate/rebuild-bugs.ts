@@ -9,8 +9,8 @@ import {
   storePointers,
   storeRebuildRecord
 } from '@gamenet/projector/internals'
+import { type Call, intercepted } from './intercepted-store.js'
 import { simulatedProjections } from './simulated.js'
-import { type Call, through } from './through.js'
 
 /*
  * Mistakes in rebuilds, planted in the operations of their process.
@@ -33,7 +33,7 @@ const OWNERS = ownersOf(simulatedProjections)
 /** Where the live tables have come to is what it was when the fill ended. */
 export function notCaughtUp(store: Store): Store {
   let filledAt: Promise<unknown> | undefined
-  return through(store, async (call) => {
+  return intercepted(store, async (call) => {
     if (filledAt !== undefined && (await isOfLive(call))) return await filledAt
     const result = await call.next()
     if (call.operation !== storeRebuildRecord) return result
@@ -51,14 +51,14 @@ export function notCaughtUp(store: Store): Store {
 
 /** Events of undone imports leave only the generation that live steps write. */
 export function keepingUndone(store: Store): Store {
-  return through(store, async ({ operation, view, next, base }) => {
+  return intercepted(store, async ({ operation, view, next, base }) => {
     return operation === deleteImports && (await isWaiting(base, view)) ? undefined : await next()
   })
 }
 
 /** A generation that is left gets the checkpoints of the one that serves now. */
 export function unchangedCheckpoint(store: Store): Store {
-  return through(store, async ({ operation, input, next, base }) => {
+  return intercepted(store, async ({ operation, input, next, base }) => {
     if (operation !== storePointers) return await next()
     const before = await base.do(readPointers)
     const result = await next()

@@ -1,4 +1,5 @@
 import { POSITION_TYPES, RowWriter, type StepSizes } from '@gamenet/projector/internals'
+import { QUERIES } from './answer-queries.js'
 import { bugOf } from './bugs.js'
 import { conditionsOf } from './conditions.js'
 import { erasureOf } from './erasure.js'
@@ -10,7 +11,6 @@ import type { Place } from './place.js'
 import { Process, type Running } from './process.js'
 import { LONGEST_ANSWER_MS, runProjector } from './projector.js'
 import { Promises } from './promises.js'
-import { QUESTIONS } from './questions.js'
 import { answer, answerIn, Follower, type Reading, runReader } from './reader.js'
 import { simulatedTopics, TITLE_IDS, USERS } from './simulated.js'
 import { type Played, Tables } from './store.js'
@@ -275,10 +275,10 @@ class Town {
     if (reader === undefined) return ['nobody answers']
     const stale: string[] = []
     const ask = async () => {
-      for (const question of QUESTIONS) {
-        const given = await answer(this.#place, reader.reading, question)
-        const expected = answerIn(tables, question)
-        if (given !== expected) stale.push(`stale answer to ${question.name}: ${given}; the tables have ${expected}`)
+      for (const query of QUERIES) {
+        const given = await answer(this.#place, reader.reading, query)
+        const expected = answerIn(tables, query)
+        if (given !== expected) stale.push(`stale answer to ${query.name}: ${given}; the tables have ${expected}`)
       }
       await reader.reading.follow()
       return true

@@ -1,7 +1,7 @@
 import type { Operation, Store, StoreView } from '@gamenet/projector/internals'
 import type { AnyOperation } from './operations/carry-out.js'
 
-/** An operation that passes on its way to the tables. */
+/** An operation on its way to the tables. */
 export type Call = {
   readonly operation: AnyOperation
   readonly input: readonly unknown[]
@@ -12,11 +12,11 @@ export type Call = {
   next(): Promise<unknown>
 }
 
-/** A store whose operations pass through `pass`, under whatever names they see the tables. */
-export function through(base: Store, pass: (call: Call) => Promise<unknown>, view: StoreView = {}): Store {
+/** Returns a store that hands every operation to `pass`, in every view. */
+export function intercepted(base: Store, pass: (call: Call) => Promise<unknown>, view: StoreView = {}): Store {
   return {
     do: <Input extends readonly unknown[], Result>(operation: Operation<Input, Result>, ...input: Input) =>
       pass({ operation, input, view, base, next: () => base.do(operation, ...input) }) as Promise<Result>,
-    with: (more) => through(base.with(more), pass, { ...view, ...more })
+    with: (more) => intercepted(base.with(more), pass, { ...view, ...more })
   }
 }

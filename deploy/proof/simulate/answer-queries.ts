@@ -6,15 +6,15 @@ import type { Row } from './replacing-table.js'
 import { TITLE_IDS, USERS } from './simulated.js'
 import { BEGIN_MS } from './virtual-time.js'
 
-/** A question: what its answer reads, a statement for each table. */
-export type Question = {
+/** A query: what its answer reads, a statement for each table. */
+export type SimulatedQuery = {
   readonly name: string
   readonly reads: readonly (Dependency & { readonly table: string; isWanted?(row: Row): boolean })[]
 }
 
-/** What makes an answer different from every other. */
+/** Returns the identity of an answer. */
 export function identityOfAnswer(
-  { name, reads }: Question,
+  { name, reads }: SimulatedQuery,
   serving: Pick<ServingTables, 'counterOf'>,
   versions: Pick<DataVersions, 'versionOf'>
 ): string {
@@ -30,8 +30,8 @@ export function identityOfAnswer(
 const now = BEGIN_MS - (BEGIN_MS % HOUR_MS)
 
 /** Queries to every table with published changes, some to several tables of one unit. */
-export const QUESTIONS: readonly Question[] = [
-  ...TITLE_IDS.flatMap((titleId): Question[] => {
+export const QUERIES: readonly SimulatedQuery[] = [
+  ...TITLE_IDS.flatMap((titleId): SimulatedQuery[] => {
     const ofTitle = (row: Row) => row.title_id === titleId
     const isIn = (column: string) => (row: Row) =>
       ofTitle(row) && Number(row[column]) >= now && Number(row[column]) < now + HOUR_MS
@@ -58,7 +58,7 @@ export const QUESTIONS: readonly Question[] = [
       { projection: 'leaderboard-entry', table: 'leaderboard_change' }
     ]
   },
-  ...USERS.map((user): Question => {
+  ...USERS.map((user): SimulatedQuery => {
     const isWanted = (row: Row) => row.user_key === nameKey(user)
     return {
       name: `ratings of ${user}`,

@@ -36,8 +36,8 @@ const ROUNDS = Number(process.env.STREAM_ROUNDS ?? 4)
 const DEMO_LISTENERS = Math.min(200, LISTENERS)
 const DEMO_SPEED = 60
 const DEMO_TITLES = 6
-/** Between two kills or stops of a process. */
-const STRIKE_MS_MAX = 12_000
+/** Kills or stops of a process per round, spread over the disconnections: a start takes half a minute on a busy machine. */
+const STRIKES = 12
 const STEP_MS = 300
 const IMPORT_MS = 5000
 const SENTENCES = 5
@@ -150,10 +150,12 @@ async function follows(t: Test, { open, scraped, listeners: count }: Campaign, l
     (_, n) => new RestlessListener(filterOf(network, seed, n), identities, seed, n)
   )
   const ports = [...service.apiPorts, ...proxies.map(({ port }) => port)]
-  let isOver = false
-  const disturbed = disturb(service, network, facts, () => isOver)
-  // A failure is reported when the disturbances have ended.
   const each = Math.ceil(DISCONNECTIONS / ROUNDS)
+  let isOver = false
+  const disconnections = () => sum(listeners.map(({ disconnections }) => disconnections))
+  const progress = () => (isOver ? 1 : disconnections() / (count * each))
+  // A failure is reported when the disturbances have ended.
+  const disturbed = disturb(service, network, facts, progress)
   const followed = await Promise.allSettled(listeners.map((listener) => listener.run(ports, each)))
   isOver = true
   await disturbed
@@ -176,11 +178,10 @@ async function follows(t: Test, { open, scraped, listeners: count }: Campaign, l
     deviationOf(journal, feed, filter, identities),
     ...abandoned.map((each) => deviationOf(each, feed, filter, identities, true))
   ])
-  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
   const figures = {
     seed,
     listeners: count,
-    disconnections: sum(listeners.map(({ disconnections }) => disconnections)),
+    disconnections: disconnections(),
     events: feed.length,
     received: sum(listeners.flatMap(({ journal, abandoned }) => [journal, ...abandoned].map(({ length }) => length))),
     missed: sum(deviations.map(({ missed }) => missed)),
@@ -193,6 +194,10 @@ async function follows(t: Test, { open, scraped, listeners: count }: Campaign, l
   t.equal(figures.duplicates, 0, 'received twice')
   t.same(deviations.flatMap(({ sentence }) => sentence ?? []).slice(0, SENTENCES), [], 'in order')
   return figures
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
 }
 
 async function embedded(t: Test, environment: Environment, { directory, log }: Place): Promise<Service> {
@@ -277,12 +282,14 @@ function filterOf({ titleIds, players }: Network, seed: number, listener: number
   return {}
 }
 
-/** Kills and stops processes, rebuilds, swaps and rolls back, and imports old counts, until it is over and everything is up. */
-async function disturb(service: Service, network: Network, facts: Facts, isOver: () => boolean): Promise<void> {
+/** Kills and stops processes, rebuilds, swaps and rolls back, and imports old counts, until the progress is 1 and everything is up. */
+async function disturb(service: Service, network: Network, facts: Facts, progress: () => number): Promise<void> {
   const { seed } = facts
+  const isOver = () => progress() === 1
   const strikes = async (): Promise<void> => {
-    for (let n = 0; !isOver(); n += 1) {
-      await pause(STRIKE_MS_MAX * chance(seed, n, 401))
+    for (let n = 0; n < STRIKES; n += 1) {
+      while (progress() < (n + chance(seed, n, 401)) / STRIKES) await pause(STEP_MS)
+      if (isOver()) return
       const role = service.roles[wholeChance(service.roles.length, seed, n, 402)]
       // Half of them are asked to stop first, and some of these have ended when they are killed.
       const isAsked = chance(seed, n, 403) < 0.5

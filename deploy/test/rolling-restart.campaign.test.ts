@@ -1,6 +1,9 @@
+import { spawn } from 'node:child_process'
+import { loadavg } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
 import {
   freePort,
+  type KafkaBroker,
   kafkaBrokerMissing,
   postgresPrograms,
   startClickHouseFront,
@@ -22,10 +25,15 @@ const DRAIN_SECONDS = '5'
 const QUIET_MS = 3000
 const TAKEOVER_MS_MAX = 20_000
 const WAIT_MS_MAX = 60_000
+/** Processes that only compute: what a busy machine leaves to heartbeats. */
+const BURNERS = 40
+/** Four times as long as the group waits for a heartbeat. */
+const BURN_MS = 60_000
+const GROUP = 'rolling.loaders'
 const PATHS = ['/api/online-users', '/api/games', '/api/network-stats/online-24h']
 
 test('a rolling restart fails no request, and a projector takes over within 20 s', async (t) => {
-  const { apis, projectors, operatorUrl, partitions } = await cluster(t)
+  const { kafka, apis, projectors, operatorUrl, partitions } = await cluster(t)
   const balancer = await startBalancer(apis.map(({ url }) => url))
   t.teardown(() => balancer.stop())
   await wait(QUIET_MS)
@@ -44,6 +52,7 @@ test('a rolling restart fails no request, and a projector takes over within 20 s
   const [dead, other] = projectors
   if (dead === undefined || other === undefined) throw new Error('there are two projectors')
   await untilAssigned([dead, other], partitions)
+  await keepsMembers(t, kafka, operatorUrl)
   const begun = performance.now()
   await dead.running.kill()
   await untilAssigned([other], partitions)
@@ -53,6 +62,23 @@ test('a rolling restart fails no request, and a projector takes over within 20 s
   await gamenetJson({ OPERATOR_URL: operatorUrl }, ['scrape', 'all'])
   await gamenetJson({ OPERATOR_URL: operatorUrl }, ['status', '--wait', '180'])
 })
+
+/** At a load of 40 both projectors stay in the group while they load. */
+async function keepsMembers(t: Test, kafka: KafkaBroker, operatorUrl: string): Promise<void> {
+  const before = await kafka.members(GROUP)
+  t.ok(before.length >= 2, `${before.length} members`)
+  const burners = Array.from({ length: BURNERS }, () => spawn('sh', ['-c', 'while :; do :; done']))
+  const stop = () => burners.map((burner) => burner.kill('SIGKILL'))
+  t.teardown(stop)
+  const endsAt = performance.now() + BURN_MS
+  while (performance.now() < endsAt) {
+    await gamenetJson({ OPERATOR_URL: operatorUrl }, ['scrape', 'all'])
+    t.same(await kafka.members(GROUP), before, 'no member left, and none joins again')
+    await wait(QUIET_MS)
+  }
+  t.comment(`load ${loadavg()[0]?.toFixed(0)} at the end of ${BURN_MS / 1000} s with ${BURNERS} more processes`)
+  stop()
+}
 
 type Restarted = { readonly command: string; readonly url: string; running: Running; start(): Promise<Running> }
 
@@ -96,7 +122,7 @@ async function cluster(t: Test) {
   await gamenetJson({ OPERATOR_URL: operatorUrl }, ['scrape', 'all'])
   await gamenetJson({ OPERATOR_URL: operatorUrl }, ['status', '--wait', '180'])
   const topics = (await assignedTo(projectors)).size
-  return { apis, projectors, operatorUrl, partitions: topics * Number(environment.KAFKA_PARTITIONS) }
+  return { kafka, apis, projectors, operatorUrl, partitions: topics * Number(environment.KAFKA_PARTITIONS) }
 }
 
 /** Sends requests at an even pace to the processes that are ready, as a load balancer does. */

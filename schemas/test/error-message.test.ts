@@ -15,7 +15,7 @@ test('the code of an error, or its text when it has none', (t) => {
   t.end()
 })
 
-test('the cause of an error is told by its message, or by its code when it has none', (t) => {
+test('the cause of an error is shown by its message, or by its code when it has none', (t) => {
   const because = (cause: unknown) => messageWithCause(new Error('It is away.', { cause }))
   t.equal(because(new Error('self-signed certificate\n')), 'It is away. (self-signed certificate)')
   t.equal(because(Object.assign(new Error(''), { code: 'ECONNREFUSED' })), 'It is away. (ECONNREFUSED)')

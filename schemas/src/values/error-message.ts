@@ -3,7 +3,7 @@ export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** {@link errorMessage}, with the cause in brackets: an engine that cannot be reached may only lack a trusted certificate. */
+/** Returns the message of an error with its cause in brackets: an engine that cannot be reached may only lack a trusted certificate. */
 export function messageWithCause(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   return cause === undefined

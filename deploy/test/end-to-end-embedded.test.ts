@@ -36,7 +36,7 @@ test('one process on embedded engines brings pages and files to answers, and sta
   const file = join(directory, 'counts.csv')
   await writeFile(file, minuteCounts(ROWS))
   await t.test('Ctrl-C in the middle of an import ends it, lists it, and says how to resume', async (t) => {
-    // One row again and again, which takes ten seconds and more.
+    // A million rows: the import takes ten seconds and more.
     const long = join(directory, 'long.csv.gz')
     await writeFile(
       long,
@@ -53,6 +53,16 @@ test('one process on embedded engines brings pages and files to answers, and sta
       { code, stdout },
       { code: 0, stdout: /interrupted:\s+title-count\s+of\s+long\.csv\.gz\n.*\nThe command .* resumes it\.\n$/s }
     )
+  })
+  await t.test('status --watch repeats the status until Ctrl-C', async (t) => {
+    const watching = spawnGamenet({ OPERATOR_URL: operatorUrl }, ['status', '--watch'])
+    const closed = once(watching, 'close')
+    let shown = ''
+    for await (const chunk of watching.stdout ?? []) {
+      shown += String(chunk)
+      if (shown.split('\nGamenet Stats ').length > 2) watching.kill('SIGINT')
+    }
+    t.equal((await closed)[0], 0)
   })
   await t.test('killed in the middle of an import, it leaves one sentence', async (t) => {
     const interrupted = gamenet({ OPERATOR_URL: operatorUrl }, ['import', 'title-count', file])

@@ -106,6 +106,18 @@ test('a part that vanished is found; a part that was merged, was set aside or le
   for (const { path } of rows) rmSync(String(path), { recursive: true })
   const found = (await vanished()).map(([table]) => table)
   t.same(new Set(found), new Set(['network_count__0', 'title__8']), 'under the names that their tables have now')
+  const [other, ...same] = await listParts(control, ['event_network_count'])
+  const miscounted = [{ ...other, rows: 2 }, ...same] as typeof listed
+  t.match(await vanishedParts(control, miscounted, names), [{ part: other?.part, isMiscounted: true }])
+  t.same(
+    await vanishedParts(
+      control,
+      miscounted.map(({ rows: _, ...each }) => each),
+      names
+    ),
+    [],
+    'an older list'
+  )
 })
 
 test('where the log no longer has the beginning, what it has is loaded again, and the rest is reported', async (t) => {

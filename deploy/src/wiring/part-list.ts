@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClickHouse } from '@gamenet/engines'
 import { flushPath } from '@gamenet/engines/files'
@@ -10,8 +10,12 @@ import { replaceFile } from '../data-directory.js'
 /** The query takes 10 ms. A part inserted after the last list and lost before the next one is not noticed. */
 const LIST_INTERVAL_MS = 60_000
 
+/** Of checkpoints an engine may also drop a part that holds only deleted ones. */
+const LISTED = [...dataTables, 'checkpoint']
+
 /**
- * The parts of event tables and read tables, listed in a file. The engine does not notice a part whose folder vanished.
+ * The parts of event tables, read tables and checkpoints, listed in a file. The engine does not notice a part whose folder vanished, or
+ * whose number of rows is wrong.
  */
 export type PartList = {
   /** Writes the last list. */
@@ -22,17 +26,25 @@ export type PartList = {
  * Marks parts that vanished since the file was written like parts that the engine could not read, so that their rows
  * are restored, too. Then keeps the list up to date. Order: marks → list; a crash in between repeats the marks.
  */
-export async function openPartList(file: string, tables: Pick<ClickHouse['control'], 'rows'>): Promise<PartList> {
+export async function openPartList(
+  file: string,
+  tables: Pick<ClickHouse['control'], 'rows' | 'execute'>
+): Promise<PartList> {
   let written = await readFile(file, 'utf8').catch(() => '[]')
   // A crash may have damaged the file.
   const listed = z.array(ListedPart).safeParse(parseJson(written)).data ?? []
-  for (const { path, part } of await vanishedParts(tables, listed, dataTables)) {
+  for (const { table, path, part, isMiscounted } of await vanishedParts(tables, listed, LISTED)) {
+    if (table === 'checkpoint' && !isMiscounted) continue
     const detached = join(path, 'detached')
-    await mkdir(join(detached, `broken-on-start_${part}`), { recursive: true })
+    const mark = join(detached, `broken-on-start_${part}`)
+    if (isMiscounted) {
+      await tables.execute(`ALTER TABLE ${table} DETACH PART '${part}'`)
+      await rename(join(detached, part), mark)
+    } else await mkdir(mark, { recursive: true })
     await flushPath(detached)
   }
   const write = async () => {
-    const text = JSON.stringify(await listParts(tables, dataTables))
+    const text = JSON.stringify(await listParts(tables, LISTED))
     if (text === written) return
     await replaceFile(file, text)
     written = text

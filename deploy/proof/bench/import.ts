@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { instantOf } from '@gamenet/schemas'
 import { writeTitleCounts } from './count-files.js'
 import { type Conditions, type Measurement, quantile, type Result, scaled } from './measurement.js'
+import { processorMs } from './process-figures.js'
 import { importTitlesAndNetwork, minuteNow, type QuietService, startQuietService, titleIds } from './quiet-service.js'
 
 const MINUTES = 10_000
@@ -50,11 +51,15 @@ async function importOne(service: QuietService, conditions: Conditions, file: Fi
   await writeTitleCounts(path, format, { titleIds, firstMs, minutes })
   const events = minutes * titleIds.length
   const begun = performance.now()
+  const processor = await processorMs(service.pid)
   await service.importFile('title-count', path)
   const seconds = (performance.now() - begun) / 1000
+  const cost = ((await processorMs(service.pid)) - processor) * 1000
   await requireReadable(service, firstMs, minutes)
   const size = ((await stat(path)).size / 1e6).toFixed(1)
-  conditions.note(`${format}: ${events} events (${size} MB) in ${seconds.toFixed(1)} s`)
+  conditions.note(
+    `${format}: ${events} events (${size} MB) in ${seconds.toFixed(1)} s, processor time ${(cost / events).toFixed(1)} µs an event`
+  )
   return events / seconds
 }
 

@@ -76,6 +76,10 @@ class Numbers implements Column {
     this.#values = empty
   }
 
+  get rows(): number {
+    return this.#rows
+  }
+
   add(value: unknown): void {
     if (this.#rows === this.#values.length) this.#grow()
     this.#values[this.#rows] = value as number
@@ -114,7 +118,7 @@ class Booleans extends Numbers {
   }
 }
 
-/** Integers of 64 bits. A number has at most 53: two words of 32 take a tenth of the time of a `BigInt`. */
+/** Integers of 64 bits. A number has at most 53, so that two words of 32 need no `BigInt`. */
 class WideNumbers implements Column {
   readonly #least: number
   #words = new Uint32Array(2 * ROWS_START)
@@ -136,6 +140,10 @@ class WideNumbers implements Column {
     this.#rows += 1
   }
 
+  get last(): number {
+    return Number(this.#wide[this.#rows - 1] ?? 0)
+  }
+
   truncate(rows: number): void {
     this.#rows = Math.min(rows, this.#rows)
   }
@@ -152,7 +160,7 @@ class WideNumbers implements Column {
   }
 }
 
-/** Longer texts are encoded by one call of the engine of JavaScript, which costs as much as so many characters here. */
+/** Longer texts are encoded by Node; for a short one the call costs more than its characters. */
 const SHORT_TEXT = 40
 const ASCII_MAX = 0x7f
 /** UTF-8 takes up to 3 bytes per UTF-16 unit, and the length in front up to 5. */
@@ -225,7 +233,6 @@ class Keywords implements Column {
   readonly #numberOf = new Map<unknown, number>()
   #lastValue: unknown = Symbol('none')
   #lastNumber = 0
-  #rows = 0
 
   add(value: unknown): void {
     if (value !== this.#lastValue) {
@@ -233,17 +240,15 @@ class Keywords implements Column {
       this.#lastValue = value
     }
     this.#numbers.add(this.#lastNumber)
-    this.#rows += 1
   }
 
   truncate(rows: number): void {
     this.#numbers.truncate(rows)
-    this.#rows = Math.min(rows, this.#rows)
   }
 
   parts(): Uint8Array[] {
     const head = [KEYWORDS_VERSION, KEYWORDS_FLAGS, this.#numberOf.size]
-    return [wide(head), ...this.#texts.parts(), wide([this.#rows]), ...this.#numbers.parts()]
+    return [wide(head), ...this.#texts.parts(), wide([this.#numbers.rows]), ...this.#numbers.parts()]
   }
 
   #learn(value: unknown): number {
@@ -278,31 +283,8 @@ class Nullables implements Column {
   }
 }
 
-/** The ends of the rows of lists. */
-class Ends {
-  readonly #ends = new WideNumbers(0)
-  readonly #each = new Numbers(new Uint32Array(ROWS_START))
-
-  add(length: number): void {
-    const end = this.#each.last + length
-    this.#ends.add(end)
-    this.#each.add(end)
-  }
-
-  /** Returns the number of values that are left. */
-  truncate(rows: number): number {
-    this.#ends.truncate(rows)
-    this.#each.truncate(rows)
-    return this.#each.last
-  }
-
-  parts(): Uint8Array[] {
-    return this.#ends.parts()
-  }
-}
-
 class Lists implements Column {
-  readonly #ends = new Ends()
+  readonly #ends = new WideNumbers(0)
   readonly #values: Column
 
   constructor(values: Column) {
@@ -312,11 +294,12 @@ class Lists implements Column {
   add(value: unknown): void {
     if (!Array.isArray(value)) throw misfit(value, 'a list')
     for (const each of value) this.#values.add(each)
-    this.#ends.add(value.length)
+    this.#ends.add(this.#ends.last + value.length)
   }
 
   truncate(rows: number): void {
-    this.#values.truncate(this.#ends.truncate(rows))
+    this.#ends.truncate(rows)
+    this.#values.truncate(this.#ends.last)
   }
 
   parts(): Uint8Array[] {
@@ -326,7 +309,7 @@ class Lists implements Column {
 
 /** Objects as lists of their entries. */
 class Pairs implements Column {
-  readonly #ends = new Ends()
+  readonly #ends = new WideNumbers(0)
   readonly #keys = new Texts()
   readonly #values = new Texts()
 
@@ -336,13 +319,13 @@ class Pairs implements Column {
       this.#keys.add(key)
       this.#values.add(each)
     }
-    this.#ends.add(entries.length)
+    this.#ends.add(this.#ends.last + entries.length)
   }
 
   truncate(rows: number): void {
-    const left = this.#ends.truncate(rows)
-    this.#keys.truncate(left)
-    this.#values.truncate(left)
+    this.#ends.truncate(rows)
+    this.#keys.truncate(this.#ends.last)
+    this.#values.truncate(this.#ends.last)
   }
 
   parts(): Uint8Array[] {

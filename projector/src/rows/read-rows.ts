@@ -2,7 +2,7 @@ import type { ColumnType, Value } from './columns.js'
 import type { ColumnTypes, RowBlock } from './row-writer.js'
 
 /** The rows of a block, and the types of their columns. */
-export type ReadRows = { readonly types: ColumnTypes; readonly rows: readonly Record<string, Value>[] }
+type ReadRows = { readonly types: ColumnTypes; readonly rows: readonly Record<string, Value>[] }
 
 /** Reads the rows that a `RowWriter` has written; instants are milliseconds since 1970, wide integers numbers. */
 export function readRows({ native }: RowBlock): ReadRows {

@@ -7,8 +7,8 @@ export type ColumnTypes = Readonly<Record<string, ColumnType>>
 export type RowBlock = { readonly rows: number; readonly native: Uint8Array<ArrayBuffer> }
 
 /**
- * Collects rows by column. Their bytes are built at once: the garbage collector would copy 65,000 rows repeatedly, and
- * the engine takes a tenth of the time that it takes to parse JSON.
+ * Collects rows by column. Their bytes are built at once: the garbage collector would copy 65,000 rows repeatedly. The
+ * engine stores counts in less than a third of the time that it takes to parse them as JSON.
  */
 export class RowWriter {
   readonly #types: readonly (readonly [name: string, type: ColumnType])[]

@@ -5,7 +5,7 @@ import { stringLiteral } from './parameters.js'
 import { assignments, type Settings } from './statement.js'
 
 /** The names are plain ones. */
-export type NativeInsert = {
+type NativeInsert = {
   readonly table: string
   readonly columns: readonly string[]
   readonly settings: Settings
@@ -48,13 +48,13 @@ export class CleanSession {
 
   /**
    * Inserts rows in the format Native, by a file in memory: the package passes only texts on. The folder serves where the
-   * system has no memory for files.
+   * system has no memory for files. On one thread, as above; a second one would have nothing to parse.
    */
   async insertNative({ table, columns, settings, bytes, folder }: NativeInsert): Promise<void> {
     const file = await memoryFile(bytes, folder)
     const rows = `INSERT INTO ${table} (${columns.join(', ')}) SELECT * FROM file(${stringLiteral(file.path)}, Native)`
     try {
-      await this.query(`${rows} SETTINGS ${assignments(settings)}`, 'Null')
+      await this.query(`${rows} SETTINGS ${assignments({ ...settings, max_threads: 1 })}`, 'Null')
     } finally {
       await file.close()
     }

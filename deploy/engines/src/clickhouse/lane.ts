@@ -56,7 +56,7 @@ export type Streaming = {
 }
 
 /** The bytes of rows, and their format. */
-export type Body = { readonly format: 'JSONCompactEachRow' | 'Native'; readonly bytes: Uint8Array }
+type Body = { readonly format: 'JSONCompactEachRow' | 'Native'; readonly bytes: Uint8Array }
 
 export type Target = { readonly table: string; readonly columns: readonly string[]; readonly settings: Settings }
 

@@ -202,7 +202,7 @@ function stopwatch() {
 
 /** Lets a service come to rest and stops it; gives how many parts were detached when it had started. */
 async function rested(
-  place: Kept,
+  place: DiskPlace,
   service: Running,
   data: string,
   rest: (service: Running) => Promise<void>
@@ -358,9 +358,9 @@ function notStarted({ message }: NotStarted, ms: Outcome['ms']): Outcome {
   return { isStarted: false, differences: [message], tornFiles: 0, detached: 0, ms }
 }
 
-type Kept = Pick<Place, 'disk' | 'directory'>
+type DiskPlace = Pick<Place, 'disk' | 'directory'>
 
-async function started(place: Kept, environment: Environment): Promise<Running> {
+async function started(place: DiskPlace, environment: Environment): Promise<Running> {
   const life = launchGamenet(environment)
   try {
     return await withTimeout(life.listening, START_MS_MAX, () => {
@@ -378,12 +378,12 @@ async function diedByItself(service: Running): Promise<never> {
   throw new Error(`The service ended by itself: ${tailOf(service)}`)
 }
 
-function written({ directory }: Kept, life: Pick<Launched, 'stderr'>): void {
+function written({ directory }: DiskPlace, life: Pick<Launched, 'stderr'>): void {
   appendFileSync(join(directory, 'service.log'), life.stderr())
 }
 
 /** Each file of a backup is compared with its hash. */
-async function brokenBackup({ disk, directory }: Kept, { hasBackup }: Promised): Promise<string[]> {
+async function brokenBackup({ disk, directory }: DiskPlace, { hasBackup }: Promised): Promise<string[]> {
   const dataDirectory = join(directory, 'restored')
   const { signal } = new AbortController()
   try {

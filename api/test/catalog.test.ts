@@ -21,7 +21,7 @@ test('a title is found by its id and by its name, in any case', async (t) => {
   t.equal(catalog.byGame('Fable II'), undefined)
 })
 
-test('of titles that share a name, the one with the newest count has it bare, else the lowest id', async (t) => {
+test('the bare name shared by titles belongs to the one with the newest count, else to the lowest id', async (t) => {
   const facts = [named('00000003', 'Halo'), named('00000002', 'HALO'), named('00000001', 'Halo')]
   const shown = (counts: NewestCount[]) =>
     ['00000001', '00000002', '00000003'].map((id) => catalogOf(facts, counts).named(id).shownName)

@@ -119,7 +119,7 @@ test('every parameter says by name what is wrong with it', async (t) => {
   }
 })
 
-test('what clients ask of other services of this kind is 404', async (t) => {
+test('paths of other services of this kind are 404', async (t) => {
   const { get } = await openApi(t)
   for (const url of ['/api/events', '/api/me', '/api/me/friends', '/api/insignia-stats/none', '/api/insignia-stats']) {
     const { statusCode, headers } = await get(url)

@@ -51,7 +51,7 @@ async function heavyApp(t: Test, queueMax: number) {
   return { clickhouse, app }
 }
 
-test('of 2,000 different questions at once some are answered, the rest learn when to come back; ready answers go on', async (t) => {
+test('some of 2,000 simultaneous different queries are answered, the rest get Retry-After; ready answers continue', async (t) => {
   const { clickhouse, app } = await heavyApp(t, 16)
   const ready = await app.inject('/api/heavy?number=1')
   t.equal(ready.statusCode, 200)

@@ -246,7 +246,7 @@ test('every answer has its own request id, and the headers that let any page rea
   t.notOk(ids.has('mine'))
 })
 
-test('what a 5xx hides stands in the log under its request id, beside the id that the caller sent', async (t) => {
+test('the log has the cause of a 5xx under its request id, with the id that the caller sent', async (t) => {
   const { logger, lines } = logOfLines()
   const { app } = await testApp(t, { ...withBodies(), logger, trustedProxies: ['127.0.0.0/8', '10.0.0.1'] })
   // The last address that no trusted proxy has; what stands before it is the client's own word.
@@ -265,7 +265,7 @@ test('what a 5xx hides stands in the log under its request id, beside the id tha
   t.equal(JSON.parse(lines.at(-1) ?? '').client, '127.0.0.1')
 })
 
-test('what never becomes a request is answered in the same way, and the connection closed', async (t) => {
+test('bytes that are no request get the same kind of answer, and the connection is closed', async (t) => {
   const headerBytes = 32 * 1024
   const { app } = await testApp(t, { ...withBodies(), limits: { headerBytes } })
   const { app: impatient } = await testApp(t, {

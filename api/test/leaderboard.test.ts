@@ -95,7 +95,7 @@ test('limit and offset cut a board into pages that Link together, and a page bey
   t.equal(beyond.headers.link, undefined)
 })
 
-test('of more than 10,000 entries the first 10,000 are given, with a link to the rest', async (t) => {
+test('a board of more than 10,000 entries answers with the first 10,000 and a link to the rest', async (t) => {
   const api = await openBoardApi(t)
   await storeTitles(api.model, { [HALO]: 'Halo' })
   const many = Array.from({ length: 10_003 }, (_, n) => entry(`player ${n}`, n + 1, n, String(n)))
@@ -143,7 +143,7 @@ test('a title and a board known only from entries are found, with an id for a na
   t.equal((await api.get(`/api/game/${id}`)).statusCode, 404, 'it is not described')
 })
 
-test('what is not known is 404 in a sentence that names it', async (t) => {
+test('unknown titles and boards are 404 in a sentence that names them', async (t) => {
   const api = await openBoardApi(t)
   await storeTwoBoards(api)
   for (const [url, sentence] of [

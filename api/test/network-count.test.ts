@@ -189,7 +189,7 @@ test('days that are asked for by from and to begin and end with a UTC day', asyn
   )
 })
 
-test('what an answer reads is listed by projection and stretch, with nothing in between left out', async (t) => {
+test('the dependencies of an answer list every projection and range that it reads', async (t) => {
   const resolved = await onlineHistory.resolve(onlineHistory.input.parse({ days: '30' }), {
     nowMs: NOW_MS,
     openListAgeMs: 0,

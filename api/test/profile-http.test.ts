@@ -62,7 +62,7 @@ test('an answer about a user has an ETag, is kept, and changes when something of
   }
 })
 
-test('what a user says of themselves is read as it stands when the profile has changed', async (t) => {
+test("a changed profile is read with the user's newest text", async (t) => {
   const api = await openAnn(t)
   t.match((await api.get('/api/profile/ann')).json(), { username: 'Ann', profile: { bio: '' } })
   await api.storeProfile({ username: 'aNN', bio: 'hello' })

@@ -34,7 +34,7 @@ test('the width is the finest one with at most 2,000 buckets in the window', asy
   }
 })
 
-test('where even weeks are more than 2,000, weeks are given', async (t) => {
+test('a series of more than 2,000 weeks is given by weeks', async (t) => {
   t.equal(seriesWidth({ fromMs: 0, toMs: Date.UTC(2105, 0, 1) }, Date.UTC(2105, 0, 1), undefined), 604_800)
 })
 

@@ -349,7 +349,7 @@ async function linesOf(url: string, headers: Record<string, string>, count: numb
   return events
 }
 
-test('what fails is tried again at growing intervals until it succeeds', async (t) => {
+test('a failed run is retried at growing intervals until it succeeds', async (t) => {
   const { timers } = mock
   timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => timers.reset())

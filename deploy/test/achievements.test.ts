@@ -143,7 +143,7 @@ test('queries of the evaluation: about what, when, and by which process', async 
       t.notOk(found.has(`${nameKey('Ann2')}/${idOf('comeback')}`), 'the pause was never there')
     }
   )
-  await t.test('of entries of one instant only the best has held the record', async (t) => {
+  await t.test('only the best entry of one instant has held the record', async (t) => {
     const seen = (user: number) => {
       return { kind: 'sighting' as const, user, day: 0, hour: 1, game: 0, isOnline: true, tag: true, periodS: 60 }
     }

@@ -30,7 +30,7 @@ test('a ratio decides where both runs have a baseline', (t) => {
   t.end()
 })
 
-test('what only one of the runs measured is not compared', (t) => {
+test('a measurement of only one of the runs is not compared', (t) => {
   const now = [{ name: 'load', results: [time(500)] }, { name: 'other' }]
   t.same(slowerThan({ conditions: { scale: 1 }, reports: [{ name: 'load' }] }, now), [])
   t.end()

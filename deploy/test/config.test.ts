@@ -21,7 +21,7 @@ test('addresses that everybody is given hold nothing but an address', (t) => {
   t.end()
 })
 
-test('what is said of a wrong configuration holds no password', (t) => {
+test('the refusal of a wrong configuration contains no password', (t) => {
   const wrong = {
     AUTH_URL: 'http://ann:secret@example.org',
     UPSTREAM_URL: 'ftp://ann:secret@example.org',

@@ -76,7 +76,7 @@ test('every user of the network can log in, is verified, and is somebody else to
   t.ok(auth.people.some(({ gamertag }) => gamertag === undefined))
 })
 
-test('who knows not both address and password stays outside, and does not learn which is wrong', async (t) => {
+test('a login needs both address and password, and does not reveal which one is wrong', async (t) => {
   const { auth, person } = await started(t)
   const { email, password } = person
   const wrong = { status: 401, body: { error: 'The email address or the password is wrong.' } }
@@ -329,7 +329,7 @@ function onlineInWorld(ms: number, { friends }: z.infer<typeof Friends>): string
     .sort()
 }
 
-test('what somebody wrote who signed in as a user of the demo stays when users act by themselves', async (t) => {
+test('the text of a visitor who signed in as a demo user stays when users act by themselves', async (t) => {
   const { auth } = await started(t)
   const people = auth.people.slice(0, 3)
   const [ann, bob] = people

@@ -217,7 +217,7 @@ test('the players page says where everyone is', async (t) => {
   }
 })
 
-test('what is not there is a 404 page', async (t) => {
+test('an unknown page is 404', async (t) => {
   const network = await started(t)
   for (const path of [
     '/nothing',

@@ -26,7 +26,7 @@ import {
 /** Behind the deletions from tables about users, and again behind the last deletion, when no table names the user any more. */
 const CUTS = ['FROM data_change', 'NOT p.active']
 
-test('what is forgotten is in no table, no row and no byte, and nothing brings it back', async (t) => {
+test('an erased user is in no table, no row and no byte, and nothing restores them', async (t) => {
   const world = await openWorld(t, (folder) => openPglite({ dir: join(folder, 'writes') }))
   await fill(world)
   t.not((await tablesThatName(world.clickhouse)).length, 0)
@@ -68,7 +68,7 @@ test('what is forgotten is in no table, no row and no byte, and nothing brings i
     t.same(await tablesThatName(world.clickhouse), [])
     t.same(await writesThatName(world.writes), [])
   })
-  await t.test('what sources still say is not listened to', async (t) => {
+  await t.test('later sightings of an erased user are ignored', async (t) => {
     const heads = await world.log.extents('presence')
     await publish(world.log, presenceTopic, [sighting(USER, 50)], { source: '/scrape/players' }, world.people)
     t.same(await world.log.extents('presence'), heads)

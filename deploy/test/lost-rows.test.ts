@@ -14,7 +14,7 @@ import { openPartList } from '../src/wiring/part-list.js'
 
 const SQL = 'SELECT 1 AS one FROM {network_count: Identifier} AS n'
 
-test('what needs lost rows is refused until they are made again, all else is answered', async (t) => {
+test('requests that need lost rows are refused until the rows are restored, all others are answered', async (t) => {
   const clickhouse = await brokenTables(t, ['network_count', 'title__7'])
   const { lostRows, registry } = await open(clickhouse, 'now')
   const readers = lostRows.guarded(clickhouse.readers)
@@ -79,7 +79,7 @@ test('where it is lost how far the tables are, answers up to a position wait for
   await lostRows.stop()
 })
 
-test('where the repair cannot begin here, reading is refused, and nobody is asked to drop anything', async (t) => {
+test('a repair that cannot begin here refuses reads, and asks no one to drop anything', async (t) => {
   const clickhouse = await brokenTables(t, ['event_network_count'])
   const away = { extents: async () => Promise.reject(new Error('away')) }
   for (const [repairs, log] of [

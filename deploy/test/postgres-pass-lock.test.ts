@@ -9,7 +9,7 @@ const programs = postgresPrograms()
 const NO_POSTGRES = 'PostgreSQL is not here: /usr/lib/postgresql (Debian package postgresql)'
 const skip = programs === undefined && process.env.CI !== 'true' ? NO_POSTGRES : false
 
-test('what may run beside no pass runs beside none of any process', { skip }, async (t) => {
+test('work that excludes passes excludes those of every process', { skip }, async (t) => {
   if (programs === undefined) throw new Error(NO_POSTGRES)
   const server = await startPostgres(programs)
   t.teardown(() => server.stop())
@@ -80,7 +80,7 @@ test('what may run beside no pass runs beside none of any process', { skip }, as
     t.equal(await second.shared(async () => 'made'), 'made')
     t.equal(waits.length, 3)
   })
-  await t.test('what is alone learns that its lock is lost', async (t) => {
+  await t.test('a holder of the exclusive lock learns that the lock is lost', async (t) => {
     await t.rejects(
       one.exclusive(async (check) => {
         await check()

@@ -7,7 +7,7 @@ const programs = postgresPrograms()
 const missing = 'PostgreSQL is not installed (Debian: apt-get install postgresql)'
 const skip = programs === undefined && process.env.CI !== 'true' ? missing : false
 
-test('what cannot be done without the log is refused by a process that does not know where it is', {
+test("a process without the log's address refuses operations that need the log", {
   skip
 }, async (t) => {
   if (programs === undefined) throw new Error(missing)

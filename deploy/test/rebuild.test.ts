@@ -152,7 +152,7 @@ test('a projection is rebuilt beside the one that serves, compared, and takes it
     t.same(faults, [], `none of ${asked} answers failed or was another one`)
     t.same(await answersOf(service.apiUrl), first)
   })
-  await t.test('what cannot be done is reported in a sentence and an exit code', (t) => refuses({ ...commands, t }))
+  await t.test('an impossible operation is reported in a sentence and an exit code', (t) => refuses({ ...commands, t }))
   await t.test('it goes on whatever becomes of the command', (t) =>
     outlivesItsCommand({ ...commands, t }, service.operatorUrl)
   )

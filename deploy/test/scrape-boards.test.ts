@@ -130,7 +130,7 @@ test('boards are scraped', async (t) => {
   await t.test('a process that was too slow publishes nothing any more', (t) => provesSlow(t, world, two))
   await t.test('a run that the end of its process cuts off', (t) => provesStop(t, world))
   await t.test('a run that is asked for over the operator port', (t) => provesPort(t, world, two))
-  await t.test('what a list newly says is published once, though two processes read it at the same time', (t) =>
+  await t.test('a change of a list is published once, though two processes read it at the same time', (t) =>
     provesLists(t, world, two)
   )
   await t.test('after a kill at any call no change is published twice, and the fold equals the page', (t) =>
@@ -205,7 +205,7 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
     t.equal(new Set(changes.map(({ changedAt }) => changedAt)).size, 1)
   })
 
-  await t.test('what an import put on a board is taken off again, though the page is as it was', async (t) => {
+  await t.test('an imported entry that the page does not show is removed, though the page is unchanged', async (t) => {
     await ingest.runNow('boards')
     const event = {
       titleId: HALO.titleId,

@@ -31,7 +31,7 @@ type Given = Awaited<ReturnType<typeof given>>
 test('players are scraped', async (t) => {
   // One world for all, and other users in each: to open its engines takes longer than what is proved in it.
   const world = await given(t)
-  await t.test('who is online is sighted in every run, who is offline once', (t) => provesSightings(t, world))
+  await t.test('online users are sighted in every run, offline users once', (t) => provesSightings(t, world))
   await t.test('a row that cannot be read is no sighting; a page that cannot be is a failed run', (t) =>
     provesUnreadable(t, world)
   )

@@ -775,7 +775,7 @@ test('any name arrives as one segment of the path, or is refused before anything
   )
 })
 
-test('what cannot be an address or an instant is refused with a sentence', async (t) => {
+test('a value that is no address or no instant is refused with a sentence', async (t) => {
   for (const baseUrl of [
     '',
     'stats.example.org',

@@ -239,7 +239,7 @@ test('a page under a strict policy signs in, and its tabs agree', { skip }, asyn
     await page.close()
   })
 
-  await t.test('what another tab does holds here at once, without an event', async (t) => {
+  await t.test('a login or logout in another tab takes effect at once, without an event', async (t) => {
     await page.evaluate(`(async () => {
       globalThis.auth = new ServiceAuth()
       globalThis.events = []
@@ -323,7 +323,7 @@ test('a page under a strict policy signs in, and its tabs agree', { skip }, asyn
     await page.close()
   })
 
-  await t.test('what else may stand in the storage is nobody', async (t) => {
+  await t.test('any other content of the storage counts as no session', async (t) => {
     const entries = [
       '',
       'null',

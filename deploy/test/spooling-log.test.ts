@@ -43,7 +43,7 @@ async function drained(log: SpoolingLog): Promise<void> {
   while (log.status().messages > 0) await new Promise((resolve) => setImmediate(resolve))
 }
 
-test('what a log does not take waits on the disk, and comes into it in order, whatever dies in between', async (t) => {
+test('messages that the log refuses wait on the disk and enter it in order, whichever process dies in between', async (t) => {
   const directory = t.testdir()
   let run = 0
   const step = fc.oneof(

@@ -11,7 +11,7 @@ const run = promisify(execFile)
 /** Scrapes nothing. */
 const QUIET = { UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0' }
 
-test('what the loader thread imports does not load chDB, whose connections would close with the thread', async (t) => {
+test('the imports of the loader thread do not load chDB, whose connections would close with the thread', async (t) => {
   const log = new URL('../src/wiring/log.js', import.meta.url).href
   const loaded = `import(${JSON.stringify(log)}).then(() => console.log(process.report.getReport().sharedObjects.join('\\n')))`
   const { stdout } = await run(process.execPath, ['-e', loaded])

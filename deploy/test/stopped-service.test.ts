@@ -25,7 +25,7 @@ const COUNTED = [
   { recorded_at: '2017-02-17 08:00:00', online_count: 0 }
 ]
 
-test('what is done while the service is stopped is in its answers when it starts', async (t) => {
+test('operations on a stopped service show in its answers after the start', async (t) => {
   const directory = t.testdir({
     file: 'not a folder',
     'counts.csv': COUNTS,

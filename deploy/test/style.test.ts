@@ -48,7 +48,8 @@ const PROSE: readonly Rule[] = [
   { found: /\bwho (was|is being) forgotten\b|\bthe forgotten\b/i, write: 'an erased user' },
   { found: /\b(told|tells?) of\b/i, write: 'report, announce, publish' },
   { found: /\b(is|are|was|were) told\b/i, write: 'reported, published, notified; learns, differs' },
-  { found: /\b(hears?|heard) of\b/i, write: 'learn of, be notified of' }
+  { found: /\b(hears?|heard) of\b/i, write: 'learn of, be notified of' },
+  { found: /\b(test|it)\((t, )?['"`](what|who|whose|where) /i, write: 'a title that begins with its noun' }
 ]
 
 /** Files whose statements are PostgreSQL's, which has tables of the same names. */

@@ -83,7 +83,7 @@ test('a row of a board that lacks or contradicts what it must say is reported, a
   ])
 })
 
-test('that an entry left is one fact, whatever a file says of what it had', async (t) => {
+test('a removal is one fact, whatever values its row has', async (t) => {
   const lines = ['removed,3,1:00.000,60000', 'removed,,,', 'removed,,100,7'].map(
     (cells) => `4d530064,7,Ann,${cells},2020-01-01`
   )

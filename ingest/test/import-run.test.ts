@@ -196,7 +196,7 @@ test('columns are found by mapping, constants fill what a file lacks, and other 
   t.same(late.result.absentColumns, ['Lobbies'])
 })
 
-test('what cannot be imported is refused with a sentence before anything is published', async (t) => {
+test('an invalid file is refused with a sentence before anything is published', async (t) => {
   const csv = `${HEADER}\n2020-01-01,5\n`
   const ok = /./
   const cases: [string, string | Buffer, Given, RegExp][] = [
@@ -368,7 +368,7 @@ test('a strict import with any fault publishes nothing; without one it is like a
   t.match(loose.result, { finished: true, published: 5000, rejected: 1, alreadyDone: false })
 })
 
-test('what comes through a pipe is imported as a file is, and its copy is removed', async (t) => {
+test('input of a pipe is imported like a file, and its copy is removed', async (t) => {
   const spoolDirectory = t.testdir({})
   const log = memoryLog()
   const content = Buffer.from(`${HEADER}\n2020-01-01,5\n`)

@@ -51,7 +51,7 @@ test('an import in a thread of its own gives the same events and the same result
   t.match(await importInWorker(request, { log: there, known: there.known }), { alreadyDone: true, published: 6000 })
 })
 
-test('what is piped in is imported in the thread, and its copy is removed', async (t) => {
+test('input of a pipe is imported in the thread, and its copy is removed', async (t) => {
   const spoolDirectory = t.testdir({})
   const log = memoryLog()
   const input = inPieces(Buffer.from(content), 1000)

@@ -165,7 +165,7 @@ test('a board folded step by step, whatever comes late, twice or at once, equals
   t.end()
 })
 
-test('where a change was recorded never moves as events arrive', (t) => {
+test('the event that recorded a change stays the same as events arrive', (t) => {
   fc.assert(
     fc.property(Arrival, ({ steps }) => {
       const board = new SteppedBoard()
@@ -233,7 +233,7 @@ test('a time that is written differently shows on the board, and is no change, n
   t.end()
 })
 
-test('who rises because others leave, or leads once a board has enough entries, has reached that then', (t) => {
+test('a player who rises because others leave, or leads once a board has enough entries, reached the goal then', (t) => {
   const at = (ms: number, playerName: string, timeMs?: number): LeaderboardEntryChanged => {
     const board = { titleId: '4d530064', leaderboardId: 7, playerName, changedAt: new Date(ms).toISOString() }
     return timeMs === undefined

@@ -19,7 +19,7 @@ const EVENTS_SQL = `
     if(n.number % 100 < {share: UInt64}, 0, n.number % {boards: UInt64}), 'ann', 'ann', 1, 'updated', '1', 1, NULL, 1, 1, ''
   FROM numbers(${EVENTS}) AS n`
 
-test('what an event costs in long steps is estimated from two sizes of samples, of whatever steps and events cost', async (t) => {
+test('the cost of an event in long steps is estimated from two sizes of samples, for any cost of steps and events', async (t) => {
   const cost = fc.double({ min: 1e-7, max: 1e-3, noNaN: true })
   await fc.assert(
     fc.asyncProperty(
@@ -52,7 +52,7 @@ test('what an event costs in long steps is estimated from two sizes of samples, 
   t.equal(costOf(slower, 100), 0.02, 'which costs its keys alone, as far as one can see')
 })
 
-test('what is sampled by keys has the events that its cost is estimated from, however few boards there are', async (t) => {
+test('a sample by keys has the events that its cost is estimated from, however few boards there are', async (t) => {
   const engine = await openTables()
   const unit = projections.filter(({ name }) => name === 'entry-time')
   const checkpoints = new Checkpoints()

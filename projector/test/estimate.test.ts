@@ -42,7 +42,7 @@ test('at half of its time a fill is estimated right within a quarter, although t
   t.end()
 })
 
-test('what was not sampled is estimated from its own once it has shown it, and corrects no other', (t) => {
+test('work without a sample is estimated from its own steps, and corrects no other estimate', (t) => {
   const estimate = new Estimate({ b: 1e-6 })
   const left = new Map([
     ['load', 5_000_000],

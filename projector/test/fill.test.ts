@@ -28,7 +28,7 @@ const EVENTS_SQL = `
     sipHash64(n.number) % 999, 1, ''
   FROM numbers({events: UInt64}) AS n`
 
-test('what is filled slice by slice goes on behind the last one that was noted, and makes the rows of the whole', async (t) => {
+test('a fill by slices resumes after the last completed one, and computes the same rows as a whole', async (t) => {
   const engine = await openTables()
   await engine.control.execute(EVENTS_SQL, { boards: BOARDS, events: EVENTS })
   const rowsOf = async () => {
@@ -108,7 +108,7 @@ const COUNTS_SQL = `
     if(n.number % 3 = 0, '4d530064', '55530036'), sipHash64(n.number) % 150, NULL, NULL
   FROM numbers({events: UInt64}) AS n`
 
-test('what is made of another table is filled in few steps, in smaller ones where the memory does not do, to the same rows', async (t) => {
+test('a table computed from another one is filled in few steps, in smaller ones if memory does not suffice, to the same rows', async (t) => {
   const engine = await openTables()
   await engine.control.execute(COUNTS_SQL, { events: COUNTS })
   const counts = projections.filter(({ name }) => name === 'title-count' || name === 'title-count-hour')

@@ -105,7 +105,7 @@ test('answers find a table that only new statements make at its first generation
   t.equal(serving.nameOf('title_count'), 'title_count__3')
 })
 
-test('what is new waits while nobody can be alone, and all else serves', async (t) => {
+test('a new projection waits while no exclusive lock is possible, and all others serve', async (t) => {
   const { control } = await openTables()
   const [known = [], all = []] = [['title-count'], ['title-count', 'title-count-hour']].map((names) =>
     projections.filter(({ name }) => names.includes(name))
@@ -139,7 +139,7 @@ test('a view of the first generation hides the checkpoints of another below it',
   t.equal(view.get(owner.owner), owner.owner)
 })
 
-test('what was written down without an answer serves all the same', async (t) => {
+test('a definition stored without an acknowledgement serves nevertheless', async (t) => {
   const { control } = await openTables()
   const all = projections.filter(({ name }) => name === 'title-count')
   let landed = async () => {}
@@ -155,7 +155,7 @@ test('what was written down without an answer serves all the same', async (t) =>
   t.same((await serving.current()).projections, all)
 })
 
-test('of two programs that come to empty tables at once the first one serves in both', async (t) => {
+test("of two programs that start at once on empty tables, the first one's definitions serve in both", async (t) => {
   const { control } = await openTables()
   const older = projections.filter(({ name }) => name === 'title-count')
   const newer = older.map(
@@ -229,7 +229,7 @@ test('tables of an attempt without a record are dropped after a day, where other
   }
 })
 
-test('what dropped generations have consumed is discarded, also when the drop was cut off', async (t) => {
+test('records of batches that dropped generations consumed are discarded, also after an interrupted drop', async (t) => {
   const { control } = await openTables()
   const store = storeOver(control)
   const own = namesOf(ownerOf(counts), 3)

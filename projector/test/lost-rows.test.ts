@@ -120,7 +120,7 @@ test('a part that vanished is found; a part that was merged, was set aside or le
   )
 })
 
-test('where the log no longer has the beginning, what it has is loaded again, and the rest is reported', async (t) => {
+test('a log without its beginning is loaded from its first event, and the missing ones are reported', async (t) => {
   const engine = await openTables()
   const log = new MemoryLog()
   for (const each of fc.sample(appendedOf(AnyEvent, [0]), { numRuns: 12, seed: 4 })) append(log, each)
@@ -199,7 +199,7 @@ const RECORD: RebuildRecord = {
   version: 0
 }
 
-test('where it is lost what changed, everything counts as changed', async (t) => {
+test('lost rows of changes count as a change of everything', async (t) => {
   const engine = await openTables()
   const ahead = (Date.now() + 60_000) * 1000
   await engine.control.execute(`INSERT INTO data_change VALUES (${ahead}, 'title', '4d530064', 0, 1)`)

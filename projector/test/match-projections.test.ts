@@ -233,7 +233,7 @@ test('projections of matches', async (t) => {
     ])
   })
 
-  await t.test('what is right already is not written again', async (t) => {
+  await t.test('correct rows are not written again', async (t) => {
     let written = 0
     const watched: Tables = {
       ...engine.projections,

@@ -124,7 +124,7 @@ test('projections', async (t) => {
     }
   )
 
-  await t.test('what an import says of a title stands beside what a scrape saw of it', async (t) => {
+  await t.test('an imported description of a title is stored separately from a scraped one', async (t) => {
     const brought = (time: string, online: number) =>
       imported(titleCountTopic, { titleId: TITLE, observedAt: `2026-03-14T${time}Z`, online })
     const rows = await given(count('20:00:00', 5), brought('20:00:00', 7))
@@ -173,7 +173,7 @@ test('projections', async (t) => {
     ])
   })
 
-  await t.test('of an import the newest news counts', async (t) => {
+  await t.test('the newest event of an import counts', async (t) => {
     const advanced = (rowsRead: number, finished: boolean) =>
       message(importRunTopic, {
         importId: 'ab'.repeat(16),
@@ -271,29 +271,32 @@ test('projections', async (t) => {
     t.same(await control.rows('SELECT h.max AS max FROM title_count_day AS h FINAL'), [{ max: 5 }])
   })
 
-  await t.test('what failed here and was then done by another process no longer fails here', async (t) => {
-    const projectionTables: Tables = {
-      ...engine.projections,
-      execute: async (sql, parameters) => {
-        if (sql.startsWith('INSERT INTO title_latest__0')) throw new Error('memory limit')
-        await engine.projections.execute(sql, parameters)
+  await t.test(
+    'a step that failed here and then succeeded in another process no longer counts as failing here',
+    async (t) => {
+      const projectionTables: Tables = {
+        ...engine.projections,
+        execute: async (sql, parameters) => {
+          if (sql.startsWith('INSERT INTO title_latest__0')) throw new Error('memory limit')
+          await engine.projections.execute(sql, parameters)
+        }
       }
+      const log = new MemoryLog()
+      log.append('title-count', [count('20:00:00', 5)])
+      const projector = projectorOn({ loader: engine.loader, projections: projectionTables }, log)
+      projector.start()
+      await until(async () => (await projector.status()).projections.some(({ state }) => state === 'failing'))
+      await t.rejects(projector.caughtUp({ standstillMs: 200 }), { message: /memory limit/ })
+      await runToHead(engine, log)
+      await projector.caughtUp()
+      const { projections } = await projector.status()
+      t.match(
+        projections.find(({ projection }) => projection === 'title-latest'),
+        { state: 'running', reason: null, lag: 0 }
+      )
+      await projector.stop()
     }
-    const log = new MemoryLog()
-    log.append('title-count', [count('20:00:00', 5)])
-    const projector = projectorOn({ loader: engine.loader, projections: projectionTables }, log)
-    projector.start()
-    await until(async () => (await projector.status()).projections.some(({ state }) => state === 'failing'))
-    await t.rejects(projector.caughtUp({ standstillMs: 200 }), { message: /memory limit/ })
-    await runToHead(engine, log)
-    await projector.caughtUp()
-    const { projections } = await projector.status()
-    t.match(
-      projections.find(({ projection }) => projection === 'title-latest'),
-      { state: 'running', reason: null, lag: 0 }
-    )
-    await projector.stop()
-  })
+  )
 
   await t.test(
     'where several projectors work, a change is published above all that is known, whatever their clocks say',

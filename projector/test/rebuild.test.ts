@@ -34,19 +34,19 @@ const Rebuilt = fc.constantFrom(
 
 test('rebuilds', async (t) => {
   const engine = await openTables()
-  await t.test('of any projection at any time equal what serves, and serve on after swap and rollback', (t) =>
+  await t.test('equal the serving tables of any projection at any time, and serve after swap and rollback', (t) =>
     serveOn(t, engine)
   )
-  await t.test('go on after any death, and are swapped and taken back once', (t) => outliveDeaths(t, engine))
-  await t.test('whose swap is cut off are completed by another projector', (t) => endOthers(t, engine))
-  await t.test('that two projectors begin at once have tables of their own each', (t) => beginAtOnce(t, engine))
-  await t.test('of one projection that two projectors begin at once are one, and both know it', (t) =>
+  await t.test('resume after any death, and are swapped and rolled back once', (t) => outliveDeaths(t, engine))
+  await t.test('are completed by another projector after an interrupted swap', (t) => endOthers(t, engine))
+  await t.test('of two projectors that begin at once have separate tables', (t) => beginAtOnce(t, engine))
+  await t.test('of one projection are one if two projectors begin at once, and both know it', (t) =>
     beginOneAtOnce(t, engine)
   )
   await t.test('from the log lose nothing that another projector loads meanwhile', (t) => loadConcurrently(t, engine))
-  await t.test('equal what serves where a pass has stored rows and then failed', (t) => verifyBehindFailure(t, engine))
+  await t.test('equal the serving tables after a pass stored rows and failed', (t) => verifyBehindFailure(t, engine))
   await t.test('leave no table behind when they are cut off while they drop', (t) => dropTheRest(t, engine))
-  await t.test('are paused when the disk gets nearly full, and go on when there is room', (t) =>
+  await t.test('are paused on a low disk, and resume when there is space', (t) =>
     pauseForRoom(t, engine)
   )
   await t.test('are not taken back while an import is, which the tables of before hold', (t) =>

@@ -15,7 +15,7 @@ test('a time comes back from its text', (t) => {
   t.end()
 })
 
-test('what is no time text has no milliseconds', (t) => {
+test('text that is no time has no milliseconds', (t) => {
   for (const text of [
     '',
     '1:60.000',

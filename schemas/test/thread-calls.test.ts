@@ -51,7 +51,7 @@ test('an error crosses with its name, message, fields and cause; errorOf restore
   t.ok(typed instanceof Refused)
 })
 
-test('what cannot be copied rejects the call', async (t) => {
+test('a value that cannot be copied rejects the call', async (t) => {
   const { calls } = connected(t)
   await t.rejects(calls.call('function'), { name: 'DataCloneError' }, 'a result')
   await t.rejects(calls.call('add', (() => 1) as never, 2), { name: 'DataCloneError' }, 'an argument')

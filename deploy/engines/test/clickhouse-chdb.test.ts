@@ -24,7 +24,7 @@ clickhouseContract('chDB', async (t, options = {}) => {
   return clickhouse
 })
 
-test('what was stored is there after closing and opening again', async (t) => {
+test('stored rows survive closing and opening', async (t) => {
   const path = join(t.testdir(), 'clickhouse')
   const first = await openChdb({ path })
   await first.projections.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a')

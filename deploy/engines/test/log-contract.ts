@@ -95,7 +95,7 @@ export function testLog(engine: LogUnderTest): void {
     void test(`${engine.name}: ${title}`, async (t) => body(t, await engine.place(t)))
   }
 
-  it('what was appended is read back by another log on the same place', async (t, place) => {
+  it('another log on the same place reads the appended records', async (t, place) => {
     const log = await place.open({ partitions: 1, topics: ['thing'] })
     await log.append('thing', messages(250))
     await log.close()
@@ -246,7 +246,7 @@ export function testLog(engine: LogUnderTest): void {
     t.equal(most, 1)
   })
 
-  it('what deliver throws ends the reading with that error', async (t, place) => {
+  it('an error of deliver ends the reading with that error', async (t, place) => {
     const log = await place.open({ partitions: 1, topics: ['thing'] })
     await log.append('thing', messages(3))
     const reading = log.consume({

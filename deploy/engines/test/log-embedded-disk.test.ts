@@ -49,7 +49,7 @@ async function killed(child: ChildProcess): Promise<void> {
   await exited
 }
 
-void test('what append answered is there after the process was killed', async (t) => {
+void test('acknowledged appends survive a kill of the process', async (t) => {
   const path = t.testdir()
   const program = `
     import { openEmbeddedLog } from ${JSON.stringify(engines)}

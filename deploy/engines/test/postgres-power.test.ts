@@ -6,7 +6,7 @@ import { layEmptyCluster } from '../src/postgres/empty-cluster.js'
 import { openFlushing } from '../src/postgres/flushing-files.js'
 import { volatileDisk } from './volatile-disk.js'
 
-test('what PGlite has committed is there after a loss of power at any instant', async (t) => {
+test('commits of PGlite survive a loss of power at any instant', async (t) => {
   const dir = join(t.testdir({}), 'writes')
   mkdirSync(dir)
   await layEmptyCluster(dir)

@@ -392,7 +392,7 @@ test('a listener is notified when the server is back, and then gets notification
   t.same(received, ['back'])
 })
 
-test('who listens to a server that is away hears it once it is there, or ends', { skip }, async (t) => {
+test('a listener of an unavailable server gets notifications once the server is back, or ends', { skip }, async (t) => {
   await server?.kill()
   const listener = await openServer(t)
   await listener.listen(

@@ -55,7 +55,7 @@ export const achievement: Measurement = {
   }
 }
 
-/** What rules read beside what profiles show. */
+/** Facts that rules read in addition to those of profiles. */
 async function completeRows({ tables: { rebuild } }: ProfileRows): Promise<void> {
   const [known] = await rebuild.rows('SELECT count() AS rows FROM user_gamertag__0')
   if (Number(known?.rows) > 0) return

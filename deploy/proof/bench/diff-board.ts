@@ -3,7 +3,7 @@ import { randomness } from './count-files.js'
 import { type Conditions, figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
 
 /*
- * The differ on one board, against a plain loop that only finds who came, left or has another rating: a table by name.
+ * The differ on one board, against a plain loop that only finds entries that came, left or have another rating, by a map of names.
  */
 
 const ENTRIES = 10_000

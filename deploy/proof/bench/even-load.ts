@@ -3,7 +3,7 @@ import { Pool } from 'undici'
 import { minuteNow, type QuietService, titleIds } from './quiet-service.js'
 
 const REQUESTS_PER_SECOND = 500
-/** Every so many-th request asks what nobody has asked before. */
+/** One request of this many is new; the others repeat earlier ones. */
 export const NEW_EVERY = 20
 /** Titles that many ask about. All of them at once would be new questions for a second of every minute. */
 const KNOWN_TITLES = 20

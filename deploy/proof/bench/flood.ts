@@ -22,7 +22,7 @@ const QUEUE_EVERY_MS = 25
 const QUEUE_MAX = 1024
 const MIB = 1024 * 1024
 
-/** 2,000 questions that nobody asked before, all at once on as many connections, five times over. */
+/** 2,000 new queries at once on as many connections, five times. */
 export const flood: Measurement = {
   name: 'flood',
   claim: '2,000 new questions at once: a bounded queue, 503 beyond it, flat memory, ready answers unharmed',

@@ -18,7 +18,7 @@ export type HttpLoad = {
   stop(): Promise<void>
 }
 
-/** Starts the process that loads, so that it costs the servers nothing but its half of the machine. */
+/** Starts a separate process that sends requests, so that it costs the servers only half of the machine. */
 export function startHttpLoad(): HttpLoad {
   const child: ChildProcess = fork(fileURLToPath(new URL('./http-load-process.js', import.meta.url)))
   return {

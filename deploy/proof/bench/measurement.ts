@@ -18,7 +18,7 @@ export type Result = {
   readonly baseline?: { readonly what: string; readonly measured: number }
   /** Absent: the figure is only reported. */
   readonly reach?: Reach
-  /** Figures beside it that help to judge it. */
+  /** Further figures that help to judge it. */
   readonly detail?: string
 }
 

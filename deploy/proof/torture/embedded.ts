@@ -71,7 +71,7 @@ export async function tortureEmbedded({
   }
   try {
     const { startsMs } = await killAgainAndAgain(needs)
-    // Whatever the last kill left behind, it comes up.
+    // The start succeeds after any kill.
     const last = await startOnce(needs)
     try {
       await load.rebuilt()
@@ -90,7 +90,7 @@ export async function tortureEmbedded({
   }
 }
 
-/** Everything is scraped once more as it will stay, and waited for. */
+/** Scrapes everything in its final state, and waits until it is readable. */
 export async function bringToAnEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<void> {
   const operations = operationsAt(operatorUrl)
   // While anything waits for the log, boards cannot be compared with what is known of them.
@@ -116,7 +116,7 @@ async function waitUntilCaughtUp(operations: Operations): Promise<void> {
   if (!settled) throw new Error(`Not all can be read within ${CAUGHT_UP_MS_MAX} ms: ${behind.join('; ')}`)
 }
 
-/** The relay is notified of each change and drains the outbox: at rest it has relayed everything. */
+/** Resolves when the relay has relayed everything: it is notified of each change and drains the outbox. */
 async function untilRelayRests(operatorUrl: string): Promise<void> {
   let before = ''
   for (let same = 0; same < RESTING_LOOKS; ) {

@@ -62,9 +62,9 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   const report = new LoadReport()
   let isDraining = false
   let isOver = false
-  /** Who has not come to an end, and how the last try went. */
+  /** The actors that have not ended, and the outcome of their last attempt. */
   const atWork = new Map<string, string>()
-  /** Does `work` until it is drained: once more behind that. What is refused or cut off is tried again. */
+  /** Repeats `work` until the load is drained, and once after it. Refused and interrupted work is retried. */
   const loop = async (who: string, restMs: number, work: (round: number) => Promise<boolean>): Promise<void> => {
     atWork.set(who, 'was never answered')
     for (let round = 0; !isOver; round += 1) {

@@ -53,7 +53,7 @@ export async function killAgainAndAgain(needs: OneProcessNeeds): Promise<{ reado
   return { startsMs }
 }
 
-/** Starts it once more, and lets it live. */
+/** Starts it again, and lets it run. */
 export async function startOnce({ environment, written }: OneProcessNeeds): Promise<Running> {
   const life = launchGamenet(environment)
   try {

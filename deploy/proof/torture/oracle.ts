@@ -294,7 +294,7 @@ function textOf(entries: Shown): string[] {
   return entries.map(({ rank, name, score }) => `${String(rank).padStart(3)} ${name} ${score}`).sort()
 }
 
-/** Who came, left, or has another score, by name. */
+/** Returns the entries that came, left, or have another score, by name. */
 function changesBetween(before: Shown, now: Shown, ms: string): unknown[][] {
   const was = new Map(before.map((entry) => [entry.name, entry]))
   const is = new Map(now.map((entry) => [entry.name, entry]))

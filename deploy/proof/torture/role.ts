@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { withTimeout } from '@gamenet/schemas'
 import { type Environment, type Launched, launchGamenet } from '../../test/service/gamenet.js'
 
-/** Something that can be killed, and comes up again. */
+/** A process that can be killed and started again. */
 export type Actor = {
   readonly name: string
   /** Whether there is anything to kill: it runs, or starts. */

@@ -113,7 +113,7 @@ async function bringSomehowToAnEnd(engines: RealEngines, operatorUrl: string): P
   }
 }
 
-/** Nobody visits any board now, and some of who did are dead. */
+/** No process visits boards now, and some that did are dead. */
 async function freeLeases({ postgres }: RealEngines): Promise<void> {
   const writes = openPostgres({ url: postgres })
   await endLeases(writes)

@@ -107,7 +107,7 @@ export async function provesTitles(t: Test, service: TestService, options: { isW
     await finds(titles, { byId: false })
   })
 
-  await t.test('of the titles of one name, that with the newest count has it bare', async (t) => {
+  await t.test('the bare name belongs to the title with the newest count', async (t) => {
     const groups = groupsOf(described(facts))
     const counted = groups.map((ids) => ids.at(-1) ?? '')
     const file = join(directory, 'counts.csv')

@@ -124,23 +124,26 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
     await killBackups(t, restored, parts, scale)
   })
 
-  await t.test('what was acknowledged before a busy one began is in it, in PostgreSQL and in ClickHouse', async (t) => {
-    await restoreHere(part('busy'), part('from-busy'))
-    // What the copy's outbox has goes to the log first.
-    let stored: Awaited<ReturnType<typeof storedRatings>>
-    do {
-      const restored = await openPeopleService(t, part('from-busy'), auth)
-      await settle(restored)
-      await restored.stop()
-      stored = await storedRatings(part('from-busy'))
-    } while (stored.outbox > 0)
-    t.same(stored.tables, stored.writes)
-    const kept = new Set(stored.writes.map(({ userKey, raterKey }) => `${userKey}/${raterKey}`))
-    t.same(
-      [...before].filter((pair) => !kept.has(pair)),
-      []
-    )
-  })
+  await t.test(
+    'a backup under load contains everything acknowledged before it, in PostgreSQL and in ClickHouse',
+    async (t) => {
+      await restoreHere(part('busy'), part('from-busy'))
+      // What the copy's outbox has goes to the log first.
+      let stored: Awaited<ReturnType<typeof storedRatings>>
+      do {
+        const restored = await openPeopleService(t, part('from-busy'), auth)
+        await settle(restored)
+        await restored.stop()
+        stored = await storedRatings(part('from-busy'))
+      } while (stored.outbox > 0)
+      t.same(stored.tables, stored.writes)
+      const kept = new Set(stored.writes.map(({ userKey, raterKey }) => `${userKey}/${raterKey}`))
+      t.same(
+        [...before].filter((pair) => !kept.has(pair)),
+        []
+      )
+    }
+  )
 
   await t.test('users erased since do not return with it; users who returned since stay', async (t) => {
     t.match(await gamenetJson({ DATA_DIR: part('later') }, ['restore', part('second'), '--ledger', part('data')]), {
@@ -168,7 +171,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
     await restored.stop()
   })
 
-  await t.test('what cannot be restored is refused with a sentence, and nothing is left behind', (t) =>
+  await t.test('a backup that cannot be restored is refused with a sentence, and nothing is left behind', (t) =>
     provesRestoreRefusals(t, part, scale)
   )
 }

@@ -206,7 +206,7 @@ export async function provesEndToEnd(
     ])
   })
 
-  await t.test('what cannot be asked is refused with one sentence', async (t) => {
+  await t.test('an invalid request is refused with one sentence', async (t) => {
     for (const [path, status] of [
       ['/api/title/4d53006/online-users/history', 400],
       ['/api/title/ffffffff/online-users/history', 404],

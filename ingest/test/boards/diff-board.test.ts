@@ -45,7 +45,7 @@ test('a time that is written differently is no update, but the board shows its n
   t.same(shownAs(time('90', null), time('090', null)), [['updated', '090', undefined]], 'a score is its text')
 })
 
-test('who comes at the top of a board of 1,000 costs one event, and all ranks below follow', async (t) => {
+test('a new entry at the top of a board of 1,000 costs one event, and all ranks below follow', async (t) => {
   const players = Array.from({ length: 1000 }, (_, i) => `player ${i}`)
   const before = folded(diffBoard({ ...BOARD, last: [], page: numbered(players) }))
   const page = numbered(['ann', ...players])
@@ -164,7 +164,7 @@ test('keys never pass 2^52: a board at their edge is keyed again, once', async (
   t.equal(diffBoard({ ...BOARD, last: board, page: numbered(['y', 'x', 'a', 'b']) }).length, 1)
 })
 
-test('of two entries that passed one another the one with an event anyhow gets the other key', async (t) => {
+test('of two entries that swapped places, the one that has an event gets a new key', async (t) => {
   const last = [known('ann', 1), known('bob', 2 ** 40), known('cid', 2 ** 41)]
   for (const improved of ['ann', 'bob', 'cid']) {
     const order = improved === 'ann' ? ['bob', 'ann', 'cid'] : ['bob', 'cid', 'ann']

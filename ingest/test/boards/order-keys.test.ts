@@ -26,7 +26,7 @@ test('keys rise, and no other choice of keys leaves more entries that need an ev
   )
 })
 
-test('of keys that are free the places are spread: 2^32 apart at the ends, evenly between two', async (t) => {
+test('new keys are spread: 2^32 apart at the ends, evenly between two keys', async (t) => {
   t.same(keysOf([]), [])
   t.same(keysOf(orders(Number.NaN, Number.NaN)), [2 ** 32, 2 ** 33])
   t.same(keysOf(orders(Number.NaN, Number.NaN, 5, Number.NaN)), [5 - 2 ** 33, 5 - 2 ** 32, 5, 5 + 2 ** 32])

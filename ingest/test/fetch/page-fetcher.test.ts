@@ -75,7 +75,7 @@ test('a page that is unchanged is said to be so, and only when it was asked for 
   t.match(await reasonOf(t, (_, response) => response.writeHead(304).end()), /status 304/)
 })
 
-test('what is no page is a reason', async (t) => {
+test('an answer that is no page is a reason', async (t) => {
   const html = { 'content-type': 'text/html' }
   const faults: [RegExp, Answer][] = [
     [
@@ -145,7 +145,7 @@ test('redirects within the origin are followed, and the page has the address whe
   t.match(await fetcher.fetch('/'), { ok: true, address: `${server.url}/home` })
 })
 
-test('what may pass is tried again, what would be the same again is not', async (t) => {
+test('temporary failures are retried, permanent ones are not', async (t) => {
   for (const [status, attempts] of [
     [500, 3],
     [503, 3],

@@ -28,7 +28,7 @@ test('a request for everything waits for one part of the due items', async (t) =
   t.equal(runner.running(), false)
 })
 
-test('what went wrong in several parts alike is reported once', async (t) => {
+test('a failure that several parts share is reported once', async (t) => {
   const parts = [ran(7, 'board 3: no table'), ran(8, 'board 3: no table'), ran(9, 'board 4: no table')]
   const everything = () => async () => parts.shift()
   const runner = partRunner({

@@ -97,7 +97,7 @@ async function beginErasure({ service, auth, numbers, promised }: Scene): Promis
       ['POST', `/api/profile/${other}/reputation`, { stars: 1, comment: 'soon forgotten' }]
     ] as const) {
       const { status } = await caller.ask(method, path, me, body)
-      // Nobody can be rated who has never written.
+      // Only users who have written can be rated.
       if (status !== 200 && status !== 404) throw new Error(`${method} ${path} of who is to be erased: ${status}`)
     }
   } finally {

@@ -26,7 +26,7 @@ export type Plan = {
   readonly flushed: 'before' | 'at' | 'not'
   /** Of what size the parts are in which the last writes are torn; 0 for whole pages. */
   readonly tornBytes: 0 | 512 | 4096
-  /** Whether the power goes once more during the start that follows. */
+  /** Whether the power fails again during the next start. */
   readonly isTwice: boolean
   /** How many earlier instants of the same life are kept as if the power had gone. */
   readonly states: number
@@ -62,7 +62,7 @@ export type Outcome = {
   readonly tornFiles: number
   /** Parts that ClickHouse has put aside. */
   readonly detached: number
-  /** How long it lived, started, came to rest, and was compared. */
+  /** Durations of the life, the start, the rest and the comparison. */
   readonly ms: { readonly life: number; readonly start: number; readonly rest: number; readonly compare: number }
 }
 

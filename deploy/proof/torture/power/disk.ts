@@ -81,7 +81,7 @@ function diskIn(directory: string): Disk {
           run('umount', path)
           break
         } catch (error) {
-          // Who has just been killed may still have files open.
+          // A process that was just killed may still have files open.
           if (tries === UNMOUNT_TRIES_MAX) throw error
           Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, RETRY_MS)
         }

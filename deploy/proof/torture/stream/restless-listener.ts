@@ -153,7 +153,7 @@ export class RestlessListener {
   }
 }
 
-/** Returns the parts of a text that end with `end`: what was cut off comes again. */
+/** Returns the parts of a text that end with `end`: an interrupted part is sent again. */
 function complete(text: string, end: string): string[] {
   return text.split(end).slice(0, -1)
 }

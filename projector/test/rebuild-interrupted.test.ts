@@ -186,7 +186,7 @@ async function cancelBesideSwap(t: Test, engine: ClickHouse, log: Counts) {
   await untilState(engine, 'filled')
   await projector.rebuilds.verify('title-count')
   await projector.rebuilds.swap('title-count')
-  t.match(await cancelled, /Another process has taken rebuild 1 of title-count further/)
+  t.match(await cancelled, /Another process has continued rebuild 1 of title-count/)
   t.same(await countsIn(engine, 'title_count'), [0])
   t.match(await projector.rebuilds.list(), [{ state: 'swapped' }])
   await other.stop()

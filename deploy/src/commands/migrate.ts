@@ -7,7 +7,7 @@ import { addCommand, print, type Terminal } from './terminal.js'
 
 export function addMigrate(program: Command, terminal: Terminal): void {
   addCommand(program, 'migrate', 'migrate the engines to the newest schema; `start` does so too')
-    .option('--analyst', 'also make a user for analysts on the ClickHouse server, with SQL_PASSWORD as its password')
+    .option('--analyst', 'also create a user for analysts on the ClickHouse server, with SQL_PASSWORD as its password')
     .action(async ({ json, analyst = false }: { json?: boolean; analyst?: boolean }) => {
       const { SQL_PASSWORD: password } = terminal.config()
       if (analyst && password === undefined)

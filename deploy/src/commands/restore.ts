@@ -6,7 +6,7 @@ import { addCommand, print, type Terminal } from './terminal.js'
 
 export function addRestore(program: Command, terminal: Terminal): void {
   addCommand(program, 'restore', 'put a backup into DATA_DIR, which must be new or empty')
-    .argument('<dir>', 'what `gamenet backup` made')
+    .argument('<dir>', 'a directory that `gamenet backup` wrote')
     .option('--ledger <path>', 'users erased since: the data directory that is replaced, or its forgotten.json')
     .action(async (dir: string, options: { json?: boolean; ledger?: string }) => {
       const config = terminal.config()

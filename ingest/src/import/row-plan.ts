@@ -59,7 +59,7 @@ export function planRows(
     const column = mapped ?? field
     const index = columns.indexOf(column)
     if (index !== -1 && columns.indexOf(column, index + 1) !== -1) {
-      throw new ImportRefused(`The column ${JSON.stringify(column)} stands twice in the file; rename one of them`)
+      throw new ImportRefused(`The column ${JSON.stringify(column)} occurs twice in the file; rename one of them`)
     }
     if (index === -1 && mapped !== undefined) {
       if (!options.isSample) throw absent(target, field, column, columns, options)

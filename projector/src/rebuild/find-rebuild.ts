@@ -99,7 +99,7 @@ export function requireState(record: RebuildRecord, states: readonly RebuildStat
   if (states.includes(record.state)) return
   const reason = record.reason === null ? '' : ` (${record.reason})`
   throw new RebuildRefused(
-    `Rebuild ${record.id} of ${record.projection} is ${record.state}${reason} and cannot be ${what}; that takes one that is ${states.join(' or ')}.`
+    `Rebuild ${record.id} of ${record.projection} is ${record.state}${reason} and cannot be ${what}; only a rebuild that is ${states.join(' or ')} can.`
   )
 }
 

@@ -230,7 +230,7 @@ export class RebuildOperations implements Rebuilds {
       const record = await rebuildSwapped(this.#context, projection)
       if (record.retracts !== null) {
         throw new RebuildRefused(
-          `Rebuild ${record.id} took import ${record.retracts} back, and what served before holds it: it is not rolled back. Publish the import again if its events are wanted.`
+          `Rebuild ${record.id} undid import ${record.retracts}, which the former tables contain, so it cannot be rolled back. Import the file again if its events are wanted.`
         )
       }
       await requireNoImportUndo(this.#context, record)
@@ -254,7 +254,7 @@ export class RebuildOperations implements Rebuilds {
     const lost = (await this.#context.store.do(readLostParts)).find(({ table }) => waiting.has(table))
     if (lost === undefined) return
     throw new RebuildRefused(
-      `Rows of ${lost.table} are lost: its part ${lost.part} could not be read. The tables of rebuild ${id} that wait are not put in place. Drop them by gamenet rebuild ${verb} ${projection}.`
+      `Rows of ${lost.table} are lost: its part ${lost.part} could not be read. The tables of rebuild ${id} are not swapped in. Drop them: gamenet rebuild ${verb} ${projection}.`
     )
   }
 
@@ -303,7 +303,7 @@ export class RebuildOperations implements Rebuilds {
 
 function takenFurther({ id, projection }: RebuildRecord): RebuildRefused {
   return new RebuildRefused(
-    `Another process has taken rebuild ${id} of ${projection} further meanwhile, and nothing was done. Look at it by gamenet rebuild status.`
+    `Another process has continued rebuild ${id} of ${projection} meanwhile, and nothing was done. See gamenet rebuild status.`
   )
 }
 

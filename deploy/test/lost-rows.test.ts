@@ -60,7 +60,7 @@ test('requests that need lost rows are refused until the rows are restored, all 
   await lostRows.stop()
 })
 
-test('where it is lost how far the tables are, answers up to a position wait for the end of the log', async (t) => {
+test('answers up to a position wait for the end of the log while the position of the tables is lost', async (t) => {
   const clickhouse = await brokenTables(t, ['checkpoint'])
   const { lostRows } = await open(clickhouse, 'now', {
     extents: async () => [{ epoch: 0, partition: 0, first: 0, next: 5 }]

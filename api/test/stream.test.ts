@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import { PassThrough, Readable } from 'node:stream'
 import type { ReadableStream } from 'node:stream/web'
 import { mock } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { gunzipSync } from 'node:zlib'
@@ -239,6 +239,40 @@ test('a long poll ends in time, also while older tables are served', async (t) =
     cursor = page.cursor
   }
   t.not(cursor, 'start')
+})
+
+test('streams that wait for the first look at the tables begin in turns', async (t) => {
+  let look = (): void => undefined
+  const looked = new Promise<void>((resolve) => {
+    look = resolve
+  })
+  const world: StreamWorld = await StreamWorld.open(t, {
+    positions: async (_serving, names) => {
+      await looked
+      return world.api.positions.filter(({ name }) => names.includes(name))
+    }
+  })
+  await world.record(50, random(14))
+  const { server } = world.api.app
+  const sockets: Socket[] = []
+  server.on('connection', (socket: Socket) => sockets.push(socket))
+  let requests = 0
+  server.on('request', () => {
+    requests += 1
+  })
+  const listeners = Array.from({ length: 200 }, () => new TestListener(world.port, '/api/stream?after=start'))
+  while (requests < listeners.length) await nextTurn()
+  for (let n = 0; n < listeners.length; n += 1) await nextTurn()
+  look()
+  let [begun, most] = [0, 0]
+  while (begun < listeners.length) {
+    await nextTurn()
+    const now = sockets.filter(({ bytesWritten }) => bytesWritten > 0).length
+    most = Math.max(most, now - begun)
+    begun = now
+  }
+  t.ok(most <= 16, `${most} in one turn`)
+  for (const listener of listeners) listener.disconnect()
 })
 
 test('a long poll of a quiet stream ends in time, also when garbage is collected', async (t) => {

@@ -45,8 +45,8 @@ export const STREAM_PATH = '/api/stream'
 const POLLED_MAX = 500
 /** A long poll answers without an event, and with the cursor that it has reached, when it has read for so long. */
 const POLL_READS_MS_MAX = 5000
-/** Streams that begin in one turn of the event loop: 10,000 clients that reconnect at once would hold up other answers. */
-const BEGINS_PER_TURN = 8
+/** Steps of beginning streams in one turn of the event loop: 10,000 clients that reconnect at once would hold up other answers. */
+const STEPS_PER_TURN = 8
 /** Keep-alives are spread over so many ticks, so that none of them takes long. */
 const TICKS = 25
 /** Ticks without a connection after which the tables are no longer followed. */
@@ -80,7 +80,7 @@ class Streams {
   readonly #observe: ReturnType<PipelineNeeds['metrics']['durations']>
   readonly #ended: (ending: Ending) => void
   #open = 0
-  #begins = 0
+  #steps = 0
   #turn: Promise<unknown> = Promise.resolve()
   #tickNumber = 0
   #idleTicks = 0
@@ -131,6 +131,8 @@ class Streams {
       const after = afterOf(input, request.headers['last-event-id'])
       channel = this.#hub.join(filter)
       const progress = await this.#hub.begin(channel, after)
+      // All that come before the first look at the tables wait for it together.
+      await this.#inTurn()
       if (input.wait !== undefined) {
         const answer = Buffer.from(await this.#poll(channel, progress, input.wait, reply))
         leave()
@@ -166,10 +168,10 @@ class Streams {
     this.#liveCounts.close()
   }
 
-  /** Resolves in the turn in which the next stream may begin. */
+  /** Resolves in the turn for the next step of a beginning stream. */
   async #inTurn(): Promise<void> {
-    this.#begins += 1
-    if (this.#begins % BEGINS_PER_TURN === 0) this.#turn = this.#turn.then(() => nextTurn())
+    this.#steps += 1
+    if (this.#steps % STEPS_PER_TURN === 0) this.#turn = this.#turn.then(() => nextTurn())
     await this.#turn
   }
 

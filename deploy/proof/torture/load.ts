@@ -89,8 +89,9 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   const readers = readersOf(needs.facts, say)
   const rebuilds = rebuilder({ ...needs, projectors: needs.projectorUrls.map(operationsAt), say })
   const working = Promise.all([
+    // The first rating creates the profile that is edited.
     ...users.map((me) =>
-      loop(me.person.username, USER_REST_MS * calm, (round) => (round % 5 === 0 ? edit(me) : rate(me, round)))
+      loop(me.person.username, USER_REST_MS * calm, (round) => (round % 5 === 1 ? edit(me) : rate(me, round)))
     ),
     loop('import', OPERATOR_REST_MS * calm, importNext),
     loop('scrape', OPERATOR_REST_MS * calm, scrape),

@@ -21,7 +21,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
  * The packages with the longest processes first, so that none runs alone at the end, and how many of their files share a process.
  * A process imports the program, opens chDB and compiles PGlite for the first time: up to 4 s of processor time.
  */
-const FILES_PER_PROCESS = { projector: 12, 'deploy/engines': 1, deploy: 4, api: 12, ingest: 12, sdk: 12, schemas: 24 }
+const FILES_PER_PROCESS = { projector: 6, 'deploy/engines': 1, deploy: 4, api: 8, ingest: 8, sdk: 12, schemas: 24 }
 const PACKAGES = Object.keys(FILES_PER_PROCESS)
 /** The files of a process share one directory of chDB, so files that open one themselves run alone. */
 const SHARING_CHDB = ['projector', 'api', 'ingest']

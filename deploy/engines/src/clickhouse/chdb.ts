@@ -21,15 +21,7 @@ import {
 import { parameterText, stringLiteral } from './parameters.js'
 import { makePipes, type Pipe } from './pipe.js'
 import { ended, slotsOf } from './slots.js'
-import {
-  ALL_SETTING_NAMES,
-  assignments,
-  command,
-  EXPORTS_MAX,
-  LANE_LIMITS,
-  type LaneLimits,
-  laneSize
-} from './statement.js'
+import { ALL_SETTING_NAMES, EXPORTS_MAX, LANE_LIMITS, type LaneLimits, laneSize } from './statement.js'
 
 export type ChdbOptions = {
   /** The engine's data directory; created if missing. One process and one directory at a time. */

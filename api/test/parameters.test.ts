@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import { z } from 'zod'
 import {
+  date,
   instant,
   integer,
   oneOf,
@@ -10,6 +11,7 @@ import {
   resolution,
   shown,
   text,
+  time,
   titleId
 } from '../src/http/request/parameters.js'
 import { readQuery } from '../src/http/request/query-string.js'
@@ -143,6 +145,33 @@ test('every instant in any offset reads as the same milliseconds', async () => {
     }),
     { seed: 1 }
   )
+})
+
+test('the patterns of instants, days and times say what is accepted', async (t) => {
+  const patternOf = (schema: z.ZodType) => new RegExp(String(z.globalRegistry.get(schema)?.pattern))
+  const isAccepted = (schema: z.ZodType, given: string) => z.safeParse(schema, given).success
+  for (const schema of [instant(), date(), time()] as z.ZodType[]) {
+    const isDay = (given: string) => {
+      const [day = ''] = given.split('T')
+      const exists = !/^\d{4}-/.test(day) || new Date(day).toISOString().startsWith(day)
+      // Offsets leave the range on its first and last day.
+      return exists && !/^(1970-01-01|2105-12-31)/.test(day)
+    }
+    fc.assert(
+      fc.property(fc.stringMatching(patternOf(schema)).filter(isDay), (given) => isAccepted(schema, given)),
+      { seed: 1 }
+    )
+  }
+  for (const [schema, accepted, refused] of [
+    [instant(), ['1970-01-01T00:00Z', '2105-12-31T23:59:59.999Z'], ['1969-12-31T23:59:59Z', '2106-01-01T00:00:00Z']],
+    [date(), ['1970-01-02', '2105-12-31'], ['1969-12-31', '2106-01-01', '0281-02-17']],
+    [time(), ['99999:59.999', '5999999.999', '0:00.000'], ['100000:00.000', '6000000.000', '1:60.000']]
+  ] as [z.ZodType, string[], string[]][]) {
+    for (const given of [...accepted, ...refused]) {
+      const expected = accepted.includes(given)
+      t.same([isAccepted(schema, given), patternOf(schema).test(given)], [expected, expected], given)
+    }
+  }
 })
 
 test('a query is decoded strictly and tells what was given twice', async (t) => {

@@ -12,7 +12,7 @@ import type { AnswerContext, Dependency, Endpoint, EndpointResult, ResolveContex
 import { listOf } from '../answers/table.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { CURSOR_CHARACTERS_MAX, cursorText, type PartitionPlace, readCursor } from '../http/request/cursor.js'
-import { instant, integer, oneOf, text } from '../http/request/parameters.js'
+import { cursor, instant, integer, oneOf, text } from '../http/request/parameters.js'
 import { type ChangeFilter, type ChangeRow, changeInstant, newestChanges } from '../queries/leaderboard-change.js'
 import { rowsOf } from '../queries/query.js'
 import { readFeed } from './change-feed.js'
@@ -74,9 +74,7 @@ export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
   input: z.object({
     limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of changes.'),
     offset: integer({ min: 0, max: OFFSET_MAX }).optional().describe('Number of the newest ones to skip.'),
-    after: text({ max: CURSOR_CHARACTERS_MAX, example: 'start' })
-      .optional()
-      .describe('`start`, or a cursor that a page gave.'),
+    after: cursor({ max: CURSOR_CHARACTERS_MAX }).optional().describe('`start`, or a cursor that a page gave.'),
     game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
     leaderboardId: boardParameter.optional().describe('Only of this board; needs `game`.'),
     player: text({ example: 'ann' }).optional().describe('Only of players of this name, compared without case.'),

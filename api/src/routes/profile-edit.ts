@@ -1,7 +1,15 @@
 import { BIO_LENGTH_MAX, EditedProfile, nameKey, Refusal, SOCIAL_LINKS_MAX, type SocialLink } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Action, ActionContext } from '../answers/endpoint.js'
-import { bodyField, bodyInteger, bodyObjects, isName, isProse, strictFields } from '../http/request/body.js'
+import {
+  bodyField,
+  bodyInteger,
+  bodyObjects,
+  isName,
+  isProse,
+  PROSE_PATTERN,
+  strictFields
+} from '../http/request/body.js'
 import { parseInput, shown } from '../http/request/parameters.js'
 import type { ChatAccount, ChatPlatform } from '../remote/chat-platform.js'
 import { type ProfileEdit, readProfile, editProfile as storeEdit } from '../writes/profile.js'
@@ -71,7 +79,7 @@ const shape = {
     .describe('The name on boards; "" for none.'),
   bio: bodyField(
     `at most ${BIO_LENGTH_MAX} characters without control characters but line breaks, and without bidirectional controls`,
-    { type: 'string', maxLength: BIO_LENGTH_MAX },
+    { type: 'string', maxLength: BIO_LENGTH_MAX, pattern: PROSE_PATTERN },
     (raw) => (typeof raw === 'string' && isProse(raw, BIO_LENGTH_MAX) ? raw : undefined)
   ).optional(),
   sync_avatar_from_chat: bodyField('true or false', { type: 'boolean' }, (raw) =>

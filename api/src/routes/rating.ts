@@ -10,7 +10,7 @@ import {
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Action, ActionContext, AnswerContext, Endpoint, EndpointResult } from '../answers/endpoint.js'
-import { bodyField, bodyInteger, isProse } from '../http/request/body.js'
+import { bodyField, bodyInteger, isProse, PROSE_PATTERN } from '../http/request/body.js'
 import { integer, shown } from '../http/request/parameters.js'
 import { type ReputationRow, reputationOf } from '../queries/rating.js'
 import type { RatingResult } from '../writes/rating.js'
@@ -64,7 +64,7 @@ export const rateProfile: Action<{ username: string }, { stars: number; comment?
     stars: bodyInteger({ min: 1, max: 5 }),
     comment: bodyField(
       `text of at most ${COMMENT_LENGTH_MAX} characters without control characters but line breaks, and without bidirectional controls`,
-      { type: ['string', 'null'], maxLength: COMMENT_LENGTH_MAX },
+      { type: ['string', 'null'], maxLength: COMMENT_LENGTH_MAX, pattern: PROSE_PATTERN },
       readComment
     )
       .optional()

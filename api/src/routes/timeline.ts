@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { AnswerContext, Endpoint, EndpointResult } from '../answers/endpoint.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { boundText, CURSOR_CHARACTERS_MAX, readBoundText } from '../http/request/cursor.js'
-import { integer, text } from '../http/request/parameters.js'
+import { cursor, integer } from '../http/request/parameters.js'
 import { unlocksOfUser } from '../queries/achievement-unlock.js'
 import { rowsOf } from '../queries/query.js'
 import { type ChangePlace, changeRows, recordsOfPlayer } from '../queries/timeline.js'
@@ -49,9 +49,7 @@ export const timeline: Endpoint<TimelineInput, TimelineRequest> = {
   input: z.object({
     username: usernameParameter,
     limit: integer({ min: 1, max: 100 }).default(25).describe('Maximum number of events.'),
-    after: text({ max: CURSOR_CHARACTERS_MAX, example: 'start' })
-      .optional()
-      .describe('`start`, or a cursor that a page gave.')
+    after: cursor({ max: CURSOR_CHARACTERS_MAX }).optional().describe('`start`, or a cursor that a page gave.')
   }),
   resolve: ({ username, limit, after }) => {
     const user = userRequest(username)

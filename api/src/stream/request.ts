@@ -1,7 +1,7 @@
 import { nameKey, Refusal, STREAM_KINDS, type StreamKind } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { ResolveContext } from '../answers/endpoint.js'
-import { integer, shown, someOf, text, titleId } from '../http/request/parameters.js'
+import { cursor, integer, shown, someOf, text, titleId } from '../http/request/parameters.js'
 import { boardParameter, gameParameter, knownGame } from '../routes/known-game.js'
 import { CURSOR_CHARACTERS_MAX } from './cursor.js'
 import { filtersOf, type StreamFilter } from './kinds.js'
@@ -21,7 +21,7 @@ export const StreamInput = z.object({
     .describe(
       'Only changes and records of players of this name and achievements of the user of this name, without case.'
     ),
-  after: text({ max: CURSOR_CHARACTERS_MAX, example: 'start' })
+  after: cursor({ max: CURSOR_CHARACTERS_MAX })
     .optional()
     .describe('`start`, `now` or a cursor; default: `now`. The header `Last-Event-ID` takes precedence.'),
   wait: integer({ min: 0, max: WAIT_SECONDS_MAX })

@@ -6,7 +6,7 @@ import { EntryMatch } from './entry-match.js'
 export const TimeMatches = z
   .object({
     searchTime: z.string().meta({ description: '`M:SS.mmm`' }),
-    searchTimeMs: Count,
+    searchTimeMs: z.int().nonnegative(),
     tolerance: Count.meta({ description: 'Milliseconds.' }),
     results: z.array(
       EntryMatch.extend({

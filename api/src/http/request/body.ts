@@ -89,15 +89,18 @@ export function strictFields<Shape extends z.ZodRawShape>(
  * Unicode's bidirectional controls (UAX 9): they change the direction of the following text, also on the page around
  * it.
  */
-const BIDI_CONTROL = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
-
+const BIDI = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069'
+const BIDI_CONTROL = new RegExp(`[${BIDI}]`, 'u')
 /**
- * Returns whether a text of several lines is valid: at most `max` characters (code points), no control characters
- * except line breaks and tabs, no bidirectional controls.
+ * Text of several lines, as a pattern of JSON Schema: no control characters except line breaks and tabs, no
+ * bidirectional controls.
  */
+export const PROSE_PATTERN = `^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f${BIDI}]*$`
+const PROSE = new RegExp(PROSE_PATTERN, 'u')
+
+/** Returns whether a text of several lines is valid: at most `max` characters (code points), no unpaired surrogates. */
 export function isProse(given: string, max: number): boolean {
-  const isPlain = !/[^\P{Cc}\n\r\t]|\p{Cs}/u.test(given) && !BIDI_CONTROL.test(given)
-  return isPlain && given.length <= 2 * max && [...given].length <= max
+  return PROSE.test(given) && !/\p{Cs}/u.test(given) && given.length <= 2 * max && [...given].length <= max
 }
 
 /**

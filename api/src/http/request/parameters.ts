@@ -1,4 +1,4 @@
-import { COUNT_MAX, isStorableMs, nameKey, Refusal, timeText, USERNAME_LENGTH_MAX, Username } from '@gamenet/schemas'
+import { isStorableMs, nameKey, Refusal, USERNAME_LENGTH_MAX, Username } from '@gamenet/schemas'
 import { z } from 'zod'
 import { zoneNamed } from '../../queries/time-zone.js'
 
@@ -10,8 +10,10 @@ import { zoneNamed } from '../../queries/time-zone.js'
 const INTEGER = /^(?:0|-?[1-9]\d*)$/
 /** A date with time and `Z` or an offset; seconds and their fraction are optional. */
 const ISO_INSTANT = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(Z|[+-]\d{2}:\d{2})$/
-/** Seconds above 59 only without minutes. */
-const TIME = /^(?:(\d{1,5}):(?=[0-5]\d\.))?(\d{1,7})\.(\d{3})$/
+/** The days from 1970 to 2105, as a pattern of JSON Schema; `format` excludes 30 February. */
+const DAY_PATTERN = '(19[7-9][0-9]|20[0-9]{2}|210[0-5])-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])'
+const HOUR_MINUTE_PATTERN = '([01][0-9]|2[0-3]):[0-5][0-9]'
+const INSTANT_PATTERN = `^${DAY_PATTERN}T${HOUR_MINUTE_PATTERN}(:[0-5][0-9](\\.[0-9]{1,9})?)?(Z|[+-]${HOUR_MINUTE_PATTERN})$`
 const SHOWN_CHARACTERS_MAX = 40
 const TEXT_CHARACTERS_MAX = 500
 /** What patterns have of control characters. Format characters beyond the first plane, which no name has, are refused all the same. */
@@ -63,13 +65,17 @@ export function someOf<const Word extends string>(words: readonly [Word, ...Word
  */
 export function instant({ example = '2026-03-14T20:00:00Z' }: { example?: string } = {}) {
   const allowed = 'an ISO 8601 instant between 1970 and 2105 with Z or an offset, such as 2026-03-14T20:00:00Z'
-  return parameter(allowed, { type: 'string', format: 'date-time', example }, millisecondsOfIso)
+  return parameter(
+    allowed,
+    { type: 'string', format: 'date-time', pattern: INSTANT_PATTERN, example },
+    millisecondsOfIso
+  )
 }
 
 /** A day, `YYYY-MM-DD`, 1970 to 2105. */
 export function date({ example = '2026-03-01' }: { example?: string } = {}) {
   const allowed = 'a day between 1970-01-02 and 2105-12-31, such as 2026-03-01'
-  return parameter(allowed, { type: 'string', format: 'date', example }, (given) => {
+  return parameter(allowed, { type: 'string', format: 'date', pattern: `^${DAY_PATTERN}$`, example }, (given) => {
     const ms = /^\d{4}-\d{2}-\d{2}$/.test(given) ? millisecondsOfIso(`${given}T00:00:00Z`) : undefined
     return ms === undefined || ms === 0 ? undefined : given
   })
@@ -141,6 +147,14 @@ export function username() {
 }
 
 /**
+ * `start`, another word of a feed, or a cursor that the feed gave, of at most `max` characters. The feed refuses a broken
+ * one itself.
+ */
+export function cursor({ max }: { max: number }) {
+  return text({ max, example: 'start' }).meta({ pattern: '^[A-Za-z0-9_-]+$' })
+}
+
+/**
  * Returns whether a text has 1 to `max` characters (UTF-16 units), no control characters and no unpaired surrogates.
  */
 export function isPlainText(given: string, max: number): boolean {
@@ -174,18 +188,16 @@ export function twoNames() {
 }
 
 /**
- * A time, `M:SS.mmm` or `SS.mmm` with any number of seconds; returned in milliseconds. The limit is the longest time in
- * the tables, so that every shown time can be searched.
+ * A time, `M:SS.mmm` or `SS.mmm` with any number of seconds, up to 99999:59.999; returned in milliseconds. The tables have
+ * none above 71582:47.295, so every shown time can be searched.
  */
 export function time() {
-  const allowed = `a time such as 1:02.345 or 62.345, up to ${timeText(COUNT_MAX)}`
-  const pattern = '^([0-9]{1,5}:[0-5][0-9]|[0-9]{1,7})\\.[0-9]{3}$'
+  const pattern = '^([0-9]{1,5}:[0-5][0-9]|[0-5]?[0-9]{1,6})\\.[0-9]{3}$'
+  const allowed = 'a time such as 1:02.345 or 62.345, up to 99999:59.999'
   return parameter(allowed, { type: 'string', pattern, example: '1:02.345' }, (given) => {
-    const match = TIME.exec(given)
-    if (match === null) return undefined
-    const [, minutes = '0', seconds, milliseconds] = match
-    const ms = (Number(minutes) * 60 + Number(seconds)) * 1000 + Number(milliseconds)
-    return ms <= COUNT_MAX ? ms : undefined
+    if (!new RegExp(pattern).test(given)) return undefined
+    const [seconds, minutes = 0] = given.split(':').reverse()
+    return Math.round((Number(minutes) * 60 + Number(seconds)) * 1000)
   })
 }
 

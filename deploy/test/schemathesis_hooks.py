@@ -1,0 +1,95 @@
+"""
+Which requests the service refuses although each of their parameters is valid by /openapi.json. Each rule is one that the
+schema of a parameter cannot state; any other such refusal is a finding.
+"""
+
+from datetime import datetime, timezone
+from unicodedata import normalize
+from zoneinfo import available_timezones
+
+import schemathesis
+
+DAILY = "/api/network-stats/daily-online"
+INSTANTS = ("from", "to", "since", "until", "asOf")
+ZONES = {name.lower() for name in available_timezones()}
+
+
+def is_exclusive(query):
+    """Parameters that exclude each other: days or hours with from or to, offset with after."""
+    pairs = [("days", "from"), ("days", "to"), ("hours", "from"), ("hours", "to"), ("offset", "after")]
+    return any(query.keys() >= {*pair} for pair in pairs)
+
+
+def is_incomplete(query):
+    """A parameter that needs another: ids of boards repeat across games."""
+    return any(name in query and other not in query for name, other in [("to", "from"), ("leaderboardId", "game")])
+
+
+def is_reversed(query):
+    """An end that is not after its start; a missing end is now."""
+    start, end = (query.get("from", query.get("since")), query.get("to", query.get("until")))
+    return start is not None and instant(start) >= (now() if end is None else instant(end))
+
+
+def is_in_future(query):
+    """A board is asked for a later instant than now."""
+    return any(instant(query[name]) > now() for name in INSTANTS if name in query)
+
+
+def is_long(query):
+    """A window may have more points than an answer."""
+    return "from" in query
+
+
+def is_outside_range(query):
+    """An offset leaves the range of instants on its first or last day; 1970-01-01 is no day of a calendar."""
+    return any(query.get(name, "").startswith(("1970-01-01", "2105-12-31")) for name in INSTANTS)
+
+
+def has_equal_names(query):
+    """Two names that differ by case alone."""
+    keys = [normalize("NFKC", normalize("NFKC", name.strip()).lower()) for name in query.get("names", "").split(",")]
+    return len(keys) == 2 and keys[0] == keys[1]
+
+
+def has_unknown_zone(query):
+    """A name that the time zone database lacks; its names change with its releases."""
+    return query.get("tz", "UTC").lower() not in ZONES
+
+
+def has_invented_cursor(query):
+    """A cursor that no page gave; it has a digest."""
+    return query.get("after", "start") != "start"
+
+
+def has_part_of_day(query):
+    """A window of whole days that starts or ends within one."""
+    ends = [instant(query[name]).astimezone(timezone.utc) for name in ("from", "to") if name in query]
+    return any(f"{end:%H%M%S%f}" != "000000000000" for end in ends)
+
+
+RULES = {
+    "request_invalid": [is_exclusive, is_incomplete, is_outside_range, has_equal_names, has_unknown_zone],
+    "window_invalid": [is_exclusive, is_incomplete, is_reversed],
+    "instant_in_future": [is_in_future],
+    "answer_too_large": [is_long],
+    "cursor_invalid": [has_invented_cursor],
+}
+
+
+def instant(text):
+    at = datetime.fromisoformat(text)
+    return at if at.tzinfo else at.replace(tzinfo=timezone.utc)
+
+
+def now():
+    return datetime.now(timezone.utc)
+
+
+@schemathesis.hook
+def filter_failure(context, failure, case, response):
+    if failure.code != "ST202":
+        return True
+    [code] = response.headers.get("x-error-code", [""])
+    rules = RULES.get(code, []) + ([has_part_of_day] if case.operation.path == DAILY else [])
+    return not any(rule(case.query) for rule in rules)

@@ -37,14 +37,20 @@ export function rowGroupRows({ rows, series }: RowFacts): number {
 
 const instant = (parameter: string) => `fromUnixTimestamp64Milli({${parameter}: Int64}, 'UTC')`
 
-/** Selects the rows of a file, in an order that leaves nothing to chance: the same rows give the same bytes. */
+/**
+ * Selects the rows of a file, in an order that leaves nothing to chance: the same rows give the same bytes.
+ *
+ * The first column of the order is nullable in the file, without a null. The engine counts nulls only of nullable columns, and
+ * PyArrow skips no row group whose statistics have no number of nulls: a title took 103 % of the bytes.
+ */
 export function fileStatement(dataset: Dataset, span: Span | undefined): Statement {
   const { columns, order } = dataset
   const names = columns.map(({ name }) => name)
   const sorted = [...order, ...names.filter((name) => !order.includes(name))]
+  const selected = names.map((name) => `${name === order[0] ? `toNullable(r.${name})` : `r.${name}`} AS ${name}`)
   const { sql, parameters } = rowsOf(dataset, span)
   return {
-    sql: `SELECT ${names.map((name) => `r.${name} AS ${name}`).join(', ')} ${sql} ORDER BY ${sorted.map((name) => `r.${name}`).join(', ')}`,
+    sql: `SELECT ${selected.join(', ')} ${sql} ORDER BY ${sorted.map((name) => `r.${name}`).join(', ')}`,
     parameters
   }
 }

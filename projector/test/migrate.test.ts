@@ -15,6 +15,7 @@ import {
   statementsOf
 } from '../src/store/migrate.js'
 import { storeOver } from '../src/store/operation.js'
+import { createTable } from '../src/store/table.js'
 import type { Tables } from '../src/store/tables.js'
 import { around } from './around.js'
 
@@ -171,6 +172,17 @@ test('a change of a table is a change of each of its generations', async (t) => 
   })
   await migrate(beside, [...migrations, change, other])
   t.same(await tables.rows('SELECT c.other FROM title_count__8 AS c'), [], 'also of one that a rebuild makes meanwhile')
+
+  const late = around(tables, async (work, what) => {
+    const done = await work()
+    if (what.startsWith('CREATE TABLE')) await tables.execute('ALTER TABLE title_count__0 ADD COLUMN late UInt8')
+    return done
+  })
+  await t.rejects(
+    storeOver(late).do(createTable, 'title_count__9', 'title_count__0'),
+    /changed columns of title_count__0 \(late\) while title_count__9/,
+    'one that is visible after the last list is refused'
+  )
 })
 
 test('statements are cut at semicolons outside quotes, and comments are left out', async (t) => {

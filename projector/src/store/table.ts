@@ -5,9 +5,21 @@ import { operation } from './operation.js'
  * program's own. Operations here take the engine's names, in any view of the store.
  */
 
-/** Creates an empty table of the structure of another, unless it is there. */
+/** Creates an empty table of the structure of another, unless it is there. Rejects when a migration changed only the other meanwhile. */
 export const createTable = operation('creates a table', async (tables, name: string, like: string): Promise<void> => {
   await tables.execute(`CREATE TABLE IF NOT EXISTS ${name} AS ${like}`)
+  // Read before the change and visible behind the migration's last list, it would lack a column of answers for good.
+  const different = await tables.rows(
+    `SELECT c.name AS name FROM system.columns AS c
+     WHERE c.database = currentDatabase() AND c.table IN ({name: String}, {like: String})
+     GROUP BY c.name, c.type, c.default_kind, c.default_expression HAVING count() = 1`,
+    { name, like }
+  )
+  if (different.length === 0) return
+  const columns = [...new Set(different.map(({ name: column }) => String(column)))].join(', ')
+  throw new Error(
+    `A migration changed columns of ${like} (${columns}) while ${name} was created like it. Repeat it after the migration.`
+  )
 })
 
 /** Creates a view on an event table without the events from an instant on. */

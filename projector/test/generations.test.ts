@@ -132,6 +132,18 @@ test('a projection is registered beside a rebuild that began before', async (t) 
   t.same((await generations.current()).projections, all)
 })
 
+test('a generation that lost its definition with a damaged part continues by the statements of the program', async (t) => {
+  const { control } = await openTables()
+  const store = storeOver(control)
+  await new Generations(store, [counts]).register(lockedPasses())
+  await store.do(storePointers, 1, [{ ...ownerOf(counts), writes: 7, reads: 7, readsChanged: 1 }])
+  const generations = new Generations(store, [counts])
+  await generations.register(lockedPasses())
+  t.same((await generations.current()).projections, [])
+  await generations.register(lockedPasses())
+  t.same((await generations.current()).projections, [counts])
+})
+
 test('a view of the first generation hides the checkpoints of another below it', async (t) => {
   const [owner] = ownersOf(projections)
   if (owner === undefined) throw new Error('there is no owner')

@@ -2,9 +2,10 @@ import { projectionCheckpoint, type Topic, topic, topics } from '@gamenet/schema
 import { z } from 'zod'
 import { importRetraction } from '../projections/import-retraction.js'
 import {
+  type Definition,
   eventOwner,
   type Owner,
-  type Pointers,
+  Pointers,
   readDefinitions,
   readPointers,
   storeDefinitions
@@ -69,6 +70,8 @@ export class Generations {
   /** Definitions never change: by `projection/generation`. */
   #definitions = new Map<string, Projection>()
   #newest: readonly Projection[] = []
+  /** As of the last read. */
+  #pointers = new Pointers([], 0)
   #isRegistered = false
 
   constructor(store: Store, projections: readonly Projection[]) {
@@ -77,8 +80,9 @@ export class Generations {
   }
 
   /**
-   * Registers the projections of this program that have no first generation yet. Exclusive: of two programs that start at once, the first one's
-   * statements count. Rejects when no exclusive lock is possible; then the others continue, and it is to be called again.
+   * Registers the projections of this program that have no first generation yet, and those that {@link current} found without a definition.
+   * Call it before each pass. Exclusive: of two programs that start at once, the first one's statements count. Rejects when no exclusive lock
+   * is possible; then the others continue.
    */
   async register({ exclusive }: Pick<PassLock, 'exclusive'>): Promise<void> {
     if (this.#isRegistered) return
@@ -86,8 +90,7 @@ export class Generations {
       await exclusive(async (check) => {
         const unknown = await this.#unknown()
         await check()
-        const first = unknown.map((each) => ({ projection: each.name, generation: 0, definition: definitionOf(each) }))
-        if (first.length > 0) await this.#store.do(storeDefinitions, first)
+        if (unknown.length > 0) await this.#store.do(storeDefinitions, unknown)
       })
     }
     // Read again, also where only the answer of an earlier attempt was lost.
@@ -102,6 +105,9 @@ export class Generations {
     if (!this.#projections.every((each) => this.#definitions.has(generation(each)))) await this.#readDefinitions()
     const projections = this.#projections.flatMap((each) => this.#definitions.get(generation(each)) ?? [])
     this.#newest = projections
+    this.#pointers = pointers
+    // The definition of a written generation was lost with a damaged part: the next registration stores this program's.
+    if (projections.length < this.#projections.length) this.#isRegistered = false
     const owners = ownersOf([...this.#projections, ...projections])
     return { pointers, projections, owners, names: pointers.names('writes', owners) }
   }
@@ -124,11 +130,16 @@ export class Generations {
     this.#definitions = definitions
   }
 
-  async #unknown(): Promise<readonly Projection[]> {
+  /** This program's definitions of generations that have none: of first ones, and of those that steps write. */
+  async #unknown(): Promise<readonly Definition[]> {
     // A rebuild may have begun before, which stores the definition of its own generation.
-    const first = (await this.#store.do(readDefinitions)).filter(({ generation }) => generation === 0)
-    const registered = new Set(first.map(({ projection }) => projection))
-    return this.#projections.filter(({ name }) => !registered.has(name))
+    const stored = await this.#store.do(readDefinitions)
+    const known = new Set(stored.map(({ projection, generation }) => `${projection}/${generation}`))
+    return this.#projections.flatMap((own) =>
+      [...new Set([0, this.#pointers.of(ownerOf(own)).writes])]
+        .filter((generation) => !known.has(`${own.name}/${generation}`))
+        .map((generation) => ({ projection: own.name, generation, definition: definitionOf(own) }))
+    )
   }
 }
 

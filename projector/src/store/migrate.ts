@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
+import { isTableDropped } from '@gamenet/schemas'
 import { restorePointers } from '../rebuild/restore-pointers.js'
 import { readPointers } from './generation.js'
 import { storeOver } from './operation.js'
@@ -94,7 +95,10 @@ async function executeOnEveryGeneration(tables: Tables, statement: string): Prom
     const unchanged = rows.map(({ name }) => String(name)).filter((name) => !changed.has(name))
     if (unchanged.length === 0) return
     for (const name of unchanged) {
-      await tables.execute(`ALTER TABLE ${name}${statement.slice(pattern.length)}`)
+      await tables.execute(`ALTER TABLE ${name}${statement.slice(pattern.length)}`).catch((error: unknown) => {
+        // Another process may drop a former generation meanwhile.
+        if (!isTableDropped(error)) throw error
+      })
       changed.add(name)
     }
   }

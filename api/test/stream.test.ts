@@ -313,6 +313,41 @@ test('after a restore, listeners behind the end of the backup continue with the 
   listener.disconnect()
 })
 
+test('all events of an epoch come before those of the next one', async (t) => {
+  let known = Promise.resolve()
+  const world: StreamWorld = await StreamWorld.open(t, {
+    epoch: 3,
+    positions: async (_serving, names) => {
+      await known
+      return world.api.positions.filter(({ name }) => names.includes(name))
+    }
+  })
+  const counts = () => 0
+  // More than a page of each, so that one look for new events does not read all.
+  await world.record(4500, counts, 1)
+  await world.record(6000, counts, 2)
+  const listener = new TestListener(world.port, '/api/stream?kinds=count&after=start')
+  const receivesAll = async () => {
+    await listener.until(({ received }) => received.length >= world.recorded.length)
+    const names = world.recorded.map(({ name }) => name)
+    t.equal(
+      listener.received.map(nameOf).findIndex((name, n) => name !== names[n]),
+      -1
+    )
+  }
+  await receivesAll()
+  // The epoch rises while this process runs.
+  let know = (): void => undefined
+  known = new Promise((resolve) => {
+    know = resolve
+  })
+  await world.record(4500, counts, 2)
+  await world.record(10, counts, 3)
+  know()
+  await receivesAll()
+  listener.disconnect()
+})
+
 test('a position behind the end of an older epoch is ahead until that epoch was read to its end', (t) => {
   const feed = new Feed('count')
   const lost = new Map([['1.0', [9]]])

@@ -9,6 +9,7 @@ import {
   type PartitionId,
   type Place,
   partitionIdOf,
+  partsOf,
   readCursor
 } from './cursor.js'
 import { Feed } from './feed.js'
@@ -291,15 +292,19 @@ export class Hub {
     const pages: Promise<Read>[] = []
     for (const feed of feeds) {
       const partitions = extents.get(feed.kind) ?? []
-      // Live listeners are at the beginning of a partition that is new.
-      const offsets = feed.isKnown ? Number.POSITIVE_INFINITY : this.#needs.recentOffsets
-      feed.setExtents(partitions)
+      const newestEpoch = Math.max(...partitions.map(({ partitionId }) => partsOf(partitionId).epoch))
       for (const { partitionId, readable, loaded } of partitions) {
-        if (!feed.head.has(partitionId)) feed.begin(partitionId, [Math.max(0, readable - offsets)])
         if (loaded > readable) isBehind = true
-        const place = feed.head.get(partitionId) ?? []
-        if ((place[0] ?? 0) >= readable) continue
-        const range = { partitionId, place, endOffset: readable, limit: PAGE_ROWS }
+        if (feed.head.has(partitionId)) continue
+        const isNewest = partsOf(partitionId).epoch === newestEpoch
+        // Live listeners are at the beginning of a partition that is new.
+        const offsets = feed.isKnown ? Number.POSITIVE_INFINITY : isNewest ? this.#needs.recentOffsets : 0
+        feed.begin(partitionId, [Math.max(0, readable - offsets)])
+      }
+      feed.setExtents(partitions)
+      const unread = partitions.filter(({ partitionId, readable }) => (feed.head.get(partitionId)?.[0] ?? 0) < readable)
+      for (const { partitionId, readable } of firstEpochOf(unread)) {
+        const range = { partitionId, place: feed.head.get(partitionId) ?? [], endOffset: readable, limit: PAGE_ROWS }
         pages.push(
           readPage(feed.kind, range, undefined, context).then(async ({ next, toEvents }) => ({
             feed,
@@ -351,4 +356,11 @@ export class Hub {
   #notify(): void {
     for (const resolve of [...this.#onAdvance]) resolve()
   }
+}
+
+/** The partitions of the oldest epoch among these: its events of a key come before those of the next epoch. */
+function firstEpochOf(extents: readonly Extent[]): Extent[] {
+  const epochOf = ({ partitionId }: Extent): number => partsOf(partitionId).epoch
+  const first = Math.min(...extents.map(epochOf))
+  return extents.filter((extent) => epochOf(extent) === first)
 }

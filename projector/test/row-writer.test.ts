@@ -36,10 +36,21 @@ test('columns that are written have the names and types of the migrations', asyn
   }
 })
 
-const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 60 }), fc.string({ maxLength: 60 }), fc.constant(''))
+/** Lengths at which the bytes in front of a text or its way of writing change; and halves of surrogate pairs. */
+const edges = [
+  ...[0, 40, 41, 127, 128, 16_384].map((length) => 'a'.repeat(length)),
+  'é'.repeat(64),
+  '\ud800',
+  'a\udc00'
+]
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 60 }),
+  fc.string({ maxLength: 60 }),
+  fc.constantFrom(...edges, '__proto__')
+)
 const whole = (bits: number) => fc.oneof(fc.integer({ min: 0, max: 2 ** bits - 1 }), fc.constant(2 ** bits - 1))
 const instant = fc.oneof(
-  fc.constantFrom(0, 1, 999, 1000, 20_123, 1_234_500, 999_999_999_999),
+  fc.constantFrom(0, 1, 999, 1000, 20_123, 1_234_500, 999_999_999_999, -1, Date.UTC(1900, 0, 1), Date.UTC(2299, 0, 1)),
   fc.integer({ min: 0, max: Date.UTC(2106, 0, 1) - 1 })
 )
 
@@ -72,6 +83,15 @@ const spelt = (type: string, value: Value): unknown => {
   return typeof value === 'bigint' ? String(value) : value
 }
 
+/** A value as it is read from a block. */
+const read = (value: unknown): unknown => {
+  if (typeof value === 'string') return Buffer.from(value).toString()
+  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : value
+  if (Array.isArray(value)) return value.map(read)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [read(key), read(each)]))
+}
+
 test('rows by column are stored as the same rows in JSON', async (t) => {
   const { control } = await openTables()
   const every = [...Object.keys(VALUES), 'Nullable(String)', `Nullable(${INSTANT})`, 'Array(String)', 'Array(UInt16)']
@@ -86,10 +106,15 @@ test('rows by column are stored as the same rows in JSON', async (t) => {
   const property = fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 600, size: 'max' }), async (rows) => {
     const writer = new RowWriter({ n: 'UInt32', ...types })
     for (const [n, values] of rows.entries()) writer.add([n, ...values])
-    await control.insert('by_column', ['n', ...names], writer.take())
+    const block = writer.take()
+    t.same(
+      readRows(block).rows.map(Object.values),
+      rows.map((values, n) => [n, ...values.map(read)])
+    )
+    await control.insert('by_column', ['n', ...names], block)
     const lines = rows.map((values, n) => {
       const line = [n, ...values.map((value, at) => spelt(types[`c${at}`] ?? '', value))]
-      return `${JSON.stringify(line)}\n`
+      return `${JSON.stringify(line).replaceAll(/\\ud[89a-f]../g, '\ufffd')}\n`
     })
     await control.insert('by_line', ['n', ...names], new TextEncoder().encode(lines.join('')))
     const [differing] = await control.rows(
@@ -113,7 +138,17 @@ test('a block of other names or types is refused', async (t) => {
   }
   await t.rejects(control.insert('typed', ['ts', 's'], blockOf({ ts: 'Int64', s: 'String' }, [5, '']))) // seconds
   await t.rejects(control.insert('typed', ['ts', 's'], blockOf({ ts: INSTANT, s: 'Nullable(String)' }, [5, null])))
+  const expected = { message: /^A block for typed has the columns .*; expected are ts, s\.$/ }
+  await t.rejects(control.insert('typed', ['ts', 's'], blockOf({ ts: INSTANT }, [5])), expected)
+  await t.rejects(
+    control.insert('typed', ['ts', 's'], blockOf({ ts: INSTANT, s: 'String', n: 'UInt8' }, [5, '', 1])),
+    expected
+  )
   t.same(await control.rows('SELECT count() AS n FROM typed'), [{ n: '0' }])
+  await control.insert('typed', ['ts', 's'], blockOf({ s: 'String', ts: INSTANT }, ['any order', 5]))
+  t.same(await control.rows('SELECT t.s AS s, toUnixTimestamp64Milli(t.ts) AS ts FROM typed AS t'), [
+    { s: 'any order', ts: '5' }
+  ])
 })
 
 test('a row with a value that does not fit is left out as a whole', (t) => {
@@ -133,7 +168,10 @@ test('a row with a value that does not fit is left out as a whole', (t) => {
     ['Nullable(UInt32)', undefined],
     ['Array(String)', ['a', null]],
     ['Array(UInt8)', 'text'],
-    ['Map(String, String)', { a: 'b', c: 5 }]
+    ['Map(String, String)', { a: 'b', c: 5 }],
+    ['Map(String, String)', null],
+    ['Map(String, String)', ['a']],
+    ['Map(String, String)', 'a']
   ]
   for (const [type, value] of bad) {
     const writer = new RowWriter({
@@ -147,9 +185,10 @@ test('a row with a value that does not fit is left out as a whole', (t) => {
     writer.add([['a'], { b: 'c' }, 'd', sample])
     t.throws(
       () => writer.add([['x', 'y'], { z: 'z' }, 'e', value as Value]),
-      { message: / is not / },
+      { message: /^The column last does not hold this row: .* is not .*\.$/ },
       `${type} ${String(value)}`
     )
+    t.throws(() => writer.add([['x'], {}, 'e', sample, sample]), { message: /^A row has 5 values; expected are 4/ })
     writer.add([[], {}, 'd', sample])
     Object.assign(good, readRows(writer.take()).rows[1])
     t.match(good, { list: [], map: {}, key: 'd' })

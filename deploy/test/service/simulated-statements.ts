@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate, storeOver } from '@gamenet/projector'
 import { deleteUserRows, readMutations, type UserTable } from '@gamenet/projector/erasure'
-import { readRows } from '@gamenet/projector/internals'
 import { generationName } from '@gamenet/schemas'
 import type { Test } from 'tap'
 import type { Played } from '../../proof/simulate/store.js'
@@ -37,7 +36,7 @@ export async function playAgain(tables: Tables, played: readonly Played[]): Prom
   for (const each of played) {
     if (each.kind === 'block') {
       known.clear()
-      await tables.insert(each.table, Object.keys(readRows(each.block).types), each.block)
+      await tables.insert(each.table, each.block.columns, each.block)
     } else if (each.kind === 'insert' || each.kind === 'statement') {
       known.clear()
       await storeOver(tables, each.view).do(each.operation, ...each.input)

@@ -6,6 +6,7 @@ import { RowBuilder } from '../load/row-builder.js'
 import type { SealKeys } from '../load/seal-key-cache.js'
 import { readUndone, storeAt } from '../project/generations.js'
 import { projections } from '../projections/projections.js'
+import type { RowBlock } from '../rows/row-writer.js'
 import {
   type DeadLetter,
   type DeadLetterPosition,
@@ -161,15 +162,15 @@ async function retryPart(
   const { name: topic, people } = table.topic
   const messages = await store.do(readMessages, topic, part)
   const batch = randomUUID()
-  let judged: Judged = { rows: [], stored: [], passedOver: [], refusals: [] }
+  let judged: Omit<Judged, 'events'> = { stored: [], passedOver: [], refusals: [] }
   const judgeAndStore = async (keys?: SealKeys) => {
     // Within the step: a swap of event tables waits for it, so that the generation that it writes stays the one that steps write.
     const pointers = await store.do(readPointers)
     const written = store.with({ names: pointers.names('writes', [eventOwner(table.topic)]) })
-    judged = judge(table, messages, new Set(await readUndone(store, pointers, topic)), keys)
+    const { events, ...verdict } = judge(table, messages, new Set(await readUndone(store, pointers, topic)), keys)
+    judged = verdict
     if (judged.stored.length === 0) return
-    const native = new Uint8Array(Buffer.concat(judged.rows))
-    await written.do(storeEvents, table, { rows: judged.stored.length, native })
+    await written.do(storeEvents, table, events)
     await store.do(storeLateBatch, batch, topic, judged.stored)
   }
   // A transaction holds the keys, in which no code may wait for a step that requests keys.
@@ -190,7 +191,7 @@ async function retryPart(
 }
 
 type Judged = {
-  readonly rows: readonly Uint8Array[]
+  readonly events: RowBlock
   readonly stored: readonly DeadLetterPosition[]
   readonly passedOver: readonly DeadLetterPosition[]
   readonly refusals: readonly (DeadLetterPosition & { readonly reason: string })[]
@@ -202,26 +203,23 @@ function judge(
   retracted: ReadonlySet<string>,
   keys?: SealKeys
 ): Judged {
-  const rows: Uint8Array[] = []
   const stored: DeadLetterPosition[] = []
   const passedOver: DeadLetterPosition[] = []
   const refusals: (DeadLetterPosition & { reason: string })[] = []
+  const builder = new RowBuilder(table)
   for (const { epoch, partition, ...record } of messages) {
     const position = { topic: table.topic.name, epoch, partition, offset: record.offset }
     if (retracted.has(record.headers.ce_importid ?? '')) {
       passedOver.push(position)
       continue
     }
-    const builder = new RowBuilder(table)
+    const { rows } = builder
     const reason = builder.add(epoch, partition, record satisfies LogRecord, (person) => keys?.get(person))
-    const { events } = builder.take()
-    if (events.rows > 0) {
-      rows.push(events.native)
-      stored.push(position)
-    } else if (reason !== undefined) refusals.push({ ...position, reason })
+    if (reason !== undefined) refusals.push({ ...position, reason })
+    else if (builder.rows > rows) stored.push(position)
     else passedOver.push(position)
   }
-  return { rows, stored, passedOver, refusals }
+  return { events: builder.take().events, stored, passedOver, refusals }
 }
 
 function joined(a: RetryReport, b: RetryReport): RetryReport {

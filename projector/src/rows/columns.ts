@@ -83,7 +83,8 @@ class Numbers implements Column {
   add(value: unknown): void {
     if (this.#rows === this.#values.length) this.#grow()
     this.#values[this.#rows] = value as number
-    if (this.#values[this.#rows] !== value) throw misfit(value, `${8 * this.#values.BYTES_PER_ELEMENT} bits`)
+    if (this.#values[this.#rows] !== value)
+      throw misfit(value, `an integer of ${8 * this.#values.BYTES_PER_ELEMENT} bits`)
     this.#rows += 1
   }
 
@@ -314,7 +315,8 @@ class Pairs implements Column {
   readonly #values = new Texts()
 
   add(value: unknown): void {
-    const entries = Object.entries(value ?? {})
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw misfit(value, 'an object')
+    const entries = Object.entries(value)
     for (const [key, each] of entries) {
       this.#keys.add(key)
       this.#values.add(each)

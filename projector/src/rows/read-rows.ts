@@ -4,7 +4,7 @@ import type { ColumnTypes, RowBlock } from './row-writer.js'
 /** The rows of a block, and the types of their columns. */
 type ReadRows = { readonly types: ColumnTypes; readonly rows: readonly Record<string, Value>[] }
 
-/** Reads the rows that a `RowWriter` has written; instants are milliseconds since 1970, wide integers numbers. */
+/** Reads the rows that a `RowWriter` has written; instants are milliseconds since 1970. */
 export function readRows({ native }: RowBlock): ReadRows {
   const bytes = new Bytes(native)
   const types: Record<string, ColumnType> = {}
@@ -53,10 +53,16 @@ class Bytes {
   }
 
   number(size: 1 | 2 | 4 | 8, isSigned = false): number {
+    return Number(this.integer(size, isSigned))
+  }
+
+  /** Returns a `bigint` where a number would lose digits. */
+  integer(size: 1 | 2 | 4 | 8, isSigned: boolean): number | bigint {
     const at = this.#at
     this.#at += size
     if (size < 8) return isSigned ? this.#bytes.readIntLE(at, size) : this.#bytes.readUIntLE(at, size)
-    return Number(isSigned ? this.#bytes.readBigInt64LE(at) : this.#bytes.readBigUInt64LE(at))
+    const wide = isSigned ? this.#bytes.readBigInt64LE(at) : this.#bytes.readBigUInt64LE(at)
+    return Number.isSafeInteger(Number(wide)) ? Number(wide) : wide
   }
 }
 
@@ -85,5 +91,5 @@ function valuesOf(bytes: Bytes, type: string, rows: number): Value[] {
     const entries = valuesOf(bytes, 'String', count).map((value, n) => [values[n], value])
     return ends.map((_, n) => Object.fromEntries(listOf(entries, n)))
   }
-  return each(() => bytes.number(SIZES[type] ?? 8, !type.startsWith('UInt')))
+  return each(() => bytes.integer(SIZES[type] ?? 8, !type.startsWith('UInt')))
 }

@@ -1,10 +1,15 @@
+import { errorMessage } from '@gamenet/schemas'
 import { type Column, type ColumnType, columnOf, type Value, writeLength } from './columns.js'
 
 /** The columns of a table, or some of them, by name. */
 export type ColumnTypes = Readonly<Record<string, ColumnType>>
 
-/** Rows of one table in ClickHouse's format Native. */
-export type RowBlock = { readonly rows: number; readonly native: Uint8Array<ArrayBuffer> }
+/** Rows of one table in ClickHouse's format Native, and the names of their columns. */
+export type RowBlock = {
+  readonly rows: number
+  readonly columns: readonly string[]
+  readonly native: Uint8Array<ArrayBuffer>
+}
 
 /**
  * Collects rows by column. Their bytes are built at once: the garbage collector would copy 65,000 rows repeatedly. The
@@ -27,12 +32,15 @@ export class RowWriter {
   /** Adds one row: values in the order of the columns. Throws at a value that does not fit, and adds nothing. */
   add(values: readonly Value[]): void {
     const columns = this.#columns
+    if (values.length !== columns.length)
+      throw new Error(`A row has ${values.length} values; expected are ${columns.length}, one for each column.`)
+    let n = 0
     try {
-      for (let n = 0; n < columns.length; n += 1) columns[n]?.add(values[n])
+      for (; n < columns.length; n += 1) columns[n]?.add(values[n])
       this.#rows += 1
     } catch (error) {
       for (const column of columns) column.truncate(this.#rows)
-      throw error
+      throw new Error(`The column ${this.#types[n]?.[0]} does not hold this row: ${errorMessage(error)}.`)
     }
   }
 
@@ -44,7 +52,7 @@ export class RowWriter {
       parts.push(lengths(name.length), Buffer.from(name), lengths(type.length), Buffer.from(type), ...this.#partsOf(n))
     this.#columns = this.#empty()
     this.#rows = 0
-    return { rows, native: joined(parts) }
+    return { rows, columns: this.#types.map(([name]) => name), native: joined(parts) }
   }
 
   #partsOf(column: number): Uint8Array[] {

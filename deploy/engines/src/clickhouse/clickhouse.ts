@@ -39,7 +39,7 @@ export type Lane = {
 }
 
 /** Rows by column, in the format Native, with exactly the names and types of the columns that are inserted. */
-export type ColumnBlock = { readonly native: Uint8Array }
+export type ColumnBlock = { readonly columns: readonly string[]; readonly native: Uint8Array }
 
 export type AbortOptions = {
   /** Kills the statement in the engine. A query rejects at once with the signal's reason. */

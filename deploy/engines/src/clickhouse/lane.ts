@@ -3,6 +3,7 @@ import { addAbortSignal, type Readable } from 'node:stream'
 import { backoffMs, Refusal, withTimeout } from '@gamenet/schemas'
 import {
   ClickHouseError,
+  type ColumnBlock,
   type FileFormat,
   type Lane,
   type LaneName,
@@ -163,10 +164,7 @@ export const laneOf = (needs: {
     },
     insert: async (table, columns, body) => {
       checkNames(table, columns)
-      const rows: Body =
-        body instanceof Uint8Array
-          ? { format: 'JSONCompactEachRow', bytes: body }
-          : { format: 'Native', bytes: body.native }
+      const rows = bodyOf(table, columns, body)
       if (rows.bytes.length === 0) return
       const ofBody = limitSettings(bodyLimits(needs.limits))
       const settings = knownOf({ ...ofBody, ...WRITE_SETTINGS, ...BODY_SETTINGS }, await known())
@@ -174,6 +172,17 @@ export const laneOf = (needs: {
       await slots.run((connection) => running(watched(put(connection), bodyLimits(needs.limits))))
     }
   }
+}
+
+/** Refuses a block of other columns: the engine would fill a missing one with its default. */
+const bodyOf = (table: string, columns: readonly string[], rows: Uint8Array | ColumnBlock): Body => {
+  if (rows instanceof Uint8Array) return { format: 'JSONCompactEachRow', bytes: rows }
+  if (String(rows.columns.toSorted()) !== String(columns.toSorted())) {
+    throw new ClickHouseError(
+      `A block for ${table} has the columns ${rows.columns.join(', ')}; expected are ${columns.join(', ')}.`
+    )
+  }
+  return { format: 'Native', bytes: rows.native }
 }
 
 export const running = <Answer>(answer: Promise<Answer>): Running<Answer> => ({ answer, released: ended(answer) })

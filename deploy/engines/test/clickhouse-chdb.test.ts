@@ -158,10 +158,10 @@ test('a file in memory has a path in this process, and no name that another coul
   const folder = t.testdir()
   const bytes = new TextEncoder().encode('some bytes')
   for (const memory of [folder, join(folder, 'missing')]) {
-    const file = await memoryFile(bytes, folder, memory)
+    const file = memoryFile(bytes, folder, memory)
     t.same(readdirSync(folder), [])
     t.same(new Uint8Array(readFileSync(file.path)), bytes)
-    await file.close()
+    file.close()
   }
 })
 

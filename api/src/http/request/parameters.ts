@@ -10,10 +10,10 @@ import { zoneNamed } from '../../queries/time-zone.js'
 const INTEGER = /^(?:0|-?[1-9]\d*)$/
 /** A date with time and `Z` or an offset; seconds and their fraction are optional. */
 const ISO_INSTANT = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(Z|[+-]\d{2}:\d{2})$/
-/** The days from 1970 to 2105, as a pattern of JSON Schema; `format` excludes 30 February. */
+/** The days from 1970 to 2105, as a pattern of JSON Schema; `format` excludes 30 February and requires seconds of an instant. */
 const DAY_PATTERN = '(19[7-9][0-9]|20[0-9]{2}|210[0-5])-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])'
 const HOUR_MINUTE_PATTERN = '([01][0-9]|2[0-3]):[0-5][0-9]'
-const INSTANT_PATTERN = `^${DAY_PATTERN}T${HOUR_MINUTE_PATTERN}(:[0-5][0-9](\\.[0-9]{1,9})?)?(Z|[+-]${HOUR_MINUTE_PATTERN})$`
+const INSTANT_PATTERN = `^${DAY_PATTERN}T${HOUR_MINUTE_PATTERN}:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]${HOUR_MINUTE_PATTERN})$`
 const SHOWN_CHARACTERS_MAX = 40
 const TEXT_CHARACTERS_MAX = 500
 /** What patterns have of control characters. Format characters beyond the first plane, which no name has, are refused all the same. */

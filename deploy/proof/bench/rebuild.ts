@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate, type Projector, projections } from '@gamenet/projector'
+import { FIRST_GENERATION, withTableNames } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { type LogChoice, openLog } from '../../src/wiring/log.js'
 import { type Conditions, figure, type Measurement, type Result, scaled } from './measurement.js'
@@ -178,7 +179,7 @@ async function compared(
   // Into the tables that serve: the estimate of a rebuild's time reads them.
   conditions.note(`${what}: bare SQL`)
   const [bareBegun, bareCpu] = [performance.now(), process.cpuUsage()]
-  for (const sql of bare) await tables.loader.execute(sql)
+  for (const sql of bare) await tables.loader.execute(sql, withTableNames(sql, {}, FIRST_GENERATION.nameOf))
   const bareSeconds = (performance.now() - bareBegun) / 1000
   const ofBare = processorSeconds(bareCpu)
   conditions.note(`${what}: rebuild`)
@@ -251,5 +252,5 @@ async function rebuilt(
 function bareStatement(name: string): string {
   const projection = projections.find((each) => each.name === name)
   if (projection === undefined || projection.form === 'fold') throw new Error(`${name} is no statement`)
-  return `INSERT INTO ${projection.into} (${projection.columns.join(', ')}) ${projection.select.replaceAll('{range}', 'true')}`
+  return `INSERT INTO ${FIRST_GENERATION.nameOf(projection.into)} (${projection.columns.join(', ')}) ${projection.select.replaceAll('{range}', 'true')}`
 }

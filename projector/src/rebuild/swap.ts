@@ -15,19 +15,19 @@ import { copyName } from './rebuild-tables.js'
 import { deleteRetracted, reload } from './reload.js'
 
 /*
- * A swap moves two pointers. First `writes`: from now on live steps write the generation that waited, and the one that answers read
- * stands still. When ordinary passes have caught up, `reads`: new answers read the generation that live steps write. No answer waits, and
- * each reads one generation, since it reads the pointers once. New data is late by the time between, about one pass.
+ * A swap makes two moves. First `writes`: live steps write the filled generation from now on, and the one that answers read no longer
+ * changes. When ordinary passes have caught up, `reads`: new answers read the generation that live steps write. No answer waits, and
+ * each is of one generation, because it reads the pointers once. New data is delayed by the time between the moves, about one pass.
  */
 
-/** So few events are left to ordinary passes; more are consumed before. */
+/** Maximum number of events that are left to ordinary passes. */
 const NEAR_EVENTS = 10_000
 const APPROACHES_MAX = 20
-/** Time for ordinary passes to consume what was left; they take about one pass. */
+/** Time limit for ordinary passes to consume the rest; they need about one pass. */
 export const CATCH_UP_MS = 60_000
 const LOOK_MS = 25
 
-/** Consumes later events, while live steps continue, until little is left. */
+/** Consumes the events of the meantime, while live steps continue, until at most {@link NEAR_EVENTS} are left. */
 export async function approach(context: RebuildContext, record: RebuildRecord): Promise<number> {
   let sum = 0
   for (let n = 0; n < APPROACHES_MAX; n += 1) {
@@ -38,7 +38,7 @@ export async function approach(context: RebuildContext, record: RebuildRecord): 
   return sum
 }
 
-/** Consumes the events that the live tables have now; between passes both then have the same position. */
+/** Consumes up to the present position of the live tables; called between passes, both have the same position afterwards. */
 export async function catchUpOnce(context: RebuildContext, record: RebuildRecord): Promise<number> {
   const live = await liveOf(context)
   const checkpoints = await Checkpoints.read(live.store)
@@ -55,9 +55,9 @@ export async function catchUpOnce(context: RebuildContext, record: RebuildRecord
 }
 
 /**
- * Lets answers read the generations that wait, and lets those wait that they read: `record` is filled or was swapped. Order: the
+ * Swaps a filled rebuild in, or rolls a swapped one back: answers read its generations, and the former ones are kept. Order: the
  * intent → `writes` → caught up → `reads` → `data_change` → the result; {@link completeSwap} continues after a crash in between.
- * @returns undefined when another process has taken the rebuild further meanwhile, and nothing was done
+ * @returns undefined when another process has changed the rebuild's state meanwhile; then nothing was done
  */
 export async function swap(
   context: RebuildContext,
@@ -67,7 +67,7 @@ export async function swap(
   const { store, generations } = context
   const caughtUp = await approach(context, record)
   const intended = await context.steps.exclusive(async (check) => {
-    // Done twice, it would be undone.
+    // A second swap of the same rebuild would undo the first.
     const records = await readRebuilds(store)
     if (records.find(({ id }) => id === record.id)?.state !== record.state) return undefined
     requireNoOtherSwap(record, records)
@@ -84,7 +84,7 @@ export async function swap(
         tables: Object.fromEntries(
           ownersIn(record).flatMap(({ tables }) => tables.map((table) => [table, pointers.serving.nameOf(table)]))
         ),
-        // What is not registered yet has made no row, by whatever definition.
+        // A projection that is not registered yet has no rows: any definition fits.
         definitions: Object.fromEntries(
           unitOf(record).map((own) => [own.name, definitionOf(live.get(own.name) ?? own)])
         )
@@ -102,9 +102,9 @@ export function isInterrupted({ state }: RebuildRecord): boolean {
 }
 
 /**
- * Continues a swap whose intent is stored, from wherever it is; several processes may do so at once. Throws a {@link RebuildRefused} when
- * passes do not catch up in time: then nothing is swapped.
- * @returns for how long answers got no new data, in ms; undefined when another process has taken the rebuild further
+ * Completes a swap whose intent is stored, whichever step it had reached; several processes may do so at once. Throws a
+ * {@link RebuildRefused} when passes do not catch up in time: then nothing is swapped.
+ * @returns the time without new data in answers, in ms; undefined when another process has changed the rebuild's state
  */
 export async function completeSwap(context: RebuildContext, record: RebuildRecord): Promise<number | undefined> {
   const { store, runner } = context
@@ -122,8 +122,9 @@ export async function completeSwap(context: RebuildContext, record: RebuildRecor
   const lateMs = performance.now() - begunAt
   await runner.announceAll(record.unit)
   const { replaces } = record
-  if (replaces === null) throw new Error(`rebuild ${record.id} is ${record.state} without knowing what it replaces`)
-  // Not beside another swap: a rollback could begin of what is dropped.
+  if (replaces === null)
+    throw new Error(`rebuild ${record.id} is ${record.state} but has no record of what it replaces`)
+  // Exclusive: otherwise a rollback to what is dropped here could begin.
   await context.steps.exclusive(async () => {
     await store.do(replaceReadViews, { all: false })
     const isSwap = record.state === 'swapping'
@@ -134,9 +135,9 @@ export async function completeSwap(context: RebuildContext, record: RebuildRecor
 }
 
 /**
- * Moves the pointers of a rebuild's owners, all at once: `writes` to the waiting generations, `reads` after it, or `writes` back to where
- * answers read.
- * @returns `reads` if answers read the waiting generations; undefined when another process has taken the rebuild further
+ * Moves the pointers of a rebuild's owners, all at once: `writes` to the rebuild's generations, `reads` to the same, or `writes` back to
+ * what answers read.
+ * @returns `reads` if answers read the rebuild's generations; undefined when another process has changed the rebuild's state
  */
 async function move(context: RebuildContext, record: RebuildRecord, what: Move): Promise<Move | undefined> {
   const { store } = context
@@ -154,11 +155,11 @@ async function move(context: RebuildContext, record: RebuildRecord, what: Move):
     if (what === 'reads' && !isWritten) return undefined
     const topic = reloadedTopic(record)
     if (what === 'writes' && topic !== undefined) {
-      // Rows that are not from the log, and those that have left it: no retry of a dead letter runs meanwhile.
+      // Rows without a message in the log, and rows whose message has expired. No dead letter is retried meanwhile.
       const step = stepContextOf(context, record, live)
       await copyLate(live, step, topic)
       await deleteRetracted(live, step.store, topic)
-      // Its loader may have read beyond the live one, which continues behind it.
+      // The rebuild's loader may have read further than the live one and found dead letters there.
       const deadLetters = record.helpers.parked_message
       if (deadLetters !== undefined) await store.do(copyDeadLetters, deadLetters)
     }
@@ -174,12 +175,12 @@ async function move(context: RebuildContext, record: RebuildRecord, what: Move):
       owners.map((owner) => {
         const each = live.pointers.of(owner)
         if (what === 'back') return { ...each, writes: each.reads }
-        // Until then answers find tables that only the new statements make at their first generation.
+        // Before `reads` moves, answers read tables that only the new definition has at generation 0.
         const read = what === 'reads' ? { tables: owner.tables, reads: goal(owner), readsChanged } : {}
         return { ...each, writes: goal(owner), ...read }
       })
     )
-    // Under the same lock: another process that continues this swap would move `writes` again in between.
+    // Under the same lock: another process that completes this swap could move `writes` again in between.
     if (what === 'back') {
       const state = record.state === 'swapping' ? 'filled' : 'swapped'
       await storeRebuild(store, record, { state, replaces: null }, 'recovery')
@@ -190,7 +191,7 @@ async function move(context: RebuildContext, record: RebuildRecord, what: Move):
 
 type Move = 'writes' | 'reads' | 'back'
 
-/** Waits until passes have consumed everything that answers may have shown. Returns what has not, when the time is over. */
+/** Waits until passes have consumed everything that answers may have shown. Returns what is behind when the time limit has passed. */
 async function untilCaughtUp(context: RebuildContext, record: RebuildRecord): Promise<string | undefined> {
   const { store, projections, runner, signal } = context
   const begunAt = performance.now()
@@ -220,7 +221,7 @@ async function untilCaughtUp(context: RebuildContext, record: RebuildRecord): Pr
   }
 }
 
-/** Runs work while nothing writes to tables that a rebuild has its own of. */
+/** Runs work while nothing writes to the live tables that a rebuild fills a generation of. */
 export async function atRest<Result>(
   { runner, loader }: RebuildContext,
   record: RebuildRecord,
@@ -241,7 +242,7 @@ function requireNoOtherSwap({ id, unit }: RebuildRecord, records: readonly Rebui
   )
 }
 
-/** Verifications against tables that no longer serve do not count: verify again before a swap. */
+/** Discards verifications against tables that no longer serve: these rebuilds must be verified again before a swap. */
 async function resetVerifications(
   { store }: RebuildContext,
   swapped: RebuildRecord,
@@ -254,17 +255,17 @@ async function resetVerifications(
   }
 }
 
-/** What earlier swaps left of these tables is older than what was replaced now: nobody would go back there. */
+/** Marks the generations that earlier swaps replaced as dropped: a rollback returns to the newest replaced one only. */
 async function dropReplaced({ store }: RebuildContext, swapped: RebuildRecord): Promise<void> {
   for (const record of await readRebuilds(store)) {
-    // Several processes may complete a swap: one that is late finds what was swapped in since.
+    // Several processes may complete a swap; a slow one also sees rebuilds that were swapped in later.
     if (record.id >= swapped.id || record.state !== 'swapped') continue
     if (!record.unit.some((name) => swapped.unit.includes(name))) continue
     await storeRebuild(store, record, { state: 'dropped', reason: `rebuild ${swapped.id} was swapped in` })
   }
 }
 
-/** Everything of a rebuild that answers do not read, copies to compare with among it. */
+/** All tables of a rebuild that answers do not read, including the copies for its comparison. */
 export function tablesToDrop({ id, tables, helpers }: RebuildRecord): string[] {
   const filled = Object.keys(tables).map((table) => generationName(table, id))
   return [...Object.values(tables), ...filled.map(copyName), ...Object.values(helpers)]

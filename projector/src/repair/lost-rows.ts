@@ -14,18 +14,18 @@ import type { Store } from '../store/operation.js'
 import { dropLostPart, type LostPart, readLostParts } from '../store/table.js'
 
 /*
- * lost part   a part of a table that the engine found damaged and set aside when it started: its rows are missing
- * repair      making these rows again: events are loaded from the log, rows are projected from the event tables, both from the
- *             beginning. All tables take the same row twice, so that a repair may begin again after any crash. The parts that
- *             were set aside are its record, and are dropped when it has ended.
+ * lost part   a damaged part of a table, which the engine detached at its start: its rows are missing
+ * repair      restores these rows: events are loaded from the log and rows projected from the event tables, both from the
+ *             beginning. All tables accept the same row twice, so a repair can begin again after any crash. The detached parts
+ *             are its record; they are dropped at its end.
  */
 
 /** A lost part with the engine's name of its table. */
 export type NamedLostPart = LostPart & { readonly engineTable: string }
 
 /**
- * The parts that were set aside since they were damaged. A table that steps write or answers read has the name that statements use,
- * another generation the engine's.
+ * Finds the parts that the engine has detached because they were damaged. A table that steps write or answers read has the name that
+ * statements use; any other generation has the engine's.
  */
 export async function findLostParts(store: Store): Promise<NamedLostPart[]> {
   const lost = await store.do(readLostParts)
@@ -44,27 +44,27 @@ export const dataTables: readonly string[] = [
   ...projections.flatMap(tablesOf)
 ]
 
-/** What makes the rows of damaged tables again. */
+/** The work that restores the rows of damaged tables. */
 export type Repair = {
   /** Tables that lost rows. */
   readonly damaged: ReadonlySet<string>
-  /** Topics that are loaded from the log again. */
+  /** Topics that are loaded from the log again, from the beginning. */
   readonly topics: readonly Topic[]
-  /** Projections that take their event tables again. */
+  /** Projections that consume their event tables again, from the beginning. */
   readonly projections: readonly Projection[]
-  /** Tables that lack rows until the repair has ended, or are made of such. */
+  /** Tables that lack rows until the repair has ended, or are computed from such tables. */
   readonly incomplete: ReadonlySet<string>
-  /** True where it is not known any more what changed when. */
+  /** True if the instants of changes are lost. */
   readonly changesAreLost: boolean
-  /** True where it is not known any more how far the tables are: answers up to a position would end too early. */
+  /** True if checkpoints are lost: answers up to a position would end too early. */
   readonly positionsAreLost: boolean
-  /** Tables that cannot be made again, and what that means. */
+  /** Tables that cannot be restored, with the consequence. */
   readonly lasting: ReadonlyMap<string, string>
 }
 
 const POSITIONS = 'checkpoint'
 
-/** What bookkeeping tables lose for good; the others lose nothing that is not done again. */
+/** What is lost for good with bookkeeping tables; all others are written again by themselves. */
 const LASTING: Readonly<Record<string, string>> = {
   parked_decision: 'decisions about dead letters may be missing: such messages are dead letters again',
   log_gap: 'gaps that were accepted may no longer be listed',
@@ -75,13 +75,13 @@ const LASTING: Readonly<Record<string, string>> = {
   schema_migration: 'migrations may have been applied a second time'
 }
 
-/** How the rows of these tables are made again. */
+/** Returns how the rows of damaged tables are restored. */
 export function repairOf(all: readonly Projection[], damaged: ReadonlySet<string>): Repair {
   const areDeadLettersLost = damaged.has('parked_message')
   const topics = eventTables.filter(({ table }) => areDeadLettersLost || damaged.has(table)).map(({ topic }) => topic)
   const isEventTable = new Set(eventTables.map(({ table }) => table))
   const isTouched = (projection: Projection) =>
-    // Events that came late are in no range that will be taken again by itself.
+    // Late events are in no range that passes would consume again.
     damaged.has('late_batch') ||
     tablesOf(projection).some((table) => damaged.has(table)) ||
     eventTables.some(({ topic, table }) => topic === projection.from && damaged.has(table)) ||
@@ -108,8 +108,8 @@ export function repairOf(all: readonly Projection[], damaged: ReadonlySet<string
 }
 
 /**
- * Cancels the rebuilds that would continue with rows missing; gives their ids. Call it before any rebuild goes on. Where it is lost which
- * imports were taken back, their events are loaded again: taking them back counts as cancelled too, so that it is done again.
+ * Cancels the rebuilds that would continue with missing rows, and returns their ids. Call it before any rebuild continues. If the record
+ * of import undos is lost, the events of these imports are loaded again: their undos are cancelled too, so that they are repeated.
  */
 export async function cancelRebuilds(store: Store, repair: Repair): Promise<number[]> {
   const cancelled: number[] = []
@@ -146,10 +146,10 @@ function stateAfterLoss(
   }
 }
 
-/** Events of an event table below `next` were lost, and the log no longer has them. */
+/** Events of an event table below `next` that are lost, because the log no longer has them. */
 export type MissingEvents = Target & { readonly table: string }
 
-/** The rows that stay lost, of all repairs there were: it stands among the checkpoints, under this name. */
+/** The name of the checkpoint that records which events stay lost, over all repairs. */
 const goneCheckpoint = (topic: string) => `gone:${topic}`
 
 export async function readMissingEvents(store: Store): Promise<MissingEvents[]> {
@@ -160,10 +160,10 @@ export async function readMissingEvents(store: Store): Promise<MissingEvents[]> 
 }
 
 /**
- * Begins a repair: forgets how far topics were loaded and projections have come. Call it while nothing loads or projects.
- * Order: what is gone → the checkpoints deleted → those that are kept; after a crash in between it is begun again.
+ * Begins a repair: deletes the checkpoints of its topics and projections. Call it while nothing loads or projects.
+ * Order: events that stay lost → checkpoints deleted → checkpoints behind these events; after a crash in between it begins again.
  * @param extents where the log's partitions begin and end, at least of the topics that are loaded again
- * @returns where the repair has to come to
+ * @returns the positions at which the repair has ended
  */
 export async function beginRepair(
   store: Store,
@@ -199,10 +199,10 @@ export async function beginRepair(
   return [...toReach].flatMap((topic) => targetsOf(topic, before, extents.get(topic)))
 }
 
-/** What was loaded of a topic, and the log no longer has: it is not loaded again. */
+/** Returns how far a topic was loaded from messages that the log no longer has: they are not loaded again. */
 function goneOf(topic: string, before: Checkpoints, extents: readonly PartitionExtent[] = []): Progress[] {
   const name = goneCheckpoint(topic)
-  // A repair that was cut off may have forgotten how far the topic was loaded.
+  // An interrupted repair may have deleted the topic's checkpoint.
   const gone = Checkpoints.of(before.of(name).map((each) => ({ name, ...each })))
   for (const { epoch, partition, next } of before.of(loadCheckpoint(topic))) {
     const extent = extents.find((each) => each.epoch === epoch && each.partition === partition)
@@ -212,7 +212,7 @@ function goneOf(topic: string, before: Checkpoints, extents: readonly PartitionE
   return gone.of(name)
 }
 
-/** As far as the topic was loaded, and as the log reaches: a repair that was cut off has forgotten the first. */
+/** The topic's checkpoint and the end of the log, whichever is higher: an interrupted repair has deleted the checkpoint. */
 function targetsOf(topic: string, before: Checkpoints, extents: readonly PartitionExtent[] = []): Target[] {
   const reached = Checkpoints.of(before.of(loadCheckpoint(topic)).map((each) => ({ name: topic, ...each })))
   for (const { epoch, partition, first, next } of extents) {
@@ -226,7 +226,7 @@ export async function announceAllChanged(store: Store, projections: readonly str
   await new DataChanges(store, true).announceAll(projections)
 }
 
-/** Drops what was set aside, when its rows are made again. */
+/** Drops detached parts once their rows are restored. */
 export async function dropLostParts(store: Store, parts: readonly NamedLostPart[]): Promise<void> {
   for (const { engineTable, part } of parts) await store.do(dropLostPart, { table: engineTable, part })
 }

@@ -13,19 +13,19 @@ import type { RowBlock } from '../rows/row-writer.js'
 import { operation } from './operation.js'
 
 /*
- * The parts of a step: what its events are about, what a fold reads of them, and the rows that are made of them.
+ * The operations of a step: the keys that its events touch, what a fold reads of them, and the rows that it stores.
  */
 
-/** What rows are made of. */
+/** The events that rows are computed from. */
 export type StepInput = {
   readonly range: Range
-  /** True when it holds events that come behind later ones: of an older epoch than what was taken before, or late ones. */
+  /** True if the range has events that follow later ones: events of an older epoch, or late events. */
   readonly isLate: boolean
-  /** The keys that are taken; all of the range unless given. */
+  /** Which keys are consumed; by default all of the range. */
   readonly slice?: KeySlice
 }
 
-/** What the events of a range are about: keys with their first and last instant, `*` alone when they are too many. */
+/** The keys that the events of a range touch, with their first and last instant; only `*` if there are too many. */
 export type Touched = {
   readonly events: number
   readonly keys: readonly { readonly key: string; readonly firstMs: number; readonly lastMs: number }[]
@@ -37,11 +37,11 @@ export type TouchedKey = {
   readonly values: readonly (string | number)[]
   readonly sinceMs: number
   readonly weight: number
-  /** True when it is read by `readsApart`. */
+  /** True if it is read by `readsApart`. */
   readonly isApart?: boolean
 }
 
-/** Makes a projection's rows of a range, or of a slice of its keys, and stores them; a part of them where it rejects. */
+/** Computes a projection's rows of a range, or of a slice of its keys, and stores them. If it rejects, a part may be stored. */
 export const makeRows = operation(
   'makes rows',
   async (tables, projection: SqlProjection, { range, isLate, slice }: StepInput): Promise<void> => {
@@ -52,7 +52,7 @@ export const makeRows = operation(
   }
 )
 
-/** Stores rows that a fold has made, all or none. */
+/** Stores the rows that a fold has computed, all or none. */
 export const storeRows = operation(
   'stores rows',
   async (tables, { into }: FoldProjection, table: string, block: RowBlock): Promise<void> => {
@@ -60,7 +60,7 @@ export const storeRows = operation(
   }
 )
 
-/** Reads which instants and keys the events of a range are about. */
+/** Reads the instants and keys that the events of a range touch. */
 export const readTouched = operation(
   'reads what events are about',
   async (tables, { from, touches }: Pick<Projection, 'from' | 'touches'>, range: Range): Promise<Touched> => {
@@ -89,7 +89,7 @@ function touchedOf(row: Record<string, unknown> | undefined): Touched {
   }
 }
 
-/** Reads how many events of a range each of so many slices of a projection's keys has; none of those that are empty. */
+/** Divides a projection's keys into `of` slices; reads how many events of a range each has, without the empty ones. */
 export const readSlices = operation(
   'reads slices of keys',
   async (
@@ -109,7 +109,7 @@ export const readSlices = operation(
   }
 )
 
-/** Reads the keys of a range, or of a slice of them, each with its earliest instant; its events are its weight. */
+/** Reads the keys of a range, or of a slice of them, each with its earliest instant and, as its weight, its number of events. */
 export const readKeys = operation(
   'reads keys',
   async (
@@ -133,7 +133,7 @@ export const readKeys = operation(
   }
 )
 
-/** Reads what folding keys costs, by `weigh`, and which are set apart; none of keys without rows. */
+/** Reads what folding each key costs, by `weigh`, and which are read by `readsApart`; without the keys that have no rows. */
 export const readWeights = operation(
   'weighs keys',
   async (
@@ -151,10 +151,10 @@ export const readWeights = operation(
   }
 )
 
-/** A statement that a fold reads, by its name among the projection's reads. */
+/** A statement of a fold, with its name among the projection's reads. */
 export type FoldRead = { readonly name: string; readonly sql: string }
 
-/** Reads what a fold wants of keys: the UTF-8 bytes of a JSON array of rows. */
+/** Reads the rows that a fold needs of keys, as the UTF-8 bytes of a JSON array. */
 export const readForFold = operation(
   'reads for a fold',
   async (tables, projection: FoldProjection, read: FoldRead, keys: readonly TouchedKey[]): Promise<Uint8Array> => {
@@ -163,7 +163,7 @@ export const readForFold = operation(
   }
 )
 
-/** Reads what there is of keys that rows are made of; the text differs when something came, and not when parts were merged. */
+/** Reads the state of the rows that a fold reads of keys: the text changes with new rows, and not with merges. */
 export const readBasis = operation(
   'reads the basis of keys',
   async (tables, projection: FoldProjection, keys: readonly TouchedKey[]): Promise<string> => {
@@ -176,14 +176,14 @@ export const readBasis = operation(
   }
 )
 
-/** As a statement names a table that it reads. */
+/** A table as statements name it. */
 function identifier(table: string): string {
   return `{${table}: Identifier}`
 }
 
 type Statement = { readonly sql: string; readonly parameters: Parameters }
 
-/** The condition, for events alone whose key lies in the slice. */
+/** Restricts a condition to the events whose key is in the slice. */
 function inSlice({ sql, parameters }: Statement, key: string, slice: KeySlice | undefined): Statement {
   if (slice === undefined) return { sql, parameters }
   return {
@@ -200,7 +200,7 @@ function valuesOf({ key }: FoldProjection, row: Record<string, unknown>): (strin
   return Object.entries(key).map(([column, type]) => (type === 'String' ? String(row[column]) : Number(row[column])))
 }
 
-/** A statement of a fold with its keys bound; its text is the same for any keys. */
+/** A statement of a fold with its keys as parameters: its text is the same for all keys. */
 function withKeys({ key }: FoldProjection, sql: string, keys: readonly TouchedKey[]): Statement {
   const columns = Object.entries(key)
   const arrays = columns.map(([column, type]) => `{${column}: Array(${type})}`)

@@ -114,7 +114,10 @@ export async function buildApp(
 ): Promise<FastifyInstance> {
   const limits = { ...API_LIMITS, ...needs.limits }
   const cache = new AnswerCache({ bytesMax: limits.memoryBytes })
-  const metrics = httpMetrics(needs.registry, () => cache.bytes)
+  const metrics = httpMetrics(needs.registry, {
+    memoryBytes: () => cache.bytes,
+    repeatedReads: () => needs.dataVersions.repeatedReads
+  })
   const nextId = requestIds()
   const app = createServer(needs, limits, metrics, nextId)
   const paths = gatherPathMethods(app)

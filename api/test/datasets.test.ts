@@ -24,7 +24,8 @@ async function open(t: Test, directory = t.testdir()) {
     isCurrent: true,
     versionOf: () => version,
     recordWrite: () => undefined,
-    refresh: async () => {
+    repeatedReads: 0,
+    refreshDropped: async () => {
       dataVersions.serving = FIRST_GENERATION
     },
     onChange: () => () => undefined

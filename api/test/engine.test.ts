@@ -45,7 +45,8 @@ async function heavyApp(t: Test, queueMax: number) {
     versionOf: () => 1,
     recordWrite: () => undefined,
     onChange: () => () => undefined,
-    refresh: async () => undefined
+    refreshDropped: async () => undefined,
+    repeatedReads: 0
   }
   const { app } = await testApp(t, { endpoints: [heavy], tables: clickhouse.readers, dataVersions })
   return { clickhouse, app }
@@ -150,7 +151,7 @@ async function pairApi(t: Test, between: (computed: number) => Promise<void>) {
   const pointer = { serving: servingAt(0, 0) }
   const versions = new DataVersions({ changes: new TestTables().stored, serving: async () => pointer.serving })
   await versions.refresh()
-  const { app } = await testApp(t, { endpoints: [pair], tables: clickhouse.readers, dataVersions: versions })
+  const { app, registry } = await testApp(t, { endpoints: [pair], tables: clickhouse.readers, dataVersions: versions })
   const get = async (tag = '') => {
     const { statusCode, headers, body } = await app.inject({ url: '/api/pair', headers: { 'if-none-match': tag } })
     return { statusCode, tag: String(headers.etag), body: statusCode === 200 ? JSON.parse(body) : undefined }
@@ -159,7 +160,8 @@ async function pairApi(t: Test, between: (computed: number) => Promise<void>) {
     pointer.serving = servingAt(generation, counter)
     await versions.refresh()
   }
-  return { get, move, store, execute, pointer, computed: () => computed }
+  const repeats = () => registry.getSingleMetricAsString('gamenet_answer_repeats_total')
+  return { get, move, store, execute, pointer, repeats, computed: () => computed }
 }
 
 test('an answer is of one generation, and another one has another tag; a rollback revives no answer', async (t) => {
@@ -177,9 +179,10 @@ test('an answer is of one generation, and another one has another tag; a rollbac
   t.same([back.statusCode, back.body], [200, [15, 15]], 'generation 0 has been written meanwhile')
   t.equal(new Set([first.tag, swapped.tag, back.tag]).size, 3)
   t.equal(api.computed(), 3)
+  t.match(await api.repeats(), /^gamenet_answer_repeats_total 0$/m, 'no move of the pointer repeats an answer')
 })
 
-test('an answer that meets a dropped table is computed again as a whole, once', async (t) => {
+test('an answer that meets a dropped table is computed again as a whole, once, and counted', async (t) => {
   const api = await pairApi(t, async (computed) => {
     if (computed > 1) return
     await api.execute('DROP TABLE title_latest__1')
@@ -188,6 +191,7 @@ test('an answer that meets a dropped table is computed again as a whole, once', 
   await api.move(1, 1)
   t.match(await api.get(), { statusCode: 200, body: [10, 10] })
   t.equal(api.computed(), 2)
+  t.match(await api.repeats(), /^gamenet_answer_repeats_total 1$/m)
   await api.move(1, 3)
   t.equal((await api.get()).statusCode, 500, 'a table that stays missing is a defect')
 })

@@ -50,7 +50,7 @@ async function severalProcesses(t: Test, topicPrefix: string) {
   const owner = await start('projector', 'data')
   const other = await start('projector', 'other')
   const ingest = (await start('ingest', 'data')).operatorUrl
-  const apis = [await start('api', 'data'), await start('api', 'other')]
+  const apis = [await start('api', 'data'), await start('api', 'other')] as const
   return {
     directory,
     upstream,
@@ -58,6 +58,7 @@ async function severalProcesses(t: Test, topicPrefix: string) {
     owner,
     other,
     ingest,
+    apis,
     apiUrls: apis.map(({ apiUrl }) => apiUrl ?? '')
   }
 }

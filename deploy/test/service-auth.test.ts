@@ -465,7 +465,8 @@ async function builtApp(t: Test, authUrl: string | undefined, text = module) {
       positions: none,
       dataVersions: {
         serving: FIRST_GENERATION,
-        refresh: none,
+        refreshDropped: none,
+        repeatedReads: 0,
         revision: 0,
         isCurrent: true,
         versionOf: () => 0,

@@ -41,6 +41,7 @@ export class DataVersions {
   #newestAnnounced = 0
   #serving = FIRST_GENERATION
   #revision = 0
+  #repeatedReads = 0
   #isCurrent = false
   #hasBeenCurrent = false
   readonly #reading = new SharedRun(() => this.#learn())
@@ -96,6 +97,17 @@ export class DataVersions {
    */
   refresh(): Promise<void> {
     return this.#reading.run()
+  }
+
+  /** Refreshes for a read that met a dropped table and is repeated, and counts it. */
+  refreshDropped(): Promise<void> {
+    this.#repeatedReads += 1
+    return this.refresh()
+  }
+
+  /** Reads that were repeated because a table was dropped before they ended. */
+  get repeatedReads(): number {
+    return this.#repeatedReads
   }
 
   /** Refreshes now and every `intervalMs`, until `stop`. Reports and retries a failed refresh. */

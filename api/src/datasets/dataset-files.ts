@@ -37,7 +37,7 @@ const DRAFT_MS_MAX = 3_600_000
 export type DatasetFilesNeeds = {
   readonly tables: StreamedTables
   readonly positions: ReadPositions
-  readonly versions: Pick<Versions, 'versionOf' | 'serving' | 'refresh'>
+  readonly versions: Pick<Versions, 'versionOf' | 'serving' | 'refreshDropped'>
   readonly directory: string
   /** Aborts when the service stops. */
   readonly signal: AbortSignal

@@ -12,8 +12,11 @@ export type HttpMetrics = {
   queried(operation: string, seconds: number): void
 }
 
-/** Registers the API's metrics; `memoryBytes` is read when they are collected. */
-export function httpMetrics(registry: Registry, memoryBytes: () => number): HttpMetrics {
+/** Registers the API's metrics; the given ones are read when they are collected. */
+export function httpMetrics(
+  registry: Registry,
+  { memoryBytes, repeatedReads }: { memoryBytes(): number; repeatedReads(): number }
+): HttpMetrics {
   const duration = new Histogram({
     name: 'gamenet_http_request_duration_seconds',
     help: 'Time from a request until its answer is handed to the socket.',
@@ -40,6 +43,15 @@ export function httpMetrics(registry: Registry, memoryBytes: () => number): Http
     registers: [registry],
     collect() {
       this.set(memoryBytes())
+    }
+  })
+  new Counter({
+    name: 'gamenet_answer_repeats_total',
+    help: 'Answers, files and pages of feeds that were read again because a table was dropped before they ended.',
+    registers: [registry],
+    collect() {
+      this.reset()
+      this.inc(repeatedReads())
     }
   })
   const counting = (outcome: Outcome) => {

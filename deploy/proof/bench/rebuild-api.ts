@@ -58,7 +58,13 @@ export const rebuildApi: Measurement = {
           measured: Math.max(swap.lateMs, rollback.lateMs),
           unit: 'ms',
           reach: { bound: 'at most', value: LATE_MS_MAX, of: 'measured' },
-          detail: `the slowest answer around it ${figure(Math.max(...swapping.times))} ms`
+          detail: `the slowest answer around it ${figure(Math.max(...swapping.times))} ms, idle ${figure(Math.max(...idle.times))} ms`
+        },
+        {
+          what: 'answers made twice',
+          measured: await service.metric('gamenet_answer_repeats_total'),
+          unit: '',
+          reach: { bound: 'at most', value: 0, of: 'measured' }
         },
         {
           what: `requests that failed, of ${figure(requests)}`,

@@ -287,7 +287,7 @@ const READERS_PER_API = 2
 
 /**
  * Swaps and rollbacks of rebuilt tables, by either projector, while readers ask without a pause and new counts arrive: answers of one path
- * with one ETag have one body in all processes, no reader gets an older count than before, and no answer fails or waits for a swap.
+ * with one ETag have one body in all processes, no reader gets an older count than before, and no answer fails or is made twice.
  */
 export async function provesSwaps(
   t: Test,
@@ -295,7 +295,7 @@ export async function provesSwaps(
     readonly upstream: Upstream
     readonly ingest: string
     readonly projectors: readonly string[]
-    readonly apiUrls: readonly string[]
+    readonly apis: readonly Pick<Running, 'apiUrl' | 'operatorUrl'>[]
   }
 ): Promise<void> {
   const reach = { OPERATOR_URL: world.ingest }
@@ -308,8 +308,9 @@ export async function provesSwaps(
   }
   await count()
   await gamenetJson(reach, ['status', '--wait', '180'])
-  const readers = swapReaders(world.apiUrls)
-  const [late, slowest]: [number[], number[]] = [[], []]
+  const readers = swapReaders(world.apis.map(({ apiUrl }) => apiUrl ?? ''))
+  const late: number[] = []
+  const slowest = { between: [] as number[], around: [] as number[] }
   try {
     for (let n = 0; n < SWAPS; n += 2) {
       const projection = REBUILT[(n / 2) % REBUILT.length] ?? ''
@@ -317,6 +318,9 @@ export async function provesSwaps(
       if (one === undefined || other === undefined) throw new Error('there are two projectors')
       await one.run(rebuild.start, { projection, isFromLog: n % 4 === 0 })
       while ((await one.run(rebuild.list, {}))[0]?.state !== 'filled') await pause(LOOK_MS)
+      readers.slowest()
+      await count()
+      slowest.between.push(readers.slowest())
       t.equal((await other.run(rebuild.verify, { projection })).isEqual, true)
       for (const move of [
         () => one.run(rebuild.swap, { projection, acceptDifferences: false }),
@@ -325,7 +329,7 @@ export async function provesSwaps(
         readers.slowest()
         const [{ lateMs }] = await Promise.all([move(), count()])
         late.push(lateMs)
-        slowest.push(readers.slowest())
+        slowest.around.push(readers.slowest())
       }
     }
     await gamenetJson(reach, ['status', '--wait', '180'])
@@ -334,10 +338,14 @@ export async function provesSwaps(
     await readers.stop()
   }
   t.same(readers.faults, [])
+  for (const { operatorUrl } of world.apis) {
+    const metrics = await (await fetch(`${operatorUrl}/metrics`)).text()
+    t.match(metrics, /^gamenet_answer_repeats_total 0$/m, 'no answer is made twice')
+  }
   const most = (values: readonly number[]) => Math.round(Math.max(...values))
   const middle = (values: readonly number[]) => Math.round(values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0)
   t.comment(
-    `${SWAPS} swaps, ${readers.answers()} answers of ${world.apiUrls.length * READERS_PER_API} readers, ${readers.identities()} ETags; data late by ${middle(late)} ms in the middle, by at most ${most(late)} ms, slowest answer ${most(slowest)} ms`
+    `${SWAPS} swaps, ${readers.answers()} answers of ${world.apis.length * READERS_PER_API} readers, ${readers.identities()} ETags; data late by ${middle(late)} ms in the middle, by at most ${most(late)} ms; slowest answer around each swap ${middle(slowest.around)} ms in the middle, at most ${most(slowest.around)} ms; around a scrape without a swap ${middle(slowest.between)} and ${most(slowest.between)} ms`
   )
 }
 

@@ -46,16 +46,16 @@ export function isTableDropped(error: unknown): boolean {
   return errorCode(error) === UNKNOWN_TABLE
 }
 
-/** Resolves with what `read` reads; calls it again, after a refresh, when a statement met a table that was dropped after a swap. */
+/** Resolves with what `read` reads; calls it again, with newer tables, when a statement met a table that was dropped after a swap. */
 export async function retryDropped<Result>(
-  versions: { refresh(): Promise<void> },
+  versions: { refreshDropped(): Promise<void> },
   read: () => Promise<Result>
 ): Promise<Result> {
   try {
     return await read()
   } catch (error) {
     if (!isTableDropped(error)) throw error
-    await versions.refresh()
+    await versions.refreshDropped()
     return await read()
   }
 }

@@ -18,8 +18,9 @@ export type Versions = {
   readonly revision: number
   readonly isCurrent: boolean
   readonly serving: ServingTables
-  /** Brings both up to date. */
-  refresh(): Promise<void>
+  /** Brings both up to date for a read that met a dropped table and is repeated, and counts it. */
+  refreshDropped(): Promise<void>
+  readonly repeatedReads: number
   versionOf(dependency: Dependency): number
   /** Records a change of the write side. */
   recordWrite(change: WriteChange): void

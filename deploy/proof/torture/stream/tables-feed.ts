@@ -1,4 +1,5 @@
 import type { ClickHouse } from '@gamenet/engines'
+import { nameKey } from '@gamenet/schemas'
 import type { Identities, Identity } from './identities.js'
 import type { Filter } from './restless-listener.js'
 
@@ -64,7 +65,7 @@ export function passes({ kind, titleId, leaderboardId, player }: Identity, filte
     (filter.kinds === undefined || filter.kinds.includes(kind)) &&
     (filter.titleId === undefined || filter.titleId === titleId) &&
     (filter.leaderboardId === undefined || filter.leaderboardId === leaderboardId) &&
-    (filter.player === undefined || filter.player === player)
+    (filter.player === undefined || nameKey(filter.player) === player)
   )
 }
 

@@ -32,6 +32,8 @@ const LISTENERS = Number(process.env.STREAM_LISTENERS ?? 1000)
 const DISCONNECTIONS = Number(process.env.STREAM_DISCONNECTIONS ?? 100)
 /** Parts of the disconnections, each with a service of its own; those in CAMPAIGN_DIRECTORY are not repeated. */
 const ROUNDS = Number(process.env.STREAM_ROUNDS ?? 4)
+/** The only round to carry out, such as `kafka-2`; all unless given. */
+const ROUND = process.env.STREAM_ROUND
 /** Listeners of the demo network, which moves a minute in a second. */
 const DEMO_LISTENERS = Math.min(200, LISTENERS)
 const DEMO_SPEED = 60
@@ -89,6 +91,7 @@ const campaigns: Readonly<Record<string, Campaign & { readonly rounds: number }>
 
 for (const [name, { rounds, ...campaign }] of Object.entries(campaigns)) {
   for (let round = 1; round <= rounds; round += 1) {
+    if (ROUND !== undefined && ROUND !== `${name}-${round}`) continue
     test(`${name}, round ${round} of ${rounds}: listeners miss nothing and receive nothing twice`, (t) =>
       once(t, `${name}-${round}`, (log) => follows(t, campaign, log)))
   }

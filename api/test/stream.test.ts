@@ -13,9 +13,10 @@ import { runs } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { Channel, Progress } from '../src/stream/channel.js'
-import { cursorOf } from '../src/stream/cursor.js'
+import { cursorOf, readCursor } from '../src/stream/cursor.js'
 import { Feed } from '../src/stream/feed.js'
 import { Hub } from '../src/stream/hub.js'
+import type { StreamFilter } from '../src/stream/kinds.js'
 import { Listener } from '../src/stream/listener.js'
 import { LiveCounts } from '../src/stream/live-counts.js'
 import { nameOf, type Recorded, StreamWorld, TestListener, TITLES } from './stream-api.js'
@@ -241,6 +242,55 @@ test('a long poll ends in time, also while older tables are served', async (t) =
   t.not(cursor, 'start')
 })
 
+test('a long poll whose client left before the first look at the tables takes no slot', async (t) => {
+  let look = (): void => undefined
+  const looked = new Promise<void>((resolve) => {
+    look = resolve
+  })
+  const world: StreamWorld = await StreamWorld.open(t, {
+    limits: { streamsMax: 1 },
+    positions: async (_serving, names) => {
+      await looked
+      return world.api.positions.filter(({ name }) => names.includes(name))
+    }
+  })
+  const { server } = world.api.app
+  const requested = once(server, 'request')
+  const poll = new TestListener(world.port, '/api/stream?wait=60&kinds=count')
+  const [{ socket }] = (await requested) as [{ socket: Socket }]
+  const closed = once(socket, 'close')
+  poll.disconnect()
+  await closed
+  t.equal((await get(world, '?wait=0&kinds=count')).statusCode, 503)
+  look()
+  let status = 503
+  for (let n = 0; n < 100 && status === 503; n += 1) status = (await get(world, '?wait=0&kinds=count')).statusCode
+  t.equal(status, 200)
+})
+
+test('a long poll ends with the service, also while its page cannot be read', async (t) => {
+  let looks = 0
+  const world: StreamWorld = await StreamWorld.open(t, {
+    limits: { streamRecentOffsets: 10 },
+    positions: async (_serving, names) => {
+      looks += 1
+      return world.api.positions.filter(({ name }) => names.includes(name))
+    }
+  })
+  await world.record(600, random(8))
+  await get(world, '?wait=0&kinds=count&after=now')
+  for (const position of world.api.positions) {
+    if (position.name === 'project:network-count') Object.assign(position, { next: 0 })
+  }
+  const before = looks
+  const polling = get(world, '?wait=60&kinds=count&after=start')
+  while (looks === before) await nextTurn()
+  const during = looks
+  await world.api.app.close()
+  t.match([(await polling).statusCode, (await polling).json()], [200, { events: [] }])
+  t.ok(looks <= during + 1, `${looks - during} looks at the tables since`)
+})
+
 test('streams that wait for the first look at the tables begin in turns', async (t) => {
   let look = (): void => undefined
   const looked = new Promise<void>((resolve) => {
@@ -403,6 +453,39 @@ test('a cursor of one process continues in another one that serves older tables,
   const names = (lines: readonly Line[]) =>
     lines.map((data) => `${data.kind} ${nameOf({ cursor: undefined, kind: data.kind, data })}`).sort()
   for (const [way, each] of Object.entries(followed)) t.same(names(each), names(rest), way)
+})
+
+test('a cursor of a program without the last kind continues, and that kind begins at its start', async (t) => {
+  const world = await StreamWorld.open(t)
+  await world.record(200, random(15))
+  const { cursor } = (await get(world, '?wait=0&after=now')).json()
+  const parts = Buffer.from(cursor, 'base64url').toString('latin1').split('~')
+  // Behind the positions stands the checksum, before it the position of undone imports.
+  const older = cursorOf(parts[0] ?? '', [...parts.slice(1, -3), parts.at(-2) ?? ''])
+  const names = async (query: string) => {
+    const { events } = (await get(world, `?wait=0&${query}`)).json()
+    return events.map((data: Line) => `${data.kind} ${nameOf({ cursor: undefined, kind: data.kind, data })}`)
+  }
+  const achievements = await names('kinds=achievement&after=start')
+  t.ok(achievements.length > 0)
+  t.same(await names(`after=${older}`), achievements)
+})
+
+test('cursors that this program has given are valid in every later one', (t) => {
+  const all = { kinds: null, titleId: null, leaderboardId: null, playerKey: null }
+  const positionsOf = (filter: StreamFilter, cursor: string) => {
+    const { fingerprint, kinds } = new Channel(filter)
+    const positions = readCursor(fingerprint, kinds.length, cursor)
+    return kinds.map((kind, n) => `${kind} ${[...(positions[n] ?? [])].join(' ')}`)
+  }
+  const cursor = 'UkJOdm8xV3p-MS4wOjF-MS4wOjJ-MS4wOjN-MS4wOjR-MS4wOjV-MS4wOjZ-MS4wOjcsMi4wOjEwfmoyY3VxYw'
+  const kinds = ['count 1.0,1', 'title-count 1.0,2', 'change 1.0,3', 'record 1.0,4', 'match 1.0,5', 'achievement 1.0,6']
+  t.same(positionsOf(all, cursor), [...kinds, 'retracted 1.0,7 2.0,36'])
+  const ofTitle = 'OGlzTURuS2x-MS4wOjJ-MS4wOjN-MS4wOjR-MS4wOjV-MS4wOjZ-MS4wOjd-MWw5YzJjaw'
+  t.same(positionsOf({ ...all, titleId: '4d530001' }, ofTitle), [...kinds.slice(1), 'retracted 1.0,7'])
+  const board = { kinds: ['change'], titleId: '4d530001', leaderboardId: 1, playerKey: 'ann' } as const
+  t.same(positionsOf(board, 'OGs5a2RmMUV-MS4zOnp6LjEuMy4yc35-MWh0OHptdg'), ['change 1.3,1295,1,3,100', 'retracted '])
+  t.end()
 })
 
 type Line = { readonly cursor: string; readonly kind: string; readonly data: unknown }

@@ -34,7 +34,7 @@ export class Channel {
     this.filter = filter
     this.fingerprint = fingerprintOf(filter)
     this.kinds = recordedKinds(filter)
-    this.hasLiveCounts = filter.kinds.includes('live-counts')
+    this.hasLiveCounts = filter.kinds?.includes('live-counts') === true
   }
 
   /** Frames an event that passes at a cursor, for the next flush. */

@@ -4,7 +4,8 @@ import { digestOf } from '../answers/etag.js'
 /*
  * partition id  one partition of a source in one epoch, as `epoch.partition`
  * place         the offset of the log at which a partition continues, then numbers that order the rows of one offset
- * position      a listener's place in each partition of one kind; a partition without a place is at its beginning
+ * position      a listener's place in each partition of one kind; a partition without a place, and a kind without a position, is
+ *               at its beginning
  * cursor        the positions of a listener in all its kinds, bound to its filter. Places never move, so a cursor is
  *               valid after restarts, rebuilds and restores, in every process
  */
@@ -70,9 +71,10 @@ function placeText(place: Place): string {
   return text
 }
 
-/** Returns what binds a cursor to a filter. */
+/** Returns what binds a cursor to a filter. Null is left out: a part that only later programs have does not change it. */
 export function fingerprintOf(filter: object): string {
-  return digestOf(JSON.stringify(filter), 8)
+  const given = JSON.stringify(filter, (_name, value) => value ?? undefined)
+  return digestOf(given, 8)
 }
 
 /** Returns a cursor from the texts of its positions, in the order of the filter's kinds. */
@@ -81,16 +83,22 @@ export function cursorOf(fingerprint: string, positions: readonly string[]): str
   return Buffer.from(`${text}~${checksumOf(text)}`, 'latin1').toString('base64url')
 }
 
-/** Returns the positions of a cursor. Refuses one that is broken, and one of another filter. */
+/**
+ * Returns the positions of a cursor, one for each kind; kinds that are newer than it begin at their start. Refuses a cursor that is
+ * broken, and one of another filter.
+ */
 export function readCursor(fingerprint: string, kinds: number, cursor: string): Position[] {
   const [given = '', ...parts] = Buffer.from(cursor, 'base64url').toString('latin1').split('~')
   parts.pop()
   // A cursor has exactly one spelling, and its checksum finds a changed character.
   if (cursorOf(given, parts) !== cursor) throw new Refusal('cursor_invalid', ['it is broken'])
-  if (given !== fingerprint || parts.length !== kinds) {
+  if (given !== fingerprint || parts.length > kinds) {
     throw new Refusal('cursor_invalid', ['it belongs to another filter'])
   }
-  return parts.map(readPosition)
+  // The position of undone imports is the last one in every program.
+  const retracted = parts.pop() ?? ''
+  const newer = Array.from({ length: kinds - parts.length - 1 }, () => '')
+  return [...parts, ...newer, retracted].map(readPosition)
 }
 
 function readPosition(text: string): Position {

@@ -38,7 +38,8 @@ export type RecordedKind = Exclude<StreamKind, 'live-counts'> | 'retracted'
 
 /** The filter of a stream, in one spelling; null means all. */
 export type StreamFilter = {
-  readonly kinds: readonly StreamKind[]
+  /** Null means all recorded ones that know the other parts, also those of later programs. */
+  readonly kinds: readonly StreamKind[] | null
   readonly titleId: string | null
   readonly leaderboardId: number | null
   readonly playerKey: string | null
@@ -243,20 +244,28 @@ export function sourceOf(kind: RecordedKind): Source {
   return kindReaders[kind].source
 }
 
-/** The parts of a filter that a kind knows. */
-export function filtersOf(kind: StreamKind): readonly (keyof StreamFilter)[] {
-  return kind === 'live-counts' ? [] : kindReaders[kind].filters
+const FILTERS = ['titleId', 'leaderboardId', 'playerKey'] as const
+
+/** Whether a kind knows all parts of a filter that are given. */
+export function fits(kind: StreamKind, filter: Omit<StreamFilter, 'kinds'>): boolean {
+  const known = kind === 'live-counts' ? [] : kindReaders[kind].filters
+  return FILTERS.every((name) => filter[name] === null || known.includes(name))
 }
 
-/** The recorded kinds of a filter, in the order of its cursors. */
-export function recordedKinds({ kinds }: Pick<StreamFilter, 'kinds'>): RecordedKind[] {
-  const recorded = kinds.filter((kind) => kind !== 'live-counts')
+/** The recorded kinds of a filter, in the order of its cursors. An undone import comes behind its events. */
+export function recordedKinds(filter: StreamFilter): RecordedKind[] {
+  const recorded = kindsOf(filter).filter((kind) => kind !== 'live-counts')
   return recorded.length === 0 ? [] : [...recorded, 'retracted']
 }
 
+function kindsOf(filter: StreamFilter): readonly StreamKind[] {
+  return filter.kinds ?? STREAM_KINDS.filter((kind) => kind !== 'live-counts' && fits(kind, filter))
+}
+
 /** Whether a filter lets an event pass. */
-export function passes(event: StreamEvent, { kinds, titleId, leaderboardId, playerKey }: StreamFilter): boolean {
-  if (event.kind === 'retracted') return kinds.some((kind) => topicsOf(kind).includes(event.topic ?? ''))
+export function passes(event: StreamEvent, filter: StreamFilter): boolean {
+  if (event.kind === 'retracted') return kindsOf(filter).some((kind) => topicsOf(kind).includes(event.topic ?? ''))
+  const { titleId, leaderboardId, playerKey } = filter
   return (
     (titleId === null || event.titleId === titleId) &&
     (leaderboardId === null || event.leaderboardId === leaderboardId) &&
@@ -297,7 +306,7 @@ async function readEvents<Row extends { offset: number; atMs: number; importId: 
   const titleId = filter?.titleId ?? null
   const achievementIds =
     titleId === null ? [] : [...achievementById.keys()].filter((id) => titleOfAchievement(id) === titleId)
-  const topics = [...new Set((filter?.kinds ?? STREAM_KINDS).flatMap(topicsOf))]
+  const topics = [...new Set((filter === undefined ? STREAM_KINDS : kindsOf(filter)).flatMap(topicsOf))]
   const params: RangeParams = {
     recordedEpoch,
     recordedPartition,

@@ -1,10 +1,10 @@
-import { nameKey, Refusal, STREAM_KINDS, type StreamKind } from '@gamenet/schemas'
+import { nameKey, Refusal, STREAM_KINDS } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { ResolveContext } from '../answers/endpoint.js'
 import { cursor, integer, shown, someOf, text, titleId } from '../http/request/parameters.js'
 import { boardParameter, gameParameter, knownGame } from '../routes/known-game.js'
 import { CURSOR_CHARACTERS_MAX } from './cursor.js'
-import { filtersOf, type StreamFilter } from './kinds.js'
+import { fits, type StreamFilter } from './kinds.js'
 
 const WAIT_SECONDS_MAX = 60
 
@@ -51,20 +51,17 @@ export async function filterOf(input: StreamInput, context: Pick<ResolveContext,
     leaderboardId: leaderboardId ?? null,
     playerKey: player === undefined ? null : nameKey(player)
   }
-  const given = (['titleId', 'leaderboardId', 'playerKey'] as const).filter((name) => filter[name] !== null)
-  const fits = (kind: StreamKind): boolean => given.every((name) => filtersOf(kind).includes(name))
-  const misfit = kinds?.find((kind) => !fits(kind))
+  const misfit = kinds?.find((kind) => !fits(kind, filter))
   if (misfit !== undefined) {
-    const fitting = STREAM_KINDS.filter(fits).join(', ')
+    const parts = { titleId: filter.titleId, leaderboardId: filter.leaderboardId, player: filter.playerKey }
+    const given = Object.entries(parts).flatMap(([name, part]) => (part === null ? [] : name))
+    const fitting = STREAM_KINDS.filter((kind) => fits(kind, filter)).join(', ')
     throw new Refusal('request_invalid', [
-      `kinds=${misfit} cannot be filtered by ${given.map((name) => NAMES[name]).join(' and ')}; leave it out or ask for ${fitting}`
+      `kinds=${misfit} cannot be filtered by ${given.join(' and ')}; leave it out or ask for ${fitting}`
     ])
   }
-  const recorded = STREAM_KINDS.filter((kind) => kind !== 'live-counts')
-  return { kinds: kinds ?? recorded.filter(fits), ...filter }
+  return { kinds: kinds ?? null, ...filter }
 }
-
-const NAMES = { titleId: 'titleId', leaderboardId: 'leaderboardId', playerKey: 'player' } as const
 
 /** Returns where a stream begins: the newest event that the client has, else `after`. */
 export function afterOf({ after = 'now' }: StreamInput, lastEventId: string | string[] | undefined): string {

@@ -229,6 +229,7 @@ class Streams {
     const closed = new AbortController()
     const onClose = (): void => closed.abort()
     reply.raw.once('close', onClose)
+    if (reply.request.socket.destroyed) onClose()
     const ended = abortedAfter(waitSeconds * 1000, closed.signal)
     const readUntilMs = performance.now() + POLL_READS_MS_MAX
     const events: string[] = []
@@ -245,7 +246,7 @@ class Streams {
           const page = await this.#hub.read(behind, channel, progress, POLLED_MAX, closed.signal)
           events.push(...polled(page.events, progress))
           page.done()
-          if (ended.aborted && !page.isReadable) break
+          if (this.#isClosed || (ended.aborted && !page.isReadable)) break
           if (!page.isReadable) await this.#hub.advanced(ended)
           if (performance.now() > readUntilMs) break
         }

@@ -27,10 +27,11 @@ export const rebuildApi: Measurement = {
       note('asking while a projection is rebuilt')
       const rebuilding = startLoad(service)
       const begun = performance.now()
-      while (performance.now() - begun < REBUILDING_MS) {
+      for (;;) {
         await operations.run(rebuild.start, { projection: PROJECTION })
         await untilFilled(operations)
-        if (performance.now() - begun < REBUILDING_MS) await operations.run(rebuild.cancel, { projection: PROJECTION })
+        if (performance.now() - begun >= REBUILDING_MS) break
+        await operations.run(rebuild.cancel, { projection: PROJECTION })
       }
       await rebuilding.stop()
       note('asking while it is swapped in and taken back')

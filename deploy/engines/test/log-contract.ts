@@ -371,9 +371,7 @@ export function testLog(engine: LogUnderTest): void {
       return Object.defineProperties(
         {} as Record<string, string>,
         Object.fromEntries(
-          pairs
-            .filter(([name]) => name !== '__proto__')
-            .map(([name, value]) => [name, { value, enumerable: true, configurable: true, writable: true }])
+          pairs.map(([name, value]) => [name, { value, enumerable: true, configurable: true, writable: true }])
         )
       )
     })

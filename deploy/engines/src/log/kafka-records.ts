@@ -1,6 +1,7 @@
 import { errorMessage, type LogRecord } from '@gamenet/schemas'
 import { decompress } from './kafka-codecs.js'
 import { positionNumber } from './partition.js'
+import { setHeader } from './stored-records.js'
 
 /*
  * Reads record batches, format 2 of https://kafka.apache.org/documentation/#recordbatch. The decoder of kafkajs checks no
@@ -132,7 +133,7 @@ class RecordReader {
       const name = this.#text(cell)
       const text = this.#text(cell + 1)
       if (name === null || text === null) fault = `the header ${name} has no value`
-      else headers[name] = text
+      else setHeader(headers, name, text)
     }
     if (this.#at !== end) throw new Error(`the record at offset ${offset} does not end where its length says`)
     const { isControlRecord, batchContext } = this.#batch

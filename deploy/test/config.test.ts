@@ -1,9 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { fastify } from 'fastify'
 import { test } from 'tap'
 import { readConfig, SECRETS, UsageError, VARIABLES } from '../src/config.js'
 import { exposureOf, requireOperatorToken } from '../src/operator/exposure.js'
 import { type Role, requireServers } from '../src/wiring/component.js'
+import { openTables } from '../src/wiring/engines.js'
 import { listen } from '../src/wiring/listen.js'
 import { loaderGroup } from '../src/wiring/log.js'
 import { readLogChoice } from '../src/wiring/log-choice.js'
@@ -48,6 +51,23 @@ test('every value that is refused is refused with what was expected', (t) => {
     else t.throws(() => readConfig({ [name]: '☹ ' }), new RegExp(`wrong\\. ${name} is .*\\bexpected `))
   }
   t.end()
+})
+
+test('limits of the queries of answers reach the engine, and those that are not set are the usual ones', async (t) => {
+  const limitsOf = async (variables: Record<string, string>) => {
+    const tables = await openTables(readConfig(variables), join(t.testdir({}), 'tables'), {})
+    t.teardown(() => tables.close())
+    const sql = "SELECT getSetting('max_threads') AS threads, getSetting('max_memory_usage') AS memory"
+    const answers = Promise.all([1, 2, 3].map(() => tables.readers.rows(sql)))
+    await setImmediate()
+    const { waiting } = tables.stats().lanes.readers
+    const [[limits] = []] = await answers
+    await tables.close()
+    return { ...limits, waiting }
+  }
+  const limits = { CLICKHOUSE_READER_THREADS: '1', CLICKHOUSE_READER_MEMORY_BYTES: '33554432' }
+  t.same(await limitsOf({ ...limits, CLICKHOUSE_READERS: '1' }), { threads: 1, memory: 33_554_432, waiting: 2 })
+  t.same(await limitsOf({}), { threads: 2, memory: 536_870_912, waiting: 0 })
 })
 
 test('a host that is no address of this machine is named with its variable', async (t) => {

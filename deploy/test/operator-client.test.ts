@@ -1,7 +1,10 @@
+import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { freePort } from '@gamenet/engines/testing'
 import { test } from 'tap'
+import { undoImport } from '../src/operations/import-undo.js'
+import { LINES } from '../src/operations/operation.js'
 import { rebuild } from '../src/operations/rebuild.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 
@@ -25,4 +28,25 @@ test('a client of a service that ends meanwhile learns that it may be done, and 
   await t.rejects(operatorClient({ operatorUrl: nowhere }).run(rebuild.swap, { projection: 'title-count' }), {
     message: /cannot be reached \(ECONNREFUSED\)/
   })
+})
+
+test('a port that lacks an operation, or answers it in another form, is named with what to do', async (t) => {
+  const lines = { 'content-type': LINES }
+  for (const answer of [
+    (response: ServerResponse) => response.writeHead(404).end('{"error":"There is nothing at /rebuilds."}'),
+    (response: ServerResponse) => response.end('{"renamed":1}'),
+    (response: ServerResponse) => response.end('a page'),
+    (response: ServerResponse) => response.writeHead(200, lines).end('{"report":{"renamed":1}}\n'),
+    (response: ServerResponse) => response.writeHead(200, lines).end('{"progress":{"renamed":1}}\n')
+  ]) {
+    const server = createServer((_request, response) => void answer(response)).listen(0, '127.0.0.1')
+    t.teardown(() => server.close())
+    await once(server, 'listening')
+    const operatorUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    await t.rejects(operatorClient({ operatorUrl }).run(undoImport, { importId: 'a' }), {
+      name: 'Error',
+      message:
+        /^http.* does not answer the retraction as .* gamenet [0-9.]+ does\. .*OPERATOR_URL.*restart it with this one/
+    })
+  }
 })

@@ -4,8 +4,14 @@ import { readdir } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { setImmediate } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { storeOver } from '@gamenet/projector'
+import { Registry } from 'prom-client'
 import { test } from 'tap'
+import { projectorOn } from '../proof/bench/projector-on.js'
+import type { OperationNeeds } from '../src/operations/operation.js'
+import { serviceOperations } from '../src/operations/service-operations.js'
 import { AUTHORIZED, plainWrites, startGamenet, untilLoaded } from './service/gamenet.js'
+import { openTestEngines } from './service/open-engines.js'
 
 const run = promisify(execFile)
 /** Scrapes nothing. */
@@ -28,6 +34,16 @@ test('a service that is stopped in the middle of its work ends with 0', async (t
   const isWarned = /^.*runs as root.*\n/m
   t.equal(isWarned.test(service.stderr()), process.getuid?.() === 0)
   t.equal(service.stderr().replace(isWarned, ''), '', 'and logs no trouble')
+})
+
+test('a stop interrupts the completion of import undos, which is no failure', async (t) => {
+  const { tables, log } = await openTestEngines(t)
+  const projector = projectorOn(tables, { engine: 'lmdb', path: t.testdirName, epoch: 1 }, new Registry())
+  const engines = { log, store: storeOver(tables.control) }
+  const operations = serviceOperations({ engines, projector } as unknown as OperationNeeds)
+  const finished = operations.finish.importUndos()
+  await operations.stop()
+  t.equal(await finished, 0)
 })
 
 test('neither an import nor clients that hold connections hold up a stop', async (t) => {

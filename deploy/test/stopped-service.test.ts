@@ -119,6 +119,10 @@ test('operations on a stopped service show in its answers after the start', asyn
       wrong.stdout,
       /^1 of 9 checks failed: saved questions\.\n(.*\n)*saved questions +WRONG +Questions cannot be served\.\n +bad\.sql:1/
     )
+    t.match(await gamenet({ ...environment, QUESTIONS_DIR: join(directory, 'none') }, ['start']), {
+      code: 1,
+      stderr: /^QUESTIONS_DIR is ".*none": it cannot be read \(ENOENT\), expected a folder/
+    })
     t.match(await gamenet({ ...environment, PORT: 'x' }, ['doctor']), {
       code: 1,
       stdout: /configuration +WRONG +.*PORT/s

@@ -50,7 +50,7 @@ export async function waitUntilCaughtUp(
           .caughtUp({ signal, standstillMs: timeoutMs, ...(targets === undefined ? {} : { targets }) })
           .then(
             () => [],
-            (error: unknown) => [errorMessage(error)]
+            (error: unknown) => [errorMessage(error).replace(/\.$/, '')]
           )
   // Afterwards the answers of this process are current, too. A failed read is repeated in the background.
   if (behind.length === 0) await onChange().catch(() => undefined)

@@ -4,7 +4,7 @@ import { finishErasures } from './erase.js'
 import { finishImportUndos } from './import-undo.js'
 import type { Operation, OperationNeeds, Operations } from './operation.js'
 
-/** Completes work that an earlier process left; each method returns how many there were. */
+/** Completes work that an earlier process left, until a stop; each method returns how many there were. */
 type Unfinished = {
   erasures(): Promise<number>
   importUndos(): Promise<number>
@@ -37,6 +37,12 @@ export function serviceOperations(
       running.delete(run)
     }
   }
+  /** The next start completes what a stop interrupts. */
+  const untilStop = async (run: Promise<number>): Promise<number> =>
+    await awaitedAtStop(run).catch((error: unknown) => {
+      if (stop.signal.aborted) return 0
+      throw error
+    })
   return {
     operations: {
       run: async (operation, input, { onProgress = () => undefined, signal = new AbortController().signal } = {}) => {
@@ -46,8 +52,8 @@ export function serviceOperations(
       }
     },
     finish: {
-      erasures: () => awaitedAtStop(finishErasures(needs)),
-      importUndos: () => awaitedAtStop(finishImportUndos(needs))
+      erasures: () => untilStop(finishErasures(needs)),
+      importUndos: () => untilStop(finishImportUndos(needs))
     },
     stop: async () => {
       needs.spooling?.hasten()

@@ -5,12 +5,22 @@ import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import type { OperatorPort } from '../data-directory.js'
 import { LINES, OCTETS, type Operation, type Operations, type RunContext } from '../operations/operation.js'
+import { VERSION } from '../version.js'
 
 /** The operations of a running service, over its operator port. */
 export function operatorClient({ operatorUrl, operatorToken }: OperatorPort): Operations {
   return {
     run: async (operation, input, { onProgress = () => undefined, signal } = {}) => {
       const { method, result, progress } = operation
+      const notUnderstood = () =>
+        new FailureError(
+          `${operatorUrl} does not answer the ${operation.name} as the operator port of gamenet ${VERSION} does. If it is an operator port (OPERATOR_URL), its service was started with another version: restart it with this one, or use the command of its version.`
+        )
+      const understood = <Schema extends z.ZodType>(schema: Schema, text: string): z.infer<Schema> => {
+        const parsed = schema.safeParse(parseJson(text))
+        if (parsed.success) return parsed.data
+        throw notUnderstood()
+      }
       const { path, body } = requestOf(operation, input)
       const answer = await reach(operatorUrl, () =>
         request(operatorUrl + path, {
@@ -26,10 +36,12 @@ export function operatorClient({ operatorUrl, operatorToken }: OperatorPort): Op
           bodyTimeout: 0
         })
       )
-      if (answer.headers['content-type'] === LINES) return await follow(operation, answer.body, onProgress, signal)
+      if (answer.headers['content-type'] === LINES)
+        return await follow(operation, answer.body, understood, onProgress, signal)
       const text = await reach(operatorUrl, () => answer.body.text())
+      if (answer.statusCode === 404) throw notUnderstood()
       if (answer.statusCode !== 200) throw refusalOf(answer.statusCode, text)
-      return result.parse(JSON.parse(text))
+      return understood(result, text)
     }
   }
 }
@@ -66,6 +78,7 @@ function bodyOf(content: unknown): string | Readable | null {
 async function follow<Input, Progress, Result>(
   { name, progress = z.never(), result }: Operation<Input, Progress, Result>,
   body: Dispatcher.ResponseData['body'],
+  understood: <Schema extends z.ZodType>(schema: Schema, text: string) => z.infer<Schema>,
   onProgress: RunContext<Progress>['onProgress'],
   signal: AbortSignal | undefined
 ): Promise<Result> {
@@ -77,7 +90,7 @@ async function follow<Input, Progress, Result>(
   let last: { report: Result } | { error: string; usage: boolean } | undefined
   // Reads to the end of the answer: otherwise a connection that breaks after the result is an unhandled error.
   for await (const text of linesOf(body)) {
-    const line = Line.parse(JSON.parse(text))
+    const line = understood(Line, text)
     if ('progress' in line) onProgress(line.progress)
     else last = line
   }

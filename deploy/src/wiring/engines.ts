@@ -137,7 +137,8 @@ function endAtOnce(sentence: string): void {
   process.kill(process.pid, 'SIGKILL')
 }
 
-function openTables(
+/** Opens ClickHouse: a server, or chDB at the path. */
+export function openTables(
   config: Config,
   path: string,
   options: Pick<ChdbOptions, 'warn' | 'threadPoolSize'>

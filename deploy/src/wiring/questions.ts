@@ -9,14 +9,16 @@ import {
 } from '@gamenet/api'
 import { type ClickHouse, openStatementCheck } from '@gamenet/engines'
 import { codeOf } from '@gamenet/engines/sql'
+import { errorCode } from '@gamenet/schemas'
+import { FailureError } from '../config.js'
 
 /** The questions of a folder: the endpoints of those without a fault, and the faults, each with its file and line. */
 export type Questions = { readonly endpoints: readonly Endpoint[]; readonly faults: readonly QuestionFault[] }
 
-/** Returns the endpoints; throws one error with every fault. */
+/** Returns the endpoints; throws one `FailureError` with every fault. */
 export function endpointsOf({ endpoints, faults }: Questions): readonly Endpoint[] {
   if (faults.length === 0) return endpoints
-  throw new Error(`Questions cannot be served.\n${faults.map(({ message }) => message).join('\n')}`)
+  throw new FailureError(`Questions cannot be served.\n${faults.map(({ message }) => message).join('\n')}`)
 }
 
 /** Reads and checks the `.sql` files of a folder. Rejects if the folder cannot be read or the engine is unavailable. */
@@ -25,7 +27,12 @@ export async function readQuestions(
   { clickhouse, tables }: { readonly clickhouse: ClickHouse; readonly tables: StreamedTables }
 ): Promise<Questions> {
   if (directory === undefined) return { endpoints: [], faults: [] }
-  const names = (await readdir(directory)).filter((name) => name.endsWith('.sql')).sort()
+  const found = await readdir(directory).catch((error: unknown) => {
+    throw new FailureError(
+      `QUESTIONS_DIR is ${JSON.stringify(directory)}: it cannot be read (${errorCode(error)}), expected a folder of .sql files.`
+    )
+  })
+  const names = found.filter((name) => name.endsWith('.sql')).sort()
   const files = await Promise.all(
     names.map(async (file) => ({ file, text: await readFile(join(directory, file), 'utf8') }))
   )

@@ -20,5 +20,6 @@ test('the cause of an error is shown by its message, or by its code when it has 
   t.equal(because(new Error('self-signed certificate\n')), 'It is away. (self-signed certificate)')
   t.equal(because(Object.assign(new Error(''), { code: 'ECONNREFUSED' })), 'It is away. (ECONNREFUSED)')
   t.equal(messageWithCause(new Error('It is away.')), 'It is away.')
+  t.equal(because(new Error('is away')), 'It is away.', 'which the message contains')
   t.end()
 })

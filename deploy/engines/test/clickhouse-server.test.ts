@@ -124,6 +124,22 @@ test('a silent server, one that hangs up, and one that is no ClickHouse are away
   }
 })
 
+test('a server that refuses the user or the database is away, with the reason', async (t) => {
+  for (const [code, reason] of [
+    ['516', 'gamenet: Authentication failed: password is incorrect'],
+    ['81', 'Database nodb does not exist']
+  ] as const) {
+    const url = await served(t, (response) =>
+      response
+        .writeHead(code === '81' ? 404 : 403, { 'x-clickhouse-exception-code': code })
+        .end(`Code: ${code}. DB::Exception: ${reason}. (NAME)`)
+    )
+    const clickhouse = openClickHouseServer({ url })
+    t.teardown(() => clickhouse.close())
+    await t.rejects(clickhouse.readers.rows('SELECT 1'), { ...away, cause: { message: new RegExp(reason) } })
+  }
+})
+
 test('an answer that ends early is an error, never a shorter answer', async (t) => {
   const known = 'max_threads\n'
   let calls = 0

@@ -252,6 +252,11 @@ if (missing !== undefined) {
       reason,
       'Not authorized to access topics. Allow this user to create topics, or create them yourself: docs/operators/kafka.md'
     )
+    const invalid = Object.assign(new Error('Replication-factor is invalid'), { type: 'INVALID_REPLICATION_FACTOR' })
+    t.equal(
+      createReason(invalid),
+      'Replication-factor is invalid. Check KAFKA_REPLICATION, KAFKA_PARTITIONS and KAFKA_TOPIC_CONFIG'
+    )
     t.end()
   })
 

@@ -288,6 +288,17 @@ const openServer = async (t: Test): Promise<Postgres> => {
 }
 postgresContract('a server', { skip }, openServer)
 
+test('a server that refuses the user or the database is away, with the reason', { skip }, async (t) => {
+  for (const [change, reason] of [
+    [{ username: 'nobody' }, /role "nobody" does not exist/],
+    [{ pathname: '/nowhere' }, /database "nowhere" does not exist/]
+  ] as const) {
+    const postgres = openPostgres({ url: String(Object.assign(new URL(server?.url ?? ''), change)) })
+    t.teardown(() => postgres.close())
+    await t.rejects(postgres.check(), { name: 'Refusal', code: 'engine_away', cause: { message: reason } })
+  }
+})
+
 test('a server that is away is refused as such, and is found again when it is back', { skip }, async (t) => {
   const postgres = await openServer(t)
   await postgres.check()

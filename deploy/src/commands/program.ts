@@ -92,17 +92,28 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
     return 1
   }
   if (isUnreachable(error)) {
-    terminal.errors.write(
-      `${harmless(messageWithCause(error))} Check KAFKA_BROKERS, CLICKHOUSE_URL and POSTGRES_URL, and whether the engines run.\n`
-    )
+    const sentence = sentenceOf(harmless(messageWithCause(error)))
+    terminal.errors.write(`${sentence} Check ${settingsOf(sentence)}, and whether it runs.\n`)
     return 1
   }
   if (isOfEngine(error)) {
-    terminal.errors.write(`An engine failed: ${message} \`gamenet verify\` shows whether its files are damaged.\n`)
+    terminal.errors.write(
+      `An engine failed: ${sentenceOf(message)} \`gamenet verify\` shows whether its files are damaged.\n`
+    )
     return 1
   }
   terminal.errors.write(`Unexpected error: ${message}\n`)
   return 1
+}
+
+function sentenceOf(text: string): string {
+  return text.replace(/\.?$/, '.')
+}
+
+/** Returns the variables that say where the engine of a sentence is, and how it is reached. */
+function settingsOf(sentence: string): string {
+  if (sentence.startsWith('Kafka')) return 'KAFKA_BROKERS, KAFKA_SSL and KAFKA_SASL_*'
+  return sentence.startsWith('PostgreSQL') ? 'POSTGRES_URL' : 'CLICKHOUSE_URL'
 }
 
 /** Returns whether an error means that an engine is unavailable: `Refusal`, or an error of Kafka's client. */

@@ -175,7 +175,7 @@ function refuseLostLog(directory: DataDirectory): void {
 function orDamaged(error: unknown): unknown {
   if (error instanceof LogDamaged) return new FailureError(error.message)
   const text = error instanceof Error ? error.message : ''
-  if (/^the topics .* cannot be created/.test(text)) return new FailureError(text)
+  if (/^the topics .* cannot be created/.test(text)) return new FailureError(`Kafka: ${text}.`)
   const isOfFiles = /^ClickHouse does not open|^The PostgreSQL directory|holds no log that can be opened/.test(text)
   if (!isOfFiles || /is in use|another directory open/.test(text)) return error
   if (/^ClickHouse/.test(text)) return new FailureError(`${text}. Where its files are damaged: ${TABLES_WAY_OUT}`)

@@ -296,9 +296,13 @@ const collect = (stream: Readable, chunks: Uint8Array[], signal: AbortSignal): P
 const oneOf = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header[0] : header
 
+/** Codes of a server that refuses the database or the user of the address, whatever the statement. */
+const REFUSES_ALL: ReadonlySet<string> = new Set(['81', '192', '193', '194', '516'])
+
 /** An error in an answer belongs to the statement; any other error means that the engine is unavailable. */
 const failure = (cause: unknown, sql: string): unknown => {
-  if (cause instanceof ClientError) return engineError(`Code: ${cause.code}. ${cause.message}`, sql, cause)
+  if (cause instanceof ClientError && !REFUSES_ALL.has(cause.code))
+    return engineError(`Code: ${cause.code}. ${cause.message}`, sql, cause)
   if (cause instanceof TypeError) return cause
   return new Refusal('engine_away', ['The tables'], { retryAfterSeconds: AWAY_RETRY_SECONDS, cause })
 }

@@ -210,9 +210,11 @@ export function trackPending<Answer>(pending: Set<Promise<unknown>>, answer: Pro
 /** Returns why topics cannot be created, and what to do. */
 export function createReason(error: unknown): string {
   const errors = error instanceof Error && 'errors' in error && Array.isArray(error.errors) ? error.errors : [error]
-  const isForbidden = errors.some((each) => /AUTHORIZATION_FAILED$/.test(kafkaErrorType(each) ?? ''))
-  const wayOut = isForbidden
+  const is = (type: RegExp) => errors.some((each) => type.test(kafkaErrorType(each) ?? ''))
+  const wayOut = is(/AUTHORIZATION_FAILED$/)
     ? '. Allow this user to create topics, or create them yourself: docs/operators/kafka.md'
-    : ''
+    : is(/^INVALID_|^POLICY_VIOLATION$/)
+      ? '. Check KAFKA_REPLICATION, KAFKA_PARTITIONS and KAFKA_TOPIC_CONFIG'
+      : ''
   return [...new Set(errors.map(kafkaReason))].join('; ').replace(/\.$/, '') + wayOut
 }

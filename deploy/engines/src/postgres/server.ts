@@ -135,13 +135,13 @@ const transaction = async <Result>(
 const isUnavailable = (error: unknown): boolean => error instanceof Refusal && error.code === 'engine_away'
 
 /**
- * SQLSTATE classes 08 (connection), 57P (shutting down) and 53300 (too many connections): faults of the server, not of
- * the statement.
+ * SQLSTATE classes 08 (connection), 28 and 3D (refuses the user or the database), 57P (shutting down) and 53300 (too many
+ * connections): faults of the server, not of the statement.
  */
 const failure = (cause: unknown): unknown => {
   const code = cause instanceof pg.DatabaseError ? (cause.code ?? '') : undefined
   if (code === DISK_FULL) return diskFull(cause)
-  const isStatement = code !== undefined && !/^(08|57P|53300)/.test(code)
+  const isStatement = code !== undefined && !/^(08|28|3D|57P|53300)/.test(code)
   if (isStatement || cause instanceof TypeError) return cause
   return new Refusal('engine_away', ['PostgreSQL'], { retryAfterSeconds: AWAY_RETRY_SECONDS, cause })
 }

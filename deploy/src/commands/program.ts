@@ -107,7 +107,7 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
 }
 
 function sentenceOf(text: string): string {
-  return text.replace(/\.?$/, '.')
+  return /[.)]$/.test(text) ? text : `${text}.`
 }
 
 /** Returns the variables that say where the engine of a sentence is, and how it is reached. */

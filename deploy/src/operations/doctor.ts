@@ -29,8 +29,10 @@ export const doctor = operation({
       log: async () => `${engines.names.log}: ${(await engines.log.extents('scrape')).length} partitions of scrape`,
       tables: async () => `${nameOf(engines, 'tables')} ${await versionOf(engines)}`,
       'write side': async () => {
-        await (await engines.writes()).check()
-        return 'answers'
+        const writes = await engines.writes()
+        await writes.check()
+        const deaf = writes.stats?.().deafListeners ?? 0
+        return deaf === 0 ? 'answers' : `answers; ${deaf} listeners get no notifications and poll (POSTGRES_LISTEN_URL)`
       },
       permissions: () => permissionsOf(engines),
       disk: async () => await diskOf(engines),

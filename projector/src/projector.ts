@@ -68,9 +68,9 @@ export type ProjectorOptions = {
    * paused.
    */
   readonly reservedBytes?: ReservedBytes
-  /** Milliseconds that statements of answers take at most: the tables of before a swap are dropped after them. Default: 60,000. */
+  /** Longest duration of a statement of answers, in ms: the former tables are dropped that long after a swap. Default: 60,000. */
   readonly longestAnswerMs?: number
-  /** Milliseconds that a swap waits for passes at most, else nothing is swapped. Default: 60,000. */
+  /** Longest wait of a swap for passes, in ms; then nothing is swapped. Default: 60,000. */
   readonly catchUpMs?: number
   /** Called after each stored change, so that answers in this process read newer data at once. */
   readonly onChange: () => void
@@ -237,7 +237,7 @@ export function createProjector(options: ProjectorOptions): Projector {
   }
 }
 
-/** Where no other process works on the tables, none writes the pointers. */
+/** Returns a store for each connection. They cache the pointers if no other process can write them. */
 function storesOf({ tables: { loader, projections, rebuild }, isShared = false }: ProjectorOptions) {
   const keeping = isShared ? (store: Store) => store : keepingPointers()
   const over = (tables: Tables) => keeping(storeOver(tables))
@@ -370,7 +370,7 @@ async function logStateOf(loader: Loader, checkpoints: () => Checkpoints, lagClo
   }
 }
 
-/** Observes the heads of the log at an interval, so that the lag is right also where nobody collects metrics. */
+/** Observes the heads of the log at an interval, so that the lag is correct even if no metrics are collected. */
 async function observeHeads(loader: Loader, lagClock: LagClock, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     await pause(OBSERVE_MS, signal, { ref: false })
@@ -378,7 +378,7 @@ async function observeHeads(loader: Loader, lagClock: LagClock, signal: AbortSig
   }
 }
 
-/** Takes the heads of the log in, and returns the lag in seconds. */
+/** Records the heads of the log, and returns the lag in seconds. */
 function observedLag(lagClock: LagClock, extents: Extents, checkpoints: Checkpoints): LagSeconds {
   const nowMs = Date.now()
   lagClock.observe(nowMs, TOPIC_NAMES, extents)
@@ -392,7 +392,7 @@ function observedLag(lagClock: LagClock, extents: Extents, checkpoints: Checkpoi
 
 type Extents = ReadonlyMap<string, readonly PartitionExtent[]>
 
-/** Partitions whose next offsets are missing in the log or in a damaged batch. */
+/** Returns the partitions whose next offsets are missing in the log or in a damaged batch. */
 function stallsOf(loader: Loader, extents: Extents, checkpoints: Checkpoints): StalledPartition[] {
   const damaged = loader.damaged().filter(({ topic, epoch, partition, wanted }) => {
     return checkpoints.next(loadCheckpoint(topic), epoch, partition) <= wanted

@@ -25,7 +25,7 @@ import type { Store } from '../store/operation.js'
 
 /*
  * dead letter  an unreadable message, stored as it was in the log, until an operator decides
- * dropped      decided: it is useless; it stays stored, and dropped when the log is read again
+ * dropped      decided: it is useless; it stays stored, and stays dropped if the log is read again
  * retried      decided: it was validated again, and stored or skipped because its subject was erased or its import undone
  */
 
@@ -173,7 +173,7 @@ async function retryPart(
     await written.do(storeEvents, table, events)
     await store.do(storeLateBatch, batch, topic, judged.stored)
   }
-  // A transaction holds the keys, in which no code may wait for a step that requests keys.
+  // The step begins first: inside the transaction that locks the keys, nothing may wait for a step that requests keys.
   await inStep(async () => {
     const subjects = new Set(messages.flatMap(({ value }) => readSealedValue(value)?.people ?? []))
     if (people === undefined) await judgeAndStore()

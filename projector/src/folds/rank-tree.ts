@@ -1,7 +1,7 @@
 /**
- * A row of places; some are occupied with a step. Running sums, and the least of them, take logarithmic time
- * under any change. (A board of 100,000 entries changes 40,000 times; scanning it each time would take an hour.)
- * Occupied places may have marks, and the least running sum among those with a mark is found as fast.
+ * A sequence of places; an occupied place has a step. Updates, running sums and the least running sum take logarithmic
+ * time. (A board of 100,000 entries changes 40,000 times; scanning it each time would take an hour.)
+ * Occupied places may have marks; the least running sum among those with a mark is found as fast.
  */
 export class RankTree {
   readonly #leaves: number

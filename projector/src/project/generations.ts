@@ -21,8 +21,8 @@ export function definitionOf({ from, ...rest }: Projection): string {
 }
 
 /**
- * The projection of a text. Another program may have made it of a topic that this one does not know: then it gets no further events, and
- * counts as outdated until a rebuild by this program's statements is swapped in.
+ * Returns the projection of a stored definition. If another program stored it with a topic that this one lacks, it receives no further
+ * events, and counts as outdated until a rebuild by this program's statements is swapped in.
  */
 export function projectionOf(definition: string): Projection {
   const { from: name, ...rest } = JSON.parse(definition) as Omit<Projection, 'from'> & { from: string }
@@ -50,7 +50,7 @@ export function ownersOf(projections: readonly Projection[]): Owner[] {
     .concat(projections.map(ownerOf))
 }
 
-/** What a step or an answer works with, from one read of the pointers to its end. */
+/** The generations that a pass works with, by one read of the pointers. */
 export type Current = {
   readonly pointers: Pointers
   /** The projections that steps run, in the order of this program's; without those that are not registered yet. */
@@ -61,8 +61,8 @@ export type Current = {
 }
 
 /**
- * The generations of tables, and the statements that make each. A program whose projection was changed continues with the statements
- * that made the table, until a rebuild by the new ones is swapped in; a new projection begins generation 0.
+ * The generations of tables, with the statements of each. A program whose projection was changed continues with the statements of
+ * the existing table, until a rebuild by the new ones is swapped in. A new projection begins generation 0.
  */
 export class Generations {
   readonly #store: Store
@@ -93,7 +93,7 @@ export class Generations {
         if (unknown.length > 0) await this.#store.do(storeDefinitions, unknown)
       })
     }
-    // Read again, also where only the answer of an earlier attempt was lost.
+    // Read again: an earlier attempt may have stored definitions although its acknowledgement was lost.
     this.#definitions = new Map()
     this.#isRegistered = true
   }
@@ -112,7 +112,7 @@ export class Generations {
     return { pointers, projections, owners, names: pointers.names('writes', owners) }
   }
 
-  /** Whether its table is made by other statements than this program's, as of the last read. */
+  /** Whether the table is filled by other statements than this program's, as of the last read. */
   isOutdated(name: string): boolean {
     const running = this.#newest.find((each) => each.name === name)
     return running !== undefined && !this.#projections.includes(running)
@@ -132,7 +132,7 @@ export class Generations {
 
   /** This program's definitions of generations that have none: of first ones, and of those that steps write. */
   async #unknown(): Promise<readonly Definition[]> {
-    // A rebuild may have begun before, which stores the definition of its own generation.
+    // Compared one by one: a rebuild that began earlier has stored the definition of its own generation only.
     const stored = await this.#store.do(readDefinitions)
     const known = new Set(stored.map(({ projection, generation }) => `${projection}/${generation}`))
     return this.#projections.flatMap((own) =>

@@ -1,30 +1,30 @@
 import type { PartitionExtent } from '@gamenet/schemas'
 
-/** Observations of one topic; beyond it, they are thinned out. */
+/** Maximum number of observations of one topic; beyond it, they are thinned out. */
 const OBSERVATIONS_MAX = 1024
-/** Thinned observations are apart by at most this share of their age, so an age is too high by at most as much. */
+/** Maximum distance of thinned observations as a share of their age, and so the maximum error of an age. */
 const AGE_PRECISION = 1 / 32
 
 type Position = { readonly epoch: number; readonly partition: number; readonly next: number }
 type Observation = { readonly atMs: number; readonly heads: readonly Position[] }
 
 /**
- * The age of the oldest event that a reader has not consumed, by observations of the log's heads: a reader that is past the heads of an
- * instant has consumed all earlier events. The age is too high by at most the time between two observations. It rises while the
+ * Computes the age of the oldest event that a reader has not consumed, from observations of the log's heads: a reader past the heads of
+ * an instant has consumed all earlier events. The age is too high by at most the time between two observations. It rises while the
  * log does not answer, because the reader cannot know what was appended.
  */
 export class LagClock {
   readonly #observations = new Map<string, Observation[]>()
   /** Topics whose last observation failed. */
   #silent: ReadonlySet<string> = new Set()
-  /** The instant before which nothing is known. */
+  /** Before this instant nothing was observed. */
   readonly #startedMs: number
 
   constructor(startedMs: number) {
     this.#startedMs = startedMs
   }
 
-  /** Takes in the heads of the topics that have answered; all others are silent. */
+  /** Records the heads of the topics that have answered; all others are silent. */
   observe(atMs: number, topics: readonly string[], heads: ReadonlyMap<string, readonly PartitionExtent[]>): void {
     this.#silent = new Set(topics.filter((topic) => !heads.has(topic)))
     for (const [topic, partitions] of heads) {

@@ -9,8 +9,8 @@ import { storeAt } from './generations.js'
 import { lagOf } from './run-projections.js'
 
 /*
- * How far the loaders and projections of an installation have come, from what they left in the tables: for processes
- * that ask but do neither. A `Projector` knows more of itself (why it stands still), but nothing of its neighbours.
+ * Progress of the loaders and projections of all processes, from the tables and the log: for processes without a projector.
+ * `Projector.status` also has the reasons of failures, but only of its own process.
  */
 
 export type ProgressNeeds = { readonly store: Store; readonly log: Pick<LogReader, 'extents'> }
@@ -28,10 +28,10 @@ export type TopicProgress = {
 
 const EXTENTS_MS = 2000
 
-/** Where each topic's partitions end and are loaded to, and how many loaded events each projection has not taken. */
+/** Reads the head and the loaded position of every partition, and the lag of every projection. */
 export async function readProgress(needs: ProgressNeeds): Promise<{
   readonly topics: readonly TopicProgress[]
-  /** Messages that could not be read and wait for a decision, of each topic that has one. */
+  /** Pending dead letters by topic; topics without one are absent. */
   readonly deadLetters: ReadonlyMap<string, number>
   readonly projections: readonly { readonly projection: string; readonly lag: number }[]
   readonly stalled: readonly StallReport[]
@@ -61,7 +61,7 @@ export async function answeredExtents(
   return new Map(extents)
 }
 
-/** How far a topic is loaded, with the head of each partition where the log has answered. */
+/** Returns the loaded position and the head of each partition; without `extents`, the heads are null. */
 export function topicProgress(
   topic: string,
   extents: readonly PartitionExtent[] | undefined,
@@ -82,7 +82,7 @@ export function topicProgress(
   return { topic, partitions }
 }
 
-/** Stalled partitions, which wait for an operator, of one topic or of all. */
+/** Reads the stalled partitions of one topic, by default of all. */
 export async function readStalls(needs: ProgressNeeds, topic?: string): Promise<StallReport[]> {
   const checkpoints = await Checkpoints.read(await storeAt('writes', needs.store, projections))
   const extents = await extentsOf(needs)

@@ -9,7 +9,7 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 12
 /** Facts read from log and tables when metrics are collected: the lag of the event tables, and stalled partitions. */
 export type LogState = {
   readonly lag: ReadonlyMap<string, number>
-  /** Absent where nobody observes the log. */
+  /** Absent if the log is not observed. */
   readonly lagSeconds?: LagSeconds
   readonly stalled: readonly StalledPartition[]
 }

@@ -314,8 +314,8 @@ export class ProjectionRunner {
   }
 
   /**
-   * Reads what the pass works with: checkpoints and late batches before the pointers. So a pass that still writes a former generation
-   * consumes nothing beyond the heads that a swap reads after it has moved the pointer, and waits for.
+   * Reads the state for a pass: checkpoints and late batches before the pointers. So a pass that still writes a former generation
+   * consumes nothing beyond the heads that a swap reads after it has moved the pointer, and then waits for.
    */
   async #read(): Promise<{ readonly stored: readonly Checkpoint[]; readonly current: Current }> {
     const { store, generations } = this.#options
@@ -478,7 +478,7 @@ export class ProjectionRunner {
   }
 }
 
-/** The checkpoints of what answers read: while a swap waits for the generation that is written, answers read the former one. */
+/** Returns the checkpoints of the generations that answers read: during a swap, passes already write another one. */
 function readableOf({ pointers, owners }: Current, stored: readonly Checkpoint[], written: Checkpoints): Checkpoints {
   const isSwapping = pointers.all().some(({ writes, reads }) => writes !== reads)
   return isSwapping ? Checkpoints.of(stored, pointers.names('reads', owners)) : written

@@ -8,6 +8,6 @@ export type StepContext = {
   readonly signal: AbortSignal
   /** Whether other processes may write rows of the same tables. */
   readonly isShared?: boolean
-  /** Wraps each step, if others wait for steps. */
+  /** Wraps each step, so that others can wait for it. */
   readonly inStep?: <Result>(step: () => Promise<Result>) => Promise<Result>
 }

@@ -24,8 +24,7 @@ export const leaderboardEntry: Projection = {
     WHERE (h.title_id, h.leaderboard_id) IN {keys}
     GROUP BY h.title_id, h.leaderboard_id`,
   reads: {
-    // Read before the states: these are then at least as new as the version here, below which the board's rows never
-    // go.
+    // Read before the states, which are then at least as new as this version: a board's rows never get a lower one.
     records: `
       SELECT r.title_id AS title_id, r.leaderboard_id AS leaderboard_id, r.players AS players, r.occurrences AS occurrences,
         r.ratings AS ratings, r.times_ms AS times_ms,
@@ -34,9 +33,8 @@ export const leaderboardEntry: Projection = {
         arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.to_at) AS to_at, r.version AS version
       FROM {record_history: Identifier} AS r FINAL
       WHERE (r.title_id, r.leaderboard_id) IN {keys}`,
-    // One row per board. A touched entry comes with its whole history. Other entries: nothing if it is gone; if a
-    // source stated its place, its state and the start of its rating; if only its measure decides, its states since it
-    // came.
+    // One row per board. Of a touched entry its whole history; of another entry nothing if it is gone, its state and the start
+    // of its rating if a source stated its place, and its states since it came if only its measure decides.
     entries: `
       SELECT e.title_id AS title_id, e.leaderboard_id AS leaderboard_id, any(e.since) AS since_ms,
         groupArray(e.player) AS players, groupArray(e.occurrence) AS occurrences, groupArray(e.player_key) AS player_keys,

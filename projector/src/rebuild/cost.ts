@@ -21,8 +21,8 @@ const FOLD_SAMPLE_EVENTS = [50_000]
 
 /**
  * Measures the seconds per event of each projection: projects a range in the middle of the loaded events into tables that are dropped
- * afterwards. A statement reads the tables of the samples before it, as in the fill, where a table holds little more than it reads; a fold
- * reads the live tables, by keys. Projections without events cost nothing.
+ * afterwards. A statement reads the tables of the samples before it, because in the fill too a table has hardly more rows than the
+ * statement reads; a fold reads the live tables, by keys. Projections without events cost nothing.
  *
  * @param by `sizes` of the fill's steps, which share the cost of a step; `process` names the sample tables
  */

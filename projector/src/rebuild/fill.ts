@@ -95,7 +95,7 @@ async function fillStretches(
   const target = record.target[projection.from.name] ?? []
   const checkpoints = await Checkpoints.read(step.store)
   const within = (events: number) => Math.min(sizes.most, Math.max(sizes.least, Math.round(events)))
-  // Each step of a projection that reads another table reads much of it again, so few steps are best.
+  // Every step of a projection that reads another table reads much of it again, so fewer steps are faster.
   const isReadAgain = projection.after !== undefined
   let stepEvents = isReadAgain ? sizes.most : sizes.least
   for (;;) {

@@ -60,7 +60,7 @@ export async function dropLeftovers({
   await discardProgress(store)
   const later = existing.flatMap(({ name }) => (pointed(name) || needed.has(name) ? [] : (dueAt.get(name) ?? [])))
   const waits = later.map((at) => at - Date.now()).filter((ms) => ms > 0)
-  // The clock may have been set back since.
+  // At most the longest answer: the clock may have been set back since the rebuild ended.
   return waits.length === 0 ? undefined : Math.min(...waits, longestAnswerMs)
 }
 

@@ -125,7 +125,7 @@ export class RebuildOperations implements Rebuilds {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filling', 'paused', 'failed'], 'resumed')
-      // A rebuild in the state `filling` whose process has ended needs only a process that continues.
+      // A rebuild in the state `filling` whose process has ended needs no new state, only a process that continues it.
       const resumed =
         record.state === 'filling' ? record : await this.#store(record, { state: 'filling', reason: null })
       this.#fillers.wake()
@@ -143,7 +143,7 @@ export class RebuildOperations implements Rebuilds {
         )
       }
       const ended = { state: 'cancelled', reason: null } as const
-      // Stored at once: the step that runs need not end first.
+      // Stored at once, without waiting for the running step.
       const cancelled = await (record.state === 'filled' ? this.#end(record, ended) : this.#store(record, ended))
       await this.#fillers.ended(record.id)
       await this.#dropLeftovers()

@@ -16,8 +16,8 @@ import { readRebuilds } from './rebuild-record.js'
 const SERVED: ReadonlySet<string> = new Set(['swapped', 'dropped'])
 
 /**
- * Stores the pointers whose rows a damaged part has lost: without them steps and answers would continue with former generations, and what
- * served would be dropped. Of an owner's rebuilds that were swapped in and not rolled back, the newest one serves.
+ * Restores the pointers whose rows were lost with a damaged part: otherwise steps and answers would continue with former generations, and
+ * the serving one would be dropped. Of an owner's rebuilds that were swapped in and not rolled back, the newest one serves.
  */
 export async function restorePointers(store: Store): Promise<void> {
   const records = await readRebuilds(store)
@@ -28,7 +28,7 @@ export async function restorePointers(store: Store): Promise<void> {
   const existing = new Set((await store.do(readTablesOfRebuilds)).map(({ name }) => name))
   const definitions = await store.do(readDefinitions)
   const found = new Set<string>()
-  // Above all counts before: a swap and a rollback store four pointers of an owner.
+  // Above all earlier counts: a swap and its rollback store an owner's pointer four times.
   const count = Math.max(pointers.version, 4 * newest.id) + 1
   const lost: Pointer[] = []
   for (const { id, unit, isFromLog } of served) {
@@ -46,7 +46,7 @@ export async function restorePointers(store: Store): Promise<void> {
     }
   }
   if (lost.length === 0) return
-  // A rollback by another process would be undone. It stores its record before it moves pointers.
+  // If a record has changed, start over: a rollback by another process would be undone. It stores its record before it moves pointers.
   const versions = new Map((await readRebuilds(store)).map(({ id, version }) => [id, version]))
   if (records.every(({ id, version }) => versions.get(id) === version)) await store.do(storePointers, count, lost)
   else await restorePointers(store)

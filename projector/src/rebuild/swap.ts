@@ -151,7 +151,7 @@ async function move(context: RebuildContext, record: RebuildRecord, what: Move):
     if (pointers.every((each) => each.reads === goal(each))) return 'reads'
     const isWritten = pointers.every((each) => each.writes === goal(each))
     if (what === 'writes' && isWritten) return what
-    // Another process has set it back: passes write the former generation again, perhaps beyond what this one has seen.
+    // Another process has moved `writes` back: passes write the former generation again, perhaps beyond what this process has seen.
     if (what === 'reads' && !isWritten) return undefined
     const topic = reloadedTopic(record)
     if (what === 'writes' && topic !== undefined) {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type LostPart, TABLE_UUID } from '../store/table.js'
 import type { Tables } from '../store/tables.js'
 
-/** A part that a table was made of. Merges replace it by parts that hold the same range of blocks. */
+/** An active part of a table at some instant. Merges replace it by a part with a range of blocks that includes its own. */
 export const ListedPart = z.object({
   /** UUID of its table: another table may get the same name. */
   table: z.string(),
@@ -15,14 +15,14 @@ export const ListedPart = z.object({
 })
 export type ListedPart = z.infer<typeof ListedPart>
 
-/** A part that its table no longer has, or has with another number of rows, and the folder of the table. */
+/** A part that its table lacks, or has with another number of rows (`isMiscounted`); `path` is the table's directory. */
 export type VanishedPart = LostPart & { readonly path: string; readonly isMiscounted: boolean }
 
 const PART_COLUMNS = `${TABLE_UUID} AS table, p.partition_id AS partition, p.name AS part,
   toFloat64(p.min_block_number) AS firstBlock, toFloat64(p.max_block_number) AS lastBlock`
 const OF_TABLE = 'INNER JOIN system.tables AS t ON t.database = p.database AND t.name = p.table'
 
-/** The parts that these tables, and the tables that rebuilds fill for them, are made of now. */
+/** Reads the active parts of all generations of these tables. */
 export async function listParts(tables: Pick<Tables, 'rows'>, names: readonly string[]): Promise<ListedPart[]> {
   const rows = await tables.rows(
     `SELECT ${PART_COLUMNS}, toFloat64(p.rows) AS rows FROM system.parts AS p ${OF_TABLE}
@@ -34,9 +34,8 @@ export async function listParts(tables: Pick<Tables, 'rows'>, names: readonly st
 }
 
 /**
- * The listed parts of tables that still exist whose blocks are in no part of these tables now, neither in an active part nor in one
- * that was set aside; and those whose number of rows is another one: the engine does not verify it, and neither reads nor merges the rows
- * behind it.
+ * Returns the listed parts that vanished from existing tables: no active and no detached part has their blocks. Also returns parts with
+ * another number of rows than listed: the engine does not verify that number, and neither reads nor merges the rows beyond it.
  */
 export async function vanishedParts(
   tables: Pick<Tables, 'rows'>,

@@ -1,8 +1,8 @@
 import { inspect } from 'node:util'
 
 /*
- * Columns in ClickHouse's format Native, which the engine stores without parsing: numbers as in memory, texts with their
- * lengths in front, lists as the ends of rows and the values of all of them.
+ * Columns in ClickHouse's format Native, which the engine stores without parsing: numbers as in memory, each text after its
+ * length, lists as the end of each row followed by all values.
  */
 
 /** The value of a column; an instant is milliseconds since 1970. */
@@ -25,10 +25,10 @@ export type ColumnType =
   | `Array(${Single | `Nullable(${Single})`})`
   | 'Map(String, String)'
 
-/** The values of one column. A value that is none of its type throws; `truncate` removes what it has left. */
+/** The values of one column. `add` throws for a value of another type; `truncate` then removes a partly added value. */
 export type Column = {
   add(value: unknown): void
-  /** Removes the values after so many. */
+  /** Keeps the first `rows` values. */
   truncate(rows: number): void
   /** Returns the values in the format. The bytes change with the column. */
   parts(): Uint8Array[]
@@ -164,7 +164,7 @@ class WideNumbers implements Column {
 /** Longer texts are encoded by Node; for a short one the call costs more than its characters. */
 const SHORT_TEXT = 40
 const ASCII_MAX = 0x7f
-/** UTF-8 takes up to 3 bytes per UTF-16 unit, and the length in front up to 5. */
+/** UTF-8 takes up to 3 bytes per UTF-16 unit, and the length before a text up to 5. */
 const UNIT_BYTES_MAX = 3
 const LENGTH_BYTES_MAX = 5
 
@@ -213,7 +213,7 @@ class Texts implements Column {
   }
 }
 
-/** Writes a length in the format's variable number of bytes; returns the index behind it. */
+/** Writes a length as a varint; returns the index after it. */
 export function writeLength(bytes: Uint8Array, start: number, length: number): number {
   let at = start
   for (let rest = length; ; rest = Math.floor(rest / 128)) {
@@ -223,7 +223,7 @@ export function writeLength(bytes: Uint8Array, start: number, length: number): n
   }
 }
 
-/** The version of the format of keywords; and their flags: a dictionary in front, and numbers of 32 bits for its entries. */
+/** The version of the format of keywords, and their flags: first a dictionary, then 32-bit indexes of its entries. */
 const KEYWORDS_VERSION = 1
 const KEYWORDS_FLAGS = 0x602
 

@@ -56,7 +56,7 @@ class Bytes {
     return Number(this.integer(size, isSigned))
   }
 
-  /** Returns a `bigint` where a number would lose digits. */
+  /** Returns a `bigint` if a number would lose digits. */
   integer(size: 1 | 2 | 4 | 8, isSigned: boolean): number | bigint {
     const at = this.#at
     this.#at += size

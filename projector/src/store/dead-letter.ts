@@ -3,7 +3,7 @@ import type { ColumnTypes, RowBlock } from '../rows/row-writer.js'
 import { linesOf, operation } from './operation.js'
 
 /*
- * Dead letters: the messages in `parked_message`, what was decided about them in `parked_decision`, and the view of both.
+ * Dead letters: the messages in `parked_message`, the decisions about them in `parked_decision`, and the view of both.
  */
 
 export type DeadLetterPosition = LogPosition & { readonly topic: string }
@@ -17,7 +17,7 @@ export type DeadLetter = DeadLetterPosition & {
   readonly bytes: number
 }
 
-/** A message as it stood in the log. */
+/** A message as it was in the log. */
 export type StoredMessage = DeadLetterPosition & {
   readonly key: string
   readonly headers: Readonly<Record<string, string>>
@@ -110,7 +110,7 @@ export const readDeadLettersAt = operation(
   }
 )
 
-/** Reads the next messages of a topic that wait for a decision, behind a position, at most `limit`. */
+/** Reads the next messages of a topic that wait for a decision, after a position, at most `limit`. */
 export const readDeadLettersAfter = operation(
   'reads the next dead letters',
   async (tables, topic: string, last: LogPosition | undefined, limit: number): Promise<DeadLetter[]> => {
@@ -154,7 +154,7 @@ export const readMessages = operation(
 /** The waiting messages of a topic: how many, and when the newest was stored, as text of the engine. */
 export type Waiting = { readonly messages: number; readonly newest: string }
 
-/** Reads what waits of a topic. */
+/** Reads how many messages of a topic wait for a decision, and when the newest was stored. */
 export const readWaiting = operation('reads what waits of a topic', async (tables, topic: string): Promise<Waiting> => {
   const [row] = await tables.rows(
     `SELECT toString(max(p.parked_at)) AS newest, count() AS messages

@@ -8,8 +8,8 @@ import { operation } from './operation.js'
 import { USER_COLUMNS } from './user-rows.js'
 
 /**
- * The checkpoint whose `next` is above the number of every person whose events were opened: with it a write side that was put back
- * from an older copy is recognised, which would number new people as others before.
+ * The checkpoint whose `next` is above the number of every person whose events were decrypted. It reveals a write side that was
+ * restored from an older copy, which would assign used numbers to new people.
  */
 export const PEOPLE_CHECKPOINT = 'people'
 
@@ -25,7 +25,7 @@ export const storeEvents = operation(
 export const deleteImports = operation(
   'deletes the events of imports',
   async (tables, table: string, importIds: readonly string[]): Promise<void> => {
-    // Imports' ids are hexadecimal digits, and a statement that stays in the table's files takes no parameters.
+    // Ids of imports are hexadecimal digits. A mutation stays in the table's files and accepts no parameters.
     const ids = importIds.filter((id) => /^[0-9a-f]{32}$/.test(id)).map((id) => `'${id}'`)
     await tables.execute(`DELETE FROM ${tables.target(table)} WHERE import_id IN (${ids.join(', ')})`)
   }
@@ -91,7 +91,7 @@ const BLOCK_EVENTS = 512
 /** Blocks of a partition: block `n` begins at offset `n * blockEvents`. */
 export type Blocks = { readonly blockEvents: number; readonly blocks: ReadonlySet<number> }
 
-/** Reads the blocks of a partition that have all their events in the event table below an offset, but no user's first one. */
+/** Reads the blocks of a partition below an offset whose events are all in the event table, none of them the first of a user. */
 export const readWholeBlocks = operation(
   'reads whole blocks of events',
   async (tables, topic: string, before: Progress): Promise<Blocks> => {
@@ -110,7 +110,7 @@ export const readWholeBlocks = operation(
   }
 )
 
-/** What these tables know of the write side. */
+/** The newest state of the write side in these tables. */
 export type NewestWrites = {
   /** The highest revision of a profile or rating; 0 without any. */
   readonly revision: number
@@ -118,7 +118,7 @@ export type NewestWrites = {
   readonly person: number
 }
 
-/** Reads what these tables know of the write side. */
+/** Reads the newest state of the write side in these tables. */
 export const readNewestWrites = operation('reads the newest writes', async (tables): Promise<NewestWrites> => {
   const [row] = await tables.rows(
     `SELECT (SELECT max(e.revision) FROM {event_profile: Identifier} AS e) AS profile,

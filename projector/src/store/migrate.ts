@@ -19,19 +19,18 @@ export type Migration = {
 
 const MIGRATIONS = new URL('../../../migrations/', import.meta.url)
 
-/** Tables that were made are no longer there. */
+/** Tables that migrations created are missing. */
 export class MissingTables extends Error {}
 
-/** The tables were made by a newer program. */
+/** The tables were created by a newer program. */
 export class NewerTables extends Error {}
 
 /**
- * Brings the tables to the newest schema and gives the names of the migrations that it applied. ClickHouse has no
- * transaction over DDL: a crash inside a file leaves it unrecorded, and the next run repeats it from its first
- * statement, which is why each statement must be one that may run twice (`IF NOT EXISTS`, `IF EXISTS`).
+ * Migrates the tables to the newest schema, and returns the names of the applied migrations. ClickHouse has no transactions
+ * over DDL: after a crash inside a file the next run repeats it from its first statement, so every statement must be
+ * idempotent (`IF NOT EXISTS`, `IF EXISTS`).
  * A migration before an applied one counts as applied: its row can be lost with a damaged part.
- * Rejects when an applied file was changed, and with {@link NewerTables} when the tables know migrations that this program
- * does not.
+ * Rejects if an applied file was changed, and with {@link NewerTables} if a migration was applied that this program lacks.
  */
 export async function migrate(tables: Tables, migrations?: readonly Migration[]): Promise<string[]> {
   const wanted = migrations ?? (await readMigrations())
@@ -70,8 +69,8 @@ export async function migrate(tables: Tables, migrations?: readonly Migration[])
 const POINTERS_SINCE = '0021-generation'
 
 /**
- * Where all rows of the record are lost, the last migration that is known by its tables: those up to it cannot be repeated. Where a part
- * of them is lost, the order tells.
+ * Returns the last migration that existing tables prove to be applied, empty if none: migrations up to it cannot be repeated. Needed if
+ * all rows of the record are lost; if only some are, a later recorded migration proves it.
  */
 async function lastByTables(tables: Tables): Promise<string> {
   if (await isMissing(tables, 'generation_pointer')) return ''
@@ -79,8 +78,8 @@ async function lastByTables(tables: Tables): Promise<string> {
 }
 
 /**
- * Executes a statement of a migration. A change of a table `name__*` is a change of each of its generations, also of those that rebuilds
- * fill or begin meanwhile.
+ * Executes a statement of a migration; for a table `name__*`, on each of its generations, including those that a rebuild creates
+ * meanwhile.
  */
 async function executeOnEveryGeneration(tables: Tables, statement: string): Promise<void> {
   const [pattern, bare = ''] = /^ALTER TABLE (\w+)__\*/.exec(statement) ?? []
@@ -96,7 +95,7 @@ async function executeOnEveryGeneration(tables: Tables, statement: string): Prom
     if (unchanged.length === 0) return
     for (const name of unchanged) {
       await tables.execute(`ALTER TABLE ${name}${statement.slice(pattern.length)}`).catch((error: unknown) => {
-        // Another process may drop a former generation meanwhile.
+        // Another process may have dropped a former generation meanwhile.
         if (!isTableDropped(error)) throw error
       })
       changed.add(name)
@@ -104,7 +103,7 @@ async function executeOnEveryGeneration(tables: Tables, statement: string): Prom
   }
 }
 
-/** A table or view, as `schema.sql` has it. */
+/** Reads the definition of a table or view, in the form of `schema.sql`. */
 export async function definitionOf(tables: Pick<Tables, 'rows'>, name: string): Promise<string> {
   const [row] = await tables.rows(`SHOW CREATE TABLE ${name}`)
   const statement = String(row?.statement)
@@ -113,7 +112,7 @@ export async function definitionOf(tables: Pick<Tables, 'rows'>, name: string): 
   return `${statement};\n`
 }
 
-/** The tables and views that `schema.sql` defines, with all generations; views for people and what rebuilds compare are not among them. */
+/** Reads the names of the tables and views that `schema.sql` defines, of all generations; without views for people, samples and copies. */
 export async function definedTables(tables: Pick<Tables, 'rows'>): Promise<string[]> {
   const rows = await tables.rows(
     `SELECT t.name AS name FROM system.tables AS t
@@ -123,7 +122,7 @@ export async function definedTables(tables: Pick<Tables, 'rows'>): Promise<strin
   return rows.map(({ name }) => String(name))
 }
 
-/** Tables and views that are not what the migrations made, of an embedded engine. */
+/** Returns the tables and views of an embedded engine whose definition differs from `schema.sql`. */
 export async function changedDefinitions(tables: Pick<Tables, 'rows'>): Promise<string[]> {
   const schema = await readFile(new URL('../../../schema.sql', import.meta.url), 'utf8')
   const changed: string[] = []
@@ -134,12 +133,12 @@ export async function changedDefinitions(tables: Pick<Tables, 'rows'>): Promise<
   return changed
 }
 
-/** A definition with the names of first generations, as `schema.sql` has them. */
+/** Returns a definition with the names of first generations, as `schema.sql` has them. */
 function asFirst(definition: string): string {
   return definition.replaceAll(/\b(\w+?)__\d+\b/g, '$1__0')
 }
 
-/** The migrations that belong to this program, in order. */
+/** Reads this program's migrations, in order. */
 export async function readMigrations(directory: URL = MIGRATIONS): Promise<Migration[]> {
   const files = (await readdir(directory)).filter((file) => file.endsWith('.sql')).sort()
   return Promise.all(
@@ -147,14 +146,14 @@ export async function readMigrations(directory: URL = MIGRATIONS): Promise<Migra
   )
 }
 
-/** A migration of its name and the text of its file. */
+/** Returns the migration with this name and text. */
 export function migrationOf(name: string, text: string): Migration {
   const statements = statementsOf(text)
   const checksum = createHash('sha256').update(statements.join(';\n')).digest('hex').slice(0, 16)
   return { name, statements, checksum }
 }
 
-/** The statements of a file: comments taken out, cut at semicolons outside quotes, white space made single. */
+/** Returns the statements of a file: without comments, split at semicolons outside quotes, with single spaces. */
 export function statementsOf(text: string): string[] {
   const statements: string[] = []
   let statement = ''
@@ -169,7 +168,7 @@ export function statementsOf(text: string): string[] {
   return statements.filter((each) => each !== '').map((each) => each.replace(/ {2,}/g, ' '))
 }
 
-/** The engine opens a directory without what a lost file of it defined, and says nothing. */
+/** Throws if tables of applied migrations are missing: the engine reports no error if a file with a definition is lost. */
 async function refuseMissing(
   tables: Tables,
   migrations: readonly Migration[],
@@ -180,7 +179,7 @@ async function refuseMissing(
     for (const statement of migration.statements) {
       const [, verb, name = '', renamed = ''] = STATEMENT_OF_TABLE.exec(statement) ?? []
       if (verb === undefined) continue
-      // One that was interrupted may have dropped or renamed it.
+      // Also if not applied: an interrupted migration may have dropped or renamed it.
       if (verb !== 'CREATE') made.delete(name)
       if (isApplied(migration) && verb !== 'DROP') made.add(verb === 'RENAME' ? renamed : name)
     }

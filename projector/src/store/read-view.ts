@@ -9,7 +9,7 @@ import { type NamedTables, operation } from './operation.js'
 export const replaceReadViews = operation(
   'replaces views for people',
   async (tables, { all }: { readonly all: boolean }): Promise<void> => {
-    // Every process replaces them at its start, without a lock. Beside a swap it could put the view of the former generation last.
+    // Every process replaces them at its start, without a lock: during a swap the view of the former generation could be stored last.
     for (let replaced: Pointers | undefined; ; ) {
       const pointers = await readPointers.run(tables)
       if (replaced?.version === pointers.version) return

@@ -8,7 +8,7 @@ import { operation } from './operation.js'
 /** Creates an empty table of the structure of another, unless it is there. Rejects when a migration changed only the other meanwhile. */
 export const createTable = operation('creates a table', async (tables, name: string, like: string): Promise<void> => {
   await tables.execute(`CREATE TABLE IF NOT EXISTS ${name} AS ${like}`)
-  // Read before the change and visible behind the migration's last list, it would lack a column of answers for good.
+  // If `like` was read before the migration's change, and this table appears after the migration's last list, it would lack a column.
   const different = await tables.rows(
     `SELECT c.name AS name FROM system.columns AS c
      WHERE c.database = currentDatabase() AND c.table IN ({name: String}, {like: String})
@@ -102,10 +102,10 @@ export const readDisks = operation(
   }
 )
 
-/** A part that the engine set aside, and its table. */
+/** A part that the engine detached, and its table. */
 export type LostPart = { readonly table: string; readonly part: string }
 
-/** Reads the parts that were set aside because they were damaged. */
+/** Reads the parts that were detached because they were damaged. */
 export const readLostParts = operation('reads lost parts', async (tables): Promise<LostPart[]> => {
   const rows = await tables.rows(
     `SELECT d.table AS table, d.name AS part FROM system.detached_parts AS d
@@ -114,7 +114,7 @@ export const readLostParts = operation('reads lost parts', async (tables): Promi
   return rows.map(({ table, part }) => ({ table: String(table), part: String(part) }))
 })
 
-/** Drops a part that was set aside. */
+/** Drops a detached part. */
 export const dropLostPart = operation('drops a lost part', async (tables, { table, part }: LostPart): Promise<void> => {
   await tables.execute(`ALTER TABLE ${table} DROP DETACHED PART '${part}' SETTINGS allow_drop_detached = 1`)
 })

@@ -14,7 +14,7 @@ export class LateBatches {
   readonly #consumedHere = new Map<string, Set<string>>()
   #pending: readonly KnownBatch[] = []
 
-  /** Forgets everything: other generations are written from now on. */
+  /** Clears the state, when steps begin to write other generations. */
   clear(): void {
     this.#pending = []
     this.#consumedHere.clear()

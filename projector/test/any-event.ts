@@ -37,10 +37,10 @@ const TitleId = fc.constantFrom('4d530064', '4d530065', '00000001')
 const BoardId = fc.constantFrom(7, 8)
 const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: undefined })
 
-/** Of one board, its key's number and all that may become of it. */
+/** Any event of a board, with the number of its key, and as it is published in a new epoch. */
 export const AnyBoardEvent = fc.tuple(TitleId, BoardId, BoardEvent).map(([titleId, leaderboardId, event]) => {
   const board = { titleId, leaderboardId }
-  // A new epoch's events are other events: one that was published in both would be known by either position.
+  // A new epoch has other events: of one that was published in both, either position could count.
   const later = { changedAt: instantOf(millisecondsOf(event.changedAt) + 7) }
   return {
     topic: leaderboardEntryTopic.name,
@@ -50,7 +50,7 @@ export const AnyBoardEvent = fc.tuple(TitleId, BoardId, BoardEvent).map(([titleI
   }
 })
 
-/** Of any topic but those about people. */
+/** Any event of any topic except those about people. */
 export const AnyEvent = fc.oneof(
   fc
     .record({ observedAt: Instant, registered: maybe(Count), online: maybe(Count), lobbies: maybe(Count) })
@@ -142,7 +142,7 @@ export const AnyEvent = fc.oneof(
   { arbitrary: AnyBoardEvent, weight: 2 }
 )
 
-/** Appended to the log in one go: some events, some of them twice, some unreadable ones, to one of the epochs. */
+/** Appended to the log at once: some events, some of them twice, some unreadable ones, to one of the epochs. */
 export const appendedOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[]) =>
   fc.record({
     epoch: fc.constantFrom(...epochs),
@@ -160,11 +160,11 @@ export type TestEvent = {
   readonly inNewEpoch?: LogMessage
 }
 
-/** A process's life: the n-th call dies, before or after it took effect, and every call after it. */
+/** The death of a process: its n-th call fails, before or after it took effect, and every later call. */
 export const deathWithin = (calls: number) =>
   fc.record({ afterCalls: fc.integer({ min: 0, max: calls }), isDone: fc.boolean() })
 
-/** Appends what is to be appended, each event to the partition of its key, and as what `sent` makes of it. */
+/** Appends events, each to the partition of its key, after `sent` has transformed it. */
 export function append(
   log: MemoryLog,
   { epoch, events, again, isSpoilt }: Appended,
@@ -178,14 +178,14 @@ export function append(
   }
 }
 
-/** A number for a key, the same every time. */
+/** Returns a number that depends only on the key. */
 function numberOf(key: string): number {
   return [...key].reduce((sum, character) => sum + character.charCodeAt(0), 0)
 }
 
 /**
- * Where events came behind later ones (of an older epoch, or retried), what was published about a board may have been withdrawn at
- * a place where nobody expects anything: they move where changes were recorded.
+ * Throws if tables differ. If events arrived after later ones (of an older epoch, or retried), the feed of changes may have additional
+ * void rows: such events move the positions at which changes were recorded.
  */
 export function compare(found: RowsByTable, expected: RowsByTable, isReordered: boolean) {
   for (const [projection, rows] of expected) {
@@ -204,7 +204,7 @@ export function compare(found: RowsByTable, expected: RowsByTable, isReordered: 
   }
 }
 
-/** A reader who knew `before` at `version` must learn of every row that is different now. */
+/** Checks that the changes after `version` cover every row that differs from `before`. */
 export async function everyChangeIsPublished(tables: Tables, found: RowsByTable, before: RowsByTable, version: number) {
   const published = await tables.rows('SELECT d.* FROM data_change AS d WHERE d.version > {version: UInt64}', {
     version

@@ -1,6 +1,6 @@
 import type { Tables } from '../src/index.js'
 
-/** Tables whose calls are run by `run`; it gets the statement, or the table of an insert. */
+/** Returns tables whose calls are wrapped by `run`, which gets the statement, or the table of an insert. */
 export function around(
   tables: Tables,
   run: <Result>(work: () => Promise<Result>, what: string) => Promise<Result>

@@ -22,7 +22,7 @@ const Place = fc.oneof(
 )
 const Details = fc.constantFrom({}, {}, { details: { car: 'x' } })
 
-/** Any event of one board: scraped, stated or measured, or a removal, with or without what it last showed. */
+/** Any event of one board: scraped, stated or measured, or a removal, with or without the last values of the entry. */
 export const BoardEvent: fc.Arbitrary<LeaderboardEntryChanged> = fc.oneof(
   {
     arbitrary: fc

@@ -10,7 +10,7 @@ import { type PlacedEntry, plainBoard } from './board-model.js'
 
 const RUNS = 75
 
-/** As those that achievements ask for, on boards as small as these. */
+/** Like the goals of achievements, for small boards. */
 const GOALS: readonly RankGoal[] = [
   { id: 1, rank: 3, entries: 4 },
   { id: 2, rank: 1, entries: 3 },
@@ -24,7 +24,7 @@ const Arrival = fc.record({
   again: fc.array(fc.nat(30), { maxLength: 4 })
 })
 
-/** A board's tables as a projector fills them, with whole histories. */
+/** The tables of a board as a projector fills them, but read with whole histories. */
 class SteppedBoard {
   readonly events: PlacedEntry[] = []
   readonly changes = new Map<string, string>()
@@ -130,7 +130,7 @@ function entryLines({
   ]
 }
 
-/** The entries with their histories, as the projection's statement gives them. */
+/** Returns the entries with their histories, as the projection's statement does. */
 function entriesOf(events: readonly PlacedEntry[], sinceMs: number): Entry[] {
   const byWho = new Map<string, State[]>()
   for (const { who, position, ...state } of plainBoard(events).states) {
@@ -149,7 +149,7 @@ function entriesOf(events: readonly PlacedEntry[], sinceMs: number): Entry[] {
   })
 }
 
-test('a board folded step by step, whatever comes late, twice or at once, equals its events folded plainly', (t) => {
+test('a board folded step by step, with late, repeated and simultaneous events, equals the plain fold of its events', (t) => {
   fc.assert(
     fc.property(Arrival, ({ steps, again }) => {
       const all = steps.flat()
@@ -188,7 +188,7 @@ test('the event that recorded a change stays the same as events arrive', (t) => 
   t.end()
 })
 
-test('a board of 100,000 entries with 40,000 changes at as many instants folds before the test’s time is over, as no quadratic fold would', (t) => {
+test('a board of 100,000 entries with 40,000 changes at different instants folds in less than quadratic time', (t) => {
   const at = (n: number) => 1_000_000_000_000 + n
   const states = Array.from({ length: 100_000 }, (_, entry): State[] => {
     const state = {
@@ -209,7 +209,7 @@ test('a board of 100,000 entries with 40,000 changes at as many instants folds b
   t.end()
 })
 
-test('a time that is written differently shows on the board, and is no change, no record and no new holder', (t) => {
+test('a time in another spelling is shown on the board, but is no change, no record and no new holder', (t) => {
   const at = (ms: number, playerName: string, timeMs: number, rating: string, order?: number) => ({
     ...{ titleId: '4d530064', leaderboardId: 7, playerName, changedAt: new Date(ms).toISOString() },
     ...{ changeType: 'updated' as const, timeMs, rating },
@@ -233,7 +233,7 @@ test('a time that is written differently shows on the board, and is no change, n
   t.end()
 })
 
-test('a player who rises because others leave, or leads once a board has enough entries, reached the goal then', (t) => {
+test('a player reaches a goal when others leave, or when a board that it leads has enough entries', (t) => {
   const at = (ms: number, playerName: string, timeMs?: number): LeaderboardEntryChanged => {
     const board = { titleId: '4d530064', leaderboardId: 7, playerName, changedAt: new Date(ms).toISOString() }
     return timeMs === undefined

@@ -10,10 +10,10 @@ import {
 import { type LeaderboardEntryChanged, millisecondsOf, nameKey, type RankGoal, rankGoals } from '@gamenet/schemas'
 
 /*
- * The rows of boards in the read tables, by the tests' oracle of boards.
+ * The expected rows of boards in the read tables, computed by the tests' oracle.
  */
 
-/** An event at its place in the log. */
+/** An event with its position in the log. */
 export type PlacedEntry = {
   readonly event: LeaderboardEntryChanged
   readonly position: bigint
@@ -74,7 +74,7 @@ function stateOf({ event, position, partition }: PlacedEntry): PlainState {
   }
 }
 
-/** Every state that ever was a change; `change` is undefined if a late event took that back. */
+/** Every state that was ever a change; `change` is undefined if a late event has undone it. */
 function changesIn(arrived: readonly PlainState[], states: readonly PlainState[]): PlainChange[] {
   const recorded = recordedOf(arrived)
   const changes = new Map(changesOf(states).map((change) => [change.event.position, change]))

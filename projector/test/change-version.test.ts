@@ -9,7 +9,7 @@ import { message, newestVersion, openTables, projectorOn } from './pipeline.js'
 
 const T0 = Date.UTC(2026, 2, 14, 22)
 
-test('a change is published above one whose answer was lost, wherever the clock goes', async (t) => {
+test('a change gets a higher version than one whose acknowledgement was lost, even if the clock goes back', async (t) => {
   const engine = await openTables()
   const log = new MemoryLog(() => 5)
   const count = (minute: number) => {
@@ -44,7 +44,7 @@ test('a change is published above one whose answer was lost, wherever the clock 
   await projector.stop()
 })
 
-test('changes are read as spans of whole hours, and of minutes where these still count', async (t) => {
+test('changes are read as spans of whole hours, and recent ones of whole minutes', async (t) => {
   const { control } = await openTables()
   const store = storeOver(control)
   const { changes } = readSide(store)

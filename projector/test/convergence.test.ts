@@ -35,9 +35,9 @@ const scenarioOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[], c
   })
 type Scenario = ReturnType<typeof scenarioOf> extends fc.Arbitrary<infer Value> ? Value : never
 
-test('any batches, doubled, reordered over partitions and cut by deaths, end as the plain fold of the events', async (t) => {
+test('any batches, repeated, reordered across partitions and interrupted by deaths, equal the plain fold of the events', async (t) => {
   const engine = await openTables()
-  /** Lives through a scenario, and compares; true when somebody died on the way. */
+  /** Runs a scenario and compares; returns the number of deaths. */
   const live = async ({ rounds, batchRecords, forget }: Scenario): Promise<number> => {
     await emptyTables(engine.control)
     let deaths = 0
@@ -81,11 +81,11 @@ const FrozenScenario = fc.record({
   before: fc.array(appendedOf(AnyBoardEvent, [0, 1]), { maxLength: 1 }),
   taken: appendedOf(AnyBoardEvent, [0, 1]),
   meanwhile: appendedOf(AnyBoardEvent, [0, 1]),
-  /** Before which of its calls it stands still. */
+  /** The call before which it is stopped. */
   atCall: fc.nat(60)
 })
 
-test('a projector that stands still before any call, while another goes ahead, leaves what the plain fold says', async () => {
+test('a projector that is stopped before any call, while another continues, leaves the rows of the plain fold', async () => {
   const engine = await openTables()
   const standsStill = fc.asyncProperty(FrozenScenario, async ({ before, taken, meanwhile, atCall }) => {
     await emptyTables(engine.control)
@@ -110,7 +110,7 @@ test('a projector that stands still before any call, while another goes ahead, l
   await fc.assert(standsStill, { ...runs(RUNS.frozen), endOnFailure: true })
 })
 
-test('a board is rebuilt where another projector went ahead with a change of an earlier epoch, whichever table is written then', async (t) => {
+test('a board is recomputed if another projector stored an event of an earlier epoch during any of its writes', async (t) => {
   const engine = await openTables()
   const entry = (playerName: string, timeMs: number, minute: number) => {
     const board = { titleId: '4d530064', leaderboardId: 7, changeType: 'updated' } as const

@@ -11,7 +11,7 @@ import { Checkpoints } from '../src/store/checkpoint.js'
 import { openTables } from './pipeline.js'
 
 const EVENTS = 60_000
-/** The first board has a share of all events, the others the rest alike. */
+/** The first board has a share of all events; the others have equal parts of the rest. */
 const EVENTS_SQL = `
   INSERT INTO event_leaderboard_entry__0 (epoch, partition, offset, source, import_id, observed_at, title_id, leaderboard_id,
     player, player_key, occurrence, change, rating, time_ms, stated_rank, ord, step, details)
@@ -52,7 +52,7 @@ test('the cost of an event in long steps is estimated from two sizes of samples,
   t.equal(costOf(slower, 100), 0.02, 'which costs its keys alone, as far as one can see')
 })
 
-test('a sample by keys has the events that its cost is estimated from, however few boards there are', async (t) => {
+test('a sample by keys has the number of events that its cost is computed with, even with few boards', async (t) => {
   const engine = await openTables()
   const unit = projections.filter(({ name }) => name === 'entry-time')
   const checkpoints = new Checkpoints()

@@ -69,7 +69,7 @@ const at = (second: number) => `2026-03-14T20:00:${10 + second}Z`
 const counted = (online: number, second = online) =>
   message(titleCountTopic, { titleId: '4d530064', observedAt: at(second), online })
 
-/** What is retried in a test that says nothing else: by this program's own schemas. */
+/** The dependencies of a retry; by default this program's own schemas. */
 const retryNeeds = (tables: Tables, more: Partial<RetryNeeds> = {}): RetryNeeds => ({
   store: storeOver(tables),
   topics,
@@ -86,11 +86,11 @@ const scenarioOf = (event: fc.Arbitrary<TestEvent>, epochs: readonly number[], c
     death: deathWithin(calls)
   })
   return fc.record({
-    /** Rounds of the program that cannot read what the next one publishes already. */
+    /** Rounds of the program that cannot read messages of the next one. */
     before: fc.array(round, { minLength: 1, maxLength: 2 }),
-    /** A round of the next program, in which every dead letter is retried beside. */
+    /** A round of the next program, during which every dead letter is retried. */
     upgraded: round,
-    /** One of so many messages is of the next program: which, follows from what it says. */
+    /** One in this many messages is of the next program; the content of a message decides. */
     newerOf: fc.integer({ min: 1, max: 3 }),
     batchRecords: fc.infiniteStream(fc.integer({ min: 1, max: 9 }))
   })
@@ -101,7 +101,7 @@ test('dead letters that are retried', async (t) => {
   const engine = await openTables()
   const { control } = engine
 
-  /** Lives through a scenario, and compares with a log that every program could read; true when somebody died on the way. */
+  /** Runs a scenario, and compares with a log that every program could read; returns the number of deaths. */
   const live = async ({ before, upgraded, newerOf, batchRecords }: Scenario): Promise<number> => {
     await emptyTables(control)
     let deaths = 0
@@ -136,7 +136,7 @@ test('dead letters that are retried', async (t) => {
     await retryAll(...life)
   }
 
-  await t.test('end as if they had never been dead letters, whatever dies on the way', async (t) => {
+  await t.test('leave the same rows as if they had never been dead letters, after deaths at any call', async (t) => {
     let deaths = 0
     for (const [scenario, numRuns] of [
       [scenarioOf(AnyEvent, [0, 1], 90), RUNS.all],
@@ -151,7 +151,7 @@ test('dead letters that are retried', async (t) => {
     t.ok(deaths > 0, `${deaths} deaths`)
   })
 
-  await t.test('are listed, shown, dropped for good and taken up again', async (t) => {
+  await t.test('are listed, shown, dropped for good and retried after all', async (t) => {
     await emptyTables(control)
     const log = new MemoryLog()
     const bytes = Uint8Array.of(0x7b, 0xff, 0x00)
@@ -233,7 +233,7 @@ test('dead letters that are retried', async (t) => {
     )
   })
 
-  await t.test('are opened with the keys of their people, or passed over when these were forgotten', async (t) => {
+  await t.test('are decrypted with the keys of their people, or passed over if these were erased', async (t) => {
     await emptyTables(control)
     const seen = (username: string): PresenceSeen => ({
       ...{ username, gamertag: username, state: 'online', game: 'Halo 2', periodSeconds: 60, observedAt: T0 }
@@ -265,7 +265,7 @@ test('dead letters that are retried', async (t) => {
     await projector.stop()
   })
 
-  await t.test('win over what later events of the same fact had stored', async (t) => {
+  await t.test('replace the rows of later events about the same fact', async (t) => {
     await emptyTables(control)
     const log = new MemoryLog()
     const plain = new MemoryLog()
@@ -319,7 +319,7 @@ test('dead letters that are retried', async (t) => {
         log.append('title-count', [newer(counted(9)), counted(1)])
         const begin = { during: async (): Promise<unknown> => undefined }
         const rebuild = around(engine.rebuild, async (work, what) => {
-          // Where it is not held, it has stored all by then.
+          // If the retry does not wait for the swap, it has stored everything by then.
           if (what === 'generation_pointer') {
             await Promise.race([begin.during(), pause(500)])
             begin.during = async () => undefined
@@ -366,7 +366,7 @@ test('dead letters that are retried', async (t) => {
     }
   )
 
-  await t.test('are taken again by another process, which may have stored older rows meanwhile', async (t) => {
+  await t.test('are consumed again by another process, which may have stored older rows meanwhile', async (t) => {
     await emptyTables(control)
     const log = new MemoryLog()
     log.append('title-count', [newer(counted(9)), counted(1)])
@@ -393,7 +393,7 @@ test('dead letters that are retried', async (t) => {
     t.same(await storeOver(control).do(readPending, 'somebody', ['title-count']), [])
   })
 
-  await t.test('of an import that is taken back meanwhile leave no row', async (t) => {
+  await t.test('of an import that is undone meanwhile leave no row', async (t) => {
     await emptyTables(control)
     const log = new MemoryLog()
     log.append('title-count', [newer(imported(titleCountTopic, { titleId: '4d530064', observedAt: T0, online: 5 }))])
@@ -448,7 +448,7 @@ test('dead letters that are retried', async (t) => {
   })
 
   await t.test(
-    'of an undone import are passed over while a swap writes a generation that does not know it yet',
+    'of an undone import are passed over while a swap writes a generation that lacks the undo',
     async (t) => {
       await emptyTables(control)
       const log = new MemoryLog()
@@ -466,8 +466,8 @@ test('dead letters that are retried', async (t) => {
   )
 
   for (const isFromLog of [false, true]) {
-    const how = isFromLog ? 'from the log, which still says what cannot be read' : 'meanwhile'
-    await t.test(`stand in tables that are rebuilt ${how}, and in those that a swap replaced`, async (t) => {
+    const how = isFromLog ? 'from the log, where they are still unreadable' : 'meanwhile'
+    await t.test(`are in tables that are rebuilt ${how}, and in those that a swap replaced`, async (t) => {
       await emptyTables(control)
       const log = new MemoryLog()
       const plain = new MemoryLog()
@@ -509,7 +509,7 @@ test('dead letters that are retried', async (t) => {
   }
 })
 
-/** A number of a message, the same for the same event. */
+/** Returns a number that depends only on the event of a message. */
 function sum({ value }: LogMessage): number {
   return [...value].reduce((all, character) => all + character.charCodeAt(0), 0)
 }

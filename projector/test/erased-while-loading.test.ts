@@ -10,7 +10,7 @@ import { MemoryLog } from './memory-log.js'
 import { sealKeys, sealOf } from './people.js'
 import { AT_ONCE, emptyTables, firstStore, message, openTables, projectorOn, QUIET } from './pipeline.js'
 
-/* Rows are opened by a key, and stored later: what if it is thrown away in between? */
+/* Records are decrypted with a key, and their rows are stored later. The key may be deleted between the two. */
 
 const seen = (username: string, second: number): PresenceSeen => ({
   username,
@@ -39,12 +39,12 @@ const reading = (tables: Tables): Omit<Tables, 'insert'> => ({
   execute: (...query) => tables.execute(...query)
 })
 
-test('somebody who is forgotten while rows wait to be stored', async (t) => {
+test('a user who is erased while rows wait to be stored', async (t) => {
   const engine = await openTables()
   const { control } = engine
   t.beforeEach(() => emptyTables(control))
 
-  await t.test('has none stored, however long they waited, and all others have theirs', async (t) => {
+  await t.test('has no rows, however long they waited, and all other users have theirs', async (t) => {
     const clock = { ms: 5 }
     const [asked, stored] = [latch(), latch()]
     let isAway = true
@@ -94,40 +94,43 @@ test('somebody who is forgotten while rows wait to be stored', async (t) => {
     ])
   })
 
-  await t.test('is not looked for before what a rebuild stores from the log is stored', async (t) => {
-    const [storing, goOn] = [latch(), latch()]
-    const done: string[] = []
-    const rebuild: Tables = {
-      ...reading(engine.rebuild),
-      insert: async (table, ...rows) => {
-        if (!table.startsWith('event_presence__1')) return await engine.rebuild.insert(table, ...rows)
-        storing.open()
-        await goOn.opened
-        await engine.rebuild.insert(table, ...rows)
-        done.push('stored')
+  await t.test(
+    'is not deleted from tables before a rebuild has stored the rows that it read from the log',
+    async (t) => {
+      const [storing, goOn] = [latch(), latch()]
+      const done: string[] = []
+      const rebuild: Tables = {
+        ...reading(engine.rebuild),
+        insert: async (table, ...rows) => {
+          if (!table.startsWith('event_presence__1')) return await engine.rebuild.insert(table, ...rows)
+          storing.open()
+          await goOn.opened
+          await engine.rebuild.insert(table, ...rows)
+          done.push('stored')
+        }
       }
+      const { loader, projections } = engine
+      let isAlone = false
+      const alone: PassLock['exclusive'] = async (work) => {
+        if (isAlone) throw new Error('nested exclusive work would wait for itself')
+        isAlone = true
+        return await work(async () => undefined).finally(() => {
+          isAlone = false
+        })
+      }
+      const passes: PassLock = { shared: (pass) => pass(async () => undefined), exclusive: alone }
+      const projector = projectorOn({ loader, projections, rebuild }, logOf('Ann'), { passLock: passes })
+      projector.start()
+      await projector.caughtUp()
+      await projector.rebuilds.start('presence', { isFromLog: true })
+      await storing.opened
+      const ended = projector.stepsEnded().then(() => done.push('looked'))
+      // Takes longer than `stepsEnded` would without waiting.
+      await projector.caughtUp()
+      goOn.open()
+      await ended
+      t.same(done, ['stored', 'looked'])
+      await projector.stop()
     }
-    const { loader, projections } = engine
-    let isAlone = false
-    const alone: PassLock['exclusive'] = async (work) => {
-      if (isAlone) throw new Error('who is alone would wait for itself')
-      isAlone = true
-      return await work(async () => undefined).finally(() => {
-        isAlone = false
-      })
-    }
-    const passes: PassLock = { shared: (pass) => pass(async () => undefined), exclusive: alone }
-    const projector = projectorOn({ loader, projections, rebuild }, logOf('Ann'), { passLock: passes })
-    projector.start()
-    await projector.caughtUp()
-    await projector.rebuilds.start('presence', { isFromLog: true })
-    await storing.opened
-    const ended = projector.stepsEnded().then(() => done.push('looked'))
-    // Longer than it takes when nothing is waited for.
-    await projector.caughtUp()
-    goOn.open()
-    await ended
-    t.same(done, ['stored', 'looked'])
-    await projector.stop()
-  })
+  )
 })

@@ -2,13 +2,13 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import { Estimate } from '../src/rebuild/estimate.js'
 
-/** A projection of a fill: its events, and seconds that each really costs. */
+/** A projection of a fill: its events, and the actual seconds per event. */
 const Filled = fc.record({
   events: fc.integer({ min: 100_000, max: 10_000_000 }),
   cost: fc.double({ min: 1e-7, max: 1e-4, noNaN: true })
 })
 
-test('at half of its time a fill is estimated right within a quarter, although the sample was off by a factor', (t) => {
+test('halfway through a fill the estimate is within a quarter of the actual time, although the sample was wrong by a factor', (t) => {
   fc.assert(
     fc.property(
       fc.array(Filled, { minLength: 1, maxLength: 5 }),
@@ -61,7 +61,7 @@ const Step = fc.record({
   seconds: fc.double({ min: 0, max: 100, noNaN: true })
 })
 
-test('whatever steps there were, empty ones too, the share done lies between nothing and all, and a time is reported', (t) => {
+test('after any steps, empty ones too, the completed share lies between 0 and 1, and a time is reported', (t) => {
   const events = fc.record({ a: fc.nat(1_000_000), b: fc.nat(1_000_000) })
   fc.assert(
     fc.property(fc.array(Step, { maxLength: 5 }), events, events, fc.boolean(), (steps, done, left, isMeasured) => {
@@ -78,7 +78,7 @@ test('whatever steps there were, empty ones too, the share done lies between not
   t.end()
 })
 
-test('while a step runs, what is left gets less with the clock, but never nothing', (t) => {
+test('while a step runs, the remaining time decreases, but never to 0', (t) => {
   const estimate = new Estimate({ a: 0.001 })
   const left = new Map([['a', 10_000]])
   t.equal(estimate.remaining(left, 500), 10, 'nothing runs')
@@ -92,7 +92,7 @@ test('while a step runs, what is left gets less with the clock, but never nothin
   t.end()
 })
 
-test('how much is done is estimated from events where nothing is known of their cost', (t) => {
+test('the completed share is estimated from events if their cost is unknown', (t) => {
   const estimate = new Estimate({})
   const share = (done: number, left: number) => estimate.shareOf(new Map([['a', done]]), new Map([['a', left]]))
   t.equal(share(0, 4), 0)

@@ -17,7 +17,7 @@ test('every topic has one event table and a projection', async (t) => {
   }
 })
 
-test('a block of events is whole when the table has them all, and no user for the first time', async (t) => {
+test('a block is whole if the table has all its events, and none is the first of a user', async (t) => {
   const { control } = await openTables()
   const store = storeOver(control, { targets: new Map([['event_rating', 'event_rating__0']]) })
   const raterOf = (offset: number) => (offset === 2 * 512 + 3 ? 'ben' : 'ann')
@@ -32,7 +32,7 @@ test('a block of events is whole when the table has them all, and no user for th
   t.same(await store.do(readWholeBlocks, 'rating', place), { blockEvents: 512, blocks: new Set([1]) })
 })
 
-test('a projection that reads the table of another stands behind it', async (t) => {
+test('a projection that reads the table of another is listed after it', async (t) => {
   for (const [n, { name, after }] of projections.entries()) {
     if (after === undefined) continue
     t.ok(

@@ -54,7 +54,7 @@ test('a fill by slices resumes after the last completed one, and computes the sa
       events: Object.fromEntries(unit.map(({ name }) => [name, EVENTS])),
       slices: {
         'leaderboard-entry': slices,
-        // Else by stretches.
+        // Otherwise by ranges of the log.
         ...(slices === 1 ? {} : { 'entry-time': slices, 'player-entry': slices })
       },
       costs: {}
@@ -117,7 +117,7 @@ test('a table computed from another one is filled in few steps, in smaller ones 
       `SELECT h.title_id, h.hour, h.min, h.max, h.sum, h.samples FROM title_count_hour AS h FINAL ORDER BY ALL`
     )
   const sizes = { ...STEP_SIZES, least: 20, most: 320 }
-  /** Steps of the hours, by how many events they had; a step of more than `memory` does not do. */
+  /** Returns the number of events of each step of the hours; a step with more than `memory` fails. */
   const stepsOf = async (memory: number) => {
     for (const table of ['title_count', 'title_count_hour', 'checkpoint'])
       await engine.control.execute(`TRUNCATE TABLE ${table === 'checkpoint' ? table : `${table}__0`}`)

@@ -36,7 +36,7 @@ type Placed<Event> = {
 }
 type Sample = { readonly ms: number; readonly value: number; readonly position: bigint }
 
-/** The plain fold: what the read tables must hold after the events of the log, each at its place. */
+/** The plain fold: returns the expected rows of the read tables after the events of the log. */
 export function foldOf(log: MemoryLog): RowsByTable {
   const network = eventsOf<NetworkCounted>(log, 'network-count')
   const titleCounts = eventsOf<TitleCounted>(log, 'title-count')
@@ -112,7 +112,7 @@ export function foldOf(log: MemoryLog): RowsByTable {
   ])
 }
 
-/** The messages of the log that are no events, as `topic/epoch/partition/offset`. */
+/** Returns the messages of the log that are no events, as `topic/epoch/partition/offset`. */
 export function unreadable(log: MemoryLog): string[] {
   return log.partitions
     .flatMap(({ topic: name, epoch, partition, records }) => {
@@ -245,7 +245,7 @@ export function projectionOf(table: string): string {
     : table
 }
 
-/** What the read tables hold. */
+/** Reads the rows of the read tables. */
 export async function readRows(tables: Tables): Promise<RowsByTable> {
   const model = new Map<string, ReadonlyMap<string, Row>>()
   for (const [projection, { id, key, ms, values }] of Object.entries(READ)) {
@@ -270,7 +270,7 @@ export async function readRows(tables: Tables): Promise<RowsByTable> {
   return model
 }
 
-/** `a, ms(b)` as SQL that gives texts: instants in ms, no value as `-`. */
+/** Returns `a, ms(b)` as SQL for texts: instants in ms, NULL as `-`. */
 function textOf(list: string): string {
   if (list.startsWith('ms(') && list.includes('(', 3)) return textOfMs(list.slice(3, -1))
   return list

@@ -4,7 +4,7 @@ import { test } from 'tap'
 
 const FOLDING = new URL('../src/project/folding/folding.js', import.meta.url)
 
-test('a process that waits for nothing but a fold lives until it has the rows, and ends by itself then', async (t) => {
+test('a process that waits only for a fold runs until it has the rows, and then ends by itself', async (t) => {
   const program = `
     import { foldInThread } from ${JSON.stringify(FOLDING.href)}
     const folding = foldInThread()

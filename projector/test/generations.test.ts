@@ -61,7 +61,7 @@ function contextOn(store: Store, more: Partial<RebuildContext>): RebuildContext 
   } as RebuildContext
 }
 
-test('a swap that another process has set back moves nothing any more', async (t) => {
+test('a swap that another process has reverted moves no pointer', async (t) => {
   const { control } = await openTables()
   const store = storeOver(control)
   const at = { epoch: 0, partition: 0, next: 5 }
@@ -77,7 +77,7 @@ test('a swap that another process has set back moves nothing any more', async (t
   })
   const other = completeSwap(contextOn(storeOver(patient), { catchUpMs: 60_000 }), record)
   await looked.opened
-  // Sets the pointer back, and dies before it says so.
+  // Moves the pointer back, and dies before it stores the new state.
   const dying = around(control, async (work, what) => {
     if (what === 'rebuild') throw new Error('the process dies')
     return await work()
@@ -118,7 +118,7 @@ test('a new projection waits while no exclusive lock is possible, and all others
   t.same((await newer.current()).projections, all)
 })
 
-test('a projection is registered beside a rebuild that began before', async (t) => {
+test('a projection is registered during a rebuild that began before', async (t) => {
   const { control } = await openTables()
   const store = storeOver(control)
   const all = projections.filter(({ name }) => name === 'title-count')
@@ -132,7 +132,7 @@ test('a projection is registered beside a rebuild that began before', async (t) 
   t.same((await generations.current()).projections, all)
 })
 
-test('a generation that lost its definition with a damaged part continues by the statements of the program', async (t) => {
+test('a generation whose definition was lost with a damaged part continues with the statements of the program', async (t) => {
   const { control } = await openTables()
   const store = storeOver(control)
   await new Generations(store, [counts]).register(lockedPasses())
@@ -177,7 +177,7 @@ test("of two programs that start at once on empty tables, the first one's defini
   const insert: Tables['insert'] = async (...row) => {
     stores.open()
     await looked.opened
-    // Time enough to look once more, and to store.
+    // Enough time to read again and to store.
     for (let questions = 0; questions < 5; questions += 1) await control.rows('SELECT 1 AS one')
     await control.insert(...row)
   }
@@ -206,7 +206,7 @@ test("of two programs that start at once on empty tables, the first one's defini
   )
 })
 
-test('a projection of a topic that only another program knows keeps its table, and others continue', async (t) => {
+test('a projection of a topic that only another program has keeps its table, and others continue', async (t) => {
   const { control } = await openTables()
   const all = projections.filter(({ name }) => ['title-count', 'title-count-hour'].includes(name))
   const store = storeOver(control)
@@ -225,7 +225,7 @@ test('a projection of a topic that only another program knows keeps its table, a
   t.ok(generations.isOutdated(counts.name))
 })
 
-test('tables of an attempt without a record are dropped after a day, where other processes may be making them', async (t) => {
+test('tables of an attempt without a record are dropped after a day if other processes may be creating them', async (t) => {
   const { control } = await openTables()
   await storeRebuild(storeOver(control), { ...swapping(4, counts), state: 'filling' }, {})
   for (const name of ['title_count__4', 'title_count__8', 'title_count__sample_0123abcd'])
@@ -302,7 +302,7 @@ test('pointers whose rows are lost are restored from the records of rebuilds', a
     for (const table of ['title_count', 'event_title_count'])
       await control.execute(`CREATE TABLE ${table}__${id} AS ${table}__0`)
   }
-  // Of an earlier swap, in a part that is left.
+  // The row of an earlier swap, in a part that was not lost.
   const owner = { owner: projectionCheckpoint(counts.name), tables: ['title_count'] }
   await store.do(storePointers, 1, [{ ...owner, writes: 2, reads: 2, readsChanged: 1 }])
   t.same(await migrate(control), [])
@@ -315,7 +315,7 @@ test('pointers whose rows are lost are restored from the records of rebuilds', a
   t.ok(serving.counterOf(counts.name) > 14, 'no identity of an answer stands for other tables')
 })
 
-test('a swap or a rollback beside the start of another process stays', async (t) => {
+test('the start of another process does not undo a concurrent swap or rollback', async (t) => {
   const { control } = await openTables()
   const store = storeOver(control)
   const owner = { owner: projectionCheckpoint(counts.name), tables: ['title_count'] }

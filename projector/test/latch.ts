@@ -1,4 +1,4 @@
-/** Opened once, and waited for. */
+/** A promise that is resolved by `open`. */
 export function latch() {
   let open = (): void => undefined
   const opened = new Promise<void>((resolve) => {

@@ -83,76 +83,73 @@ test('the loader', async (t) => {
     ])
   })
 
-  await t.test(
-    'makes a dead letter of what cannot be read, with its bytes, and loads everything around it',
-    async (t) => {
-      const { headers } = counted(0)
-      const bad: [Omit<LogRecord, 'offset'>, RegExp][] = [
-        [{ key: 'a', headers, value: '{"titleId"' }, /^the message is not JSON/],
-        [{ key: 'b', headers, value: '' }, /^the message has no value/],
-        [
-          { key: 'c', headers: { ...headers, ce_type: 'gamenet.title-count.v2' }, value: counted(1).value },
-          /newer than this program/
-        ],
-        [
-          { key: 'd', headers: { ...headers, ce_type: 'gamenet.title.v1' }, value: counted(1).value },
-          /^ce_type is "gamenet\.title\.v1"/
-        ],
-        [{ key: 'e', headers: {}, value: counted(1).value }, /^the header ce_type is missing/],
-        [{ key: 'e2', headers, value: counted(1).value, fault: 'the header x has no value' }, /^the header x has no/],
-        [{ key: 'f', headers, value: counted(-1).value }, /^online: /],
-        [{ key: 'g', headers, value: counted(4_294_967_296).value }, /^online: /],
-        [
-          {
-            key: 'h',
-            headers,
-            value: JSON.stringify({ titleId: '4d530064', observedAt: '2026-03-14 20:00', online: 1 })
-          },
-          /^observedAt: /
-        ],
-        [{ key: 'i', headers, value: 'null' }, /^the event: /],
-        [{ key: null, headers, value: null }, /^the message has no value/],
-        [
-          { key: '\ud800', headers: { ...headers, 'x\udc00': '\ud800' }, value: Uint8Array.of(0x7b, 0xff, 0x00) },
-          /^the message is not JSON/
-        ]
-      ]
-      const log = new MemoryLog(() => 4)
-      for (const [n, [record]] of bad.entries())
-        log.append('title-count', [record, counted(n, `2026-03-14T20:00:${10 + n}Z`)])
-      await runToHead(engine, log)
-      const deadLetters = await control.rows('SELECT p.* FROM parked_message AS p FINAL ORDER BY p.offset')
-      t.equal(deadLetters.length, bad.length)
-      for (const [n, [{ value }, reason]] of bad.entries()) {
-        t.match(deadLetters[n], { topic: 'title-count', partition: 0, offset: String(2 * n), reason })
-        t.equal(deadLetters[n]?.value, Buffer.from(value ?? '').toString('base64'))
-      }
-      t.match(deadLetters[0], { message_key: 'a', headers })
-      t.same(
-        (await events('event_title_count')).map(({ online }) => online),
-        bad.map((_, n) => n),
-        'the good ones'
-      )
-
-      const registry = new Registry()
-      const projector = projectorOn(engine, log, { registry })
-      projector.start()
-      await projector.caughtUp()
-      const status = await projector.status()
-      t.match(
-        status.topics.find(({ topic }) => topic === 'title-count'),
+  await t.test('stores unreadable messages as dead letters with their bytes, and loads all others', async (t) => {
+    const { headers } = counted(0)
+    const bad: [Omit<LogRecord, 'offset'>, RegExp][] = [
+      [{ key: 'a', headers, value: '{"titleId"' }, /^the message is not JSON/],
+      [{ key: 'b', headers, value: '' }, /^the message has no value/],
+      [
+        { key: 'c', headers: { ...headers, ce_type: 'gamenet.title-count.v2' }, value: counted(1).value },
+        /newer than this program/
+      ],
+      [
+        { key: 'd', headers: { ...headers, ce_type: 'gamenet.title.v1' }, value: counted(1).value },
+        /^ce_type is "gamenet\.title\.v1"/
+      ],
+      [{ key: 'e', headers: {}, value: counted(1).value }, /^the header ce_type is missing/],
+      [{ key: 'e2', headers, value: counted(1).value, fault: 'the header x has no value' }, /^the header x has no/],
+      [{ key: 'f', headers, value: counted(-1).value }, /^online: /],
+      [{ key: 'g', headers, value: counted(4_294_967_296).value }, /^online: /],
+      [
         {
-          lag: 0,
-          deadLetters: bad.length,
-          partitions: [{ epoch: 0, partition: 0, head: 2 * bad.length, loaded: 2 * bad.length }]
-        }
-      )
-      t.match(await registry.metrics(), new RegExp(`gamenet_parked_messages\\{topic="title-count"\\} ${bad.length}`))
-      await projector.stop()
+          key: 'h',
+          headers,
+          value: JSON.stringify({ titleId: '4d530064', observedAt: '2026-03-14 20:00', online: 1 })
+        },
+        /^observedAt: /
+      ],
+      [{ key: 'i', headers, value: 'null' }, /^the event: /],
+      [{ key: null, headers, value: null }, /^the message has no value/],
+      [
+        { key: '\ud800', headers: { ...headers, 'x\udc00': '\ud800' }, value: Uint8Array.of(0x7b, 0xff, 0x00) },
+        /^the message is not JSON/
+      ]
+    ]
+    const log = new MemoryLog(() => 4)
+    for (const [n, [record]] of bad.entries())
+      log.append('title-count', [record, counted(n, `2026-03-14T20:00:${10 + n}Z`)])
+    await runToHead(engine, log)
+    const deadLetters = await control.rows('SELECT p.* FROM parked_message AS p FINAL ORDER BY p.offset')
+    t.equal(deadLetters.length, bad.length)
+    for (const [n, [{ value }, reason]] of bad.entries()) {
+      t.match(deadLetters[n], { topic: 'title-count', partition: 0, offset: String(2 * n), reason })
+      t.equal(deadLetters[n]?.value, Buffer.from(value ?? '').toString('base64'))
     }
-  )
+    t.match(deadLetters[0], { message_key: 'a', headers })
+    t.same(
+      (await events('event_title_count')).map(({ online }) => online),
+      bad.map((_, n) => n),
+      'the good ones'
+    )
 
-  await t.test('a text that is half a surrogate pair does not stop the ones behind it', async (t) => {
+    const registry = new Registry()
+    const projector = projectorOn(engine, log, { registry })
+    projector.start()
+    await projector.caughtUp()
+    const status = await projector.status()
+    t.match(
+      status.topics.find(({ topic }) => topic === 'title-count'),
+      {
+        lag: 0,
+        deadLetters: bad.length,
+        partitions: [{ epoch: 0, partition: 0, head: 2 * bad.length, loaded: 2 * bad.length }]
+      }
+    )
+    t.match(await registry.metrics(), new RegExp(`gamenet_parked_messages\\{topic="title-count"\\} ${bad.length}`))
+    await projector.stop()
+  })
+
+  await t.test('a text with half a surrogate pair does not stop later messages', async (t) => {
     const log = new MemoryLog()
     const described = (name: string) => message(titleTopic, { titleId: '4d530064', observedAt: T0, name })
     log.append('title', [described('a\ud800b'), described('\\ud800'), described('whole')])
@@ -163,7 +160,7 @@ test('the loader', async (t) => {
     )
   })
 
-  await t.test('loads on from its checkpoint, and what is read twice stands once', async (t) => {
+  await t.test('continues at its checkpoint, and stores a record once that it reads twice', async (t) => {
     const log = new MemoryLog(() => 2)
     const at = (n: number) => counted(n, `2026-03-14T20:00:0${n}Z`)
     log.append('title-count', [at(0), at(1), at(2)])
@@ -184,49 +181,52 @@ test('the loader', async (t) => {
     )
   })
 
-  await t.test('events that wait while another loads them and their import is taken back stay away', async (t) => {
-    const log = new MemoryLog()
-    const importId = '0123456789abcdef0123456789abcdef'
-    const ofImport = encodeEvent(
-      titleCountTopic,
-      { titleId: '4d530064', observedAt: T0, online: 1 },
-      { source: '/import/test', importId }
-    )
-    log.append('title-count', [counted(7, '2026-03-14T20:01:00Z'), ofImport])
-    const shared = { isShared: true, passLock: lockedPasses(), rebuildLock: lockedPasses() }
-    const offsets = async () => (await events('event_title_count')).map(({ offset }) => offset)
-    const [waits, goOn] = [latch(), latch()]
-    let stored = false
-    const held = around(engine.loader, async (work, what) => {
-      if (what === 'event_title_count__0') {
-        waits.open()
-        await goOn.opened
-      }
-      const result = await work()
-      stored ||= what === 'event_title_count__0'
-      return result
-    })
-    // Without the lock of passes: its store begins before, and ends behind, all that the other does.
-    const late = projectorOn({ ...engine, loader: held }, log, { isShared: true })
-    late.start()
-    await waits.opened
-    const other = projectorOn(engine, log, shared)
-    other.start()
-    await other.caughtUp()
-    const retraction = { importId, topic: 'title-count', observedAt: T0 }
-    log.append('import-retraction', [message(importRetractionTopic, retraction)])
-    await other.caughtUp()
-    await other.importUndos.undo(importId, 'title-count', () => {})
-    t.same(await offsets(), ['0'])
-    goOn.open()
-    await late.stop()
-    t.ok(stored, 'what waited was stored')
-    t.same(await offsets(), ['0'])
-    t.equal((await control.rows('SELECT c.ts AS ts FROM title_count AS c FINAL')).length, 1)
-    await other.stop()
-  })
+  await t.test(
+    'events that wait while another process loads them and their import is undone are not stored',
+    async (t) => {
+      const log = new MemoryLog()
+      const importId = '0123456789abcdef0123456789abcdef'
+      const ofImport = encodeEvent(
+        titleCountTopic,
+        { titleId: '4d530064', observedAt: T0, online: 1 },
+        { source: '/import/test', importId }
+      )
+      log.append('title-count', [counted(7, '2026-03-14T20:01:00Z'), ofImport])
+      const shared = { isShared: true, passLock: lockedPasses(), rebuildLock: lockedPasses() }
+      const offsets = async () => (await events('event_title_count')).map(({ offset }) => offset)
+      const [waits, goOn] = [latch(), latch()]
+      let stored = false
+      const held = around(engine.loader, async (work, what) => {
+        if (what === 'event_title_count__0') {
+          waits.open()
+          await goOn.opened
+        }
+        const result = await work()
+        stored ||= what === 'event_title_count__0'
+        return result
+      })
+      // Without the pass lock: its store begins before all work of the other one, and ends after it.
+      const late = projectorOn({ ...engine, loader: held }, log, { isShared: true })
+      late.start()
+      await waits.opened
+      const other = projectorOn(engine, log, shared)
+      other.start()
+      await other.caughtUp()
+      const retraction = { importId, topic: 'title-count', observedAt: T0 }
+      log.append('import-retraction', [message(importRetractionTopic, retraction)])
+      await other.caughtUp()
+      await other.importUndos.undo(importId, 'title-count', () => {})
+      t.same(await offsets(), ['0'])
+      goOn.open()
+      await late.stop()
+      t.ok(stored, 'what waited was stored')
+      t.same(await offsets(), ['0'])
+      t.equal((await control.rows('SELECT c.ts AS ts FROM title_count AS c FINAL')).length, 1)
+      await other.stop()
+    }
+  )
 
-  await t.test('a checkpoint that is older than the stored one turns nothing back', async (t) => {
+  await t.test('storing an older checkpoint changes nothing', async (t) => {
     const log = new MemoryLog()
     log.append('title-count', [counted(0), counted(1)])
     await runToHead(engine, log)
@@ -252,35 +252,39 @@ test('the loader', async (t) => {
     t.equal(first, 2)
   })
 
-  await t.test('an engine that refuses inserts is tried again until it takes them, and status says why', async (t) => {
-    const log = new MemoryLog()
-    log.append('title-count', [counted(7)])
-    let isBroken = true
-    const loader: Tables = {
-      ...engine.loader,
-      insert: async (table, columns, body) => {
-        if (isBroken) throw new Error('no space left on device')
-        await engine.loader.insert(table, columns, body)
+  await t.test(
+    'inserts that the engine rejects are retried until they succeed, and status shows the reason',
+    async (t) => {
+      const log = new MemoryLog()
+      log.append('title-count', [counted(7)])
+      let isBroken = true
+      const loader: Tables = {
+        ...engine.loader,
+        insert: async (table, columns, body) => {
+          if (isBroken) throw new Error('no space left on device')
+          await engine.loader.insert(table, columns, body)
+        }
       }
+      const projector = projectorOn({ loader, projections: engine.projections }, log)
+      projector.start()
+      while ((await projector.status()).loaderTrouble === null) await pause(5)
+      await t.rejects(projector.caughtUp({ standstillMs: 300 }), {
+        message:
+          /title-count, epoch 0, partition 0 is loaded to 0 of 1 \(loading title-count: no space left on device\)/
+      })
+      t.equal((await projector.status()).loaderTrouble, 'loading title-count: no space left on device')
+      isBroken = false
+      await projector.caughtUp()
+      t.equal((await projector.status()).loaderTrouble, null)
+      await projector.stop()
+      t.same(
+        (await events('event_title_count')).map(({ online }) => online),
+        [7]
+      )
     }
-    const projector = projectorOn({ loader, projections: engine.projections }, log)
-    projector.start()
-    while ((await projector.status()).loaderTrouble === null) await pause(5)
-    await t.rejects(projector.caughtUp({ standstillMs: 300 }), {
-      message: /title-count, epoch 0, partition 0 is loaded to 0 of 1 \(loading title-count: no space left on device\)/
-    })
-    t.equal((await projector.status()).loaderTrouble, 'loading title-count: no space left on device')
-    isBroken = false
-    await projector.caughtUp()
-    t.equal((await projector.status()).loaderTrouble, null)
-    await projector.stop()
-    t.same(
-      (await events('event_title_count')).map(({ online }) => online),
-      [7]
-    )
-  })
+  )
 
-  await t.test('a log that fails and a reading side that dies are begun again', async (t) => {
+  await t.test('reading restarts after a failure of the log and after the death of a reading side', async (t) => {
     const log = new MemoryLog(() => 1)
     log.append('title-count', [counted(0), counted(1), counted(2)])
     let failures = 3
@@ -302,7 +306,7 @@ test('the loader', async (t) => {
     t.equal((await events('event_title_count')).length, 3)
   })
 
-  await t.test('a reading side that dies beside others is begun again with its share, and theirs go on', async (t) => {
+  await t.test('one of several reading sides that dies is restarted with its share; the others continue', async (t) => {
     const shares = [0, 1, 2].map(() => new MemoryLog(() => 1))
     for (const partition of [0, 1, 2, 3, 4, 5]) {
       shares[partition % 3]?.append('title-count', [counted(partition), counted(partition)], { epoch: 0, partition })

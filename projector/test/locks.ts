@@ -1,6 +1,6 @@
 import type { PassLock } from '../src/index.js'
 
-/** As a lock of PostgreSQL's: passes run together, or something alone, in the order in which they are asked for. */
+/** Behaves like the lock in PostgreSQL: passes are shared, other work is exclusive, in the order of requests. */
 export function lockedPasses(): PassLock {
   let alone: Promise<unknown> = Promise.resolve()
   let together: Promise<unknown>[] = []

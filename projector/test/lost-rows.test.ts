@@ -27,13 +27,13 @@ import { emptyTables, newestVersion, openTables, projectorOn, runToHead } from '
 
 const readTables = projections.flatMap(tablesOf)
 
-test('whatever table loses its rows, they are made again, or it is said what is lost', async (t) => {
+test('lost rows of any table are restored, or it is reported what is lost', async (t) => {
   const engine = await openTables()
   const all = await engine.control.rows(
     `SELECT splitByString('__', t.name)[1] AS name, t.engine_full AS made FROM system.tables AS t
      WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree'`
   )
-  /** Nothing is lost with them: what they say was done is done again. */
+  /** Nothing is lost with these tables: the recorded work is repeated. */
   const harmless = ['checkpoint', 'forgotten', 'late_batch_taken', 'rebuild_owner']
   for (const { name, made } of all) {
     t.notMatch(made, /fsync|suspicious/, `${name} is flushed as all are`)
@@ -44,7 +44,7 @@ test('whatever table loses its rows, they are made again, or it is said what is 
   }
 })
 
-test('rows of parts that were set aside are made again, of whatever tables', async (t) => {
+test('rows of detached parts are restored, of any tables', async (t) => {
   const engine = await openTables()
   const log = new MemoryLog()
   for (const each of fc.sample(appendedOf(AnyEvent, [0, 1]), { numRuns: 6, seed: 4 })) append(log, each)
@@ -77,7 +77,7 @@ test('rows of parts that were set aside are made again, of whatever tables', asy
   }
 })
 
-test('a part that vanished is found; a part that was merged, was set aside or left with its table is not', async (t) => {
+test('a part that vanished is found; a part that was merged, detached or dropped with its table is not', async (t) => {
   const { control } = await openTables()
   const names = ['event_network_count', 'network_count', 'title']
   const fill = async () => {
@@ -153,7 +153,7 @@ test('a log without its beginning is loaded from its first event, and the missin
   )
 })
 
-test('rebuilds that would go on without the lost rows are cancelled, others go on', async (t) => {
+test('rebuilds that would continue without the lost rows are cancelled, others continue', async (t) => {
   const { control } = await openTables()
   const store = async (id: number, change: Partial<RebuildRecord>) =>
     await storeRebuild(storeOver(control), { ...RECORD, id }, change)
@@ -236,7 +236,7 @@ async function countsOf(tables: Tables): Promise<Record<string, unknown>> {
   return counts
 }
 
-/** Sets the first part of each of these tables aside, as the engine does with one that it cannot read. */
+/** Detaches the first part of each of these tables, as the engine does with an unreadable one. */
 async function breakParts(tables: Tables, names: readonly string[]): Promise<string[]> {
   const parts = await tables.rows(
     `SELECT p.table AS table, min(p.name) AS part, any(t.data_paths[1]) AS path FROM system.parts AS p

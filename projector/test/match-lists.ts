@@ -4,7 +4,7 @@ import type { Tables } from '../src/index.js'
 import type { MemoryLog } from './memory-log.js'
 
 /*
- * What the tables of matches must hold, computed from the events of a log with loops and maps.
+ * The expected rows of the tables of matches, computed from the events of a log with loops and maps.
  */
 
 const HOUR = 3_600_000
@@ -14,7 +14,7 @@ type PlacedList = { readonly ms: number; readonly event: MatchesListed; readonly
 /** Rows of one table as text, in order. */
 export type Lines = readonly string[]
 
-/** The lists of a title that count, oldest first: of one instant that with the highest position. */
+/** The valid lists of a title, oldest first: of one instant the one with the highest position. */
 function listsThatCount(lists: readonly PlacedList[]): PlacedList[] {
   return newestLists(lists.toSorted((a, b) => (a.position < b.position ? -1 : 1)))
 }
@@ -34,7 +34,7 @@ const SELECTS = {
 
 export type MatchTable = keyof typeof SELECTS
 
-/** What the tables of matches hold. */
+/** Reads the rows of the tables of matches. */
 export async function matchTables(tables: Tables): Promise<Record<MatchTable, Lines>> {
   const found: Record<string, Lines> = {}
   for (const [table, sql] of Object.entries(SELECTS)) {
@@ -43,7 +43,7 @@ export async function matchTables(tables: Tables): Promise<Record<MatchTable, Li
   return found as Record<MatchTable, Lines>
 }
 
-/** What they must hold after the events of a log. */
+/** Returns the expected rows after the events of a log. */
 export function expectedTables(log: MemoryLog): Record<MatchTable, Lines> {
   const byTitle = new Map<string, PlacedList[]>()
   for (const { topic, epoch, records } of log.partitions) {

@@ -6,7 +6,7 @@ import { MemoryLog } from './memory-log.js'
 import { emptyTables, message, openTables, projectorOn, runToHead } from './pipeline.js'
 
 const TITLE = '4d530064'
-/** A list at a time of one evening: `ann 3/8` is a lobby of ann with 3 of 8 players. */
+/** A list at a time of day: `ann 3/8` is a lobby of ann with 3 of 8 players. */
 const list = (time: string, ...lobbies: string[]) => {
   const matches: MatchesListed['matches'] = lobbies.map((lobby) => {
     const [hostName = '', players] = lobby.split(' ')
@@ -28,7 +28,7 @@ test('projections of matches', async (t) => {
 
   const rowsOf = async (sql: string) => (await control.rows(sql)).map((row) => Object.values(row))
 
-  /** Given what was projected before, step by step, the rows that the table holds in the end. */
+  /** Projects these messages step by step, and returns the rows of the table. */
   const rowsAfter = async (sql: string, ...steps: ReturnType<typeof list>[][]) => {
     const log = new MemoryLog()
     const projector = projectorOn(engine, log)
@@ -54,7 +54,7 @@ test('projections of matches', async (t) => {
   })
 
   await t.test(
-    'two lobbies of one host are distinguished by their order, and one that comes back is a new match',
+    'two lobbies of one host are distinguished by their order, and one that returns is a new match',
     async (t) => {
       const steps = [
         [list('20:00:00', 'ann 1/8', 'bob', 'ann 5/8')],
@@ -84,7 +84,7 @@ test('projections of matches', async (t) => {
   })
 
   await t.test(
-    'a title that goes on after days of silence beside a late list of another keeps its matches',
+    'a title that continues after days of silence keeps its matches when another title has a late list in the same step',
     async (t) => {
       const listed = (titleId: string, day: string, ...hosts: string[]) =>
         message(matchListTopic, {
@@ -130,7 +130,7 @@ test('projections of matches', async (t) => {
     }
   )
 
-  await t.test('a list that comes again for the same instant replaces the whole list', async (t) => {
+  await t.test('another list of the same instant replaces the whole list', async (t) => {
     const steps = [[list('20:00:00', 'ann 2/8'), list('20:01:00', 'ann 9/16', 'bob')], [list('20:01:00', 'ann 1/8')]]
     t.same(await rowsAfter(MATCHES, ...steps), [['ann', '20:00:00', '20:01:00', 2, 8, 3, 2]])
     t.same(await rowsOf('SELECT l.hosts, l.players FROM match_latest AS l FINAL'), [[['ann'], [1]]])
@@ -142,39 +142,42 @@ test('projections of matches', async (t) => {
     )
   })
 
-  await t.test('a list that comes in order is read alone, a late one from the list without its hosts on', async (t) => {
-    const read: number[][] = []
-    const watched: Tables = {
-      ...engine.projections,
-      json: async (sql, parameters) => {
-        const bytes = await engine.projections.json(sql, parameters)
-        const rows: { instants?: number[] }[] = JSON.parse(Buffer.from(bytes).toString())
-        const instants = rows.flatMap((row) => row.instants ?? [])
-        if (instants.length > 0) read.push(instants)
-        return bytes
+  await t.test(
+    'of a list in order only that list is read; after a late one, all lists from the cut before it',
+    async (t) => {
+      const read: number[][] = []
+      const watched: Tables = {
+        ...engine.projections,
+        json: async (sql, parameters) => {
+          const bytes = await engine.projections.json(sql, parameters)
+          const rows: { instants?: number[] }[] = JSON.parse(Buffer.from(bytes).toString())
+          const instants = rows.flatMap((row) => row.instants ?? [])
+          if (instants.length > 0) read.push(instants)
+          return bytes
+        }
       }
+      const log = new MemoryLog()
+      const at = (time: string) => Date.parse(`2026-03-14T${time}Z`)
+      const readFor = async (...messages: ReturnType<typeof list>[]) => {
+        read.length = 0
+        log.append('match-list', messages)
+        await projector.caughtUp()
+        return read.flat()
+      }
+      const projector = projectorOn({ ...engine, projections: watched }, log)
+      projector.start()
+      await readFor(list('19:00:00', 'old'), list('19:30:00', 'zoe'), list('20:00:00', 'ann'))
+      t.same(await readFor(list('20:01:00', 'ann')), [at('20:01:00')])
+      t.same(await readFor(list('21:02:00', 'bob'), list('21:03:00', 'bob')), [at('21:02:00'), at('21:03:00')])
+      t.same(await readFor(list('21:04:00')), [at('21:04:00')])
+      t.same(await readFor(list('21:05:00', 'ann')), [at('21:05:00')], 'nothing is open, and nothing goes on')
+      const late = [at('20:00:00'), at('20:01:00'), at('20:02:00'), at('21:02:00'), at('21:03:00'), at('21:04:00')]
+      t.same(await readFor(list('20:02:00', 'bob')), [...late, at('21:05:00')])
+      await projector.stop()
     }
-    const log = new MemoryLog()
-    const at = (time: string) => Date.parse(`2026-03-14T${time}Z`)
-    const readFor = async (...messages: ReturnType<typeof list>[]) => {
-      read.length = 0
-      log.append('match-list', messages)
-      await projector.caughtUp()
-      return read.flat()
-    }
-    const projector = projectorOn({ ...engine, projections: watched }, log)
-    projector.start()
-    await readFor(list('19:00:00', 'old'), list('19:30:00', 'zoe'), list('20:00:00', 'ann'))
-    t.same(await readFor(list('20:01:00', 'ann')), [at('20:01:00')])
-    t.same(await readFor(list('21:02:00', 'bob'), list('21:03:00', 'bob')), [at('21:02:00'), at('21:03:00')])
-    t.same(await readFor(list('21:04:00')), [at('21:04:00')])
-    t.same(await readFor(list('21:05:00', 'ann')), [at('21:05:00')], 'nothing is open, and nothing goes on')
-    const late = [at('20:00:00'), at('20:01:00'), at('20:02:00'), at('21:02:00'), at('21:03:00'), at('21:04:00')]
-    t.same(await readFor(list('20:02:00', 'bob')), [...late, at('21:05:00')])
-    await projector.stop()
-  })
+  )
 
-  await t.test('another projector that goes ahead between two reads of a step spoils no match', async (t) => {
+  await t.test('matches stay correct if another projector continues between two reads of a step', async (t) => {
     for (const [next, bobsLast] of [
       [list('20:02:00', 'ann'), '20:00:00'],
       [list('20:00:30', 'ann', 'bob'), '20:00:30']
@@ -205,7 +208,7 @@ test('projections of matches', async (t) => {
     }
   })
 
-  await t.test('a projector that stood still before it stored leaves no match that others know better', async (t) => {
+  await t.test('a projector that was stopped before it stored does not replace newer matches of others', async (t) => {
     const log = new MemoryLog()
     log.append('match-list', [list('20:00:00', 'ann')])
     await runToHead(engine, log)

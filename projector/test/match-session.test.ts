@@ -32,7 +32,7 @@ test('runs of stretches, wherever the lists are cut, join to the matches of the 
       const expected = matchesOf(lists)
       const stretches = stretchesOf(lists, cuts)
       deepStrictEqual(sorted(joinRuns(stretches, [])), sorted(expected))
-      // Continued: what stood at the list before is given, nothing else of the past.
+      // Continued: of the past, only the matches in the previous list are given.
       const before = matchesOf(lists.slice(0, from))
       const open = before.filter(({ lastMs }) => lastMs === lists[from - 1]?.ms)
       const rest = stretchesOf(lists.slice(from), cuts)
@@ -44,7 +44,7 @@ test('runs of stretches, wherever the lists are cut, join to the matches of the 
   t.pass()
 })
 
-/** Lists cut into stretches, each with the runs that the plain computation finds in it alone. */
+/** Lists split into stretches, each with the runs that the plain computation finds in it. */
 function stretchesOf(lists: readonly PlainList[], cuts: readonly number[]): Stretch[] {
   const at = [...new Set([0, ...cuts.filter((cut) => cut < lists.length), lists.length])].sort((a, b) => a - b)
   return at.slice(1).map((end, n) => {
@@ -53,7 +53,7 @@ function stretchesOf(lists: readonly PlainList[], cuts: readonly number[]): Stre
   })
 }
 
-/** Few instants, some hours and days apart, so that lists come late, again, and after long silence. */
+/** Few instants, some of them hours and days apart, for late and repeated lists and for long silence. */
 const Minute = fc.oneof(
   { arbitrary: fc.integer({ min: 0, max: 14 }), weight: 6 },
   fc.constantFrom(-5000, -4999, 58, 59, 60, 61, 3 * 24 * 60)
@@ -65,7 +65,7 @@ const Listed = fc.record({
 })
 type Listed = typeof Listed extends fc.Arbitrary<infer L> ? L : never
 
-/** Lists as sources publish them, minute by minute, or in any order and several times; now and then to an older epoch. */
+/** Lists as sources publish them, minute by minute, or in any order and several times; sometimes to an older epoch. */
 const Appended = fc.record({
   epoch: fc.constantFrom(0, 1, 1),
   lists: fc.array(Listed, { maxLength: 8 }),
@@ -84,7 +84,7 @@ const Scenario = fc.record({
   isErased: fc.boolean()
 })
 
-test('lists in any order, doubled, late and cut by deaths, end as the plain matches of the lists', async (t) => {
+test('lists in any order, repeated, late and interrupted by deaths, give the plain matches of the lists', async (t) => {
   const engine = await openTables()
   let deaths = 0
   const property = fc.asyncProperty(Scenario, async ({ rounds, isErased }) => {
@@ -129,7 +129,7 @@ function eventOf({ titleId, minute, lobbies }: Listed): MatchesListed {
   return { titleId, observedAt: instantOf(T0 + minute * MINUTE), matches }
 }
 
-/** A reader who knew the matches `before` at `version` must learn of every title whose matches are different now. */
+/** Checks that the changes after `version` cover every title whose matches differ from `before`. */
 async function everyTitleIsPublished(tables: Tables, before: readonly string[], version: number) {
   const now = (await matchTables(tables)).match_session
   const changed = [...now.filter((line) => !before.includes(line)), ...before.filter((line) => !now.includes(line))]

@@ -3,14 +3,14 @@ import type { LogReader } from '../src/load/log.js'
 
 type Partition = { topic: string; epoch: number; partition: number; first: number; records: LogRecord[] }
 
-/** A log as an array: the same promises as the engines', nothing on disk. */
+/** A log in memory, with the same guarantees as the engines'. */
 export class MemoryLog implements LogReader {
   readonly committed = new Map<string, number>()
   readonly #partitions: Partition[] = []
   readonly #batchRecords: () => number
   #changed: (() => void)[] = []
 
-  /** `batchRecords` says how many records the next delivered batch has at most. */
+  /** `batchRecords` returns the maximum number of records of the next delivered batch. */
   constructor(batchRecords: () => number = () => 1000) {
     this.#batchRecords = batchRecords
   }
@@ -27,7 +27,7 @@ export class MemoryLog implements LogReader {
     for (const wake of this.#changed.splice(0)) wake()
   }
 
-  /** What stands in the log, partition by partition, in order. */
+  /** Returns the records, by partition, in order. */
   get partitions(): readonly Partition[] {
     return this.#partitions
   }

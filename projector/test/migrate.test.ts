@@ -41,23 +41,26 @@ test('migrations', async (t) => {
     return executed.length
   }
 
-  await t.test('a crash after any statement is made good by the next run, and a third run does nothing', async (t) => {
-    const migrations = await readMigrations()
-    const statements = migrations.flatMap((migration) => migration.statements).length
-    t.ok(statements > 10)
-    for (let failAt = 1; failAt <= statements; failAt += 3) await calls((spy) => migrate(spy), failAt)
-    await migrate(tables)
-    for (const lost of ['1', "name >= '0021'", "name < '0014'"]) {
-      await tables.execute(`DELETE FROM schema_migration WHERE ${lost}`)
+  await t.test(
+    'after a crash at any statement the next run completes the migration, and a third run does nothing',
+    async (t) => {
+      const migrations = await readMigrations()
+      const statements = migrations.flatMap((migration) => migration.statements).length
+      t.ok(statements > 10)
+      for (let failAt = 1; failAt <= statements; failAt += 3) await calls((spy) => migrate(spy), failAt)
       await migrate(tables)
-      t.same(await changedDefinitions(tables), [], `rows of the record are lost: ${lost}`)
+      for (const lost of ['1', "name >= '0021'", "name < '0014'"]) {
+        await tables.execute(`DELETE FROM schema_migration WHERE ${lost}`)
+        await migrate(tables)
+        t.same(await changedDefinitions(tables), [], `rows of the record are lost: ${lost}`)
+      }
+      await migrate(tables)
+      t.equal(await calls((spy) => migrate(spy)), 1, 'only the table of migrations is asked for')
+      t.same(await migrate(tables), [])
     }
-    await migrate(tables)
-    t.equal(await calls((spy) => migrate(spy)), 1, 'only the table of migrations is asked for')
-    t.same(await migrate(tables), [])
-  })
+  )
 
-  await t.test('schema.sql is what the migrations make', async (t) => {
+  await t.test('schema.sql equals the tables that the migrations create', async (t) => {
     const parts: string[] = []
     for (const name of await definedTables(tables)) parts.push(await definitionOf(tables, name))
     const schema = parts.join('\n')
@@ -69,7 +72,7 @@ test('migrations', async (t) => {
     )
   })
 
-  await t.test('a table that is missing is refused, and one that is changed is reported', async (t) => {
+  await t.test('a missing table is refused, and a changed one is reported', async (t) => {
     t.same(await changedDefinitions(tables), [])
     await tables.execute("ALTER TABLE title__0 MODIFY COMMENT 'changed'")
     t.same(await changedDefinitions(tables), ['title__0'])
@@ -80,19 +83,16 @@ test('migrations', async (t) => {
     t.same(await migrate(tables), [])
   })
 
-  await t.test(
-    'boards get instants that their rows never had by being projected again, and nothing else is',
-    async (t) => {
-      const names = ['project:leaderboard-entry', 'project:player', 'project:player-entry']
-      const rows = names.map((name) => `${JSON.stringify([name, 1, 0, 7])}\n`).join('')
-      await tables.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], new TextEncoder().encode(rows))
-      const migration = (await readMigrations()).find(({ name }) => name === '0014-rank-reached')
-      const own = (migration?.statements ?? []).filter((statement) => !statement.startsWith('ALTER TABLE'))
-      for (const statement of own) await tables.execute(statement)
-      t.same(await tables.rows('SELECT c.name AS name FROM checkpoint AS c'), [{ name: 'project:player' }])
-      await tables.execute('TRUNCATE TABLE checkpoint')
-    }
-  )
+  await t.test('boards are projected again for instants that their rows lack, and no other table is', async (t) => {
+    const names = ['project:leaderboard-entry', 'project:player', 'project:player-entry']
+    const rows = names.map((name) => `${JSON.stringify([name, 1, 0, 7])}\n`).join('')
+    await tables.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], new TextEncoder().encode(rows))
+    const migration = (await readMigrations()).find(({ name }) => name === '0014-rank-reached')
+    const own = (migration?.statements ?? []).filter((statement) => !statement.startsWith('ALTER TABLE'))
+    for (const statement of own) await tables.execute(statement)
+    t.same(await tables.rows('SELECT c.name AS name FROM checkpoint AS c'), [{ name: 'project:player' }])
+    await tables.execute('TRUNCATE TABLE checkpoint')
+  })
 
   await t.test('an applied migration that was changed is refused by name; a changed comment is not', async (t) => {
     const migrations = await readMigrations()
@@ -106,7 +106,7 @@ test('migrations', async (t) => {
     t.equal(migrationOf('a', '-- after\nSELECT   1').checksum, a.checksum)
   })
 
-  await t.test('tables that a newer program made are refused with a sentence', async (t) => {
+  await t.test('tables of a newer program are refused with a sentence', async (t) => {
     const migrations = await readMigrations()
     await t.rejects(migrate(tables, migrations.slice(0, -1)), {
       message: /^The tables were made by a newer program: they have the migrations 0\d+-[a-z-]+, and this program knows/

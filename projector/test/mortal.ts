@@ -4,19 +4,19 @@ import { around } from './around.js'
 import { projectorOn } from './pipeline.js'
 
 export type Death = {
-  /** The call that nothing comes back from. */
+  /** The number of the call that never returns. */
   readonly afterCalls: number
-  /** Whether that call took effect before. */
+  /** True if that call takes effect. */
   readonly isDone: boolean
-  /** Whose calls count: those of the projections alone, or those of the loader and of the log too. */
+  /** Which calls count: only those of the projections, or also those of the loader and of the log. */
   readonly calls: 'projections' | 'all'
-  /** Whose schemas judge; those of this program unless given. */
+  /** Topics whose schemas validate; by default those of this program. */
   readonly topics?: readonly Topic[]
-  /** Done beside the projector, on tables of the same life. */
+  /** Runs concurrently with the projector, on tables that die with it. */
   readonly beside?: (tables: Tables, projector: Projector) => Promise<void>
 }
 
-/** Runs a projector until all is read or the process dies in a call; true when it died. */
+/** Runs a projector until it has caught up or dies in a call; returns true if it died. */
 export async function liveUntilDeath(
   tables: { loader: Tables; projections: Tables },
   log: LogReader,

@@ -4,7 +4,7 @@ import { nameKey, type Seal } from '@gamenet/schemas'
 const seals = new Map<string, Seal>()
 const keys = new Map<number, Uint8Array>()
 
-/** The seal of a user, made up when first asked for. */
+/** Returns the seal of a user; creates it at the first call. */
 export function sealOf(username: string): Seal {
   const userKey = nameKey(username)
   const known = seals.get(userKey)
@@ -15,7 +15,7 @@ export function sealOf(username: string): Seal {
   return seal
 }
 
-/** The same as a projector asks for them. */
+/** The same, in the form that a projector requests. */
 export async function sealKeys(people: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>> {
   return new Map(
     people.flatMap((person) => {

@@ -47,7 +47,7 @@ async function openMigrated(): Promise<ClickHouse> {
   return engine
 }
 
-/** Empties every table but the record of migrations; each has its first generation alone. */
+/** Empties every table except the record of migrations, and drops all generations except the first ones. */
 export async function emptyTables(tables: Tables): Promise<void> {
   const store = storeOver(tables)
   const { serving } = await store.do(readPointers)
@@ -112,7 +112,7 @@ export function projectorOn(
     | 'reservedBytes'
     | 'catchUpMs'
   > & {
-    /** Whose schemas judge. */
+    /** Topics whose schemas validate. */
     readonly topics?: readonly Topic[]
   } = {}
 ): Projector {
@@ -135,7 +135,7 @@ export function projectorOn(
   })
 }
 
-/** Loads and projects all that the log holds, after what is done beside, then stops. */
+/** Runs a projector, and `beside` concurrently, until both have ended and everything in the log is projected. */
 export async function runToHead(
   tables: { loader: Tables; projections: Tables },
   reader: LogReader,
@@ -158,14 +158,14 @@ export async function runToHead(
   }
 }
 
-/** The schemas of the next program: each a version newer, and otherwise the same. */
+/** The schemas of the next program: the same, with the next version. */
 export const newerTopics: readonly Topic[] = topics.map((topic) => ({
   ...topic,
   version: 2,
   lifts: { 1: (event) => event }
 }))
 
-/** The same message as a program publishes it whose schemas are a version newer. */
+/** Returns the same message with the next version, as the next program publishes it. */
 export function newer({ headers, ...message }: LogMessage): LogMessage {
   return { ...message, headers: { ...headers, ce_type: String(headers.ce_type).replace(/1$/, '2') } }
 }

@@ -1,6 +1,6 @@
 import type { Tables } from '../src/index.js'
 
-/** A sighting as an event at its place in the log. */
+/** A sighting with its position in the log. */
 export type PlacedSighting = {
   readonly userKey: string
   readonly username: string
@@ -13,12 +13,12 @@ export type PlacedSighting = {
   readonly position: number
 }
 
-/** What the tables of presence hold, a line a row, in order. */
+/** The rows of the tables of presence as lines, in order. */
 export type PresenceTables = Readonly<Record<'presence' | 'latest' | 'gamertag' | 'day', readonly string[]>>
 
 const DAY_S = 86_400
 
-/** What the tables must hold after these events, computed plainly. */
+/** Returns the expected rows after these events, computed plainly. */
 export function presenceTablesOf(events: readonly PlacedSighting[]): PresenceTables {
   const users = [...new Set(events.map(({ userKey }) => userKey))]
   const byUser = users.map((userKey) => events.filter((event) => event.userKey === userKey))
@@ -33,7 +33,7 @@ export function presenceTablesOf(events: readonly PlacedSighting[]): PresenceTab
   }
 }
 
-/** What the tables do hold. Days that nothing is left of are not there for who reads. */
+/** Reads the rows. Days without play time are left out, because readers do not see them. */
 export async function readPresenceTables(tables: Tables): Promise<PresenceTables> {
   const lines = async (sql: string) =>
     (await tables.rows(sql)).map((row) => line(...Object.values(row).map((value) => value ?? ''))).sort()
@@ -58,7 +58,7 @@ export async function readPresenceTables(tables: Tables): Promise<PresenceTables
   }
 }
 
-/** Whole seconds by game of one user's sightings, by day number: what play time is. */
+/** Returns play time: the whole seconds by game of one user's sightings, by day number. */
 export function playedOf(ordered: readonly PlacedSighting[]): Map<number, Map<string, number>> {
   const days = new Map<number, Map<string, number>>()
   ordered.forEach((b, n) => {
@@ -77,7 +77,7 @@ export function playedOf(ordered: readonly PlacedSighting[]): Map<number, Map<st
   return days
 }
 
-/** One sighting an instant, in order: of several the last that came. */
+/** Returns one sighting per instant, in order: of several the last in the log. */
 export function sightingsOf(events: readonly PlacedSighting[]): PlacedSighting[] {
   const byInstant = new Map<number, PlacedSighting>()
   for (const event of events.toSorted((a, b) => a.position - b.position)) byInstant.set(event.ms, event)

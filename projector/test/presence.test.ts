@@ -21,7 +21,7 @@ const START_S = Date.UTC(2025, 11, 30) / 1000
 const EPOCH = 2 ** 48
 
 /**
- * Instants close to each other around midnights, now and then days apart, mostly on a grid: gaps of exactly three periods,
+ * Instants close to each other around midnights, sometimes days apart, mostly on a grid: gaps of exactly three periods,
  * and of a millisecond more, are frequent. Few instants, so that several events share one.
  */
 const sighting = fc
@@ -63,13 +63,13 @@ const partitionOf = ({ username }: PresenceSeen) => (nameKey(username) === 'ann'
 
 const step = fc.record({
   projection: fc.nat(3),
-  /** Takes nothing new, but what it took last again, as after a crash. */
+  /** Consumes its last range again instead of new events, as after a crash. */
   isAgain: fc.constantFrom(true, false, false),
   events: fc.integer({ min: 1, max: 8 }),
   epoch: fc.constantFrom(0, 1)
 })
 
-test('presence is what a plain computation over the sightings gives, in any order of arrival and of steps', async () => {
+test('presence equals a plain computation over the sightings, in any order of arrival and of steps', async () => {
   const { control } = await openTables()
   const property = fc.asyncProperty(
     fc.array(sighting, { minLength: 1, maxLength: 25 }),
@@ -91,7 +91,7 @@ test('presence is what a plain computation over the sightings gives, in any orde
   await fc.assert(property, runs(RUNS.steps))
 })
 
-test('a process that dies at any call leaves presence as one that lived, and records every day that changed', async (t) => {
+test('after a death at any call, presence is the same as without it, and every changed day is recorded', async (t) => {
   const tables = await openTables()
   let deaths = 0
   const appended = fc.record({
@@ -136,7 +136,7 @@ async function load(tables: Tables, epoch: number, events: readonly PresenceSeen
   )
 }
 
-/** Runs steps of the projections, each as far as it may go, then the rest. Of an epoch one partition is enough. */
+/** Runs the given steps of the projections, then the rest. One partition per epoch is enough. */
 async function run(
   tables: Tables,
   lengths: readonly number[],
@@ -166,14 +166,14 @@ async function run(
   }
 }
 
-/** Appends events, some of them twice; where they stand in the log, as the loader numbers them. */
+/** Appends events, some of them twice; returns them with their positions, as the loader numbers them. */
 function append(
   log: MemoryLog,
   { epoch, events, isTwice }: { epoch: number; events: readonly PresenceSeen[]; isTwice: boolean }
 ): PlacedSighting[] {
   return [...events, ...(isTwice ? events.slice(0, 3) : [])].flatMap((event) => {
     const partition = partitionOf(event)
-    // A new epoch's events are other events: one that was published in both would be known by either position.
+    // A new epoch has other events: of one that was published in both, either position could count.
     const own = epoch === 0 ? event : { ...event, observedAt: instantOf(millisecondsOf(event.observedAt) + 7) }
     log.append(presenceTopic.name, [message(presenceTopic, own)], { epoch, partition })
     const at = log.partitions.find((each) => each.epoch === epoch && each.partition === partition)
@@ -188,7 +188,7 @@ function same(found: PresenceTables, expected: PresenceTables): void {
   }
 }
 
-/** A reader who knew the days as they were at `version` must learn of every day that is different now. */
+/** Checks that the changes after `version` cover every day that has changed since. */
 async function everyDayIsPublished(
   tables: Tables,
   found: PresenceTables,

@@ -45,7 +45,7 @@ test('projections', async (t) => {
   const { control } = engine
   t.beforeEach(() => emptyTables(control))
 
-  /** Given what was projected before, when these events come, then the table holds these rows. */
+  /** Given projected messages, when these are projected in the next step, the table has these rows. */
   const given = (...before: LogMessage[]) => ({
     when: (...now: LogMessage[]) => ({
       rows: async (sql: string) => {
@@ -59,7 +59,7 @@ test('projections', async (t) => {
     })
   })
 
-  await t.test('counts of the network that come apart do not erase one another', async (t) => {
+  await t.test('separate counts of the network do not erase one another', async (t) => {
     const rows = await given(network({ observedAt: '2026-03-14T20:00:00Z', online: 5, lobbies: 1 }))
       .when(network({ observedAt: '2026-03-14T20:00:00Z', registered: 900, lobbies: 0 }))
       .rows('SELECT c.metric, c.value FROM network_count AS c FINAL ORDER BY c.metric')
@@ -71,7 +71,7 @@ test('projections', async (t) => {
   })
 
   await t.test(
-    'an hour of the network is recomputed whole when one count of it comes late or is corrected',
+    'an hour of the network is recomputed completely when one of its counts is late or corrected',
     async (t) => {
       const online = (time: string, value: number) => network({ observedAt: `2026-03-14T${time}Z`, online: value })
       const rows = await given(online('20:10:00', 7), online('20:59:59.999', 3), online('21:00:00', 50))
@@ -85,21 +85,21 @@ test('projections', async (t) => {
     }
   )
 
-  await t.test('a count of a title that comes again replaces the whole row of its instant', async (t) => {
+  await t.test('a repeated count of a title replaces the whole row of its instant', async (t) => {
     const rows = await given(count('20:00:00', 5, { sessions: 2, lobbyPlayers: 4 }))
       .when(count('20:00:00', 6))
       .rows('SELECT c.title_id, c.ts, c.online, c.sessions, c.lobby_players FROM title_count AS c FINAL')
     t.same(rows, [[TITLE, '2026-03-14 20:00:00.000', 6, null, null]])
   })
 
-  await t.test('an hour of a title counts an event that stands twice once', async (t) => {
+  await t.test('an hour of a title counts an event once that is in the log twice', async (t) => {
     const rows = await given(count('20:00:00', 60), count('20:00:00', 60))
       .when(count('20:00:00', 60), count('20:05:00', 10), count('20:07:00', 60))
       .rows('SELECT h.hour, h.min, h.max, h.max_at, h.sum, h.samples FROM title_count_hour AS h FINAL')
     t.same(rows, [['2026-03-14 20:00:00', 10, 60, '2026-03-14 20:00:00.000', '130', 3]])
   })
 
-  await t.test('a day of a title is made of its hours; one without players is not active', async (t) => {
+  await t.test('a day of a title is computed from its hours; an hour without players is not active', async (t) => {
     const rows = await given(count('00:00:00', 0), count('01:00:00', 2), count('23:59:00', 2))
       .when(
         count('01:30:00', 1),
@@ -115,7 +115,7 @@ test('projections', async (t) => {
   })
 
   await t.test(
-    'the newest counts of a title are those of the newest instant, however late older ones come',
+    'the newest counts of a title are those of the newest instant, even if older ones arrive later',
     async (t) => {
       const rows = await given(count('20:00:00', 5, { sessions: 1 }))
         .when(count('19:00:00', 900), count('20:00:00', 6))
@@ -231,7 +231,7 @@ test('projections', async (t) => {
     t.same(rows, [[String(future + 1)]])
   })
 
-  await t.test('a projection that fails stands still alone, says why, and catches up', async (t) => {
+  await t.test('only a projection that fails stops; it reports the reason, and catches up', async (t) => {
     let isBroken = true
     const projectionTables: Tables = {
       ...engine.projections,
@@ -299,7 +299,7 @@ test('projections', async (t) => {
   )
 
   await t.test(
-    'where several projectors work, a change is published above all that is known, whatever their clocks say',
+    'with several projectors, a change gets a version above all visible ones, whatever their clocks show',
     async (t) => {
       const log = new MemoryLog()
       const projector = projectorOn(engine, log, { isShared: true })
@@ -317,7 +317,7 @@ test('projections', async (t) => {
     }
   )
 
-  await t.test('a fold that read a board before another process went ahead does not win over it', async (t) => {
+  await t.test('a fold that read a board before another process continued does not replace its rows', async (t) => {
     const board = { titleId: TITLE, leaderboardId: 7 }
     const entry = (playerName: string, time: string, rating: string, order: number) =>
       message(leaderboardEntryTopic, {
@@ -356,7 +356,7 @@ test('projections', async (t) => {
     ])
   })
 
-  await t.test('a log that was recreated under its old epoch is found out, not waited for', async (t) => {
+  await t.test('a log that was recreated under its old epoch is reported, not waited for', async (t) => {
     const log = new MemoryLog()
     log.append('title-count', [count('20:00:00', 5), count('20:01:00', 5)])
     await runToHead(engine, log)
@@ -377,7 +377,7 @@ test('projections', async (t) => {
     await projector.stop()
   })
 
-  await t.test('a paused projection waits, others go on, and it catches up when it is resumed', async (t) => {
+  await t.test('a paused projection waits while others continue, and catches up when it is resumed', async (t) => {
     const log = new MemoryLog()
     let changes = 0
     const projector = projectorOn(engine, log, {

@@ -12,7 +12,7 @@ import { emptyTables, laterGenerations, message, openTables, projectorOn } from 
 const ENDLESS = `INSERT INTO FUNCTION null('hash UInt64') SELECT sum(cityHash64(number)) FROM system.numbers`
 const T0 = Date.UTC(2026, 2, 14, 22)
 
-test('a rebuild that something comes between', async (t) => {
+test('an interrupted rebuild', async (t) => {
   const engine = await openTables()
   const begin = async () => {
     await emptyTables(engine.control)
@@ -20,8 +20,10 @@ test('a rebuild that something comes between', async (t) => {
     log.count(0)
     return log
   }
-  await t.test('is swapped and taken back wherever that was interrupted', (t) => interruptedSwap(t, engine))
-  await t.test('swaps nothing while a projection is paused, and keeps what comes meanwhile', async (t) =>
+  await t.test('completes its swap and its rollback after an interruption at any move', (t) =>
+    interruptedSwap(t, engine)
+  )
+  await t.test('swaps nothing while a projection is paused, and keeps events that arrive meanwhile', async (t) =>
     swapsNothing(t, engine, await begin())
   )
   await t.test('stays cancelled when its fill ends at the same time', async (t) =>
@@ -31,18 +33,20 @@ test('a rebuild that something comes between', async (t) => {
     cancelBesideSwap(t, engine, await begin())
   )
   await t.test('stores no sample after steps have ended', async (t) => sampleBesideErasure(t, engine, await begin()))
-  await t.test('gives up its step when the process stops, and is filled on by the next', async (t) =>
+  await t.test('aborts its step when the process stops, and is continued by the next process', async (t) =>
     stopInAStep(t, engine, await begin())
   )
-  await t.test('is filled on when the tables were away for a moment', async (t) => fillOn(t, engine, await begin()))
+  await t.test('continues after the tables were briefly unavailable', async (t) => fillOn(t, engine, await begin()))
   await t.test(
-    'fails with the reason of a statement that stays wrong, leaves what serves alone, and goes on when resumed',
+    'fails with the reason if a statement always fails, leaves the serving tables unchanged, and continues when resumed',
     async (t) => failsInAStep(t, engine, await begin())
   )
-  await t.test('holds only what was before the instant that it is to end at, of every topic', async (t) =>
+  await t.test('contains only events before the instant of its end, of every topic', async (t) =>
     endsAtAnInstant(t, engine, await begin())
   )
-  await t.test('leaves no tables, once somebody starts again', async (t) => leaveNothing(t, engine, await begin()))
+  await t.test('leaves no tables after the next start of a process', async (t) =>
+    leaveNothing(t, engine, await begin())
+  )
 })
 
 async function interruptedSwap(t: Test, engine: ClickHouse) {
@@ -65,7 +69,7 @@ async function interruptedSwap(t: Test, engine: ClickHouse) {
     const minutes = async () => (await countsIn(engine, 'title_count')).join()
     projector.start()
     await projector.caughtUp()
-    // What nothing in the log says, so that the generations differ.
+    // A row without an event in the log, so that the generations differ.
     await engine.control.execute(
       `INSERT INTO title_count__0 (title_id, ts, online, position) VALUES ('4d530064', toDateTime64(${T0 / 1000 + 3600}, 3, 'UTC'), 77, 99)`
     )
@@ -160,7 +164,7 @@ async function cancelAtTheEnd(t: Test, engine: ClickHouse, log: Counts) {
   await projector.stop()
 }
 
-/** Something else has time for its own calls of the engine. */
+/** Lets other work call the engine meanwhile. */
 async function giveTime(engine: ClickHouse): Promise<void> {
   for (let questions = 0; questions < 20; questions += 1) await engine.control.rows('SELECT 1 AS one')
 }
@@ -193,7 +197,7 @@ async function cancelBesideSwap(t: Test, engine: ClickHouse, log: Counts) {
   await projector.stop()
 }
 
-/** An erasure deletes rows when steps have ended: a sample that has read them must be stored by then. */
+/** An erasure deletes rows when steps have ended: a sample with such rows must be stored by then. */
 async function sampleBesideErasure(t: Test, engine: ClickHouse, log: Counts) {
   const done: string[] = []
   let ended: Promise<unknown> | undefined
@@ -223,7 +227,7 @@ async function fillOn(t: Test, engine: ClickHouse, log: Counts) {
   const rebuild: Tables = {
     ...engine.rebuild,
     rows: async (sql, parameters) => {
-      // Asked between the steps of the fill, and then whether it is to be tried again.
+      // Read between the steps of the fill, and then before a retry.
       if (sql.includes('FROM rebuild ') && failures > 0) {
         failures -= 1
         throw new Error('the tables are away')
@@ -250,7 +254,7 @@ async function failsInAStep(t: Test, engine: ClickHouse, log: Counts) {
   const rebuild: Tables = {
     ...engine.rebuild,
     execute: async (sql, parameters) => {
-      // The first of three projections is filled by then.
+      // By then the first of three projections is filled.
       if (isWrong && /^\s*INSERT INTO title_count_hour__1\b/.test(sql))
         throw new Error('Code: 43. The types do not fit')
       await engine.rebuild.execute(sql, parameters)
@@ -321,7 +325,7 @@ async function leaveNothing(t: Test, engine: ClickHouse, log: Counts) {
 
 type Counts = MemoryLog & { count(minute: number): void; minutes(): number[] }
 
-/** A log of counts, whose value is the minute. */
+/** A log of counts; the value of each is its minute. */
 function counts(): Counts {
   const log = new MemoryLog(() => 5)
   const minutes = new Set<number>()

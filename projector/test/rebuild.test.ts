@@ -40,22 +40,22 @@ test('rebuilds', async (t) => {
   await t.test('resume after any death, and are swapped and rolled back once', (t) => outliveDeaths(t, engine))
   await t.test('are completed by another projector after an interrupted swap', (t) => endOthers(t, engine))
   await t.test('of two projectors that begin at once have separate tables', (t) => beginAtOnce(t, engine))
-  await t.test('of one projection are one if two projectors begin at once, and both know it', (t) =>
+  await t.test('of one projection are one if two projectors begin at once, and both report it', (t) =>
     beginOneAtOnce(t, engine)
   )
   await t.test('from the log lose nothing that another projector loads meanwhile', (t) => loadConcurrently(t, engine))
   await t.test('equal the serving tables after a pass stored rows and failed', (t) => verifyBehindFailure(t, engine))
-  await t.test('leave no table behind when they are cut off while they drop', (t) => dropTheRest(t, engine))
+  await t.test('leave no table behind if dropping is interrupted', (t) => dropTheRest(t, engine))
   await t.test('are paused on a low disk, and resume when there is space', (t) => pauseForRoom(t, engine))
   await t.test('are not rolled back while an import that the former tables contain is undone', (t) =>
     goForwardOnly(t, engine)
   )
-  await t.test('bring in other statements and columns, and take them back', (t) => changeVersions(t, engine))
-  await t.test('refuse what cannot be done with a sentence, and change nothing', (t) => refuse(t, engine))
+  await t.test('introduce other statements and columns, and roll them back', (t) => changeVersions(t, engine))
+  await t.test('refuse impossible operations with a sentence, and change nothing', (t) => refuse(t, engine))
 })
 
 async function serveOn(t: Test, engine: ClickHouse) {
-  // The seeds draw title-count of its event table, and leaderboard-entry of the log, with events before and after each step.
+  // The seeds draw title-count from its event table, and leaderboard-entry from the log, with events before and after each step.
   for (const [event, epochs, numRuns, seed] of [
     [AnyEvent, [0, 1], RUNS.all, 298],
     [AnyBoardEvent, [0], RUNS.boards, 390]
@@ -98,7 +98,7 @@ async function serveOn(t: Test, engine: ClickHouse) {
   t.pass('every one of them')
 }
 
-/** Lives of a process, each dead after so many calls; in each an operator does what is next. */
+/** Processes that die one after another, each at a random call; in each, an operator runs the next operation. */
 async function outliveDeaths(t: Test, engine: ClickHouse) {
   const property = fc.asyncProperty(
     fc.array(appendedOf(AnyEvent, [0]), { minLength: 2, maxLength: 3 }),
@@ -129,7 +129,7 @@ async function outliveDeaths(t: Test, engine: ClickHouse) {
   t.pass('whenever they died')
 }
 
-/** Rows of the pass lie beyond the checkpoints then, until it is done again; one that always fails stays behind them. */
+/** Rows of the failed pass are beyond the checkpoints until the step is repeated; a projection that always fails stays behind. */
 async function verifyBehindFailure(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
@@ -207,7 +207,7 @@ async function pauseForRoom(t: Test, engine: ClickHouse) {
       partition: 0
     }
   )
-  // Before it begins there is room, afterwards none for a while.
+  // Before it begins there is space, afterwards none for a while.
   const full = (diskBytes: number) => 2 * diskBytes
   const roomAtFirst = () => {
     kept = full
@@ -297,7 +297,7 @@ async function goForwardOnly(t: Test, engine: ClickHouse) {
   }
 }
 
-/** Start → verify → swap → rollback, from wherever an earlier life has come. */
+/** Start → verify → swap → rollback, from the state that an earlier process has reached. */
 async function operate({ rebuilds }: Projector, name: string, isFromLog: boolean) {
   for (;;) {
     const newest = (await rebuilds.list())[0]
@@ -319,7 +319,7 @@ function mortal(of: Tables, lastCall: number): { tables: Tables; died: Promise<v
   })
   const call = async <Result>(work: () => Promise<Result>): Promise<Result> => {
     calls += 1
-    // The last one takes effect, and no process learns of it.
+    // The last call takes effect, but is not acknowledged.
     if (calls === lastCall) await work()
     if (calls < lastCall) return await work()
     die()
@@ -333,7 +333,7 @@ function appendCount(log: MemoryLog, minute: number, partition = 0): void {
   log.append(titleCountTopic.name, [message(titleCountTopic, event)], { epoch: 0, partition })
 }
 
-/** Two projectors begin a rebuild each; the second one, while the first makes its tables. */
+/** Two projectors begin a rebuild each: the second one while the first creates its tables. */
 async function beginAtOnce(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
@@ -396,7 +396,7 @@ async function beginAtOnce(t: Test, engine: ClickHouse) {
   }
 }
 
-/** Both would measure a sample of the same tables. */
+/** Both measure samples of the same tables. */
 async function beginOneAtOnce(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
@@ -441,7 +441,7 @@ async function beginOneAtOnce(t: Test, engine: ClickHouse) {
   }
 }
 
-/** One of two projectors dies when it is to swap tables. */
+/** One of two projectors dies while it swaps. */
 async function endOthers(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
@@ -464,7 +464,7 @@ async function endOthers(t: Test, engine: ClickHouse) {
     await owner.rebuilds.verify('title-count')
     await t.rejects(owner.rebuilds.swap('title-count'), /died/)
     await owner.stop()
-    // Its last heartbeat was as long ago as that of a dead process.
+    // Its last heartbeat is as old as that of a dead process.
     await engine.control.execute('TRUNCATE TABLE rebuild_owner')
     await engine.control.execute(
       `INSERT INTO rebuild_owner (id, process, seen_at) VALUES (1, 'dead', now64(3) - INTERVAL 31 SECOND)`
@@ -479,7 +479,7 @@ async function endOthers(t: Test, engine: ClickHouse) {
   }
 }
 
-/** One of two projectors swaps event tables, when the other, whose partition it is, has an event to store. */
+/** One of two projectors swaps event tables while the other has an event of its own partition to store. */
 async function loadConcurrently(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
@@ -489,7 +489,7 @@ async function loadConcurrently(t: Test, engine: ClickHouse) {
     wake = resolve
   })
   let isDelivered = false
-  /** As a group shares a topic; what reads one topic alone is a rebuild's, and reads all of it. */
+  /** Divides the partitions as a consumer group does; a reader of one topic belongs to a rebuild, and reads all of them. */
   const readerOf = (own: number): LogReader => ({
     extents: (topic) => log.extents(topic),
     commit: (topic, position) => log.commit(topic, position),
@@ -519,7 +519,7 @@ async function loadConcurrently(t: Test, engine: ClickHouse) {
     passLock: {
       exclusive: passes.exclusive,
       shared: (pass) => {
-        // The pointer moves before it stores anything.
+        // The pointer moves before this process stores anything.
         if (isDelivered) wake()
         return passes.shared(pass)
       }

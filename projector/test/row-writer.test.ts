@@ -11,7 +11,7 @@ import { openTables } from './pipeline.js'
 
 const INSTANT = `DateTime64(3, 'UTC')`
 
-/** All rows that are written by column: the tables, and their declared columns. */
+/** All tables that are written by column, with their declared columns. */
 const WRITTEN: readonly (readonly [table: string, types: ColumnTypes])[] = [
   ...eventTables.map(({ table, types }) => [`${table}__0`, types] as const),
   ...projections.flatMap((each) =>
@@ -36,7 +36,7 @@ test('columns that are written have the names and types of the migrations', asyn
   }
 })
 
-/** Lengths at which the bytes in front of a text or its way of writing change; and halves of surrogate pairs. */
+/** Lengths around which the length prefix or the encoder of a text changes; and halves of surrogate pairs. */
 const edges = [
   ...[0, 40, 41, 127, 128, 16_384].map((length) => 'a'.repeat(length)),
   'é'.repeat(64),
@@ -92,7 +92,7 @@ const read = (value: unknown): unknown => {
   return Object.fromEntries(Object.entries(value).map(([key, each]) => [read(key), read(each)]))
 }
 
-test('rows by column are stored as the same rows in JSON', async (t) => {
+test('rows by column are stored like the same rows in JSON', async (t) => {
   const { control } = await openTables()
   const every = [...Object.keys(VALUES), 'Nullable(String)', `Nullable(${INSTANT})`, 'Array(String)', 'Array(UInt16)']
   const types = Object.fromEntries(

@@ -25,7 +25,7 @@ const seen = (username: string, second = 0): PresenceSeen => ({
 })
 const rated = (username: string, raterUsername: string, revision: number) =>
   message(ratingTopic, { username, raterUsername, stars: 4, comment: 'quick and kind', revision, ratedAt: T0 })
-/** As the keys of everybody but these are there. */
+/** Seal keys of all people except these. */
 const without = (usernames: readonly string[]) => async (people: readonly number[]) => {
   const gone = new Set(usernames.map((username) => sealOf(username).id))
   return sealKeys(people.filter((person) => !gone.has(person)))
@@ -37,7 +37,7 @@ test('the loader', async (t) => {
   t.beforeEach(() => emptyTables(control))
 
   await t.test(
-    'opens sealed events, passes over erased ones, and makes dead letters of those that do not open',
+    'decrypts sealed events, skips erased ones, and stores those that it cannot decrypt as dead letters',
     async (t) => {
       const log = new MemoryLog(() => 3)
       const good = message(presenceTopic, seen('Ann'))
@@ -101,7 +101,7 @@ test('the loader', async (t) => {
     }
   )
 
-  await t.test('waits for keys that cannot be asked for, and loads everything else meanwhile', async (t) => {
+  await t.test('waits while keys are unavailable, and loads everything else meanwhile', async (t) => {
     const log = new MemoryLog()
     log.append('presence', [message(presenceTopic, seen('Ann'))])
     log.append('network-count', [message(networkCountTopic, { observedAt: T0, online: 5 })])
@@ -122,7 +122,7 @@ test('the loader', async (t) => {
     await projector.stop()
   })
 
-  await t.test('stops while keys cannot be had', async () => {
+  await t.test('can be stopped while keys are unavailable', async () => {
     const log = new MemoryLog()
     log.append('presence', [message(presenceTopic, seen('Ann'))])
     let isAsked = (): void => undefined
@@ -141,7 +141,7 @@ test('the loader', async (t) => {
   })
 })
 
-test('keys are asked for once, and again when their time since then is over', async (t) => {
+test('keys are requested once, and again after their lifetime', async (t) => {
   const clock = { ms: 5 }
   const asked: number[][] = []
   let answering = async () => {}

@@ -26,7 +26,7 @@ const ran = (minute: number) =>
     published: 1
   })
 
-test('events deleted by retention before loading stall their partition alone, until the gap is accepted', async (t) => {
+test('events deleted by retention before loading stall only their partition, until the gap is accepted', async (t) => {
   const engine = await openTables()
   const tables = engine.control
   const store = storeOver(tables)

@@ -27,7 +27,7 @@ test('a reading thread on the embedded log loads everything', async (t) => {
   const startReading = async (): Promise<ReadingSide> => {
     const thread = new Worker(new URL('./loader-thread.js', import.meta.url), { workerData: path, execArgv: [] })
     const ended = once(thread, 'exit').then(() => undefined)
-    // Ended from outside in an LMDB call, it would take the process with it.
+    // A thread that is terminated in an LMDB call would crash the process.
     return { port: thread, ended, close: () => ended }
   }
   const projector = createProjector({

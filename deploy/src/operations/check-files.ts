@@ -2,10 +2,10 @@ import { Worker } from 'node:worker_threads'
 import { callThread } from '@gamenet/schemas'
 import type { CheckHost, CheckThread } from './check-thread.js'
 
-/** Twice what Node gives a thread: with less, a third of the time that unpacking takes is garbage collection. */
+/** Twice Node's default for a thread: with less, garbage collection takes a third of the time of unpacking. */
 const YOUNG_HEAP_MB = 96
 
-/** Gives `work` the methods of a thread that checks files, and ends the thread afterwards. */
+/** Runs `work` with the methods of a thread that checks files, and ends the thread afterwards. */
 export async function withCheckThread<Result>(
   host: CheckHost,
   work: (call: ReturnType<typeof callThread<CheckThread>>['call']) => Promise<Result>

@@ -6,7 +6,7 @@ import { type LogChoice, openLog } from '../wiring/log.js'
 
 /* Reads the files of the log and of PostgreSQL for `gamenet verify`: on the main thread, it would delay answers. */
 
-/** The methods of the thread. They reject where a call of the host does. */
+/** The methods of the thread. They reject if a call of the host does. */
 export type CheckThread = {
   pages(directory: string): Promise<readonly PageFault[]>
   log(choice: LogChoice, loaded: readonly LoadedPartition[]): Promise<CheckedLog>
@@ -16,7 +16,7 @@ export type CheckThread = {
 export type CheckHost = {
   /** Reports bytes that were read. */
   read(phase: 'log' | 'writes', bytes: number): void
-  /** The seal keys of those of these people who have one. */
+  /** Returns the existing seal keys of these people. */
   keys(people: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>
 }
 
@@ -24,14 +24,14 @@ type Partition = Pick<LogFault, 'topic' | 'epoch' | 'partition'>
 export type LoadedPartition = Partition & {
   /** The offset up to which it was loaded. */
   readonly next: number
-  /** Blocks of events about people that need not be unpacked, because their rows are in the event table. */
+  /** For topics about people: the blocks that need not be unpacked, because all their rows are in the event table. */
   readonly whole: Blocks | undefined
 }
 
 export type CheckedPartition = Partition & {
-  /** How many were loaded, except those of erased people. */
+  /** Number of loaded events, except those of erased people. */
   readonly events: number
-  /** The first events of people that do not open with their keys: how many, and the lowest offset. */
+  /** The first events of people that their keys cannot decrypt: their number, and the lowest offset. */
   readonly unopened: { readonly count: number; readonly first: number } | undefined
 }
 export type CheckedLog = { readonly faults: readonly LogFault[]; readonly partitions: readonly CheckedPartition[] }
@@ -77,8 +77,8 @@ function isSame(a: Partition, b: Partition): boolean {
 }
 
 /**
- * Whether a batch may have events of erased people, or a person's first one. Unpacking all batches of events about people takes ten
- * times as long.
+ * Returns whether a batch may have events of erased people, or the first one of a person. Unpacking all batches of topics about people
+ * would take ten times as long.
  */
 function isToRead(batch: BatchExtent, loaded: readonly LoadedPartition[]): boolean {
   if (!sealedTopics.has(batch.topic)) return false
@@ -90,8 +90,8 @@ function isToRead(batch: BatchExtent, loaded: readonly LoadedPartition[]): boole
 }
 
 /**
- * Counts the events of a partition and opens the first one of each person. The others have the same key, and their bytes are those
- * that were appended: the batch's checksum is right.
+ * Counts the events of a partition and decrypts the first one of each person. That suffices: the others have the same key, and the
+ * checksum of a batch shows that its bytes are those that were appended.
  */
 function partitionCheck({ topic, epoch, partition }: Partition, loadedNext: number) {
   const hasKey = new Map<number, boolean>()

@@ -10,7 +10,7 @@ import { Flag, type OperationNeeds, operation } from './operation.js'
 export const DEAD_LETTER_LIST_MAX = 10_000
 /** Maximum number of dead letters in a selection. */
 export const DEAD_LETTER_CHOICE_MAX = 1000
-/** A thousand positions take some 60 kB. */
+/** A thousand positions take about 60 kB. */
 const CHOICE_BYTES_MAX = 128 * 1024
 
 /** Longest wait of a retry for the projections; more than another process needs to find the messages. */

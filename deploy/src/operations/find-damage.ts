@@ -186,7 +186,7 @@ async function loadedPartitions(store: Store): Promise<LoadedPartition[]> {
   return partitions
 }
 
-/** Batches that do not match their checksum, and people whose keys do not open their events. */
+/** Returns batches that do not match their checksum, and people whose keys cannot decrypt their events. */
 function damageOfLog({ faults, partitions }: CheckedLog): Damage[] {
   return [
     ...faults.map(({ topic, epoch, partition, first, next, reason }): Damage => {
@@ -252,7 +252,7 @@ async function changedTables(tables: ClickHouse['control']): Promise<Damage[]> {
   })
 }
 
-/** Sets a part aside as the engine does with an unreadable part at a start. */
+/** Detaches a part in the way in which the engine detaches an unreadable one at its start. */
 async function setAside(tables: ClickHouse['control'], table: string, path: string, part: string): Promise<void> {
   const folder = join(path, 'detached')
   const before = new Set(await readdir(folder).catch(() => []))

@@ -77,7 +77,7 @@ export type OperationNeeds = {
   readonly checkQuestions: () => Promise<string>
   /** Reads the changes of the tables for the answers of this process. */
   readonly onChange: () => Promise<unknown>
-  /** Migrations applied when the engines were opened; the first `migrate` reports them. */
+  /** Migrations that were applied when the engines were opened; the first `migrate` reports them. */
   readonly applied: string[]
   readonly startedAt: string
   /** Aborts when the service stops. */

@@ -2,12 +2,12 @@ import { isIP } from 'node:net'
 import { type Config, UsageError } from '../config.js'
 import type { Role } from '../wiring/component.js'
 
-/** Whether an address to listen at, or the host of a request, means this machine only. */
+/** Returns whether a listening address, or the host of a request, is a loopback address. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
-/** What other machines can do at each port that listens beyond loopback, a line for each. */
+/** Returns a line for each port that other machines reach, with what they can do there. */
 export function exposureOf(config: Config, role: Role): string[] {
   const { HOST, PORT, OPERATOR_HOST, OPERATOR_PORT, METRICS_HOST, METRICS_PORT } = config
   const ports = [

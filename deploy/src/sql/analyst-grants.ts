@@ -20,7 +20,7 @@ export function analystStatements(password: string): readonly string[] {
   return [
     `CREATE DATABASE IF NOT EXISTS ${ANALYST}`,
     ...views,
-    // Drivers set formats and time zones; 2 lets them, except for the constants.
+    // `readonly = 2`: drivers set formats and time zones; they cannot change the constants.
     `CREATE SETTINGS PROFILE OR REPLACE ${ANALYST} SETTINGS readonly = 2 CONST, max_execution_time = ${seconds} CONST,
       max_memory_usage = ${memoryBytes} CONST, max_result_rows = ${rows} CONST, max_result_bytes = ${bytes} CONST,
       max_threads = 2 CONST, priority = 10 CONST, allow_introspection_functions = 0 CONST, allow_ddl = 0 CONST`,

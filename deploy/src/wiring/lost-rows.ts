@@ -176,7 +176,7 @@ function refuseUnreadable(error: unknown): never {
   throw DAMAGE_CODES.has(error.code) ? new Refusal('data_damaged', [], options) : error
 }
 
-/** Drops the remains of these parts. */
+/** Drops these parts if they are still detached. */
 async function dropAgain(store: Store, parts: readonly NamedLostPart[]): Promise<void> {
   const isOne = (each: NamedLostPart) => parts.some(({ table, part }) => table === each.table && part === each.part)
   await dropLostParts(store, (await findLostParts(store)).filter(isOne))
@@ -209,7 +209,7 @@ async function tryUntilDone(
   return false
 }
 
-/** Returns whether a table is repaired: a rebuild's lost rows are lost with the rebuild. */
+/** Returns whether a table is repaired; a generation that neither steps write nor answers read is not. */
 function isRepaired(table: string): boolean {
   return !table.includes('__')
 }

@@ -10,12 +10,12 @@ import { replaceFile } from '../data-directory.js'
 /** The query takes 10 ms. A part inserted after the last list and lost before the next one is not noticed. */
 const LIST_INTERVAL_MS = 60_000
 
-/** Of checkpoints an engine may also drop a part that holds only deleted ones. */
+/** With checkpoints: of these, the engine may also drop a part in which all rows were deleted. */
 const LISTED = [...dataTables, 'checkpoint']
 
 /**
- * The parts of event tables, read tables and checkpoints, listed in a file. The engine does not notice a part whose folder vanished, or
- * whose number of rows is wrong.
+ * A file that lists the parts of event tables, read tables and checkpoints. The engine does not notice a part whose directory vanished,
+ * or whose number of rows is wrong.
  */
 export type PartList = {
   /** Writes the last list. */

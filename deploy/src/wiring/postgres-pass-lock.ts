@@ -25,7 +25,7 @@ type Lock = typeof PASSES_LOCK | typeof FILLS_LOCK
 export type LockTransactions = <Result>(work: (transaction: LockTransaction) => Promise<Result>) => Promise<Result>
 
 export type LockTransaction = {
-  /** Takes a lock, shared or alone. Rejects with {@link LOCK_NOT_AVAILABLE} after {@link LOCK_WAIT_MS}. */
+  /** Acquires a lock, shared or exclusive. Rejects with {@link LOCK_NOT_AVAILABLE} after {@link LOCK_WAIT_MS}. */
   lock(lock: Lock, how: 'shared' | 'alone'): Promise<void>
   /** Rejects when the connection has ended: another process may hold the lock. */
   check(): Promise<void>
@@ -55,11 +55,11 @@ export function advisoryLocks(writes: () => Promise<Postgres>): LockTransactions
 export function sharedPasses(needs: {
   readonly locks: LockTransactions
   readonly lock: Lock
-  /** Called after each wait for the lock, also a vain one. */
+  /** Called after each wait for the lock, even if it failed. */
   readonly onWaited?: (seconds: number) => void
 }): PassLock {
   const { lock } = needs
-  /** Without PostgreSQL nobody gets the exclusive lock, and work of a process that held it before is rejected by its own `check`. */
+  /** Safe: without PostgreSQL no process gets the exclusive lock, and the `check` of one that had it rejects. */
   const unlocked = async <Result>(pass: (check: () => Promise<void>) => Promise<Result>): Promise<Result> => {
     if (WAITS.has(lock)) throw new StepsHeld(HELD)
     return await pass(async () => undefined)

@@ -55,7 +55,7 @@ export function readiness({
     log: () => engines.log.extents('scrape'),
     writes: postgres && (() => postgres.check())
   }
-  /** What is wrong with each engine that is in use; undefined when it answers. */
+  /** Returns the fault of each engine in use; undefined for one that answers. */
   const look = async () => {
     const used = ENGINES.flatMap((engine) => (checks[engine] === undefined ? [] : [[engine, checks[engine]] as const]))
     return await Promise.all(used.map(async ([engine, ask]) => ({ engine, fault: await faultOf(ask()) })))

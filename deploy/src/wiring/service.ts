@@ -104,7 +104,7 @@ const components: Components<Dependencies> = {
   lostRowsRepair: {
     roles: EVERY,
     when: (config, role) => runs(components.projector, { config, role }),
-    // The tables name the newest change and person of the write side only when their rows are complete again.
+    // The sequences are advanced last: only complete tables show the newest change and person of the write side.
     open: (needs) => needs.lostRows.finish(needs.projector as Projector, () => advanceSequencesOf(needs))
   },
 
@@ -195,7 +195,7 @@ async function advanceSequencesOf({ engines, logger }: Pick<Needs, 'engines' | '
   await advanceSequences(await engines.writes(), engines.store, logger)
 }
 
-/** Positions are read by answers, so behind the bounded queue of their queries. */
+/** Answers read positions, so these reads share the bounded queue of their queries. */
 function openReadSide({ engines, tables }: Needs): ReadSide {
   const readers = storeOver({ ...engines.clickhouse.control, rows: (...query) => tables.rows(...query) })
   return { ...readSide(engines.store), positions: readSide(readers).positions }

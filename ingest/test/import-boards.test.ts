@@ -25,7 +25,7 @@ const entry = {
   changedAt: '2020-01-01T00:00:00Z'
 }
 
-test('an entry is a time when it has milliseconds or its rating is time text, and each is made of the other', async (t) => {
+test('an entry is a time if it has milliseconds or its rating is time text, and each is derived from the other', async (t) => {
   const cells: [string, Record<string, unknown>][] = [
     ['1:23.456,', { rating: '1:23.456', timeMs: 83_456 }],
     ['01:23.456,83456', { rating: '01:23.456', timeMs: 83_456 }],
@@ -47,7 +47,7 @@ test('an entry is a time when it has milliseconds or its rating is time text, an
   )
 })
 
-test('a row of a board that lacks or contradicts what it must say is reported, and nothing is made up', async (t) => {
+test('a row that lacks required values or contradicts itself is reported, and nothing is invented', async (t) => {
   const lines: [string, RegExp | undefined][] = [
     ['4d530064,7,Ann,new,1,100,,2020-01-01', undefined],
     ['4d530064,7,Ann,new,1,,,2020-01-01', /rating and timeMs are both missing/],
@@ -92,7 +92,7 @@ test('a removal is one fact, whatever values its row has', async (t) => {
   t.equal(new Set(log.of('leaderboard-entry').map(({ headers }) => headers.ce_id)).size, 1)
 })
 
-test('the place among others, which only pages show, is not taken from a file', async (t) => {
+test('the place among others, which only pages show, is not read from a file', async (t) => {
   const row = { ...entry, rating: '5', order: 1, step: 1, occurrence: 2, details: { car: 'GT' } }
   const { result, events } = await importText(t, JSON.stringify([row]))
   t.same(events, [{ ...entry, rating: '5' }])
@@ -108,7 +108,7 @@ test('the place among others, which only pages show, is not taken from a file', 
   t.same(board.events, [{ titleId: '4d530064', leaderboardId: 7, name: 'A', observedAt: '2020-01-01T00:00:00Z' }])
 })
 
-test('a rating that JSON gives as a number is taken when it is a whole one, as its decimal text', async (t) => {
+test('a rating that is a whole number in JSON is read as its decimal text', async (t) => {
   const ratings: [unknown, string | undefined][] = [
     [1200, '1200'],
     [0, '0'],
@@ -138,7 +138,7 @@ test('a rating that JSON gives as a number is taken when it is a whole one, as i
   ])
 })
 
-test('a name with a control character is refused, for no page shows one', async (t) => {
+test('a name with a control character is refused, because no page shows one', async (t) => {
   const names = ['a\0b', '\u0001', 'a\u007f', 'a\u0085b', 'a\tb\r\n']
   const { result, events } = await importText(
     t,
@@ -153,7 +153,7 @@ test('a name with a control character is refused, for no page shows one', async 
   t.match(result.faults[0], { reason: 'playerName is "a\\u0000b": it has a control character' })
 })
 
-test('names are taken as a page would show them, and are the same entry then', async (t) => {
+test('names are read as a page would show them, and then are the same entry', async (t) => {
   const names = [' Ann  B ', 'Ann\tB', 'Ann B', 'ANN B', '<b>Ann</b>', 'אבג דה', 'Zoe\u0301', '😀'.repeat(100)]
   const { events } = await importText(
     t,
@@ -186,7 +186,7 @@ test('spaces that HTML does not collapse are part of a name in files, as they ar
   t.match(board.events, [{ name: 'A\u00a0\u00a0B' }])
 })
 
-test('changes of other files’ making are taken by mapping and constants, packed too', async (t) => {
+test('files with other columns are read by mapping and constants, also compressed', async (t) => {
   const ndjson = ['{"player":"Ann","time_ms":25420,"date":"2004-07-18 06:06:37"}', '{"player":"Bob","date":null}']
   const { result, events } = await importText(t, gzipSync(ndjson.join('\n')), {
     columns: { playerName: 'player', timeMs: 'time_ms', changedAt: 'date' },
@@ -202,7 +202,7 @@ test('changes of other files’ making are taken by mapping and constants, packe
   )
 })
 
-test('every event that an import of entries publishes is one that is read again', async (t) => {
+test('every published event of an import of entries can be read', async (t) => {
   const ratings = ['', '0', '1:00.000', '2147483646', '-1', '9007199254740993', '1,234', 'x', ' ']
   const times = ['', '0', '60000', '4294967295']
   const lines = ratings.flatMap((rating) =>
@@ -232,7 +232,7 @@ test('a second import of the same changes publishes nothing', async (t) => {
   t.equal(log.appends.length, appends)
 })
 
-test('a board needs its name and the instant at which it had it', async (t) => {
+test('a row of a board needs its name and an instant', async (t) => {
   const header = 'titleId,leaderboardId,name,observedAt'
   const lines: [string, RegExp | undefined][] = [
     ['4d530064,0,"  Kudos,  Total ",2020-01-01', undefined],

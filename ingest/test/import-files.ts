@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 
-/** How a file is written; none of it may matter to who imports it. */
+/** The formatting of a file, which must not matter to an import. */
 export type Writing = {
   readonly format: 'csv' | 'ndjson' | 'json'
   readonly lineEnd: '\n' | '\r\n'
@@ -38,7 +38,7 @@ export function written(
   return writing.isGzip ? gzipSync(text) : Buffer.from(text)
 }
 
-/** Bytes in pieces of any size, as a pipe gives them. */
+/** Bytes in pieces of any size, as from a pipe. */
 export async function* inPieces(bytes: Buffer, size: number): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
 }

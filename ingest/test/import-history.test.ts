@@ -8,7 +8,7 @@ import { type Test, test } from 'tap'
 import { importInWorker, runImport } from '../src/index.js'
 import { memoryLog } from './import-log.js'
 
-/** Recorded data beside the project; what it shows is also tested on data of the same shape that is made here. */
+/** Recorded data next to the project. The same facts are also tested with generated data of the same shape. */
 const DATA = fileURLToPath(new URL('../../../../shared/data/', import.meta.url))
 const HOUR_MS = 3_600_000
 const MAPPING = { observedAt: 'Timestamp', online: 'Peak Player Count' }
@@ -72,7 +72,7 @@ recorded('network-games.json', async (t, input) => {
   })
 })
 
-test('an hourly history with hours that are empty, hours that are zero and days that are not there is imported as it is', async (t) => {
+test('an hourly history with empty hours, hours of zero and missing days is imported as it is', async (t) => {
   const input = join(t.testdir(), 'history.csv.gz')
   const start = Date.UTC(2017, 1, 17, 6)
   const hours = Array.from({ length: 20_000 }, (_, n) => ({ ms: start + n * HOUR_MS, online: (n * 7919) % 200_003, n }))
@@ -98,7 +98,7 @@ test('an hourly history with hours that are empty, hours that are zero and days 
   )
 })
 
-test('a catalogue without times and with unknown dates is imported with the time that is given for it', async (t) => {
+test('a catalogue without times and with unknown dates is imported with a constant time', async (t) => {
   const input = join(t.testdir(), 'titles.jsonl.gz')
   const titles = Array.from({ length: 500 }, (_, n) => ({
     titleId: n.toString(16).padStart(8, '0').toUpperCase(),

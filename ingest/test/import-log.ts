@@ -1,7 +1,7 @@
 import { ImportAdvanced, importRunTopic, type LogMessage } from '@gamenet/schemas'
 import type { KnownImport } from '../src/index.js'
 
-/** A log in memory that fails on request, and what it knows of imports. */
+/** A log in memory that fails on request and returns the states of imports. */
 export function memoryLog() {
   const messages = new Map<string, LogMessage[]>()
   const appends: { topic: string; count: number }[] = []
@@ -13,7 +13,7 @@ export function memoryLog() {
     appends,
     of,
     mostUnderWay: () => mostUnderWay,
-    /** Lets the append of that number (from now on, from 0) fail, with its messages in the log or not. */
+    /** Makes the n-th append from now on fail, counted from 0, with its messages in the log or not. */
     failAt(at: number, isWritten: boolean) {
       failure = { at: appends.length + at, isWritten }
     },
@@ -35,9 +35,9 @@ export function memoryLog() {
         .at(-1)
       return newest === undefined ? undefined : { ...newest, isRetracted: false }
     },
-    /** The events of a topic, as JSON gives them back. */
+    /** Returns the events of a topic, parsed from JSON. */
     events: (topic: string): unknown[] => of(topic).map(({ value }) => JSON.parse(value)),
-    /** The events of a topic by source and id; of equal ones the last. */
+    /** Returns the events of a topic by source and id; of equal ones the last. */
     distinct: (topic: string): unknown[] =>
       [
         ...new Map(of(topic).map(({ headers, value }) => [`${headers.ce_source} ${headers.ce_id}`, value])).values()

@@ -30,7 +30,7 @@ async function importText(
 const lobby = (hostName: string, currentPlayers: number, maxPlayers = 0) => ({ hostName, currentPlayers, maxPlayers })
 const at = (hour: number) => `2020-01-01T0${hour}:00:00Z`
 
-test('flat rows of one title and instant are one list, wherever they stand, and of one host the last counts', async (t) => {
+test('flat rows of one title and instant are one list, wherever they are, and of one host the last row counts', async (t) => {
   const lines = [
     '4d530064,2020-01-01 01:00:00,Ann,3,8',
     '4d530064,2020-01-01 00:00:00,Bob,1,',
@@ -59,7 +59,7 @@ test('flat rows of one title and instant are one list, wherever they stand, and 
   t.match(result, { rowsRead: 12, published: 12, rejected: 0, missing: 0, finished: true })
 })
 
-test('a bad row of a list is reported with its line, and the others make the list', async (t) => {
+test('a bad row of a list is reported with its line, and the others form the list', async (t) => {
   const lines: [string, RegExp | undefined][] = [
     ['4d530064,2020-01-01 00:00:00,Ann,3,8', undefined],
     ['4d530064,2020-01-01 00:00:00,Bob,-2,8', /currentPlayers is -2/],
@@ -84,7 +84,7 @@ test('a bad row of a list is reported with its line, and the others make the lis
   ])
 })
 
-test('a list that is written as one row has two lobbies where a host stands twice', async (t) => {
+test('a list in one row has two lobbies of a host that occurs twice', async (t) => {
   const rows: [unknown, RegExp | undefined][] = [
     [
       {
@@ -118,7 +118,7 @@ test('a list that is written as one row has two lobbies where a host stands twic
   }
 })
 
-test('columns of other names, and a title that the file does not name, are mapped', async (t) => {
+test('columns with other names, and a title that the file lacks, are mapped', async (t) => {
   const content = [
     '{"ts":"2024-05-22 17:00:00","id":"w1","players":3,"visits":9}',
     '{"ts":"2024-05-22 17:00:00","id":"w2","players":-1}'
@@ -148,7 +148,7 @@ const flatRow = fc.record(
 )
 type FlatRow = { titleId: string; observedAt: string; hostName: string; currentPlayers: number; maxPlayers?: number }
 
-/** By the words alone: the last row of each title, instant and host, those without players taken out. */
+/** Expected lists by the documentation: the last row of each title, instant and host, without closed lobbies. */
 function plainly(rows: readonly FlatRow[]): unknown[] {
   const instants = new Map<string, Map<string, FlatRow>>()
   for (const row of rows) {
@@ -168,7 +168,7 @@ function plainly(rows: readonly FlatRow[]): unknown[] {
     })
 }
 
-test('rows in any order and any writing make the lists that the words say', async (t) => {
+test('rows in any order and format form the documented lists', async (t) => {
   const input = join(t.testdir(), 'input')
   await fc.assert(
     fc.asyncProperty(fc.array(flatRow, { minLength: 1, maxLength: 60 }), anyWriting, async (rows, writing) => {
@@ -183,7 +183,7 @@ test('rows in any order and any writing make the lists that the words say', asyn
   t.pass('as they were')
 })
 
-test('wherever the log fails, importing lists again completes the import', async (t) => {
+test('after a failure of the log at any append, importing lists again completes the import', async (t) => {
   const rows = Array.from(
     { length: 3000 },
     (_, n) => `4d530064,${instantOf(Date.UTC(2020, 0, 1) + (n % 1300) * 60_000)},H${n},1,`
@@ -229,7 +229,7 @@ function byInstant(lists: readonly unknown[]): unknown[] {
   return lists.map((list) => JSON.stringify(list)).sort()
 }
 
-test('rows that need more memory than an import may take are refused with the way out', (t) => {
+test('rows that exceed the memory limit of an import are refused with the way out', (t) => {
   const add = (rows: number, of: (n: number) => object) => {
     const gathering = matchListGathering({ bytesMax: 1_000_000 })
     for (let n = 0; n < rows; n += 1) {
@@ -246,7 +246,7 @@ test('rows that need more memory than an import may take are refused with the wa
   t.end()
 })
 
-test('a list of more lobbies than the log takes is a fault of all its rows, and no other list is', async (t) => {
+test('a list with more lobbies than the log accepts is a fault of all its rows, and no other list is', async (t) => {
   const rows = Array.from({ length: 10_001 }, (_, n) => `4d530064,2020-01-01 00:00:00,H${n},1,`)
   const other = '4d530064,2020-01-01 01:00:00,Ann,1,'
   const { result, lists } = await importText(t, [HEADER, other, ...rows].join('\n'))

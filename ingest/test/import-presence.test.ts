@@ -49,7 +49,7 @@ async function importText(
   return { result, log, sightings }
 }
 
-test('sightings are read with what they lack, and names as a page shows them', async (t) => {
+test('sightings are read with missing values, and names as a page shows them', async (t) => {
   const lines = [
     'Ann,Tag One,online,Halo  2,600,2020-01-01 00:00:00',
     ' ann ,,offline,,,2020-01-01T00:00:00Z',
@@ -89,14 +89,14 @@ test('a bad sighting is reported with its line and reason', async (t) => {
   t.equal(result.rejected, bad.length)
 })
 
-test('a file without a state is refused, one without anything else but names and times is not', async (t) => {
+test('a file needs a state and an instant, from columns or from constants', async (t) => {
   await t.rejects(importText(t, 'username,observedAt\nAnn,2020-01-01\n'), /takes state from the column/)
   await t.rejects(importText(t, 'username,state\nAnn,online\n'), /takes observedAt from the column/)
   const { sightings } = await importText(t, 'username\nAnn\n', { set: { state: 'offline', observedAt: AT } })
   t.same(sightings, [{ username: 'Ann', state: 'offline', periodSeconds: 60, observedAt: AT }])
 })
 
-test('however a file is written, its thread publishes the same sightings sealed, and none of erased users', async (t) => {
+test('whatever the format of a file, its thread publishes the same sightings sealed, and none of erased users', async (t) => {
   const columns = HEADER.split(',')
   const rows = Array.from({ length: 40 }, (_, n) => ({
     username: ['Ann', 'Bob', 'Eve'][n % 3],

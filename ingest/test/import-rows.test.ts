@@ -24,7 +24,7 @@ async function array(text: string) {
   return objectsOf(await rowsFrom([text], arrayCutter()))
 }
 
-test('a row of CSV has the line on which it begins, also behind line ends inside quotes', async (t) => {
+test('a row of CSV has the line on which it begins, also after line ends inside quotes', async (t) => {
   t.same(await csv('a,b\r\n"x\n\ny",1\r\n\r\nc,"d ""e"", f"\n\ng,'), [
     { line: 1, cells: ['a', 'b'] },
     { line: 2, cells: ['x\n\ny', '1'] },
@@ -65,14 +65,14 @@ test('among thousands of quoted rows in one block each broken one is found by it
   deepEqual(rows[4999], { line: 5000, cells: ['4999', 'a "b" c'] })
 })
 
-test('every row of a file of broken quotes alone is a fault of its own', async (t) => {
+test('every row of a file with nothing but broken quotes is a separate fault', async (t) => {
   const rows = await csv('a"b,1\n'.repeat(40_000))
   t.equal(rows.length, 40_000)
   t.ok(rows.every((row) => 'fault' in row))
   t.match(rows.at(-1), { line: 40_000 })
 })
 
-test('a quote that never closes is given up after 65,536 characters, and the rows behind it are read', async (t) => {
+test('an unclosed quote is a fault after 65,536 characters, and the following rows are read', async (t) => {
   const good = Array.from({ length: 20_000 }, (_, n) => `${n},good`)
   const blocks = [`0,"never\n`, ...good.map((row) => `${row}\n`)]
   const rows = [...cellsOf(await rowsFrom(blocks, csvCutter()))]
@@ -81,7 +81,7 @@ test('a quote that never closes is given up after 65,536 characters, and the row
   t.same(rows.at(-1), { line: 20_001, cells: ['19999', 'good'] })
 })
 
-test('a line that is too long is one fault, is never held, and the next line is read', async (t) => {
+test('a line that is too long is one fault, is never in memory, and the next line is read', async (t) => {
   const huge = Array.from({ length: 40 }, () => 'x'.repeat(60_000))
   for (const cutter of [csvCutter, ndjsonCutter]) {
     const rows = await rowsFrom(['a\n', ...huge, '\nb\n', `${'y'.repeat(2_000_000)}\nc`], cutter())
@@ -116,7 +116,7 @@ test('elements of an array are found in any layout, with their lines', async (t)
   t.same(await array(' [ ] \n'), [])
 })
 
-test('a broken element of an array is one fault, and the elements behind it are read', async (t) => {
+test('a broken element of an array is one fault, and the following elements are read', async (t) => {
   for (const broken of ['{"a": 1, "b": }', '{"a": "x}', '{"a": 1', '{"a": 1]', '"a"', '7', 'nonsense', '[1]']) {
     const rows = await array(`[\n{"n": 1},\n${broken},\n{"n": 2},\n{"n": 3}\n]\n`)
     t.same(
@@ -134,12 +134,12 @@ test('a broken element of an array is one fault, and the elements behind it are 
   t.equal(pretty.length, 2)
 })
 
-test('an array that is not closed, and something behind its end, are faults', async (t) => {
+test('an unclosed array, and text after its end, are faults', async (t) => {
   t.match(await array('[{"a":1},\n{"a":2}'), [{ object: { a: 1 } }, { object: { a: 2 } }, { fault: /not closed/ }])
   t.match(await array('[{"a":1}]\n{"a":2}\n{"a":3}'), [{ object: { a: 1 } }, { line: 2, fault: /after the end/ }])
 })
 
-test('bytes that are no UTF-8 and NUL make a fault of their row alone', async (t) => {
+test('invalid UTF-8 and NUL are a fault of their row only', async (t) => {
   t.match(await rowsFrom(['a\n', 'b\uFFFD\nc', '\0\nd\n'], csvCutter()), [
     { text: 'a' },
     { line: 2, fault: /UTF-8/ },
@@ -148,7 +148,7 @@ test('bytes that are no UTF-8 and NUL make a fault of their row alone', async (t
   ])
 })
 
-test('wherever the blocks of a text end, its rows are the same', async (t) => {
+test('the rows of a text do not depend on where its blocks end', async (t) => {
   const piece = fc.constantFrom(
     '"',
     '"',

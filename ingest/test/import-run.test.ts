@@ -16,7 +16,7 @@ const HEADER = 'observedAt,online'
 
 type Given = Partial<ImportRequest> & { readonly now?: () => number; readonly signal?: AbortSignal }
 
-/** Imports bytes into network-count, unless the test says otherwise. */
+/** Imports bytes, by default into network-count. */
 async function importBytes(
   t: Pick<Test, 'testdir'>,
   content: string | Buffer,
@@ -82,7 +82,7 @@ test('a row without a measured value is a missing sample: no event, no fault, an
   t.match(second, { rowsRead: 2, published: 0, missing: 2, rejected: 0 })
 })
 
-test('an event carries its import in its headers, and the topic of imports tells how far each one came', async (t) => {
+test('an event has its import in its headers, and the topic of imports has the progress of each one', async (t) => {
   const { result, log } = await importBytes(t, `${HEADER}\n2020-01-01,5\nnever,6\n2020-01-03,\n`)
   t.match(result.importId, /^[0-9a-f]{32}$/)
   t.match(log.of('network-count')[0], {
@@ -135,7 +135,7 @@ test('a bad row stops nothing and is reported with its line and reason', async (
   }
 })
 
-test('JSON is taken as it is: a number in text is a fault', async (t) => {
+test('JSON values are not converted: a number in text is a fault', async (t) => {
   const rows = [
     '{"observedAt":"2020-01-01","online":1}',
     '{"observedAt":"2020-01-01","online":"5"}',
@@ -172,13 +172,13 @@ test('JSON is taken as it is: a number in text is a fault', async (t) => {
   t.equal(array.result.published, 3)
 })
 
-test('faults are kept up to a hundred and counted all', async (t) => {
+test('up to a hundred faults are kept, and all are counted', async (t) => {
   const { result } = await importBytes(t, `${HEADER}\n${'x,y\n'.repeat(1234)}`)
   t.equal(result.rejected, 1234)
   t.equal(result.faults.length, 100)
 })
 
-test('columns are found by mapping, constants fill what a file lacks, and other columns are named', async (t) => {
+test('columns are found by mapping, constants replace missing ones, and other columns are reported', async (t) => {
   const csv = 'When,Peak,Note\n2020-01-01,5,a\n'
   const { result, log } = await importBytes(t, csv, {
     columns: { observedAt: 'When', online: 'Peak' },
@@ -256,9 +256,9 @@ test('an invalid file is refused with a sentence before anything is published', 
   for (const [name, content, given, sentence] of cases) await refused(t, content, given, sentence ?? ok, name)
 })
 
-test('a file that unpacks to far more than tables do is refused while little of it is read', async (t) => {
+test('a file that unpacks to far more than tables do is refused after a small part of it is read', async (t) => {
   const mebibytes = (text: string, count: number) => Buffer.alloc(count * 2 ** 20, text)
-  // Members one behind the other are one gzip file: 10 GB, with 10 MB on the disk.
+  // Consecutive members are one gzip file: 10 GB, with 10 MB on the disk.
   const member = gzipSync(mebibytes('2020-01-01,5\n', 16))
   const bomb = Buffer.concat([gzipSync(`${HEADER}\n`), ...Array.from({ length: 640 }, () => member)])
   t.ok(bomb.length < 50 * 2 ** 20)
@@ -285,7 +285,7 @@ test('a file that unpacks to far more than tables do is refused while little of 
   t.match(repetitive.result, { published: 200_000, rejected: 0 }, 'what is small is taken however it is packed')
 })
 
-test('JSON that never ends or is nested without end costs a row, and bounded memory', async (t) => {
+test('JSON that never ends or nests without end is one fault, with bounded memory', async (t) => {
   const good = '{"observedAt":"2020-01-01T00:00:00Z","online":5}'
   const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
   const deep = `{"observedAt":${nested(400_000)},"online":1}`
@@ -311,14 +311,14 @@ test('JSON that never ends or is nested without end costs a row, and bounded mem
   }
 })
 
-test('a header and nothing else, and an array of nothing, are imports of nothing', async (t) => {
+test('a file with only a header, and an empty array, are empty imports', async (t) => {
   for (const content of [HEADER, `${HEADER}\r\n\r\n`, '[]', ' [ ]\n']) {
     const { result } = await importBytes(t, content)
     t.match(result, { rowsRead: 0, published: 0, rejected: 0, missing: 0, finished: true }, JSON.stringify(content))
   }
 })
 
-test('a gzip that was cut off or damaged is refused whole, and the whole file is imported afterwards', async (t) => {
+test('a truncated or damaged gzip is refused as a whole, and the complete file is imported afterwards', async (t) => {
   const rows = Array.from({ length: 30_000 }, (_, n) => `${instantOf(Date.UTC(2010, 0, 1) + n * 3_600_000)},${n}`)
   const packed = gzipSync([HEADER, ...rows].join('\n'))
   const log = memoryLog()
@@ -339,7 +339,7 @@ test('a gzip that was cut off or damaged is refused whole, and the whole file is
   t.equal(log.mostUnderWay(), 1, 'one append at a time')
 })
 
-test('the same bytes with the same mapping are one import, packed or not and whatever their name', async (t) => {
+test('the same bytes with the same mapping are one import, compressed or not and under any name', async (t) => {
   const log = memoryLog()
   const content = `${HEADER},Lobbies\n2020-01-01,5,6\nx,1,2\n2020-01-02,,\n`
   const { result: first } = await importBytes(t, content, {}, log)
@@ -368,7 +368,7 @@ test('a strict import with any fault publishes nothing; without one it is like a
   t.match(loose.result, { finished: true, published: 5000, rejected: 1, alreadyDone: false })
 })
 
-test('input of a pipe is imported like a file, and its copy is removed', async (t) => {
+test('input from a pipe is imported like a file, and its copy is removed', async (t) => {
   const spoolDirectory = t.testdir({})
   const log = memoryLog()
   const content = Buffer.from(`${HEADER}\n2020-01-01,5\n`)
@@ -428,13 +428,13 @@ const titles = fc.uniqueArray(
   { selector: (event) => `${event.titleId}@${event.observedAt}`, maxLength: 40, minLength: 1 }
 )
 
-/** Some rows lack what is measured; a file in which no row has it is another matter. */
+/** Some rows lack measured values, but not all of a file: such a file is refused. */
 const cases = fc.oneof(
   fc.record({ topic: fc.constant('title-count'), events: titleCounts }),
   fc.record({ topic: fc.constant('title'), events: titles })
 )
 
-test('events written in any way are imported as they were', async (t) => {
+test('events are imported unchanged from files of any format', async (t) => {
   const input = join(t.testdir(), 'input')
   await fc.assert(
     fc.asyncProperty(cases, anyWriting, async ({ topic, events }, writing: Writing) => {
@@ -450,7 +450,7 @@ test('events written in any way are imported as they were', async (t) => {
   t.pass('as they were')
 })
 
-test('no file makes an import fail otherwise than by a refusal, or publish what is not in it', async (t) => {
+test('an import of any file fails only with a refusal, and publishes only rows of the file', async (t) => {
   const input = join(t.testdir(), 'input')
   const base = written(
     Array.from({ length: 6 }, (_, n) => ({
@@ -514,14 +514,14 @@ test('no file makes an import fail otherwise than by a refusal, or publish what 
   t.pass('refused or imported')
 })
 
-test('wherever the log fails, importing again completes the import, and goes on behind what is known', async (t) => {
+test('after a failure of the log at any append, importing again continues after the last progress and completes', async (t) => {
   const filler = 'f'.repeat(600)
   const events = Array.from({ length: 3000 }, (_, n) => ({
     observedAt: instantOf(Date.UTC(2010, 0, 1) + n * 60_000),
     online: n
   }))
   const content = ['observedAt,online,filler', ...events.map((e) => `${e.observedAt},${e.online},${filler}`)].join('\n')
-  // Every look at the clock is later by more than the interval of progress, so that each block of the file is reported.
+  // Every read of the clock is later by more than the interval of progress, so that each block of the file is reported.
   let clock = NOW
   const now = () => {
     clock += 3000
@@ -547,7 +547,7 @@ test('wherever the log fails, importing again completes the import, and goes on 
   t.ok(resumed > 4, `${resumed} runs went on behind what was known`)
 })
 
-test('an import stops with the reason of its signal, at any append, and can be taken up again', async (t) => {
+test('an import stops with the reason of its signal, at any append, and can be resumed', async (t) => {
   const events = Array.from({ length: 5000 }, (_, n) => ({
     observedAt: instantOf(Date.UTC(2010, 0, 1) + n * 60_000),
     online: n
@@ -558,7 +558,7 @@ test('an import stops with the reason of its signal, at any append, and can be t
     const abort = new AbortController()
     const stopping = {
       ...log,
-      // The append that is stopped never answers: the log is away.
+      // The append that is stopped never resolves: the log is unavailable.
       append: (topic: string, messages: Parameters<typeof log.append>[1]) => {
         if (log.appends.length < at) return log.append(topic, messages)
         abort.abort(new Error('the service stops'))
@@ -573,7 +573,7 @@ test('an import stops with the reason of its signal, at any append, and can be t
   await t.rejects(importBytes(t, content, { signal: AbortSignal.abort(new Error('early')) }), /early/)
 })
 
-test('a file that grows while it is imported is no finished import', async (t) => {
+test('an import of a file that grows meanwhile is not finished', async (t) => {
   const input = join(t.testdir(), 'input')
   await writeFile(input, `${HEADER}\n2020-01-01,5\n`)
   const log = memoryLog()
@@ -600,7 +600,7 @@ test('an import announces itself before its first event', async (t) => {
   ])
 })
 
-test('text beyond one block keeps its letters, wherever the block ends', async (t) => {
+test('characters that cross the end of a block stay intact', async (t) => {
   const names = Array.from({ length: 4000 }, (_, n) => `${'ä€😀'.repeat(20)}${n}`)
   const content = ['titleId,name', ...names.map((name, n) => `${n.toString(16).padStart(8, '0')},${name}`)].join('\n')
   const { log } = await importBytes(t, content, { topic: 'title', set: { observedAt: '2020-01-01' } })

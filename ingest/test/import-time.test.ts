@@ -12,7 +12,7 @@ function instantFrom(text: string): string {
   return 'fault' in time ? `fault: ${time.fault}` : time.instant
 }
 
-test('a time is the same instant however it is written', async (t) => {
+test('all spellings of a time are the same instant', async (t) => {
   const spellings: [string, string][] = [
     ['2017-02-17T06:00:00Z', '2017-02-17T06:00:00Z'],
     ['2017-02-17t06:00:00z', '2017-02-17T06:00:00Z'],
@@ -35,7 +35,7 @@ test('a time is the same instant however it is written', async (t) => {
   for (const [text, instant] of spellings) t.equal(instantFrom(text), instant, text)
 })
 
-test('a time that is none is a fault that says why', async (t) => {
+test('an invalid time is a fault with its reason', async (t) => {
   const faults: [string, RegExp][] = [
     ['2017-02-30 00:00:00', /there is no day 2017-02-30/],
     ['2017-02-29', /there is no day/],
@@ -85,7 +85,7 @@ test('any instant that can be stored is read back from each of its spellings', a
   t.pass('read back')
 })
 
-test('no text makes reading a time throw, or gives an instant that has another spelling', async (t) => {
+test('reading any text as a time never throws, and gives a canonical instant or a fault', async (t) => {
   const digits = fc.string({ unit: fc.constantFrom(...'0123456789-:T .Z+'), maxLength: 30 })
   fc.assert(
     fc.property(fc.oneof(digits, fc.string()), (text) => {

@@ -16,7 +16,7 @@ const events = Array.from({ length: 6000 }, (_, n) => ({
 }))
 const content = ['observedAt,online', ...events.map((e) => `${e.observedAt},${e.online}`), 'never,1'].join('\n')
 
-test('messages are the same after they were packed for the way between threads', async (t) => {
+test('messages are unchanged after packing and unpacking between threads', async (t) => {
   const id = fc.integer({ min: 0, max: 9 }).map((n) => `0000000${n}`)
   const event = fc.record({ titleId: id, observedAt: fc.nat(1e9).map((n) => instantOf(n * 1000)), online: fc.nat(9) })
   fc.assert(
@@ -30,7 +30,7 @@ test('messages are the same after they were packed for the way between threads',
   t.pass('the same')
 })
 
-test('an import in a thread of its own gives the same events and the same result', async (t) => {
+test('an import in a separate thread publishes the same events and has the same result', async (t) => {
   const input = join(t.testdir(), 'counts.csv')
   await writeFile(input, content)
   const here = memoryLog()
@@ -51,7 +51,7 @@ test('an import in a thread of its own gives the same events and the same result
   t.match(await importInWorker(request, { log: there, known: there.known }), { alreadyDone: true, published: 6000 })
 })
 
-test('input of a pipe is imported in the thread, and its copy is removed', async (t) => {
+test('input from a pipe is imported in the thread, and its copy is removed', async (t) => {
   const spoolDirectory = t.testdir({})
   const log = memoryLog()
   const input = inPieces(Buffer.from(content), 1000)
@@ -63,7 +63,7 @@ test('input of a pipe is imported in the thread, and its copy is removed', async
   t.same(await readdir(spoolDirectory), [])
 })
 
-test('a refusal in the thread is a refusal here, and one that needs no file does not wait for it', async (t) => {
+test('a refusal in the thread rejects as a refusal, and one that needs no file does not wait for it', async (t) => {
   const log = memoryLog()
   const input = join(t.testdir(), 'counts.csv')
   await writeFile(input, 'when,online\n2020-01-01,5\n')
@@ -79,7 +79,7 @@ test('a refusal in the thread is a refusal here, and one that needs no file does
   t.same(log.appends, [])
 })
 
-test('a failure of the log ends the thread with what failed as the cause, and the import goes on at the next run', async (t) => {
+test('a failure of the log ends the thread and is the cause of its error; the next run continues the import', async (t) => {
   const input = join(t.testdir(), 'counts.csv')
   await writeFile(input, content)
   const log = memoryLog()

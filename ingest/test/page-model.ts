@@ -1,7 +1,7 @@
 import { TITLE_FEATURES } from '@gamenet/schemas'
 import fc from 'fast-check'
 
-/** What a home page says, as numbers and texts. */
+/** The facts of a home page, as numbers and texts. */
 export type PageModel = {
   registered: number
   gamesSupported: number
@@ -22,7 +22,7 @@ export type TitleModel = {
   features: (typeof TITLE_FEATURES)[number][]
 }
 
-/** Ways in which pages that say the same are written differently. */
+/** Differences in the markup of pages with the same facts. */
 type PageStyle = {
   commas: boolean
   upperCaseIds: boolean
@@ -33,7 +33,7 @@ type PageStyle = {
   boxes: number[]
 }
 
-/** A page's text, and where in it the ids, numbers and lobbies stand, which a mutation must leave alone. */
+/** A page's text, and the places of ids, numbers and lobbies, which a mutation must not change. */
 export type RenderedPage = { html: string; facts: { first: number; next: number }[] }
 
 const count = fc.oneof(fc.nat({ max: 30 }), fc.nat({ max: 3_000_000 }))

@@ -3,7 +3,7 @@ import type { RenderedPage } from './page-model.js'
 
 const RUN_LENGTH_MAX = 40
 
-/** A change to a page's markup that leaves its facts alone. */
+/** A change of a page's markup that does not touch its facts. */
 export type Mutation = (page: RenderedPage) => RenderedPage
 
 const place = fc.nat()
@@ -17,7 +17,7 @@ export const mutation: fc.Arbitrary<Mutation> = fc.oneof(
   place.map(tagDrop)
 )
 
-/** Replaces a run of text, unless a fact stands in it: an edited digit is a page that says something else. */
+/** Replaces a run of text, unless it overlaps a fact: a page with an edited digit has other facts. */
 function edit(page: RenderedPage, first: number, next: number, text: string): RenderedPage {
   const touched = page.facts.some((fact) => fact.first < next && first < fact.next)
   const inside = page.facts.some((fact) => fact.first <= first && next <= fact.next && first !== next)
@@ -41,7 +41,7 @@ function deletion(at: number, length: number): Mutation {
   }
 }
 
-/** A doubled run never holds a whole fact, or its doubling would be a second row's worth of facts. */
+/** Doubles a run without facts, because a doubled fact would be a second row. */
 function doubling(at: number, length: number): Mutation {
   return (page) => {
     const first = at % page.html.length

@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
-/** A real server on a port of its own that answers as ordered, counts its requests, and ends with the test. */
+/** An HTTP server on a free port that gives the ordered answers, counts its requests, and ends with the test. */
 export async function startPageServer(t: Test, answer: Answer) {
   const requests: IncomingMessage[] = []
   let atOnce = 0

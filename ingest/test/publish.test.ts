@@ -2,7 +2,7 @@ import { type LogMessage, titleCountTopic } from '@gamenet/schemas'
 import { test } from 'tap'
 import { publish } from '../src/index.js'
 
-test('events are appended in their order, in chunks that a log can take at once', async (t) => {
+test('events are appended in their order, in chunks of limited size', async (t) => {
   const appends: LogMessage[][] = []
   const log = { append: async (_: string, messages: readonly LogMessage[]) => void appends.push([...messages]) }
   const events = Array.from({ length: 25_000 }, (_, online) => ({

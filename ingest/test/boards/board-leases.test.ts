@@ -14,7 +14,7 @@ const LEASE_S = 600
 const OPTIONS = { shortestS: SHORTEST_S, leaseS: LEASE_S }
 const START_MS = Date.UTC(2026, 0, 1)
 const TITLES = ['4d530064', '55530036'] as const
-/** Found before PostgreSQL's own functions, so that `now()` is what a test says it is. */
+/** The schema `clock` comes before PostgreSQL's own, so that a test sets `now()`. */
 const PATH = 'clock, pg_catalog, public'
 const CLOCK = `
   CREATE SCHEMA clock;
@@ -31,7 +31,7 @@ async function empty(writes: Postgres): Promise<void> {
   await setClock(writes, START_MS)
 }
 
-/** What a plain reading of the rules says of the leases: no SQL, no leases of the engine. */
+/** The rules of leases as plain code, without SQL. */
 class Model {
   nowMs = START_MS
   rows = new Map<string, Row>()
@@ -65,7 +65,7 @@ class Model {
     return before
   }
 
-  /** The row of a lease, when it is still its holder's. */
+  /** Returns the row of a lease, if its holder still has it. */
   held(lease: BoardLease): Row | undefined {
     const row = this.rows.get(keyOf(lease))
     return row?.holder === lease.holder ? row : undefined
@@ -99,7 +99,7 @@ type Row = Omit<BoardLease, 'holder'> & {
 
 const idOf = ({ leaderboardId }: { leaderboardId: number | null }) => leaderboardId ?? -1
 const keyOf = (place: { titleId: string; leaderboardId: number | null }) => `${place.titleId}/${idOf(place)}`
-/** What a lease says, in an order of its own: the engine gives leases in any. */
+/** The contents of leases, sorted, because the engine returns them in any order. */
 const saidOf = (leases: readonly (BoardLease | Row)[]) =>
   leases
     .map(({ titleId, leaderboardId, periodS, failures, wasUnclean, appended, equal }) => ({
@@ -156,7 +156,7 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never
 
-/** One step in the engine and in the model; throws where they differ. */
+/** Runs one step in the engine and in the model; throws if they differ. */
 async function take(
   writes: Postgres,
   leases: BoardLeases,
@@ -203,7 +203,7 @@ async function endOne(
   taken: readonly BoardLease[],
   done: Extract<Step, { nth: number }>
 ): Promise<void> {
-  // Ended and lost leases, too: their holders must learn of it.
+  // Ended and lost leases too: their holders must learn it.
   const lease = taken[taken.length - 1 - (done.nth % Math.max(taken.length, 1))]
   if (lease === undefined) return
   const row = model.held(lease)
@@ -220,11 +220,11 @@ async function endOne(
   if (done.kind === 'release') Object.assign(row, asBefore)
 }
 
-/** `restart` ends the engine and opens it again on what it had stored. */
+/** `restart` ends the engine and opens it again on the same data. */
 type Engine = { readonly writes: () => Postgres; readonly restart: () => Promise<void> }
 
 function leasesContract(name: string, options: { skip?: string | false }, engine: Engine): void {
-  test(`${name}: whatever two processes do with leases, they are those of a plain model`, options, async (t) => {
+  test(`${name}: after any steps of two processes, the leases equal those of a plain model`, options, async (t) => {
     const writes = engine.writes()
     let takes = 0
     await fc.assert(
@@ -250,7 +250,7 @@ function leasesContract(name: string, options: { skip?: string | false }, engine
   })
 
   test(
-    `${name}: two processes that take at the same time never get the same lease, and leave none`,
+    `${name}: two processes that acquire at the same time never get the same lease, and leave none`,
     options,
     async (t) => {
       const writes = engine.writes()
@@ -269,13 +269,13 @@ function leasesContract(name: string, options: { skip?: string | false }, engine
     }
   )
 
-  test(`${name}: lively boards are visited more often than quiet ones, and all are visited`, options, async (t) => {
+  test(`${name}: active boards are visited more often than quiet ones, and all are visited`, options, async (t) => {
     const writes = engine.writes()
     await empty(writes)
     const leases = boardLeases(writes, OPTIONS)
     await leases.setBoards(TITLES[0], [0, 1, 2, 3, 4, 5])
     const visits = new Map<number | null, number>()
-    // Two days, by fewer visits than all boards would need at their shortest period.
+    // Two days, with fewer visits than all boards would need at their shortest period.
     for (let minute = 0; minute < 2880; minute += 10) {
       await setClock(writes, START_MS + minute * 60_000)
       for (const lease of await leases.acquire(2)) {
@@ -292,7 +292,7 @@ function leasesContract(name: string, options: { skip?: string | false }, engine
     }
   })
 
-  test(`${name}: leases outlive the engine, and who held one when it died did not end well`, options, async (t) => {
+  test(`${name}: leases outlive the engine, and one that was held at its death is unclean`, options, async (t) => {
     await empty(engine.writes())
     const before = boardLeases(engine.writes(), OPTIONS)
     await before.setBoards(TITLES[0], [1, 2])
@@ -313,20 +313,24 @@ function leasesContract(name: string, options: { skip?: string | false }, engine
     for (const lease of both) t.equal(await after.renew(lease), false, 'and the old process has lost it')
   })
 
-  test(`${name}: the only user of the write side waits for no lease of the dead`, options, async (t) => {
-    await empty(engine.writes())
-    const writes = engine.writes()
-    const before = boardLeases(writes, OPTIONS)
-    await before.setBoards(TITLES[0], [1])
-    const [held] = await before.acquire(1)
-    t.ok(await acquireEvaluationLease(writes, 'the dead'))
-    t.notOk(await acquireEvaluationLease(writes, 'the next'), 'the lease holds')
-    await endLeases(writes)
-    t.match(saidOf(await boardLeases(writes, OPTIONS).acquire(9)), [{ leaderboardId: 1, wasUnclean: true }])
-    t.ok(await acquireEvaluationLease(writes, 'the next'))
-    if (held !== undefined) t.equal(await before.renew(held), false, 'who held one has lost it')
-    await releaseEvaluationLease(writes, 'the next')
-  })
+  test(
+    `${name}: a process with exclusive use of the write side waits for no lease of a dead one`,
+    options,
+    async (t) => {
+      await empty(engine.writes())
+      const writes = engine.writes()
+      const before = boardLeases(writes, OPTIONS)
+      await before.setBoards(TITLES[0], [1])
+      const [held] = await before.acquire(1)
+      t.ok(await acquireEvaluationLease(writes, 'the dead'))
+      t.notOk(await acquireEvaluationLease(writes, 'the next'), 'the lease holds')
+      await endLeases(writes)
+      t.match(saidOf(await boardLeases(writes, OPTIONS).acquire(9)), [{ leaderboardId: 1, wasUnclean: true }])
+      t.ok(await acquireEvaluationLease(writes, 'the next'))
+      if (held !== undefined) t.equal(await before.renew(held), false, 'who held one has lost it')
+      await releaseEvaluationLease(writes, 'the next')
+    }
+  )
 }
 
 let embedded: Postgres | undefined
@@ -394,7 +398,7 @@ leasesContract(
     }
   }
 )
-test('a server: a lease that another process is just taking is skipped, not waited for', { skip }, async (t) => {
+test('a server: a lease that another process is acquiring is skipped, not waited for', { skip }, async (t) => {
   const writes = opened(pool)
   await empty(writes)
   const leases = boardLeases(writes, OPTIONS)

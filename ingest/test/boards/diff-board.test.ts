@@ -9,9 +9,9 @@ import type { BoardEntry } from '../../src/pages/board-table.js'
 const BOARD = { titleId: '4d530064', leaderboardId: 7, changedAt: '2026-03-14T20:00:00.123Z' }
 const SPACING = 2 ** 32
 
-/** What stands on a page, before the entries of one name are numbered. */
+/** The entries of a page, before those of one name are numbered. */
 type Shown = Omit<BoardEntry, 'occurrence'>
-/** A board as the fold of its events knows it. */
+/** A board as the fold of its events. */
 type Folded = Standing & { readonly details?: Readonly<Record<string, string>> }
 
 test('the first page of a board is new entries, in order', async (t) => {
@@ -22,14 +22,14 @@ test('the first page of a board is new entries, in order', async (t) => {
   ])
 })
 
-test('the same page again gives no event', async (t) => {
+test('an unchanged page causes no event', async (t) => {
   const page = pageOf([shown('ann', 1, '90'), { ...shown('bob', 1, '90'), details: { car: 'Elise' } }])
   const board = folded(diffBoard({ ...BOARD, last: [], page }))
   t.same(diffBoard({ ...BOARD, last: board, page }), [])
   t.same(diffBoard({ ...BOARD, last: board.toReversed(), page }), [], 'whatever order the rows come in')
 })
 
-test('a time that is written differently is no update, but the board shows its new text', async (t) => {
+test('a time in another spelling is no update, but the board shows its new text', async (t) => {
   const time = (rating: string, timeMs: number | null) => pageOf([{ ...shown('ann', 1, rating), timeMs }])
   const shownAs = (before: BoardEntry[], after: BoardEntry[]) => {
     const last = folded(diffBoard({ ...BOARD, last: [], page: before }))
@@ -55,7 +55,7 @@ test('a new entry at the top of a board of 1,000 costs one event, and all ranks 
   t.same(shownBy(folded(events, before)), page)
 })
 
-test('one edit of a board without ties is one event: who came, left, rose or has another rating', async () => {
+test('one edit of a board without ties is one event: an entry that came, left, rose or has another rating', async () => {
   const players = fc.uniqueArray(fc.nat({ max: 10_000 }), { minLength: 2, maxLength: 60 })
   fc.assert(
     fc.property(
@@ -85,7 +85,7 @@ test('one edit of a board without ties is one event: who came, left, rose or has
   )
 })
 
-test('whatever becomes of a board, its events fold to the page: places, ranks, ratings and details', async () => {
+test('after any edits of a board, its events fold to the page: places, ranks, ratings and details', async () => {
   fc.assert(
     fc.property(fc.array(anyPage, { minLength: 1, maxLength: 12 }), (pages) => {
       let board: Folded[] = []
@@ -115,8 +115,8 @@ test('boards that were imported, scraped, or both, with any order keys and none,
   )
 })
 
-test('a board grows by its edits one by one, between any two and forever, at about one event an edit', async () => {
-  // Always between the first two: the gap is used up after 32, and its neighbours have to make room.
+test('an entry can always be inserted between any two, with about one event per edit', async () => {
+  // Always between the first two: after 32 insertions the gap is full, and neighbours get new keys.
   const names = ['first', 'last']
   let board = folded(diffBoard({ ...BOARD, last: [], page: numbered(names) }))
   let events = 0
@@ -131,11 +131,11 @@ test('a board grows by its edits one by one, between any two and forever, at abo
   assert.ok(events < 400 * 1.5, `${events} events for 400 edits at one place`)
 })
 
-test('a gap without room takes as few neighbours along as can be', async (t) => {
+test('for a full gap as few neighbours as possible get new keys', async (t) => {
   const last = ['a', 'b', 'c', 'd', 'e'].map((name, i) => known(name, [0, 10, 11, 12, 13][i] ?? 0))
   const page = numbered(['a', 'b', 'x', 'c', 'd', 'e'])
   const events = diffBoard({ ...BOARD, last, page })
-  // Above `b` is room, below `e` too: one neighbour is enough.
+  // There is space above `b` and below `e`: one neighbour is enough.
   t.same(
     events.map(({ playerName, order }) => [playerName, order]),
     [
@@ -146,7 +146,7 @@ test('a gap without room takes as few neighbours along as can be', async (t) => 
   t.same(shownBy(folded(events, last)), page)
 })
 
-test('keys never pass 2^52: a board at their edge is keyed again, once', async (t) => {
+test('keys never exceed 2^52: a board at the limit gets new keys, once', async (t) => {
   const top = -(2 ** 52) + 5
   const last = [known('a', top), known('b', 0)]
   const page = numbered(['x', 'a', 'b'])
@@ -164,7 +164,7 @@ test('keys never pass 2^52: a board at their edge is keyed again, once', async (
   t.equal(diffBoard({ ...BOARD, last: board, page: numbered(['y', 'x', 'a', 'b']) }).length, 1)
 })
 
-test('of two entries that swapped places, the one that has an event gets a new key', async (t) => {
+test('of two entries that swapped places, the one that has an event anyway gets a new key', async (t) => {
   const last = [known('ann', 1), known('bob', 2 ** 40), known('cid', 2 ** 41)]
   for (const improved of ['ann', 'bob', 'cid']) {
     const order = improved === 'ann' ? ['bob', 'ann', 'cid'] : ['bob', 'cid', 'ann']
@@ -176,7 +176,7 @@ test('of two entries that swapped places, the one that has an event gets a new k
   }
 })
 
-test('a rating that stays keeps the time that was made of it, whatever the page makes of it now', async (t) => {
+test('an unchanged rating keeps its time, even if the page now reads as scores', async (t) => {
   const raw = '2147400000'
   const time = 2_147_483_647 - Number(raw)
   const last = [{ ...known('ann', SPACING), rating: raw, timeMs: time }]
@@ -198,7 +198,7 @@ test('a time of zero is a time', async (t) => {
   t.match(diffBoard({ ...BOARD, last: [], page }), [{ timeMs: 0 }])
 })
 
-test('an imported entry that a page shows gets its place, once, and one that it does not show is removed', async (t) => {
+test('an imported entry on the page gets its place, once, and one that is not on the page is removed', async (t) => {
   const imported = (playerName: string): KnownEntry => ({ ...known(playerName, 0), order: null, step: null })
   const last = [imported('ann'), imported('bob')]
   const page = numbered(['ann'])
@@ -209,7 +209,7 @@ test('an imported entry that a page shows gets its place, once, and one that it 
   ])
 })
 
-test('names that stand twice are two entries; the second one leaves when one of them does', async (t) => {
+test('a name that occurs twice is two entries; the second one leaves when one of them does', async (t) => {
   const page = pageOf([shown('ann', 1, '9'), shown('Ann', 2, '8'), shown('ann', 3, '7')])
   const board = folded(diffBoard({ ...BOARD, last: [], page }))
   t.same(shownBy(board), page)
@@ -234,11 +234,11 @@ const row = fc.record({
   details
 })
 
-/** Pages with ties, gaps, falling ranks, names twice: whatever stands on them. */
+/** Any pages: with ties, gaps, falling ranks and repeated names. */
 const anyPage: fc.Arbitrary<BoardEntry[]> = fc
   .oneof(
     fc.array(row, { maxLength: 25 }),
-    // As boards mostly are: ranks that rise by one, with some ties.
+    // Like most boards: ranks that rise by one, with some ties.
     fc
       .array(
         row.chain((entry) => fc.nat({ max: 3 }).map((step) => ({ ...entry, rank: Math.min(step, 1) }))),
@@ -291,7 +291,7 @@ function known(playerName: string, order: number): Folded {
   return { playerName, occurrence: 1, rating: ratingOf(playerName), timeMs: null, statedRank: null, order, step: 1 }
 }
 
-/** A page with these names, ranks 1, 2, 3 …; each with a rating of its own, always the same. */
+/** A page with these names and ranks 1, 2, 3 …; each name always has the same rating. */
 function numbered(names: readonly string[]): BoardEntry[] {
   return pageOf(names.map((playerName, i) => shown(playerName, i + 1, ratingOf(playerName))))
 }
@@ -313,7 +313,7 @@ function identity({ playerName, occurrence }: { playerName: string; occurrence: 
   return JSON.stringify([playerName, occurrence])
 }
 
-/** The plain fold: the newest state of each entry, those that were removed left out. */
+/** The plain fold: the newest state of each entry, without removed ones. */
 function folded(events: readonly LeaderboardEntryChanged[], before: readonly Folded[] = []): Folded[] {
   const states = new Map(before.map((entry) => [identity(entry), entry]))
   for (const event of events) {
@@ -336,7 +336,7 @@ function folded(events: readonly LeaderboardEntryChanged[], before: readonly Fol
   return [...states.values()]
 }
 
-/** What a reader sees of a folded board, by the rule that all readers share. */
+/** Returns a folded board as readers show it. */
 function shownBy(board: readonly Folded[]): BoardEntry[] {
   return ranked(board).map(({ entry: { playerName, occurrence, rating, timeMs, details: beside }, rank }) => ({
     playerName,
@@ -356,7 +356,7 @@ function withKnownTimes(page: readonly BoardEntry[], last: readonly Folded[]): B
   })
 }
 
-/** Events are such that the schema takes them, contain each entry once, with the right kind of change. */
+/** Checks that events match the schema and contain each entry once, with the right kind of change. */
 function assertSound(events: readonly LeaderboardEntryChanged[], before: readonly Folded[]): void {
   const states = new Map(before.map((entry) => [identity(entry), entry]))
   const published = new Set<string>()

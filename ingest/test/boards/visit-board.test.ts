@@ -12,7 +12,7 @@ const EMPTY: GamePage = {
   board: { ok: true, value: { leaderboardId: 7, entries: [] } }
 }
 
-/** Visits a board whose page is empty, as often as the tables are given; tells what the last visit found changed. */
+/** Visits a board with an empty page, once per given state of the tables; returns the changes of the last visit. */
 async function visits(states: readonly (BoardState | undefined)[]): Promise<readonly LeaderboardEntryChanged[]> {
   let equal: EqualPage | null = null
   let found: readonly LeaderboardEntryChanged[] = []
@@ -77,7 +77,7 @@ async function visits(states: readonly (BoardState | undefined)[]): Promise<read
   return found
 }
 
-test('an empty page is compared again when the board has got its first entry, be it the first event of all', async (t) => {
+test('an empty page is compared again after the first entry of its board, even if that is the first event of all', async (t) => {
   const changes = await visits([undefined, { version: '0', newestMs: 1 }])
   t.match(changes, [{ playerName: 'ann', changeType: 'removed' }])
 })

@@ -6,7 +6,7 @@ import { nextPeriodS, restAfterFailureS, restS } from '../../src/boards/visit-pe
 const DAY_S = 86_400
 const chance = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 
-test('no visit comes before its period is over, nor later than a day', async () => {
+test('the next visit is at the earliest after its period, and at the latest after a day', async () => {
   fc.assert(
     fc.property(fc.double({ min: 1, max: DAY_S, noNaN: true }), chance, fc.boolean(), (periodS, by, isFirst) => {
       const rest = restS(periodS, by, isFirst)
@@ -15,7 +15,7 @@ test('no visit comes before its period is over, nor later than a day', async () 
   )
 })
 
-test('a board on which much happens comes to be visited as often as may be, a dead one once a day', async (t) => {
+test('a board that always changes is soon visited at the shortest period, a quiet one once a day', async (t) => {
   const after = (changes: boolean[]) =>
     changes.reduce((periodS, hasChanged) => nextPeriodS(periodS, hasChanged, 300), 300)
   t.equal(after(Array(20).fill(true)), 300)
@@ -30,7 +30,7 @@ test('a board on which much happens comes to be visited as often as may be, a de
   )
 })
 
-test('an unreadable board is visited less and less often, at least once a day', (t) => {
+test('an unreadable board is visited ever less often, but at least once a day', (t) => {
   const rests = Array.from({ length: 30 }, (_, failures) => restAfterFailureS(failures + 1, 300, 0))
   t.same(rests.slice(0, 4), [600, 1200, 2400, 4800])
   t.ok(rests.every((rest, n) => rest >= (rests[n - 1] ?? 0)))
@@ -44,7 +44,7 @@ test('boards that were found together are spread over the whole period from thei
     seed = (seed * 48_271) % 2_147_483_647
     return seed / 2_147_483_647
   }
-  // 600 boards, found at once, visited at two requests a second, all of them changing all the time.
+  // 600 boards that are found at once, always change, and are visited at two requests a second.
   const due = Array.from({ length: 600 }, () => ({ atS: 0, visits: 0 }))
   const visitsByMinute: number[] = []
   for (let atS = 0; atS < 3600; atS += 0.5) {

@@ -27,7 +27,7 @@ async function reasonOf(t: Test, answer: Answer, options: Partial<PageFetcherOpt
   return fetched.ok ? 'a page' : fetched.reason
 }
 
-test('a page comes with its address, its validators and the instant of its headers', async (t) => {
+test('a page has its address, its validators and the instant of its headers', async (t) => {
   const { server, fetcher } = await given(t, (_, response) => sendHtml(response, PAGE, { etag: '"1"' }), {
     now: () => 1_700_000_000_123
   })
@@ -42,7 +42,7 @@ test('a page comes with its address, its validators and the instant of its heade
   t.equal(server.requests[0]?.headers['user-agent'], 'gamenet-stats/test (+http://localhost)')
 })
 
-test('compressed pages are unpacked, and one that unpacks to too much is refused', async (t) => {
+test('compressed pages are unpacked, and a page that is too large then is refused', async (t) => {
   for (const [encoding, bytes] of [
     ['gzip', gzipSync(PAGE)],
     ['br', brotliCompressSync(PAGE)]
@@ -65,7 +65,7 @@ test('compressed pages are unpacked, and one that unpacks to too much is refused
   t.match(cut, /unexpected end of file/)
 })
 
-test('a page that is unchanged is said to be so, and only when it was asked for that way', async (t) => {
+test('an unchanged page is reported as unchanged only after a conditional request', async (t) => {
   const { fetcher } = await given(t, (request, response) => {
     if (request.headers['if-none-match'] === '"1"') response.writeHead(304).end()
     else sendHtml(response, PAGE, { etag: '"1"' })
@@ -75,7 +75,7 @@ test('a page that is unchanged is said to be so, and only when it was asked for 
   t.match(await reasonOf(t, (_, response) => response.writeHead(304).end()), /status 304/)
 })
 
-test('an answer that is no page is a reason', async (t) => {
+test('an answer without a page gives a reason', async (t) => {
   const html = { 'content-type': 'text/html' }
   const faults: [RegExp, Answer][] = [
     [
@@ -109,7 +109,7 @@ test('an answer that is no page is a reason', async (t) => {
   for (const [expected, answer] of faults) t.match(await reasonOf(t, answer), expected)
 })
 
-test('an address where nobody listens is a reason', async (t) => {
+test('an address without a listener gives a reason', async (t) => {
   const fetcher = createPageFetcher({
     upstreamUrl: 'http://127.0.0.1:1',
     userAgent: 'test',
@@ -121,7 +121,7 @@ test('an address where nobody listens is a reason', async (t) => {
   t.match(fetched, { ok: false, reason: /ECONNREFUSED/ })
 })
 
-test('headers that do not come, a body that stands still and one without end are cut', async (t) => {
+test('missing headers, a stalled body and an endless one are aborted', async (t) => {
   const limits = { attemptTimeoutMs: 200, bytesMax: 100_000 }
   t.match(await reasonOf(t, () => {}, limits), /no complete page within 200 ms/)
   const still: Answer = (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).write('<html>')
@@ -137,7 +137,7 @@ test('headers that do not come, a body that stands still and one without end are
   t.match(await reasonOf(t, endless, { ...limits, attemptTimeoutMs: 5000 }), /larger than 100000 bytes/)
 })
 
-test('redirects within the origin are followed, and the page has the address where it stood', async (t) => {
+test('redirects within the origin are followed, and the page has its last address', async (t) => {
   const { server, fetcher } = await given(t, (request, response) => {
     if (request.url === '/') response.writeHead(301, { location: '/home' }).end()
     else sendHtml(response, PAGE)
@@ -170,7 +170,7 @@ test('temporary failures are retried, permanent ones are not', async (t) => {
   t.match(await fetcher.fetch('/'), { ok: true, html: PAGE })
 })
 
-test('an upstream that asks for a long pause is left alone until it is over', async (t) => {
+test('an upstream that asks for a long pause gets no request until it is over', async (t) => {
   let nowMs = 1_700_000_000_000
   let busy = true
   const { server, fetcher } = await given(
@@ -203,7 +203,7 @@ test('requests run one at a time', async (t) => {
   t.equal(server.atOnceMax(), 1)
 })
 
-test('closing and aborting end what is in flight and what waits', async (t) => {
+test('closing and aborting end the running request and the waiting ones', async (t) => {
   const { server, fetcher } = await given(t, () => {}, { attemptTimeoutMs: 60_000 })
   const abort = new AbortController()
   const fetches = [fetcher.fetch('/'), fetcher.fetch('/games', { signal: abort.signal })]
@@ -215,7 +215,7 @@ test('closing and aborting end what is in flight and what waits', async (t) => {
   t.match(await fetcher.fetch('/'), { ok: false })
 })
 
-test('the home page is the upstream address itself, the other pages lie below it', async (t) => {
+test('the home page is the upstream address itself, all other pages are below it', async (t) => {
   const { server } = await given(t, (_, response) => sendHtml(response, PAGE))
   const options = { userAgent: 'test', requestsPerSecond: 1000 }
   const below = createPageFetcher({ ...options, upstreamUrl: `${server.url}/net/index.html?x=1` })
@@ -230,7 +230,7 @@ test('the home page is the upstream address itself, the other pages lie below it
   )
 })
 
-test('an upstream address that cannot work is refused at once', async (t) => {
+test('an invalid upstream address is refused at once', async (t) => {
   const options = { userAgent: 'test', requestsPerSecond: 1 }
   for (const upstreamUrl of ['', 'upstream.example', 'ftp://upstream.example', 'http://user:secret@upstream.example']) {
     t.throws(() => createPageFetcher({ ...options, upstreamUrl }), /The upstream address must/, upstreamUrl)

@@ -22,12 +22,12 @@ const USERS = ['Ann', 'Bob', 'Cleo', 'dan']
 const QUIET = { info() {}, warn() {}, error() {} }
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** What becomes of calls, by their number: most of them work. */
+/** Makes some calls fail, by their number. */
 class Fate {
   calls = 0
   constructor(readonly ends: ReadonlyMap<number, 'before' | 'after'> = new Map()) {}
 
-  /** Fails instead of the call, or behind it, as a process that dies there. */
+  /** Fails instead of the call or after it, like a process that dies there. */
   async call<Result>(work: () => Promise<Result>): Promise<Result> {
     const end = this.ends.get(this.calls)
     this.calls += 1
@@ -49,7 +49,7 @@ const fated = (writes: WriteTransactions, fate: Fate): WriteTransactions => ({
     )
 })
 
-/** A log that keeps messages in memory; like Kafka it can take a part, and say nothing of what it took. */
+/** A log in memory; like Kafka it can store a part of an append without acknowledging it. */
 function memoryLog() {
   const messages: LogMessage[] = []
   const append = async (_topic: string, added: readonly LogMessage[]) => void messages.push(...added)
@@ -57,7 +57,7 @@ function memoryLog() {
     append: (topic, added) =>
       fate.call(async () => {
         const [first] = added
-        // The messages of one key stay together, as those of one partition do.
+        // The messages of one key are stored together, like those of one partition.
         await fate.call(() =>
           append(
             topic,
@@ -111,7 +111,7 @@ async function edit(writes: Postgres, username: string, bio: string): Promise<vo
   })
 }
 
-/** The distinct events of the log by user, in the order in which each came first. */
+/** Returns the distinct events of the log by user, in the order of their first occurrence. */
 async function eventsByUser(writes: Postgres, messages: readonly LogMessage[]): Promise<Map<string, string[]>> {
   const keys = await sealKeys(writes, [...new Set(messages.map(({ key }) => Number(key)))])
   const first = new Map(messages.toReversed().map((message) => [message.headers.ce_id, message]))
@@ -142,7 +142,7 @@ const needsOn = (writes: WriteTransactions, log: Log): RelayNeeds => ({
   onUnreadable: () => undefined
 })
 
-/** Rounds until nothing is left, with deaths on the way. */
+/** Runs rounds until the outbox is empty; some of them die. */
 async function relayAll(needs: RelayNeeds): Promise<void> {
   for (;;) {
     const round = await relayOnce(needs, new Set()).catch(() => undefined)
@@ -171,7 +171,7 @@ onEachWriteSide((name, open, options) => {
     }
   })
 
-  test(`${name}: whatever several relays die of while changes come, the log has them in order`, options, async (t) => {
+  test(`${name}: after deaths of several relays at any call, the log has all changes in order`, options, async (t) => {
     const ends = fc.array(fc.tuple(fc.nat(60), fc.constantFrom('before' as const, 'after' as const)), { maxLength: 12 })
     const connections = [open().another(t), open().another(t), open().another(t)]
     await fc.assert(
@@ -199,7 +199,7 @@ onEachWriteSide((name, open, options) => {
     )
   })
 
-  test(`${name}: several relays at once double nothing while none of them dies`, options, async (t) => {
+  test(`${name}: several concurrent relays publish nothing twice unless one dies`, options, async (t) => {
     const { postgres } = open()
     await emptied(open())
     const log = memoryLog()
@@ -219,7 +219,7 @@ onEachWriteSide((name, open, options) => {
     })
     for (const relay of relays) relay.start()
     const edits = Array.from({ length: 200 }, (_, n) => ({ user: n % 3 }))
-    // Each user's edits one after the other, users beside one another.
+    // Each user's edits are sequential, different users' concurrent.
     await Promise.all(
       [0, 1, 2].map(async (own) => {
         for (const [n, { user }] of edits.entries()) {
@@ -233,7 +233,7 @@ onEachWriteSide((name, open, options) => {
     t.same(await eventsByUser(postgres, log.messages), byUser(edits))
   })
 
-  test(`${name}: a log that takes long is waited for without holding up the write side`, options, async (t) => {
+  test(`${name}: waiting for a slow log does not block the write side`, options, async (t) => {
     const { postgres } = open()
     await emptied(open())
     await edit(postgres, 'Ann', 'edit 0')
@@ -261,9 +261,9 @@ onEachWriteSide((name, open, options) => {
     t.match(await postgres.query('SELECT o.event FROM outbox AS o'), [{ event: { bio: 'edit 1' } }])
   })
 
-  // An embedded one has one process, which does one thing at a time.
+  // An embedded PostgreSQL runs one transaction at a time.
   if (name === 'PostgreSQL') {
-    test(`${name}: a relay works while projectors write, rebuilds fill and users are made`, options, async (t) => {
+    test(`${name}: a relay works while projectors write, rebuilds fill and people are created`, options, async (t) => {
       const { postgres } = open()
       await emptied(open())
       await edit(postgres, 'Ann', 'edit 0')
@@ -280,7 +280,7 @@ onEachWriteSide((name, open, options) => {
     })
   }
 
-  test(`${name}: rows that are no events stay, are reported once, and hold up nothing`, options, async (t) => {
+  test(`${name}: rows without a valid event stay, are reported once, and block no others`, options, async (t) => {
     const { postgres } = open()
     await emptied(open())
     await postgres.query(

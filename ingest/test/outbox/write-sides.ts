@@ -3,10 +3,10 @@ import { migratePostgres, openPglite, openPostgres, type Postgres } from '@gamen
 import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
 import tap, { type Test, test } from 'tap'
 
-/** A write side that tests share; each of them empties what it uses. */
+/** A write side that tests share; each test empties the tables that it uses. */
 export type WriteSideUnderTest = {
   readonly postgres: Postgres
-  /** A connection of its own where there can be several, as another process has one. */
+  /** Returns a separate connection, like that of another process, if the engine allows several. */
   another(t: Test): Postgres
 }
 

@@ -6,7 +6,7 @@ import { type GamePage, parseGamePage } from '../../src/pages/game-page.js'
 import { mutation } from '../page-mutation.js'
 import { DETAIL_NAMES, type GamePageModel, gamePageModel, ratingText, renderGamePage } from './game-page-model.js'
 
-test('every game page reads back as what was written into it', async () => {
+test('every rendered game page is parsed to its model', async () => {
   fc.assert(
     fc.property(gamePageModel, (model) => {
       assert.deepEqual(parseGamePage(renderGamePage(model).html), { ok: true, page: pageOf(model) })
@@ -15,7 +15,7 @@ test('every game page reads back as what was written into it', async () => {
   )
 })
 
-test('a game page cut off at any byte has each part whole or not at all', async () => {
+test('of a game page that is truncated at any byte, each part is complete or unreadable', async () => {
   fc.assert(
     fc.property(gamePageModel, fc.nat(), (model, at) => {
       const { html } = renderGamePage(model)
@@ -32,7 +32,7 @@ test('a game page cut off at any byte has each part whole or not at all', async 
   )
 })
 
-test('markup that is deleted, doubled, swapped or inserted never takes a row away or gives one what is another’s', async () => {
+test('deleted, doubled, swapped or inserted markup never removes a row or mixes up two', async () => {
   const reached = { matches: 0, boards: 0, board: 0, refused: 0 }
   fc.assert(
     fc.property(gamePageModel, fc.array(mutation, { minLength: 1, maxLength: 3 }), (model, mutations) => {
@@ -45,16 +45,16 @@ test('markup that is deleted, doubled, swapped or inserted never takes a row awa
       const wrong = differences(parsed.page, model)
       if (wrong.length > 0) throw new Error(`${wrong.join('; ')}\n${mutated.html}`)
     }),
-    // Shrinking would parse for minutes, and a failing page is readable as it is.
+    // Shrinking would parse for minutes, and a failing page is small enough to read.
     { ...runs(100), endOnFailure: true }
   )
-  // Should the mutations stop to reach the parser, or all pages be refused, this property would prove nothing.
+  // If no mutation reached the parser, or all pages were refused, this property would prove nothing.
   for (const [what, times] of Object.entries(reached)) {
     assert.ok(times >= 20, `the mutations are lopsided: ${what} ${times} times of 200`)
   }
 })
 
-test('a board row that lost a cell fails its board, a lobby that did its matches, and neither the other', async () => {
+test('a missing cell makes only its part unreadable: in a board row the board, in a lobby the matches', async () => {
   fc.assert(
     fc.property(gamePageModel, fc.nat(), fc.nat(), fc.boolean(), (model, table, cell, isBoard) => {
       const { html } = renderGamePage(model)
@@ -78,7 +78,7 @@ test('a board row that lost a cell fails its board, a lobby that did its matches
   )
 })
 
-test('no text whatever breaks the parser of game pages', async () => {
+test('no text breaks the parser of game pages', async () => {
   const soup = fc.array(
     fc.oneof(
       fc.constantFrom('<table class=table-striped>', '<tbody>', '<tr>', '<td>', '<td class=text-right>1/2', '</table>'),
@@ -122,12 +122,12 @@ function pageOf(model: GamePageModel): GamePage {
 }
 
 /**
- * How a read page contradicts the model that it was written from: rows too many, too few or in another order, a number
- * that was not written. Text inserted beside a text is part of it for any reader.
+ * Returns how a parsed page contradicts its model: additional, missing or reordered rows, or a number that the model lacks.
+ * Text that a mutation inserted next to a text is part of it for any reader.
  */
 function differences({ matches, boards, board }: GamePage, model: GamePageModel): string[] {
   const found: string[] = []
-  // A row without headings or another row beside it has nothing that shows a cell too many.
+  // If a row has neither headings nor other rows next to it, nothing shows that it has a cell too many.
   const isPublished = ({ length }: readonly unknown[]) => model.style.headings || length > 1
   const compare = (what: string, read: readonly Row[], written: readonly Row[]) => {
     const same = (row: Row, at: number) => row.every((cell, i) => contains(cell, written[at]?.[i]))
@@ -158,7 +158,7 @@ function differences({ matches, boards, board }: GamePage, model: GamePageModel)
   return found
 }
 
-/** A number is what was written; a text may have gained something. */
+/** Returns whether a number is equal, or a text contains the one of the model. */
 function contains(read: string | number, written: string | number | undefined): boolean {
   return read === written || (typeof read === 'string' && typeof written === 'string' && read.includes(written))
 }

@@ -2,7 +2,7 @@ import { timeText } from '@gamenet/schemas'
 import fc from 'fast-check'
 import type { RenderedPage } from '../page-model.js'
 
-/** What a game page says, as numbers and texts. */
+/** The facts of a game page, as numbers and texts. */
 export type GamePageModel = {
   matches: { hostName: string; map: string; currentPlayers: number; maxPlayers: number }[]
   /** First the one that is shown. */
@@ -13,7 +13,7 @@ export type GamePageModel = {
   style: { attributes: boolean; comments: boolean; placeholder: boolean; bodies: boolean; headings: boolean }
 }
 
-/** How an entry's cells between name and score are called, by the number of cells. */
+/** The names of an entry's cells between name and score, by the number of cells. */
 export const DETAIL_NAMES: Readonly<Record<GamePageModel['columns'], readonly string[]>> = {
   3: [],
   7: ['date', 'location', 'circuit', 'car'],
@@ -42,7 +42,7 @@ const text = fc
   .filter((shown) => shown !== '')
 const players = fc.nat({ max: 20 })
 
-/** Any game page with at least one match, one board and one entry: empty tables are another test's. */
+/** Any game page with at least one match, one board and one entry; another test has empty tables. */
 export const gamePageModel: fc.Arbitrary<GamePageModel> = fc
   .record({
     matches: fc.array(fc.record({ hostName: text, map: text, currentPlayers: players, maxPlayers: players }), {

@@ -8,7 +8,7 @@ function parsed(html: string): GamePage {
   return read.page
 }
 
-test('matches are read by the host in the first cell and the players at the right, whatever stands between', async (t) => {
+test('matches are read by the host in the first cell and the players on the right, with any cells between', async (t) => {
   t.same(parsed(savedPage('game-scores')).matches, {
     ok: true,
     value: [
@@ -33,7 +33,7 @@ test('the list of boards is read without its placeholder; two boards may share a
   t.same(parsed(savedPage('game-races')).boards, { ok: true, value: [{ leaderboardId: 1, name: 'Edinburgh' }] })
 })
 
-test('a board is read as it is shown: ranks that tie, fall or go below zero, odd names, huge and negative scores', async (t) => {
+test('a board is read as shown: tied, falling and negative ranks, odd names, huge and negative scores', async (t) => {
   const entry = { occurrence: 1, timeMs: null }
   t.same(parsed(savedPage('game-scores')).board, {
     ok: true,
@@ -52,7 +52,7 @@ test('a board is read as it is shown: ranks that tie, fall or go below zero, odd
   })
 })
 
-test('a board of seven cells has its date, place and car beside its times; cells that are empty say nothing', async (t) => {
+test('a board of seven cells has date, place and car in addition to times; empty cells are left out', async (t) => {
   const entry = { occurrence: 1 }
   t.same(parsed(savedPage('game-races')).board, {
     ok: true,
@@ -81,7 +81,7 @@ test('a board of seven cells has its date, place and car beside its times; cells
   })
 })
 
-test('a board of eight cells has its races beside its kudos', async (t) => {
+test('a board of eight cells has races in addition to kudos', async (t) => {
   const page = pageWith(
     '<tr><td>1</td><td>ann</td><td>3</td><td>2</td><td>1</td><td>6</td><td>9</td><td>5,000</td></tr>'
   )
@@ -103,7 +103,7 @@ test('a board of eight cells has its races beside its kudos', async (t) => {
   })
 })
 
-test('scores are times only when all of a page are, as text or raw', async (t) => {
+test('scores are times only if all of a page are, as text or raw', async (t) => {
   const times = (...ratings: string[]) => {
     const { board } = parsed(pageWith(ratings.map((rating, i) => row(i + 1, `player ${i}`, rating)).join('')))
     return board.ok ? board.value.entries.map(({ timeMs }) => timeMs) : board.reason
@@ -117,7 +117,7 @@ test('scores are times only when all of a page are, as text or raw', async (t) =
   t.same(times(), [])
 })
 
-test('a board whose rows cannot all be read is no board, and takes nothing else with it', async (t) => {
+test('a board with an unreadable row is unreadable, and nothing else is', async (t) => {
   const good = row(1, 'ann', '5')
   const faults: [RegExp, string][] = [
     [/row 2 .*: expected a rank, got "first"/, good + row('first', 'bob', '4')],
@@ -158,7 +158,7 @@ test('a board whose rows cannot all be read is no board, and takes nothing else 
   t.match(parsed(pageWith(row(1, 'x'.repeat(500), '5'))).board, { ok: true })
 })
 
-test('a list of boards with an option that cannot be read is no list, and takes the matches not with it', async (t) => {
+test('a list of boards with an unreadable option is unreadable, and the matches are not', async (t) => {
   const faults: [RegExp, string][] = [
     [/option 1 .*: expected a whole number as its value, got "seven"/, '<option value="seven">x</option>'],
     [/option 1 .*: expected a whole number/, '<option>7</option>'],
@@ -190,7 +190,7 @@ test('a list of boards with an option that cannot be read is no list, and takes 
   t.match(parsed(pageWith('', '<option value=7>x<option value=8>y')).boards, { ok: true, value: [{}, {}] })
 })
 
-test('which board a page shows is said by its selected option: none by the placeholder, nothing by a list without', async (t) => {
+test('the selected option is the board of a page; the placeholder means none, no selection means unknown', async (t) => {
   const shownBy = (options: string) => {
     const { board } = parsed(pageWith(row(1, 'ann', '5'), options))
     return board.ok ? board.value.leaderboardId : board.reason
@@ -202,7 +202,7 @@ test('which board a page shows is said by its selected option: none by the place
   t.match(shownBy('<option value="eight" selected>y</option>'), /no whole number selected, but "eight"/)
 })
 
-test('a lobby that cannot be read fails the matches, and the board not with them', async (t) => {
+test('an unreadable lobby makes the matches unreadable, but not the board', async (t) => {
   const faults: [RegExp, string][] = [
     [/row 1 .*: expected a host .*, got ""/, '<tr><td></td><td class="text-right">1/2</td></tr>'],
     [/row 1 .*: expected a host/, `<tr><td>${'x'.repeat(501)}</td><td class="text-right">1/2</td></tr>`],
@@ -227,7 +227,7 @@ test('a lobby that cannot be read fails the matches, and the board not with them
   }
 })
 
-test('tables and lists that are missing, cut off or doubled fail what they belong to', async (t) => {
+test('missing, truncated and doubled tables and lists make their part unreadable', async (t) => {
   const whole = savedPage('game-scores')
   const at = (text: string, from = 0) => whole.indexOf(text, from)
   const cutInMatches = parsed(whole.slice(0, at('</table>')))

@@ -8,7 +8,7 @@ import { mutation } from '../page-mutation.js'
 
 const ADDRESS = 'https://upstream.example/games'
 
-test('every page of games reads back as what was written into it', async () => {
+test('every rendered page of games is parsed to its model', async () => {
   fc.assert(
     fc.property(pageModel, (model) => {
       const titles = model.titles.map(({ titleId, name, subtitle, productCode, image }) => ({
@@ -27,7 +27,7 @@ test('every page of games reads back as what was written into it', async () => {
   )
 })
 
-test('a page of games cut off at any byte describes nothing before its table is closed, and nothing wrongly', async () => {
+test('a page of games that is truncated at any byte describes nothing before its table is closed, and nothing wrongly', async () => {
   fc.assert(
     fc.property(pageModel, fc.nat(), (model, at) => {
       const { html } = renderGamesPage(model)
@@ -40,7 +40,7 @@ test('a page of games cut off at any byte describes nothing before its table is 
   )
 })
 
-test('markup that is deleted, doubled, swapped or inserted never gives a title what is another’s', async () => {
+test('deleted, doubled, swapped or inserted markup never mixes up two titles', async () => {
   let refused = 0
   let partial = 0
   let whole = 0
@@ -54,10 +54,10 @@ test('markup that is deleted, doubled, swapped or inserted never gives a title w
       const wrong = parsed.ok ? mixedUp(parsed.page, model) : []
       if (wrong.length > 0) throw new Error(`${wrong.join('; ')}\n${mutated.html}`)
     }),
-    // Shrinking would parse for minutes, and a failing page is readable as it is.
+    // Shrinking would parse for minutes, and a failing page is small enough to read.
     { ...runs(100), endOnFailure: true }
   )
-  // Should the mutations stop to reach the parser, or all pages be refused, this property would prove nothing.
+  // If no mutation reached the parser, or all pages were refused, this property would prove nothing.
   for (const reached of [refused, partial, whole]) {
     if (reached < 4)
       throw new Error(`the mutations are lopsided: ${refused} refused, ${partial} partial, ${whole} whole`)
@@ -81,7 +81,7 @@ test('a row that has parts of two titles describes neither', async (t) => {
   t.notMatch(parsed, { page: { titles: [{ image: String }] } }, 'nor is a picture that leads elsewhere its own')
 })
 
-test('no text whatever breaks the parser of the page of games', async () => {
+test('no text breaks the parser of the page of games', async () => {
   const soup = fc.array(
     fc.oneof(
       fc.constantFrom('<table>', '<tbody>', '<tr>', '<td>', '</table>', '<small>4d530064', '<a href=/games/4d530064>x'),
@@ -97,8 +97,8 @@ test('no text whatever breaks the parser of the page of games', async () => {
 })
 
 /**
- * How a read page contradicts the model that it was written from. Text inserted beside a name is part of it for any
- * reader; what must never be is a title that was not written, that stands twice, or that has what belongs to another alone.
+ * Returns how a parsed page contradicts its model: a title that the model lacks, that occurs twice, or that has values of
+ * another one. Text that a mutation inserted next to a name is part of it for any reader.
  */
 function mixedUp(page: GamesPage, model: PageModel): string[] {
   const found: string[] = []

@@ -8,7 +8,7 @@ import { mutation } from '../page-mutation.js'
 
 const ADDRESS = 'https://upstream.example/'
 
-test('every page reads back as what was written into it', async () => {
+test('every rendered page is parsed to its model', async () => {
   fc.assert(
     fc.property(pageModel, (model) => {
       const parsed = parseHomePage(renderHomePage(model).html, ADDRESS)
@@ -23,7 +23,7 @@ test('every page reads back as what was written into it', async () => {
   )
 })
 
-test('a page cut off at any byte gives no sample that differs, and none at all before its table is closed', async () => {
+test('a page that is truncated at any byte gives no wrong sample, and none before its table is closed', async () => {
   fc.assert(
     fc.property(pageModel, fc.nat(), (model, at) => {
       const { html } = renderHomePage(model)
@@ -36,7 +36,7 @@ test('a page cut off at any byte gives no sample that differs, and none at all b
   )
 })
 
-test('markup that is deleted, doubled, swapped or inserted never changes a number', async () => {
+test('deleted, doubled, swapped or inserted markup never changes a number', async () => {
   let refused = 0
   let partial = 0
   let whole = 0
@@ -50,17 +50,17 @@ test('markup that is deleted, doubled, swapped or inserted never changes a numbe
       const wrong = parsed.ok ? differences(parsed.page, model) : []
       if (wrong.length > 0) throw new Error(`${wrong.join('; ')}\n${mutated.html}`)
     }),
-    // Shrinking would parse for minutes, and a failing page is readable as it is.
+    // Shrinking would parse for minutes, and a failing page is small enough to read.
     { ...runs(150), endOnFailure: true }
   )
-  // Should the mutations stop to reach the parser, or all pages be refused, this property would prove nothing.
+  // If no mutation reached the parser, or all pages were refused, this property would prove nothing.
   for (const reached of [refused, partial, whole]) {
     if (reached < 6)
       throw new Error(`the mutations are lopsided: ${refused} refused, ${partial} partial, ${whole} whole`)
   }
 })
 
-test('a row that lost a cell is no sample, and takes no other row with it', async () => {
+test('a row with a missing cell is no sample, and all other rows are', async () => {
   fc.assert(
     fc.property(pageModel, fc.nat(), fc.nat({ max: 4 }), (model, title, cell) => {
       const { html } = renderHomePage(model)
@@ -82,7 +82,7 @@ test('a row that lost a cell is no sample, and takes no other row with it', asyn
   )
 })
 
-test('no text whatever breaks the parser', async () => {
+test('no text breaks the parser', async () => {
   const soup = fc.array(
     fc.oneof(
       fc.constantFrom('<table>', '<tbody>', '<tr>', '<td>', '</table>', '<section id=games>', '<section id=connect>'),
@@ -97,12 +97,12 @@ test('no text whatever breaks the parser', async () => {
   )
 })
 
-test('elements nested without end are a page that cannot be read, not a crash', async (t) => {
+test('a page with extremely deep nesting is unreadable; the process does not crash', async (t) => {
   const parsed = parseHomePage('<table><td>'.repeat(100_000), ADDRESS)
   t.equal(parsed.ok, false)
 })
 
-/** How a read page contradicts the model that it was written from; a sample that is missing with a trace is none. */
+/** Returns how a parsed page contradicts its model; a missing sample that leaves a trace is no contradiction. */
 function differences(page: HomePage, model: PageModel): string[] {
   const found: string[] = []
   for (const field of ['registered', 'online', 'gamesSupported'] as const) {
@@ -114,7 +114,7 @@ function differences(page: HomePage, model: PageModel): string[] {
     if (!same) found.push(`title ${titleId} reads ${online}, ${lobbyPlayers} in ${sessions}`)
   }
   if (new Set(page.titles.map(({ titleId }) => titleId)).size !== page.titles.length) found.push('a title stands twice')
-  // A broken comment swallows a row whole; the number of supported games is the trace of it, which the source watches.
+  // A broken comment can hide a whole row. The source notices it by the number of supported games.
   const lost = model.titles.length - page.titles.length
   if (lost > 0 && page.unreadable.length === 0 && page.gamesSupported === page.titles.length)
     found.push(`${lost} rows are lost without a trace`)

@@ -4,7 +4,7 @@ import { createPageParsing } from '../../src/pages/page-parsing.js'
 const GAMES =
   '<table><tr><td><a href="/games/4d530064">Halo 2</a></td><td>MS-100<br><small>4D530064</small></td></tr></table>'
 
-test('pages that are parsed at once come back each to its own asker', async (t) => {
+test('concurrent calls each get their own page', async (t) => {
   const parsing = createPageParsing()
   t.teardown(() => parsing.close())
   const [games, home] = await Promise.all([
@@ -15,7 +15,7 @@ test('pages that are parsed at once come back each to its own asker', async (t) 
   t.match(home, { ok: false, reason: 'section#connect is missing' })
 })
 
-test('a page that is made to take forever is given up, and the next one is read', async (t) => {
+test('parsing of a page that takes too long is aborted, and the next page is parsed', async (t) => {
   const parsing = createPageParsing({ timeoutMs: 2500 })
   t.teardown(() => parsing.close())
   const hostile = `<i ${Array.from({ length: 300_000 }, (_, at) => `a${at}`).join(' ')}>`
@@ -23,7 +23,7 @@ test('a page that is made to take forever is given up, and the next one is read'
   t.match(await parsing.parse('games', GAMES, 'http://a/'), { ok: true })
 })
 
-test('a parsing that is closed gives up what it reads, and reads nothing more', async (t) => {
+test('a closed parser aborts the current page, and parses no more', async (t) => {
   const parsing = createPageParsing()
   const hostile = parsing.parse('games', `<i ${'a '.repeat(100_000)}>`, 'http://a/')
   await parsing.close()

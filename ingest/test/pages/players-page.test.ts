@@ -43,14 +43,14 @@ const player = fc.record({
 })
 type PlayerModel = typeof player extends fc.Arbitrary<infer Model> ? Model : never
 
-/** Any players page on which no name stands twice. */
+/** Any players page without repeated names. */
 const pageModel = fc.record({
   players: fc.uniqueArray(player, { selector: ({ username }) => keyOf(username), minLength: 1, maxLength: 6 }),
   comments: fc.boolean()
 })
 type PageModel = typeof pageModel extends fc.Arbitrary<infer Model> ? Model : never
 
-test('every page of players reads back as what was written into it', async () => {
+test('every rendered page of players is parsed to its model', async () => {
   fc.assert(
     fc.property(pageModel, (model) => {
       assert.deepEqual(parsePlayersPage(rendered(model).html), {
@@ -62,7 +62,7 @@ test('every page of players reads back as what was written into it', async () =>
   )
 })
 
-test('a page of players cut off at any byte shows nobody before its table is closed', async () => {
+test('a page of players that is truncated at any byte shows no user before its table is closed', async () => {
   fc.assert(
     fc.property(pageModel, fc.nat(), (model, at) => {
       const { html } = rendered(model)
@@ -74,7 +74,7 @@ test('a page of players cut off at any byte shows nobody before its table is clo
   )
 })
 
-test('markup that is deleted, doubled, swapped or inserted never shows a user where another one is', async () => {
+test('deleted, doubled, swapped or inserted markup never mixes up two users', async () => {
   const reached = { refused: 0, partial: 0, whole: 0 }
   fc.assert(
     fc.property(pageModel, fc.array(mutation, { minLength: 1, maxLength: 3 }), (model, mutations) => {
@@ -86,13 +86,13 @@ test('markup that is deleted, doubled, swapped or inserted never shows a user wh
       const wrong = parsed.ok ? mixedUp(parsed.page, model) : []
       if (wrong.length > 0) throw new Error(`${wrong.join('; ')}\n${mutated.html}`)
     }),
-    // Shrinking would parse for minutes, and a failing page is readable as it is.
+    // Shrinking would parse for minutes, and a failing page is small enough to read.
     { ...runs(400), endOnFailure: true }
   )
   for (const [what, times] of Object.entries(reached)) assert.ok(times > 3, `${what}: ${times} times`)
 })
 
-test('a row that cannot be read is no sighting, and its reason names nobody', async (t) => {
+test('an unreadable row is no sighting, and its reason contains no name', async (t) => {
   const rows: [string, RegExp | undefined][] = [
     [row('Tag One', 'ann', 'Online in Halo &amp; Co for 5 minutes'), undefined],
     [row('Tag Two', 'bob', 'Online in Halo'), /row 2: expected "Online in GAME for DURATION"/],
@@ -127,7 +127,7 @@ test('a row that cannot be read is no sighting, and its reason names nobody', as
   t.notMatch(parsed.page.unreadable.join(), /Tag [TFSNE1]|bob|dan|gil|hal|\bian|x{65}/i)
 })
 
-test('a page without a whole table of players is refused, and an empty one shows nobody', async (t) => {
+test('a page without a complete table of players is refused, and an empty table shows no user', async (t) => {
   const whole = page(row('Tag', 'ann', 'Last seen 3 days ago'))
   const faults: [RegExp, string][] = [
     [/the table of players is missing/, ''],
@@ -142,7 +142,7 @@ test('a page without a whole table of players is refused, and an empty one shows
   t.same(parsePlayersPage(page('')), { ok: true, page: { players: [], unreadable: [] } })
 })
 
-test('a length of time with anything behind it is none, and no other part of the cell is taken for it', (t) => {
+test('a duration followed by other text is none, and no other part of the cell is read as one', (t) => {
   const { ok, reason } = {
     reason: '',
     ...parsePlayersPage(page(row('Tag', 'kay', 'Online in Wait for 5 minutes for 2:05&lt;')))
@@ -152,7 +152,7 @@ test('a length of time with anything behind it is none, and no other part of the
   t.end()
 })
 
-test('no text whatever breaks the parser of the page of players', async () => {
+test('no text breaks the parser of the page of players', async () => {
   const soup = fc.array(
     fc.oneof(
       fc.constantFrom('<table>', '<tbody>', '<tr>', '<td>', '</table>', 'Online in X for 1 day', '<template>', '<svg>'),
@@ -202,7 +202,7 @@ function rendered({ players, comments }: PageModel): RenderedPage {
   return { html: `${html}</tbody></table>\n</body></html>\n`, facts }
 }
 
-/** What a read page says of users that was not written of them; text inserted beside a name is part of it for any reader. */
+/** Returns how a parsed page contradicts its model; text inserted next to a name is part of it for any reader. */
 function mixedUp(read: PlayersPage, model: PageModel): string[] {
   return read.players.flatMap(({ username, game }) => {
     const written = model.players.filter((each) => username.includes(each.username))

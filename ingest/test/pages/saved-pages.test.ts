@@ -6,7 +6,7 @@ import { savedPage } from './saved-page.js'
 
 const ADDRESS = 'https://upstream.example/home'
 
-test('the least that is a home page is read, whatever the order of its numbers', async (t) => {
+test('a minimal home page is read, with its numbers in any order', async (t) => {
   t.same(parseHomePage(savedPage('minimal'), ADDRESS), {
     ok: true,
     page: {
@@ -65,7 +65,7 @@ test('odd names, shared names, missing icons and foreign pictures are read; brok
   ])
 })
 
-test('a home page that lacks what it must have is refused, and the reason names it', async (t) => {
+test('a home page without a required part is refused, and the reason names that part', async (t) => {
   const page = savedPage('odd-titles')
   const faults: [RegExp, string][] = [
     [/section#connect is missing/, ''],
@@ -109,7 +109,7 @@ test('the games page is read by the first two cells of its rows', async (t) => {
   })
 })
 
-test('a games page without a whole table of titles is refused', async (t) => {
+test('a games page without a complete table of titles is refused', async (t) => {
   const page = savedPage('games')
   const faults: [RegExp, string][] = [
     [/table of games is missing/, '<html><body>maintenance</body></html>'],

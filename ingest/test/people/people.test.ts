@@ -11,7 +11,7 @@ onEachWriteSide((name, open, options) => {
     return postgres
   }
 
-  test(`${name}: one person has one seal, whatever the spelling and however many ask at once`, options, async (t) => {
+  test(`${name}: a person has one seal, for any spelling and any number of concurrent requests`, options, async (t) => {
     const writes = await emptied()
     const sides = [writes, open().another(t), open().another(t)]
     const asked = await Promise.all(

@@ -60,7 +60,7 @@ const profile: ProfileChanged = {
   changedAt: T0
 }
 
-/** Whether a text stands anywhere in the bytes, whatever the case, as UTF-8, UTF-16, base64 or percent-encoded. */
+/** Returns whether the bytes contain a text in any case, as UTF-8, UTF-16, base64 or percent-encoded. */
 function traceOf(word: string, bytes: Buffer): string | undefined {
   const texts = [bytes.toString('latin1').toLowerCase(), bytes.toString('utf16le').toLowerCase()]
   const hidden = [0, 1, 2].map((shift) =>
@@ -93,7 +93,7 @@ test('a log of events about people, searched byte for byte, has no trace of them
   const unlock = { username: 'QuietOtter', achievementId: 1, points: 5, unlockedAt: T0 }
   await publish(log, achievementUnlockTopic, [unlock], source, people)
 
-  // What stands on the disk is packed, so what is unpacked is searched, too.
+  // The bytes on the disk are compressed, so the records are searched too.
   const records: Buffer[] = []
   const reading = new AbortController()
   await log.consume({

@@ -6,7 +6,7 @@ import { nextOnGrid, schedule, type Timing } from '../../src/scrape/schedule.js'
 
 const MINUTE = 60_000
 
-/** A world in which time passes only on request. */
+/** A clock and timers whose time passes only on request. */
 function fixedWorld(random = 0.5) {
   let nowMs = 1000
   let draws = 0
@@ -33,7 +33,7 @@ function fixedWorld(random = 0.5) {
     pass(ms: number) {
       nowMs += ms
     },
-    /** Lets time pass to what is planned, and `lateMs` beyond it (a timer may also fire a little early). */
+    /** Advances the time to the next timer, and `lateMs` beyond it (a timer may also fire a little early). */
     fire(lateMs = 0) {
       const due = planned
       assert.ok(due)
@@ -44,7 +44,7 @@ function fixedWorld(random = 0.5) {
   }
 }
 
-/** The instants at which work began, when each run takes so long and each timer is so late. */
+/** Returns the instants at which work began, with these durations of runs and delays of timers. */
 async function runsOf(periodMs: number, random: number, steps: readonly { takesMs: number; lateMs: number }[]) {
   const world = fixedWorld(random)
   const beganAtMs: number[] = []
@@ -69,7 +69,7 @@ async function runsOf(periodMs: number, random: number, steps: readonly { takesM
   return { beganAtMs, plannedAtMs: plannedAtMs.map(Number), draws: world.draws() }
 }
 
-test('the first run comes at once, and all others exactly one period apart, at one offset', async (t) => {
+test('the first run begins at once, and all others exactly one period apart, at one offset', async (t) => {
   const steps = Array.from({ length: 6 }, (_, i) => ({ takesMs: i * 9_000, lateMs: 0 }))
   const { beganAtMs, draws } = await runsOf(MINUTE, 0.5, steps)
   t.same(
@@ -79,7 +79,7 @@ test('the first run comes at once, and all others exactly one period apart, at o
   t.equal(draws, 1)
 })
 
-test('schedules that start together ask apart, by 3 s at most and by a twentieth of a short period', async (t) => {
+test('schedules that start together run apart, by at most 3 s or a twentieth of a short period', async (t) => {
   const second = async (periodMs: number, random: number) => {
     const { plannedAtMs } = await runsOf(periodMs, random, Array(2).fill({ takesMs: 1, lateMs: 0 }))
     return Number(plannedAtMs[1]) - 1000 - periodMs
@@ -90,7 +90,7 @@ test('schedules that start together ask apart, by 3 s at most and by a twentieth
   t.equal(await second(1000, 0.5), 25)
 })
 
-test('however long runs take and however late timers are, runs stay on the grid, and none is made up for', async () => {
+test('with runs of any duration and timers with any delay, runs stay on the grid, and missed ones are skipped', async () => {
   const step = fc.record({
     takesMs: fc.oneof(fc.nat({ max: 900 }), fc.nat({ max: 100_000 })),
     lateMs: fc.oneof(fc.constant(0), fc.constant(-0.5), fc.nat({ max: 50 }), fc.nat({ max: 1_000_000 }))
@@ -111,7 +111,7 @@ test('however long runs take and however late timers are, runs stay on the grid,
   )
 })
 
-test('the next run is that of the grid, even after a long sleep', (t) => {
+test('the next run is the next one on the grid, even after a long sleep', (t) => {
   t.equal(nextOnGrid(0, 60, 1), 60)
   t.equal(nextOnGrid(0, 60, 60), 120)
   t.equal(nextOnGrid(0, 60, 1000), 1020)

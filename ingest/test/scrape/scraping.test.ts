@@ -19,7 +19,7 @@ const EXAMPLE = new URL('../../../../../shared/data/upstream-home-example.html',
 
 const NO_INTERVALS = { network: 0, games: 0, matches: 0, boards: 0, players: 0 }
 
-/** A log that is an array, and can refuse topics. */
+/** A log in memory that can refuse topics. */
 function arrayLog() {
   const appended: { topic: string; message: LogMessage }[] = []
   const refusedTopics = new Set<string>()
@@ -30,7 +30,7 @@ function arrayLog() {
     },
     extents: async () => []
   }
-  /** Everything that the log holds of a topic, read as a reader of the log would. */
+  /** Returns the events of a topic, decoded as by a reader of the log. */
   const eventsOf = (name: string) => {
     const topic = topics.find((known) => known.name === name)
     return appended
@@ -67,7 +67,7 @@ async function given(t: Test, answer: Answer, options: Partial<IngestOptions> = 
   const clock = { ms: Date.parse('2026-03-14T20:00:00.789Z') }
   const ingest = createIngest({
     log: world.log,
-    // Of what the tables say of matches and boards, other tests speak.
+    // Other tests cover the tables of matches and boards.
     tables: { rows: async () => [] },
     serving: async () => FIRST_GENERATION,
     positions: async () => [],
@@ -111,7 +111,7 @@ test('a run publishes every count of the home page, and the scrape event last', 
   t.equal(appended.at(-1)?.message.headers.ce_source, '/scrape/network')
 })
 
-test('a page that does not parse is a failed scrape with a reason, an alarm, and no sample', async (t) => {
+test('an unreadable page is a failed scrape with a reason, an alert, and no sample', async (t) => {
   const { ingest, appended, eventsOf, registry } = await given(t, (_, response) =>
     sendHtml(response, homePage([{ id: '4d530064' }], { online: 'n/a' }))
   )
@@ -123,7 +123,7 @@ test('a page that does not parse is a failed scrape with a reason, an alarm, and
   t.match(metrics, /gamenet_scrape_runs_total\{source="network",outcome="failed"\} 1/)
 })
 
-test('a row that cannot be read is named, has no sample, and leaves the lobby total out', async (t) => {
+test('an unreadable row is named and has no sample, and the lobby total is left out', async (t) => {
   const rows = [{ id: '4d530064', online: '4.1' }, { id: '4d53004b', lobbies: '2 in 1 session' }, { id: '0000aaaa' }]
   const { ingest, eventsOf } = await given(t, (_, response) =>
     sendHtml(response, homePage([...rows, { id: '0000aaaa', online: '9' }]))
@@ -135,7 +135,7 @@ test('a row that cannot be read is named, has no sample, and leaves the lobby to
   t.same(eventsOf('network-count'), [{ observedAt: '2026-03-14T20:00:00Z', registered: 21_345, online: 87 }])
 })
 
-test('rows that get lost from one page to the next leave the lobby total out once', async (t) => {
+test('if rows are lost from one page to the next, the lobby total is left out once', async (t) => {
   let rows: Row[] = [
     { id: '0000000a', lobbies: '2 in 1 session' },
     { id: '0000000b', lobbies: '2 in 1 session' }
@@ -161,14 +161,14 @@ test('a page that has not changed is a new observation with the new instant', as
   t.match(eventsOf('title-count'), [{ observedAt: '2026-03-14T20:00:00Z' }, { observedAt: '2026-03-14T20:01:00Z' }])
 })
 
-test('a broken page is asked for in full again, even if it says that it has not changed', async (t) => {
+test('after a broken page the whole page is requested again, without a condition', async (t) => {
   const { ingest, server } = await given(t, (_, response) => sendHtml(response, '<html></html>', { etag: '"1"' }))
   await ingest.runNow('network')
   await ingest.runNow('network')
   t.equal(server.requests[1]?.headers['if-none-match'], undefined)
 })
 
-test('a title is described once, and again when its page says something else', async (t) => {
+test('a title is described once, and again when its page differs', async (t) => {
   let name = 'Halo 2'
   const { ingest, eventsOf } = await given(t, (_, response) => sendHtml(response, homePage([{ id: '4d530064', name }])))
   await ingest.runNow('all')
@@ -198,7 +198,7 @@ test('a log that refuses fails the run, and the next one publishes everything', 
   t.match(await registry.metrics(), /gamenet_published_events_total\{topic="title-count"\} 1/)
 })
 
-test('a log that does not say where it ends fails the run that must know, and is no defect', async (t) => {
+test('a run that needs the end of the log fails if the log does not return it, which is no defect', async (t) => {
   const lines: string[] = []
   const logLine = (details: object, message: string) => lines.push(`${message} ${JSON.stringify(details)}`)
   const away = '7 messages wait in the spool'
@@ -212,7 +212,7 @@ test('a log that does not say where it ends fails the run that must know, and is
   t.equal(lines.find((line) => line.startsWith('scrape of'))?.split(away).length, 2, 'a line tells its reason once')
 })
 
-test('a run that is asked for while one is under way joins it', async (t) => {
+test('a request during a run joins it', async (t) => {
   const { ingest, server } = await given(t, (_, response) => {
     setTimeout(() => sendHtml(response, homePage([{ id: '4d530064' }])), 20)
   })
@@ -225,7 +225,7 @@ test('a run that is asked for while one is under way joins it', async (t) => {
   ])
 })
 
-test('sources run by themselves from the start, and those without a period only when asked', async (t) => {
+test('sources run by themselves from the start, and those without a period only on request', async (t) => {
   let asked = () => {}
   const twice = new Promise<void>((resolve) => {
     let left = 2
@@ -247,7 +247,7 @@ test('sources run by themselves from the start, and those without a period only 
   t.ok(server.requests.every(({ url }) => url === '/'))
 })
 
-test('stopping aborts what is in flight and publishes nothing about it', async (t) => {
+test('stopping aborts the running fetch and publishes nothing about it', async (t) => {
   const { ingest, server, appended } = await given(t, () => {}, {
     periods: { ...NO_INTERVALS, network: 60, games: 60 }
   })
@@ -274,7 +274,7 @@ test('the age of a source counts from its last run with samples', async (t) => {
   t.notMatch(metrics, /gamenet_scrape_age_seconds\{source="games"\}/)
 })
 
-test('a period that cannot work is refused at once', async (t) => {
+test('an invalid period is refused at once', async (t) => {
   for (const network of [-1, 0.5, Number.NaN, 1e9]) {
     await t.rejects(
       given(t, () => {}, { periods: { ...NO_INTERVALS, network } }),
@@ -283,7 +283,7 @@ test('a period that cannot work is refused at once', async (t) => {
   }
 })
 
-test('the example page of a network is read in full', {
+test('the example page of a network is read completely', {
   skip: existsSync(EXAMPLE) ? false : 'SKIPPED: ../shared/data/upstream-home-example.html is not here'
 }, async (t) => {
   const html = readFileSync(EXAMPLE, 'utf8')

@@ -13,9 +13,9 @@ import { HOSTILE_STATEMENTS, HUGE_STATEMENTS } from './hostile-statements.js'
 
 const SECONDS = Number(process.env.CAMPAIGN_SECONDS ?? 600)
 const MUTATIONS = 20
-/** Of one statement's mutations, which take 10 ms, and of the start of the process. */
+/** Time limit of one statement's mutations, which take 10 ms, and of the start of the process. */
 const FUZZ_MS_MAX = 5000
-/** In a file of the data directory and in the environment. */
+/** A text in a file of the data directory and in the environment. */
 const CANARY = 'canary-5b1f'
 /** A number that only the settings of the process contain. */
 const MEMORY_BYTES = ANALYST_LIMITS.memoryBytes + 4336
@@ -88,7 +88,7 @@ test('mutations of statements read and write nothing outside the views', async (
 
 /**
  * Returns the first mutations of a statement by a seed; none if they take too long. The engine's fuzzer has no limits: one mutation
- * of `SELECT EXISTS (…)` took 2.2 GB in 15 s and grew on. So it has a process of its own.
+ * of `SELECT EXISTS (…)` had taken 2.2 GB after 15 s and still grew. So it runs in a separate process.
  */
 function openFuzzer(t: Test, directory: string): (fuzz: Fuzz) => Promise<readonly string[]> {
   const start = () => fork(FUZZER, [directory], { execArgv: [] })

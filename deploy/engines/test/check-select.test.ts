@@ -54,7 +54,7 @@ test('statements', async (t) => {
     }
   })
 
-  await t.test('every table of the engine and every table function but numbers is refused', async (t) => {
+  await t.test('every table of the engine and every table function except numbers is refused', async (t) => {
     const tables = await lines(
       `SELECT concat(t.database, '.', t.name) FROM system.tables AS t WHERE t.database != 'default'`
     )
@@ -114,7 +114,7 @@ test('statements', async (t) => {
     }
   })
 
-  await t.test('the engine knows no function whose name imitates a node', async (t) => {
+  await t.test('the engine has no function whose name imitates a node', async (t) => {
     for (const name of ['count (alias file)', 'count (children 1)']) {
       const text = await check(`SELECT \`${name}\`(1)`)
       await t.rejects(lines(text), /UNKNOWN_FUNCTION/)

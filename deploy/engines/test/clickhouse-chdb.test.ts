@@ -48,11 +48,11 @@ test('a statement that outlives its limit and the grace is reported', async (t) 
   t.match(reports, [/lane readers did not end within its limit of 0\.05 s/])
 })
 
-test('a directory opens with any number of broken parts, which it sets aside', async (t) => {
+test('a directory opens with any number of broken parts, which the engine detaches', async (t) => {
   const path = join(t.testdir(), 'clickhouse')
   const first = await openChdb({ path })
   await first.projections.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a PARTITION BY a')
-  // One more than the engine suspects by itself.
+  // One more than the engine tolerates by default.
   await first.projections.execute('INSERT INTO kept SELECT number FROM numbers(101)')
   await first.loader.insert('kept', ['a'], new TextEncoder().encode('[200]\n'))
   await first.close()
@@ -68,7 +68,7 @@ test('a directory opens with any number of broken parts, which it sets aside', a
   )
 })
 
-test('tables flush what is inserted and merged, also those that were made before', async (t) => {
+test('tables flush inserted and merged parts, also tables that existed before', async (t) => {
   const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse') })
   t.teardown(() => clickhouse.close())
   const settings = await clickhouse.readers.rows(
@@ -87,7 +87,7 @@ const withMemoryFiles = {
   skip: existsSync('/dev/shm') && existsSync('/proc/self/fd') ? false : 'no files in memory here'
 }
 
-test('of a block nothing is kept, whether it was stored or not', withMemoryFiles, async (t) => {
+test('no file remains of a block, stored or rejected', withMemoryFiles, async (t) => {
   const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse') })
   t.teardown(() => clickhouse.close())
   await clickhouse.projections.execute('CREATE TABLE kept (a UInt64) ENGINE = MergeTree ORDER BY a')
@@ -103,7 +103,7 @@ test('of a block nothing is kept, whether it was stored or not', withMemoryFiles
   t.same(opened.filter((path) => path.startsWith('/dev/shm/gamenet-')).length, 0)
 })
 
-test('a connection that could not be cleaned once is cleaned when it is asked again', async (t) => {
+test('a connection that could not be cleaned is cleaned at the next statement', async (t) => {
   const path = join(t.testdir(), 'clickhouse')
   let isFailing = true
   const session = new CleanSession(path, ['--async_load_databases=0'], (directory, connectionArgs) => {
@@ -123,7 +123,7 @@ test('a connection that could not be cleaned once is cleaned when it is asked ag
   t.equal(await ask(), '7\n')
 })
 
-test('rows are stored by the thread that asks, however many threads the lane may have', async (t) => {
+test('rows are stored by the calling thread, with any number of threads of the lane', async (t) => {
   const given: unknown[] = []
   const noting = (session: Session): Session =>
     new Proxy(session, {
@@ -154,7 +154,7 @@ test('rows are stored by the thread that asks, however many threads the lane may
   t.equal((await session.query('SELECT a FROM few', 'TabSeparated')).text(), '7\n')
 })
 
-test('a file in memory has a path in this process, and no name that another could open', withMemoryFiles, async (t) => {
+test('a file in memory has a path in this process, and no name for other processes', withMemoryFiles, async (t) => {
   const folder = t.testdir()
   const bytes = new TextEncoder().encode('some bytes')
   for (const memory of [folder, join(folder, 'missing')]) {
@@ -165,7 +165,7 @@ test('a file in memory has a path in this process, and no name that another coul
   }
 })
 
-test('a directory that another process holds is refused in one sentence', async (t) => {
+test('a directory in use by another process is refused in one sentence', async (t) => {
   const path = join(t.testdir(), 'clickhouse')
   const clickhouse = await openChdb({ path })
   t.teardown(() => clickhouse.close())
@@ -188,7 +188,7 @@ test('a damaged definition of a table is refused with the name of its file, and 
   for (const [at, byte] of [
     [40, 0x07],
     [40, 0xe1],
-    // Another digit: the table would be empty.
+    // With another digit the table would be empty.
     [digit, sound[digit] === 0x31 ? 0x32 : 0x31]
   ] as const) {
     const damaged = Buffer.from(sound)
@@ -212,7 +212,7 @@ test('a second directory in one process, and a path that is no directory, are re
   await t.rejects(openChdb({ path: join(dir, 'file') }), { message: /cannot be written \(EEXIST\)/ })
 })
 
-test('streams start no process; one after a reader that left is whole', async (t) => {
+test('streams start no process; a stream after an abandoned one is complete', async (t) => {
   const { readers, close } = await openChdb({ path: join(t.testdir(), 'clickhouse') })
   t.teardown(close)
   const { PATH } = process.env
@@ -231,7 +231,7 @@ test('streams start no process; one after a reader that left is whole', async (t
   }
 })
 
-test('streams wait for slow readers; beyond a few they are refused; a reader that leaves ends them', async (t) => {
+test('streams wait for slow readers; more than a few are refused; a reader that disconnects ends its stream', async (t) => {
   const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse') })
   t.teardown(() => clickhouse.close())
   const { readers, control, stats } = clickhouse
@@ -279,7 +279,7 @@ test('too few threads are reported, enough are not', async (t) => {
   t.match(warnings, [/UV_THREADPOOL_SIZE is 4; .* need at least 14/])
 })
 
-test('beyond the memory of the whole engine a statement is refused as busy, and the engine serves on', async (t) => {
+test('a statement beyond the memory of the whole engine is refused as busy, and the engine continues', async (t) => {
   const MIB = 1024 * 1024
   const readers = { seconds: 60, memoryBytes: 8192 * MIB, threads: 1 }
   const clickhouse = await openChdb({
@@ -297,7 +297,7 @@ test('beyond the memory of the whole engine a statement is refused as busy, and 
   t.same(await clickhouse.readers.rows('SELECT count() AS n FROM kept'), [{ n: '3' }])
 })
 
-test('the engine keeps no tables of its own doings: nothing but ours grows in its directory', async (t) => {
+test('the engine writes no tables about itself: only our tables grow in its directory', async (t) => {
   const path = join(t.testdir(), 'clickhouse')
   const clickhouse = await openChdb({ path })
   t.teardown(() => clickhouse.close())

@@ -21,7 +21,7 @@ const tableName = (): string => {
   return `contract_${process.pid}_${lastTable}`
 }
 
-/** What an endless query can be found by: a literal, for comments are lost where parameters are bound. */
+/** Identifies an endless query: a literal, because comments are lost if parameters are bound. */
 const marked = (mark: string): string =>
   `SELECT sum(cityHash64(number + {one: UInt8})) AS s, '${mark}' AS mark FROM system.numbers`
 
@@ -50,7 +50,7 @@ const failure = async (work: Promise<unknown>): Promise<ClickHouseError> => {
   throw new Error('The statement was expected to fail, and did not.')
 }
 
-/** What both engines promise; `name` stands before every title. */
+/** The guarantees of both engines; titles begin with `name`. */
 export const clickhouseContract = (name: string, open: Open): void => {
   parameters(name, open)
   answers(name, open)
@@ -61,7 +61,7 @@ export const clickhouseContract = (name: string, open: Open): void => {
 }
 
 const parameters = (name: string, open: Open): void => {
-  test(`${name}: any text comes back as it was given, alone and in arrays`, async (t) => {
+  test(`${name}: any text is returned unchanged, by itself and in arrays`, async (t) => {
     const { readers } = await open(t)
     const text = fc.string({ unit: 'binary', maxLength: 40 })
     await fc.assert(
@@ -121,7 +121,7 @@ const parameters = (name: string, open: Open): void => {
     t.same(rows, [{ b: true, f: 0.1, d: '2020-02-29 23:59:59.999', n: null, bs: [1, null], c: '3000' }])
   })
 
-  test(`${name}: an identifier is a name and nothing else`, async (t) => {
+  test(`${name}: an identifier is bound as a name only`, async (t) => {
     const { readers, projections } = await open(t)
     const table = tableName()
     await projections.execute('CREATE TABLE {table: Identifier} (a UInt8) ENGINE = MergeTree ORDER BY a', { table })
@@ -131,7 +131,7 @@ const parameters = (name: string, open: Open): void => {
     t.same(await readers.rows('SELECT count() AS n FROM {table: Identifier}', { table }), [{ n: '0' }])
   })
 
-  test(`${name}: a parameter that is missing, malformed or of no use is refused, also after one that was set`, async (t) => {
+  test(`${name}: a missing, malformed or unsupported parameter is refused, also after a valid one`, async (t) => {
     const { control } = await open(t)
     t.same(await control.rows('SELECT {x: String} AS x', { x: 'stale' }), [{ x: 'stale' }])
     t.equal((await failure(control.rows('SELECT {x: String} AS x'))).code, 456)
@@ -143,7 +143,7 @@ const parameters = (name: string, open: Open): void => {
 }
 
 const answers = (name: string, open: Open): void => {
-  test(`${name}: json gives the bytes of what rows gives, and [] for nothing`, async (t) => {
+  test(`${name}: json returns the same rows as bytes, and [] for none`, async (t) => {
     const { readers } = await open(t)
     const sql = `SELECT number AS n, toString(number) AS s FROM numbers({count: UInt32}) ORDER BY n`
     for (const count of [0, 1, 3]) {
@@ -155,7 +155,7 @@ const answers = (name: string, open: Open): void => {
     t.equal(Buffer.from(await readers.json(sql, { count: 0 })).toString(), '[]')
   })
 
-  test(`${name}: a large answer is whole`, async (t) => {
+  test(`${name}: a large answer is complete`, async (t) => {
     const { readers } = await open(t)
     const count = 300_000
     const answer = JSON.parse(
@@ -167,14 +167,14 @@ const answers = (name: string, open: Open): void => {
     t.ok(answer.every((row, index) => row.n === index))
   })
 
-  test(`${name}: the format and the limits hold for unions, comments and semicolons at the end`, async (t) => {
+  test(`${name}: the format and the limits apply with unions, comments and semicolons at the end`, async (t) => {
     const { readers } = await open(t, { limits: { readers: { ...LIMITS, seconds: 1 } } })
     t.same(await readers.rows('SELECT 1 AS n UNION ALL SELECT 1 AS n; '), [{ n: 1 }, { n: 1 }])
     t.same(await readers.rows('/* a */ WITH 2 AS m SELECT m AS n -- the end'), [{ n: 2 }])
     t.equal((await failure(readers.rows(`SELECT 1 AS s UNION ALL ${ENDLESS}`))).code, 159)
   })
 
-  test(`${name}: an exception behind the first rows rejects and gives no part of them`, async (t) => {
+  test(`${name}: an exception after the first rows rejects, without a part of the answer`, async (t) => {
     const { readers } = await open(t)
     const sql = 'SELECT throwIf(number = 400000, {say: String}) AS t, number FROM numbers(600000)'
     const error = await failure(readers.json(sql, { say: 'in the middle' }))
@@ -209,7 +209,7 @@ const writes = (name: string, open: Open): void => {
     ])
   })
 
-  test(`${name}: a large body is stored as its rows are by themselves`, async (t) => {
+  test(`${name}: the rows of a large body are stored as if one by one`, async (t) => {
     const clickhouse = await open(t)
     const text = fc.string({ unit: 'binary', maxLength: 40 })
     const instant = fc.date({
@@ -235,7 +235,7 @@ const writes = (name: string, open: Open): void => {
     await fc.assert(property, { numRuns: 10 })
   })
 
-  test(`${name}: a body with one bad row stores nothing, wherever the row stands`, async (t) => {
+  test(`${name}: a body with one bad row at any place stores nothing`, async (t) => {
     const clickhouse = await open(t)
     const table = await create(clickhouse)
     const good = rowsOf(20_000)
@@ -256,7 +256,7 @@ const writes = (name: string, open: Open): void => {
     t.equal(await countOf(clickhouse, table), good.length)
   })
 
-  test(`${name}: the same insert twice is stored twice, for nothing is dropped as a repetition`, async (t) => {
+  test(`${name}: a repeated insert is stored twice: the engine does not deduplicate`, async (t) => {
     const clickhouse = await open(t)
     const table = await create(clickhouse)
     for (const _ of [1, 2]) await clickhouse.loader.insert(table, columns, lines(rowsOf(10)))
@@ -293,7 +293,7 @@ const writes = (name: string, open: Open): void => {
     t.same(await clickhouse.readers.rows('SELECT n, s FROM {table: Identifier}', { table }), [{ n: 5, s }])
   })
 
-  test(`${name}: a table or column that is no plain name is refused before it reaches a statement`, async (t) => {
+  test(`${name}: a table or column that is no plain identifier is refused before it is part of a statement`, async (t) => {
     const { loader } = await open(t)
     await t.rejects(loader.insert('t; DROP TABLE t', ['a'], lines([[1]])), {
       message: /no plain name of a table or column/
@@ -323,7 +323,7 @@ const errors = (name: string, open: Open): void => {
     }
   })
 
-  test(`${name}: nothing of a failed statement gets into the answer of the next`, async (t) => {
+  test(`${name}: the answer of a statement contains nothing of a failed one before`, async (t) => {
     const limits = { readers: { seconds: 1, memoryBytes: 512 * 1024 * 1024, threads: 1 } }
     const { readers } = await open(t, { readers: 1, limits })
     const failing: [number, string][] = [
@@ -338,7 +338,7 @@ const errors = (name: string, open: Open): void => {
     }
   })
 
-  test(`${name}: a statement that needs more memory or time than its lane has fails alone`, async (t) => {
+  test(`${name}: only the statement that exceeds the memory or time of its lane fails`, async (t) => {
     const limits = { readers: { seconds: 1, memoryBytes: 30_000_000, threads: 1 } }
     const { readers } = await open(t, { limits })
     const greedy = 'SELECT length(groupArray(number)) AS n FROM numbers(100000000)'
@@ -363,7 +363,7 @@ const waiting = (name: string, open: Open): void => {
     t.match(stats().lanes.readers, { slots: 1, running: 0, waiting: 0, aborted: 1, failed: 0 })
   })
 
-  test(`${name}: a write that is aborted is killed, and has ended when it rejects`, async (t) => {
+  test(`${name}: an aborted write is killed, and has ended when it rejects`, async (t) => {
     const { rebuild, control, stats } = await open(t)
     const table = tableName()
     await control.execute(`CREATE TABLE ${table} (number UInt64) ENGINE = MergeTree ORDER BY number`)
@@ -381,7 +381,7 @@ const waiting = (name: string, open: Open): void => {
     await control.execute(`DROP TABLE ${table}`)
   })
 
-  test(`${name}: beyond its queue a lane is busy, and a caller who leaves the queue is never asked for`, async (t) => {
+  test(`${name}: a lane with a full queue is busy, and a statement that is aborted in the queue never runs`, async (t) => {
     const { readers, control, stats } = await open(t, { readers: 1, queueMax: 1 })
     const mark = `holding ${tableName()}`
     const holder = new AbortController()
@@ -404,7 +404,7 @@ const waiting = (name: string, open: Open): void => {
     })
   })
 
-  test(`${name}: a long statement with parameters holds up no other lane`, async (t) => {
+  test(`${name}: a long statement with parameters delays no other lane`, async (t) => {
     const { rebuild, readers, loader, projections, control } = await open(t)
     const mark = `long ${tableName()}`
     const caller = new AbortController()
@@ -437,7 +437,7 @@ const waiting = (name: string, open: Open): void => {
     )
   })
 
-  test(`${name}: closing lets what runs finish, drops what waits, and takes nothing more`, async (t) => {
+  test(`${name}: closing lets running statements finish, and refuses waiting and new ones`, async (t) => {
     const clickhouse = await open(t, { readers: 1 })
     const running = clickhouse.readers.rows('SELECT sleepEachRow(0.2) AS s FROM numbers(2)')
     const queued = clickhouse.readers.rows('SELECT 1')
@@ -450,7 +450,7 @@ const waiting = (name: string, open: Open): void => {
     await t.rejects(clickhouse.control.rows('SELECT 1'), { message: /is closed/ })
   })
 
-  test(`${name}: closing does not wait forever for a statement that does not end`, async (t) => {
+  test(`${name}: closing does not wait forever for an endless statement`, async (t) => {
     const clickhouse = await open(t)
     const mark = `stubborn ${tableName()}`
     const outcome = clickhouse.rebuild.rows(marked(mark), { one: 1 }).then(
@@ -469,7 +469,7 @@ const streams = (name: string, open: Open): void => {
   const rows = `SELECT toDateTime64(n.number, 3, 'UTC') AS at, toUInt64(n.number) AS n, if(n.number = 1, NULL, {text: String}) AS text
     FROM numbers({count: UInt64}) AS n ORDER BY n.number`
 
-  test(`${name}: a stream is one file, whatever its length, and holds its connection until its end`, async (t) => {
+  test(`${name}: a stream of any length is one file, and holds its connection until its end`, async (t) => {
     const { readers, stats } = await open(t)
     const csv = await readers.stream(rows, { count: 2, text: 'ä "b"' }, { format: 'CSVWithNames' })
     t.equal(await text(csv), '"at","n","text"\n"1970-01-01T00:00:00.000Z",0,"ä ""b"""\n"1970-01-01T00:00:01.000Z",1,\n')
@@ -495,7 +495,7 @@ const streams = (name: string, open: Open): void => {
     await until(async () => stats().lanes.exports.running === 0)
   })
 
-  test(`${name}: a statement is explained as it is, not as a query around it would read it`, async (t) => {
+  test(`${name}: a statement is explained as it is, not as a simplified subquery`, async (t) => {
     const { readers } = await open(t)
     const lines = await readers.explain(`SELECT {a: String} AS x, '\\n' AS \`y\nz\` FROM numbers(1)`, { a: 'b' })
     t.match(lines, [/^SelectWithUnionQuery/, /^ ExpressionList/, /^ {2}SelectQuery/])

@@ -1,10 +1,10 @@
 import { CleanSession } from '../src/clickhouse/clean-session.js'
 import { stringLiteral } from '../src/clickhouse/parameters.js'
 
-/** The first mutations of a statement by a seed. */
+/** A request for the first mutations of a statement by a seed. */
 export type Fuzz = { readonly statement: string; readonly seed: number; readonly count: number }
 
-/* Mutates statements by the engine's own fuzzer. Answers a message `Fuzz` with the mutations; none of a text that the engine cannot parse. */
+/* Mutates statements with the engine's fuzzer. Answers a message `Fuzz` with the mutations; none if the engine cannot parse the text. */
 
 const session = new CleanSession(process.argv[2] ?? '', ['--async_load_databases=0'])
 process.on('message', (message) => void answer(message as Fuzz))

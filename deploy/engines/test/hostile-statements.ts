@@ -1,4 +1,4 @@
-/* Statements that an analyst must not run. A line is a statement; `\n`, `\0` and `\u2003` are escapes. */
+/* Statements that an analyst must not run, one per line; `\n`, `\0` and `\u2003` are escapes. */
 
 export const HOSTILE_STATEMENTS: readonly string[] = String.raw`
 SELECT file('/etc/passwd')

@@ -45,7 +45,7 @@ export async function encodeBatch(options: EncodedBatch): Promise<Buffer> {
   return bytes
 }
 
-/** What kafkajs's own decoder, which ours replaces, reads from the batches of a partition. */
+/** Decodes the batches of a partition with kafkajs's own decoder, which ours replaces. */
 export async function decodeByKafkajs(batches: Buffer): Promise<KafkajsRecord[]> {
   const slot = load.resolve('kafkajs/src/protocol/requests/fetch/v4/decodeMessages')
   const ours = load.cache[slot]
@@ -79,7 +79,7 @@ function encodeRecord({ offsetDelta, timestampDelta, key, value, headers }: Enco
   return new Encoder().writeVarInt(body.size()).writeEncoder(body)
 }
 
-/** Appends a batch to partition 0 by a request of its own. Resolves when the broker has answered without an error. */
+/** Appends a batch to partition 0 in a separate request. Resolves when the broker has answered without an error. */
 export async function produce(address: string, topic: string, batch: Buffer): Promise<void> {
   const Encoder = load('kafkajs/src/protocol/encoder')
   const [PRODUCE, VERSION, CORRELATION, ACKS, TIMEOUT_MS, PARTITION] = [0, 3, 1, -1, 5000, 0] as const
@@ -91,7 +91,7 @@ export async function produce(address: string, topic: string, batch: Buffer): Pr
   socket.write(new Encoder().writeBytes(request.buffer).buffer)
   const [answer] = (await once(socket, 'data')) as [Buffer]
   socket.destroy()
-  // Behind length, correlation, topics, name, partitions and partition.
+  // After length, correlation, topics, name, partitions and partition.
   const error = answer.readInt16BE(4 + 4 + 4 + 2 + topic.length + 4 + 4)
   if (error !== 0) throw new Error(`Kafka refused the batch with error ${error}`)
 }

@@ -82,7 +82,7 @@ void test('acknowledged appends survive a kill of the process', async (t) => {
   }
 })
 
-void test('a worker thread that opens the same directory reads along', async (t) => {
+void test('a worker thread that opens the same directory reads new appends too', async (t) => {
   const path = t.testdir()
   const log = openLog(t, { path })
   await log.append('thing', messages(5))
@@ -163,7 +163,7 @@ void test('a directory of a newer format is refused', async (t) => {
   t.throws(() => openEmbeddedLog({ path }), /has format 2, this program reads 1/)
 })
 
-void test('a directory that holds something else is refused', async (t) => {
+void test('a directory with other content is refused', async (t) => {
   const path = t.testdir({ 'data.mdb': 'x'.repeat(10_000) })
   t.throws(
     () => openEmbeddedLog({ path }),
@@ -171,7 +171,7 @@ void test('a directory that holds something else is refused', async (t) => {
   )
 })
 
-void test('a damaged file is refused, or gives what was appended, or says where it is damaged', async (t) => {
+void test('a damaged file is refused, or returns the appended records, or reports where it is damaged', async (t) => {
   const path = t.testdir()
   const whole = openEmbeddedLog({ path })
   for (let n = 0; n < 60; n += 1) await whole.append(n % 3 === 0 ? 'large' : 'thing', messages(n % 3 === 0 ? 200 : 9))
@@ -211,7 +211,7 @@ void test('a damaged file is refused, or gives what was appended, or says where 
   t.comment(JSON.stringify(outcomes))
 })
 
-/** Everything that a topic holds. */
+/** Returns all records of a topic. */
 async function readTopic(log: ReturnType<typeof openEmbeddedLog>, topic: string) {
   const next = (await log.extents(topic)).reduce((sum, extent) => sum + extent.next, 0)
   return await readAll(log, topic, next)
@@ -227,7 +227,7 @@ void test('other partitions in the same epoch are refused', async (t) => {
   t.throws(() => openEmbeddedLog({ path, epoch: 70_000 }), /epoch is 70000, expected a whole number from 0 to 65535/)
 })
 
-void test('after the epoch rose, older records are read before newer ones', async (t) => {
+void test('after an increment of the epoch, older records are read before newer ones', async (t) => {
   const path = t.testdir()
   const before = openEmbeddedLog({ path, epoch: 1, partitions: 1 })
   await before.append('thing', messages(10))
@@ -252,7 +252,7 @@ void test('after the epoch rose, older records are read before newer ones', asyn
   )
 })
 
-void test('the next epoch is seldom the same twice, and is refused beyond the last', async (t) => {
+void test('two draws of the next epoch are rarely equal, and after the last epoch a draw is refused', async (t) => {
   const path = t.testdir()
   const restores = 100
   for (let n = 0; n < restores; n += 1) await openEmbeddedLog({ path, epoch: 'next' }).close()
@@ -315,11 +315,11 @@ void test('retention by size bounds a partition', async (t) => {
   t.equal(extent?.next, 40)
 })
 
-void test('a write that fails is reported, leaves nothing behind, and later appends work', async (t) => {
+void test('a failed write is reported and stores nothing, and later appends work', async (t) => {
   const path = t.testdir()
   const log = openLog(t, { path })
   await log.append('thing', messages(10))
-  // The process may not make a file larger than this: the write fails as on a full disk.
+  // The process may not grow a file beyond this size: the write fails as on a full disk.
   const program = `
     import { openEmbeddedLog } from ${JSON.stringify(engines)}
     import { message } from ${JSON.stringify(contract)}
@@ -383,7 +383,7 @@ void test('a batch of the first format is still read', async (t) => {
   ])
 })
 
-void test('any changed byte of a batch is found by its checksum, without its records', async (t) => {
+void test('the checksum of a batch detects any changed byte, without decoding its records', async (t) => {
   const { checkBatch, packBatch, stampBatch, unpackBatch } = await import('../src/log/batch-codec.js')
   const batch = await packBatch(messages(40))
   stampBatch(batch, { appendedAtMs: 1_700_000_000_000, bytesBefore: 12_345 })
@@ -436,7 +436,7 @@ void test('a batch of format 2 is still read', async (t) => {
   t.same(stored.slice(0, stored.count).map(asAppended), [...scrapeOf200(0).slice(0, 3), message(1)])
 })
 
-void test('a batch comes back, whatever its texts and headers', async (t) => {
+void test('a batch with any texts and headers is restored exactly', async (t) => {
   const { packBatch, unpackBatch } = await import('../src/log/batch-codec.js')
   const text = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('', 'same', '\ud800'))
   const name = fc.oneof(fc.constantFrom('ce_id', 'ce_importid', '__proto__', 'constructor'), fc.string())
@@ -459,7 +459,7 @@ function entriesOf({ key, headers, value }: Pick<LogRecord, 'key' | 'headers' | 
   return [key, Object.entries(headers).sort(([a], [b]) => (a < b ? -1 : 1)), value]
 }
 
-void test('events that an earlier program sealed are opened, also under the id of another person', async (t) => {
+void test('events that an earlier program sealed can be decrypted, also under the id of another person', async (t) => {
   const { STORED_UNBOUND_SEALS } = await import('./log-stored-batch.js')
   const path = t.testdir()
   await openEmbeddedLog({ path }).close()
@@ -483,7 +483,7 @@ void test('events that an earlier program sealed are opened, also under the id o
   )
 })
 
-// A folder that cannot be made is the caller's fault, and says so.
+// A folder that cannot be created is a fault of the caller, and the error says so.
 void test('a path that is a file is refused', async (t) => {
   const path = join(t.testdir(), 'file')
   writeFileSync(path, 'x')

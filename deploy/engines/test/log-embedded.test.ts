@@ -17,7 +17,7 @@ testLog({
   }
 })
 
-test('a check unpacks chosen batches alone, and a failure of its caller ends it', async (t) => {
+test('a check unpacks only the chosen batches, and a failure of its caller ends it', async (t) => {
   const log = openEmbeddedLog({ path: t.testdir() })
   t.teardown(() => log.close())
   const messages = Array.from({ length: 20 }, (_, n) => ({ key: 'k', value: String(n), headers: {} }))

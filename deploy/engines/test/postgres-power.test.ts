@@ -6,7 +6,7 @@ import { layEmptyCluster } from '../src/postgres/empty-cluster.js'
 import { openFlushing } from '../src/postgres/flushing-files.js'
 import { volatileDisk } from './volatile-disk.js'
 
-test('commits of PGlite survive a loss of power at any instant', async (t) => {
+test('commits of PGlite survive a power loss', async (t) => {
   const dir = join(t.testdir({}), 'writes')
   mkdirSync(dir)
   await layEmptyCluster(dir)
@@ -15,7 +15,7 @@ test('commits of PGlite survive a loss of power at any instant', async (t) => {
   await database.exec('CREATE TABLE kept (n integer)')
   for (let n = 1; n <= 3; n += 1) await database.query('INSERT INTO kept VALUES ($1)', [n])
   await database.exec('CHECKPOINT')
-  // The write-ahead log goes on in another file, which is made for it.
+  // The write-ahead log continues in a new file.
   await database.exec('SELECT pg_switch_wal()')
   for (let n = 4; n <= 6; n += 1) await database.query('INSERT INTO kept VALUES ($1)', [n])
   disk.stop()
@@ -31,7 +31,7 @@ test('commits of PGlite survive a loss of power at any instant', async (t) => {
   t.same(await after.query('SHOW fsync'), [{ fsync: 'on' }])
 })
 
-test('PGlite opens a directory whose postmaster.pid a loss of power has emptied', async (t) => {
+test('PGlite opens a directory whose postmaster.pid is empty after a power loss', async (t) => {
   const dir = t.testdir({})
   await layEmptyCluster(dir)
   writeFileSync(join(dir, 'postmaster.pid'), '')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { migratePostgres, openPglite } from '../src/index.js'
 
-/** Ratings, each with its event in the outbox, which is emptied behind them as the relay does. */
+/** Ratings, each with its event in the outbox, which is emptied meanwhile as by the relay. */
 const WRITES = Number(process.env.CAMPAIGN_WRITES ?? 500_000)
 const AT_ONCE = 32
 const PAIRS = 2000

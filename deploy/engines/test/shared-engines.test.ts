@@ -8,7 +8,7 @@ import { postgresPrograms } from '../testing/index.js'
 const missing = 'PostgreSQL is not installed (Debian: apt-get install postgresql)'
 const skip = postgresPrograms() === undefined && process.env.CI !== 'true' ? missing : false
 
-test('an engine that tests share is one for all who ask, and ends with the run that started it', {
+test('a shared engine is started once for all tests, and ends with the run that started it', {
   skip
 }, async (t) => {
   const main = fileURLToPath(new URL('../testing/shared/main.js', import.meta.url))

@@ -5,9 +5,9 @@ import { join, relative, resolve } from 'node:path'
 type Write = { readonly at: number; readonly bytes: Buffer }
 
 /**
- * Keeps a copy of a folder as a loss of power would leave it at worst: a file holds what it held when it was flushed last,
- * one that never was is empty. Names are as they were at once: a journal keeps their order. Sees what this thread does to
- * files by the synchronous functions of `node:fs`, until `stop`.
+ * Keeps a copy of a folder in the worst state after a power loss: a file has its content of the last flush; a file that was
+ * never flushed is empty. Names change at once, because a journal keeps their order. Observes this thread's synchronous calls
+ * of `node:fs`, until `stop`.
  */
 export const volatileDisk = (folder: string, copy: string): { readonly flushed: string[]; stop(): void } => {
   const root = resolve(folder)

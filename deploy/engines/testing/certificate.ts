@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 
-/** Files in PEM of a server on 127.0.0.1. Its certificate is its own authority. */
+/** PEM files of a server on 127.0.0.1. Its certificate is its own authority. */
 export type Certificate = { readonly keyFile: string; readonly certificateFile: string }
 
-/** Makes a key and a self-signed certificate. */
+/** Creates a key and a self-signed certificate. */
 export const selfSigned = (folder: string): Certificate => {
   const [keyFile, certificateFile] = [join(folder, 'key.pem'), join(folder, 'certificate.pem')]
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', keyFile]

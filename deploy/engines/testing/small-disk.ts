@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** Returns a file system of its own that is really small, where this user may mount one; undefined where not. */
+/** Returns the path of a new, really small file system; undefined if this user may not mount one. */
 export async function smallDisk(
   t: { teardown(end: () => unknown): void },
   megabytes: number

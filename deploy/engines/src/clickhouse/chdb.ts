@@ -106,7 +106,7 @@ const closeSessions = async (slots: Readonly<Record<LaneName, LaneSlots>>, sessi
   }
   slots.control.close()
   const quiet = Promise.all([allIdle, slots.control.idle(), ...sessions.map((session) => session.idle())])
-  // Closing a connection under a running statement crashes the process, so such a connection stays open until the
+  // Closing a connection during a statement crashes the process, so such a connection stays open until the
   // statement ends.
   if (!(await resolvesWithin(quiet, CLOSE_KILL_WAIT_MS))) return
   for (const session of sessions) session.close()
@@ -242,8 +242,8 @@ const connectionOf = (session: CleanSession, path: string, openPipe: () => Promi
 })
 
 /**
- * Streams through a named pipe, which the engine takes for a file. The stream of chDB 3.4 gives each block as a file of its
- * own, with a heading, which no reader of Parquet or Arrow accepts; the pipe makes the engine wait for a slow reader.
+ * Streams through a named pipe, which the engine writes like a file. The stream of chDB 3.4 writes each block as a separate
+ * file, with a heading, which no reader of Parquet or Arrow accepts. The pipe makes the engine wait for a slow reader.
  */
 const streamThroughPipe = async (
   session: CleanSession,
@@ -259,7 +259,7 @@ const streamThroughPipe = async (
 }
 
 /**
- * Puts the parameters in front of the statement. `SET param_…` binds them to this connection and runs concurrently with
+ * Puts the parameters before the statement. `SET param_…` binds them to this connection and runs concurrently with
  * other connections; the package's own binding serializes all parameterised statements of the process.
  */
 const bound = ({ text, parameters }: Statement): string => {

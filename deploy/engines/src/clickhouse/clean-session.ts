@@ -4,7 +4,7 @@ import { memoryFile } from './memory-file.js'
 import { stringLiteral } from './parameters.js'
 import { assignments, type Settings } from './statement.js'
 
-/** The names are plain ones. */
+/** The names are plain identifiers. */
 type NativeInsert = {
   readonly table: string
   readonly columns: readonly string[]
@@ -47,8 +47,8 @@ export class CleanSession {
   }
 
   /**
-   * Inserts rows in the format Native, by a file in memory: the package passes only texts on. The folder serves where the
-   * system has no memory for files. On one thread, as above. Planning a SELECT from the same file takes 0.8 ms more.
+   * Inserts rows in the format Native through a file in memory, because the package accepts only text. `folder` is used if
+   * the system has no files in memory. On one thread, as above. Planning a SELECT from the same file takes 0.8 ms more.
    */
   async insertNative({ table, columns, settings, bytes, folder }: NativeInsert): Promise<void> {
     const file = memoryFile(bytes, folder)
@@ -60,7 +60,7 @@ export class CleanSession {
     }
   }
 
-  /** Yields the chunks of an answer. A stream that is left early is cancelled. */
+  /** Yields the chunks of an answer. If its consumer stops early, the stream is cancelled. */
   async *stream(sql: string, format: string): AsyncGenerator<Uint8Array> {
     await this.#cleaned()
     let isComplete = false
@@ -77,7 +77,7 @@ export class CleanSession {
     await this.#cleaning?.catch(() => undefined)
   }
 
-  /** Only when nothing runs on it: closing a connection under a statement crashes the process. */
+  /** Call it only when nothing runs: closing a connection during a statement crashes the process. */
   close(): void {
     this.#session.close()
   }

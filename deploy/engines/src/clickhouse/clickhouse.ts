@@ -25,11 +25,11 @@ export type Lane = {
   json(sql: string, parameters?: Parameters, options?: ReadOptions): Promise<Uint8Array>
   /**
    * Returns the answer of a SELECT as bytes in a format, at the pace of its reader, so that its size does not matter.
-   * Resolves when the first bytes are there: a statement that fails at once rejects. A later failure is an `error` of the
-   * stream. Destroying the stream kills the statement. It holds its connection until then: see `readers`.
+   * Resolves with the first bytes: a statement that fails at once rejects. A later failure is an `error` of the stream.
+   * Destroying the stream kills the statement. The stream holds its connection until its end: see `readers`.
    */
   stream(sql: string, parameters: Parameters, options: StreamOptions): Promise<Readable>
-  /** Returns the lines of `EXPLAIN AST` of a SELECT. Around it a query would simplify the statement that it explains. */
+  /** Returns the lines of `EXPLAIN AST` of a SELECT. As a subquery of another query, the statement would be simplified first. */
   explain(sql: string, parameters: Parameters): Promise<readonly string[]>
   /**
    * Inserts lines of JSONCompactEachRow, or a block of columns; resolves when they are stored. A body with an invalid row
@@ -47,7 +47,7 @@ export type AbortOptions = {
 }
 
 export type ReadOptions = AbortOptions & {
-  /** Limits of this statement, where they are below those of the lane. */
+  /** Limits of this statement, if they are below those of the lane. */
   readonly limits?: { readonly seconds: number; readonly memoryBytes: number } | undefined
 }
 
@@ -66,7 +66,7 @@ export type LaneName = (typeof LANE_NAMES)[number]
 
 /**
  * ClickHouse, in the process or over HTTP. The streams of `readers` run on the few connections of `exports`, so that slow
- * clients keep no answer waiting; beyond these they are refused with `engine_busy`.
+ * clients delay no answer; further streams are refused with `engine_busy`.
  */
 export type ClickHouse = { readonly [name in LaneName]: Lane } & {
   /** Returns the engine's version from `SELECT version()`. */

@@ -5,7 +5,7 @@ const CODES_BY_STATUS: Readonly<Record<number, readonly number[]>> = {
   400: [6, 15, 20, 26, 27, 36, 38, 41, 42, 43, 44, 53, 62, 72, 117, 229, 441, 456, 457],
   401: [194],
   403: [164, 192, 193, 497, 516],
-  // What is unknown: column, identifier, function, table, database, setting, format and others.
+  // Unknown column, identifier, function, table, database, setting, format and others.
   404: [16, 46, 47, 50, 56, 60, 63, 73, 81, 115],
   408: [159],
   501: [48],

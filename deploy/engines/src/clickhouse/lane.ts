@@ -72,9 +72,9 @@ export type Connection = {
 /** Returns which of our settings the engine's version supports; queried once. */
 export type KnownSettings = () => Promise<ReadonlySet<string>>
 
-/** What happens when the engine keeps a read or an insert beyond its limit, which nothing inside the process can end. */
+/** The reaction to a read or an insert that exceeds its limit in the engine: nothing inside the process can end it. */
 export type Overdue = {
-  /** After the limit. The engine needs some time to notice it, and a process that was stopped some to wake up. */
+  /** Time after the limit: the engine needs some to notice it, and a stopped process some to wake up. */
   readonly graceMs: number
   report(sentence: string): void
 }
@@ -85,7 +85,7 @@ const watchedBy = <Answer>(
   lane: LaneName,
   seconds: number
 ): Promise<Answer> => {
-  // The grace begins when the timer of the limit has fired: a stopped process must not find both over when it continues.
+  // The grace begins when the timer of the limit fires: both must not have passed when a stopped process continues.
   let timer = setTimeout(() => {
     timer = setTimeout(
       () =>
@@ -174,7 +174,7 @@ export const laneOf = (needs: {
   }
 }
 
-/** Refuses a block of other columns: the engine would fill a missing one with its default. */
+/** Refuses a block with other columns: the engine would fill a missing one with its default. */
 const bodyOf = (table: string, columns: readonly string[], rows: Uint8Array | ColumnBlock): Body => {
   if (rows instanceof Uint8Array) return { format: 'JSONCompactEachRow', bytes: rows }
   if (String(rows.columns.toSorted()) !== String(columns.toSorted())) {
@@ -207,7 +207,7 @@ const abortable = <Answer>(
   return { answer, released: ended(work).then(() => stopped) }
 }
 
-/** Answers with a stream that has its first bytes; the slot stays held until the statement has ended in the engine. */
+/** Resolves with a stream that has its first bytes; the slot stays held until the statement has ended in the engine. */
 const streamed = (
   opening: Promise<Streaming>,
   signal: AbortSignal | undefined,
@@ -226,7 +226,7 @@ const streamed = (
   return { answer, released: ended(released) }
 }
 
-/** Answers only when the engine has finished: a write must have ended before its caller continues. */
+/** Resolves only when the engine has finished: a write must have ended before its caller continues. */
 const over = <Answer>({ answer, released }: Running<Answer>): Running<Answer> => ({
   answer: Promise.allSettled([answer, released]).then(() => answer),
   released

@@ -13,7 +13,7 @@ export type MemoryFile = {
 const MEMORY_FOLDER = '/dev/shm'
 
 /**
- * Creates a file with these bytes in memory; where the system has no such folder, or no space in it, in another folder.
+ * Creates a file with these bytes in memory, or in another folder if the system has no such folder or no space in it.
  * On Linux it is unlinked before its first byte is written, so that no other process can open it and a crash leaves
  * nothing behind. Synchronous: that takes 20 µs for a few rows and 4 ms for 10 MB, while five calls of Node's thread pool
  * cost 0.8 ms of processor time.
@@ -43,7 +43,7 @@ const fileIn = (folder: string, bytes: Uint8Array): MemoryFile => {
   }
 }
 
-/** Removes the name where the system has another path to an open file. */
+/** Removes the name if the system has another path to an open file. Returns the path. */
 const pathWithoutName = (descriptor: number, name: string): string => {
   const path = `/proc/self/fd/${descriptor}`
   try {

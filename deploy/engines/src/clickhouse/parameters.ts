@@ -52,7 +52,7 @@ export const stringLiteral = (text: string): string =>
 /** Returns the code of a statement: strings, quoted names and comments are replaced by blanks of the same length. */
 export const codeOf = (sql: string): string => sql.replace(NOT_CODE, (text) => ' '.repeat(text.length))
 
-/** What is not closed extends to the end: otherwise each quote in it would begin a search of its own, minutes for 1 MiB. */
+/** An unclosed one extends to the end: otherwise each quote in it would begin another search, minutes for 1 MiB. */
 const NOT_CODE =
   /'(?:[^'\\]|\\[\s\S]?)*(?:'|$)|"(?:[^"\\]|\\[\s\S]?)*(?:"|$)|`(?:[^`\\]|\\[\s\S]?)*(?:`|$)|--[^\n]*|\/\*[\s\S]*?(?:\*\/|$)/g
 

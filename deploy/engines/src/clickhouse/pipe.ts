@@ -8,19 +8,19 @@ import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { ended } from './slots.js'
 
-/** A named pipe: what one statement writes to its path is read here, at the reader's pace. */
+/** A named pipe: a statement writes to its path, and the reader reads at its own pace. */
 export type Pipe = {
   readonly path: string
   /**
-   * Returns what the statement writes. It ends when the pipe has ended and `done`, the statement, has resolved; it fails
-   * with `done`.
+   * Returns the output of the statement. It ends when the pipe has ended and `done`, the statement, has resolved; it fails
+   * if `done` rejects.
    */
   until(done: Promise<unknown>): Readable
 }
 
-/** Named pipes for statements, each for one at a time. */
+/** Named pipes; each serves one statement at a time. */
 export type Pipes = {
-  /** Opens the reading end of a pipe, whose last statement has ended. */
+  /** Opens the reading end of a pipe. Its previous statement must have ended. */
   open(index: number): Promise<Pipe>
   /** Removes the names. */
   remove(): Promise<void>
@@ -30,8 +30,8 @@ const run = promisify(execFile)
 const openFile = promisify(open)
 
 /**
- * Makes named pipes in a folder of their own. Node has no function for it, and starting a process stops the main thread for
- * 100 ms when this one has 1 GiB: so once, before the engine takes memory, instead of for each statement.
+ * Creates named pipes in a new folder. Node has no function for it, and starting a process from one of 1 GiB stops the main
+ * thread for 100 ms. So it happens once, before the engine allocates memory, and not per statement.
  */
 export const makePipes = async (count: number): Promise<Pipes> => {
   const folder = await mkdtemp(join(tmpdir(), 'gamenet-'))
@@ -54,7 +54,7 @@ const openPipe = async (path: string): Promise<Pipe> => {
       const body = Readable.from(readUntil(reader, done), { objectMode: false })
       // Without a writer the pipe would never end.
       done.catch((error: Error) => reader.destroy(error))
-      // The engine would wait forever for a reader that has left, even to be killed: the rest is read and dropped.
+      // The engine would wait for the closed reader forever, and could not even be killed: so the rest is read and dropped.
       body.once('close', () => {
         reader.resume()
         void ended(done).then(() => reader.destroy())

@@ -75,7 +75,7 @@ export const limitSettings = (limits: LaneLimits): Settings => ({
   max_threads: limits.threads
 })
 
-/** Returns the limits of a statement that asks for less than its lane allows. */
+/** Returns the lower of the lane's limits and the statement's own. */
 export const lowerLimits = (limits: LaneLimits, own: Pick<LaneLimits, 'seconds' | 'memoryBytes'>): LaneLimits => ({
   ...limits,
   seconds: Math.min(limits.seconds, own.seconds),
@@ -127,7 +127,7 @@ export const STREAM_SETTINGS: Settings = {
   engine_file_truncate_on_insert: 1
 }
 
-/** Settings of bodies: a row that does not fit its columns is an error of the whole body, and so is another type. */
+/** Settings of bodies: a row that does not fit its columns is an error of the whole body; a column of another type is, too. */
 export const BODY_SETTINGS: Settings = {
   input_format_null_as_default: 0,
   input_format_native_allow_types_conversion: 0,
@@ -216,8 +216,8 @@ export const parseRows = (bytes: Uint8Array): Record<string, unknown>[] =>
   JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>[]
 
 /**
- * Returns the lines of an `EXPLAIN`, which takes a FORMAT for a part of what it explains: chDB answers in JSONEachRow, a server
- * in TabSeparated. No line of a syntax tree begins like JSON.
+ * Returns the lines of an `EXPLAIN`. It has no FORMAT of its own, because that would be part of the explained statement: chDB
+ * answers in JSONEachRow, a server in TabSeparated. No line of a syntax tree begins like JSON.
  */
 export const explainedLines = (bytes: Uint8Array): string[] => {
   const lines = new TextDecoder().decode(bytes).replace(/\n$/, '').split('\n')

@@ -8,7 +8,7 @@ import { type StoredRecords, setHeader } from './stored-records.js'
 
 /*
  * A batch of messages as bytes: a JSON array of the count and the columns (keys, values, each header), deflated. A column of
- * equal texts is that text alone. The frame in front contains the format, {@link BatchFrame} and a CRC-32 of all other bytes.
+ * equal texts is one text. The frame before it has the format, {@link BatchFrame} and a CRC-32 of all other bytes.
  */
 
 /** Below this size deflate takes less time than handing the bytes to another thread. */
@@ -18,7 +18,7 @@ export const FRAME_BYTES = 25
 /** The format of new batches. Format 2 lacks the checksum; {@link recordsOfFormat1} reads format 1. */
 const FRAME_FORMAT = 3
 const CHECKSUM_AT = 21
-/** Of formats 1 and 2. */
+/** Bytes of the frame in formats 1 and 2. */
 const FRAME_BYTES_BEFORE = 22
 /** Level of deflate: level 3 is a third faster, and its batches of a scrape take twice the bytes. */
 const LEVEL = 6
@@ -38,7 +38,7 @@ export type BatchFrame = {
   readonly bytesBefore: number
 }
 
-/** Packs and compresses a batch, with space for its frame in front. Texts are restored exactly. */
+/** Packs and compresses a batch, with space for its frame at the beginning. Texts are restored exactly. */
 export async function packBatch(messages: readonly LogMessage[]): Promise<Buffer> {
   const raw = Buffer.from(JSON.stringify(columnsOf(messages)))
   if (raw.length > RAW_BYTES_MAX) throw new RangeError(`a batch of ${raw.length} bytes is larger than ${RAW_BYTES_MAX}`)
@@ -86,7 +86,7 @@ export async function unpackBatch(batch: Buffer, first: number): Promise<StoredR
 
 /**
  * Verifies a stored batch without decoding records. Throws if the bytes are damaged. Batches of earlier formats have no
- * checksum of their own and are inflated, which takes twenty times as long.
+ * checksum in the frame and are inflated, which takes twenty times as long.
  */
 export async function checkBatch(batch: Buffer): Promise<void> {
   const { records } = frameOf(batch)

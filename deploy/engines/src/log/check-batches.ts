@@ -24,12 +24,12 @@ export type CheckedEvents = BatchExtent & {
   readonly stored: StoredRecords | undefined
 }
 
-/** Batches that are inflated on another thread while one is read. More would take the processors from answers. */
+/** Number of batches that are inflated on another thread while one is read. More would delay answers. */
 const AHEAD = 1
 
 /**
  * Verifies every batch by its checksum, and finds missing ones. `take` receives the readable batches. Batches are unpacked
- * only where `reads` returns true: unpacking takes fifty times as long as the check.
+ * only if `reads` returns true: unpacking takes fifty times as long as the check.
  */
 export async function checkBatches(
   batches: Batches,
@@ -69,7 +69,7 @@ async function* unpackedAhead(batches: Batches, reads: (batch: BatchExtent) => b
   for (const { key, value: stored } of batches.getRange({ snapshot: false })) {
     const value = Buffer.from(stored)
     const unpacked = unpackedIf(reads, key, value)
-    // Its error is thrown when its turn comes.
+    // Its error is thrown when it is awaited in its turn.
     unpacked.catch(() => undefined)
     if (ahead.push({ key, value, unpacked }) > AHEAD) yield* ahead.splice(0, 1)
   }

@@ -181,8 +181,8 @@ function putBatch(store: Store, topic: string, epoch: number, partition: number,
 }
 
 /**
- * Rejects when the disk has no room for a commit of so many bytes and for the pages that LMDB copies. Its binding corrupts memory after
- * failed writes: a process that met a full disk died at its stop.
+ * Rejects if the disk has no space for a commit of this many bytes and for the pages that LMDB copies. Its binding corrupts memory after
+ * a failed write: after a full disk, the process crashed at its stop.
  */
 async function requireSpace({ path }: Store, bytes: number): Promise<void> {
   const free = await freeBytes(path)
@@ -191,7 +191,7 @@ async function requireSpace({ path }: Store, bytes: number): Promise<void> {
 
 class NoRoom extends Error {}
 
-/** Free bytes of the disk; NaN where they are unknown. */
+/** Returns the free bytes of the disk; NaN if they are unknown. */
 async function freeBytes(path: string): Promise<number> {
   return await statfs(path).then(
     ({ bavail, bsize }) => bavail * bsize,

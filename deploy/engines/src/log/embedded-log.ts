@@ -20,7 +20,7 @@ import { openSignalChannel } from './signal-channel.js'
 const DIRECTORY_FORMAT = 1
 const EPOCH_MAX = 65_535
 const PARTITIONS_MAX = 1024
-/** Share of the epochs left from which the next one is drawn: two restores of one backup get the same in 1 of 4,096. */
+/** The next epoch is drawn from this share of the remaining ones: two restores of one backup get the same in 1 of 4,096 cases. */
 const NEXT_EPOCHS = 1 / 16
 
 export type EmbeddedLogOptions = Retention & {
@@ -54,7 +54,7 @@ export type EmbeddedLog = {
    * `startAt` is polled until it returns a stored offset; without `onStall` the call rejects.
    */
   consume(request: ConsumeRequest): Promise<void>
-  /** Does nothing: this log keeps no lag figures of its own. */
+  /** Does nothing: this log has no lag figures of its own. */
   commit(topic: string, position: { epoch: number; partition: number; next: number }): Promise<void>
   /** Returns the current ends of all partitions of all topics. */
   heads(): readonly LogHead[]
@@ -62,7 +62,7 @@ export type EmbeddedLog = {
   copyTo(directory: string, heads: readonly LogHead[]): Promise<void>
   /**
    * Verifies all checksums and returns the unreadable events. `take` receives the others batch by batch, with their records
-   * where `reads` returns true. Blocks the thread for up to 0.1 s at a time.
+   * if `reads` returns true. Blocks the thread for up to 0.1 s at a time.
    */
   check(
     take: (events: CheckedEvents) => Promise<void>,

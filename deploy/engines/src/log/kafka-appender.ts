@@ -21,7 +21,7 @@ import { metadataMs } from './kafka-reader.js'
 import { assertTopicName } from './partition.js'
 
 const WAITING_APPENDS_MAX = 10_000
-/** Maximum size of a request before compression, which sealed events hardly profit from. A longer append is several requests. */
+/** Maximum size of a request before compression, because sealed events hardly compress. A longer append is several requests. */
 const SEND_CHARACTERS_MAX = 768 * 1024
 const SEND_MESSAGES_MAX = 20_000
 
@@ -39,7 +39,7 @@ export type Appender = {
   close(): Promise<void>
 }
 
-/** Sends one request at a time, so that calls keep their order whatever kafkajs retries. */
+/** Sends one request at a time, so that calls keep their order when kafkajs retries. */
 export function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogOptions): Appender {
   const { brokers, topicPrefix = '' } = options
   const waiting: WaitingAppend[] = []

@@ -8,7 +8,7 @@ const gunzip = promisify(gunzipInThread)
 /** Size of zlib's output buffers. The default of 16 KiB takes 0.6 µs of processor time more per record. */
 const PIECE_BYTES = 256 * 1024
 
-/** By their number in a batch. Other producers choose one, and brokers do by the setting `compression.type`. */
+/** Codecs by their number in a batch. Other producers choose one, and brokers by the setting `compression.type`. */
 const codecs: readonly { readonly name: string; readonly decompress: Decompress }[] = [
   { name: 'no codec', decompress: async (bytes) => bytes },
   { name: 'gzip', decompress: (bytes) => gunzip(bytes, { chunkSize: PIECE_BYTES }) },

@@ -22,7 +22,7 @@ export type SpoolOptions = {
   readonly now?: () => number
 }
 
-/** Messages of one topic that were put together. */
+/** Messages of one topic from one `put`. */
 export type Parcel = { readonly number: number; readonly topic: string; readonly messages: readonly LogMessage[] }
 
 export type SpoolState = {

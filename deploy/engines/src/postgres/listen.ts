@@ -17,11 +17,11 @@ export const plainName = (name: string): string => {
   throw new TypeError(`${JSON.stringify(name)} is no plain name: a letter, then letters, digits and underscores`)
 }
 
-/** The longest wait for the own notification; without it, the interval and duration of polls for changes. */
+/** Longest wait for the listener's own notification; if it does not arrive, the interval and time limit of polls. */
 const PROOF_MS = 3000
 const POLL_MS = 1000
 const POLLING_MS = 60_000
-/** A sequence is ahead of the transaction that took from it, which may commit that much later. */
+/** A sequence advances before its transaction commits, which may be this many polls later. */
 const POLLS_AFTER_CHANGE = 30
 
 export type ListenNeeds = {

@@ -7,7 +7,7 @@ export type Lines = (text: string) => Promise<readonly string[]>
 export type FunctionRule = (name: string) => string | undefined
 
 /**
- * Categories of `system.functions` whose functions compute from their arguments alone. All others are refused: `Other` has
+ * Categories of `system.functions` whose functions compute only from their arguments. All others are refused: `Other` has
  * `file`, `sleep`, `getSetting` and `hostName`, for example.
  */
 const CATEGORIES = [

@@ -9,13 +9,13 @@ import type { AnalystAnswer, AnalystCall, AnalystSetup } from './analyst.js'
 import { checkSelect, type SelectRules, StatementRefused } from './check-select.js'
 
 /*
- * The process in which analysts' statements run: an engine of its own on hard links to the parts of a few tables. It has an empty
- * environment and the lowest priority. Views of the datasets are in its database `default`, the tables behind them in `stored`,
+ * The process in which analysts' statements run: a separate engine on hard links to the parts of a few tables. It has an empty
+ * environment and the lowest priority. Views of the datasets are in its database `default`; the tables behind them are in `stored`,
  * which no statement can name.
  */
 
 const LOWEST_PRIORITY = 19
-/** Tables that clients read to list tables and columns, as views of the datasets alone. */
+/** Tables that clients read to list tables and columns, as views that show only the datasets. */
 const CATALOG: Readonly<Record<string, string>> = {
   databases: `SELECT d.name AS name, d.engine AS engine, d.comment AS comment FROM system.databases AS d WHERE d.name = 'default'`,
   tables: `SELECT t.database AS database, t.name AS name, t.engine AS engine, t.comment AS comment, t.total_rows AS total_rows,
@@ -93,7 +93,7 @@ function openSession({ directory, limits }: AnalystSetup): CleanSession {
   ])
 }
 
-/** Makes the tables and views, unless a process before this one has. */
+/** Creates the tables and views, unless an earlier process has. */
 async function prepare({ directory, tables, views }: AnalystSetup): Promise<SelectRules> {
   const databases = [...(await lines('SELECT d.name FROM system.databases AS d'))]
   if (!databases.includes('catalog')) {
@@ -114,7 +114,7 @@ async function prepare({ directory, tables, views }: AnalystSetup): Promise<Sele
   }
 }
 
-/** Makes a table of parts: the engine reads a table's folder when the table is attached. */
+/** Creates a table with these parts: the engine reads a table's folder when the table is attached. */
 async function attach(parts: string, name: string, definition: string): Promise<void> {
   await lines(definition.replace(/^CREATE TABLE (IF NOT EXISTS )?\S+/, `CREATE TABLE IF NOT EXISTS stored.${name}`))
   const [path = ''] = await lines(

@@ -7,7 +7,7 @@ import { StatementRefused } from './check-select.js'
 export type AnalystLimits = {
   readonly seconds: number
   readonly memoryBytes: number
-  /** Of the answer. */
+  /** Rows of the answer. */
   readonly rows: number
   readonly bytes: number
 }
@@ -104,7 +104,7 @@ const THREADS = 4
 
 async function start(setup: AnalystSetup): Promise<ChildProcess> {
   const child = fork(CHILD, [], {
-    // Nothing of the service's environment, which has its secrets.
+    // Without the service's environment, which contains its secrets.
     env: { UV_THREADPOOL_SIZE: String(THREADS) },
     execArgv: [],
     serialization: 'advanced',

@@ -72,7 +72,7 @@ export function boardOf<Event extends Entry>(
   return ranked(newestOf(history.filter(({ ms }) => ms <= asOfMs)).filter(({ isGone }) => !isGone))
 }
 
-/** Returns every change of every entry, by the instant and then the position of its event. */
+/** Returns every change of every entry, ordered by the instant and then the position of its event. */
 export function changesOf<Event extends Entry>(history: readonly Event[]): EntryChange<Event>[] {
   return changedIn(history).map((change) => {
     const { event } = change
@@ -84,8 +84,8 @@ export function changesOf<Event extends Entry>(history: readonly Event[]): Entry
 }
 
 /**
- * Returns for each event that ever was a change, by its position, the event with which it was recorded as one. It folds
- * every beginning of the log.
+ * Returns, for each event that was ever a change, by its position, the event with which it was recorded. Folds every prefix of
+ * the log.
  */
 export function recordedOf<Event extends Entry>(events: readonly Event[]): Map<Event['position'], Event> {
   const recorded = new Map<Event['position'], Event>()

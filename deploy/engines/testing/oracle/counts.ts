@@ -1,5 +1,5 @@
 /*
- * Counts of titles and of the network, computed from the samples alone with loops and maps: no SQL, no rollup of a
+ * Counts of titles and of the network, computed only from the samples, with loops and maps: no SQL, no rollup of a
  * rollup.
  */
 

@@ -1,5 +1,5 @@
 /*
- * The matches of a title, computed from its lists alone with loops and maps: no SQL, no rollup.
+ * The matches of a title, computed only from its lists, with loops and maps: no SQL, no rollup.
  */
 
 export type PlainLobby = { readonly host: string; readonly players: number; readonly max: number }

@@ -27,7 +27,7 @@ export type StreamedTables = ReadTables & {
 /** The engine's names of file formats. */
 export type StreamFormat = 'CSVWithNames' | 'JSONEachRow' | 'Parquet' | 'ArrowStream'
 
-/** Limits of one statement, where they are below the engine's own. */
+/** Limits of one statement, if they are below the engine's own. */
 export type StatementLimits = { readonly seconds: number; readonly memoryBytes: number }
 
 type ReadOptions = AbortOptions & { readonly limits?: StatementLimits | undefined }

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { compress } from './compression.js'
 import type { Coding } from './etag.js'
 
-/** The share of the cache that one answer may take; a larger one is sent and not cached. */
+/** Maximum share of the cache for one answer; a larger one is sent but not cached. */
 const SHARE_PER_ANSWER_MAX = 1 / 4
 /** Size of an entry without bodies and texts: headers and bookkeeping. */
 const ENTRY_BYTES = 1024
@@ -38,7 +38,7 @@ type PendingAnswer = { readonly answer: Promise<Answer>; readonly abort: AbortCo
 export class AnswerCache {
   readonly #answers: LRUCache<string, Answer>
   readonly #pending = new Map<string, PendingAnswer>()
-  /** Rises with `clear`: an answer that was begun before it is not cached. */
+  /** Incremented by `clear`: an answer whose computation began before is not cached. */
   #generation = 0
 
   constructor({ bytesMax }: { bytesMax: number }) {
@@ -54,7 +54,7 @@ export class AnswerCache {
     return this.#answers.calculatedSize
   }
 
-  /** The newest answer to a question, of whatever data version. */
+  /** Returns the newest answer to a question, of any data version. */
   newest(question: string): Answer | undefined {
     return this.#answers.get(question)
   }
@@ -66,7 +66,7 @@ export class AnswerCache {
     this.#pending.clear()
   }
 
-  /** Whether this answer is being computed. */
+  /** Returns whether this answer is being computed. */
   isPending(identity: string): boolean {
     return this.#pending.has(identity)
   }
@@ -98,7 +98,7 @@ export class AnswerCache {
     }
   }
 
-  /** The bytes of an answer in a coding. Concurrent calls share one compression. */
+  /** Returns the bytes of an answer in a coding. Concurrent calls share one compression. */
   async compressed(answer: Answer, coding: Coding): Promise<Uint8Array> {
     if (coding === 'identity') return answer.body
     answer.compressing[coding] ??= compress[coding](answer.body)
@@ -139,7 +139,7 @@ export class AnswerCache {
   }
 }
 
-/** Includes question and identity: they hold what the client sent, and long names would make the size 20 times too small. */
+/** Includes question and identity, which contain the client's input: without them, long names would make the size 20 times too small. */
 function weightOf(question: string, answer: Answer): number {
   const { gzip: gzipped, br } = answer.frames
   const texts = (question.length + answer.identity.length) * CHARACTER_BYTES

@@ -9,20 +9,20 @@ import { INSTANTS_END_MS } from '@gamenet/schemas'
 
 const MINUTE_MS = 60_000
 const MINUTES_PER_HOUR = 60
-/** Hours that are held together: most tracks hold one hour or every hour. */
+/** Hours in one array: most tracks have a single hour, or all hours. */
 const HOURS_PER_DAY = 24
 const HOURS_PER_BLOCK = 1024
 const MINUTES_PER_BLOCK = MINUTES_PER_HOUR * HOURS_PER_BLOCK
 
-/** Hours back from the horizon whose minutes are held. */
+/** Hours before the horizon that have buckets of minutes. */
 export const HOURS_HELD_BY_MINUTE = 48
-/** Blocks back from the horizon whose hours a track of one key holds; tracks of all keys hold them forever. */
+/** Blocks before the horizon in which a track of one key has buckets of hours; a track of all keys has them forever. */
 export const KEYED_BLOCKS_HELD_BY_HOUR = 3
 
 /** The newest minute (since 1970) in which a change begins. Shared by all tracks of a process. */
 export type Horizon = { newestMinute: number }
 
-/** The first instant whose minutes are held. */
+/** Returns the first instant that has buckets of minutes. */
 export function minutesHeldFromMs(horizon: Horizon): number {
   return firstHourByMinute(horizon) * MINUTES_PER_HOUR * MINUTE_MS
 }
@@ -30,15 +30,15 @@ export function minutesHeldFromMs(horizon: Horizon): number {
 /** A span of time, half-open, milliseconds since 1970, clipped to 1970 to 2105. */
 export type Span = { readonly fromMs: number; readonly toMs: number }
 
-/** The version of any span of time: the newest of the changes that overlap it. */
+/** The version of any span of time: that of the newest change that overlaps it. */
 export class ChangeTrack {
   readonly #horizon: Horizon
   readonly #blocksHeldByHour: number
-  /** Newest version of all. */
+  /** Newest version of all changes. */
   #newest = 0
-  /** Changes of an instant and all that comes after it. Thousands of keys have only such ones: they cost no buckets. */
+  /** Changes of an instant and everything after it. Thousands of keys have only such changes, which need no buckets. */
   readonly #lasting = new LastingChanges()
-  /** Block → newest version of the changes that cover it whole; they are in no finer bucket. */
+  /** Block → newest version of the changes that cover it completely; they are in no finer bucket. */
   readonly #blockCover = new Map<number, number>()
   /** Block → newest version of the changes that touch it. */
   readonly #blockNewest = new Map<number, number>()
@@ -70,9 +70,9 @@ export class ChangeTrack {
   }
 
   /**
-   * The newest version of the changes that overlap a span; 0 when there is none. Never older than exact. Newer than
-   * exact when only a change outside the span shares a bucket with one of its ends: the minute within 48 hours of
-   * the horizon, the hour before, and for single keys 42-day blocks before about four months.
+   * Returns the newest version of the changes that overlap a span; 0 if there is none. It is never too old. It is too new if
+   * a newer change outside the span shares a bucket with one of its ends: a minute within 48 hours of the horizon, an hour
+   * before that, and for single keys a block of 42 days before about four months.
    */
   versionOf(span: Span | undefined): number {
     if (span === undefined) return this.#newest
@@ -128,7 +128,7 @@ export class ChangeTrack {
     return newest
   }
 
-  /** The beginning of the bucket in which a minute is held. */
+  /** Returns the beginning of the bucket that contains a minute. */
   #heldFrom(minute: number): number {
     if (!this.#isHeldByHour(blockOf(minute))) return blockOf(minute) * MINUTES_PER_BLOCK
     return hourOf(minute) < firstHourByMinute(this.#horizon) ? hourOf(minute) * MINUTES_PER_HOUR : minute
@@ -140,8 +140,8 @@ export class ChangeTrack {
 }
 
 /**
- * Changes that last to the end of time: by the minute that they begin in, the newest version of those that begin there or
- * before. One that begins later than a newer one says nothing and is not held.
+ * Changes without an end: by the minute in which they begin, the newest version of those that begin there or before. A change
+ * that begins after a newer one has no effect and is not stored.
  */
 class LastingChanges {
   /** Ascending, like the versions in the parallel array. */
@@ -160,12 +160,12 @@ class LastingChanges {
     return true
   }
 
-  /** The newest version of those that begin in a minute or before it; 0 when there is none. */
+  /** Returns the newest version of the changes that begin in a minute or before it; 0 if there is none. */
   versionUpTo(minute: number): number {
     return this.#versions[this.#countUpTo(minute) - 1] ?? 0
   }
 
-  /** Moves every beginning to that of the bucket it lies in now; of those that fall together the newest stays. */
+  /** Moves every beginning to that of its current bucket; of several in one bucket, the newest version stays. */
   coarsen(heldFrom: (minute: number) => number): void {
     const minutes: number[] = []
     const versions: number[] = []
@@ -179,7 +179,7 @@ class LastingChanges {
     this.#versions = versions
   }
 
-  /** How many begin in a minute or before it. */
+  /** Returns the number of entries that begin in a minute or before it. */
   #countUpTo(minute: number): number {
     let low = 0
     let high = this.#minutes.length
@@ -192,7 +192,7 @@ class LastingChanges {
   }
 }
 
-/** The whole minutes that a span touches; undefined for an empty one. */
+/** Returns the minutes that a span touches; undefined for an empty one. */
 function minutesOf({ fromMs, toMs }: Span): { first: number; last: number } | undefined {
   const first = Math.floor(Math.max(fromMs, 0) / MINUTE_MS)
   const last = Math.ceil(Math.min(toMs, INSTANTS_END_MS) / MINUTE_MS) - 1
@@ -215,7 +215,7 @@ function dayOf(hour: number): number {
   return Math.floor(hour / HOURS_PER_DAY)
 }
 
-/** The buckets at a place, which begin at 0. */
+/** Returns the buckets at a place; creates them with version 0. */
 function heldIn(places: Map<number, Float64Array>, place: number, buckets: number): Float64Array {
   const held = places.get(place) ?? new Float64Array(buckets)
   places.set(place, held)

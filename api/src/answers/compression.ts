@@ -16,7 +16,7 @@ export const compress = {
     })
 } as const
 
-/** Whether a body is worth compressing. */
+/** Returns whether a body is worth compressing. */
 export function isCompressible(body: Uint8Array): boolean {
   return body.byteLength >= COMPRESSED_BYTES_MIN
 }

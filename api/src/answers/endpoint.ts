@@ -17,7 +17,7 @@ import type { Table } from './table.js'
  * data version the newest change of what an answer reads; opaque to callers
  */
 
-/** The part of a route that both kinds have. Most of it is for the description at /openapi.json. */
+/** The common part of both kinds of routes, mostly for the description at /openapi.json. */
 type Route = {
   /** camelCase, unique: the name of the SDK's method. */
   readonly operationId: string
@@ -31,11 +31,11 @@ type Route = {
   readonly example: unknown
   /** A valid request body, for routes that have one. */
   readonly bodyExample?: unknown
-  /** Its refusals besides those that follow from its parameters, body and session. */
+  /** Its refusals in addition to those that follow from its parameters, body and session. */
   readonly refuses?: readonly RefusalCode[]
 }
 
-/** The names of a path's parameters. */
+/** Returns the names of a path's parameters. */
 export function pathParameters(path: string): ReadonlySet<string> {
   return new Set(path.match(/(?<=:)\w+/g))
 }
@@ -56,9 +56,9 @@ export type Endpoint<Input = unknown, Resolved = unknown> = Route & {
   resolve(input: Input, context: ResolveContext): Promise<Resolved> | Resolved
   /** The data that the answer reads. A change of data that is missing here does not invalidate the answer. */
   reads(resolved: Resolved): readonly Dependency[]
-  /** Headers that follow from `resolved` alone (`X-Resolution-Seconds`): a 304 carries them too, without a query. */
+  /** Headers that follow only from `resolved` (`X-Resolution-Seconds`): a 304 has them too, without a query. */
   headers?(resolved: Resolved): Readonly<Record<string, string>>
-  /** How the answer becomes rows, for an endpoint whose answer is a list: then it also comes in file formats. */
+  /** How the answer becomes rows, if it is a list: it is then also available in file formats. */
   readonly table?: Table<Resolved>
   /** Runs on a cache miss. */
   answer(resolved: Resolved, context: AnswerContext): Promise<EndpointResult>

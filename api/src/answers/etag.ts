@@ -1,37 +1,37 @@
 import { createHash } from 'node:crypto'
 
-/** How the bytes of an answer are coded, as in `Content-Encoding`. */
+/** The coding of an answer's bytes, as in `Content-Encoding`. */
 export type Coding = 'identity' | 'gzip' | 'br'
 
 const SUFFIX = { identity: '', gzip: '-g', br: '-b' } as const satisfies Record<Coding, string>
 
-/** The beginning of a SHA-256 in base64url: 27 characters are 162 bits. */
+/** Returns the beginning of a SHA-256 in base64url: 27 characters are 162 bits. */
 export function digestOf(content: string | Uint8Array, characters = 27): string {
   return createHash('sha256').update(content).digest('base64url').slice(0, characters)
 }
 
 /**
- * What makes one answer different from every other: its path, what its input resolved to, the version of each stretch of
- * data that it reads, and the counter of its tables (a rollback must not revive an older answer). The same in every
- * process that knows the same changes.
+ * Returns a digest of everything that determines an answer: its path, its resolved input, the version of each span of data
+ * that it reads, and the counter of its tables (a rollback must not revive an older answer). It is the same in every process
+ * that has read the same changes.
  */
 export function identityOf(path: string, resolvedJson: string, versions: readonly number[], counter: number): string {
-  // Tables that were never swapped keep the tags that they had before there were counters.
+  // Answers from tables that were never swapped keep the tags of programs without counters.
   const tables = counter === 0 ? '' : `\n${counter}`
   return digestOf(`${path}\n${resolvedJson}\n${versions.join(' ')}${tables}`)
 }
 
-/** The strong entity tag of an answer in one coding: other bytes must have another tag (RFC 9110, 8.8.3.3). */
+/** Returns the strong entity tag of an answer in one coding: other bytes must have another tag (RFC 9110, 8.8.3.3). */
 export function etagOf(identity: string, coding: Coding): string {
   return `"${identity}${SUFFIX[coding]}"`
 }
 
 /**
- * The tag by which `If-None-Match` names the answer, in any coding: from a list, with or without `W/` (the comparison is
- * weak, RFC 9110 13.1.2), or by `*`. A malformed header names nothing, so that the whole answer is sent.
+ * Returns the tag by which `If-None-Match` names the answer in any coding: from a list, with or without `W/` (the comparison
+ * is weak, RFC 9110 13.1.2), or by `*`. A malformed header names nothing, so the whole answer is sent.
  */
 export function namedTag(ifNoneMatch: string, identity: string): string | undefined {
-  // The header as we sent it: by far the commonest case.
+  // The header is the tag that we sent: by far the most frequent case.
   if (ifNoneMatch.length <= identity.length + 4 && ifNoneMatch.startsWith(`"${identity}`)) {
     const suffix = ifNoneMatch.slice(identity.length + 1)
     if (suffix === '"' || suffix === '-b"' || suffix === '-g"') return ifNoneMatch

@@ -2,10 +2,10 @@ import { retryDropped, withServing } from '@gamenet/schemas'
 import type { PipelineNeeds } from '../http/pipeline.js'
 import type { AnswerContext } from './endpoint.js'
 
-/** The dependencies of reading outside of the pipeline. */
+/** The dependencies of reads outside of the pipeline. */
 export type ReadNeeds = Pick<PipelineNeeds, 'tables' | 'positions' | 'writes' | 'catalog' | 'versions'>
 
-/** Reads the tables of one instant; once more when one of them was dropped after a swap. */
+/** Reads the tables of one instant, and repeats the read if one of them was dropped after a swap. */
 export async function atOneInstant<Result>(
   { tables, positions, writes, catalog, versions }: ReadNeeds,
   signal: AbortSignal,

@@ -13,8 +13,8 @@ export type Table<Resolved = unknown> = {
   /** The rows of a body. */
   rows(body: unknown): readonly object[]
   /**
-   * The statement that selects the rows, with their columns, of any number; it replaces `rows`, and the limits of the
-   * endpoint's `answer`. Every parameter is bound.
+   * Returns the statement that selects any number of rows; it replaces `rows`, and the limits of the endpoint's `answer`.
+   * Every parameter is bound.
    */
   select?(resolved: Resolved): TableStatement & {
     /** The columns that it selects; default: all. */
@@ -31,12 +31,12 @@ export type TableStatement = {
   readonly limits?: StatementLimits
 }
 
-/** A body that is a list of rows. */
+/** Returns the table of a body that is a list of rows. */
 export function listOf(answer: z.ZodArray<z.ZodObject>): Table {
   return { row: answer.element, rows: (body) => body as object[] }
 }
 
-/** A body with one list of rows. */
+/** Returns the table of a body with one list of rows. */
 export function listIn<Field extends string>(
   answer: z.ZodObject<Readonly<Record<Field, z.ZodArray<z.ZodObject>>>>,
   field: Field
@@ -46,7 +46,7 @@ export function listIn<Field extends string>(
 
 type Column = { readonly name: string; readonly type: string; readonly isText: boolean; readonly isNested: boolean }
 
-/** Returns the statement of a table that is selected. */
+/** Returns the statement of a table that the engine selects. */
 export function selectedTable<Resolved>(
   { row, select }: Table<Resolved>,
   resolved: Resolved,
@@ -59,13 +59,13 @@ export function selectedTable<Resolved>(
   return { ...statement, sql: shownFrom(`(${sql})`, shown, format) }
 }
 
-/** Returns the statement of a table whose rows are in an answer: they are its parameter, so that one engine writes all files. */
+/** Returns the statement of a table whose rows are in an answer. They are its parameter, so that the engine writes all files. */
 export function answeredTable({ row, rows }: Table, body: unknown, format: StreamFormat): TableStatement {
   const columns = columnsOf(row)
   const structure = columns.map(({ name, type }) => `\`${name}\` ${type}`).join(', ')
   const literal = `'${structure.replaceAll("'", "\\'")}'`
   const lines = rows(body).map((each) => JSON.stringify(plain(each as Record<string, unknown>, columns)))
-  // The engine refuses to read columns of nothing.
+  // The engine refuses to read columns from an empty text.
   if (lines.length === 0) return { sql: shownFrom(`null(${literal})`, columns, format), parameters: {} }
   const source = `format(JSONEachRow, ${literal}, {rows: String})`
   return { sql: shownFrom(source, columns, format), parameters: { rows: lines.join('\n') } }
@@ -99,7 +99,7 @@ function columnOf(name: string, schema: Schema, isRequired: boolean): Column {
   return { name, type: isNullable ? `Nullable(${shown})` : shown, isText: shown === 'String', isNested }
 }
 
-/** The engine's type of a value; undefined for objects and lists, which become JSON in text. */
+/** Returns the engine's type of a value; undefined for objects and lists, which become texts of JSON. */
 function typeOf({ type, format, pattern }: Schema): string | undefined {
   if (type === 'integer') return format === 'uint64' ? 'UInt64' : 'Int64'
   if (type === 'number') return 'Float64'
@@ -118,8 +118,8 @@ function plain(row: Record<string, unknown>, columns: readonly Column[]): Record
 }
 
 /**
- * Spreadsheets take a cell that begins so for a formula, and the text of a name may be anything. An apostrophe in front
- * makes them show it as text; numbers have none.
+ * Spreadsheets interpret a cell with such a beginning as a formula, and names contain any text. A leading apostrophe makes
+ * them show it as text; numbers get none.
  */
 const FORMULA = `'^[-=+@\\t\\r]'`
 

@@ -1,7 +1,7 @@
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 
-/** Whether the process can do its work; if not, the reason: the end of "The service is not ready: …". */
+/** Whether the process can do its work; if not, the reason, as the end of "The service is not ready: …". */
 export type Readiness =
   | {
       readonly ok: true

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 
 /**
  * Lets an app close although clients hold connections. Unused connections, which browsers open in advance and Node
- * counts as busy, are closed at once; all others after `finishMs`, however slow their readers.
+ * counts as busy, are closed at once; all others after `finishMs` at the latest, even if their readers are slow.
  */
 export function closeOpenConnections(app: FastifyInstance, finishMs: number): void {
   const open = new Set<Socket>()

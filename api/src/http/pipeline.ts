@@ -89,7 +89,7 @@ export function addPipeline(
 /** A request with its reply and the instant of its arrival, by `performance.now()`. */
 type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly startedAt: number }
 
-/** A question whose answer is wanted as a file. */
+/** A question whose answer is requested as a file. */
 type FileRequest = {
   readonly table: Table
   readonly format: FormatName
@@ -187,8 +187,8 @@ class Answering {
   }
 
   /**
-   * Answers with a file: selected by the engine row by row, or made of the answer in JSON. A client that disconnects ends
-   * the statement.
+   * Answers with a file: selected by the engine row by row, or converted from the answer in JSON. If the client disconnects,
+   * the statement ends.
    */
   async #answerFile(exchange: Exchange, wanted: FileRequest): Promise<void> {
     const { request, reply } = exchange

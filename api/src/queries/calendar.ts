@@ -5,8 +5,8 @@ import { meanSql } from './series-statements.js'
 
 /*
  * period      a day, week (from Monday), month or year of a time zone; named by its first day
- * grain       what a period is summed from: UTC days, UTC hours, or samples. A period of a zone whose offset is no whole
- *             number of hours does not begin with an hour of UTC
+ * grain       the rows that a period is summed from: UTC days, UTC hours, or samples. In a zone whose offset is no whole number
+ *             of hours, no period begins with an hour of UTC
  */
 
 /** The rows that a calendar is summed from. */

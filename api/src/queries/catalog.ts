@@ -55,7 +55,7 @@ export type TitleFact = {
 /** The instant of a title's newest count. */
 export type NewestCount = { readonly titleId: string; readonly countedAtMs: number }
 
-/** What several answers share of the tables that each of them reads. */
+/** Facts that several answers need, from the tables that each of them reads. */
 export type CatalogCache = {
   /** Returns the catalog as of the newest known change. Rejects when the tables are needed and unavailable. */
   newest(serving: ServingTables): Promise<Catalog>
@@ -117,7 +117,7 @@ function titleCache(needs: CacheNeeds): () => Promise<Catalog> {
       part(counts, versions.counts, newestTitleCounts),
       part(others, versions.others, titlesOfBoardsAndMatches)
     ])
-    // Boards change all the time and rarely add a title; the catalog is then kept. Known titles stay known.
+    // Boards change constantly but rarely add a title, so the catalog is usually kept. Known titles stay known.
     const isSame = newFacts === facts && newCounts === counts && newOthers.rows.length === others.rows.length
     ;[facts, counts, others] = [newFacts, newCounts, newOthers]
     const ids = others.rows.map(({ titleId }) => titleId)

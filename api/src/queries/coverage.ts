@@ -11,8 +11,8 @@ const Ms = z.int().nonnegative()
 const Window = z.object({ from: Ms, to: Ms })
 
 /**
- * Successes outside the window matter too: it may begin or end inside a gap. Of those before the look-back, the last one does;
- * of those after the window, the first.
+ * Successes outside the window count too, because it may begin or end inside a gap: those in the look-back, the last one before it,
+ * and the first one after the window.
  */
 const LOOK_BACK_DAYS = 30
 

@@ -1,4 +1,4 @@
-/** Names of zones, but not offsets such as `+05:30` nor old names such as `SystemV/AST4`, which the engine does not know. */
+/** Names of zones; not offsets such as `+05:30` or old names such as `SystemV/AST4`, which the engine lacks. */
 const ZONE_NAME = /^(?!SystemV\/)[A-Za-z][A-Za-z0-9_+-]*(?:\/[A-Za-z0-9_+-]+)*$/i
 /** Counts of networks are not older. */
 const FIRST_MS = Date.UTC(1990, 0, 1)

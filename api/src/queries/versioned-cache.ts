@@ -19,8 +19,8 @@ export function versionedCache<Value>(versionOf: () => number, load: () => Promi
 }
 
 /**
- * Opens a cache for the tables of some projections, and another one when others of their tables are read. A request that
- * still uses former tables gets a cache of its own: it must not mix them with newer ones, nor leave them to later requests.
+ * Opens a cache for the tables of some projections, and a new one when answers read other tables of theirs. A request that
+ * still uses former tables gets a separate cache: it must neither mix them with newer ones nor leave them to later requests.
  */
 export function servingCache<Cache>(
   projections: readonly string[],
@@ -36,7 +36,7 @@ export function servingCache<Cache>(
   }
 }
 
-/** Returns the highest counter of some projections: it rises whenever others of their tables are read. */
+/** Returns the highest counter of some projections: it rises whenever answers begin to read other tables of theirs. */
 export function counterOf(serving: ServingTables, projections: readonly string[]): number {
   return Math.max(0, ...projections.map((projection) => serving.counterOf(projection)))
 }

@@ -156,11 +156,11 @@ const whole = (min: number, max: number): ParameterType => ({
   bind: (value) => value
 })
 const plain = (schema: () => z.ZodType, sample: string): ParameterType => ({ schema, sample, bind: (value) => value })
-/** Numbers since 1970 have no zone that the engine could mistake. */
+/** Bound as seconds since 1970, which do not depend on a time zone. */
 const moment: ParameterType = {
   schema: () => instant(),
   sample: '0000000000',
-  // The engine takes fewer than ten digits for something else.
+  // The engine interprets fewer than ten digits differently.
   bind: (value) => String(Math.floor(Number(value) / 1000)).padStart(10, '0')
 }
 const exactMoment: ParameterType = { ...moment, bind: (value) => (Number(value) / 1000).toFixed(3).padStart(14, '0') }

@@ -86,7 +86,7 @@ async function checkedStatement(question: QuestionFile, samples: Values, { check
   return await check(question.text, samples).catch((error: unknown) => Promise.reject(faultOf(error, question)))
 }
 
-/** Returns the statement over the datasets, which fails beyond its limit of rows: a cut answer would pass for a whole one. */
+/** Returns the statement over the datasets. It fails beyond its limit of rows, because a truncated answer would look complete. */
 function limited(used: readonly Dataset[], statement: string, rows: number): string {
   const views = used.map((dataset) => `${tableOf(dataset)} AS (${dataset.select((table) => `{${table}: Identifier}`)})`)
   const before = views.length === 0 ? '' : `WITH ${views.join(', ')} `
@@ -136,7 +136,7 @@ const KINDS: readonly { types: RegExp; schema: z.ZodType; shown(value: string): 
   }
 ]
 
-/** The engine's reason with the file and the line that it names, or that has the name in question. */
+/** Returns the engine's reason with the file and the line: the line that it states, or the one with the name that it mentions. */
 function faultOf(error: unknown, question: QuestionFile): unknown {
   if (error instanceof Refusal) return error
   const message = errorMessage(error)

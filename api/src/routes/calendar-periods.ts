@@ -109,7 +109,7 @@ export function shifted(day: string, days: number): string {
   return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10)
 }
 
-/** Returns a number with so many decimals, halves up. */
+/** Rounds a number to this many decimals, halves up. */
 export function rounded(value: number, decimals = 1): number {
   const scale = 10 ** decimals
   return Math.round(value * scale) / scale

@@ -11,14 +11,14 @@ import { windowParameters } from './series.js'
 
 const DAY_MS = 86_400_000
 
-/** Without a span: a success after the window ends a gap in it. */
+/** Reads without a span, because a success after the window can end a gap in it. */
 const reads = (): Dependency[] => [
   { projection: 'scrape' },
   { projection: 'network-count' },
   { projection: 'network-count-hour' }
 ]
 
-/** `GET /api/coverage`: when the collector was blind. */
+/** `GET /api/coverage`: when the collector did not work. */
 export const coverage: Endpoint<WindowInput, Window> = {
   operationId: 'getCoverage',
   path: '/api/coverage',

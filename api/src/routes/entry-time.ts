@@ -9,7 +9,7 @@ import { entryExample, entryMatches, readsNames, SEARCH_TAGS, titleFilter } from
 
 /**
  * The first tolerance, ms. With 20 million entries, 32 per millisecond, it covers the largest page a hundred times
- * over; 60,000 ms would be 4 million rows. A second read is necessary only where times are sparse.
+ * over; 60,000 ms would be 4 million rows. A second read is necessary only if times are sparse.
  */
 const NARROW_MS = 1000
 

@@ -84,7 +84,7 @@ async function answerReputation(
 ): Promise<EndpointResult> {
   const { userKey, feedbackLimit: limit } = request
   const row = await reputationOf(context.writes, { userKey, limit, viewerKey })
-  // A user with presence alone has no ratings yet.
+  // A user with nothing but presence has no ratings yet.
   if (!row.isKnown) await knownUser(request, context)
   const feedback = row.feedback.map(({ rater, ...given }) => ({ raterUsername: rater, ...verdictOf(given) }))
   const viewer = row.viewer === null ? null : verdictOf(row.viewer)

@@ -87,7 +87,7 @@ export type TitledGame = {
 }
 type UserGame = Omit<TitledGame, 'key'> & { seconds: number; lastMs: number }
 
-/** Returns the title of a presence name, or the name alone. */
+/** Returns the title of a presence name, or only the name. */
 export function titledGame(game: string, titles: Catalog): TitledGame {
   const title = titles.byGame(game)
   if (title === undefined) return { key: `"${game}`, gameName: game, titleId: null, image: '' }

@@ -11,8 +11,8 @@ export type WriteBudget = (userKey: string, nowMs: number) => void
 export const UNLIMITED: WriteBudget = () => undefined
 
 /**
- * Creates a token bucket per user, for this process alone: it holds the writes of one minute, and fills evenly. The
- * stored value is the instant at which a user's bucket is full again.
+ * Creates a token bucket per user, for this process only: it has a capacity of the writes of one minute, and fills evenly.
+ * The stored value is the instant at which a user's bucket is full again.
  */
 export function writeBudget(perMinute: number): WriteBudget {
   const fullAt = new LRUCache<string, number>({ max: USERS_MAX })

@@ -41,8 +41,8 @@ export type SaveNeeds = {
 const ERASURE_RETRY_SECONDS = 5
 
 /**
- * Stores the user of a verified session when the session has new data. A session alone does not store an erased user
- * again (`leave`); an edit or a rating does (`return`).
+ * Stores the user of a verified session if the session has new data. A session does not store an erased user again
+ * (`leave`); an edit or a rating does (`return`).
  */
 export async function saveUser(needs: SaveNeeds, session: Session, ifErased: 'leave' | 'return'): Promise<void> {
   const { writes, nowMs, changed } = needs
@@ -67,7 +67,7 @@ export async function saveUser(needs: SaveNeeds, session: Session, ifErased: 'le
 }
 
 /**
- * Stores a row for a user known from presence alone, so that ratings can refer to it. Answers do not change. Returns
+ * Stores a row for a user known only from presence, so that ratings can refer to it. Answers do not change. Returns
  * false for an erased user.
  */
 export async function saveSighted(needs: SaveNeeds, user: { userKey: string; username: string }): Promise<boolean> {

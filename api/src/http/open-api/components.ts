@@ -5,13 +5,13 @@ export type Json = Record<string, unknown>
 
 /**
  * The components of one document. Every object of a schema becomes a named one, because generators of clients name types
- * after components: by its `id`, else after the property in which it stands (`PlayerBoard` for `boards` of `Player`).
+ * after components. The name is its `id`, else it is derived from its property (`PlayerBoard` for `boards` of `Player`).
  */
 export class Components {
   readonly #schemas = new Map<string, Json>()
   readonly #responses = new Map<string, Json>()
 
-  /** The JSON Schema of a value, by reference if it has a name. `name` is for schemas without an `id`. */
+  /** Returns the JSON Schema of a value, by reference if it has a name. `name` is for schemas without an `id`. */
   schema(schema: z.ZodType, io: 'input' | 'output', name: string): Json {
     // The object around the schema makes the schema itself one of the definitions, if it has an id.
     const { $defs, properties } = jsonSchema(z.object({ it: schema }), io) as { $defs?: Json; properties: { it: Json } }
@@ -28,13 +28,13 @@ export class Components {
     return { $ref: `#/components/schemas/${name}` }
   }
 
-  /** A reference to a response, which is added under its name. */
+  /** Adds a response under a name and returns a reference to it. */
   response(name: string, response: Json): Json {
     this.#responses.set(name, response)
     return { $ref: `#/components/responses/${name}` }
   }
 
-  /** All of them, by name. */
+  /** Returns all components by name. */
   all(): Json {
     return { schemas: sorted(this.#schemas), responses: sorted(this.#responses) }
   }
@@ -64,7 +64,7 @@ export class Components {
   }
 }
 
-/** The JSON Schema of a value, without its `$schema`. Objects of answers may get further fields in later versions. */
+/** Returns the JSON Schema of a value, without `$schema`. Objects of answers may get further fields in later versions. */
 export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,
@@ -72,7 +72,7 @@ export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
     target: 'draft-2020-12',
     override: ({ jsonSchema }) => {
       if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
-      // Generators take an integer without a format for one of 32 bits.
+      // Generators treat an integer without a format as one of 32 bits.
       if (jsonSchema.type === 'integer' && Number(jsonSchema.maximum) > INT32_MAX) jsonSchema.format ??= 'int64'
     }
   })
@@ -81,7 +81,7 @@ export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
 
 const INT32_MAX = 2_147_483_647
 
-/** `someName` or `some_name` as `SomeName`. */
+/** Returns `someName` or `some_name` as `SomeName`. */
 export function pascal(name: string): string {
   return name.replace(/(?:^|_)([a-z])/g, (_, first: string) => first.toUpperCase())
 }

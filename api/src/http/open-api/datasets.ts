@@ -25,7 +25,7 @@ const EXAMPLE = {
   excluded: EXCLUDED
 } satisfies DatasetList
 
-/** The operation that lists datasets. It is no endpoint: its answer follows from files, and so has no data version. */
+/** Returns the operation that lists datasets. It is no endpoint: its answer depends on files and has no data version. */
 export function datasetsOperation(components: Components): Json {
   return {
     operationId: 'getDatasets',

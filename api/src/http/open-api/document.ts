@@ -9,7 +9,7 @@ import { DATASETS_TAG, datasetsOperation } from './datasets.js'
 import { refusalCodes, refused } from './refused.js'
 import { streamContent, streamRoute } from './stream.js'
 
-/** OpenAPI 3.1 of the endpoints, from the same values that answer. `publicUrl` is `{base_url}`. */
+/** Returns the OpenAPI 3.1 document, from the same values that answer requests. `publicUrl` is `{base_url}`. */
 export function openApi(
   endpoints: readonly Endpoint[],
   actions: readonly Action[],
@@ -136,7 +136,7 @@ function withFormat({ input, path, table }: Endpoint): { readonly input: z.ZodTy
   return { input: table === undefined ? input : z.object({ ...input.shape, format: formatParameter }), path }
 }
 
-/** Path parameters as parameters, all other fields as the body. */
+/** Describes path parameters as parameters, and all other fields as the body. */
 function posted({ input, path, bodyExample, operationId }: Endpoint, components: Components): Json {
   const inPath = pathParameters(path)
   const fields = Object.entries(input.shape).filter(([name]) => !inPath.has(name))

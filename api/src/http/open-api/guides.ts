@@ -1,4 +1,4 @@
-/** What every client of the API needs to know, by subject. `text` has the form that `paragraphs` reads. */
+/** A subject that every client of the API needs to know. `text` has the form that `paragraphs` reads. */
 export type Guide = { readonly id: string; readonly title: string; readonly text: string }
 
 /** The guides at /docs, in reading order. `publicUrl` is the address of the service. */

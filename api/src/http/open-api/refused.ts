@@ -19,7 +19,7 @@ const SESSION: readonly RefusalCode[] = [
   'erasure_in_progress'
 ]
 
-/** The refusals of a route, apart from those of the connection, which has no route (`request_malformed`, `request_timeout`). */
+/** Returns the refusals of a route, except those of a connection, which has no route (`request_malformed`, `request_timeout`). */
 export function refusalCodes(route: Endpoint | Action): readonly RefusalCode[] {
   const isAction = 'act' in route
   const names = Object.keys((isAction ? route.parameters : route.input).shape)
@@ -40,7 +40,7 @@ export function refusalCodes(route: Endpoint | Action): readonly RefusalCode[] {
   ]
 }
 
-/** The responses that refuse, by status. Equal ones are one component. */
+/** Returns the responses of refusals by status. Equal ones are one component. */
 export function refused(codes: readonly RefusalCode[], components: Components): Json {
   const statuses = [...new Set(codes.map((code) => refusals[code].status))]
   return Object.fromEntries(
@@ -67,7 +67,7 @@ function refusedBy(codes: readonly RefusalCode[], status: number): Json {
   }
 }
 
-/** A sentence as the refusal has it. */
+/** Returns an example of the refusal's sentence. */
 function exampleOf(code: RefusalCode): string {
   const refusal: { readonly message: string; readonly example?: string } = refusals[code]
   return refusal.example ?? refusal.message

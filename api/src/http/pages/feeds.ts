@@ -93,7 +93,7 @@ function atomOf(self: string, title: string, entries: readonly Entry[], publicUr
   ].join('\n')
 }
 
-/** Escapes a text; XML 1.0 has no form for most control characters and for halves of pairs. */
+/** Escapes a text. XML 1.0 cannot represent most control characters and unpaired surrogates. */
 function xml(text: string): string {
   return text
     .replace(/[\p{Cc}\p{Cs}\ufffe\uffff]/gu, '\ufffd')

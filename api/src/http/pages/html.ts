@@ -1,18 +1,18 @@
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 
-/** The text, escaped for HTML elements and quoted attributes. */
+/** Returns the text escaped for HTML elements and quoted attributes. */
 export function escaped(text: string): string {
   return text.replace(/[&<>"]/g, (character) => ENTITIES[character] ?? character)
 }
 
-/** The text as inline HTML: `code` between backticks, links as `[text](url)`. */
+/** Returns the text as inline HTML: `code` between backticks, links as `[text](url)`. */
 export function inline(text: string): string {
   return escaped(text)
     .replace(/`([^`]+)`/g, '<code>$1</code>')
     .replace(/\[([^\]]+)\]\(([^)\s]+)\)/g, '<a href="$2">$1</a>')
 }
 
-/** Paragraphs, separated by empty lines, as HTML. A paragraph whose lines begin with four spaces is code. */
+/** Returns paragraphs, separated by empty lines, as HTML. A paragraph whose lines begin with four spaces is code. */
 export function paragraphs(text: string): string {
   return text
     .trim()
@@ -24,7 +24,7 @@ export function paragraphs(text: string): string {
     .join('\n')
 }
 
-/** A block of code. It scrolls sideways, so the keyboard must reach it. */
+/** Returns a block of code. It scrolls sideways, so it must be focusable by keyboard. */
 export function code(text: string, label = 'Example'): string {
   return `<pre tabindex="0" role="group" aria-label="${escaped(label)}"><code>${escaped(text)}</code></pre>`
 }

@@ -1,7 +1,7 @@
 import type { Guide } from '../open-api/guides.js'
 import { code, escaped, inline, paragraphs } from './html.js'
 
-/** What the pages read of an OpenAPI document. */
+/** The parts of an OpenAPI document that the pages show. */
 export type Described = {
   readonly info: { readonly title: string; readonly version: string; readonly description: string }
   readonly servers: readonly { readonly url: string }[]
@@ -54,10 +54,10 @@ type Schema = {
 /** One operation with its place in the document. */
 type Placed = Operation & { readonly path: string; readonly method: string }
 
-/** An example in JSON is cut behind this many characters. */
+/** An example in JSON is cut after this many characters. */
 const EXAMPLE_CHARACTERS_MAX = 1500
 
-/** The page at /docs: the guides, every operation with code samples, and every schema. It has no script. */
+/** Returns the page at /docs: the guides, every operation with code samples, and every schema. It has no script. */
 export function referencePage(document: Described, guides: readonly Guide[]): string {
   const tags = taggedOperations(document)
   const base = document.servers[0]?.url ?? ''
@@ -92,7 +92,7 @@ ${Object.entries(document.components.schemas).map(schemaSection).join('\n')}
 `
 }
 
-/** The same for language models, in the form of llmstxt.org: what there is, and where to read it. */
+/** Returns the same for language models, in the form of llmstxt.org: a list of contents with links. */
 export function llmsText(document: Described, guides: readonly Guide[]): string {
   const base = document.servers[0]?.url ?? ''
   return [
@@ -180,7 +180,7 @@ ${description === undefined ? '' : `<p>${inline(description)}</p>`}
 ${rows.length > 0 ? table(['Field', 'Type', 'Meaning'], rows) : `<p>${typeText(schema)}</p>`}</article>`
 }
 
-/** A type as HTML: its name in JSON Schema, or a link to the schema. */
+/** Returns a type as HTML: its name in JSON Schema, or a link to the schema. */
 function typeText(schema: Schema): string {
   if (schema.$ref !== undefined) {
     const name = schema.$ref.split('/').at(-1) ?? ''
@@ -241,7 +241,7 @@ function curl({ method, url, body, key }: Sample): string {
   return ['curl', ...parts, shell(url)].join(' ')
 }
 
-/** The stream and the lists of files have methods of their own names. */
+/** Returns whether the SDK has a method with the name of the operation; the stream and lists of files have other names. */
 function isInSdk({ path }: Placed): boolean {
   return path.startsWith('/api/') && !/^\/api\/(stream|data)$/.test(path)
 }
@@ -277,7 +277,7 @@ answer.raise_for_status()
 print(answer.json())`
 }
 
-/** JSON is Python but for three words. */
+/** Returns a value as a Python literal: JSON, except for three words. */
 function pythonText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(pythonText).join(', ')}]`
   if (typeof value === 'object' && value !== null) {

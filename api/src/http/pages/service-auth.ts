@@ -5,7 +5,7 @@ import { addAssets } from './asset.js'
 export type ServiceAuthFile = {
   /** The compiled module of the SDK's `service-auth.ts`, as text. */
   readonly module: string
-  /** `{auth_url}`; without it every page must give `apiUrl`. */
+  /** `{auth_url}`; without it, every page must pass `apiUrl`. */
   readonly authUrl?: string | undefined
 }
 

@@ -15,7 +15,7 @@ const RETRY_AFTER_SECONDS = 1
 export const ERRORS_PATH = '/docs/errors'
 const PROBLEM_TYPE = 'application/problem+json'
 
-/** Body and headers of an answer that is not 2xx or 304. `accept` is the request's header `Accept`, if there is a request. */
+/** Returns body and headers of an answer that is not 2xx or 304. `accept` is the request's header `Accept`, if there is a request. */
 export function errorParts(
   { code, status, message }: Refusal,
   accept?: string
@@ -34,7 +34,7 @@ export function errorParts(
   }
 }
 
-/** Whether problem details (RFC 9457) weigh more than plain JSON; a range such as `application/*` names neither. */
+/** Returns whether problem details (RFC 9457) weigh more than plain JSON; a range such as `application/*` names neither. */
 function prefersProblem(accept: string): boolean {
   const weights = weightsOf(accept)
   const problem = weights.get(PROBLEM_TYPE) ?? 0
@@ -49,7 +49,7 @@ function titleOf(code: string): string {
 
 /** Refuses requests that no route can handle. Called before every route. */
 export function admit({ raw }: FastifyRequest): void {
-  // Node accepts a request line of another major version and would answer it by HTTP/1.1.
+  // Node accepts a request line with another major version and would answer with HTTP/1.1.
   if (raw.httpVersionMajor !== 1) throw new Refusal('request_malformed')
   requireHost(raw)
   // RFC 9112, 3.2.4: the path `*` is only valid for OPTIONS.
@@ -112,7 +112,7 @@ export function refusalOf(error: unknown, request: FastifyRequest): Refusal {
   return new Refusal('internal', [request.id], { cause: error })
 }
 
-/** The refusal of a path that no route has. */
+/** Returns the refusal of an unknown path. */
 export function pathUnknown(request: FastifyRequest): Refusal {
   const [path = ''] = (request.raw.url ?? '').split('?', 1)
   return new Refusal('path_unknown', [shown(path)])

@@ -7,15 +7,15 @@ import { FILE_FORMATS, type FormatName } from '../request/format.js'
 import { answerHeaders, type ResolvedUrl } from '../request/resolved-url.js'
 import { COMMON_HEADERS, flat } from './headers.js'
 
-/** A client that takes less than a buffer (64 KiB) in this time holds one of few connections for nothing. */
+/** A client that reads less than a buffer (64 KiB) in this time blocks one of few connections. */
 const STALLED_MS = 60_000
 
-/** The identity of an answer as a file: each format has an ETag of its own. */
+/** Returns the identity of an answer as a file: each format has its own ETag. */
 export function fileIdentity({ identity }: ResolvedUrl, format: FormatName): string {
   return `${identity}.${format}`
 }
 
-/** Headers of an answer as a file. `further` are those of the answer in JSON that follow from the data. */
+/** Returns the headers of an answer as a file. `further` are those of the answer in JSON that follow from the data. */
 export function fileHeaders(
   resolved: ResolvedUrl,
   format: FormatName,
@@ -46,8 +46,8 @@ function fileName(operationId: string, resolved: unknown): string {
 }
 
 /**
- * Sends a stream at the client's pace. If it fails, or the client stalls, the connection is broken off: half a file with a
- * proper end would pass for a whole one. Resolves when the file has been sent; rejects when it was broken off.
+ * Sends a stream at the client's pace. If it fails, or the client stalls, the connection is destroyed: with a regular end, half
+ * a file would look complete. Resolves when the file has been sent; rejects when the connection was destroyed.
  */
 export async function sendFile(body: Readable, response: ServerResponse): Promise<void> {
   const left = new AbortController()

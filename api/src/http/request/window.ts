@@ -21,7 +21,7 @@ export type WindowInput = {
 }
 
 /**
- * Returns the absolute window of an answer: `from` and `to`; `from` alone, ending now; or the last `days` or `hours`,
+ * Returns the absolute window of an answer: `from` and `to`; only `from`, ending now; or the last `days` or `hours`,
  * by default `otherwise`. A window that ends now starts at a whole minute and ends with the current minute, so that all
  * answers of a minute are the same function of the data. Refuses `to` alone, `from` not before `to` (or now), and
  * either together with `days` or `hours`.

@@ -2,7 +2,7 @@
  * event       a fact, in the past tense, about one thing at one instant; never changed
  * topic       a named part of the log, one noun: its schema, ordering key and instant in one value
  * position    (epoch, partition, offset) in a topic; the epoch rises when a topic is recreated
- * answer      the body of a 200; `OnlineHistory` is what `getOnlineHistory` answers
+ * answer      the body of a 200; `OnlineHistory` is the answer of `getOnlineHistory`
  * refusal     an expected error, with its status and its sentence
  * name key    a name normalized for comparison without case
  */

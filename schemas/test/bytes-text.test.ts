@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { bytesText } from '../src/values/bytes-text.js'
 import { durationText } from '../src/values/duration-text.js'
 
-test('bytes are shown in steps of a thousand with three digits', (t) => {
+test('bytes are shown in units of powers of 1,000 with three digits', (t) => {
   t.same([0, 999, 1000, 1_536_000, 12_345_678_901, 2 ** 60].map(bytesText), [
     '0 bytes',
     '999 bytes',

@@ -28,7 +28,7 @@ function recordOf(event: TitleCounted, changed: Partial<LogRecord> = {}): LogRec
   return { offset: 0, ...encodeEvent(titleCountTopic, event, { source: '/scrape/network' }), ...changed }
 }
 
-test('an event that went through the log is the event that was published, as text and as bytes', async (t) => {
+test('an event is decoded unchanged from the log, as text and as bytes', async (t) => {
   fc.assert(
     fc.property(counted, fc.boolean(), (event, asBytes) => {
       const message = recordOf(event)
@@ -40,7 +40,7 @@ test('an event that went through the log is the event that was published, as tex
   )
 })
 
-test('the same observation has the same id, another instant another one', async (t) => {
+test('equal observations have one id, and observations of another instant another one', async (t) => {
   const event = { titleId: '4d530064', observedAt: '2026-03-14T20:00:00Z', online: 41 }
   const id = recordOf(event).headers.ce_id
   t.equal(recordOf({ ...event, online: 42 }).headers.ce_id, id)
@@ -74,7 +74,7 @@ for (const [what, record, reason] of unreadable) {
   })
 }
 
-test('an older schema version is lifted step by step to the one that is read now', async (t) => {
+test('an older schema version is lifted step by step to the current one', async (t) => {
   const renamed = topic({
     name: 'sample',
     version: 3,

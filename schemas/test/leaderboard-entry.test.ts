@@ -18,7 +18,7 @@ const EVENT: LeaderboardEntryChanged = {
 const idOf = (event: LeaderboardEntryChanged) =>
   encodeEvent(leaderboardEntryTopic, event, { source: '/x' }).headers.ce_id
 
-test('all entries of a board share its key, and each change has an id of its own', (t) => {
+test('all entries of a board share its key, and each change has a unique id', (t) => {
   const others: LeaderboardEntryChanged[] = [
     EVENT,
     { ...EVENT, playerName: 'Ann' },
@@ -33,7 +33,7 @@ test('all entries of a board share its key, and each change has an id of its own
   t.end()
 })
 
-test('an entry on the board has a rating or a time, one that left needs neither', (t) => {
+test('an entry on the board has a rating or a time; one that left needs neither', (t) => {
   const { rating: _, timeMs: __, ...bare } = EVENT
   t.equal(Schema.safeParse(bare).success, false)
   t.equal(Schema.safeParse({ ...bare, changeType: 'removed' }).success, true)

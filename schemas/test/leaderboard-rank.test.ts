@@ -15,7 +15,7 @@ const entry = (playerName: string, more: Partial<Standing> = {}): Standing => ({
 const shown = (entries: readonly Standing[]) =>
   ranked(entries).map(({ entry, rank }) => [entry.playerName, rank] as const)
 
-test('scraped entries stand by their order key, each rank the sum of the steps above it', (t) => {
+test('scraped entries are ordered by their order key; the rank is the running sum of steps', (t) => {
   const board = [
     entry('cid', { order: 30, step: 2 }),
     entry('ann', { order: -10, step: 1 }),
@@ -29,7 +29,7 @@ test('scraped entries stand by their order key, each rank the sum of the steps a
   t.end()
 })
 
-test('a rank that falls down the page is shown as it fell', (t) => {
+test('a rank that is lower than the one above it is shown unchanged', (t) => {
   const board = [entry('ann', { order: 1, step: 5 }), entry('bob', { order: 2, step: -3 })]
   t.same(shown(board), [
     ['ann', 5],
@@ -38,7 +38,7 @@ test('a rank that falls down the page is shown as it fell', (t) => {
   t.end()
 })
 
-test('imported entries without ranks stand by time, then by exact number, and equal ones share', (t) => {
+test('imported entries without ranks are ordered by time, then by exact number; equal ones share a rank', (t) => {
   const board = [
     entry('text', { rating: 'n/a' }),
     entry('low', { rating: '9007199254740993' }),
@@ -60,7 +60,7 @@ test('imported entries without ranks stand by time, then by exact number, and eq
   t.end()
 })
 
-test('a stated rank stays as it was stated, whatever the ratings say', (t) => {
+test('a stated rank is shown unchanged with any ratings', (t) => {
   const board = [entry('ann', { statedRank: 7, rating: '100' }), entry('bob', { statedRank: 2, rating: '1' })]
   t.same(shown(board), [
     ['bob', 2],

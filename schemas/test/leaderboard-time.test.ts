@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import { millisecondsOfRawScore, millisecondsOfTime, timeText } from '../src/index.js'
 
-test('a time comes back from its text', (t) => {
+test('the text of a time is parsed to the same time', (t) => {
   fc.assert(
     fc.property(fc.nat(599_999_999), (ms) => {
       t.equal(millisecondsOfTime(timeText(ms)), ms)

@@ -2,7 +2,7 @@ import { setImmediate as tick } from 'node:timers/promises'
 import { test } from 'tap'
 import { Mutex } from '../src/async/mutex.js'
 
-test('work runs one piece at a time in the order of the calls, also behind a failure', async (t) => {
+test('work runs one piece at a time in the order of the calls, also after a failure', async (t) => {
   const mutex = new Mutex()
   const steps: string[] = []
   const work = (name: string, fails = false) =>

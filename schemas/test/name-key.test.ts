@@ -9,7 +9,7 @@ test('names that differ in case, width or composition have one key', async (t) =
   t.not(nameKey('Halo'), nameKey('Halo 2'))
 })
 
-test('the key of a key is that key', async (t) => {
+test('the key of a key is the same key', async (t) => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (name) => t.equal(nameKey(nameKey(name)), nameKey(name))),
     { seed: 1 }

@@ -55,10 +55,10 @@ const sealedRating = (event: ProfileRated, seals: readonly Seal[]): LogRecord =>
   offset: 0,
   ...encodeEvent(ratingTopic, event, source, seals)
 })
-/** The same record as bytes, as a log may give it. */
+/** Returns the same record as bytes, as a log may deliver it. */
 const asBytes = (record: LogRecord): LogRecord => ({ ...record, value: Buffer.from(String(record.value)) })
 
-test('an event about one person is opened by anyone with the key, as text and as bytes', async (t) => {
+test('an event about one person is decrypted with the key, as text and as bytes', async (t) => {
   fc.assert(
     fc.property(anySighting, anySeal, (event, seal) => {
       const record = sealedSighting(event, seal)
@@ -88,7 +88,7 @@ test('an event about two people needs the keys of both', async (t) => {
   )
 })
 
-test('the same event sealed twice is the same message, another event or key another one', async (t) => {
+test('an event sealed twice is the same message; another event or key gives another one', async (t) => {
   fc.assert(
     fc.property(anySighting, anySeal, anyKey, (event, seal, otherKey) => {
       t.same(sealedSighting(event, seal), sealedSighting({ ...event }, seal))
@@ -101,7 +101,7 @@ test('the same event sealed twice is the same message, another event or key anot
   )
 })
 
-test('a message that another key sealed, or with a changed or missing byte, is no event', async (t) => {
+test('a message that was sealed with another key, or has a changed or missing byte, is no event', async (t) => {
   const unreadable = {
     ok: false,
     isErased: undefined,
@@ -130,7 +130,7 @@ test('a message that another key sealed, or with a changed or missing byte, is n
   )
 })
 
-test('a value under another event id or topic is no event, with its version byte or without', async (t) => {
+test('a value under another event id or topic is no event, with or without its version byte', async (t) => {
   const unreadable = { ok: false, isErased: undefined, reason: /^the message cannot be decrypted/ }
   const anyMove = fc.constantFrom<(record: LogRecord) => LogRecord>(
     (record) => record,
@@ -163,7 +163,7 @@ test('one key seals one text for two places with two vectors', async (t) => {
   t.not(first, second)
 })
 
-test('a value that was sealed before seals were bound opens', async (t) => {
+test('a value that was sealed before seals were bound can be decrypted', async (t) => {
   const seals = [
     { id: 17, key: Buffer.alloc(32, 1) },
     { id: 4, key: Buffer.alloc(32, 2) }
@@ -226,7 +226,7 @@ test('a plain event about a person is no event', async (t) => {
   )
 })
 
-test('nothing of a message names its people, but by their numbers', async (t) => {
+test('a message contains only the numbers of its people, not their names', async (t) => {
   const seals = [
     { id: 17, key: Buffer.alloc(32, 1) },
     { id: 4, key: Buffer.alloc(32, 2) }
@@ -248,7 +248,7 @@ test('nothing of a message names its people, but by their numbers', async (t) =>
   for (const word of ['luckybadger', 'quietotter', 'never', 'stars']) t.notOk(everything.includes(word), word)
 })
 
-test('every topic about people is sealed, and its identity says nothing of them', async (t) => {
+test('every topic about people is sealed, and its identity does not reveal them', async (t) => {
   t.same(
     topics.filter((topic) => topic.people !== undefined),
     [presenceTopic, profileTopic, ratingTopic, achievementUnlockTopic]

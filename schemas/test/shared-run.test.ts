@@ -2,7 +2,7 @@ import { setImmediate as tick } from 'node:timers/promises'
 import { test } from 'tap'
 import { SharedRun } from '../src/async/shared-run.js'
 
-test('calls during a run share the next one, also behind a failure', async (t) => {
+test('calls during a run share the next one, also after a failure', async (t) => {
   let runs = 0
   const shared = new SharedRun(async () => {
     runs += 1

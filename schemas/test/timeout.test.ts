@@ -11,7 +11,7 @@ const refuse = () => {
   throw new Error('late')
 }
 
-test('work that ends in time decides, and leaves no timer behind', async (t) => {
+test('the outcome is that of work that ends in time, and no timer remains', async (t) => {
   const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length
   const before = timers()
   t.equal(await withTimeout(Promise.resolve(1), 3_600_000, refuse), 1)
@@ -19,12 +19,12 @@ test('work that ends in time decides, and leaves no timer behind', async (t) => 
   t.equal(timers(), before)
 })
 
-test('after the timeout its value or its error decides', async (t) => {
+test('after the timeout the outcome is the value or the error of onTimeout', async (t) => {
   t.equal(await withTimeout(never, 1, () => 'late'), 'late')
   await t.rejects(withTimeout(never, 1, refuse), { message: 'late' })
 })
 
-test('work that fails after the timeout is no unhandled rejection', async (t) => {
+test('a failure of work after the timeout is no unhandled rejection', async (t) => {
   let fail = (_error: Error): void => undefined
   const work = new Promise<never>((_, reject) => {
     fail = reject

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 /** Delays between retries: `firstMs` after the first failure, twice as long after each further one, at most `maxMs`. */
 export type Backoff = { readonly firstMs: number; readonly maxMs: number }
 
-/** The default: an engine that restarts is found again at once, an engine that stays unavailable is asked twice a minute. */
+/** The default: a restarting engine is retried quickly, one that stays unavailable twice a minute. */
 export const DEFAULT_BACKOFF: Backoff = { firstMs: 250, maxMs: 30_000 }
 
 /** Returns the delay in milliseconds after the n-th failure in a row; n counts from 1. */

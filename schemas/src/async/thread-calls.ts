@@ -15,7 +15,7 @@ export type Calls<Theirs extends Methods> = {
     name: Name,
     ...given: Parameters<Theirs[Name]>
   ): Promise<Result<Theirs[Name]>>
-  /** Calls a method whose result nobody awaits. Its error is thrown in the other thread. */
+  /** Calls a method without waiting for its result. Its error is thrown in the other thread. */
   notify<Name extends keyof Theirs & string>(name: Name, ...given: Parameters<Theirs[Name]>): void
   /** Rejects the calls under way and all later ones. */
   end(reason: Error): void

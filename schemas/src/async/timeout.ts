@@ -1,6 +1,6 @@
 /**
- * Resolves or rejects as `work` does. After `ms` milliseconds it resolves with what `onTimeout` returns, or rejects with what it
- * throws; `work` itself continues.
+ * Resolves or rejects as `work` does. After `ms` milliseconds it resolves with the result of `onTimeout`, or rejects with its
+ * error; `work` itself continues.
  */
 export async function withTimeout<Result, Late>(
   work: Promise<Result>,

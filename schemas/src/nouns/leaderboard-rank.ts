@@ -94,7 +94,7 @@ export function measureGap(
   return Number(apart / UNITS) + Number(apart % UNITS) / Number(UNITS)
 }
 
-/** Returns the rank of each entry by its measure alone: 1 + the number of better entries. */
+/** Returns the rank of each entry by its measure only: 1 + the number of better entries. */
 function measuredRanks<Entry extends Standing>(entries: readonly Entry[]): Map<Entry, number> {
   const ranks = new Map<Entry, number>()
   const read = entries.map((entry) => ({ entry, measure: readMeasure(entry) }))

@@ -3,7 +3,7 @@ import { Instant, RecordedAt, ShownInstant } from '../values/instant.js'
 import { topic } from '../wire/topic.js'
 import { bucketStatistics, Count } from './count.js'
 
-/** The counts of the whole network at one instant. A count that the source did not give is absent. */
+/** The counts of the whole network at one instant. A count that the source lacks is absent. */
 export const NetworkCounted = z
   .object({
     observedAt: Instant,

@@ -10,7 +10,7 @@ export const PRESENCE_PERIOD_SECONDS_MAX = 86_400
 
 const Name = z.string().min(1).max(200)
 
-/** A sighting of one user at one instant, online or offline. A field that the source does not know is absent. */
+/** A sighting of one user at one instant, online or offline. A field that the source lacks is absent. */
 export const PresenceSeen = z.object({
   username: Username,
   /** The user's name in games. */

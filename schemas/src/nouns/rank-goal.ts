@@ -1,6 +1,6 @@
 /*
- * Ranks that achievements require. The fold of boards finds when a player first reached one, because only the fold
- * knows which entries moved when others came and left.
+ * Ranks that achievements require. The fold of boards determines when a player first reached one, because only the fold
+ * computes which entries moved when others came or left.
  */
 
 /** A rank or better, on a board with at least this many entries. */

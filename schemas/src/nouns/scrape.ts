@@ -17,7 +17,7 @@ export const ScrapeRan = z.object({
    * result could not be published.
    */
   outcome: z.enum(['succeeded', 'partial', 'failed']),
-  /** Events published besides this one. */
+  /** Number of published events, without this one. */
   published: z.int().min(0).max(10_000_000),
   /** Why it failed, or which rows could not be read; absent when it succeeded. */
   reason: z.string().min(1).max(2000).optional()

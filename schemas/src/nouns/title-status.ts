@@ -3,7 +3,7 @@ import { Instant } from '../values/instant.js'
 import { TitleId } from '../values/title-id.js'
 import { topic } from '../wire/topic.js'
 
-/** A title left the network's lists of games, or came back to them. A title without such an event is on the network. */
+/** A title left the network's lists of games, or returned to them. A title without an event is on the network. */
 export const TitleStatusChanged = z.object({
   titleId: TitleId,
   observedAt: Instant,

@@ -8,7 +8,7 @@ export const TITLE_FEATURES = ['live-aware', 'matchmaking', 'leaderboards', 'use
 
 const Text = z.string().trim().min(1).max(500)
 
-/** A title as one source described it at one instant. A field that the source does not know is absent. */
+/** A title as one source described it at one instant. A field that the source lacks is absent. */
 export const TitleDescribed = z.object({
   titleId: TitleId,
   observedAt: Instant,

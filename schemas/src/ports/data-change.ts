@@ -1,7 +1,7 @@
 /**
- * How far below the newest version of `data_change` readers look for changes, in versions (microseconds). With several
- * projectors a change can become visible after a change with a higher version. A projector that is late by more than
- * half of it announces the change with a newer version.
+ * Readers look for changes in this many versions (microseconds) below the newest one of `data_change`: with several
+ * projectors a change can become visible after a change with a higher version. A projector that is late by more than half
+ * of it announces the change with a newer version.
  */
 export const CHANGE_OVERLAP_VERSIONS = 60_000_000
 
@@ -16,7 +16,7 @@ export type VersionedChange = {
 
 /** Reads `data_change`. */
 export type DataChanges = {
-  /** Resolves with the newest instant in which a change begins, in ms since 1970; 0 where there is none. */
+  /** Resolves with the newest instant in which a change begins, in ms since 1970; 0 if there is none. */
   newestBegin(): Promise<number>
   /**
    * Resolves with the changes above a version. Spans are widened to whole hours, those that end after `minutesFromMs` to

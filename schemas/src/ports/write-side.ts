@@ -18,8 +18,8 @@ export type WriteChange = z.infer<typeof WriteChange>
 export const MIGRATION_LOCK = 7_203_114
 
 /**
- * Shared while persons and users are created, exclusive during an erasure: else a statement that began before the
- * erasure ended could create the person again.
+ * Shared while people and users are created, exclusive during an erasure: otherwise a statement that began before the end
+ * of the erasure could create the person again.
  */
 export const PEOPLE_LOCK = 7_203_115
 

@@ -7,7 +7,7 @@ export type WriteSide = {
 /** Statements and transactions on PostgreSQL. */
 export type WriteTransactions = WriteSide & {
   /**
-   * Commits the statements of `work` when it resolves, and none of them when it rejects. `work` must use its argument alone:
+   * Commits the statements of `work` when it resolves, and none of them when it rejects. `work` must use only its argument:
    * an embedded PostgreSQL has one connection, and every other statement waits until the transaction ends.
    */
   transaction<Result>(work: (transaction: WriteSide) => Promise<Result>): Promise<Result>

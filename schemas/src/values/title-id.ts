@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** A title's id as upstream gives it: 8 hexadecimal digits, any case accepted, lower case kept. */
+/** A title's id of upstream: 8 hexadecimal digits, accepted in any case and converted to lower case. */
 export const TitleId = z
   .string()
   .regex(/^[0-9a-fA-F]{8}$/, 'expected 8 hexadecimal digits')

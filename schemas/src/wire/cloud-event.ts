@@ -49,8 +49,7 @@ export function encodeEvent<Event>(
 type Headers = Readonly<Record<string, string>>
 
 /**
- * Cache by origin and topic. Copying headers costs a sixth of building them, and events of one origin come by the
- * thousand.
+ * Cache by origin and topic. Copying headers costs a sixth of building them, and one origin has thousands of events.
  */
 const templates = new WeakMap<Provenance, Map<string, Headers>>()
 

@@ -26,7 +26,7 @@ export function eventLine({ key, headers, value, fault }: LogRecord): string | u
   return `${JSON.stringify(shown).slice(0, -1)},"data":${data.replaceAll('\n', ' ')}}`
 }
 
-/** Returns the message of a line and its topic. Throws a sentence if it is none of an exported log. */
+/** Returns the message of a line and its topic. Throws a sentence if it is no line of an exported log. */
 export function messageOfLine(line: string): { readonly topic: string; readonly message: LogMessage } {
   const parsed = Line.safeParse(parseJson(line))
   if (!parsed.success) {

@@ -27,7 +27,7 @@ export type LogBatch = {
   readonly records: readonly LogRecord[]
 }
 
-/** One partition's extent: `first` is the oldest offset still held, `next` the one that the next append gets. */
+/** One partition's extent: `first` is the oldest stored offset, `next` the offset of the next append. */
 export type PartitionExtent = {
   readonly epoch: number
   readonly partition: number

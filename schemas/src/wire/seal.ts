@@ -22,7 +22,7 @@ export type SealedValue = {
   readonly sealed: string
 }
 
-/** The associated data of a seal: the value opens nowhere else. */
+/** The associated data of a seal: the value cannot be decrypted at another place. */
 export type SealedPlace = {
   /** The topic's name. */
   readonly topic: string
@@ -43,7 +43,7 @@ const SEALED_VALUE = new RegExp(`${SEALED_PEOPLE.source}(?:([1-9])\\.)?([\\w-]+)
 
 /**
  * Encrypts `json` for this place with the keys of all these people, in this order. The initialisation vector is derived
- * from key, place and text, so that the same event published twice gives the same bytes. A vector reused with other
+ * from key, place and text, so that the same event published twice has the same bytes. A vector reused with other
  * associated data would reveal the authentication key, so the place is part of it. Two texts of one key share a vector
  * once in 2^48.
  */
@@ -83,7 +83,7 @@ export function openSealed({ version, sealed }: SealedValue, place: SealedPlace,
   if (bytes.length < IV_BYTES + TAG_BYTES) throw new Error(`${bytes.length} bytes are too few to be a sealed event`)
   const key = keyOf(keys)
   const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
-  // A bound value without its version byte does not open: its tag covers the associated data.
+  // A bound value without its version byte cannot be decrypted: its tag covers the associated data.
   if (version > 0) decipher.setAAD(boundTo(place))
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
   const text = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES))

@@ -16,7 +16,7 @@ const HOUR_MINUTE_PATTERN = '([01][0-9]|2[0-3]):[0-5][0-9]'
 const INSTANT_PATTERN = `^${DAY_PATTERN}T${HOUR_MINUTE_PATTERN}:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]${HOUR_MINUTE_PATTERN})$`
 const SHOWN_CHARACTERS_MAX = 40
 const TEXT_CHARACTERS_MAX = 500
-/** Control and format characters for patterns. Format characters beyond the first plane, which no name has, are refused without a pattern. */
+/** Control and format characters for patterns; format characters beyond the first plane, which no name has, are refused anyway. */
 const CONTROL = '\\x00-\\x1f\\x7f-\\x9f'
 const FORMAT =
   '\\xad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb'

@@ -57,7 +57,7 @@ export class BoardGoals {
       }
     }
     if (found.length === 0) return
-    // In a fixed order whatever the window, so that a board folded again gives the same row.
+    // In an order that does not depend on the window, so that folding a board again results in the same rows.
     this.reached.push(...found.sort((a, b) => a.goal - b.goal || (a.playerKey < b.playerKey ? -1 : 1)))
   }
 

@@ -136,7 +136,7 @@ export class BoardRanks {
 }
 
 function seatOf({ seat }: State): Seat {
-  if (seat === undefined) throw new Error('An unannounced state came onto the board.')
+  if (seat === undefined) throw new Error('A state entered the board that was not given at the start.')
   return seat
 }
 

@@ -150,7 +150,7 @@ class ValidStates {
 
   #place(state: State): number {
     const place = this.#places.get(state)
-    if (place === undefined) throw new Error('An unannounced state was shown.')
+    if (place === undefined) throw new Error('A state was shown that was not given at the start.')
     return place
   }
 }

@@ -78,7 +78,7 @@ export type Loader = {
   damaged(): readonly StalledPartition[]
   /** True while large batches keep coming: there is a backlog. */
   isBusy(): boolean
-  /** Reads again what was read for another generation of an event table than the one that these pointers name. */
+  /** Reads topics again from their checkpoints if these pointers name another generation of their event tables. */
   follow(pointers: Pointers): void
   /** Runs work while nothing is stored. */
   whilePaused<Result>(work: () => Promise<Result>): Promise<Result>
@@ -173,7 +173,7 @@ class Reader {
       const begun = performance.now()
       try {
         await this.#readOnce()
-        // Behind a swap it reads on at once: pauses would add up from swap to swap.
+        // After a swap it continues at once: otherwise pauses would add up over successive swaps.
         failures = 0
       } catch (error) {
         if (this.#signal.aborted) return
@@ -224,7 +224,7 @@ class Session {
   #outdated: 'outdated' | 'swapped' | undefined
   /** Whether the log has groups: an embedded one assigns nothing. */
   #isAssigned = false
-  /** The generation of each topic's event table whose checkpoint this session reads on from. */
+  /** The generation of each topic's event table at whose checkpoint this session began. */
   readonly #generations = new Map<string, number>()
 
   constructor(
@@ -268,7 +268,7 @@ class Session {
     setTimeout(this.#stopped, STOP_MS).unref()
   }
 
-  /** Ends when a topic is written to another generation than the one that this session reads for. */
+  /** Ends the session if steps now write another generation of a topic than the one that this session reads for. */
   follow(pointers: Pointers): void {
     const isOther = ([name, generation]: readonly [string, number]) =>
       pointers.of(eventOwner({ name })).writes !== generation
@@ -289,7 +289,7 @@ class Session {
 
   end(reason: string): void {
     this.#endReason = reason
-    // A reading side that died does not say that it has left the group.
+    // A reading side that died has not reported that it left the group.
     if (this.#isAssigned) this.#showAssigned(new Map())
     for (const { reject } of this.#extentRequests.values()) reject(new Error(reason))
   }
@@ -408,7 +408,7 @@ class Storing {
     const pointers = await read()
     const owner = eventOwner({ name })
     const generation = pointers.of(owner).writes
-    // Undone imports as answers see them: an undo deletes events after that, and what a swap has begun to write may lack some.
+    // Undone imports of the generation that answers read: the one that a swap has begun to write may lack some.
     const names = new Map([...pointers.names('reads', [ownerOf(importRetraction)]), ...namesOf(owner, generation)])
     return { store: store.with({ names }), generation }
   }

@@ -46,7 +46,7 @@ export async function targetsAtLogEnd(store: Store, ...asking: Parameters<typeof
   const ends = await logExtents(...asking)
   const stalled = await stallReports(store, stalledPartitions(ends, loaded))
   if (stalled.length > 0) throw new Error(`${stalled.map(({ reason }) => reason).join('; ')}.`)
-  // Offsets that retention deleted, or that nobody wrote, are never read.
+  // An empty partition is never read: it never had an event, or retention has deleted all.
   return ends.filter(({ first, next }) => first < next)
 }
 

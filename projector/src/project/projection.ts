@@ -25,8 +25,8 @@ type Common = {
   readonly after?: string
   readonly touches: Touches
   /**
-   * By table, the condition on a void row `r`: a row that remains after a later event moved what it published. Whether
-   * there is one depends on the order of arrival, so a rebuild may lack it.
+   * By table, the condition on a void row `r`: it remains at a position from which a later event has moved its change. Void
+   * rows depend on the order of arrival, so a rebuild may lack them.
    */
   readonly voids?: Readonly<Record<string, string>>
 }

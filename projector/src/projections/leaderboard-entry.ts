@@ -8,7 +8,7 @@ const UNTOLD = 'NOT r.is_change AND r.previous_rank IS NULL AND r.new_rank IS NU
 
 /**
  * The touched boards from the earliest touched instant: entries with ranks, changes in both orders, reached goals, and
- * reigns. The record is written last, because its version tells the next step how new the rows are that it replaces.
+ * reigns. The record is written last: from its version, the next step knows how new the rows are that it replaces.
  */
 export const leaderboardEntry: Projection = {
   form: 'fold',

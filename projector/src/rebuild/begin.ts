@@ -35,7 +35,7 @@ const MERGING_FACTOR = 2
 
 type PlanWithCosts = RebuildPlan & { readonly costs: Readonly<Record<string, number>> }
 
-/** Returns what a rebuild reads and writes, its duration by a sample measured now, and the obstacles to it. */
+/** Returns the tables that a rebuild reads and writes, its duration by a sample that is measured now, and the obstacles to it. */
 export async function planFor(context: RebuildContext, request: RebuildRequest): Promise<PlanWithCosts> {
   const { projections, folding, signal, reservedBytes, sizes: stepSizes, process } = context
   const unit = unitFor(projections, request)

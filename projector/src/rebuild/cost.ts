@@ -11,9 +11,9 @@ import { isFilledByKeys, type StepSizes, slicesFor } from './fill.js'
 import { createTables, dropTables, sampleName } from './rebuild-tables.js'
 
 /**
- * Events of the samples of a statement, in order. The difference between a large and a small sample gives the cost of an event, the rest is
- * the cost of a step. The first sample fills caches. Several samples, because a statement that reads their rows merges their parts, as in
- * the fill.
+ * Events of the samples of a statement, in order. The difference between a large and a small sample is the cost of events, the rest the
+ * cost of a step. The first sample fills caches. There are several because a statement that reads their rows merges their parts, as in the
+ * fill.
  */
 const SAMPLE_EVENTS = [20_000, 200_000, 20_000]
 /** Events of the sample of a fold, whose events cost ten times as much. */

@@ -128,7 +128,7 @@ export const readDeadLettersAfter = operation(
   }
 )
 
-/** Reads the messages at these positions of one topic, whatever was decided about them; by position. */
+/** Reads the messages at these positions of one topic, with any decision; by position. */
 export const readMessages = operation(
   'reads messages of dead letters',
   async (tables, topic: string, positions: readonly LogPosition[]): Promise<StoredMessage[]> => {

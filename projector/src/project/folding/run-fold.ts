@@ -11,7 +11,7 @@ const AGAIN_MAX = 5
 /**
  * Runs a projection of form `fold` over a range: keys → chunks; per chunk reads → fold → rows. While one chunk is
  * folded, the next one is read and the rows of the previous one are stored: chunks share no key. After a crash some
- * keys have new rows and others do not; the step is then repeated as a whole, and gives the same rows.
+ * keys have new rows and others do not; the step is then repeated as a whole, and stores the same rows.
  */
 export async function runFold(
   { store, folding, signal, isShared = false }: StepContext,

@@ -38,7 +38,7 @@ import {
  */
 
 /**
- * Events that entered the tables behind the evaluated positions, such as messages that only a newer program can read.
+ * Events that entered the tables before the evaluated positions, such as messages that only a newer program can read.
  */
 export type LateEvents = {
   /** Batches of these topics that the tables contain and evaluation has not consumed. */

@@ -7,13 +7,13 @@ const LEASE_S = 60
 /** The progress of evaluation. */
 export type EvaluationProgress = {
   readonly byTopic: Readonly<Record<EvaluatedTopic, Heads>>
-  /** The last day, in days since 1970, of the evaluation of users that unlock by time alone. */
+  /** The last day, in days since 1970, of the evaluation of users whose unlocks depend on elapsed time. */
   readonly day: number
 }
 
 /**
- * Acquires or renews the lease. Returns false when another process holds it. The lease is no lock: two concurrent evaluations do
- * no harm.
+ * Acquires or renews the lease. Returns false when another process holds it. The lease is no lock: two concurrent evaluations are
+ * harmless.
  */
 export async function acquireEvaluationLease(writes: WriteSide, holder: string): Promise<boolean> {
   const rows = await writes.query(

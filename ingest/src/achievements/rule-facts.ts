@@ -23,8 +23,8 @@ function nth(n: number, instants: string): string {
  * Days on which the user was seen online: `seen`, their ends.
  * Days on which the user played: `days` (day numbers), `ends`, `played` (seconds) and `counts` (games).
  * Games per day, unordered: `play_games`, `play_ends`, `play_seconds`. A game is the key of its name. ClickHouse cannot
- * compute our keys, so `{game_keys}` holds the keys of the names in `{games}`; any other name is its own key.
- * Of several rows of a day, the one with the highest position counts, then the one stored last. FINAL gives the same in
+ * compute our keys, so `{game_keys}` has the keys of the names in `{games}`; any other name is its own key.
+ * Of several rows of a day, the one with the highest position counts, then the one stored last. FINAL returns the same in
  * twice the time; lists of maps take twice as long as lists of numbers.
  */
 const DAYS = `

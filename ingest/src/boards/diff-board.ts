@@ -29,9 +29,9 @@ export type BoardDifference = {
 }
 
 /**
- * Returns the fewest events that turn the known board into the board of the page. Folded into the known entries, they
- * give the page's entries in its order, with its ranks, ratings and details; none if nothing differs. An entry with an
- * unchanged rating text keeps its `timeMs`, however the page's other scores are read. Pure; O(n log n).
+ * Returns the fewest events that turn the known board into the board of the page; none if nothing differs. Folded into the
+ * known entries, they result in the page's entries in its order, with its ranks, ratings and details. An entry with an
+ * unchanged rating text keeps its `timeMs`, even if the page now reads as scores. Pure; O(n log n).
  */
 export function diffBoard({
   titleId,
@@ -139,7 +139,7 @@ function knownPlaces(last: readonly KnownEntry[], page: readonly BoardEntry[]): 
 }
 
 /**
- * Maps identities to indexes. Nearly all names occur once per board, and a lookup by name alone is faster than by a key
+ * Maps identities to indexes. Nearly all names occur once per board, and a lookup by name is faster than by a key
  * of name and number.
  */
 function tableOf(last: readonly KnownEntry[]): (identity: Identity) => number {

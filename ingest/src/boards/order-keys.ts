@@ -67,7 +67,7 @@ function risingRun(values: Float64Array): number[] | undefined {
 }
 
 /**
- * Returns the places of the heaviest run in which the values never fall. A Fenwick tree over the sorted values holds,
+ * Returns the places of the heaviest run in which the values never fall. A Fenwick tree over the sorted values stores,
  * for each bound, the end of the heaviest run that ends at or below it. Its places count from 1; 0 means no run.
  */
 function heaviestRun(values: Float64Array, isPublished: Uint8Array): number[] {

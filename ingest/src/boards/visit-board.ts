@@ -119,7 +119,7 @@ export async function visitBoard(
   }
   if (!fetched.ok) {
     const visit = await failed(needs, lease, fetched.reason, fetched.isRefused === true)
-    // The list says whether the board still exists. A title without a page has no list to read.
+    // The list shows whether the board still exists. A title without a page has no list to read.
     if (lease.leaderboardId === null || fetched.isAbsent !== true) return visit
     batch.outdated.add(lease.titleId)
     return { outcome: 'absent' }

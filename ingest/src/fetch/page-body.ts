@@ -40,7 +40,7 @@ export async function readPageBody(
       { signal: options.signal }
     )
   } catch (error) {
-    // Leaving the loop early ends the pipeline with an error of its own.
+    // Leaving the loop early ends the pipeline with an additional error.
     if (!isTooLarge) throw error
   }
   if (isTooLarge) return { ok: false, reason: `the page is larger than ${options.bytesMax} bytes` }

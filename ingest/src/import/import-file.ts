@@ -17,7 +17,7 @@ const GZIP = [0x1f, 0x8b]
  * Limit of compression. Samples by the minute compress to a twentieth; gzip's maximum, for one repeated byte, is 1,032.
  */
 const GZIP_RATIO_MAX = 250
-/** Bytes of any gzip before the ratio is checked: the first blocks say little about the whole. */
+/** Bytes of any gzip before the ratio is checked: the first blocks are not representative. */
 const UNPACKED_FREE_BYTES = 64 * 2 ** 20
 
 /** The format of a file's rows. */

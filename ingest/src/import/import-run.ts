@@ -213,7 +213,7 @@ async function publishAll(run: Run, before: KnownImport | undefined): Promise<Ta
   let events: unknown[] = []
   let inFlight: Promise<void> = Promise.resolve()
   let isHeld = false
-  /** Appended before the first event: a reader that sees part of the import knows that more may follow. */
+  /** Appended before the first event: it shows readers of a part of the import that more may follow. */
   let beginning: LogMessage | undefined = report.message(false)
   try {
     await readRows(run, tally, {

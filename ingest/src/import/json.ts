@@ -25,7 +25,7 @@ function cutLine(text: string, from: number): Cut {
 }
 
 /**
- * Divides a JSON array into its elements by brackets and strings alone; JSON.parse validates each element. An unclosed
+ * Divides a JSON array into its elements only by brackets and strings; JSON.parse validates each element. An unclosed
  * element costs the lines up to the next one that begins with `{`.
  */
 export function arrayCutter(): Cutter {

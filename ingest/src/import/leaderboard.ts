@@ -3,7 +3,7 @@ import { lineText } from '../pages/page-text.js'
 import { AHEAD_OF_NOW_MS_MAX } from './import-time.js'
 import { importable } from './importable.js'
 
-/** Names of boards. Only a title's page says whether a board is still listed. */
+/** Names of boards. Only a title's page shows whether a board is still listed. */
 export const leaderboardImport = importable({
   topic: leaderboardTopic,
   fields: { titleId: 'text', leaderboardId: 'integer', name: 'text', observedAt: 'instant' },

@@ -13,7 +13,7 @@ const ROW_BYTES = 40
 const LOBBIES_MAX = 10_000
 const ROWS_AT_FIRST = 4096
 
-/** The lobby of one flat row. Without a host it says only that its title was observed. */
+/** The lobby of one flat row. Without a host it records only that its title was observed. */
 type LobbyPart = {
   readonly titleId: string
   readonly observedAt: string

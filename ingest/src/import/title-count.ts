@@ -2,7 +2,7 @@ import { titleCountTopic } from '@gamenet/schemas'
 import { importable } from './importable.js'
 
 /**
- * Counts of titles. Lobbies are known only together with players, so `online` alone determines whether there is a
+ * Counts of titles. Lobbies are known only together with players, so `online` determines whether there is a
  * sample.
  */
 export const titleCountImport = importable({

@@ -15,7 +15,7 @@ export type GamePage = {
 }
 
 export type ShownBoard = {
-  /** The selected board: null if none is selected, undefined if the page does not say. */
+  /** The selected board: null if the placeholder is selected, undefined if nothing is. */
   readonly leaderboardId: number | null | undefined
   readonly entries: readonly BoardEntry[]
 }

@@ -99,8 +99,8 @@ function readCountedTitle($: CheerioAPI, cells: readonly Elements[], address: st
 }
 
 /**
- * Returns the features with a visible icon. Icons have an order but no names, so a row without all of them says
- * nothing.
+ * Returns the features with a visible icon. Icons have an order but no names, so nothing follows from a row without all of
+ * them.
  */
 function featuresIn($: CheerioAPI, iconsCell: Elements | undefined): CountedTitle['features'] | undefined {
   const icons = iconsCell?.find('i').toArray() ?? []

@@ -7,7 +7,7 @@ export type ServedTables = {
   positions(names: readonly string[]): ReturnType<ReadPositions>
 }
 
-/** How ingest gets at the tables. */
+/** The access of ingest to the tables. */
 export type TableAccess = {
   readonly tables: ReadTables
   /** Reads which tables are read now. */

@@ -14,8 +14,8 @@ export type ReadPage<Page> =
 
 /**
  * Reads one page repeatedly with conditional requests. "Not modified" is an observation too: the last parsed page is
- * returned with the new instant. Only readable pages are remembered, because "not modified" for a broken page would
- * give nothing.
+ * returned with the new instant. Only readable pages are remembered, because "not modified" for a broken page would be
+ * useless.
  */
 export function createPageReader<Page>(
   path: string,

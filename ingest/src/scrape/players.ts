@@ -8,7 +8,7 @@ import { presenceOf } from '../sources/presence.js'
 import { createPageReader } from './page-reader.js'
 import type { Source } from './reading.js'
 
-/** Longest wait for the tables. Sightings that they lack are taken from this process's own publications. */
+/** Longest wait for the tables. Sightings that they lack are known from this process's own publications. */
 const CAUGHT_UP_MS = 5_000
 
 export type PlayersNeeds = TableAccess & {

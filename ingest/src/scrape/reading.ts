@@ -17,7 +17,7 @@ export type Reading =
   | { readonly ok: true; readonly isIdle: true }
   | { readonly ok: false; readonly reason: string }
 
-/** What a source uses to read. */
+/** The dependencies of a source's read. */
 export type Reader = {
   readonly fetcher: PageFetcher
   /**
@@ -32,7 +32,7 @@ export type Reader = {
 /** A kind of page that is scraped on its own schedule. Holds the state between runs. */
 export type Source = {
   readonly name: ScrapeSource
-  /** Reads upstream once. An unexpected page gives a reason, never an exception. */
+  /** Reads upstream once. An unexpected page results in a reason, never in an exception. */
   read(reader: Reader, signal: AbortSignal): Promise<Reading>
 }
 

@@ -3,18 +3,18 @@ import { RELAY_LOCK, type WriteSide, type WriteTransactions } from '@gamenet/sch
 /** A change of the write side that the log may lack. `id` is a bigint; `event` is as its writer stored it. */
 export type OutboxRow = { readonly id: string; readonly topic: string; readonly event: unknown }
 
-/** What a relay asks of the outbox. Each operation happens as a whole, or it rejects. */
+/** The outbox as a relay uses it. Each operation succeeds as a whole, or it rejects. */
 export type Outbox = {
   /** Reads the rows with the lowest ids, at most `count`, without those of `except`. */
   readOldest(count: number, except: ReadonlySet<string>): Promise<OutboxRow[]>
   /** Deletes rows; ids without a row are ignored. */
   deleteRows(ids: readonly string[]): Promise<void>
-  /** Commits the operations of `work` when it resolves, and none of them when it rejects. `work` must use its argument alone. */
+  /** Commits the operations of `work` when it resolves, and none of them when it rejects. `work` must use only its argument. */
   transaction<Result>(work: (transaction: OutboxTransaction) => Promise<Result>): Promise<Result>
 }
 
 export type OutboxTransaction = Pick<Outbox, 'deleteRows'> & {
-  /** Takes the lock of relays until the transaction ends. Returns false when another relay has it. */
+  /** Acquires the lock of relays until the transaction ends. Returns false when another relay has it. */
   lock(): Promise<boolean>
   /** Returns the ids that no other relay or erasure has deleted. */
   readLeft(ids: readonly string[]): Promise<ReadonlySet<string>>

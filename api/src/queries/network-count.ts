@@ -6,7 +6,7 @@ import { bucketsSql, type Instants, meanSql, pointCountSql, samplesSql } from '.
 
 /*
  * Counts of the whole network. A row may still exist twice, before and after a correction: FINAL reads the newer one. It is
- * cheap here, because every query gives the metric, which leads the key, and a window.
+ * cheap here, because every query has a window and a metric, which leads the key.
  */
 
 /** The metrics of the network: values of the column `metric`. */

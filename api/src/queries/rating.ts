@@ -13,7 +13,7 @@ const ReputationRow = z.object({
 export type ReputationRow = z.infer<typeof ReputationRow>
 
 /**
- * Reads the totals of a profile's ratings, the newest `limit` of them, and a viewer's rating; `isKnown` says whether
+ * Reads the totals of a profile's ratings, the newest `limit` of them, and a viewer's rating; `isKnown`: whether
  * the user has a row. One statement, so that totals and list have the same instant.
  */
 export async function reputationOf(

@@ -190,7 +190,7 @@ async function standingsOf(
 
 /**
  * Returns the size of the board, the percentile and the entry above. During a step of the projections a board can lack
- * the entry, which is then alone; the answer is rebuilt when the step is done.
+ * the entry, which then counts as the only one; the answer is computed again after the step.
  */
 function placeOf(
   own: EntryRow,

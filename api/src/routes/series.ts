@@ -124,6 +124,6 @@ function cutOf(series: SeriesRequest): HourCut {
 }
 
 function isEmptyArray(json: Uint8Array): boolean {
-  // At most "[" and "]" with line breaks; one point alone takes over 40 bytes.
+  // At most "[" and "]" with line breaks; a single point takes over 40 bytes.
   return json.length < 8
 }

@@ -7,7 +7,7 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 /** Interval of samples. */
 const SAMPLE_MS = 10 * MINUTE_MS
-/** The rate covers the last day: a large import on Monday says nothing about Friday. */
+/** The rate covers the last day, so that a large import does not affect it for longer. */
 const WINDOW_MS = DAY_MS
 /**
  * Shortest span of a rate: merges change the tables' size by some per cent, which would look like growth over less

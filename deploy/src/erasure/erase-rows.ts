@@ -19,7 +19,7 @@ import { errorCode, poll } from '@gamenet/schemas'
 const PEOPLE_PROJECTIONS = projections.filter(({ from }) => from.people !== undefined).map(({ name }) => name)
 const CHANGES: UserTable = { table: 'data_change', columns: ['key'], projections: PEOPLE_PROJECTIONS }
 const LOOK_MS = 200
-/** A mutation rewrites every part that holds a row of the person. */
+/** A mutation rewrites every part that contains a row of the person. */
 const MUTATION_MS_MAX = 600_000
 /** The engine aborts longer statements. */
 const INSERT_MS_MAX = 600_000

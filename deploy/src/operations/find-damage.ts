@@ -262,7 +262,7 @@ async function setAside(tables: ClickHouse['control'], table: string, path: stri
   await rename(join(folder, detached[0] ?? ''), join(folder, `broken-on-start_${detached[0]}`))
 }
 
-/** Verifies that checkpoints are within the log, and that event tables contain what the checkpoints say. */
+/** Verifies that checkpoints are within the log, and that event tables contain all events before them. */
 async function damageOfCheckpoints(
   { store, log }: Pick<Engines, 'store' | 'log'>,
   loaded: readonly LoadedPartition[],

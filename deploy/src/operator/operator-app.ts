@@ -38,7 +38,7 @@ export function buildOperatorApp(
   return app
 }
 
-/** The metrics port: health, readiness and metrics alone. */
+/** The metrics port: only health, readiness and metrics. */
 export function buildMetricsApp(needs: MetricsNeeds): FastifyInstance {
   const { logger } = needs
   const app = fastify({ logger: false, forceCloseConnections: true })

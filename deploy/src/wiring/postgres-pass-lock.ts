@@ -6,7 +6,7 @@ import { FailureError } from '../config.js'
 
 /** Longest wait for exclusive use. A pass takes seconds, at most some tens of seconds. */
 const ALONE_WITHIN_MS = 300_000
-/** A waiter that waits longer for the lock lets those behind it run first, and waits again. */
+/** A waiter that waits longer for the lock goes to the end of the queue, so that those after it run first. */
 const LOCK_WAIT_MS = 8000
 const LOCK_NOT_AVAILABLE = '55P03'
 const HELD = 'PostgreSQL is unavailable; this step needs its lock and waits.'

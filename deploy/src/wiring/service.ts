@@ -40,7 +40,7 @@ export type Service = {
   /** The public address; null for roles without one. */
   readonly apiUrl: string | null
   readonly operatorUrl: string | null
-  /** Health and metrics alone; null without METRICS_PORT. */
+  /** The address of the port with only health and metrics; null without METRICS_PORT. */
   readonly metricsUrl: string | null
   /** Role of an engine → its name. */
   readonly engines: Readonly<Record<string, string>>
@@ -251,7 +251,7 @@ async function openOperatorPort({ config, operations, operatorToken, readiness, 
   return await listen(app, host, port, 'OPERATOR_PORT')
 }
 
-/** Starts the port of health and metrics alone and returns its address. */
+/** Starts the port with only health and metrics and returns its address. */
 async function openMetricsPort({ config, readiness, ...needs }: Needs): Promise<string> {
   const { METRICS_HOST: host, METRICS_PORT: port = 0 } = config
   const app = buildMetricsApp({ ...needs, ready: readiness.ready, host })

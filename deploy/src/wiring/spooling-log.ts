@@ -88,7 +88,7 @@ export function spoolingLog({ log, spool, registry, logger, retry = RETRY }: Spo
       const parcels = await spool.oldest()
       if (parcels.length === 0) break
       try {
-        // Many at once: one by one, a slow log would fall behind what is scraped meanwhile.
+        // Many at once: one by one, draining into a slow log would be slower than scraping.
         const appends = [...byTopic(parcels)].map(([topic, messages]) => log.append(topic, messages))
         await abortable(cut.signal, Promise.all(appends))
         await spool.remove(parcels)

@@ -178,6 +178,6 @@ export function newUnlock(unlock: {
 
 function groupOf(groupId: string): ShownGroup {
   const group = achievementGroups.find((each) => each.groupId === groupId)
-  if (group === undefined) throw new Error(`An achievement is in the group ${groupId}, which is not there.`)
+  if (group === undefined) throw new Error(`An achievement is in the group ${groupId}, which does not exist.`)
   return group
 }

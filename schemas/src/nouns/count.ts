@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The largest count that the tables hold (UInt32). */
+/** The largest count that the tables can store (UInt32). */
 export const COUNT_MAX = 4_294_967_295
 
 /** A number of people or lobbies. */

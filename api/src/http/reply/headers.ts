@@ -20,7 +20,7 @@ export const JSON_TYPE = 'application/json; charset=utf-8'
 
 /**
  * `Cache-Control` of answers with data. Any cache may store a copy and must revalidate it before each use: that costs a
- * 304 from memory, and nobody sees outdated counts.
+ * 304 from memory, and no client shows outdated counts.
  */
 export const REVALIDATED = 'public, max-age=0, must-revalidate'
 

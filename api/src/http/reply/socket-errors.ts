@@ -63,7 +63,7 @@ function refusalOfSocket(error: SocketError): Refusal {
   return new Refusal(code, code === 'body_too_large' ? ['16384'] : [])
 }
 
-/** Returns whether the bytes at the limit are the beginning of a request whose URL alone is too long. */
+/** Returns whether the bytes up to the limit are the beginning of a request with a URL that is too long. */
 function isLongFirstLine(packet: Buffer | undefined): boolean {
   if (packet === undefined || !/^[A-Z-]{3,20} /.test(packet.toString('latin1', 0, 24))) return false
   const end = packet.indexOf('\r\n')

@@ -47,8 +47,8 @@ export function formatOf(given: unknown, accept: string | undefined): FormatName
 }
 
 /**
- * Returns the file format that an `Accept` prefers to JSON: one that it names, with a higher weight than it gives to JSON
- * by name, and no lower one than a range gives to everything. Browsers name none of them.
+ * Returns the file format that an `Accept` prefers to JSON: a named one whose weight is higher than that of JSON by name, and
+ * not lower than that of a range for everything. Browsers name none of them.
  */
 export function acceptedFormat(accept: string | undefined): FormatName | undefined {
   if (accept === undefined || accept === '*/*') return undefined

@@ -81,7 +81,7 @@ export function date({ example = '2026-03-01' }: { example?: string } = {}) {
   })
 }
 
-/** The name of an IANA time zone; returned as the engine knows it. */
+/** The name of an IANA time zone; returned as its canonical name. */
 export function timeZone() {
   const allowed = 'the name of an IANA time zone, such as Europe/Berlin'
   const pattern = '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$'

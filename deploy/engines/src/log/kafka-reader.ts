@@ -35,7 +35,7 @@ const RESTART = { firstMs: 500, maxMs: 30_000 }
 export type KafkaReaderOptions = {
   /** The consumer group whose members share the partitions. */
   readonly groupId: string
-  /** Reads only the partitions whose number modulo `of` is `index`; the reader of the others has a group of its own. */
+  /** Reads only the partitions whose number modulo `of` is `index`; the reader of the others has another group. */
   readonly share?: { readonly index: number; readonly of: number }
   /** The epoch of positions; incremented by the operator when topics are recreated or get partitions. */
   readonly epoch: number

@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 /*
- * LMDB trusts its file: a damaged page crashes the process, or is read as something else. So every page of the trees is
+ * LMDB trusts its file: a damaged page crashes the process or is misread. So every page of the trees is
  * checked before LMDB opens the file, by the layout of liblmdb 1.0 (mdb.c, "Page Flags" and below).
  *
  * meta page   pages 0 and 1; the one with the higher transaction number counts

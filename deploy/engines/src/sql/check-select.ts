@@ -158,7 +158,7 @@ function checkTable(name: string, { tables, hidden }: SelectRules): void {
   throw new StatementRefused(`The table ${name} is not allowed; allowed are ${[...tables].sort().join(', ')}.`)
 }
 
-/** A name without its alias. The engine knows no function or table whose name contains a blank. */
+/** Returns a name without its alias. No function or table of the engine has a blank in its name. */
 function nameOf(text: string): string {
   return text.split(' ', 1)[0] ?? ''
 }

@@ -43,7 +43,7 @@ const HEADER_BYTES_MAX = 1024 * 1024
 const BODY_BYTES_MAX = 1024 * 1024 * 1024
 
 export const openFront = async (options: FrontOptions): Promise<Front> => {
-  // Backups may go to files beside the tables.
+  // Backups may be written to files next to the tables.
   const args = ['--async_load_databases=0', `--backups.allowed_path=${dirname(resolve(options.path))}/`]
   const open = (): CleanSession => new CleanSession(options.path, args)
   const sessions = Array.from({ length: SESSIONS }, open)

@@ -4,7 +4,7 @@ import type { SharedEngine } from './shared.js'
 
 /*
  * The engines that the test files of one run share: a loopback HTTP server that starts each engine when a file first requests it,
- * and prints its own address. It ends with its standard input, and so with the run, whatever ends the run.
+ * and prints its own address. It ends with its standard input, and so with the run in any case.
  */
 
 type Started = { readonly place: unknown; stop(): Promise<void> }

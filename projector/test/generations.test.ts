@@ -88,6 +88,29 @@ test('a swap that another process has reverted moves no pointer', async (t) => {
   t.match((await store.do(readPointers)).all(), [{ writes: 0, reads: 0 }])
 })
 
+test('a swap that another process completes meanwhile is reported as done', async (t) => {
+  const { control } = await openTables()
+  const store = storeOver(control)
+  const at = { epoch: 0, partition: 0, next: 5 }
+  const readers = ['load:title-count', 'project:title-count', 'project:title-count__1']
+  await store.do(
+    storeCheckpoints,
+    readers.map((name) => ({ name, ...at }))
+  )
+  await control.execute('CREATE TABLE title_count__1 AS title_count__0')
+  const record = await storeRebuild(store, swapping(1, counts), {})
+  let completed: Promise<number | undefined> | undefined
+  const overtaken = around(control, async (work, what) => {
+    if (what.includes('FROM checkpoint')) {
+      completed ??= completeSwap(contextOn(store, { catchUpMs: 60_000 }), record)
+      await completed
+    }
+    return await work()
+  })
+  t.type(await completeSwap(contextOn(storeOver(overtaken), { catchUpMs: 60_000 }), record), 'number')
+  t.match((await store.do(readPointers)).all(), [{ writes: 1, reads: 1 }])
+})
+
 test('answers find a table that only new statements make at its first generation until the swap is done', async (t) => {
   const { control } = await openTables()
   const store = storeOver(control)

@@ -104,7 +104,7 @@ export function isInterrupted({ state }: RebuildRecord): boolean {
 /**
  * Completes a swap whose intent is stored, whichever step it had reached; several processes may do so at once. Throws a
  * {@link RebuildRefused} when passes do not catch up in time: then nothing is swapped.
- * @returns the time without new data in answers, in ms; undefined when another process has changed the rebuild's state
+ * @returns the time without new data in answers, in ms; undefined when another process has set it back
  */
 export async function completeSwap(context: RebuildContext, record: RebuildRecord): Promise<number | undefined> {
   const { store, runner } = context
@@ -118,8 +118,8 @@ export async function completeSwap(context: RebuildContext, record: RebuildRecor
         `Rebuild ${record.id} was not swapped: ${reason} within ${context.catchUpMs / 1000} s. See gamenet status, then repeat it.`
       )
   }
-  if (moved === undefined) return undefined
   const lateMs = performance.now() - begunAt
+  if (moved === undefined) return (await isDone(context, record)) ? lateMs : undefined
   await runner.announceAll(record.unit)
   const { replaces } = record
   if (replaces === null)
@@ -127,11 +127,20 @@ export async function completeSwap(context: RebuildContext, record: RebuildRecor
   // Exclusive: otherwise a rollback to what is dropped here could begin.
   await context.steps.exclusive(async () => {
     await store.do(replaceReadViews, { all: false })
-    const isSwap = record.state === 'swapping'
-    await storeRebuild(store, record, { state: isSwap ? 'swapped' : 'rolled-back', ...replaces, replaces: null })
-    if (isSwap) await dropReplaced(context, record)
+    const state = resultOf(record)
+    await storeRebuild(store, record, { state, ...replaces, replaces: null })
+    if (state === 'swapped') await dropReplaced(context, record)
   })
   return lateMs
+}
+
+/** Whether another process has completed this swap: the one that filled the rebuild looks for interrupted ones every 2 s. */
+async function isDone({ store }: RebuildContext, record: RebuildRecord): Promise<boolean> {
+  return (await readRebuilds(store)).some(({ id, state }) => id === record.id && state === resultOf(record))
+}
+
+function resultOf({ state }: RebuildRecord): 'swapped' | 'rolled-back' {
+  return state === 'swapping' ? 'swapped' : 'rolled-back'
 }
 
 /**

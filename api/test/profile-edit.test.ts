@@ -1,6 +1,9 @@
 import { runs } from '@gamenet/engines/testing'
 import { ProfileChanged } from '@gamenet/schemas'
 import fc from 'fast-check'
+import { test } from 'tap'
+import { z } from 'zod'
+import { editProfile } from '../src/routes/profile-edit.js'
 import { onPostgres, openPeopleApi } from './people-api.js'
 
 const DEFAULTS = {
@@ -373,4 +376,32 @@ onPostgres('an erased user returns by their own actions, not by being named', as
   t.equal((await api.rate('Bob', ann, { stars: 3 })).status, 200)
   t.same(await postgres.query('SELECT f.returned_at IS NOT NULL AS is_back FROM forgotten AS f'), [{ is_back: true }])
   t.equal((await api.edit('Ann', ann, { bio: 'x' })).status, 200)
+})
+
+test('the patterns of names and addresses say what is accepted', (t) => {
+  const { $defs } = z.toJSONSchema(editProfile.body, { io: 'input', unrepresentable: 'any' })
+  const patternOf = (name: string) => {
+    const field = $defs?.EditProfileBody?.properties?.[name]
+    return new RegExp(z.object({ pattern: z.string() }).parse(field).pattern, 'u')
+  }
+  const isAccepted = (name: string, given: string) => editProfile.body.safeParse({ [name]: given }).success
+  const character = fc.constantFrom(...'\t\n\v\f\r\u0001\x85\u200b\u200f\u2028\u2029\u202f\ufeff\u3000 aé😀')
+  const text = fc.oneof(fc.string({ unit: character, maxLength: 6 }), fc.string({ unit: 'binary', maxLength: 6 }))
+  const isVisible = (given: string) => /[^\p{C}\p{Z}]/u.test(given)
+  fc.assert(
+    fc.property(
+      text.filter(isVisible),
+      fc.constantFrom('display_name_override', 'linked_gamertag'),
+      (given, name) => isAccepted(name, given) === patternOf(name).test(given)
+    ),
+    { seed: 1, numRuns: 2000 }
+  )
+  for (const [given, expected] of [
+    ['', true],
+    ['HTTPS://images.example.org/a', true],
+    ['http://images.example.org/a', false],
+    ['https:///a', false]
+  ] as const)
+    t.same([isAccepted('avatar_url', given), patternOf('avatar_url').test(given)], [expected, expected], given)
+  t.end()
 })

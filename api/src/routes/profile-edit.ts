@@ -7,8 +7,10 @@ import {
   bodyObjects,
   isName,
   isProse,
+  NAME_PATTERN,
   PROSE_PATTERN,
-  strictFields
+  strictFields,
+  TRIMMED_NAME_PATTERN
 } from '../http/request/body.js'
 import { parseInput, shown } from '../http/request/parameters.js'
 import type { ChatAccount, ChatPlatform } from '../remote/chat-platform.js'
@@ -22,17 +24,22 @@ const CHAT_URL_LENGTH_MAX = 300
 /** An edit is retried when the profile was created or linked concurrently. */
 const TRIES_MAX = 3
 
-const urlField = (allowed: string, isAllowed: (given: string) => boolean) =>
-  bodyField(allowed, { type: 'string', maxLength: URL_LENGTH_MAX }, (raw) =>
+const HTTPS = '[Hh][Tt][Tt][Pp][Ss]://[^/].*'
+
+const textField = (
+  allowed: string,
+  limits: { readonly minLength?: number; readonly maxLength: number; readonly pattern: string },
+  isAllowed: (given: string) => boolean
+) =>
+  bodyField(allowed, { type: 'string', ...limits }, (raw) =>
     typeof raw === 'string' && isAllowed(raw) ? raw : undefined
   )
 
-const nameField = (allowed: string, isAllowed: (given: string) => boolean) =>
-  bodyField(allowed, { type: 'string', maxLength: NAME_LENGTH_MAX }, (raw) =>
-    typeof raw === 'string' && isAllowed(raw) ? raw : undefined
-  )
-
-const oneName = nameField(`1 to ${NAME_LENGTH_MAX} characters on one line`, (given) => isName(given, NAME_LENGTH_MAX))
+const oneName = textField(
+  `1 to ${NAME_LENGTH_MAX} characters on one line`,
+  { minLength: 1, maxLength: NAME_LENGTH_MAX, pattern: NAME_PATTERN },
+  (given) => isName(given, NAME_LENGTH_MAX)
+)
 
 /** Read only when the profile may have links. */
 const Links = z.object({
@@ -41,15 +48,20 @@ const Links = z.object({
     { min: 0, max: SOCIAL_LINKS_MAX, isStrict: true },
     {
       platform: oneName,
-      url: urlField(`an https address of at most ${URL_LENGTH_MAX} characters`, isHttpsAddress),
+      url: textField(
+        `an https address of at most ${URL_LENGTH_MAX} characters`,
+        { maxLength: URL_LENGTH_MAX, pattern: `^${HTTPS}$` },
+        isHttpsAddress
+      ),
       label: oneName.optional()
     }
   )
 })
 
 const shape = {
-  avatar_url: urlField(
+  avatar_url: textField(
     `"" or an https address of at most ${URL_LENGTH_MAX} characters`,
+    { maxLength: URL_LENGTH_MAX, pattern: `^(${HTTPS})?$` },
     (given) => given === '' || isHttpsAddress(given)
   )
     .optional()
@@ -66,13 +78,14 @@ const shape = {
     .describe('Verified with the platform; "" clears it and social_links.'),
   display_name_override: bodyField(
     `1 to ${NAME_LENGTH_MAX} characters on one line, or null`,
-    { type: ['string', 'null'], maxLength: NAME_LENGTH_MAX },
+    { type: ['string', 'null'], minLength: 1, maxLength: NAME_LENGTH_MAX, pattern: TRIMMED_NAME_PATTERN },
     readDisplayName
   )
     .optional()
     .describe('Trimmed; null shows the username instead.'),
-  linked_gamertag: nameField(
+  linked_gamertag: textField(
     `"" or 1 to ${NAME_LENGTH_MAX} characters on one line`,
+    { maxLength: NAME_LENGTH_MAX, pattern: NAME_PATTERN },
     (given) => given === '' || isName(given, NAME_LENGTH_MAX)
   )
     .optional()

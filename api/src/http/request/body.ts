@@ -90,7 +90,6 @@ export function strictFields<Shape extends z.ZodRawShape>(
  * it.
  */
 const BIDI = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069'
-const BIDI_CONTROL = new RegExp(`[${BIDI}]`, 'u')
 /**
  * Text of several lines, as a pattern of JSON Schema: no control characters except line breaks and tabs, no
  * bidirectional controls.
@@ -103,14 +102,22 @@ export function isProse(given: string, max: number): boolean {
   return PROSE.test(given) && !/\p{Cs}/u.test(given) && given.length <= 2 * max && [...given].length <= max
 }
 
+const LINE = `[^\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029${BIDI}]*`
+/** What `trim` removes; `\s` has other characters in other languages. */
+const SPACES = '[\\t-\\r \\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*'
+/** A name on one line, as a pattern of JSON Schema, which cannot require a visible character. */
+export const NAME_PATTERN = `^${LINE}$`
+/** A name that is trimmed. */
+export const TRIMMED_NAME_PATTERN = `^${SPACES}${LINE}${SPACES}$`
+const NAME = new RegExp(NAME_PATTERN, 'u')
+
 /**
  * Returns whether a name on one line is valid: 1 to `max` characters (code points), at least one visible, no control
  * characters or bidirectional controls.
  */
 export function isName(given: string, max: number): boolean {
   const isSeen = /[^\p{C}\p{Z}]/u.test(given)
-  const isPlain = !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(given) && !BIDI_CONTROL.test(given)
-  return isSeen && isPlain && given.length <= 2 * max && [...given].length <= max
+  return isSeen && NAME.test(given) && !/\p{Cs}/u.test(given) && given.length <= 2 * max && [...given].length <= max
 }
 
 function whatCame(raw: unknown): string {

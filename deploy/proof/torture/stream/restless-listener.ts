@@ -15,8 +15,10 @@ export type Filter = {
 
 type Place = { readonly cursor: string; readonly length: number }
 
+/** After the answer has begun, so that a busy service is not asked in vain; for some connections since the request. */
 const CONNECTED_MS_MAX = 1000
-/** After a connection that was refused, because the service is down: more often, a thousand listeners slow its start. */
+const EARLY = 0.1
+/** While the service is down: more often, a thousand listeners slow its start. */
 const AGAIN_MS = 2000
 /** Share of reconnections to an earlier place, with the journal cut there: half of all events are read again, on average. */
 const BACK = 0.03
@@ -24,8 +26,13 @@ const PLACES_MAX = 8
 const POLL_SECONDS = 1
 /** At the end: longer than a process needs to learn of the last swap or rollback. */
 const LAST_POLL_SECONDS = 5
+/** Why there is no answer while the service is down. */
+const DOWN = /ECONNREFUSED|"error"/
 const WAYS = ['sse', 'last-event-id', 'ndjson', 'poll'] as const
 type Way = (typeof WAYS)[number]
+
+/** When a connection is cut. */
+type Cut = { readonly ms: number; readonly isEarly: boolean }
 
 const Polled = z.object({
   events: z.array(z.looseObject({ cursor: z.string(), kind: z.string() })),
@@ -41,7 +48,7 @@ export class RestlessListener {
   journal: number[] = []
   /** Journals as they were when the listener went back: what it lost live, it may have read from the tables since. */
   readonly abandoned: (readonly number[])[] = []
-  /** Connections that ended, by the listener or by the other side. */
+  /** Connections that ended after their answer had begun, by the listener or by the other side. */
   disconnections = 0
   /** Of the last polls. */
   slowestPollMs = 0
@@ -65,9 +72,10 @@ export class RestlessListener {
       if (draw(1) < BACK) this.#goBack(draw(2))
       const port = ports[Math.floor(draw(3) * ports.length)] ?? 0
       const way = WAYS[Math.floor(draw(4) * WAYS.length)] ?? 'sse'
-      const refused = await this.#connect(port, way, draw(5) * CONNECTED_MS_MAX)
-      if (refused === undefined) this.disconnections += 1
-      else await pause(AGAIN_MS * (0.5 + draw(6)))
+      const cut = { ms: draw(5) * CONNECTED_MS_MAX, isEarly: draw(7) < EARLY }
+      const unanswered = await this.#connect(port, way, cut)
+      if (unanswered === undefined) this.disconnections += 1
+      else if (DOWN.test(unanswered)) await pause(AGAIN_MS * (0.5 + draw(6)))
     }
   }
 
@@ -76,7 +84,7 @@ export class RestlessListener {
     for (;;) {
       const before = this.#cursor
       const begunMs = performance.now()
-      const refused = await this.#connect(port, 'poll', Number.POSITIVE_INFINITY, LAST_POLL_SECONDS)
+      const refused = await this.#connect(port, 'poll', undefined, LAST_POLL_SECONDS)
       const tookMs = Math.round(performance.now() - begunMs)
       this.slowestPollMs = Math.max(this.slowestPollMs, tookMs)
       if (refused !== undefined) throw new Error(`A last poll at port ${port} failed after ${tookMs} ms: ${refused}`)
@@ -93,8 +101,8 @@ export class RestlessListener {
     this.#places = this.#places.filter(({ length }) => length <= place.length)
   }
 
-  /** Returns why it was not connected. */
-  async #connect(port: number, way: Way, ms: number, seconds = POLL_SECONDS): Promise<string | undefined> {
+  /** Connects until it is cut; returns why there was no answer. */
+  async #connect(port: number, way: Way, cut: Cut | undefined, seconds = POLL_SECONDS): Promise<string | undefined> {
     const query = new URLSearchParams()
     const { kinds, titleId, leaderboardId, player } = this.filter
     for (const [name, value] of Object.entries({ kinds: kinds?.join(','), titleId, leaderboardId, player })) {
@@ -106,7 +114,12 @@ export class RestlessListener {
     if (way === 'ndjson') headers.accept = 'application/x-ndjson'
     if (way === 'last-event-id' && this.#cursor !== 'start') headers['last-event-id'] = this.#cursor
     const sent = request({ host: '127.0.0.1', port, path: `/api/stream?${query}`, headers, agent: false })
-    const timeout = Number.isFinite(ms) ? setTimeout(() => sent.destroy(), ms) : undefined
+    let timeout: NodeJS.Timeout | undefined
+    const begin = (): void => {
+      if (cut !== undefined) timeout = setTimeout(() => sent.destroy(), cut.ms)
+    }
+    if (cut?.isEarly === true) begin()
+    else sent.once('response', begin)
     sent.end()
     sent.on('error', () => undefined)
     try {

@@ -11,6 +11,7 @@ import { runInNewContext } from 'node:vm'
 import { gunzipSync } from 'node:zlib'
 import { runs } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
+import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
 import { Channel, Progress } from '../src/stream/channel.js'
 import { cursorOf, readCursor } from '../src/stream/cursor.js'
@@ -20,6 +21,7 @@ import type { StreamFilter } from '../src/stream/kinds.js'
 import { Listener } from '../src/stream/listener.js'
 import { LiveCounts } from '../src/stream/live-counts.js'
 import { nameOf, type Recorded, StreamWorld, TestListener, TITLES } from './stream-api.js'
+import { logOfLines } from './support/test-app.js'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage: () => void = runInNewContext('gc')
@@ -268,6 +270,48 @@ test('a long poll whose client left before the first look at the tables takes no
   t.equal(status, 200)
 })
 
+test('nothing is read for polls that wait for a page when their clients leave or the service stops', async (t) => {
+  for (const ends of ['clients', 'service'] as const) {
+    const registry = new Registry()
+    const { logger, lines } = logOfLines('warn')
+    let reads = 0
+    let read = (): void => undefined
+    let looked = Promise.resolve()
+    const world: StreamWorld = await StreamWorld.open(t, {
+      limits: { streamRecentOffsets: 10 },
+      registry,
+      logger,
+      positions: async (_serving, names) => {
+        reads += 1
+        await looked
+        return world.api.positions.filter(({ name }) => names.includes(name))
+      }
+    })
+    await world.record(600, random(16))
+    await get(world, '?wait=0&kinds=count&after=now')
+    looked = new Promise((resolve) => {
+      read = resolve
+    })
+    reads = 0
+    const left: Promise<unknown>[] = []
+    world.api.app.server.on('connection', (socket: Socket) => left.push(once(socket, 'close')))
+    const path = '/api/stream?wait=60&kinds=count&after=start'
+    const polls = Array.from({ length: 20 }, () => new TestListener(world.port, path))
+    while (reads < 4 || (await openStreams(registry)) < polls.length) await nextTurn()
+    if (ends === 'clients') for (const poll of polls) poll.disconnect()
+    else void world.api.app.close()
+    if (ends === 'clients') await Promise.all(left)
+    read()
+    await Promise.all(left)
+    while ((await openStreams(registry)) > 0) await nextTurn()
+    t.equal(reads, 4)
+    if (ends === 'service') for (const { text } of polls) t.match(text, /^HTTP\/1.1 200 /)
+    else t.equal((await get(world, '?wait=0&kinds=count&after=start')).statusCode, 200)
+    t.notMatch(await registry.metrics(), /route="\/api\/stream",method="GET",status="5/)
+    t.same(lines, [])
+  }
+})
+
 test('a long poll ends with the service, also while its page cannot be read', async (t) => {
   let looks = 0
   const world: StreamWorld = await StreamWorld.open(t, {
@@ -489,6 +533,10 @@ test('cursors that this program has given are valid in every later one', (t) => 
 })
 
 type Line = { readonly cursor: string; readonly kind: string; readonly data: unknown }
+
+async function openStreams(registry: Registry): Promise<number> {
+  return Number(/^gamenet_streams (\d+)$/m.exec(await registry.metrics())?.[1])
+}
 
 /** Reads so many events of a stream of lines. */
 async function linesOf(url: string, headers: Record<string, string>, count: number): Promise<Line[]> {

@@ -74,7 +74,7 @@ export class Hub {
   /** Rises when recent events are dropped: what was read before may name an erased user. */
   #generation = 0
   #reads = 0
-  readonly #waitingReads: (() => void)[] = []
+  readonly #waitingReads = new Set<() => void>()
   readonly #onAdvance = new Set<() => void>()
 
   constructor(needs: HubNeeds) {
@@ -117,7 +117,7 @@ export class Hub {
     this.#unsubscribe()
     this.#looking.close()
     this.#closed.abort()
-    for (const next of this.#waitingReads.splice(0)) next()
+    for (const next of [...this.#waitingReads]) next()
     this.#notify()
   }
 
@@ -188,6 +188,7 @@ export class Hub {
   /**
    * Reads the next page of a partition from the tables. `done` moves the progress behind it, when its events are consumed.
    * A page that is not readable yet needs a wait until the hub has `advanced`: older tables are served after a rollback.
+   * Nothing is readable once the hub is closed.
    */
   async read(
     { kind, partitionId }: PartitionBehind,
@@ -199,6 +200,7 @@ export class Hub {
     const feed = this.#feed(kind)
     const place = progress.of(kind).get(partitionId) ?? []
     const read = async (): Promise<{ next: Place; events: readonly StreamEvent[] }> => {
+      if (this.#closed.signal.aborted) return { next: place, events: [] }
       this.#needs.onRead()
       const generation = this.#generation
       const page = await atOneInstant(this.#needs, signal, async (context) => {
@@ -212,7 +214,7 @@ export class Hub {
       })
       return generation === this.#generation ? page : await read()
     }
-    const { next, events } = await this.#limited(read)
+    const { next, events } = await this.#limited(read, signal)
     const isReadable = comparePlaces(next, place) > 0
     return { events, isReadable, done: () => progress.move(kind, partitionId, next) }
   }
@@ -226,17 +228,8 @@ export class Hub {
   }
 
   /** Resolves when new events were read, or the hub has closed, or the signal aborts. */
-  advanced(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const end = (): void => {
-        this.#onAdvance.delete(end)
-        signal.removeEventListener('abort', end)
-        resolve()
-      }
-      if (signal.aborted || this.#closed.signal.aborted) return resolve()
-      this.#onAdvance.add(end)
-      signal.addEventListener('abort', end, { once: true })
-    })
+  async advanced(signal: AbortSignal): Promise<void> {
+    if (!this.#closed.signal.aborted) await called(this.#onAdvance, signal)
   }
 
   #feed(kind: RecordedKind): Feed {
@@ -248,14 +241,17 @@ export class Hub {
     return feed
   }
 
-  async #limited<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#reads >= READS_MAX) await new Promise<void>((resolve) => this.#waitingReads.push(resolve))
-    this.#reads += 1
+  async #limited<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+    if (this.#reads < READS_MAX) this.#reads += 1
+    else if (!(await called(this.#waitingReads, signal))) throw signal.reason
     try {
+      signal.throwIfAborted()
       return await work()
     } finally {
-      this.#reads -= 1
-      this.#waitingReads.shift()?.()
+      // The next one takes its place.
+      const [next] = this.#waitingReads
+      if (next === undefined) this.#reads -= 1
+      else next()
     }
   }
 
@@ -356,6 +352,21 @@ export class Hub {
   #notify(): void {
     for (const resolve of [...this.#onAdvance]) resolve()
   }
+}
+
+/** Resolves with true when the function that it adds to a set is called, with false when the signal aborts before. */
+function called(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const end = (isCalled: boolean) => (): void => {
+      waiting.delete(call)
+      signal.removeEventListener('abort', abort)
+      resolve(isCalled)
+    }
+    const [call, abort] = [end(true), end(false)]
+    if (signal.aborted) return resolve(false)
+    waiting.add(call)
+    signal.addEventListener('abort', abort, { once: true })
+  })
 }
 
 /** The partitions of the oldest epoch among these: its events of a key come before those of the next epoch. */

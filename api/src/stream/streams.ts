@@ -150,6 +150,8 @@ class Streams {
       return reply
     } catch (error) {
       leave()
+      // What was read for it was aborted.
+      if (request.socket.destroyed) return reply.hijack()
       throw error
     }
   }

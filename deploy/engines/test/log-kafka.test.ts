@@ -3,16 +3,18 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { createServer as createHttpServer } from 'node:http'
+import { createRequire } from 'node:module'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type KafkaLog, type KafkaLogOptions, LogUnreachable, openKafkaLog } from '@gamenet/engines/log'
-import { kafkaBrokerMissing, sharedKafka } from '@gamenet/engines/testing'
+import { freePort, kafkaBrokerMissing, sharedKafka } from '@gamenet/engines/testing'
 import { decodeEvent, encodeEvent, type StalledPartition, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import kafkajs, { type Admin } from 'kafkajs'
 import tap, { type Test, test } from 'tap'
 import { createReason } from '../src/log/kafka-admin.js'
 import { readBatches } from '../src/log/kafka-records.js'
+import { patchKafkajs } from '../src/log/kafkajs-patches.js'
 import { decodeByKafkajs, type EncodedBatch, encodeBatch, type KafkajsRecord, produce } from './kafka-encoding.js'
 import { asAppended, message, messages, readAll, testLog } from './log-contract.js'
 
@@ -243,6 +245,21 @@ if (missing !== undefined) {
       read.map(({ value }) => String(value)),
       sent.map(({ value }) => value)
     )
+  })
+
+  void test('connections that are closed again and again keep no listener of each time', async (t) => {
+    patchKafkajs()
+    const load = createRequire(import.meta.url)
+    const Connection = load('kafkajs/src/network/connection')
+    const logger = { namespace: () => logger, debug: () => undefined, error: () => undefined }
+    const socketFactory = load('kafkajs/src/network/socketFactory')()
+    const timeouts = { connectionTimeout: 10_000, requestTimeout: 10_000 }
+    const address = { host: '127.0.0.1', port: await freePort() }
+    const connection = new Connection({ ...address, ...timeouts, logger, socketFactory })
+    await t.rejects(connection.connect(), /ECONNREFUSED/)
+    const before = connection.socket.listenerCount('connect')
+    for (let times = 1; times <= 20; times += 1) await connection.disconnect()
+    t.equal(connection.socket.listenerCount('connect'), before)
   })
 
   void test('topics that may not be created are reported with what to do', (t) => {

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import type { Socket } from 'node:net'
 import { type KafkaRecord, readBatches } from './kafka-records.js'
 
 /*
@@ -15,6 +16,7 @@ export function patchKafkajs(): void {
   if (isPatched) return
   isPatched = true
   quietIdleQueues()
+  leaveClosedSockets()
   replaceDecoder()
 }
 
@@ -30,6 +32,22 @@ function quietIdleQueues(): void {
   const schedule = prototype.scheduleCheckPendingRequests
   prototype.scheduleCheckPendingRequests = function (this: RequestQueue): void {
     if (this.pending.length > 0) schedule.call(this)
+  }
+}
+
+type Connection = { readonly socket: Socket | null; disconnect(): Promise<true> }
+
+/**
+ * Keeps closed sockets from being unreferenced: each `unref` of one adds a listener, and kafkajs disconnects every
+ * connection of an unavailable broker at each attempt. Node warns of the eleventh listener.
+ */
+function leaveClosedSockets(): void {
+  const { prototype } = load('kafkajs/src/network/connection') as { prototype: Connection }
+  const disconnect = prototype.disconnect
+  prototype.disconnect = async function (this: Connection): Promise<true> {
+    const { socket } = this
+    if (socket?.destroyed === true) socket.unref = () => socket
+    return await disconnect.call(this)
   }
 }
 

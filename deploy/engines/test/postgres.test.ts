@@ -289,14 +289,20 @@ const openServer = async (t: Test): Promise<Postgres> => {
 postgresContract('a server', { skip }, openServer)
 
 test('a server that refuses the user or the database is away, with the reason', { skip }, async (t) => {
+  const warnings: Error[] = []
+  const warned = (warning: Error) => void warnings.push(warning)
+  process.on('warning', warned)
+  t.teardown(() => process.off('warning', warned))
   for (const [change, reason] of [
     [{ username: 'nobody' }, /role "nobody" does not exist/],
-    [{ pathname: '/nowhere' }, /database "nowhere" does not exist/]
+    [{ pathname: '/nowhere' }, /database "nowhere" does not exist/],
+    [{ search: '?sslmode=require' }, /does not support SSL/]
   ] as const) {
     const postgres = openPostgres({ url: String(Object.assign(new URL(server?.url ?? ''), change)) })
     t.teardown(() => postgres.close())
     await t.rejects(postgres.check(), { name: 'Refusal', code: 'engine_away', cause: { message: reason } })
   }
+  t.same(warnings, [])
 })
 
 test('a server that is away is refused as such, and is found again when it is back', { skip }, async (t) => {

@@ -25,7 +25,7 @@ const AWAY_RETRY_SECONDS = 5
 export const openPostgres = (options: PostgresOptions): Postgres => {
   // No parameter that PgBouncer refuses at the start of a connection, such as statement_timeout.
   const config = {
-    connectionString: options.url,
+    connectionString: verified(options.url),
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5000,
     query_timeout: options.answerTimeoutMs ?? 20_000,
     keepAlive: true,
@@ -46,7 +46,7 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
       const end = listenToServer(
         {
           onDelivery: (isDelivered) => void (isDelivered ? notified.add(self) : notified.delete(self)),
-          config: { ...config, connectionString: options.listenUrl ?? options.url },
+          config: { ...config, connectionString: verified(options.listenUrl ?? options.url) },
           queries: queriesOn(pool),
           poll: options.polled?.[channel]
         },
@@ -79,6 +79,12 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
     }
   }
 }
+
+/** The driver verifies the server's certificate in these modes too, and warns that a later version will not. */
+const verified = (url: string): string =>
+  /[?&]uselibpqcompat=true/.test(url)
+    ? url
+    : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full')
 
 const queriesOn = (target: Pick<pg.Pool, 'query'> | pg.PoolClient): Queries => ({
   query: async <Row extends Record<string, unknown>>(sql: string, values: readonly unknown[] = []) => {

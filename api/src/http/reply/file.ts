@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
-import { abortedAfter } from '@gamenet/schemas'
 import { etagOf } from '../../answers/etag.js'
 import { FILE_FORMATS, type FormatName } from '../request/format.js'
 import { answerHeaders, type ResolvedUrl } from '../request/resolved-url.js'
@@ -49,7 +48,7 @@ function fileName(operationId: string, resolved: unknown): string {
  * Sends a stream at the client's pace. If it fails, or the client stalls, the connection is destroyed: with a regular end, half
  * a file would look complete. Resolves when the file has been sent; rejects when the connection was destroyed.
  */
-export async function sendFile(body: Readable, response: ServerResponse): Promise<void> {
+export async function sendFile(body: Readable, response: ServerResponse, stalledMs = STALLED_MS): Promise<void> {
   const left = new AbortController()
   const leave = () => {
     body.destroy()
@@ -58,7 +57,10 @@ export async function sendFile(body: Readable, response: ServerResponse): Promis
   response.once('close', leave)
   try {
     for await (const chunk of body) {
-      if (!response.write(chunk)) await once(response, 'drain', { signal: abortedAfter(STALLED_MS, left.signal) })
+      if (response.write(chunk)) continue
+      const reason = `The client took less than 64 KiB in ${stalledMs / 1000} s.`
+      const stalled = setTimeout(() => left.abort(new Error(reason)), stalledMs)
+      await once(response, 'drain', { signal: left.signal }).finally(() => clearTimeout(stalled))
     }
     response.end()
   } catch (error) {

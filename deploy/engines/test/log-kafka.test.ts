@@ -247,7 +247,7 @@ if (missing !== undefined) {
     )
   })
 
-  void test('connections that are closed again and again keep no listener of each time', async (t) => {
+  void test('connections that are closed repeatedly keep no listener of each time', async (t) => {
     patchKafkajs()
     const load = createRequire(import.meta.url)
     const Connection = load('kafkajs/src/network/connection')

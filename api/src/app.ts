@@ -14,7 +14,7 @@ import { addServiceAuth, type ServiceAuthFile } from './http/pages/service-auth.
 import { addPipeline, type PipelineNeeds } from './http/pipeline.js'
 import { admit, pathUnknown, sendError, URL_CHARACTERS_MAX } from './http/reply/errors.js'
 import { COMMON_HEADERS } from './http/reply/headers.js'
-import { addOtherMethods, gatherPathMethods } from './http/reply/other-methods.js'
+import { answersOtherMethod, SERVER_METHODS } from './http/reply/other-methods.js'
 import { answerOddRequests, answerSocketError, type SocketError } from './http/reply/socket-errors.js'
 import { addJsonBodies } from './http/request/json-body.js'
 import type { Versions } from './http/request/resolved-url.js'
@@ -120,7 +120,6 @@ export async function buildApp(
   })
   const nextId = requestIds()
   const app = createServer(needs, limits, metrics, nextId)
-  const paths = gatherPathMethods(app)
   const now = needs.now ?? Date.now
   const { tables, positions, writes = NO_WRITES, catalog, dataVersions: versions, endpoints, actions = [] } = needs
   const chat = openChatPlatform(needs.chat)
@@ -153,7 +152,6 @@ export async function buildApp(
   await addDocs(app, needs)
   if (needs.serviceAuth !== undefined) await addServiceAuth(app, needs.serviceAuth)
   await addRoutes(app)
-  addOtherMethods(app, paths)
   await app.ready()
   return app
 }
@@ -221,9 +219,9 @@ function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, 
   answerOddRequests(app.server, nextId, (status) => observeUnread('none', status, 0))
   closeOpenConnections(app, limits.finishMs)
   addJsonBodies(app)
-  app.addHook('onRequest', (request, _reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     admit(request)
-    done()
+    if (!answersOtherMethod(app, request, reply)) done()
   })
   app.addHook('onSend', async (request, reply) => setCommonHeaders(request, reply))
   observeOthers(app, metrics)
@@ -234,9 +232,6 @@ function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, 
   })
   return app
 }
-
-/** The methods that any route accepts, for `OPTIONS *`. */
-const SERVER_METHODS = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'
 
 /** Observes routes that answer through Fastify's reply; the pipeline observes endpoints itself. */
 function observeOthers(app: FastifyInstance, metrics: HttpMetrics): void {

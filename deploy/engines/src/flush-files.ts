@@ -1,17 +1,19 @@
-import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
-import { lstat, open, readdir } from 'node:fs/promises'
+import { closeSync, fsync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 
 /**
  * Files flushed together, so that the disk writes many at once: a new cluster of 1,000 files takes 0.1 s, one by one
  * 0.3 s.
  */
 const TOGETHER = 16
+const flush = promisify(fsync)
 
-/** Flushes all files and folders under a path: contents and directory entries. */
-export const flushTree = async (path: string): Promise<void> => {
+/** Flushes a folder and all files and folders in it: contents and directory entries. */
+export const flushTree = async (folder: string): Promise<void> => {
   const paths: string[] = []
-  await collect(path, paths)
+  await collect(folder, paths)
   const next = paths.values()
   const flushRest = async (): Promise<void> => {
     for (const each of next) await flushPath(each)
@@ -21,11 +23,11 @@ export const flushTree = async (path: string): Promise<void> => {
 
 /** Flushes the content of a file, or the entries of a folder. */
 export const flushPath = async (path: string): Promise<void> => {
-  const file = await open(path, 'r')
+  const fd = openSync(path, 'r')
   try {
-    await file.sync()
+    await flush(fd)
   } finally {
-    await file.close()
+    closeSync(fd)
   }
 }
 
@@ -46,8 +48,12 @@ export const flushNow = (path: string): void => {
   }
 }
 
-const collect = async (path: string, paths: string[]): Promise<void> => {
-  const found = await lstat(path)
-  if (found.isDirectory()) for (const name of await readdir(path)) await collect(join(path, name), paths)
-  if (found.isDirectory() || found.isFile()) paths.push(path)
+/** Adds a folder and what it contains. */
+const collect = async (folder: string, paths: string[]): Promise<void> => {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) await collect(path, paths)
+    else if (entry.isFile()) paths.push(path)
+  }
+  paths.push(folder)
 }

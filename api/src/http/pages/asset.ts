@@ -6,7 +6,7 @@ import { type Coding, digestOf, etagOf, namedTag } from '../../answers/etag.js'
 import { codingOf } from '../request/accept-encoding.js'
 
 /** A static answer: the path, and its content as a text, a file, or what makes the text for the first request. */
-export type Asset = { readonly path: string; readonly content: string | URL | (() => string) }
+export type Asset = { readonly path: string; readonly content: string | URL | (() => string | Promise<string>) }
 
 const TYPES: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
@@ -33,7 +33,7 @@ export async function addAssets(
   for (const { path, page } of all) {
     const type = typeOf(path)
     app.get(path, async (request, reply) => {
-      const { identity, bodies } = page()
+      const { identity, bodies } = await page()
       const coding = codingOf(request.headers)
       reply.headers({ ...headers, 'Content-Type': type, Vary: 'Accept-Encoding' })
       const { 'if-none-match': ifNoneMatch } = request.headers
@@ -56,8 +56,8 @@ function typeOf(path: string): string {
 /** Returns the page, made once. */
 async function pageOf(content: Asset['content']) {
   const body = content instanceof URL ? await readFile(content) : undefined
-  return once(() => {
-    const identity = body ?? Buffer.from(typeof content === 'function' ? content() : String(content))
+  return once(async () => {
+    const identity = body ?? Buffer.from(typeof content === 'function' ? await content() : String(content))
     const bodies: Readonly<Record<Coding, () => Buffer | Promise<Buffer>>> = {
       identity: () => identity,
       gzip: once(() => promisify(gzip)(identity)),
@@ -69,7 +69,8 @@ async function pageOf(content: Asset['content']) {
   })
 }
 
-function once<Result>(make: () => Result): () => Result {
+/** Returns what makes the result at the first call. */
+export function once<Result>(make: () => Result): () => Result {
   let made: { readonly result: Result } | undefined
   return () => {
     made ??= { result: make() }

@@ -1,11 +1,11 @@
-import swagger from '@fastify/swagger'
-import type { FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance } from 'fastify'
 import type { Action, Endpoint } from '../../answers/endpoint.js'
 import { digestOf, namedTag } from '../../answers/etag.js'
+import type { Json } from '../open-api/components.js'
 import { openApi } from '../open-api/document.js'
 import { guides } from '../open-api/guides.js'
 import { JSON_TYPE, REVALIDATED } from '../reply/headers.js'
-import { addAssets } from './asset.js'
+import { addAssets, once } from './asset.js'
 import { addErrorsPage } from './errors.js'
 import { type Described, llmsText, referencePage } from './reference.js'
 import { REFERENCE_STYLE } from './reference-style.js'
@@ -16,32 +16,44 @@ const DOCS_HEADERS = {
     "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }
 
-/** Adds `/openapi.json` and `/openapi.yaml`, their page at `/docs`, `/llms.txt`, and the page of error codes. */
+/**
+ * Adds `/openapi.json` and `/openapi.yaml`, their page at `/docs`, `/llms.txt`, and the page of error codes. The description is
+ * made for the first request, because it takes a sixth of a second.
+ */
 export async function addDocs(
   app: FastifyInstance,
   needs: { endpoints: readonly Endpoint[]; actions?: readonly Action[]; publicUrl: string; version: string }
 ): Promise<void> {
-  const document = openApi(needs.endpoints, needs.actions ?? [], needs)
-  const body = Buffer.from(JSON.stringify(document))
-  const tag = digestOf(body)
+  const made = once(() => {
+    const document = openApi(needs.endpoints, needs.actions ?? [], needs)
+    const body = Buffer.from(JSON.stringify(document))
+    return { document, body, tag: digestOf(body), described: document as unknown as Described }
+  })
+  const read = once(() => guides(needs.publicUrl))
   app.get('/openapi.json', async (request, reply) => {
+    const { body, tag } = made()
     reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': REVALIDATED, ETag: `"${tag}"` })
     const ifNoneMatch = request.headers['if-none-match']
     if (ifNoneMatch !== undefined && namedTag(ifNoneMatch, tag) !== undefined) return reply.code(304).send()
     return reply.send(body)
   })
   await addErrorsPage(app)
-  await app.register(swagger, { mode: 'static', specification: { document: document as never } })
-  const described = document as unknown as Described
-  const read = guides(needs.publicUrl)
   await addAssets(
     app,
     [
-      { path: '/docs', content: () => referencePage(described, read) },
+      { path: '/docs', content: () => referencePage(made().described, read()) },
       { path: '/docs/reference.css', content: REFERENCE_STYLE },
-      { path: '/llms.txt', content: () => llmsText(described, read) },
-      { path: '/openapi.yaml', content: () => app.swagger({ yaml: true }) }
+      { path: '/llms.txt', content: () => llmsText(made().described, read()) },
+      { path: '/openapi.yaml', content: () => yamlOf(made().document) }
     ],
     DOCS_HEADERS
   )
+}
+
+async function yamlOf(document: Json): Promise<string> {
+  const { default: swagger } = await import('@fastify/swagger')
+  const app = Fastify()
+  await app.register(swagger, { mode: 'static', specification: { document: document as never } })
+  await app.ready()
+  return app.swagger({ yaml: true })
 }

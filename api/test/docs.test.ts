@@ -79,6 +79,7 @@ test('/openapi.json describes every answer of every endpoint, with an example', 
     t.ok(described.every(({ required }) => required))
     for (const each of operation.parameters ?? []) {
       t.ok(Object.keys(each.schema).length > 0, `${path} ${each.name} has a schema`)
+      t.ok('example' in each, `${path} ${each.name} has an example`)
       t.equal(
         'pattern' in each.schema || 'enum' in each.schema,
         each.schema.type === 'string',

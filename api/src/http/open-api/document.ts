@@ -273,6 +273,7 @@ function stream(components: Components): Json {
         in: 'header',
         required: false,
         description: 'As `EventSource` sends it: a cursor.',
+        example: 'start',
         schema
       }
     ],

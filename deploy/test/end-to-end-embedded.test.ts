@@ -8,7 +8,15 @@ import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { Status } from '../src/operations/status.js'
 import { provesEndToEnd } from './service/end-to-end.js'
-import { AUTHORIZED, gamenet, gamenetJson, openGamenet, spawnGamenet, startGamenet } from './service/gamenet.js'
+import {
+  AUTHORIZED,
+  gamenet,
+  gamenetJson,
+  openGamenet,
+  spawnedGamenet,
+  spawnGamenet,
+  startGamenet
+} from './service/gamenet.js'
 import { startUpstream } from './service/upstream.js'
 
 /** An import of so many takes 10 appends: it is still under way when the log has the first. */
@@ -142,7 +150,8 @@ test('a wrong start is one sentence and an exit code', async (t) => {
     [{}, ['api'], 2, /CLICKHOUSE_URL/]
   ]
   for (const [environment, args, code, sentence] of cases) {
-    const done = await gamenet(environment, args)
+    // A role ends its process.
+    const done = await (args[0] === 'start' ? gamenet : spawnedGamenet)(environment, args)
     t.equal(done.code, code, args.join(' '))
     t.match(done.stderr, sentence)
     t.notMatch(done.stderr, /\n\s+at /, 'no stack')

@@ -245,14 +245,11 @@ test('a long poll ends in time, also while older tables are served', async (t) =
 })
 
 test('a long poll whose client left before the first look at the tables takes no slot', async (t) => {
-  let look = (): void => undefined
-  const looked = new Promise<void>((resolve) => {
-    look = resolve
-  })
+  const look = gate()
   const world: StreamWorld = await StreamWorld.open(t, {
     limits: { streamsMax: 1 },
     positions: async (_serving, names) => {
-      await looked
+      await look.opened
       return world.api.positions.filter(({ name }) => names.includes(name))
     }
   })
@@ -264,10 +261,37 @@ test('a long poll whose client left before the first look at the tables takes no
   poll.disconnect()
   await closed
   t.equal((await get(world, '?wait=0&kinds=count')).statusCode, 503)
-  look()
+  look.open()
   let status = 503
   for (let n = 0; n < 100 && status === 503; n += 1) status = (await get(world, '?wait=0&kinds=count')).statusCode
   t.equal(status, 200)
+})
+
+test('a connection whose stream has not begun when the service stops is broken, so that EventSource reconnects', async (t) => {
+  const registry = new Registry()
+  const { logger, lines } = logOfLines('warn')
+  const look = gate()
+  const world: StreamWorld = await StreamWorld.open(t, {
+    registry,
+    logger,
+    positions: async (_serving, names) => {
+      await look.opened
+      return world.api.positions.filter(({ name }) => names.includes(name))
+    }
+  })
+  await world.record(50, random(17))
+  const listeners = ['', '?wait=60'].map((query) => new TestListener(world.port, `/api/stream${query}`))
+  while ((await openStreams(registry)) < listeners.length) await nextTurn()
+  const stopped = world.api.app.close()
+  await nextTurn()
+  look.open()
+  await stopped
+  for (const { closed } of listeners) await closed
+  t.same(
+    listeners.map(({ text }) => text),
+    ['', '']
+  )
+  t.same(lines, [])
 })
 
 test('nothing is read for polls that wait for a page when their clients leave or the service stops', async (t) => {
@@ -275,23 +299,21 @@ test('nothing is read for polls that wait for a page when their clients leave or
     const registry = new Registry()
     const { logger, lines } = logOfLines('warn')
     let reads = 0
-    let read = (): void => undefined
-    let looked = Promise.resolve()
+    const read = gate()
+    let isHeld = false
     const world: StreamWorld = await StreamWorld.open(t, {
       limits: { streamRecentOffsets: 10 },
       registry,
       logger,
       positions: async (_serving, names) => {
         reads += 1
-        await looked
+        if (isHeld) await read.opened
         return world.api.positions.filter(({ name }) => names.includes(name))
       }
     })
     await world.record(600, random(16))
     await get(world, '?wait=0&kinds=count&after=now')
-    looked = new Promise((resolve) => {
-      read = resolve
-    })
+    isHeld = true
     reads = 0
     const left: Promise<unknown>[] = []
     world.api.app.server.on('connection', (socket: Socket) => left.push(once(socket, 'close')))
@@ -301,7 +323,7 @@ test('nothing is read for polls that wait for a page when their clients leave or
     if (ends === 'clients') for (const poll of polls) poll.disconnect()
     else void world.api.app.close()
     if (ends === 'clients') await Promise.all(left)
-    read()
+    read.open()
     await Promise.all(left)
     while ((await openStreams(registry)) > 0) await nextTurn()
     t.equal(reads, 4)
@@ -336,13 +358,10 @@ test('a long poll ends with the service, also while its page cannot be read', as
 })
 
 test('streams that wait for the first look at the tables begin in turns', async (t) => {
-  let look = (): void => undefined
-  const looked = new Promise<void>((resolve) => {
-    look = resolve
-  })
+  const look = gate()
   const world: StreamWorld = await StreamWorld.open(t, {
     positions: async (_serving, names) => {
-      await looked
+      await look.opened
       return world.api.positions.filter(({ name }) => names.includes(name))
     }
   })
@@ -357,7 +376,7 @@ test('streams that wait for the first look at the tables begin in turns', async 
   const listeners = Array.from({ length: 200 }, () => new TestListener(world.port, '/api/stream?after=start'))
   while (requests < listeners.length) await nextTurn()
   for (let n = 0; n < listeners.length; n += 1) await nextTurn()
-  look()
+  look.open()
   let [begun, most] = [0, 0]
   while (begun < listeners.length) {
     await nextTurn()
@@ -431,13 +450,11 @@ test('all events of an epoch come before those of the next one', async (t) => {
   }
   await receivesAll()
   // The epoch rises while this process runs.
-  let know = (): void => undefined
-  known = new Promise((resolve) => {
-    know = resolve
-  })
+  const know = gate()
+  known = know.opened
   await world.record(4500, counts, 2)
   await world.record(10, counts, 3)
-  know()
+  know.open()
   await receivesAll()
   listener.disconnect()
 })
@@ -533,6 +550,14 @@ test('cursors that this program has given are valid in every later one', (t) => 
 })
 
 type Line = { readonly cursor: string; readonly kind: string; readonly data: unknown }
+
+function gate(): { readonly opened: Promise<void>; open(): void } {
+  let open = (): void => undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { opened, open }
+}
 
 async function openStreams(registry: Registry): Promise<number> {
   return Number(/^gamenet_streams (\d+)$/m.exec(await registry.metrics())?.[1])

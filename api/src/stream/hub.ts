@@ -65,6 +65,7 @@ export class Hub {
   unsentCharacters = 0
   readonly #needs: HubNeeds
   readonly #feeds = new Map<RecordedKind, Feed>()
+  /** By their filter: its fingerprint takes longer than all else that a connection needs here. */
   readonly #channels = new Map<string, Channel>()
   readonly #advancing = new SharedRun(() => this.#advance())
   readonly #closed = new AbortController()
@@ -89,16 +90,16 @@ export class Hub {
 
   /** Joins the channel of a filter; `leave` ends that. */
   join(filter: StreamFilter): Channel {
-    const fresh = new Channel(filter)
-    const channel = this.#channels.get(fresh.fingerprint) ?? fresh
-    this.#channels.set(channel.fingerprint, channel)
+    const key = JSON.stringify(filter)
+    const channel = this.#channels.get(key) ?? new Channel(filter)
+    this.#channels.set(key, channel)
     channel.connections += 1
     return channel
   }
 
   leave(channel: Channel): void {
     channel.connections -= 1
-    if (channel.connections === 0) this.#channels.delete(channel.fingerprint)
+    if (channel.connections === 0) this.#channels.delete(JSON.stringify(channel.filter))
   }
 
   /** Stops to follow the tables: nobody listens. */

@@ -1,4 +1,4 @@
-import { appendFile, rm, stat, statfs, writeFile } from 'node:fs/promises'
+import { appendFile, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { openChdb, openPglite } from '@gamenet/engines'
@@ -191,16 +191,19 @@ test('a nearly full disk stops imports with a sentence; with room again they go 
   }
   const service = await startGamenet(environment)
   t.teardown(() => service.kill())
-  const rows = 200_000
+  const rows = 300_000
   const counts = join(files, 'counts.csv.gz')
   const importing = () => gamenet(environment, ['import', 'title-count', counts])
   if (small !== undefined) {
     await writeFile(counts, gzipSync(countsOf(rows), { level: 1 }))
-    // The upload and some of its events fit, not all of them.
-    await fill(small, 22 * MB + (await stat(counts)).size)
-    const cut = await importing()
-    t.equal(cut.code, 1)
-    t.match(cut.stderr, /was interrupted after \d+ rows: .* disk of .* free.* run the same import again to resume/)
+    const cutting = importing()
+    // The second event about the import says where it resumes.
+    const hasProgress = /^gamenet_loaded_events_total\{.*topic="import-run".*\} [2-9]/m
+    await until(async () => hasProgress.test(await metrics(service)))
+    await fill(small, 19 * MB)
+    const cut = await cutting
+    t.equal(cut.code, 1, 'the disk was full before the last row')
+    t.match(cut.stderr, /was interrupted after [1-9]\d* rows: .* disk of .* free.* run the same import again to resume/)
   }
 
   const refused = await gamenet(environment, ['import', 'network-count', join(files, 'one.csv')])

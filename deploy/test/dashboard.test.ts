@@ -23,6 +23,8 @@ const BROWSER_ARGUMENTS = [
 const WAIT_MS = 100_000
 /** Longer than the page waits between two questions. */
 const POLL_MS = 6000
+/** As long as the page waits before it asks for changed boards. */
+const BOARDS_MS = 30_000
 
 const evil: UpstreamTitle = {
   titleId: '4d530064',
@@ -194,6 +196,8 @@ async function looksAtBoards(t: Test, page: Page, client: Environment): Promise<
   await importLines(t, client, 'leaderboard-entry', entries)
 
   await page.selectOption('#board-game', board.titleId)
+  const listed = page.locator('#board-list li')
+  while ((await listed.count()) === 0) await page.clock.fastForward(BOARDS_MS)
   await text(page, '#board-list li', /^<i>Best<\/i> laps$/)
   await page.focus('#board-list button')
   await page.keyboard.press('Enter')

@@ -60,12 +60,12 @@ export { readImports, readRetractedImports, readRetractions } from './store/impo
 export {
   AGAIN_SECONDS,
   copyConsumed,
-  discardTakers,
+  discardBatchConsumers,
+  readBatchConsumers,
   readConsumed,
   readKnownBatches,
   readLatePositions,
   readPending,
-  readTakers,
   storeConsumed,
   storeLateBatch
 } from './store/late-batch.js'

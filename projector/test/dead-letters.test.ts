@@ -389,7 +389,7 @@ test('dead letters that are retried', async (t) => {
     other.start()
     while ((await most())[0]?.most !== 9) await pause(25)
     await other.stop()
-    await storeOver(control).do(storeConsumed, [{ id: batch?.id ?? '', taker: 'somebody' }])
+    await storeOver(control).do(storeConsumed, [{ id: batch?.id ?? '', consumer: 'somebody' }])
     t.same(await storeOver(control).do(readPending, 'somebody', ['title-count']), [])
   })
 

@@ -10,7 +10,7 @@ import { RebuildSteps } from '../src/rebuild/rebuild-steps.js'
 import { completeSwap } from '../src/rebuild/swap.js'
 import { readCheckpoints, storeCheckpoints } from '../src/store/checkpoint.js'
 import { eventOwner, namesOf, readPointers, storeDefinitions, storePointers } from '../src/store/generation.js'
-import { readTakers, storeConsumed } from '../src/store/late-batch.js'
+import { readBatchConsumers, storeConsumed } from '../src/store/late-batch.js'
 import { replaceReadViews } from '../src/store/read-view.js'
 import { around } from './around.js'
 import { latch } from './latch.js'
@@ -292,11 +292,11 @@ test('records of batches that dropped generations consumed are discarded, also a
   const taken = ['project:title-count', 'project:title-count__4', 'project:title-count__3']
   await store.do(
     storeConsumed,
-    taken.map((taker) => ({ id: 'a', taker }))
+    taken.map((consumer) => ({ id: 'a', consumer }))
   )
   const found = async () => {
     const checkpoints = await store.do(readCheckpoints)
-    return [checkpoints.map(({ name }) => name).sort(), await store.do(readTakers)]
+    return [checkpoints.map(({ name }) => name).sort(), await store.do(readBatchConsumers)]
   }
   const needs = { isShared: false, longestAnswerMs: 0 }
   const execute: Tables['execute'] = async (sql, ...asked) => {

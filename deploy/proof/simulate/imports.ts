@@ -106,8 +106,8 @@ export async function untilConsumed({ world, tables, log }: Place, topics: reado
   for (const endMs = time.nowMs + PATIENCE_MS; time.nowMs < endMs; ) {
     const checkpoints = await Checkpoints.read(await storeAt('reads', store, simulatedProjections))
     const isConsumed = heads.every(({ topic, extents }) => {
-      const takers = simulatedProjections.filter(({ from }) => from.name === topic)
-      const names = [loadCheckpoint(topic), ...takers.map(({ name }) => projectionCheckpoint(name))]
+      const consumers = simulatedProjections.filter(({ from }) => from.name === topic)
+      const names = [loadCheckpoint(topic), ...consumers.map(({ name }) => projectionCheckpoint(name))]
       return extents.every(({ epoch, partition, next }) =>
         names.every((name) => checkpoints.next(name, epoch, partition) >= next)
       )

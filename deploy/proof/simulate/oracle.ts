@@ -98,18 +98,18 @@ export function isCaughtUp({ tables, log }: Place): boolean {
   const { pointers } = tables
   const { serving } = pointers
   if (pointers.all().some(({ writes, reads }) => writes !== reads)) return false
-  const takersOf = (topic: unknown) =>
+  const consumersOf = (topic: unknown) =>
     simulatedProjections
       .filter(({ from }) => from.name === topic)
       .map(({ name }) => serving.checkpointOf(projectionCheckpoint(name)))
   const isLateTaken = tables
     .final('late_batch')
     .every(({ id, topic }) =>
-      takersOf(topic).every((taker) => tables.written('late_batch_taken').get(`${id}|${taker}`) !== undefined)
+      consumersOf(topic).every((consumer) => tables.written('late_batch_taken').get(`${id}|${consumer}`) !== undefined)
     )
   if (!isLateTaken) return false
   return log.partitions.every(({ topic, partition, records }) => {
-    const names = [serving.checkpointOf(loadCheckpoint(topic)), ...takersOf(topic)]
+    const names = [serving.checkpointOf(loadCheckpoint(topic)), ...consumersOf(topic)]
     return names.every(
       (name) => Number(tables.written('checkpoint').get(`${name}|0|${partition}`)?.next ?? 0) >= records.length
     )

@@ -20,7 +20,7 @@ import {
 } from '../store/dead-letter.js'
 import { storeEvents } from '../store/event-table.js'
 import { eventOwner, readPointers } from '../store/generation.js'
-import { LATE_EVENTS_MAX, readTakersBehind, storeLateBatch } from '../store/late-batch.js'
+import { LATE_EVENTS_MAX, readConsumersBehind, storeLateBatch } from '../store/late-batch.js'
 import type { Store } from '../store/operation.js'
 
 /*
@@ -96,7 +96,7 @@ export type RetryReport = {
 export async function projectionsWithout(store: Store, topic: string, batches: readonly string[]): Promise<string[]> {
   const names = projections.filter(({ from }) => from.name === topic).map(({ name }) => name)
   const read = await storeAt('reads', store, projections)
-  const behind = await read.do(readTakersBehind, names.map(projectionCheckpoint), batches)
+  const behind = await read.do(readConsumersBehind, names.map(projectionCheckpoint), batches)
   return names.filter((name) => behind.has(projectionCheckpoint(name)))
 }
 

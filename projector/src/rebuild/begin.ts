@@ -165,8 +165,8 @@ async function createRecord(
   // table that is loaded from the log consumes every late batch again.
   if (!isFromLog) {
     const names = new Map(owners.flatMap((owner) => [...namesOf(owner, id)]))
-    const takers = owners.map(({ owner }) => owner)
-    await store.with({ names }).do(copyConsumed, live.names, takers)
+    const consumers = owners.map(({ owner }) => owner)
+    await store.with({ names }).do(copyConsumed, live.names, consumers)
   }
   if (end?.beforeMs !== undefined) Object.assign(helpers, await createViews(live, unit, id, end.beforeMs))
   const events = Object.fromEntries([
@@ -223,12 +223,12 @@ function endOf(until: string): End {
   if (Instant.safeParse(instant).success && !isFuture) return { until, beforeMs: millisecondsOf(instant) }
   if (isFuture) {
     throw new RebuildRefused(
-      `--until ${until} lies in the future; it is ${instantOf(Math.floor(Date.now() / 1000) * 1000)} now. Give an earlier instant, or leave it out to go to the end.`,
+      `--until ${until} is in the future; it is ${instantOf(Math.floor(Date.now() / 1000) * 1000)} now. Give an earlier instant, or omit it to rebuild up to the end.`,
       { isUsage: true }
     )
   }
   throw new RebuildRefused(
-    `--until takes an instant, such as 2026-03-14T20:00:00Z, or 2026-03-14 for the begin of that day, or an offset, such as 120000; got ${JSON.stringify(until)}.`,
+    `--until takes an instant, such as 2026-03-14T20:00:00Z, or 2026-03-14 for the start of that day, or an offset, such as 120000; got ${JSON.stringify(until)}.`,
     { isUsage: true }
   )
 }
@@ -248,7 +248,7 @@ function targetOf(unit: readonly Projection[], live: Checkpoints, end: End | und
   if (offset !== undefined && !places.some(({ next }) => next >= offset)) {
     const most = Math.max(0, ...places.map(({ next }) => next))
     throw new RebuildRefused(
-      `--until ${end?.until} lies in the future: the live tables hold offsets up to ${most}. Give a lower one, or leave it out to go to the end.`,
+      `--until ${end?.until} is in the future: the live tables hold offsets up to ${most}. Give a lower one, or omit it to rebuild up to the end.`,
       { isUsage: true }
     )
   }

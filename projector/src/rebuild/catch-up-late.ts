@@ -28,8 +28,8 @@ export async function catchUpLate(
   if (topic !== undefined) await copyLate(live, step, topic)
   const ownOf = new Map<string, Set<string>>()
   for (const projection of unit) {
-    const taker = projectionCheckpoint(projection.name)
-    const own = new Set(await step.store.do(readConsumed, taker))
+    const consumer = projectionCheckpoint(projection.name)
+    const own = new Set(await step.store.do(readConsumed, consumer))
     ownOf.set(projection.name, own)
     // Live steps continue meanwhile: a batch that the preceding projection lacks is consumed by the next call.
     const before = ownOf.get(projection.after ?? '')
@@ -38,7 +38,7 @@ export async function catchUpLate(
       step.signal.throwIfAborted()
       const range = await readLateRange(live.store, id)
       await runStep(step, projection, { range, isLate: true })
-      await step.store.do(storeConsumed, [{ id, taker }])
+      await step.store.do(storeConsumed, [{ id, consumer }])
       own.add(id)
       taken += lengthOf(range)
     }
@@ -53,10 +53,10 @@ export async function catchUpLate(
 export async function copyLate(live: Live, step: StepContext, topic: Topic): Promise<void> {
   const table = eventTableOf(topic)
   const from = live.names.get(table.table) ?? table.table
-  const taker = loadCheckpoint(topic.name)
-  for (const { id } of await step.store.do(readPending, taker, [topic.name])) {
+  const consumer = loadCheckpoint(topic.name)
+  for (const { id } of await step.store.do(readPending, consumer, [topic.name])) {
     step.signal.throwIfAborted()
     await step.store.do(copyEvents, table, from, await readLateRange(live.store, id))
-    await step.store.do(storeConsumed, [{ id, taker }])
+    await step.store.do(storeConsumed, [{ id, consumer }])
   }
 }

@@ -2,7 +2,7 @@ import { generationName } from '@gamenet/schemas'
 import { ownerOf, projectionOf } from '../project/generations.js'
 import { discardCheckpoints, readCheckpoints } from '../store/checkpoint.js'
 import { eventOwner, readDefinitions, readPointers } from '../store/generation.js'
-import { discardTakers, readTakers } from '../store/late-batch.js'
+import { discardBatchConsumers, readBatchConsumers } from '../store/late-batch.js'
 import type { Store } from '../store/operation.js'
 import { type OwnedTable, readTablesOfRebuilds } from '../store/table.js'
 import type { RebuildContext } from './context.js'
@@ -74,7 +74,7 @@ const READER = /^(load|kept|project|slices):(.+?)(?:__(\d+))?$/
 async function discardProgress(store: Store): Promise<void> {
   // Read before the tables: a generation has tables before its first checkpoint.
   const read = (await store.do(readCheckpoints)).map(({ name }) => name)
-  const took = await store.do(readTakers)
+  const took = await store.do(readBatchConsumers)
   const existing = new Set((await store.do(readTablesOfRebuilds)).map(({ name }) => name))
   const pointers = await store.do(readPointers)
   const definitions = await store.do(readDefinitions)
@@ -89,8 +89,8 @@ async function discardProgress(store: Store): Promise<void> {
     if (writes === generation || reads === generation) return false
     return !owner.tables.some((table) => existing.has(generationName(table, generation)))
   }
-  const takers = took.filter(isGone)
-  if (takers.length > 0) await store.do(discardTakers, takers)
+  const consumers = took.filter(isGone)
+  if (consumers.length > 0) await store.do(discardBatchConsumers, consumers)
   const readers = [...new Set(read)].filter(isGone)
   if (readers.length > 0) await store.do(discardCheckpoints, readers)
 }

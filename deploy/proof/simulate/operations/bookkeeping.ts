@@ -2,9 +2,10 @@ import {
   AGAIN_SECONDS,
   type Checkpoint,
   copyConsumed,
+  discardBatchConsumers,
   discardCheckpoints,
-  discardTakers,
   Pointers,
+  readBatchConsumers,
   readChangesSince,
   readCheckpoints,
   readCheckpointsOf,
@@ -18,7 +19,6 @@ import {
   readPointers,
   readRebuildOwner,
   readRebuildRecords,
-  readTakers,
   replaceReadViews,
   storeChanges,
   storeCheckpoints,
@@ -121,38 +121,40 @@ export const bookkeeping: readonly Implementation[] = [
     (seen, taken) =>
       seen.insert(
         'late_batch_taken',
-        taken.map(({ id, taker }) => ({ id, taker: seen.target(taker) }))
+        taken.map(({ id, consumer }) => ({ id, taker: seen.target(consumer) }))
       ),
     ([taken], share) => [part(taken, share)]
   ),
-  changingWhole(copyConsumed, (seen, from, takers) => {
-    const targets = new Map(takers.map((taker) => [from.get(taker) ?? taker, seen.target(taker)]))
+  changingWhole(copyConsumed, (seen, from, consumers) => {
+    const targets = new Map(consumers.map((consumer) => [from.get(consumer) ?? consumer, seen.target(consumer)]))
     const taken = seen.final('late_batch_taken').flatMap(({ id, taker }) => {
       const target = targets.get(String(taker))
       return target === undefined ? [] : [{ id, taker: target }]
     })
     seen.insert('late_batch_taken', taken)
   }),
-  reading(readTakers, (seen) => [...new Set(seen.final('late_batch_taken').map(({ taker }) => String(taker)))].sort()),
+  reading(readBatchConsumers, (seen) =>
+    [...new Set(seen.final('late_batch_taken').map(({ taker }) => String(taker)))].sort()
+  ),
   changingWhole(
-    discardTakers,
-    (seen, takers) => seen.written('late_batch_taken').delete(({ taker }) => takers.includes(String(taker))),
+    discardBatchConsumers,
+    (seen, consumers) => seen.written('late_batch_taken').delete(({ taker }) => consumers.includes(String(taker))),
     { freesSpace: true }
   ),
   reading(readLatePositions, (seen, id) => {
     const [batch] = seen.final('late_batch').filter((row) => row.id === id)
     return (batch?.positions ?? []) as LogPosition[]
   }),
-  reading(readConsumed, takenBy),
-  reading(readPending, (seen, taker, topics) => {
-    const taken = new Set(takenBy(seen, taker))
+  reading(readConsumed, consumedBy),
+  reading(readPending, (seen, consumer, topics) => {
+    const taken = new Set(consumedBy(seen, consumer))
     return seen
       .final('late_batch')
       .sort(byAge)
       .map(({ id, topic }) => ({ id: String(id), topic: String(topic) }))
       .filter(({ id, topic }) => topics.includes(topic) && !taken.has(id))
   }),
-  reading(readKnownBatches, (seen, takersByTopic) => {
+  reading(readKnownBatches, (seen, consumersByTopic) => {
     const taken = new Map<string, string[]>()
     for (const { id, taker } of seen.final('late_batch_taken'))
       taken.set(String(id), [...(taken.get(String(id)) ?? []), String(taker)])
@@ -160,17 +162,17 @@ export const bookkeeping: readonly Implementation[] = [
       .final('late_batch')
       .sort(byAge)
       .flatMap(({ id, topic, stored_at }) => {
-        const wanted = takersByTopic.get(String(topic))?.map(seen.source)
-        const takers = taken.get(String(id)) ?? []
+        const wanted = consumersByTopic.get(String(topic))?.map(seen.source)
+        const consumers = taken.get(String(id)) ?? []
         const isRecent = Number(stored_at) > seen.machine.nowMs() - AGAIN_SECONDS * 1000
-        const isLeft = wanted?.some((taker) => !takers.includes(taker)) === true
+        const isLeft = wanted?.some((consumer) => !consumers.includes(consumer)) === true
         if (wanted === undefined || !(isRecent || isLeft)) return []
         return [
           {
             id: String(id),
             topic: String(topic),
             isRecent,
-            takers: takers.flatMap((taker) => seen.nameOf(taker) ?? [])
+            consumers: consumers.flatMap((consumer) => seen.nameOf(consumer) ?? [])
           }
         ]
       })
@@ -211,8 +213,8 @@ function byAge(a: Row, b: Row): number {
   return Number(a.stored_at) - Number(b.stored_at) || (String(a.id) < String(b.id) ? -1 : 1)
 }
 
-function takenBy(seen: Seen, taker: string): string[] {
-  const rows = seen.final('late_batch_taken').filter((row) => row.taker === seen.source(taker))
+function consumedBy(seen: Seen, consumer: string): string[] {
+  const rows = seen.final('late_batch_taken').filter((row) => row.taker === seen.source(consumer))
   const ids = new Set(rows.map(({ id }) => id))
   return seen
     .final('late_batch')

@@ -22,10 +22,10 @@ export class LateBatches {
 
   /** Reads the batches that the generations of this view have not consumed. */
   async refresh(store: Store, projections: readonly Projection[]): Promise<void> {
-    const takers = new Map<string, string[]>()
+    const consumers = new Map<string, string[]>()
     for (const { name, from } of projections)
-      takers.set(from.name, [...(takers.get(from.name) ?? []), projectionCheckpoint(name)])
-    this.#pending = await store.do(readKnownBatches, takers)
+      consumers.set(from.name, [...(consumers.get(from.name) ?? []), projectionCheckpoint(name)])
+    this.#pending = await store.do(readKnownBatches, consumers)
   }
 
   /**
@@ -35,7 +35,7 @@ export class LateBatches {
   next({ name, from, after }: Projection, computed: ReadonlyMap<string, string>): string | undefined {
     const isLeft = (of: string, batch: KnownBatch) =>
       this.#consumedHere.get(of)?.has(batch.id) !== true &&
-      (batch.isRecent || !batch.takers.includes(projectionCheckpoint(of)))
+      (batch.isRecent || !batch.consumers.includes(projectionCheckpoint(of)))
     return this.#pending.find(
       (batch) =>
         batch.topic === from.name &&
@@ -49,7 +49,7 @@ export class LateBatches {
     if (taken.length === 0) return
     await store.do(
       storeConsumed,
-      taken.map(({ projection, id }) => ({ id, taker: projectionCheckpoint(projection) }))
+      taken.map(({ projection, id }) => ({ id, consumer: projectionCheckpoint(projection) }))
     )
     for (const { projection, id } of taken) {
       const ids = this.#consumedHere.get(projection) ?? new Set()

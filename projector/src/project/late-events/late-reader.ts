@@ -18,12 +18,12 @@ export type LateReader = {
   consumed(ids: readonly string[]): Promise<void>
 }
 
-/** @param taker the unique name of the reader */
-export function lateReader(store: Store, taker: string): LateReader {
+/** @param consumer the unique name of the reader */
+export function lateReader(store: Store, consumer: string): LateReader {
   return {
     async pending(topics) {
       const found: { id: string; topic: string; range: Range }[] = []
-      for (const { id, topic } of await store.do(readPending, taker, topics)) {
+      for (const { id, topic } of await store.do(readPending, consumer, topics)) {
         if (found.length >= BATCHES_MAX) break
         if ((await projectionsWithout(store, topic, [id])).length > 0) continue
         found.push({ id, topic, range: await readLateRange(store, id) })
@@ -33,7 +33,7 @@ export function lateReader(store: Store, taker: string): LateReader {
     consumed: (ids) =>
       store.do(
         storeConsumed,
-        ids.map((id) => ({ id, taker }))
+        ids.map((id) => ({ id, consumer }))
       )
   }
 }

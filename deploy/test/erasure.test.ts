@@ -115,7 +115,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
 
     const signal = new AbortController().signal
     const clickhouse = await openChdb({ path: join(folder, 'older') })
-    const needs = { writes, tables: clickhouse.control, stepsEnded: async () => undefined, signal, isAlone: true }
+    const needs = { writes, tables: clickhouse.control, stepsEnded: async () => undefined, signal, isOnlyReader: true }
     t.not((await tablesThatName(clickhouse)).length, 0)
     t.equal(await reapplyMissingErasures(needs), 2)
     t.same(await tablesThatName(clickhouse), [])
@@ -137,7 +137,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
       await writes.query('DELETE FROM forgotten')
       const tables = loaded.clickhouse.control
       t.equal(
-        await reapplyMissingErasures({ ...needs, tables, isAlone: false }),
+        await reapplyMissingErasures({ ...needs, tables, isOnlyReader: false }),
         0,
         'others may read the log with a key'
       )
@@ -172,7 +172,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
           // A question to the tables later, everything that waits for nothing else is over.
           await tables.clickhouse.control.rows('SELECT 1 AS one')
           t.equal(isOver, false, 'the step is waited for')
-          slow.goOn()
+          slow.release()
         }
         await ended
         if (waits === 1) await orphan.begin()
@@ -180,7 +180,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
       await eraseUser({ ...needsOf(now), stepsEnded, tables: orphan.seen }, USER)
       t.equal(orphan.hadEnded(), true, 'nor is anything deleted beside a statement whose process is gone, or its lock')
       t.same(await tablesThatName(tables.clickhouse), [])
-      slow.goOn()
+      slow.release()
       while ((await tables.projector.rebuilds.list())[0]?.state !== 'filled') await pause(20)
       t.same(await tablesThatName(tables.clickhouse), [])
       t.equal((await tables.projector.rebuilds.verify('presence')).isEqual, true)
@@ -225,9 +225,9 @@ function slowInsert(table: string) {
   const begun = new Promise<void>((resolve) => {
     begin = resolve
   })
-  let goOn = () => {}
+  let release = () => {}
   const notified = new Promise<void>((resolve) => {
-    goOn = resolve
+    release = resolve
   })
   const on = (lane: ClickHouse['rebuild']): ClickHouse['rebuild'] => ({
     ...lane,
@@ -243,7 +243,7 @@ function slowInsert(table: string) {
       await lane.execute('DROP TABLE read_rows')
     }
   })
-  return { on, begun, goOn: () => goOn() }
+  return { on, begun, release: () => release() }
 }
 
 const programs = postgresPrograms()

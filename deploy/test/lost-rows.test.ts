@@ -113,7 +113,7 @@ test('rows that stay lost are reported at each start, also when their parts are 
   t.match(await registry.metrics(), /gamenet_lost_parts\{table="event_network_count"\} 1/)
 })
 
-test('a part that vanished while nothing was running is restored like one that was set aside', async (t) => {
+test('a part that vanished while nothing was running is restored like a detached one', async (t) => {
   const clickhouse = await brokenTables(t, [])
   const tables = clickhouse.control
   const list = join(t.testdirName, 'parts.json')

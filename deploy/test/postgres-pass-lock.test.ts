@@ -24,7 +24,7 @@ test('work that excludes passes excludes those of every process', { skip }, asyn
   if (one === undefined || other === undefined) throw new Error('two projectors were to share')
   const order: string[] = []
 
-  await t.test('passes run beside one another, and alone waits for both', async () => {
+  await t.test('passes share the lock, and exclusive work waits for both', async () => {
     const begun = [latch(), latch()]
     const end = latch()
     const passes = [one, other].map((passes, n) =>
@@ -36,17 +36,17 @@ test('work that excludes passes excludes those of every process', { skip }, asyn
       })
     )
     await Promise.all(begun.map(({ opened }) => opened))
-    const alone = other.exclusive(async () => void order.push('alone'))
+    const exclusive = other.exclusive(async () => void order.push('exclusive'))
     end.open()
-    await Promise.all([...passes, alone])
-    t.same(order, ['pass', 'pass', 'alone'])
+    await Promise.all([...passes, exclusive])
+    t.same(order, ['pass', 'pass', 'exclusive'])
   })
-  await t.test('a pass waits for what is alone, and sees what it made', async (t) => {
+  await t.test('a pass waits for exclusive work, and sees what it made', async (t) => {
     const begun = latch()
     const postgres = openPostgres({ url: server.url })
     t.teardown(() => postgres.close())
     let made = 0
-    const alone = one.exclusive(async () => {
+    const exclusive = one.exclusive(async () => {
       begun.open()
       await postgres.query('SELECT pg_sleep(0.2)')
       made = 1
@@ -54,18 +54,18 @@ test('work that excludes passes excludes those of every process', { skip }, asyn
     })
     await begun.opened
     t.equal(await other.shared(async () => made), 1)
-    t.equal(await alone, 'done')
+    t.equal(await exclusive, 'done')
     await t.rejects(
       one.exclusive(async () => Promise.reject(new Error('it failed'))),
       /it failed/
     )
-    t.equal(await other.shared(async () => 'goes on'), 'goes on')
+    t.equal(await other.shared(async () => 'continues'), 'continues')
   })
   await t.test('a step of a rebuild that waits too long for an exclusive lock is refused for now', async (t) => {
     const [begun, end] = [latch(), latch()]
     const [first, second] = fills
     if (first === undefined || second === undefined) throw new Error('two projectors were to share')
-    const alone = first.exclusive(async () => {
+    const exclusive = first.exclusive(async () => {
       begun.open()
       await end.opened
     })
@@ -76,7 +76,7 @@ test('work that excludes passes excludes those of every process', { skip }, asyn
     )
     t.ok((waits[1] ?? 0) >= 8, 'a vain wait is measured')
     end.open()
-    await alone
+    await exclusive
     t.equal(await second.shared(async () => 'made'), 'made')
     t.equal(waits.length, 3)
   })
@@ -98,7 +98,7 @@ test('work that excludes passes excludes those of every process', { skip }, asyn
       })
     )
   })
-  await t.test('without PostgreSQL passes go on, and nobody is alone', async (t) => {
+  await t.test('without PostgreSQL passes run, and exclusive work is refused', async (t) => {
     t.equal(await one.shared(async (check) => check().then(() => 'made')), 'made')
     await t.rejects(
       one.exclusive(async () => undefined),

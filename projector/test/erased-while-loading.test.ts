@@ -97,28 +97,28 @@ test('a user who is erased while rows wait to be stored', async (t) => {
   await t.test(
     'is not deleted from tables before a rebuild has stored the rows that it read from the log',
     async (t) => {
-      const [storing, goOn] = [latch(), latch()]
+      const [storing, release] = [latch(), latch()]
       const done: string[] = []
       const rebuild: Tables = {
         ...reading(engine.rebuild),
         insert: async (table, ...rows) => {
           if (!table.startsWith('event_presence__1')) return await engine.rebuild.insert(table, ...rows)
           storing.open()
-          await goOn.opened
+          await release.opened
           await engine.rebuild.insert(table, ...rows)
           done.push('stored')
         }
       }
       const { loader, projections } = engine
-      let isAlone = false
-      const alone: PassLock['exclusive'] = async (work) => {
-        if (isAlone) throw new Error('nested exclusive work would wait for itself')
-        isAlone = true
+      let isExclusive = false
+      const exclusive: PassLock['exclusive'] = async (work) => {
+        if (isExclusive) throw new Error('nested exclusive work would wait for itself')
+        isExclusive = true
         return await work(async () => undefined).finally(() => {
-          isAlone = false
+          isExclusive = false
         })
       }
-      const passes: PassLock = { shared: (pass) => pass(async () => undefined), exclusive: alone }
+      const passes: PassLock = { shared: (pass) => pass(async () => undefined), exclusive }
       const projector = projectorOn({ loader, projections, rebuild }, logOf('Ann'), { passLock: passes })
       projector.start()
       await projector.caughtUp()
@@ -127,7 +127,7 @@ test('a user who is erased while rows wait to be stored', async (t) => {
       const ended = projector.stepsEnded().then(() => done.push('looked'))
       // Takes longer than `stepsEnded` would without waiting.
       await projector.caughtUp()
-      goOn.open()
+      release.open()
       await ended
       t.same(done, ['stored', 'looked'])
       await projector.stop()

@@ -194,12 +194,12 @@ test('the loader', async (t) => {
       log.append('title-count', [counted(7, '2026-03-14T20:01:00Z'), ofImport])
       const shared = { isShared: true, passLock: lockedPasses(), rebuildLock: lockedPasses() }
       const offsets = async () => (await events('event_title_count')).map(({ offset }) => offset)
-      const [waits, goOn] = [latch(), latch()]
+      const [waits, release] = [latch(), latch()]
       let stored = false
       const held = around(engine.loader, async (work, what) => {
         if (what === 'event_title_count__0') {
           waits.open()
-          await goOn.opened
+          await release.opened
         }
         const result = await work()
         stored ||= what === 'event_title_count__0'
@@ -217,7 +217,7 @@ test('the loader', async (t) => {
       await other.caughtUp()
       await other.importUndos.undo(importId, 'title-count', () => {})
       t.same(await offsets(), ['0'])
-      goOn.open()
+      release.open()
       await late.stop()
       t.ok(stored, 'what waited was stored')
       t.same(await offsets(), ['0'])

@@ -30,9 +30,9 @@ test('an interrupted rebuild', async (t) => {
     cancelAtTheEnd(t, engine, await begin())
   )
   await t.test('is not cancelled while its swap begins in another process', async (t) =>
-    cancelBesideSwap(t, engine, await begin())
+    cancelDuringSwap(t, engine, await begin())
   )
-  await t.test('stores no sample after steps have ended', async (t) => sampleBesideErasure(t, engine, await begin()))
+  await t.test('stores no sample after steps have ended', async (t) => sampleDuringErasure(t, engine, await begin()))
   await t.test('aborts its step when the process stops, and is continued by the next process', async (t) =>
     stopInAStep(t, engine, await begin())
   )
@@ -169,7 +169,7 @@ async function giveTime(engine: ClickHouse): Promise<void> {
   for (let questions = 0; questions < 20; questions += 1) await engine.control.rows('SELECT 1 AS one')
 }
 
-async function cancelBesideSwap(t: Test, engine: ClickHouse, log: Counts) {
+async function cancelDuringSwap(t: Test, engine: ClickHouse, log: Counts) {
   const shared = { isShared: true, passLock: lockedPasses(), rebuildLock: lockedPasses() }
   const other = projectorOn(engine, log, shared)
   let cancelled: Promise<unknown> | undefined
@@ -198,7 +198,7 @@ async function cancelBesideSwap(t: Test, engine: ClickHouse, log: Counts) {
 }
 
 /** An erasure deletes rows when steps have ended: a sample with such rows must be stored by then. */
-async function sampleBesideErasure(t: Test, engine: ClickHouse, log: Counts) {
+async function sampleDuringErasure(t: Test, engine: ClickHouse, log: Counts) {
   const done: string[] = []
   let ended: Promise<unknown> | undefined
   const rebuild: Tables = {

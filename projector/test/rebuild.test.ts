@@ -339,9 +339,9 @@ async function beginAtOnce(t: Test, engine: ClickHouse) {
   const log = new MemoryLog(() => 5)
   const fills = lockedPasses()
   const shared = { isShared: true, passLock: lockedPasses() }
-  let goOn: () => void = () => undefined
+  let release: () => void = () => undefined
   const otherCame = new Promise<void>((resolve) => {
-    goOn = resolve
+    release = resolve
   })
   let begins: () => void = () => undefined
   const isMaking = new Promise<void>((resolve) => {
@@ -365,12 +365,12 @@ async function beginAtOnce(t: Test, engine: ClickHouse) {
   const otherFills: PassLock = {
     shared: (pass) => fills.shared(pass),
     exclusive: (work) => {
-      goOn()
+      release()
       return fills.exclusive(work)
     }
   }
   const rebuild = around(engine.rebuild, async (work, what) => {
-    if (made.test(what)) goOn()
+    if (made.test(what)) release()
     return await work()
   })
   const other = projectorOn({ ...engine, rebuild }, log, { ...shared, rebuildLock: otherFills })
@@ -654,11 +654,11 @@ async function refuse(t: Test, engine: ClickHouse) {
       t.ok(error instanceof RebuildRefused && error.isUsage === isUsage && sentence.test(error.message), `${error}`)
     }
     await refused(rebuilds.plan('title-cuont'), /There is no projection "title-cuont"; there are .*title-count/, true)
-    await refused(rebuilds.start('title-count', { until: '2999-01-01T00:00:00Z' }), /lies in the future/, true)
-    await refused(rebuilds.start('title-count', { until: '2999-01-01' }), /lies in the future/, true)
+    await refused(rebuilds.start('title-count', { until: '2999-01-01T00:00:00Z' }), /is in the future/, true)
+    await refused(rebuilds.start('title-count', { until: '2999-01-01' }), /is in the future/, true)
     await refused(rebuilds.start('title-count', { until: '2' }), /offsets up to 1/, true)
     await refused(rebuilds.start('title-count', { until: 'yesterday' }), /takes an instant.*got "yesterday"/, true)
-    await refused(rebuilds.start('title-count', { until: '1', isFromLog: true }), /exclude each other/, true)
+    await refused(rebuilds.start('title-count', { until: '1', isFromLog: true }), /cannot be combined/, true)
     for (const work of ['pause', 'resume', 'cancel', 'verify', 'swap'] as const)
       await refused(rebuilds[work]('title-count'), /There is no rebuild of title-count under way.*rebuild start/)
     await refused(rebuilds.rollback('title-count'), /no old tables of title-count.*never rebuilt/)

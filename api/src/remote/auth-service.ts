@@ -1,6 +1,6 @@
 import { Refusal, Username } from '@gamenet/schemas'
 import { z } from 'zod'
-import { LEFT_ALONE_MS, openRemote, type RemoteOptions } from './remote.js'
+import { CIRCUIT_OPEN_MS, openRemote, type RemoteOptions } from './remote.js'
 
 /** The user of a session, according to the auth service. */
 export type Verified = { readonly username: string; readonly gamertag: string }
@@ -48,5 +48,5 @@ export function openAuthService(options: RemoteOptions | undefined): AuthService
 }
 
 function refuse(cause: unknown): never {
-  throw new Refusal('auth_away', [], { retryAfterSeconds: LEFT_ALONE_MS / 1000, cause })
+  throw new Refusal('auth_away', [], { retryAfterSeconds: CIRCUIT_OPEN_MS / 1000, cause })
 }

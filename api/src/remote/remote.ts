@@ -10,7 +10,7 @@ import { Agent, request } from 'undici'
 const TIMEOUT_MS = 3000
 /** Consecutive failures after which a remote gets no requests, and for how long. */
 const FAILURES_MAX = 5
-export const LEFT_ALONE_MS = 5000
+export const CIRCUIT_OPEN_MS = 5000
 const QUESTIONS_AT_ONCE = 32
 const QUESTIONS_WAITING = 256
 const ANSWER_BYTES_MAX = 64 * 1024
@@ -33,13 +33,13 @@ export type Remote = {
   close(): Promise<void>
 }
 
-export type RemoteOptions = { readonly url: string; readonly timeoutMs?: number; readonly leftAloneMs?: number }
+export type RemoteOptions = { readonly url: string; readonly timeoutMs?: number; readonly circuitOpenMs?: number }
 
 /** Opens a remote. No request is sent here. */
-export function openRemote({ url, timeoutMs = TIMEOUT_MS, leftAloneMs = LEFT_ALONE_MS }: RemoteOptions): Remote {
+export function openRemote({ url, timeoutMs = TIMEOUT_MS, circuitOpenMs = CIRCUIT_OPEN_MS }: RemoteOptions): Remote {
   const agent = new Agent({ connections: QUESTIONS_AT_ONCE, maxResponseSize: ANSWER_BYTES_MAX })
   const breaker = circuitBreaker(handleAll, {
-    halfOpenAfter: leftAloneMs,
+    halfOpenAfter: circuitOpenMs,
     breaker: new ConsecutiveBreaker(FAILURES_MAX)
   })
   const policy = wrap(bulkhead(QUESTIONS_AT_ONCE, QUESTIONS_WAITING), breaker)

@@ -41,7 +41,7 @@ export class SimulatedLog {
   readonly #partitions: Partition[]
   readonly #groups = new Map<string, Group>()
   /** Those who read and have come to the end. */
-  #waiting: { readonly partition: Partition; readonly life: Life; goOn(): void }[] = []
+  #waiting: { readonly partition: Partition; readonly life: Life; wake(): void }[] = []
 
   constructor(world: World, topics: readonly string[], partitions: number) {
     this.#world = world
@@ -193,7 +193,7 @@ export class SimulatedLog {
     const { time, chance } = this.#world
     const woken = this.#waiting.filter((each) => each.partition === partition)
     this.#waiting = this.#waiting.filter((each) => each.partition !== partition)
-    for (const { life, goOn } of woken) time.after(life, chance.below(FETCH_MS), goOn)
+    for (const { life, wake } of woken) time.after(life, chance.below(FETCH_MS), wake)
   }
 
   async #read(member: Member, partition: Partition, reading: { readonly isOver: boolean }): Promise<void> {
@@ -202,7 +202,7 @@ export class SimulatedLog {
     while (!reading.isOver && !member.signal.aborted) {
       const records = partition.records.slice(next, next + chance.between(1, BATCH_RECORDS_MAX))
       if (records.length === 0) {
-        await new Promise<void>((goOn) => this.#waiting.push({ partition, life: member.life, goOn }))
+        await new Promise<void>((wake) => this.#waiting.push({ partition, life: member.life, wake }))
         continue
       }
       await time.pause(member.life, chance.below(this.#world.faults.delayMs + 1))

@@ -16,7 +16,7 @@ type Options = {
   readonly prove?: boolean
   readonly write?: boolean
   readonly trace?: boolean
-  readonly goOn?: boolean
+  readonly keepGoing?: boolean
 }
 
 const PROVE_SEEDS_MAX = 1000
@@ -29,7 +29,7 @@ const program = new Command('simulate')
   .option('--bug <name>', `with a mistake put in: ${Object.keys(mistakes).join(', ')}`)
   .option('--prove', `for each mistake, the first seed of ${PROVE_SEEDS_MAX} that finds it`)
   .option('--write', 'with --prove, write these seeds to deploy/proof/simulate/found-by.json, which the tests read')
-  .option('--go-on', 'do not end at the first seed that fails; one line of each')
+  .option('--keep-going', 'continue after a seed that fails; one line for each')
   .option('--trace', 'print the last events of every seed, not only of one that fails')
   .exitOverride(endOnWrongUsage)
 
@@ -57,7 +57,7 @@ async function search(bug: string | undefined): Promise<number> {
     events += outcome.events
     deaths += outcome.deaths
     if (options.trace === true) print(outcome)
-    if (outcome.faults.length > 0 && options.goOn === true) {
+    if (outcome.faults.length > 0 && options.keepGoing === true) {
       failed += 1
       process.stdout.write(`seed ${seed}: ${outcome.faults[0]}\n`)
     } else if (outcome.faults.length > 0) {

@@ -3,14 +3,14 @@ import type { LockTransaction, LockTransactions } from '../../src/wiring/postgre
 import type { Life } from './virtual-time.js'
 import type { World } from './world.js'
 
-type Held = 'shared' | 'alone'
+type Held = 'shared' | 'exclusive'
 type Transaction = { readonly life: Life; isBroken: boolean; held: Held | undefined }
 type Waiting = { readonly by: Transaction; readonly wants: Held; grant(): void; fail(error: Error): void }
 
 /** As the program sets it for its transactions. */
 const LOCK_WAIT_MS = 8000
 
-/** PostgreSQL's advisory lock, held by transactions: shared by many, or by one alone. */
+/** PostgreSQL's advisory lock, held by transactions: shared by many, or exclusive. */
 export class PassesLock {
   readonly #world: World
   readonly #transactions = new Set<Transaction>()
@@ -23,12 +23,12 @@ export class PassesLock {
   /** As `sharedPasses` uses it. */
   readonly transactions: LockTransactions = (work) => this.#transaction(work)
 
-  /** What somebody who has died held is free. */
+  /** Releases the locks of a process that has died. */
   noticeDeath(life: Life): void {
     for (const each of this.#transactions) if (each.life === life) this.#end(each)
   }
 
-  /** All transactions end, whatever they were doing. */
+  /** Ends all transactions. */
   disconnect(): void {
     for (const each of this.#transactions) {
       each.isBroken = true
@@ -100,7 +100,7 @@ export class PassesLock {
       const [first] = this.#waiting
       if (first === undefined) return
       const held = [...this.#transactions].flatMap((each) => (each.held === undefined ? [] : [each.held]))
-      if (first.wants === 'alone' ? held.length > 0 : held.includes('alone')) return
+      if (first.wants === 'exclusive' ? held.length > 0 : held.includes('exclusive')) return
       this.#waiting.shift()
       first.by.held = first.wants
       first.grant()

@@ -71,7 +71,7 @@ export async function finishErasures(needs: EraseNeeds): Promise<number> {
 
 export type ReapplyNeeds = Pick<EraseNeeds, 'writes' | 'tables' | 'stepsEnded' | 'signal'> & {
   /** Whether no other process reads the log; then pending erasures run at once, without a wait for readers. */
-  readonly isAlone: boolean
+  readonly isOnlyReader: boolean
 }
 
 /**
@@ -84,12 +84,12 @@ export type ReapplyNeeds = Pick<EraseNeeds, 'writes' | 'tables' | 'stepsEnded' |
  * @returns the number of repeated erasures
  */
 export async function reapplyMissingErasures(needs: ReapplyNeeds): Promise<number> {
-  const { writes, tables, stepsEnded, signal, isAlone } = needs
+  const { writes, tables, stepsEnded, signal, isOnlyReader } = needs
   const cleaned = await storeOver(tables).do(readAppliedErasures)
   await addToLedger(writes, cleaned)
   const cleanedAt = new Map(cleaned.map(({ nameHash, forgottenAtMs }) => [nameHash, forgottenAtMs]))
   const due = (await readLedger(writes)).filter(({ nameHash, forgottenAt, doneAt }) =>
-    doneAt === null ? isAlone : (cleanedAt.get(nameHash) ?? 0) < forgottenAt.getTime()
+    doneAt === null ? isOnlyReader : (cleanedAt.get(nameHash) ?? 0) < forgottenAt.getTime()
   )
   if (due.length === 0) return 0
   const all: EraseNeeds = {

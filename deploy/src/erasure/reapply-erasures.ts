@@ -14,7 +14,7 @@ export async function reapplyErasures({ engines, role, concurrentWriters, logger
       tables: engines.clickhouse.control,
       stepsEnded: stepsEnded(concurrentWriters),
       signal: new AbortController().signal,
-      isAlone: role === 'all' && engines.isEmbedded
+      isOnlyReader: role === 'all' && engines.isEmbedded
     })
     if (done > 0)
       logger.warn({ erasures: done }, 'an older copy was restored: users who were erased since are erased again')

@@ -208,12 +208,12 @@ async function damageOfTables(
   report: ReportBytes
 ): Promise<Damage[]> {
   const damages: Damage[] = []
-  const again = 'gamenet verify --repair sets them aside, and the next start restores their rows'
+  const again = 'gamenet verify --repair detaches them, and the next start restores their rows'
   const missing = (await findLostParts(storeOver(tables))).map(({ table }) => table)
   for (const table of [...missing, ...lost.filter((each) => !missing.includes(each))]) {
     damages.push({
       part: 'tables',
-      what: `a part of ${table} is missing, or was set aside because it was unreadable`,
+      what: `a part of ${table} is missing, or was detached because it was unreadable`,
       cost: 'its rows are missing until they are restored',
       repair: 'gamenet start',
       isRepaired: !missing.includes(table)
@@ -231,7 +231,7 @@ async function damageOfTables(
     for (const part of parts) {
       if (Number(part.is_passed) === 1) continue
       const partName = String(part.part_path)
-      if (repair && partName !== '') await setAside(tables, name, path, partName)
+      if (repair && partName !== '') await detachPart(tables, name, path, partName)
       damages.push({
         part: 'tables',
         what: `part ${partName} of ${name} is damaged: ${String(part.message)}`,
@@ -253,12 +253,12 @@ async function changedTables(tables: ClickHouse['control']): Promise<Damage[]> {
 }
 
 /** Detaches a part in the way in which the engine detaches an unreadable one at its start. */
-async function setAside(tables: ClickHouse['control'], table: string, path: string, part: string): Promise<void> {
+async function detachPart(tables: ClickHouse['control'], table: string, path: string, part: string): Promise<void> {
   const folder = join(path, 'detached')
   const before = new Set(await readdir(folder).catch(() => []))
   await tables.execute(`ALTER TABLE ${table} DETACH PART '${part}'`)
   const detached = (await readdir(folder)).filter((name) => !before.has(name))
-  if (detached.length !== 1) throw new FailureError(`${part} of ${table} could not be set aside in ${dirname(folder)}.`)
+  if (detached.length !== 1) throw new FailureError(`${part} of ${table} could not be detached to ${dirname(folder)}.`)
   await rename(join(folder, detached[0] ?? ''), join(folder, `broken-on-start_${detached[0]}`))
 }
 

@@ -51,7 +51,7 @@ export type LostRows = {
 }
 
 /**
- * Who restores lost rows. `now`: this process, which has exclusive use of the tables and a projector. `later`: such a
+ * Which process restores lost rows. `now`: this process, which has exclusive use of the tables and a projector. `later`: such a
  * process at its start. `never`: an operator, because others load and project into the tables of a ClickHouse server
  * meanwhile.
  */
@@ -62,8 +62,7 @@ const AGAIN_MS = 5000
 const EXTENTS_MS = 5000
 
 /**
- * Finds parts that were set aside, and starts to restore their rows. To be called before anything loads, projects or
- * reads.
+ * Finds detached parts, and starts to restore their rows. To be called before anything loads, projects or reads.
  */
 export async function openLostRows({
   engines: { store, log, names },
@@ -84,7 +83,7 @@ export async function openLostRows({
   })
   const repair = repairOf(projections, isOurs ? tablesOf(found) : new Set())
   const ours = isOurs ? found.filter(({ table }) => isRepaired(table)) : []
-  const [repairing, setAside] = [new Set(tablesOf(ours)), new Set(tablesOf(ours))]
+  const [repairing, detached] = [new Set(tablesOf(ours)), new Set(tablesOf(ours))]
   let incomplete: ReadonlySet<string> = new Set()
   let targets: readonly Target[] | undefined
   if (isOurs && found.length > 0) {
@@ -103,7 +102,7 @@ export async function openLostRows({
     : []
   const wayOf = (table: string): Way => {
     if (!isOurs) return 'operator'
-    return targets !== undefined && setAside.has(table) ? 'now' : 'next start'
+    return targets !== undefined && detached.has(table) ? 'now' : 'next start'
   }
   for (const [table, reason] of sentences(found, repair.lasting, wayOf)) logger.error({ table }, reason)
   for (const { table, reason } of dropped) logger.error({ table }, reason)
@@ -131,8 +130,8 @@ export async function openLostRows({
       })
       finishing = repaired.then(async (isDone) => {
         if (!isDone) return
-        const failed = 'parts that were set aside cannot be dropped yet'
-        if (await untilDone(() => dropAgain(store, ours), failed)) setAside.clear()
+        const failed = 'detached parts cannot be dropped yet'
+        if (await untilDone(() => dropAgain(store, ours), failed)) detached.clear()
       })
     },
     whenRepaired: () => repaired,

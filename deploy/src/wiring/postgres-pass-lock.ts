@@ -5,7 +5,7 @@ import { errorCode, FILLS_LOCK, type PASSES_LOCK, Refusal } from '@gamenet/schem
 import { FailureError } from '../config.js'
 
 /** Longest wait for exclusive use. A pass takes seconds, at most some tens of seconds. */
-const ALONE_WITHIN_MS = 300_000
+const EXCLUSIVE_WAIT_MS = 300_000
 /** A waiter that waits longer for the lock goes to the end of the queue, so that those after it run first. */
 const LOCK_WAIT_MS = 8000
 const LOCK_NOT_AVAILABLE = '55P03'
@@ -26,7 +26,7 @@ export type LockTransactions = <Result>(work: (transaction: LockTransaction) => 
 
 export type LockTransaction = {
   /** Acquires a lock, shared or exclusive. Rejects with {@link LOCK_NOT_AVAILABLE} after {@link LOCK_WAIT_MS}. */
-  lock(lock: Lock, how: 'shared' | 'alone'): Promise<void>
+  lock(lock: Lock, how: 'shared' | 'exclusive'): Promise<void>
   /** Rejects when the connection has ended: another process may hold the lock. */
   check(): Promise<void>
 }
@@ -74,9 +74,9 @@ export function sharedPasses(needs: {
     },
     exclusive: async (work) => {
       const begun = performance.now()
-      while (performance.now() - begun < ALONE_WITHIN_MS) {
+      while (performance.now() - begun < EXCLUSIVE_WAIT_MS) {
         try {
-          const locked = await withLock(needs, 'alone', work)
+          const locked = await withLock(needs, 'exclusive', work)
           if (locked !== 'away') return locked.result
           throw new FailureError(
             'PostgreSQL is unavailable; without its lock other projectors could write into the tables meanwhile. Repeat the command when PostgreSQL is back.'
@@ -86,7 +86,7 @@ export function sharedPasses(needs: {
         }
       }
       throw new FailureError(
-        `Another projector has not ended its pass, or its step of a rebuild, within ${ALONE_WITHIN_MS / 1000} s; check \`gamenet status\` there, then repeat the command.`
+        `Another projector has not ended its pass, or its step of a rebuild, within ${EXCLUSIVE_WAIT_MS / 1000} s; check \`gamenet status\` there, then repeat the command.`
       )
     }
   }
@@ -95,7 +95,7 @@ export function sharedPasses(needs: {
 /** Runs work under the lock; reports if PostgreSQL was unavailable. */
 async function withLock<Result>(
   { locks, lock, onWaited }: Parameters<typeof sharedPasses>[0],
-  how: 'shared' | 'alone',
+  how: 'shared' | 'exclusive',
   work: (check: () => Promise<void>) => Promise<Result>
 ): Promise<{ readonly result: Result } | 'away'> {
   let hasBegun = false

@@ -239,12 +239,12 @@ onEachWriteSide((name, open, options) => {
     await edit(postgres, 'Ann', 'edit 0')
     const log = memoryLog()
     let isAppending = (): void => undefined
-    let goOn = (): void => undefined
+    let release = (): void => undefined
     const appending = new Promise<void>((resolve) => {
       isAppending = resolve
     })
     const going = new Promise<void>((resolve) => {
-      goOn = resolve
+      release = resolve
     })
     const slow: Log = {
       append: async (topic, messages) => {
@@ -256,7 +256,7 @@ onEachWriteSide((name, open, options) => {
     const round = relayOnce({ ...needsOn(postgres, slow), heldMsMax: 1 }, new Set())
     await appending
     await edit(postgres, 'Ann', 'edit 1')
-    goOn()
+    release()
     t.same(await round, { relayed: 1, outcome: 'done' })
     t.match(await postgres.query('SELECT o.event FROM outbox AS o'), [{ event: { bio: 'edit 1' } }])
   })

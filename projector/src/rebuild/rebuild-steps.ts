@@ -32,8 +32,8 @@ export class RebuildSteps {
   async exclusive<Result>(work: (check: () => Promise<void>) => Promise<Result>): Promise<Result> {
     while (this.#exclusive !== undefined) await this.#exclusive
     const running = Promise.allSettled(this.#underWay).then(() => this.#passes.exclusive(work))
-    const alone = running.catch(() => undefined)
-    this.#exclusive = alone
+    const ended = running.catch(() => undefined)
+    this.#exclusive = ended
     try {
       return await running
     } finally {

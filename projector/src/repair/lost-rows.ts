@@ -68,10 +68,10 @@ const POSITIONS = 'checkpoint'
 const LASTING: Readonly<Record<string, string>> = {
   parked_decision: 'decisions about dead letters may be missing: such messages are dead letters again',
   log_gap: 'gaps that were accepted may no longer be listed',
-  rebuild: 'rebuilds may be missing: look at `gamenet status`, and discard what a rebuild has left',
-  generation_definition: 'by which statements a projection made its table may be missing: rebuild the projections',
+  rebuild: 'rebuilds may be missing: check `gamenet status`, and discard the tables of that rebuild',
+  generation_definition: 'the statements that made the tables of projections may be missing: rebuild the projections',
   generation_pointer:
-    'which generation is read was decided by the records of rebuilds, or by an older row: rebuild the projections',
+    'the generation that is read was chosen by the records of rebuilds, or by an older row: rebuild the projections',
   schema_migration: 'migrations may have been applied a second time'
 }
 
@@ -116,7 +116,7 @@ export async function cancelRebuilds(store: Store, repair: Repair): Promise<numb
   for (const record of await readRebuilds(store)) {
     const state = stateAfterLoss(record, repair)
     if (state === record.state) continue
-    const kept = await storeRebuild(store, record, { state, reason: 'rows were lost that it reads or had written' })
+    const kept = await storeRebuild(store, record, { state, reason: 'rows that it reads or has written were lost' })
     cancelled.push(kept.id)
   }
   return cancelled

@@ -42,12 +42,12 @@ export async function vanishedParts(
   listed: readonly ListedPart[],
   names: readonly string[]
 ): Promise<VanishedPart[]> {
-  const setAside = await tables.rows(
+  const detached = await tables.rows(
     `SELECT ${PART_COLUMNS} FROM system.detached_parts AS p ${OF_TABLE}
      WHERE p.database = currentDatabase() AND p.reason LIKE '%broken%'`
   )
   const active = await listParts(tables, names)
-  const held = [...active, ...setAside.map((row) => ListedPart.parse(row))]
+  const held = [...active, ...detached.map((row) => ListedPart.parse(row))]
   const existing = await tables.rows(
     `SELECT ${TABLE_UUID} AS id, t.name AS table, t.data_paths[1] AS path FROM system.tables AS t
      WHERE t.database = currentDatabase()`

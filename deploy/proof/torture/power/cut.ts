@@ -60,7 +60,7 @@ export type Outcome = {
   /** Each a sentence. */
   readonly differences: readonly string[]
   readonly tornFiles: number
-  /** Parts that ClickHouse has put aside. */
+  /** Parts that ClickHouse has detached. */
   readonly detached: number
   /** Durations of the life, the start, the rest and the comparison. */
   readonly ms: { readonly life: number; readonly start: number; readonly rest: number; readonly compare: number }
@@ -288,7 +288,7 @@ async function captured(living: Living, life: Launched, state: number): Promise<
   const promisedUntilNow = structuredClone(promised)
   const copy = disk.copyTo(directory)
   const before = plan.tornBytes === 0 ? undefined : contentsUnder(disk)
-  goOn(life)
+  resume(life)
   copy.mount()
   const tornFiles = before === undefined ? 0 : tear(copy.path, before, plan.tornBytes, ...numbers)
   copy.unmount()
@@ -330,7 +330,7 @@ function tailOf(life: Pick<Launched, 'stderr'>): string {
   return life.stderr().slice(-LOG_CHARACTERS)
 }
 
-function goOn({ process: { pid, exitCode } }: Launched): void {
+function resume({ process: { pid, exitCode } }: Launched): void {
   if (pid !== undefined && exitCode === null) process.kill(pid, 'SIGCONT')
 }
 

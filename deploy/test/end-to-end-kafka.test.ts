@@ -55,7 +55,7 @@ test(
       code: 2,
       stderr: /No projector was asked: set OPERATOR_URL to/
     })
-    t.match(await gamenet(alone, ['doctor']), { stdout: /^service +ok +No process was asked: /m })
+    t.match(await gamenet(alone, ['doctor']), { stdout: /^service +ok +No process was queried, /m })
     await t.test('two processes that scrape at once tell everything once', async (t) => {
       const log = await logOfOtherProcess(t, kafka, real)
       const operatorUrls = [ingest.operatorUrl, secondIngest.operatorUrl] as const

@@ -130,7 +130,7 @@ test('the operator port answers the command line, no web page, and nobody withou
   const OPERATOR_URL = service.operatorUrl
   t.match(await gamenet({ OPERATOR_URL, OPERATOR_TOKEN: '' }, ['status']), {
     code: 1,
-    stderr: /asks for its token, and none came/
+    stderr: /requires its token; got none/
   })
   // 50,000 of them: the campaign of malformed requests.
   await provesRefusalOfMalformed(t, service.apiUrl ?? '', { seed: 1, requests: 500 })

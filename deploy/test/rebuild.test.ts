@@ -206,7 +206,7 @@ async function printsThePlan({ t, environment }: Commands): Promise<void> {
   // What was stored twice is counted twice until it is merged.
   const holds = (table: string) => `${table} \\([1-9]\\d* rows, [\\d.]+ [kM]B\\)`
   for (const said of [
-    /^title-count is rebuilt with all that reads its tables: 3 of them, swapped together\.\n/,
+    /^title-count is rebuilt with all projections that read its tables: 3, swapped together\.\n/,
     new RegExp(`^title-count +event_title_count +${holds('title_count')} +${events} +\\S`, 'm'),
     new RegExp(`^title-count-hour +title_count, event_title_count +${holds('title_count_hour')} +${events} +\\S`, 'm'),
     new RegExp(`^${3 * events} events, about .+ estimated from a sample$`, 'm'),
@@ -218,7 +218,7 @@ async function printsThePlan({ t, environment }: Commands): Promise<void> {
 
 async function loadsAgainFirst({ t, environment }: Commands): Promise<void> {
   const plan = await gamenet(environment, ['rebuild', 'plan', 'title-count', '--from-log'])
-  t.match(plan.stdout, /^title-count is rebuilt with all that is made of its events: \d+ of them, swapped together\.$/m)
+  t.match(plan.stdout, /^title-count is rebuilt with all projections that read its events: \d+, swapped together\.$/m)
   t.match(
     plan.stdout,
     new RegExp(`^ +the log of title-count +event_title_count \\(.*\\) +${TITLES.length * COUNTS} +\\S`, 'm')
@@ -240,7 +240,7 @@ async function refuses({ t, environment }: Commands): Promise<void> {
     [['plan'], 2, /needs <projection>/],
     [['mend', 'title-count'], 2, /has no command "mend"/],
     [['start', 'title-count', '--until', future], 2, /future/],
-    [['start', 'title-count', '--until', '99999999999999999999'], 2, /--until 99999999999999999999 lies in the future/],
+    [['start', 'title-count', '--until', '99999999999999999999'], 2, /--until 99999999999999999999 is in the future/],
     [['start', 'title-count', '--until', 'tomorrow'], 2, /"tomorrow"/],
     [['resume', 'title-count'], 1, /There is no rebuild of title-count under way/],
     [['pause', 'title-count'], 1, /There is no rebuild of title-count under way/],

@@ -88,7 +88,7 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     await refuses(gamenet, 'format', /format.json cannot be read/)
     await damaged('tables', await formatOf(whole), (path) => writeFile(path, '\u0007'))
     // The engine itself writes to the standard error of its process.
-    await refuses(spawnedGamenet, 'tables', /ClickHouse does not open .*move the folder `tables`/)
+    await refuses(spawnedGamenet, 'tables', /ClickHouse cannot open .*move the folder `tables`/)
   })
 })
 

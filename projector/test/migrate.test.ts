@@ -109,7 +109,8 @@ test('migrations', async (t) => {
   await t.test('tables of a newer program are refused with a sentence', async (t) => {
     const migrations = await readMigrations()
     await t.rejects(migrate(tables, migrations.slice(0, -1)), {
-      message: /^The tables were made by a newer program: they have the migrations 0\d+-[a-z-]+, and this program knows/
+      message:
+        /^The tables were created by a newer program: they have the migrations 0\d+-[a-z-]+, and this program knows/
     })
   })
 })

@@ -250,7 +250,7 @@ test('projections', async (t) => {
     await until(async () => (await stateOf('title-count-hour'))?.state === 'failing')
     await until(async () => (await stateOf('title-latest'))?.lag === 0)
     await t.rejects(projector.caughtUp({ standstillMs: 200 }), {
-      message: /projection title-count-hour \(memory limit\) has taken 0 of 1/
+      message: /projection title-count-hour \(memory limit\) has consumed 0 of 1/
     })
     const { projections } = await projector.status()
     const state = (name: string) => projections.find(({ projection }) => projection === name)
@@ -393,7 +393,7 @@ test('projections', async (t) => {
     log.append('title-count', [count('20:00:00', 5)])
     await until(async () => changes === 1)
     await t.rejects(projector.caughtUp({ standstillMs: 200 }), {
-      message: /projection title-count \(paused\) has taken 0 of 1/
+      message: /projection title-count \(paused\) has consumed 0 of 1/
     })
     t.same(await control.rows('SELECT l.online AS online FROM title_latest AS l FINAL'), [{ online: 5 }])
     t.same(await control.rows('SELECT c.online AS online FROM title_count AS c FINAL'), [])

@@ -354,7 +354,7 @@ void test('the size of one message, and the name of a topic, are bounded', async
   const log = openLog(t, { path: t.testdir() })
   await t.rejects(
     log.append('thing', [{ key: 'k', headers: {}, value: 'x'.repeat(17_000_000) }]),
-    /the log takes up to 16777216/
+    /the log accepts up to 16777216/
   )
   await t.rejects(log.append('no/topic', [message(1)]), /the topic "no\/topic" has an invalid name/)
   await log.append('thing', [message(1)])

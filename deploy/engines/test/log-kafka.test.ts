@@ -205,7 +205,7 @@ if (missing !== undefined) {
   void test('an append to a topic that was not made is refused with a sentence', async (t) => {
     await t.rejects(
       openLog(t).append('nothing', messages(1)),
-      /refused an append to nothing: .*has to be created first/s
+      /refused an append to nothing: .*create the topic first/s
     )
   })
 

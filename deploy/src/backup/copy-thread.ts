@@ -57,7 +57,7 @@ const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
 const total = { files: 0, bytes: 0 }
 let unreported = 0
 
-if (parentPort === null) throw new Error('this file runs as a thread only')
+if (parentPort === null) throw new Error('this file runs only as a worker thread')
 const host = openCalls<CopyHost>(parentPort, { copy } satisfies CopyThread)
 
 function copy(request: CopyRequest): Copied {

@@ -21,7 +21,7 @@ export function addExport(program: Command, terminal: Terminal): void {
     .action(async (_what: string, file: string | undefined, options: Options) => {
       if (file !== undefined) {
         const report = await run(terminal, options, resolve(file))
-        const left = report.leftOut === 0 ? '' : `; ${report.leftOut} messages are no CloudEvents and were left out`
+        const left = report.leftOut === 0 ? '' : `; ${report.leftOut} messages are not CloudEvents and were skipped`
         return print(terminal, options.json, report, [`Exported ${report.events} events to ${report.file}${left}.`])
       }
       const folder = await mkdtemp(join(tmpdir(), 'gamenet-'))

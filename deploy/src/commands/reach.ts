@@ -48,7 +48,7 @@ export async function withData<Answer>(
 /** Returns the line that a command prints if it has asked no process. */
 export function noServiceLine({ KAFKA_BROKERS, CLICKHOUSE_URL, DATA_DIR }: Config): string {
   return KAFKA_BROKERS !== undefined && CLICKHOUSE_URL !== undefined
-    ? 'No process was asked: OPERATOR_URL names one. This is what the log and the tables show.'
+    ? 'No process was queried, because OPERATOR_URL is not set. This is what the log and the tables show.'
     : `No service runs on ${DATA_DIR} (gamenet start). This is what its data show.`
 }
 

@@ -27,7 +27,7 @@ export function linesOfPlan(plan: RebuildPlan): string[] {
   ])
   const free = plan.bytesFree === null ? 'free space unknown' : `${bytesText(plan.bytesFree)} are free`
   return [
-    `${plan.projection} is rebuilt with all that ${fromLog === null ? 'reads its tables' : 'is made of its events'}: ${plan.unit.length} of them, swapped together.`,
+    `${plan.projection} is rebuilt with all projections that read its ${fromLog === null ? 'tables' : 'events'}: ${plan.unit.length}, swapped together.`,
     '',
     ...table([['PROJECTION', 'READS', 'WRITES', 'EVENTS', 'TAKES'], ...loaded, ...rows]),
     '',

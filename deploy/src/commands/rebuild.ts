@@ -92,7 +92,7 @@ function addFilling(parent: Command, terminal: Terminal): void {
 
 function addSwapping(parent: Command, terminal: Terminal): void {
   onProjection(parent, 'swap', 'let the new tables serve, and keep the old ones')
-    .option('--accept-differences', 'although verify found differences')
+    .option('--accept-differences', 'even if verify found differences')
     .action(async (projection: string, options: Options & { acceptDifferences?: boolean }) => {
       const accepted = options.acceptDifferences === true ? { acceptDifferences: true } : {}
       const report = await waitFor(terminal, (operations) => operations.run(rebuild.swap, { projection, ...accepted }))
@@ -124,7 +124,7 @@ function following(command: Command): Command {
 }
 
 function swappedLine(what: string, { caughtUp, lateMs }: SwapReport): string {
-  return `${what}; ${caughtUp} events were loaded first; new data was late by ${Math.ceil(lateMs)} ms.`
+  return `${what}; ${caughtUp} events were loaded first; new data was delayed by ${Math.ceil(lateMs)} ms.`
 }
 
 async function changeState(

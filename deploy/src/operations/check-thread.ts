@@ -41,7 +41,7 @@ const REPORT_BYTES = 4 * 1024 * 1024
 
 const sealedTopics = new Set(topics.filter(({ people }) => people !== undefined).map(({ name }) => name))
 
-if (parentPort === null) throw new Error('this file runs as a thread only')
+if (parentPort === null) throw new Error('this file runs only as a worker thread')
 const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
   pages: (directory) => checkPages(directory, (bytes) => host.call('read', 'writes', bytes)),
   log: async (choice, loaded) => {

@@ -24,7 +24,7 @@ export function exposureOf(config: Config, role: Role): string[] {
   ]
   return ports
     .filter(([, host]) => !isLoopback(host))
-    .map(([variable, host, port, what]) => `${variable}=${host}: everybody who reaches port ${port} ${what}.`)
+    .map(([variable, host, port, what]) => `${variable}=${host}: anyone who can reach port ${port} ${what}.`)
 }
 
 /** Refuses an operator port that other machines reach and that has no token. A process with a data directory makes one. */

@@ -105,7 +105,7 @@ export async function openEngines({
     const logChoice = readLogChoice(config, part('log'))
     if (config.KAFKA_REPLICATION === 1)
       warn(
-        'KAFKA_REPLICATION is 1: topics that are made now are lost with the disk of one broker. Unset, it is the brokers’ default.'
+        'KAFKA_REPLICATION is 1: topics that are created now are lost with the disk of one broker. Unset, the brokers’ default applies.'
       )
     const onUnavailable = (await isSpoolKnown(config, role)) ? warn : undefined
     if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory)
@@ -176,7 +176,7 @@ function orDamaged(error: unknown): unknown {
   if (error instanceof LogDamaged) return new FailureError(error.message)
   const text = error instanceof Error ? error.message : ''
   if (/^the topics .* cannot be created/.test(text)) return new FailureError(`Kafka: ${text}.`)
-  const isOfFiles = /^ClickHouse does not open|^The PostgreSQL directory|holds no log that can be opened/.test(text)
+  const isOfFiles = /^ClickHouse cannot open|^The PostgreSQL directory|^The log at .* cannot be opened/.test(text)
   if (!isOfFiles || /is in use|another directory open/.test(text)) return error
   if (/^ClickHouse/.test(text)) return new FailureError(`${text}. Where its files are damaged: ${TABLES_WAY_OUT}`)
   return new FailureError(

@@ -15,7 +15,7 @@ export type LoaderWorkerData = {
  * projector.
  */
 const port = parentPort
-if (port === null) throw new Error('This file runs as the worker thread of a loader only')
+if (port === null) throw new Error('This file runs only as the worker thread of a loader')
 const { choice, only } = workerData as LoaderWorkerData
 const reader = await openLog(choice, 'loader', {
   group: only?.group,

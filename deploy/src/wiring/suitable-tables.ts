@@ -20,6 +20,6 @@ export async function refuseUnsuitable(tables: Pick<ClickHouse['control'], 'rows
   if (!/^(Replicated|Shared)/.test(String(row?.engine))) return
   throw new FailureError(
     `The database of CLICKHOUSE_URL has the engine ${row?.engine}, which replicates each table by itself: a checkpoint could be there before ` +
-      'its rows, and tables cannot be exchanged. Name a database of the engine Atomic on one server.'
+      'its rows, and EXCHANGE TABLES fails. Name a database of the engine Atomic on one server.'
   )
 }

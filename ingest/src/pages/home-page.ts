@@ -71,10 +71,10 @@ function labelledCount($: CheerioAPI, label: string): number | string {
   const box = paragraphs.parent()
   const numbers = box.children('h3')
   if (numbers.length !== 1 || box.children('p').length !== 1) {
-    return `expected one number beside the label ${quoted(label)}, found ${numbers.length}`
+    return `expected one number next to the label ${quoted(label)}, found ${numbers.length}`
   }
   const text = visibleText(numbers.text())
-  return countIn(text) ?? `expected a count over ${quoted(label)}, got ${quoted(text)}`
+  return countIn(text) ?? `expected a count above ${quoted(label)}, got ${quoted(text)}`
 }
 
 function hasLabel(paragraph: Elements, label: string): boolean {

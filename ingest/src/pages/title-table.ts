@@ -177,9 +177,9 @@ function isBreak(node: Node): boolean {
 function linkElsewhere(href: string | undefined, titleId: string, productCode: string | undefined): string | undefined {
   const segment = /\/([^/?#]*)\/?(?:[?#].*)?$/.exec(href ?? '')?.[1]?.toLowerCase() ?? ''
   if (TITLE_ID.test(segment) && segment !== titleId)
-    return `the link is to title ${segment}, the id beside it is ${titleId}`
+    return `the link is to title ${segment}, the id next to it is ${titleId}`
   if (productCode !== undefined && PRODUCT_CODE.test(segment) && segment !== productCode.toLowerCase())
-    return `the link is to product ${segment.toUpperCase()}, the code beside it is ${quoted(productCode)}`
+    return `the link is to product ${segment.toUpperCase()}, the code next to it is ${quoted(productCode)}`
   return undefined
 }
 

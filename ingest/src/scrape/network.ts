@@ -56,7 +56,7 @@ function createMissingRows(): { newIn(page: HomePage): string[] } {
       usual = missing
       if (before === undefined || missing <= Math.max(before, 0)) return []
       const shown = page.titles.length
-      return [`the table shows ${shown} of ${page.gamesSupported} games, fewer than the page before did`]
+      return [`the table shows ${shown} of ${page.gamesSupported} games, fewer than the previous page`]
     }
   }
 }

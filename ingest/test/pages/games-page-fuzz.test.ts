@@ -73,7 +73,7 @@ test('a row that has parts of two titles describes neither', async (t) => {
       `<table><tbody><tr><td>${first}</td><td>MS-101<br><small>4D530065</small></td></tr></tbody></table>`,
       ADDRESS
     )
-  t.match(parsedRow(one), { ok: false, reason: /the link is to product MS-100, the code beside it is "MS-101"/ })
+  t.match(parsedRow(one), { ok: false, reason: /the link is to product MS-100, the code next to it is "MS-101"/ })
   t.match(parsedRow(one + other), { ok: false, reason: /expected one link with a name, found 2/ })
   t.match(parsedRow(`${other}<small>One too</small>`), { ok: false, reason: /expected one subtitle, found 2/ })
   const parsed = parsedRow(other.replace('href="/games/MS-101"', 'href="/games/MS-100"'))

@@ -61,7 +61,7 @@ test('odd names, shared names, missing icons and foreign pictures are read; brok
   t.same(unreadable, [
     'row 4 (4d530067): expected 5 cells, found 4',
     'row 5 (4d530068): expected users online, got "2,13,45"',
-    'row 6 (4d530069): the link is to title 4d53006a, the id beside it is 4d530069'
+    'row 6 (4d530069): the link is to title 4d53006a, the id next to it is 4d530069'
   ])
 })
 
@@ -73,7 +73,7 @@ test('a home page without a required part is refused, and the reason names that 
     [/section#connect is missing/, page.replace('id="connect"', 'id="join"')],
     [/"Users Online Now" once in section#connect, found it 0 times/, page.replace('Users Online Now', 'Online')],
     [/"Users Online Now" once in section#connect, found it 2 times/, page.replace('Tournaments', 'Users Online Now')],
-    [/one number beside the label "Registered Users", found 0/, page.replace(/<h3> 1,234,567 <\/h3>/, '')],
+    [/one number next to the label "Registered Users", found 0/, page.replace(/<h3> 1,234,567 <\/h3>/, '')],
     [/a count over "Registered Users", got "1,234,5671"/, page.replace('1,234,567', '1,234,5671')],
     [/a count over "Registered Users", got "-3"/, page.replace('1,234,567', '-3')],
     [/a count over "Registered Users", got "4,294,967,296"/, page.replace('1,234,567', '4,294,967,296')],

@@ -194,8 +194,8 @@ class Reader {
     this.session = session
     if (this.#signal.aborted) session.stop()
     const ended = side.ended.then(
-      () => 'the reading side of the loader ended by itself',
-      (error: unknown) => `the reading side of the loader died: ${errorMessage(error)}`
+      () => 'the reader thread of the loader ended by itself',
+      (error: unknown) => `the reader thread of the loader failed: ${errorMessage(error)}`
     )
     this.trouble = null
     const reason = await Promise.race([ended, session.stopped])

@@ -34,7 +34,7 @@ export type LoaderWorkerOptions = {
 }
 
 /**
- * The reading side of the loader: reads the topics, validates each record, builds its row, and posts the rows as bytes.
+ * The reader thread of the loader: reads the topics, validates each record, builds its row, and posts the rows as bytes.
  * Runs in a worker thread (whose entry opens the log and calls this) or in the storing side's thread. Resolves after
  * `stop`.
  *

@@ -143,7 +143,7 @@ function missingOf({ runner, loaderTrouble }: CatchUpWatch, targets: readonly Ta
       const taken = checkpoints.next(projectionCheckpoint(name), epoch, partition)
       if (from.name !== topic || taken >= Math.min(loaded, next)) continue
       const { state, reason } = runner.state(name)
-      missing.push(`projection ${name} (${reason ?? state}) has taken ${taken} of ${next} of ${at}`)
+      missing.push(`projection ${name} (${reason ?? state}) has consumed ${taken} of ${next} of ${at}`)
     }
   }
   return missing
@@ -189,9 +189,7 @@ function behindOf(targets: readonly Target[], checkpoints: Checkpoints): string[
   return targets.flatMap(({ topic, epoch, partition, next }) =>
     checkpointNames(topic).flatMap((name) => {
       const reached = checkpoints.next(name, epoch, partition)
-      return reached < next
-        ? [`${name} has come to ${reached} of ${next} in epoch ${epoch}, partition ${partition}`]
-        : []
+      return reached < next ? [`${name} has read ${reached} of ${next} in epoch ${epoch}, partition ${partition}`] : []
     })
   )
 }

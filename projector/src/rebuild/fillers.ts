@@ -76,7 +76,7 @@ export class Fillers {
         return
       } catch (error) {
         if (signal.aborted) return
-        logger.warn({ reason: errorMessage(error) }, 'rebuilds cannot be looked for')
+        logger.warn({ reason: errorMessage(error) }, 'rebuilds cannot be listed')
         await pause(backoffMs(DEFAULT_BACKOFF, failures), signal)
       }
     }

@@ -47,11 +47,11 @@ export async function rebuildSwapped(
   const under = records.find((each) => each.projection !== name && UNDER_WAY.has(each.state))
   if (under !== undefined) {
     throw new RebuildRefused(
-      `There are no old tables of ${name} to go back to or to drop. It is part of rebuild ${under.id} of ${under.projection}, which is ${under.state}.`
+      `There are no old tables of ${name} to roll back to or to drop. It is part of rebuild ${under.id} of ${under.projection}, which is ${under.state}.`
     )
   }
   const last = records.find((each) => each.projection === name)
-  throw new RebuildRefused(`There are no old tables of ${name} to go back to or to drop. ${afterwards(last, name)}`)
+  throw new RebuildRefused(`There are no old tables of ${name} to roll back to or to drop. ${afterwards(last, name)}`)
 }
 
 /** Returns a sentence about a rebuild under way with some of these projections; undefined if there is none. */

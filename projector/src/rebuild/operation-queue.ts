@@ -42,7 +42,7 @@ export class OperationQueue {
           failures = 0
         } catch (error) {
           if (signal.aborted) return
-          logger.warn({ reason: errorMessage(error) }, 'leftovers of rebuilds cannot be dropped; it is tried again')
+          logger.warn({ reason: errorMessage(error) }, 'leftovers of rebuilds cannot be dropped; retrying')
           await pause(backoffMs(DEFAULT_BACKOFF, failures), signal)
         }
       }

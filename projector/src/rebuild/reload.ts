@@ -87,7 +87,7 @@ async function extentsOf(loader: Loader, topic: Topic, signal: AbortSignal): Pro
     } catch (error) {
       if (signal.aborted) throw error
       if (performance.now() - begun > STANDSTILL_MS) {
-        const reason = `${topic.name} cannot be loaded from the log: ${errorMessage(error)}. Do it again when the log answers.`
+        const reason = `${topic.name} cannot be loaded from the log: ${errorMessage(error)}. Repeat it when the log answers.`
         throw new Error(reason, { cause: error })
       }
       await pause(LOOK_MS, signal)

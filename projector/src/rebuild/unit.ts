@@ -22,7 +22,7 @@ export function unitFor(
   const { name, from } = projectionNamed(projections, projection)
   if (until !== null && isFromLog) {
     throw new RebuildRefused(
-      '--until and --from-log exclude each other: a rebuild for inspection reads the event tables. Give one of them.',
+      '--until and --from-log cannot be combined: a rebuild for inspection reads the event tables. Give one of them.',
       {
         isUsage: true
       }

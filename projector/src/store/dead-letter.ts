@@ -155,18 +155,21 @@ export const readMessages = operation(
 export type Waiting = { readonly messages: number; readonly newest: string }
 
 /** Reads how many messages of a topic wait for a decision, and when the newest was stored. */
-export const readWaiting = operation('reads what waits of a topic', async (tables, topic: string): Promise<Waiting> => {
-  const [row] = await tables.rows(
-    `SELECT toString(max(p.parked_at)) AS newest, count() AS messages
+export const readWaiting = operation(
+  'reads dead letters of a topic',
+  async (tables, topic: string): Promise<Waiting> => {
+    const [row] = await tables.rows(
+      `SELECT toString(max(p.parked_at)) AS newest, count() AS messages
      FROM parked_state AS p WHERE p.topic = {topic: String} AND p.state = 'parked'`,
-    { topic }
-  )
-  return { messages: Number(row?.messages), newest: String(row?.newest) }
-})
+      { topic }
+    )
+    return { messages: Number(row?.messages), newest: String(row?.newest) }
+  }
+)
 
 /** Drops the waiting messages of a topic that were stored by then. */
 export const dropWaiting = operation(
-  'drops what waits of a topic',
+  'drops dead letters of a topic',
   async (tables, topic: string, { newest }: Waiting): Promise<void> => {
     await tables.execute(
       `INSERT INTO parked_decision (topic, epoch, partition, offset, decision)

@@ -194,7 +194,7 @@ async function refuseMissing(
   const rows = await tables.rows('SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase()')
   for (const { name } of rows) made.delete(String(name))
   if (made.size > 0)
-    throw new MissingTables(`${[...made].join(', ')} of the tables are missing, though they were made.`)
+    throw new MissingTables(`${[...made].join(', ')} of the tables are missing, although they were created.`)
 }
 
 async function isMissing(tables: Tables, name: string): Promise<boolean> {
@@ -213,7 +213,7 @@ function refuseNewerSchema(applied: ReadonlyMap<string, string>, wanted: readonl
   const unknown = [...applied.keys()].filter((name) => !known.has(name)).sort()
   if (unknown.length === 0) return
   throw new NewerTables(
-    `The tables were made by a newer program: they have the migrations ${unknown.join(', ')}, and this program ` +
+    `The tables were created by a newer program: they have the migrations ${unknown.join(', ')}, and this program ` +
       `knows up to ${wanted.at(-1)?.name ?? 'none'}. Start the newer program, or give this one ` +
       'another database (CLICKHOUSE_URL, or DATA_DIR where it is embedded).'
   )

@@ -62,7 +62,7 @@ export const storeRows = operation(
 
 /** Reads the instants and keys that the events of a range touch. */
 export const readTouched = operation(
-  'reads what events are about',
+  'reads the keys of events',
   async (tables, { from, touches }: Pick<Projection, 'from' | 'touches'>, range: Range): Promise<Touched> => {
     const { sql, parameters } = conditionOf(range)
     const [row] = await tables.rows(

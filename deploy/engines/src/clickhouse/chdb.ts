@@ -161,7 +161,7 @@ const checkDefinitions = (path: string): void => {
       const uuid = /UUID '([0-9a-f-]{36})'/.exec(text)?.[1] ?? ''
       const isOther = !uuids.includes(uuid) && uuids.some((each) => differencesOf(each, uuid) === 1)
       if (isOther || /[^\t\n\x20-\x7e]/.test(text))
-        throw new ClickHouseError(`ClickHouse does not open ${path}: the definition in ${file} is damaged`)
+        throw new ClickHouseError(`ClickHouse cannot open ${path}: the definition in ${file} is damaged`)
     }
   }
 }
@@ -198,9 +198,9 @@ const openFailure = (path: string, text: string): string => {
     return `The ClickHouse directory ${path} is in use by another process (${holder}); stop that one or give another directory.`
   }
   if (text.includes('only one active data directory')) {
-    return `ClickHouse does not open ${path}: this process has another directory open, and one process can have only one.`
+    return `ClickHouse cannot open ${path}: this process has another directory open, and one process can have only one.`
   }
-  return `ClickHouse does not open ${path}: ${text.replace(/\s+/g, ' ').slice(0, 500)}`
+  return `ClickHouse cannot open ${path}: ${text.replace(/\s+/g, ' ').slice(0, 500)}`
 }
 
 const CONFIG_FILE = fileURLToPath(new URL('../../../chdb.xml', import.meta.url))

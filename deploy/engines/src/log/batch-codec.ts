@@ -116,7 +116,7 @@ function requireChecksum(batch: Buffer): void {
 }
 
 function requireCount(held: number, records: number): void {
-  if (held !== records) throw new RangeError(`the batch holds ${held} messages, expected ${records}`)
+  if (held !== records) throw new RangeError(`the batch contains ${held} messages, expected ${records}`)
 }
 
 /** One text for all rows, or one per row; null for a message without the header. */
@@ -151,7 +151,7 @@ function recordsOf([held, keys, values, headers]: Columns, count: number, first:
   requireCount(held, count)
   for (const column of [keys, values, ...headers.map(([, texts]) => texts)]) {
     if (typeof column !== 'string' && column.length !== count)
-      throw new RangeError(`the batch holds a column of ${column.length} texts, expected ${count}`)
+      throw new RangeError(`the batch contains a column of ${column.length} texts, expected ${count}`)
   }
   const template: Record<string, string> = {}
   for (const [name, column] of headers) setHeader(template, name, typeof column === 'string' ? column : '')

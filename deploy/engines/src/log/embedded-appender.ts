@@ -95,7 +95,7 @@ async function packAll(
   for (const message of messages) {
     const characters = message.key.length + message.value.length
     if (characters > MESSAGE_CHARACTERS_MAX) {
-      throw new Error(`a message has ${characters} characters, the log takes up to ${MESSAGE_CHARACTERS_MAX}`)
+      throw new Error(`a message has ${characters} characters, the log accepts up to ${MESSAGE_CHARACTERS_MAX}`)
     }
     const partition = partitionOf(message.key, partitions)
     const rows = byPartition.get(partition)

@@ -151,7 +151,7 @@ function openStore(options: EmbeddedLogOptions): Store {
       encoding: 'binary'
     })
   } catch (error) {
-    throw new Error(`${path} holds no log that can be opened: ${errorMessage(error)}`, { cause: error })
+    throw new Error(`The log at ${path} cannot be opened: ${errorMessage(error)}`, { cause: error })
   }
   try {
     const meta = root.openDB<string, string>({ name: 'meta', encoding: 'string' })
@@ -173,7 +173,7 @@ function assertLmdbFile(path: string): void {
     damage = damageOfLmdb(join(path, 'data.mdb'))
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return
-    throw new Error(`${path} holds no log that can be opened: ${errorMessage(error)}`, { cause: error })
+    throw new Error(`The log at ${path} cannot be opened: ${errorMessage(error)}`, { cause: error })
   }
   if (damage === undefined) return
   throw new LogDamaged(`The file data.mdb of the log at ${path} is damaged: ${damage}. ${DAMAGE_WAY_OUT}`)

@@ -140,7 +140,7 @@ export function openAdmin(kafka: Kafka, { brokers, patienceMs }: KafkaLogOptions
       } catch (error) {
         known.delete(topic)
         const Failure = isUnreachable(error) ? LogUnreachable : Error
-        throw new Failure(`the extents of topic ${topic} cannot be read: ${kafkaReason(error)}`, { cause: error })
+        throw new Failure(`the offsets of topic ${topic} cannot be read: ${kafkaReason(error)}`, { cause: error })
       }
     },
     async close() {

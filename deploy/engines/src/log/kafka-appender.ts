@@ -75,7 +75,7 @@ export function openAppender(kafka: Kafka, admin: TopicAdmin, options: KafkaLogO
     const others: WaitingAppend[] = []
     for (const append of group) {
       if (await admin.exists(topicPrefix + append.topic)) others.push(append)
-      else append.reject(appendFailure(new Error('the topic has to be created first'), append.topic, brokers))
+      else append.reject(appendFailure(new Error('create the topic first'), append.topic, brokers))
     }
     return others
   }

@@ -83,7 +83,7 @@ type Holding = {
 /** Thrown to end a reading for a reason that a new consumer would meet again. */
 class ReadingEnded extends Error {
   constructor(readonly reason: unknown) {
-    super('the reading has ended')
+    super('the reader was stopped')
   }
 }
 

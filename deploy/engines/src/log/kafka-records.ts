@@ -120,7 +120,7 @@ class RecordReader {
   next(): KafkaRecord {
     const length = this.#varint()
     const end = this.#at + length
-    if (length < 0 || end > this.#bytes.length) throw new Error('a record ends behind its batch')
+    if (length < 0 || end > this.#bytes.length) throw new Error('a record extends beyond its batch')
     this.#at += 1
     this.#skipVarlong()
     const offset = this.#batch.first + this.#varint()

@@ -103,15 +103,15 @@ class Walk {
 
   #tree(tree: Tree, isFreeList: boolean): void {
     if (tree.root === NO_PAGE) {
-      if (tree.entries !== 0) throw new Damage('a tree without pages says that it has entries')
+      if (tree.entries !== 0) throw new Damage('a tree without pages claims to have entries')
       return
     }
     const found: Tree = { depth: tree.depth, branches: 0, leaves: 0, overflows: 0, entries: 0, root: tree.root }
-    if (tree.depth < 1 || tree.depth > DEPTH_MAX) throw new Damage(`a tree says that it is ${tree.depth} pages deep`)
+    if (tree.depth < 1 || tree.depth > DEPTH_MAX) throw new Damage(`a tree claims to be ${tree.depth} pages deep`)
     this.#page(tree.root, tree.depth, found, isFreeList)
     for (const what of ['branches', 'leaves', 'overflows', 'entries'] as const) {
       if (found[what] !== tree[what])
-        throw new Damage(`a tree has ${found[what]} ${what}, and says that it has ${tree[what]}`)
+        throw new Damage(`a tree has ${found[what]} ${what}, and claims to have ${tree[what]}`)
     }
   }
 
@@ -183,7 +183,7 @@ class Walk {
 
   #take(number: bigint, pages: number): number {
     if (number + BigInt(pages) > BigInt(this.#pages))
-      throw new Damage(`it is truncated: it names page ${number}, and has ${this.#pages}`)
+      throw new Damage(`it is truncated: it refers to page ${number}, and has ${this.#pages}`)
     const first = Number(number)
     for (let page = first; page < first + pages; page += 1) {
       if (this.#used[page] === 1) throw new Damage(`page ${page} is used twice`)

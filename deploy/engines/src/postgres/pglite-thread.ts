@@ -46,7 +46,7 @@ const begin = (database: PGlite): Promise<Open> =>
     ended.catch(reject)
   })
 
-if (parentPort === null) throw new Error('this runs as a thread alone')
+if (parentPort === null) throw new Error('this file runs only as a worker thread')
 const transactions = new Map<number, Open>()
 const unlisten = new Map<number, () => Promise<void>>()
 let database: PGlite

@@ -30,9 +30,9 @@ export function recordsOf(raw: Buffer, count: number, first: number): StoredReco
     return row
   })
   const held = shapes.reduce((sum, shape) => sum + shape.rows, 0)
-  if (held !== count) throw new RangeError(`the batch holds ${held} messages, expected ${count}`)
+  if (held !== count) throw new RangeError(`the batch contains ${held} messages, expected ${count}`)
   if (count > 0 && (chosen ?? [0]).some((index) => shapes[index] === undefined)) {
-    throw new RangeError('the batch names a shape that it does not hold')
+    throw new RangeError('the batch refers to a shape that it does not contain')
   }
   return {
     count,

@@ -41,7 +41,7 @@ export function readTextColumn(reader: ByteReader, rows: number, columns: readon
   for (let count = reader.varint(); count > 0; count -= 1) templates.push(readTemplate(reader))
   const chosen = templates.length > 1 ? readRuns(reader, rows) : undefined
   if (rows > 0 && (chosen ?? [0]).some((index) => templates[index] === undefined)) {
-    throw new RangeError('the batch names a template that it does not hold')
+    throw new RangeError('the batch refers to a template that it does not contain')
   }
   return new StoredTexts(templates, chosen, columns)
 }
@@ -110,7 +110,7 @@ function readTemplate(reader: ByteReader): Template {
     else if (kind === HEX) parts.push({ kind, numbers: readPlanes(reader, rows) })
     else if (kind === WHOLE_NUMBER) parts.push({ kind, numbers: readNumbers(reader, rows) })
     else if (kind === INSTANT) parts.push({ kind, numbers: readInstants(reader, rows) })
-    else throw new RangeError(`the batch holds a part of the unknown kind ${kind}`)
+    else throw new RangeError(`the batch contains a part of the unknown kind ${kind}`)
   }
   return { parts, rows }
 }

@@ -14,14 +14,14 @@ const SEED = 1
 
 export type Demo = {
   readonly url: string
-  /** The auth service; undefined where the service is given another one, or lets nobody sign in. */
+  /** The auth service; undefined if the service has another one, or none. */
   readonly auth: Pick<DemoAuth, 'url'> | undefined
   readonly chat: Pick<DemoChat, 'url' | 'token' | 'hosts' | 'avatarUrl'> | undefined
-  /** Somebody to sign in as: with a gamertag and an account of the chat platform. */
+  /** A user to sign in as: with a gamertag and an account of the chat platform. */
   readonly person: DemoPerson | undefined
-  /** How many of the history's events the log has. */
+  /** Number of the history's events that the log has. */
   progress(): { name: string; done: number; total: number }
-  /** Fills in the history that a first start lacks, in the background; gives what ends that. */
+  /** Fills in the history that a first start lacks, in the background. Returns the function that stops it. */
   fill(needs: FillNeeds): () => Promise<void>
   close(): Promise<void>
 }
@@ -29,16 +29,16 @@ export type Demo = {
 type FillNeeds = {
   readonly log: OpenLog
   readonly people: People
-  /** The service's own address, where users of the demo act. */
+  /** The address of the service. */
   readonly apiUrl: string
-  /** Absolute path of a file beside what the engines keep. */
+  /** Returns the absolute path of a file next to the engines' directories. */
   readonly fileNamed: (name: string) => string
   readonly beforeEachPart: (signal: AbortSignal) => Promise<void>
 }
 
 /**
- * The demo network, for services that are given no network of their own, with an auth service and a chat platform for its
- * users unless the service is given these. All of them listen on this machine alone.
+ * Opens the demo network for a service without UPSTREAM_URL, with an auth service and a chat platform for its users
+ * unless the service has others. All of them listen on loopback only.
  */
 export async function startDemo(
   logger: Logger,
@@ -85,7 +85,7 @@ function historyFilling({
       world: network.world,
       journal: historyJournalFile(fileNamed('demo-history.json')),
       append: (topic, events, source) => publish(log, topic, events, { source }, people),
-      // The first scrape comes first, and each part is readable before the next is made.
+      // After the first scrape; each part is readable before the next one is written.
       pause: () => beforeEachPart(signal),
       onProgress: ({ events, total }) => {
         progress = { name: 'demo history', done: events, total }

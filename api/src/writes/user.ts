@@ -12,7 +12,7 @@ import {
   type WriteTransactions
 } from '@gamenet/schemas'
 import type { Session } from '../session/sessions.js'
-import { publishChange } from './publish-change.js'
+import { addToOutbox } from './outbox.js'
 
 /** A row of `profile`. */
 export type ProfileState = {
@@ -80,7 +80,7 @@ export async function saveSighted(needs: SaveNeeds, user: { userKey: string; use
 
 /** Publishes a profile in its current state to the log and to all listeners. */
 export async function publishProfile(transaction: WriteSide, state: ProfileState): Promise<void> {
-  await publishChange(transaction, profileTopic, eventOf(state), ['profile', state.user_key])
+  await addToOutbox(transaction, profileTopic, eventOf(state), ['profile', state.user_key])
 }
 
 /** Returns whether the gamertag that a user has linked is that of their last verified session. */

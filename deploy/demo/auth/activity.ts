@@ -8,20 +8,20 @@ import type { DemoAuth } from './server.js'
 
 export type ActivityOptions = {
   readonly seed: number
-  /** The service's own public address: people act on it as anybody does. */
+  /** The public address of the service. */
   readonly apiUrl: string
   readonly auth: Pick<DemoAuth, 'url' | 'people'>
   readonly chat: Pick<DemoChat, 'hosts' | 'accountOf'> | undefined
-  /** Made when all is done; as long as it is there, nobody acts again. */
+  /** Created when everything is done; while it exists, nothing is done again. */
   readonly doneFile: string
   readonly signal: AbortSignal
 }
 
 const PEOPLE = 60
 const RATINGS_EACH = 6
-/** What a person has said of another; null: nothing. */
+/** The comment of one person on another; null without one. */
 const Reputation = z.object({ viewer: z.object({}).nullable() })
-/** Numbers of chance that nothing else of the demo uses. */
+/** Streams of chance that no other part of the demo uses. */
 const RATED = 120
 const STARS = 121
 const COMMENT = 122
@@ -44,9 +44,9 @@ const COMMENTS = [
 ]
 
 /**
- * What some users of the demo network do at the first start: they sign in, say something of themselves and rate one
- * another, over HTTP like everybody. What is written already stays: somebody may have signed in as one of them, and after a
- * crash it is done again.
+ * At the first start, signs in some users of the demo network, fills in their profiles and lets them rate one another,
+ * over HTTP. Existing profiles and ratings stay: a visitor may have signed in as one of the users, and after a crash
+ * the work is repeated.
  */
 export async function actAsPeople(options: ActivityOptions): Promise<void> {
   const { auth, doneFile } = options
@@ -63,14 +63,14 @@ export async function actAsPeople(options: ActivityOptions): Promise<void> {
   await writeFile(doneFile, '')
 }
 
-/** Signs a person in and has them edit their profile, which makes them known. Gives the session's key. */
+/** Signs a person in and edits their profile, which makes them known. Returns the session key. */
 async function begin(options: ActivityOptions, person: DemoPerson): Promise<string> {
   const { apiUrl, auth, chat } = options
   const { username, gamertag, email, password, user } = person
   const login = await ask(options, 'POST', `${auth.url}/api/auth/login`, { body: { email, password } })
   const { sessionKey } = z.object({ sessionKey: z.string() }).parse(login)
   const account = chat?.accountOf(username)
-  // Without its avatar: the picture's address holds the chat platform's port, which is another one at the next start.
+  // Without its avatar: the picture's address contains the chat platform's port, which changes at each start.
   const linked = account === undefined ? {} : { chat_profile_url: `https://${chat?.hosts[0]}/users/${account.id}` }
   const wanted = {
     bio: BIOS[user % BIOS.length],
@@ -79,7 +79,7 @@ async function begin(options: ActivityOptions, person: DemoPerson): Promise<stri
     ...linked
   }
   const url = `${apiUrl}/api/profile/${encodeURIComponent(username)}`
-  // An edit of nothing answers the profile, with its avatar's hue too.
+  // An empty edit answers with the profile, including its avatar's hue.
   const written = z.record(z.string(), z.unknown()).parse(await ask(options, 'PATCH', url, { body: {}, sessionKey }))
   const body = Object.fromEntries(Object.entries(wanted).filter(([field]) => isUnset(written[field])))
   await ask(options, 'PATCH', url, { body, sessionKey })

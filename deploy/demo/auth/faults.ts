@@ -3,9 +3,9 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 
 /*
- * fault      a way in which a demo service answers badly, on request
+ * fault      a faulty answer of a demo service, on request
  *
- * slow       the right answer, `slowMs` late
+ * slow       the correct answer, delayed by `slowMs`
  * 500        an error, as a service reports it
  * garbage    200 with a page of HTML, as a proxy in front of a service answers
  * broken     200 with half of a JSON object
@@ -15,7 +15,9 @@ import { z } from 'zod'
 const FAULTS = ['slow', '500', 'garbage', 'broken', 'hang', 'down'] as const
 export type DemoFault = (typeof FAULTS)[number]
 
-/** What `POST /_faults` takes: the next `count` calls of `path`, or of any (`*`), have the fault. 0 takes it back. */
+/**
+ * The body of `POST /_faults`: the next `count` calls of `path`, or of any path (`*`), have the fault. 0 cancels it.
+ */
 export const DemoFaultOrder = z.strictObject({
   path: z.union([z.literal('*'), z.string().startsWith('/').max(200)]).default('*'),
   fault: z.enum(FAULTS),
@@ -26,8 +28,9 @@ export type DemoFaultOrder = z.infer<typeof DemoFaultOrder>
 const PATHS_MAX = 100
 
 /**
- * Lets a demo service answer badly: `POST /_faults` orders, `GET /_faults` lists what is ordered. A preflight is never
- * faulty, so that a browser sees the fault itself and not a refusal of its own. Gives the function that orders.
+ * Adds faults to a demo service: `POST /_faults` orders them, `GET /_faults` lists the pending ones. A preflight is
+ * never faulty, so that a browser sees the fault itself and does not refuse the request. Returns the function that
+ * orders a fault.
  */
 export function addFaults(app: FastifyInstance, slowMs: number): (order: z.input<typeof DemoFaultOrder>) => void {
   const orders = new Map<string, DemoFaultOrder>()
@@ -36,7 +39,7 @@ export function addFaults(app: FastifyInstance, slowMs: number): (order: z.input
     const { path, fault, count } = DemoFaultOrder.parse(given)
     orders.delete(path)
     if (count === 0) return
-    if (orders.size >= PATHS_MAX) throw new Error(`Faults are ordered for ${PATHS_MAX} paths already; take one back.`)
+    if (orders.size >= PATHS_MAX) throw new Error(`Faults are ordered for ${PATHS_MAX} paths already; cancel one.`)
     orders.set(path, { path, fault, count })
   }
   const take = (path: string): DemoFault | undefined => {

@@ -15,7 +15,7 @@ export type DemoPerson = {
   readonly user: number
   readonly username: string
   readonly email: string
-  /** Every tenth has linked none. */
+  /** Every tenth person has linked none. */
   readonly gamertag: string | undefined
   readonly password: string
 }
@@ -32,13 +32,13 @@ type Friend = {
 
 type PlayedGame = { readonly title: string; readonly lastPlayed: string; readonly iconUrl: string }
 
-/** Numbers of chance that nothing else of the demo uses: the network's own end at 99. */
+/** Streams of chance that no other part of the demo uses: those of the network end at 99. */
 const FRIENDSHIP = 100
 /** Of 400 users a person knows about 32; two or three of them are online in the evening. */
 const FRIENDSHIP_SHARE = 0.08
 const PASSWORD_LETTERS = 12
 const GAMES_MAX = 12
-/** How often the past is looked at for games: 2 ms each, and an evening of play takes two or three. */
+/** Maximum number of earlier instants that are searched for games: 2 ms each; an evening of play needs two or three. */
 const LOOKS_MAX = 20
 const WITHOUT_GAMERTAG_EACH = 10
 
@@ -70,7 +70,7 @@ export function friendsAt(world: World, user: number, ms: number): Friend[] {
   return entries.sort((a, b) => Number(b.isOnline) - Number(a.isOnline))
 }
 
-/** Whether and what a user plays at an instant of the world. */
+/** Returns what a user plays at an instant of the world, if anything. */
 export function stateAt(world: World, user: number, ms: number) {
   const playing = world.sightingsAt(ms)[user]?.playing
   if (playing === undefined) return { isOnline: false, status: 'Offline' }
@@ -78,7 +78,9 @@ export function stateAt(world: World, user: number, ms: number) {
   return { isOnline: true, status: 'Online', game: playing.title.name, timeOnline }
 }
 
-/** The games that a user played lately, newest first, each once. `networkUrl` is where their pictures are. */
+/**
+ * Returns the games that a user played lately, newest first, each once. `networkUrl` is the address of their pictures.
+ */
 export function gamesAt(world: World, user: number, ms: number, networkUrl: string): PlayedGame[] {
   const games = new Map<string, PlayedGame>()
   let lookMs = ms

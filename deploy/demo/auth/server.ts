@@ -14,9 +14,9 @@ import { isSameSecret } from './secret.js'
 import { DemoSessions } from './sessions.js'
 
 export type DemoAuthOptions = {
-  /** Whose users have accounts here, and whose world they play in. */
+  /** The network whose users have accounts here. */
   readonly network: Pick<DemoNetwork, 'url' | 'world' | 'instantShown'>
-  /** Default `127.0.0.1`. The passwords can be computed from the seed: this is no service for strangers. */
+  /** Default `127.0.0.1`. The passwords follow from the seed, so do not expose it. */
   readonly host?: string
   /** Default 0: a free port. */
   readonly port?: number
@@ -24,7 +24,7 @@ export type DemoAuthOptions = {
   readonly now?: () => number
   /** Milliseconds from login to the end of a session; default 12 hours. */
   readonly sessionMs?: number
-  /** How late a slow answer is; default 10 s. */
+  /** Delay of a slow answer; default 10 s. */
   readonly slowMs?: number
   readonly logger?: FastifyBaseLogger
   /** Called after every answer below `/api` with path and status, without contents. */
@@ -34,11 +34,11 @@ export type DemoAuthOptions = {
 export type DemoAuth = {
   /** `{auth_url}`: `http://host:port`, no slash at the end. */
   readonly url: string
-  /** Everybody who can log in. */
+  /** All accounts. */
   readonly people: readonly DemoPerson[]
   /** Orders a fault, as `POST /_faults` does. */
   orderFault(order: z.input<typeof DemoFaultOrder>): void
-  /** Ends all sessions, as if their time had come. */
+  /** Ends all sessions, as if they had expired. */
   expireSessions(): void
   close(): Promise<void>
 }
@@ -53,7 +53,7 @@ const Key = z.object({ sessionKey: z.string() })
 
 /**
  * Starts the demo auth service: accounts for all users of a demo network, sessions that expire, friends and games that
- * move with the network, faults on request. Passwords and session keys stand in no log: requests are not logged.
+ * follow the network, faults on request. No log contains passwords or session keys, because requests are not logged.
  */
 export async function startDemoAuth(options: DemoAuthOptions): Promise<DemoAuth> {
   const { host = '127.0.0.1', port = 0, now = Date.now, sessionMs = SESSION_MS, slowMs = SLOW_MS } = options
@@ -86,7 +86,7 @@ export async function startDemoAuth(options: DemoAuthOptions): Promise<DemoAuth>
   return { url, people, orderFault, expireSessions: () => sessions.endAll(), close: () => app.close() }
 }
 
-/** What browsers ask before a page of another origin may send JSON and a session key, and read the answer. */
+/** Answers preflight requests: a page of another origin may send JSON and a session key, and read the answer. */
 function allowPages(app: FastifyInstance): void {
   app.addHook('onRequest', async (request, reply) => {
     if (!request.url.startsWith('/api/')) return
@@ -144,7 +144,7 @@ type ListNeeds = {
   readonly now: () => number
 }
 
-/** Friends, games and profile, each as it was when it was last refreshed: the first call refreshes by itself. */
+/** Friends, games and profile as of their last refresh; the first call refreshes them. */
 function addLists(app: FastifyInstance, { network, sessions, now }: ListNeeds): void {
   const { world, url } = network
   const looks = {
@@ -190,7 +190,7 @@ function personOf(request: FastifyRequest, sessions: DemoSessions<DemoPerson>): 
   return typeof key === 'string' ? sessions.personOf(key) : undefined
 }
 
-/** The person's data for callers with the person's session. */
+/** Returns the data of the person whose session the request has. */
 function shown({ username, email, gamertag }: DemoPerson) {
   return { username, email, ...(gamertag === undefined ? {} : { gamertag }) }
 }

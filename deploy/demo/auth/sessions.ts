@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto'
 const KEY_BYTES = 32
 const SESSIONS_MAX = 10_000
 
-/** The sessions of the demo auth service: who each key is, until it expires. Keys are kept as hashes alone. */
+/** The sessions of the demo auth service: the person of each key, until it expires. Only hashes of keys are stored. */
 export class DemoSessions<Person> {
   readonly #byHash = new Map<string, { readonly person: Person; readonly expiresMs: number }>()
   readonly #lifeMs: number
@@ -14,7 +14,7 @@ export class DemoSessions<Person> {
     this.#now = now
   }
 
-  /** Begins a session and gives its key. Past 10,000 sessions the oldest ends. */
+  /** Begins a session and returns its key. Beyond 10,000 sessions the oldest one ends. */
   begin(person: Person): string {
     const key = randomBytes(KEY_BYTES).toString('base64url')
     const [oldest] = this.#byHash.keys()
@@ -23,7 +23,7 @@ export class DemoSessions<Person> {
     return key
   }
 
-  /** Whose key this is; undefined when nobody's, or no longer. */
+  /** Returns the person of a key; undefined if it is unknown or expired. */
   personOf(key: string): Person | undefined {
     const session = this.#byHash.get(hashOf(key))
     return session !== undefined && this.#now() < session.expiresMs ? session.person : undefined

@@ -12,9 +12,9 @@ export type DemoChatOptions = {
   readonly host?: string
   /** Default 0: a free port. */
   readonly port?: number
-  /** What a caller must show; default a random one. */
+  /** The token that callers must send; default a random one. */
   readonly token?: string
-  /** How late a slow answer is; default 10 s. */
+  /** Delay of a slow answer; default 10 s. */
   readonly slowMs?: number
   readonly logger?: FastifyBaseLogger
   /** Called for every requested account. */
@@ -36,7 +36,7 @@ export type DemoChat = {
   readonly url: string
   /** `CHAT_API_TOKEN`. */
   readonly token: string
-  /** `CHAT_HOSTS`: where the platform's pages would be; nothing listens there. */
+  /** `CHAT_HOSTS`: the host of the platform's pages; nothing listens there. */
   readonly hosts: readonly string[]
   /** `CHAT_AVATAR_URL`, with `{id}` and `{avatar}`. */
   readonly avatarUrl: string
@@ -50,7 +50,7 @@ export type DemoChat = {
 const HOSTS = ['chat.example.org']
 const SLOW_MS = 10_000
 const TOKEN_BYTES = 24
-/** Numbers of chance that nothing else of the demo uses. */
+/** Streams of chance that no other part of the demo uses. */
 const ACCOUNT_ID = 110
 const ACCOUNT_FORM = 111
 /** Every third user has no account. */
@@ -92,7 +92,7 @@ export async function startDemoChat(options: DemoChatOptions): Promise<DemoChat>
   }
 }
 
-/** The accounts by username. Some have no name of their own choice, some no picture. */
+/** Returns the accounts by username. Some have no chosen name, some no picture. */
 function accountsOf(seed: number): Map<string, ChatAccount> {
   const accounts = new Map<string, ChatAccount>()
   for (let user = 0; user < USER_COUNT; user += 1) {
@@ -109,7 +109,7 @@ function accountsOf(seed: number): Map<string, ChatAccount> {
   return accounts
 }
 
-/** 17 to 20 digits; the user's number at the end keeps them apart. */
+/** 17 to 20 digits; the user's number at the end makes them unique. */
 function idOf(seed: number, user: number): string {
   const digits = 17 + (user % 4)
   const random = Array.from({ length: digits - 5 }, (_, place) => chanceBelow(10, seed, ACCOUNT_ID, user, place))

@@ -4,11 +4,11 @@ import type { DemoTitle } from './titles.js'
 
 /*
  * board    a ranking of one title; its id is unique within the title only
- * form     which columns it has and how it writes a result
+ * form     its columns, and the format of a result
  * result   milliseconds where less is better, else points
- * cycle    a player's time on a board: comes, improves ever more slowly, leaves, comes again
- * event    a board that its title lists only some of the time; each time it begins empty, and fills as it goes on
- * given    a board whose id and name are not ours to choose
+ * cycle    a player's time on a board: enters, improves ever more slowly, leaves, enters again
+ * event    a board that its title lists only some of the time; each time it begins empty and fills gradually
+ * given    a board whose id and name are configured
  */
 
 /** `score`, `raw-time` and `time` have three columns; `lap` has seven with a time, `career` eight. */
@@ -20,17 +20,17 @@ export type Board = {
   readonly leaderboardId: number
   readonly name: string
   readonly form: BoardForm
-  /** How long an event goes from its beginning to its next one; absent where the board is always listed. */
+  /** The period of an event; absent if the board is always listed. */
   readonly eventMs?: number
 }
 
-/** The id and name of a board that the network is to have. */
+/** The id and name of a given board. */
 export type GivenBoard = { readonly leaderboardId: number; readonly name: string }
 
-/** One row of a board: the cells as they stand on the page, rank and name first. */
+/** One row of a board: the cells as the page shows them, rank and name first. */
 export type BoardRow = { readonly rank: number; readonly playerName: string; readonly cells: readonly string[] }
 
-/** Upstream writes a time as a score in which higher is better: this number less the milliseconds. */
+/** Upstream writes a time as a score in which higher is better: this number minus the milliseconds. */
 export const RAW_TIME_TOP = 2_147_483_647
 
 const MINUTE_MS = 60_000
@@ -56,16 +56,16 @@ const CARS = ['Falcon GT', 'Comet S', 'R-4', 'Vortex', 'Model 12', 'Zephyr']
 const EVENT_SHARE = 0.04
 /** The part of an event's time in which it is listed. */
 const EVENT_LISTED_SHARE = 0.8
-/** The parts of an event's time before which nobody, and behind which everybody, has a result. */
+/** The shares of an event's time before which nobody, and after which everybody, has a result. */
 const EVENT_FIRST_SHARE = 0.1
 const EVENT_FULL_SHARE = 0.7
-/** Shares of the entries that stand under another's name: in capitals, or letter for letter. */
+/** Shares of the entries under the name of another player: in capitals, or identical. */
 const SHOUTED_SHARE = 0.02
 const REPEATED_SHARE = 0.004
 
 /**
- * All boards that a title ever lists, by id: those that are given; else none without the leaderboards feature, and 3 to
- * about 120, most titles with few. Given boards are always listed.
+ * Returns all boards that a title ever lists, by id: the given ones; otherwise none without the leaderboards feature,
+ * else 3 to about 120, mostly few. Given boards are always listed.
  */
 export function boardsOf(seed: number, title: DemoTitle, given?: readonly GivenBoard[]): Board[] {
   if (given !== undefined) {
@@ -98,12 +98,14 @@ function formOf(seed: number, title: DemoTitle, number: number): BoardForm {
   return BOARD_FORMS[chanceBelow(BOARD_FORMS.length, seed, stream.boardForm, title.index, number)] ?? 'score'
 }
 
-/** A board's number in chance. */
+/** The number of a board in streams of chance. */
 function placeOf({ title, leaderboardId }: Pick<Board, 'title' | 'leaderboardId'>): number {
   return title.index * 1000 + leaderboardId
 }
 
-/** The rows of a board at an instant, best first; equal results share a rank (1, 1, 3) and stand by name. */
+/**
+ * Returns the rows of a board at an instant, best first; equal results share a rank (1, 1, 3) and are ordered by name.
+ */
 export function boardRowsAt(seed: number, board: Board, ms: number): BoardRow[] {
   const isLessBetter = board.form === 'raw-time' || board.form === 'time' || board.form === 'lap'
   const entries = entriesAt(seed, board, ms)
@@ -129,7 +131,7 @@ type Entry = {
   readonly player: number
   readonly playerName: string
   readonly result: number
-  /** When the result was reached. */
+  /** The instant of the result. */
   readonly reachedMs: number
 }
 
@@ -166,14 +168,14 @@ function entriesAt(seed: number, board: Board, ms: number): Entry[] {
   return entries
 }
 
-/** Mostly the player's own name; now and then that of another contender, in capitals or letter for letter. */
+/** Mostly the player's own name; sometimes that of another contender, in capitals or identical. */
 function nameOnBoard(seed: number, key: number, player: number, other: number): string {
   const luck = chance(seed, stream.entryName, key)
   if (luck >= SHOUTED_SHARE) return shownNameOf(seed, player)
   return luck < REPEATED_SHARE ? shownNameOf(seed, other) : shownNameOf(seed, other).toUpperCase()
 }
 
-/** What the best can reach: a lap of half a minute to five minutes, or up to some millions of points. */
+/** The best possible result: a lap of half a minute to five minutes, or up to some millions of points. */
 function parOf(seed: number, board: Board, place: number): number {
   const size = chance(seed, stream.boardPar, place)
   switch (board.form) {
@@ -187,7 +189,7 @@ function parOf(seed: number, board: Board, place: number): number {
 
 function resultOf(par: number, luck: number, improvements: number, form: BoardForm): number {
   const shortfall = luck / (1 + 0.08 * improvements)
-  // Points come in tens, which makes ties; times to the millisecond hardly ever tie.
+  // Points are multiples of ten, so that some are equal; times in milliseconds hardly ever are.
   if (form === 'score' || form === 'career') return 10 * Math.floor((par * (1 - 0.9 * shortfall)) / 10)
   return Math.floor(par * (1 + 0.4 * shortfall))
 }

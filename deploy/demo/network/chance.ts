@@ -1,13 +1,13 @@
 /*
  * seed     chooses one demo network among many
- * stream   a number that keeps one use of chance apart from every other
+ * stream   a number that separates one use of chance from all others
  * drift    chance that is smooth in time
  *
- * Everything the demo network shows is a pure function of (seed, instant): there is no state that could be lost, and
- * what was shown at an instant can be computed again. That is why chance is a hash here and not a generator.
+ * All pages of the demo network are a pure function of (seed, instant): there is no state that could be lost, and the
+ * page of an earlier instant can be computed again. So random values are hashes and not the output of a generator.
  */
 
-/** What chance decides, each under its own number; a number is never used for two things. */
+/** The streams, each with its own number; none is used for two purposes. */
 export const stream = {
   phase: 1,
   networkSlow: 2,
@@ -48,7 +48,7 @@ export const stream = {
   playerName: 65
 } as const
 
-/** A value in [0, 1) that depends on all that is given and on nothing else. */
+/** A value in [0, 1), a pure function of the arguments. */
 export function chance(seed: number, use: number, a = 0, b = 0): number {
   let hash = mixed(seed ^ Math.imul(use, 0x9e3779b1))
   hash = mixed(hash ^ Math.imul(a | 0, 0x85ebca6b))
@@ -62,8 +62,8 @@ export function chanceBelow(below: number, seed: number, use: number, a = 0, b =
 }
 
 /**
- * A value in [-1, 1] that is smooth in time: chance at the points of a lattice `periodMs` apart, eased in between.
- * Every key has its own phase, so that not all of them turn at the same instant.
+ * A value in [-1, 1] that is smooth in time: random at instants `periodMs` apart, eased in between. Every key has its
+ * own phase, so that not all of them turn at the same instant.
  */
 export function drift(seed: number, use: number, key: number, ms: number, periodMs: number): number {
   const place = ms / periodMs + chance(seed, stream.phase, key, use)

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 
 /*
- * fault      a way in which the network answers badly, on request
+ * fault      a faulty answer of the network, on request
  *
  * slow       the whole answer, but its body takes `slowMs`
  * 500        an error page
- * broken     a page that ends in the middle of a tag, with an agreeing Content-Length
+ * broken     a page that ends in the middle of a tag, with a matching Content-Length
  * truncated  a connection that closes after half of the Content-Length
  * hang       no answer at all, until the reader gives up or the network closes
  * reset      a connection that is reset before the answer
@@ -13,7 +13,10 @@ import { z } from 'zod'
 export const FAULTS = ['slow', '500', 'broken', 'truncated', 'hang', 'reset'] as const
 export type Fault = (typeof FAULTS)[number]
 
-/** What `POST /_faults` takes: the next `count` answers of `path` (no query) have the fault. A count of 0 takes it back. */
+/**
+ * The body of `POST /_faults`: the next `count` answers of `path` (without a query) have the fault. A count of 0
+ * cancels it.
+ */
 export const FaultOrder = z.object({
   path: z.string().startsWith('/').max(2048),
   fault: z.enum(FAULTS),
@@ -23,7 +26,7 @@ export type FaultOrder = z.infer<typeof FaultOrder>
 
 const PATHS_MAX = 1000
 
-/** The faults that are ordered and not yet used up, per path; a later order for a path replaces the earlier one. */
+/** The pending faults per path; a later order for a path replaces the earlier one. */
 export class FaultBook {
   readonly #orders = new Map<string, FaultOrder>()
 
@@ -31,7 +34,7 @@ export class FaultBook {
     this.#orders.delete(order.path)
     if (order.count === 0) return
     if (this.#orders.size >= PATHS_MAX) {
-      throw new Error(`Faults are ordered for ${PATHS_MAX} paths already; take one back with a count of 0 first.`)
+      throw new Error(`Faults are ordered for ${PATHS_MAX} paths already; cancel one with a count of 0 first.`)
     }
     this.#orders.set(order.path, order)
   }

@@ -3,24 +3,26 @@ import { dirname } from 'node:path'
 import { Instant, parseJson } from '@gamenet/schemas'
 import { z } from 'zod'
 
-/** How far the first-start history has come. Its parts are named by absolute times, so that they mean the same later. */
+/**
+ * The progress of the first-start history. Its parts are named by absolute times, so that names mean the same later.
+ */
 export const HistoryProgress = z.object({
   seed: z.int(),
   /** Where history ends and live counts begin: the minute of the very first start. */
   until: Instant,
-  /** Names of the parts that the log has for good. */
+  /** Names of the parts that the log has stored durably. */
   done: z.array(z.string()),
   finished: z.boolean()
 })
 export type HistoryProgress = z.infer<typeof HistoryProgress>
 
-/** The only thing that filling history asks of a store: what was saved last is what is loaded, after a crash too. */
+/** Stores the progress: `load` returns what was saved last, also after a crash. */
 export type HistoryJournal = {
   load(): Promise<HistoryProgress | undefined>
   save(progress: HistoryProgress): Promise<void>
 }
 
-/** A journal in one file, replaced as a whole: a crash leaves the old text or the new one. */
+/** A journal in one file that is replaced atomically: a crash leaves the old text or the new one. */
 export function historyJournalFile(file: string): HistoryJournal {
   return {
     load: async () => {
@@ -32,8 +34,8 @@ export function historyJournalFile(file: string): HistoryJournal {
       const parsed = HistoryProgress.safeParse(parseJson(text))
       if (parsed.success) return parsed.data
       throw new Error(
-        `${file} does not say how far the demo's history has come (${z.prettifyError(parsed.error)}). ` +
-          'Remove it to have the history written again: that changes nothing that is there.'
+        `${file} has no valid progress of the demo's history (${z.prettifyError(parsed.error)}). ` +
+          'Delete it to write the history again: no event is stored twice.'
       )
     },
     save: async (progress) => {

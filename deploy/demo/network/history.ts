@@ -17,9 +17,9 @@ import { readOnlineHistory } from './samples.js'
 import type { World } from './world.js'
 
 /*
- * history   what the service would have seen, had it run before its first start; as events for the log
+ * history   the events that the service would have published if it had run before its first start
  * sample    the shipped hours of a real network, with their own dates
- * part      a stretch of history of one topic; it is marked in the journal when the log has it
+ * part      a period of history of one topic; it is marked in the journal when the log has it
  */
 
 /** Provenance of the shipped sample's events. */
@@ -28,19 +28,19 @@ export const SAMPLE_SOURCE = '/sample/online-hourly-2017-2026'
 /** Provenance of the demo network's own history. */
 export const DEMO_HISTORY_SOURCE = '/demo/history'
 
-/** What filling history asks of a log: resolves when the log has the events for good. */
+/** The log that history is appended to: `append` resolves when the events are stored durably. */
 export type AppendHistory = <Event>(topic: Topic<Event>, events: readonly Event[], source: string) => Promise<void>
 
 export type FillHistoryOptions = {
   readonly append: AppendHistory
   readonly world: World
   readonly journal: HistoryJournal
-  /** Milliseconds since 1970; asked once, at the very first start. Default the machine's clock. */
+  /** Milliseconds since 1970; read once, at the very first start. Default: the machine's clock. */
   readonly now?: () => number
   /** The shipped sample, oldest first, unless given. */
   readonly sample?: readonly NetworkCounted[]
   readonly onProgress?: (progress: { readonly part: string; readonly events: number; readonly total: number }) => void
-  /** Stops between two parts, in a pause too; what is done stays done. */
+  /** Stops between two parts, also during a pause; completed parts stay. */
   readonly signal?: AbortSignal
   /** Awaited before every part: more urgent work delays it here. */
   readonly pause?: () => Promise<void>
@@ -50,7 +50,7 @@ export type FillHistoryOptions = {
 export type HistoryPart = {
   /** Unique and lasting: noun, step and first instant. */
   readonly name: string
-  /** How many events it has. */
+  /** Its number of events. */
   readonly size: number
   /** Makes the events and appends them in their order, {@link APPEND_EVENTS_MAX} at a time, yielding the event loop. */
   append(append: AppendHistory): Promise<void>
@@ -58,7 +58,7 @@ export type HistoryPart = {
 
 export const PART_EVENTS_MAX = 10_000
 
-/** How many events one append carries: encoding and packing them takes the event loop about 10 ms. */
+/** Maximum number of events per append: encoding and packing them blocks the event loop for about 10 ms. */
 export const APPEND_EVENTS_MAX = 2500
 
 const MINUTE_MS = 60_000
@@ -66,22 +66,21 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const MINUTES_SPAN_MS = 2 * DAY_MS
 const HOURS_SPAN_MS = 90 * DAY_MS
-/** Of the users: sealed sightings are not compressed, and these come to about 15 MB. */
+/** Number of users with sightings: sealed events do not compress, and these take about 15 MB. */
 const PRESENCE_SPAN_MS = 28 * DAY_MS
 const PRESENCE_STEP_MS = 15 * MINUTE_MS
 const PRESENCE_PART_MS = 2 * DAY_MS
-/** Over which the sample's last week fades into the demo's own rhythm. */
+/** The time in which the sample's last week fades into the demo's own rhythm. */
 const BLEND_MS = 42 * DAY_MS
 const WEEK_HOURS = 168
-/** Making events holds the event loop for no longer than about this. */
+/** Generating events blocks the event loop for at most about this time. */
 const SLICE_MS = 8
 
 /**
  * Fills the log with history up to the minute of the first start: the shipped sample, the demo's own counts of the
- * network, counts of every title, and sightings of the users. Newest and shortest parts come first, so that pages fill soon.
- *
- * A crash at any instant is made up for by the next call. A part is marked after the log has it; one that was appended
- * and not marked is appended again, with the same event ids, which readers know. The end is fixed by the first call.
+ * network, counts of every title, and sightings of the users. Newest and shortest parts come first, so that pages fill
+ * soon. The next call resumes after a crash at any instant. A part is marked after the log has it; a part that was
+ * appended and not marked is appended again, with the same event ids, so it counts once. The first call fixes the end.
  */
 export async function fillHistory(options: FillHistoryOptions): Promise<{ readonly finished: boolean }> {
   const { append, world, journal, signal, now = Date.now } = options
@@ -141,7 +140,7 @@ export function planHistory(world: World, sample: readonly NetworkCounted[], unt
   ]
 }
 
-/** A clock that stands before the sample's end must not meet counts of the future. */
+/** If the clock is before the sample's end, no count may be in the future. */
 function sampleBefore(sample: readonly NetworkCounted[], untilMs: number): readonly NetworkCounted[] {
   let length = sample.length
   while (length > 0 && millisecondsOf(sample[length - 1]?.observedAt ?? '') >= untilMs) length -= 1
@@ -162,8 +161,8 @@ async function begin(journal: HistoryJournal, seed: number, nowMs: number): Prom
 }
 
 /**
- * What the network counted at an instant of history. Behind the sample's end its last week goes on, and fades into the
- * world's own numbers; these alone count when the minutes begin, so that live counts continue them.
+ * What the network counted at an instant of history. After the sample's end its last week repeats, and fades into the
+ * world's own numbers. From the first minutely count on, only these are used, so that live counts continue them.
  */
 function networkCounts(world: World, sample: readonly NetworkCounted[], startMs: number, minutesMs: number) {
   const lastWeek = new Map(
@@ -215,7 +214,7 @@ function titlePart(world: World, range: Range): HistoryPart {
   }
 }
 
-/** Newest first, so that profiles say soon where users were last. */
+/** Newest first, so that profiles soon show the last sightings. */
 function presenceParts(world: World, untilMs: number): HistoryPart[] {
   const firstMs = floorTo(untilMs - PRESENCE_SPAN_MS, DAY_MS)
   const count = Math.ceil((untilMs - firstMs) / PRESENCE_PART_MS)
@@ -247,7 +246,10 @@ function presencePart(world: World, range: Range): HistoryPart {
 
 type Look = Pick<Stretch, 'username' | 'gamertag'> & { readonly ms: number; readonly game: string | undefined }
 
-/** What looking at all users at each step would have reported: who was online, each time; who no longer was, once. */
+/**
+ * Returns the sightings that a scrape at each step would have published: users online, each time; users who went
+ * offline, once.
+ */
 function* looksBetween(world: World, { fromMs, toMs, stepMs }: Range): Generator<Look> {
   const stepFrom = (ms: number) => Math.ceil(ms / stepMs) * stepMs
   const stretches = stretchesBetween(world.seed, world.titles, world.users, fromMs - stepMs, toMs)

@@ -2,14 +2,14 @@ import { chance, chanceBelow, stream } from './chance.js'
 import { PLAYER_COUNT, shownNameOf } from './players.js'
 import type { DemoTitle } from './titles.js'
 
-/** One match that stands on a title's page. */
+/** One match on a title's page. */
 export type DemoMatch = { readonly hostName: string; readonly currentPlayers: number; readonly maxPlayers: number }
 
 const MINUTE_MS = 60_000
 
 /**
- * The matches of a title at an instant: `lobbies` of them with `players` in all, none empty, none over its size. A
- * match stands in a numbered slot and lasts 12 to 40 minutes there; then the slot has another host.
+ * Returns the matches of a title at an instant: `lobbies` of them with `players` in total, none empty, none over its
+ * size. A match occupies a numbered slot for 12 to 40 minutes; then the slot has another host.
  */
 export function matchesAt(
   seed: number,

@@ -46,7 +46,7 @@ export function gamePage(world: World, title: DemoTitle, ms: number, chosen: Boa
     const isChosen = board.leaderboardId === chosen?.leaderboardId ? ' selected' : ''
     return `<option value="${board.leaderboardId}"${isChosen}>${escaped(board.name)}</option>`
   })
-  // Not every title's choice begins with an option that is none.
+  // Only some titles have an empty first option.
   const placeholder = title.index % 4 === 3 ? [] : ['<option value="">Choose a leaderboard</option>']
   const choice = `<select id="leaderboard-select" class="form-control">
 ${[...placeholder, ...boards].join('\n')}
@@ -76,7 +76,7 @@ ${rows.join('\n')}
 </tbody></table>`
 }
 
-/** The players page `/players`: where every user of the site is, or was last. */
+/** The players page `/players`: the state of every user, or the last sighting. */
 export function playersPage(world: World, ms: number): string {
   const rows = world.sightingsAt(ms).map(
     (sighting) => `<tr><td>${escaped(sighting.gamertag)}</td><td>${escaped(sighting.username)}</td>
@@ -90,7 +90,7 @@ ${rows.join('\n')}
   )
 }
 
-/** A page that says no, such as for an unknown title. */
+/** An error page, such as for an unknown title. */
 export function refusalPage(sentence: string): string {
   return page('Not here', `<p>${escaped(sentence)}</p>`)
 }
@@ -110,7 +110,10 @@ export function titleImageName(title: DemoTitle): string {
   return `${title.productCode.replace('-', '')}.svg`
 }
 
-/** Where the games page and the home page are for readers; whole addresses for every third title, so that both occur. */
+/**
+ * The cells of a title on the games page and the home page; absolute addresses for every third title, so that both
+ * forms occur.
+ */
 function titleCells(title: DemoTitle, origin: string): string {
   const address = `${origin}/games/${title.titleId}`
   const image = `${title.index % 3 === 0 ? origin : ''}/img/${titleImageName(title)}`

@@ -2,7 +2,7 @@ import { chance, chanceBelow, stream } from './chance.js'
 import { fullness } from './rhythm.js'
 import type { DemoTitle } from './titles.js'
 
-/** Names that stand on boards and host matches. */
+/** Number of names on boards and of hosts. */
 export const PLAYER_COUNT = 20_000
 
 /** Players who are also users of the site: the rows of the players page. */
@@ -93,10 +93,10 @@ const SECOND = [
   'Yeti'
 ]
 
-/** Shares no divisor with the 1,600 pairs, so that it meets each of them before any twice. */
+/** Coprime with 1,600, so that each pair occurs before any occurs twice. */
 const NAME_STRIDE = 611
 
-/** The gamertag of a player, 0 to {@link PLAYER_COUNT} - 1: letters, digits and spaces, none twice. */
+/** The gamertag of a player, 0 to {@link PLAYER_COUNT} - 1: letters, digits and spaces; unique. */
 export function gamertagOf(seed: number, player: number): string {
   const start = chanceBelow(FIRST.length * SECOND.length, seed, stream.playerName)
   const pair = (start + player * NAME_STRIDE) % (FIRST.length * SECOND.length)
@@ -107,7 +107,7 @@ export function gamertagOf(seed: number, player: number): string {
   return round === 0 ? spaced : `${spaced} ${round + 1}`
 }
 
-/** Names as some players chose them: marks that pages must escape, other scripts, letters made of several characters. */
+/** Unusual names: characters that pages must escape, other scripts, letters of several characters. */
 const ODD = [
   '<b>Bold</b>',
   `"O'Neil" & Sons`,
@@ -121,10 +121,10 @@ const ODD = [
   'null',
   `${'long '.repeat(30)}name`
 ]
-/** Every so many-th player has an odd name on boards and as a host. */
+/** Every n-th player has an unusual name on boards and as a host. */
 const ODD_EVERY = 83
 
-/** The name of a player where players choose it themselves: mostly the gamertag, none twice either. */
+/** The name of a player where players choose it themselves: mostly the gamertag; unique too. */
 export function shownNameOf(seed: number, player: number): string {
   if (player % ODD_EVERY !== 0) return gamertagOf(seed, player)
   const place = player / ODD_EVERY
@@ -132,16 +132,16 @@ export function shownNameOf(seed: number, player: number): string {
   return `${ODD[place % ODD.length] ?? ''}${round === 0 ? '' : ` ${round + 1}`}`
 }
 
-/** The site's name of a user: how it is spelt differs from the gamertag. */
+/** The username of a player, spelt differently from the gamertag. */
 export function usernameOf(seed: number, user: number): string {
   return gamertagOf(seed, user).replaceAll(' ', '_').toLowerCase()
 }
 
-/** What the players page says about one user at one instant. */
+/** One user on the players page at one instant. */
 export type Sighting = {
   readonly gamertag: string
   readonly username: string
-  /** The title that is played, and since when; undefined when offline. */
+  /** The played title, and since when; undefined while offline. */
   readonly playing: { readonly title: DemoTitle; readonly sinceMs: number } | undefined
   /** When the user was last online; the instant itself while online. */
   readonly lastSeenMs: number
@@ -149,7 +149,7 @@ export type Sighting = {
 
 const MINUTE_MS = 60_000
 const BLOCK_MS = 6 * 60 * MINUTE_MS
-/** How many blocks are looked through for the last evening of play: 30 days. */
+/** Number of blocks that are searched for the last evening of play: 30 days. */
 const BLOCKS_MAX = 120
 
 /** The first `users` users of the site at an instant. `titles` is ordered by popularity: users play the first ones most. */
@@ -185,7 +185,10 @@ export type Stretch = {
   readonly toMs: number
 }
 
-/** What the same users played between two instants, user by user, oldest first. Stretches reach beyond both ends. */
+/**
+ * Returns what the same users played between two instants, user by user, oldest first. Stretches may extend beyond both
+ * ends.
+ */
 export function stretchesBetween(
   seed: number,
   titles: readonly DemoTitle[],

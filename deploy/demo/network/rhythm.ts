@@ -5,12 +5,12 @@ const DAY_MS = 86_400_000
 const YEAR_MS = 365.2425 * DAY_MS
 
 /**
- * People online, mean over a year: with the season below, the sample's last week (7 to 14 March 2026, mean 25,900)
- * comes out as it was.
+ * People online, mean over a year: with the season below it reproduces the sample's last week (7 to 14 March 2026, mean
+ * 25,900).
  */
 const LEVEL = 24_900
 
-/** How much January lies above the mean, and July below it; the sample falls by a quarter from January to March. */
+/** Share by which January is above the mean and July below it; the sample falls by a quarter from January to March. */
 const SEASON_SHARE = 0.13
 
 /** Mean of each UTC hour over the sample's last eight weeks, in people. */
@@ -25,14 +25,14 @@ const WEEKDAYS = [35274, 29066, 26940, 26600, 25903, 27610, 32850]
 const dayShape = relative(HOURS)
 const weekShape = relative(WEEKDAYS)
 
-/** How full a network is at an instant, against its mean: the day's and the week's rhythm. `aheadHours` shifts the day. */
+/** The load of a network at an instant relative to its mean: rhythm of day and week. `aheadHours` shifts the day. */
 export function fullness(ms: number, aheadHours = 0): number {
   const hours = ms / HOUR_MS + aheadHours
-  // 1970-01-01 was a Thursday, 4 days after a Sunday; a weekday's mean is worth at its noon.
+  // 1970-01-01 was a Thursday, 4 days after a Sunday; a weekday's mean is that of its noon.
   return between(dayShape, hours - 0.5) * between(weekShape, ms / DAY_MS + 4 - 0.5)
 }
 
-/** People on the network at an instant, not yet a whole number: level, season, rhythm and weather that changes slowly. */
+/** People on the network at an instant, before rounding: level, season, rhythm and a slow random change. */
 export function peopleOnline(seed: number, ms: number): number {
   const season = 1 + SEASON_SHARE * Math.cos((2 * Math.PI * ms) / YEAR_MS)
   const weather =

@@ -5,7 +5,7 @@ import { instantOf, millisecondsOf, type NetworkCounted, TitleId } from '@gamene
 import { parse } from 'csv-parse'
 import { z } from 'zod'
 
-/** Where the shipped samples lie: `deploy/demo/samples`, seen from the compiled file. */
+/** The folder of the shipped samples, `deploy/demo/samples`, relative to the compiled file. */
 const SAMPLES = new URL('../../../demo/samples/', import.meta.url)
 
 /** The shipped catalogue of titles. */
@@ -30,8 +30,8 @@ export function readCatalogue(file: string = CATALOGUE_FILE): CatalogueTitle[] {
 }
 
 /**
- * The hours of the shipped history that hold a sample, oldest first: `online` only, since the file counts nothing else.
- * An empty cell is a missing sample and gives no event; a written 0 is a 0 and stays.
+ * Returns the hours of the shipped history with a sample, oldest first: `online` only, because the file has no other
+ * count. An empty cell is a missing sample; 0 is a count.
  */
 export async function readOnlineHistory(file: string = ONLINE_HISTORY_FILE): Promise<NetworkCounted[]> {
   const hours: NetworkCounted[] = []

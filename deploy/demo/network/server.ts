@@ -15,7 +15,7 @@ export type DemoNetworkOptions = {
   readonly seed: number
   /** Milliseconds since 1970; default the machine's clock. */
   readonly now?: () => number
-  /** How many times faster than the clock the world moves; default 1. */
+  /** Speed of the world relative to the clock; default 1. */
   readonly speed?: number
   /** How long a slow answer takes; default 10 s. */
   readonly slowMs?: number
@@ -26,10 +26,13 @@ export type DemoNetworkOptions = {
   readonly onShown?: (shown: Shown) => void
 }
 
-/** One answer of the network, reported before it is sent. With the seed and `instant` its page can be made again: see {@link World}. */
+/**
+ * One answer of the network, reported before it is sent. Its page can be rendered again from the seed and `instant`:
+ * see {@link World}.
+ */
 export type Shown = {
   readonly path: string
-  /** The board that was asked for; absent where none was. */
+  /** The requested board; absent without one. */
   readonly leaderboardId?: number
   readonly instant: string
   readonly status: number
@@ -47,13 +50,16 @@ export type DemoNetwork = {
   close(): Promise<void>
 }
 
-/** Pages stand still for so long, so that a repeated request gets 304. */
+/** Pages change at most this often, so that a repeated request gets 304. */
 const STEP_MS = 5000
 const PAGES_CACHED_MAX = 64
 const BODY_BYTES_MAX = 64 * 1024
 const SLOW_PIECES = 10
 
-/** Starts the demo network: real HTTP, the pages of a network that moves by itself, faults on request. */
+/**
+ * Starts the demo network: a real HTTP server with the pages of a network that changes over time, and faults on
+ * request.
+ */
 export async function startDemoNetwork(options: DemoNetworkOptions): Promise<DemoNetwork> {
   const { host = '127.0.0.1', port = 0, now = Date.now, speed = 1, slowMs = 10_000 } = options
   const world = options.world ?? createWorld(options.seed)
@@ -133,7 +139,7 @@ type Page = {
   readonly etag: string
   /** The instant that it shows. */
   readonly ms: number
-  /** Since when it has looked like this, as far as is remembered. */
+  /** The earliest known instant at which it looked the same. */
   readonly modifiedMs: number
 }
 
@@ -154,7 +160,7 @@ function render(world: World, request: FastifyRequest, ms: number, origin: strin
   return board === undefined ? undefined : gamePage(world, title, ms, board)
 }
 
-/** Keeps the newest pages of one instant, so that readers at the same instant share one rendering. */
+/** Caches the pages of the newest instant, so that requests at the same instant share one rendering. */
 function pageMemory() {
   const pages = new Map<string, Page>()
   return (address: string, ms: number, make: () => string | undefined): Page | undefined => {

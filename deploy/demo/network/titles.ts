@@ -1,10 +1,10 @@
 import { chance, chanceBelow, stream } from './chance.js'
 import type { CatalogueTitle } from './samples.js'
 
-/** One title of the demo network: what never changes about it. */
+/** The constant properties of one title of the demo network. */
 export type DemoTitle = {
   readonly titleId: string
-  /** Its number in chance, and its place in {@link chooseTitles}'s answer: 0 is the most played. */
+  /** Its number in streams of chance, and its index in the list of {@link chooseTitles}: 0 is the most played. */
   readonly index: number
   readonly name: string
   readonly subtitle: string
@@ -12,9 +12,9 @@ export type DemoTitle = {
   readonly productCode: string
   /** Live-aware, matchmaking, leaderboards, user content: the order of the page's icons. */
   readonly features: readonly [boolean, boolean, boolean, boolean]
-  /** Its share of the players before rhythm and chance; only ratios count. */
+  /** Its share of the players before rhythm and chance; only ratios matter. */
   readonly weight: number
-  /** Hours by which its day runs ahead of the network's (its players live elsewhere). */
+  /** Hours by which its day is ahead of the network's (its players live elsewhere). */
   readonly dayAheadHours: number
   /** Players that fit into one match. */
   readonly matchSize: number
@@ -23,7 +23,7 @@ export type DemoTitle = {
 
 export const TITLE_COUNT = 200
 
-/** Who leads the list, most played first; the names of the catalogue. */
+/** The most played titles, in order, by their names in the catalogue. */
 const FAVOURITES = [
   'Halo 2',
   'Star Wars: Battlefront II',
@@ -50,10 +50,10 @@ const FAVOURITES = [
 /** Characters of a name that addresses must encode; titles with them are always part of the network. */
 const AWKWARD = /[/#&+]/
 
-/** Names borne by two titles of the network, so that the rule for shared names has something to do. */
+/** Names of two titles each, so that the rule for shared names applies. */
 const SHARED_NAMES = 12
 
-/** Players that fit into a match, least first; the favourites take theirs from 8 upwards. */
+/** Sizes of matches, smallest first; the favourites have sizes from 8 on. */
 const MATCH_SIZES = [4, 4, 4, 8, 8, 12, 16, 16, 24, 32]
 const MATCH_SIZES_OF_FAVOURITES = MATCH_SIZES.slice(3)
 

@@ -30,7 +30,7 @@ export type NetworkState = {
   readonly titles: readonly TitleState[]
 }
 
-/** The demo network. Everything is computed from the seed and the instant (ms since 1970); nothing is remembered. */
+/** The demo network. Everything is computed from the seed and the instant (ms since 1970); there is no state. */
 export type World = {
   readonly seed: number
   /** Most played first. */
@@ -43,22 +43,22 @@ export type World = {
   boardsAt(title: DemoTitle, ms: number): readonly Board[]
   /** How many users the site has. */
   readonly users: number
-  /** Every user of the site, where and since when. */
+  /** Every user of the site with the current state. */
   sightingsAt(ms: number): Sighting[]
 }
 
 const HOUR_MS = 3_600_000
 const MENUS_SHARE = 0.06
 
-/** What a world is made of beside its seed. */
+/** The parameters of a world in addition to its seed. */
 export type WorldOptions = {
   /** Titles to choose from; the shipped ones unless given. */
   readonly catalogue?: readonly CatalogueTitle[]
   /** Boards that titles have instead of their own, by title id. */
   readonly boards?: Readonly<Record<string, readonly GivenBoard[]>>
-  /** How many people there are, against a network of this kind; default 1. */
+  /** Number of people relative to a network of this kind; default 1. */
   readonly crowd?: number
-  /** How many of its people are users of the site, at most {@link USER_COUNT}; default all of these. */
+  /** Number of users of the site, at most {@link USER_COUNT}; default: all. */
   readonly users?: number
 }
 
@@ -84,7 +84,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
   }
 }
 
-/** Keeps the newest state: the pages of one instant are made from it one after the other, thousands of boards at times. */
+/** Caches the newest state: all pages of one instant are rendered from it, sometimes thousands of boards. */
 function remembered(stateAt: (ms: number) => NetworkState): (ms: number) => NetworkState {
   let newest: { readonly ms: number; readonly state: NetworkState } | undefined
   return (ms) => {
@@ -93,10 +93,7 @@ function remembered(stateAt: (ms: number) => NetworkState): (ms: number) => Netw
   }
 }
 
-/**
- * The people of the network are shared out among the titles by weight, so that the sum follows the network's rhythm
- * however the titles' own fortunes turn.
- */
+/** Distributes the people of the network among the titles by weight, so that the sum follows the network's rhythm. */
 function networkState(seed: number, titles: readonly DemoTitle[], ms: number, crowd: number): NetworkState {
   const people = crowd * peopleOnline(seed, ms)
   const inMenus = people * MENUS_SHARE * (1 + 0.2 * drift(seed, stream.menus, 0, ms, 40 * 60_000))
@@ -115,7 +112,10 @@ function networkState(seed: number, titles: readonly DemoTitle[], ms: number, cr
   return { registered: peopleRegistered(ms), online, lobbies, titles: states }
 }
 
-/** How much a title draws at an instant: popularity that turns over weeks, an evening's luck, its players' own day. */
+/**
+ * The attraction of a title at an instant: popularity that changes over weeks, random changes of an evening, and the
+ * day of its players.
+ */
 function pullOf(seed: number, title: DemoTitle, ms: number): number {
   const fortune =
     1 +
@@ -125,7 +125,7 @@ function pullOf(seed: number, title: DemoTitle, ms: number): number {
   return title.weight * fortune * (fullness(ms, title.dayAheadHours) / fullness(ms))
 }
 
-/** Whole players of an expected number: rounded by a slow chance, so that half a player is there half of the time. */
+/** Rounds an expected number of players by a slow random value, so that half a player is present half of the time. */
 function titleState(seed: number, title: DemoTitle, expected: number, ms: number): TitleState {
   const online = Math.floor(expected + roundingOf(seed, title, ms))
   const [, hasMatchmaking] = title.features

@@ -33,14 +33,11 @@ import { keepingUndone, notCaughtUp, unchangedCheckpoint } from './rebuild-bugs.
 import type { Definition, Row } from './replacing-table.js'
 import { TABLES } from './table-definitions.js'
 
-/**
- * A classic mistake, made by putting something wrong between the real parts: what a process of the program calls passes
- * through here on its way.
- */
+/** A classic mistake, planted between the real parts: the calls of a process pass through these functions. */
 export type Bug = {
   loaderStore(store: Store): Store
   runnerStore(store: Store): Store
-  /** Called once in the life of a process. */
+  /** Called once per process. */
   rebuildStore(store: Store): Store
   retryStore(store: Store): Store
   erasureStore(store: Store): Store
@@ -62,7 +59,7 @@ export type Bug = {
 
 const same = <Value>(value: Value): Value => value
 
-/** Nothing wrong. */
+/** No mistake. */
 export const NO_BUG: Bug = {
   loaderStore: same,
   runnerStore: same,
@@ -83,7 +80,7 @@ export const NO_BUG: Bug = {
 
 type Mistake = { readonly says: string; make(): Partial<Bug> }
 
-/** The mistakes that the simulator is shown to find, by name. */
+/** The mistakes that the simulator is proven to find, by name. */
 export const mistakes: Readonly<Record<string, Mistake>> = {
   'commit-before-store': {
     says: 'The loader stores the checkpoint first and the rows behind it.',
@@ -262,7 +259,7 @@ export function bugOf(name: string | undefined): Bug {
   throw new Error(`There is no bug ${JSON.stringify(name)}; there are ${Object.keys(mistakes).join(', ')}.`)
 }
 
-/** What a loader stores. */
+/** The operations by which a loader stores. */
 const INSERTS: ReadonlySet<AnyOperation> = new Set([storeEvents, storeDeadLetters, storeCheckpoints])
 
 function textOfBytes(_: string, value: unknown): unknown {
@@ -277,7 +274,7 @@ function isLast({ operation, input }: Call): boolean {
   return ['title-latest', 'rating', 'title-count-hour'].includes(name)
 }
 
-/** Puts off some writes until another has been done. */
+/** Delays some writes until another one has been done. */
 function laterThan(store: Store, first: AnyOperation, isPutOff: (call: Call) => boolean): Store {
   let putOff: (() => Promise<unknown>)[] = []
   return intercepted(store, async (call) => {
@@ -339,7 +336,7 @@ function pastCheckpoint(side: ReadSide): ReadSide {
   }
 }
 
-/** The stream asks for pairs: how far a projection has come, how far its topic is loaded. */
+/** The stream reads pairs: the position of a projection, and that of its topic's loader. */
 function loadedAsReadable(side: ReadSide): ReadSide {
   return {
     ...side,
@@ -356,7 +353,7 @@ function without(store: Store, left: AnyOperation): Store {
   return intercepted(store, async ({ operation, next }) => (operation === left ? undefined : await next()))
 }
 
-/** What is stored waits for the decision. */
+/** Stores wait for the decision. */
 function decidedFirst(store: Store): Store {
   return laterThan(store, storeDecisions, ({ operation }) => operation === storeEvents || operation === storeLateBatch)
 }

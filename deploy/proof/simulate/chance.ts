@@ -1,4 +1,4 @@
-/** Numbers of one seed, the same at every run (mulberry32, Tommy Ettinger, public domain). */
+/** Random numbers of one seed, the same in every run (mulberry32, Tommy Ettinger, public domain). */
 export class Chance {
   #state: number
 

@@ -16,7 +16,7 @@ export type Conditions = {
   readonly disturbedEveryMs: number
   /** Counts arrive also while the last rebuilds end. */
   readonly isTrickling: boolean
-  /** How long a swap waits for passes: a short wait sets swaps back. */
+  /** How long a swap waits for passes: after a short wait swaps are abandoned. */
   readonly catchUpMs: number
 }
 

@@ -15,7 +15,7 @@ const ERASING_SHARE = 0.3
 const AFTER_MS_MAX = 15_000
 const STEPS = [undefined, undefined, 'wait', 'verify', 'swap', 'rollback'] as const
 const SALT = '5a17'.repeat(16)
-/** Its own numbers, so that a world without an erasure is what it would be if there were none at all. */
+/** Separate random numbers, so that erasures do not change worlds without one. */
 const OWN_NUMBERS = 0x5eed
 
 export function erasureOf(seed: number): Erasure | undefined {
@@ -44,7 +44,7 @@ export async function erase(place: Place, { stepsEnded }: RunningProjector, eras
   promises.broken.push(...rowsOfErased(place))
 }
 
-/** What tables have of an erased user, in whatever generation, merged or not. */
+/** Returns the rows of an erased user in all generations, merged or not. */
 export function rowsOfErased({ tables, erasure }: Pick<Place, 'tables' | 'erasure'>): string[] {
   if (erasure?.isDone !== true) return []
   const { userKey } = erasure

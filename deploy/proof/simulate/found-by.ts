@@ -14,12 +14,12 @@ export function writeFoundBy(seeds: Readonly<Record<string, number>>): void {
 }
 
 /**
- * The most events of a world that finds a mistake soon. One that never comes to rest takes a minute of processor time, 80 times
- * the usual, in every run of the tests.
+ * Maximum number of events of a world that finds a mistake soon. A world that never settles takes a minute of processor
+ * time, 80 times the usual, in every run of the tests.
  */
 const EVENTS_MAX = 50_000
 
-/** The first of so many seeds that fails soon with the mistake, and passes without it. */
+/** Returns the first of these seeds that fails soon with the mistake and passes without it. */
 export async function firstThatFinds(bug: string, first: number, seeds: number): Promise<Outcome | undefined> {
   for (let seed = first; seed < first + seeds; seed += 1) {
     const outcome = await runSeed(seed, { bug })

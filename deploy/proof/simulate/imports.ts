@@ -20,12 +20,12 @@ type Rebuilding = { readonly rebuilds: RebuildOperations }
 const EVENTS = 6
 const LATER_SHARE = 0.3
 const HOUR_MS = 3_600_000
-/** Longest time that a message of an importer is on its way. */
+/** Maximum delay of a message of an importer. */
 const ON_ITS_WAY_MS = 12_000
 const LOOK_MS = 300
 const PATIENCE_MS = 60_000
 
-/** Publishes a file of counts: its events, and before and behind them what is known of the import. */
+/** Publishes a file of counts: its events, and before and after them the events of the import. */
 export async function publishImport(place: Place): Promise<void> {
   const { world, log, imports, acknowledged, bug } = place
   const { chance, time } = world
@@ -77,14 +77,14 @@ export function undoable({ world, imports, tables }: Place): string | undefined 
   return first === undefined ? undefined : world.chance.oneOf([first, ...others])
 }
 
-/** Takes an import back, as `gamenet import undo` does. */
+/** Undoes an import, as `gamenet import undo` does. */
 export async function undo(place: Place, projector: Rebuilding, importId: string): Promise<void> {
   const known = place.imports.get(importId)
   if (known !== undefined) known.isUndone = true
   await undoImport(undoNeedsIn(place, projector), importId, () => undefined)
 }
 
-/** Completes interrupted import undos, like a process at its start. */
+/** Completes interrupted import undos, as a process does at its start. */
 export async function undoWhatWasCutOff(place: Place, projector: Rebuilding): Promise<void> {
   await finishUndos(undoNeedsIn(place, projector))
 }
@@ -96,7 +96,7 @@ function undoNeedsIn(place: Place, { rebuilds }: Rebuilding): ImportUndoNeeds {
   return { engines, projector: rebuilds, importing: new Set(), caughtUp }
 }
 
-/** Resolves when all that the log holds now of these topics was taken by all. */
+/** Resolves when all projections have consumed the current events of these topics. */
 export async function untilConsumed({ world, tables, log }: Place, topics: readonly string[]): Promise<void> {
   const { time } = world
   const life = time.current

@@ -67,7 +67,7 @@ export function runIngest(place: Place, process: Process): Running {
   }
 }
 
-/** A page of counts, a file now and then, or something that no program can read. */
+/** A page of counts, sometimes a file, or an unreadable message. */
 async function publishCounts(place: Place): Promise<void> {
   const { world, log, acknowledged } = place
   const { chance } = world

@@ -1,18 +1,18 @@
 import type { Operation, Store, StoreView } from '@gamenet/projector/internals'
 import type { AnyOperation } from './operations/carry-out.js'
 
-/** An operation on its way to the tables. */
+/** An operation before it reaches the tables. */
 export type Call = {
   readonly operation: AnyOperation
   readonly input: readonly unknown[]
   readonly view: StoreView
-  /** The store that it goes to. */
+  /** The store that executes it. */
   readonly base: Store
-  /** Carries it out. */
+  /** Executes it. */
   next(): Promise<unknown>
 }
 
-/** Returns a store that hands every operation to `pass`, in every view. */
+/** Returns a store that passes every operation to `pass`, in every view. */
 export function intercepted(base: Store, pass: (call: Call) => Promise<unknown>, view: StoreView = {}): Store {
   return {
     do: <Input extends readonly unknown[], Result>(operation: Operation<Input, Result>, ...input: Input) =>

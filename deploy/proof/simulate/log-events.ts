@@ -1,7 +1,7 @@
 import { decodeEvent, type ImportRetracted, importRetractionTopic } from '@gamenet/schemas'
 import type { Place } from './place.js'
 
-/** Undone imports by the log, each with its topic. */
+/** Returns the undone imports in the log, each with its topic. */
 export function undoneImports({ partitions }: Place['log']): Set<string> {
   const records = partitions.flatMap(({ topic, records }) => (topic === importRetractionTopic.name ? records : []))
   return new Set(

@@ -6,17 +6,17 @@ import type { World } from './world.js'
 type Partition = { readonly topic: string; readonly partition: number; readonly records: LogRecord[] }
 type Consumption = Parameters<LogReader['consume']>[0]
 
-/** Those who share the partitions among them, and who of them reads which. */
+/** A consumer group: its members and the partitions assigned to each. */
 type Group = { readonly members: Set<Member>; readonly owners: Map<Partition, Member> }
 
-/** One process that reads. */
+/** A reading process. */
 type Member = Consumption & {
   readonly group: Group
   readonly life: Life
   readonly failed: (error: unknown) => void
-  /** What it reads, whether the group has given it to another by now or not. */
+  /** The partitions that it reads, whether or not the group has assigned them to another member meanwhile. */
   readonly readings: Map<Partition, { isOver: boolean }>
-  /** All that it was ever given to read. */
+  /** All partitions that were ever assigned to it. */
   readonly given: Set<{ isOver: boolean }>
   /** The end of the last reading, by partition: readings are sequential. */
   readonly ends: Map<Partition, Promise<void>>
@@ -24,23 +24,23 @@ type Member = Consumption & {
 
 /** Session timeout of a group member. */
 const SESSION_MS = 6000
-/** So long one may go on reading what the group has given to another. */
+/** How long a member may continue to read a partition that the group has assigned to another one. */
 const UNAWARE_MS = 4000
 const FETCH_MS = 50
 const BATCH_RECORDS_MAX = 6
 const EPOCH = 0
 
 /**
- * A log in memory, that promises what the engines do: an append that resolved is there for good, records of a key are in
- * order, a partition is read by one process of the group, or for a while by two.
+ * A log in memory with the guarantees of the engines: a resolved append is durable, records of a key are in order, a
+ * partition is read by one process of the group, or for a while by two.
  */
 export class SimulatedLog {
-  /** What the group has committed, as `topic/partition`. */
+  /** Committed offsets of the group by `topic/partition`. */
   readonly committed = new Map<string, number>()
   readonly #world: World
   readonly #partitions: Partition[]
   readonly #groups = new Map<string, Group>()
-  /** Those who read and have come to the end. */
+  /** The readers at the end of a partition. */
   #waiting: { readonly partition: Partition; readonly life: Life; wake(): void }[] = []
 
   constructor(world: World, topics: readonly string[], partitions: number) {
@@ -96,7 +96,7 @@ export class SimulatedLog {
     })
   }
 
-  /** As a member of the group, until the signal aborts or something fails. */
+  /** Reads as a member of the group, until the signal aborts or something fails. */
   async consume(consumption: Consumption, groupName: string): Promise<void> {
     const group = this.#groups.get(groupName) ?? { members: new Set(), owners: new Map() }
     this.#groups.set(groupName, group)
@@ -121,7 +121,7 @@ export class SimulatedLog {
     } finally {
       consumption.signal.removeEventListener('abort', abort)
       this.#leave(member)
-      // Nothing is delivered any more when it has ended.
+      // Nothing is delivered after its end.
       await Promise.allSettled(member.ends.values())
     }
   }
@@ -171,7 +171,7 @@ export class SimulatedLog {
     }
   }
 
-  /** All who read lose their connection. */
+  /** All readers lose their connection. */
   disconnect(): void {
     for (const { life, failed } of this.#allMembers()) {
       this.#world.time.after(life, 0, () => failed(new Error('the log has closed the connection')))

@@ -5,8 +5,8 @@ import { firstThatFinds, writeFoundBy } from './found-by.js'
 import { type Outcome, runSeed } from './run-seed.js'
 
 /*
- * `npm run simulate`: runs random worlds, one per seed, and compares the tables of each with a
- * plain fold of what happened. A number that fails can be run again, and happens in the same way.
+ * `npm run simulate`: runs random worlds, one per seed, and compares the tables of each with a plain fold of the
+ * events. A seed that fails can be run again with the same course of events.
  */
 
 type Options = {
@@ -23,10 +23,10 @@ const PROVE_SEEDS_MAX = 1000
 const TRACE_LINES = 60
 
 const program = new Command('simulate')
-  .description('Looks for lost or wrong rows in simulated worlds full of crashes and faults.')
-  .option('--seeds <number>', 'how many worlds', '200')
-  .option('--seed <number>', 'the first one', '1')
-  .option('--bug <name>', `with a mistake put in: ${Object.keys(mistakes).join(', ')}`)
+  .description('Searches simulated worlds full of crashes and faults for lost or wrong rows.')
+  .option('--seeds <number>', 'number of worlds', '200')
+  .option('--seed <number>', 'the first seed', '1')
+  .option('--bug <name>', `with a planted mistake: ${Object.keys(mistakes).join(', ')}`)
   .option('--prove', `for each mistake, the first seed of ${PROVE_SEEDS_MAX} that finds it`)
   .option('--write', 'with --prove, write these seeds to deploy/proof/simulate/found-by.json, which the tests read')
   .option('--keep-going', 'continue after a seed that fails; one line for each')

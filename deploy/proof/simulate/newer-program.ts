@@ -16,7 +16,7 @@ const changed = projections.flatMap((each): SqlProjection[] =>
     : []
 )
 
-/** Every projection that a program of this installation may have: those of now, and those of later. */
+/** Every projection that a program of this installation may have: the current and the later ones. */
 export const anyProjections: readonly Projection[] = [...projections, ...changed]
 
 /** A later program's projections. */
@@ -24,7 +24,7 @@ export function newerOf(own: readonly Projection[]): readonly Projection[] {
   return own.map((each) => changed.find(({ name }) => name === each.name) ?? each)
 }
 
-/** How changed statements fold, by their text. */
+/** The plain folds of changed statements, by their text. */
 export const newerFolds: Readonly<Record<string, PlainFold>> = Object.fromEntries(
   changed.map(({ name, select }) => [
     select,

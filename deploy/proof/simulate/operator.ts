@@ -11,18 +11,21 @@ import { simulatedProjections } from './simulated.js'
 import type { Tables } from './store.js'
 import { WORLD } from './virtual-time.js'
 
-/** An operator without an answer for so long repeats the command elsewhere, while the first one may still run. */
+/**
+ * After this time without an answer the operator repeats the command in another process, while the first one may still
+ * run.
+ */
 const PATIENCE_MS = 20_000
 const PROJECTIONS = simulatedProjections.map(({ name }) => name) as [string]
-/** Share of what is done without a look at what there is. */
+/** Share of commands that are chosen without reading the state. */
 const BLIND_SHARE = 0.15
-/** Shares of all that is done. */
+/** Shares of all commands. */
 const RETRY_SHARE = 0.15
 const UNDO_SHARE = 0.06
 const ACTIONS = ['start', 'pause', 'resume', 'cancel', 'verify', 'swap', 'rollback', 'drop'] as const
 type Action = (typeof ACTIONS)[number]
 
-/** What an operator comes to with everybody at rest. */
+/** The work of an operator while everything else is idle. */
 export type Ended = { readonly swapped: string } | { readonly fault: string }
 
 const STEPS_MAX = 60
@@ -48,10 +51,10 @@ function isOfServing(tables: Tables, status: RebuildStatus | undefined): boolean
     .every((each) => servingDefinition(tables, each) === definitions[each.name])
 }
 
-/** Where a projector runs, and the one that does. */
+/** The process of a projector, and the projector. */
 export type Projecting = { readonly process: Process; projector: RunningProjector }
 
-/** Somebody who rebuilds projections at any hour, through whichever process answers. */
+/** Rebuilds projections at random times, through any process that answers. */
 export class Operator {
   readonly #place: Place
   readonly #projectors: readonly Projecting[]
@@ -61,7 +64,7 @@ export class Operator {
     this.#projectors = projectors
   }
 
-  /** Does something now and then while the world is lively. */
+  /** Gives random commands while the world is active. */
   async work(pause: (ms: number) => Promise<void>): Promise<void> {
     const { conditions, world } = this.#place
     const { chance } = world
@@ -85,8 +88,8 @@ export class Operator {
   }
 
   /**
-   * Ends all rebuilds, at rest: fills, compares, swaps and rolls back; each step must succeed. Yields
-   * after each swap of tables; `until` runs the world until a step is done.
+   * Completes all rebuilds while everything else is idle: fills, compares, swaps and rolls back; each step must
+   * succeed. Yields after each swap of tables; `until` runs the world until a step is done.
    */
   async *end(until: <Result>(work: Promise<Result>) => Promise<Result | undefined>): AsyncGenerator<Ended> {
     const { world } = this.#place
@@ -108,18 +111,19 @@ export class Operator {
       world.note(`operator, at last: ${action} ${projection}`, WORLD)
       const done = await run((rebuilds) => this.#do(rebuilds, action, projection))
       const answer = done?.answer
-      if (answer === undefined) yield { fault: `${action} of ${projection} fails with all at rest: ${refusal.reason}` }
+      if (answer === undefined)
+        yield { fault: `${action} of ${projection} fails while everything is idle: ${refusal.reason}` }
       else if (answer === 'different' && isOfServing(this.#place.tables, newest))
-        yield { fault: `what was rebuilt of ${projection} is not what serves` }
+        yield { fault: `the rebuilt tables of ${projection} differ from the serving ones` }
       else if (action === 'swap' || action === 'rollback') yield { swapped: `after ${action} of ${projection}` }
       if (action === 'rollback') return
     }
-    yield { fault: `rebuilds do not come to an end` }
+    yield { fault: `rebuilds do not end` }
   }
 
   /**
-   * At rest, retries all dead letters and undoes the pending imports, perhaps one more: an operator that finds a half-undone import
-   * repeats the undo. Returns the fault, or undefined.
+   * Retries all dead letters and completes the pending import undos while everything else is idle, perhaps one more: an
+   * operator that finds a half-undone import repeats the undo. Returns the fault, or undefined.
    */
   async undoAll(until: <Result>(work: Promise<Result>) => Promise<Result | undefined>): Promise<string | undefined> {
     const [projector] = this.#projectors as [Projecting]
@@ -130,7 +134,7 @@ export class Operator {
     const last = imports.get(undoable(this.#place) ?? '')
     if (last !== undefined) last.isUndone ||= world.chance.happens(0.5)
     let left = [...imports].filter(([, { isUndone }]) => isUndone).map(([importId]) => importId)
-    // An undo may wait for another one, or for a rollback that was begun before.
+    // An undo may wait for another one, or for an earlier rollback.
     for (let n = 0; n < ATTEMPTS && left.length > 0; n += 1) {
       if (n > 0) await until(world.time.pause(WORLD, LOOK_MS))
       const still: string[] = []
@@ -140,9 +144,9 @@ export class Operator {
       }
       left = still
     }
-    if (left.length > 0) return `import ${left.join(', ')} cannot be undone with all at rest: ${refusal.reason}`
+    if (left.length > 0) return `import ${left.join(', ')} cannot be undone while everything is idle: ${refusal.reason}`
     if ((await run((running) => retryAll(this.#place, running))) !== true)
-      return `dead letters cannot be retried with all at rest: ${refusal.reason}`
+      return `dead letters cannot be retried while everything is idle: ${refusal.reason}`
     this.#place.areLaterRead = true
     return undefined
   }
@@ -159,7 +163,10 @@ export class Operator {
     )
   }
 
-  /** At rest, erases who is to be erased before a step, or repeats what failed. Returns the fault, or undefined. */
+  /**
+   * Erases the user that is due before a step, or repeats a failed erasure, while everything else is idle. Returns the
+   * fault, or undefined.
+   */
   async eraseBefore(
     step: Action | 'wait' | undefined,
     until: <Result>(work: Promise<Result>) => Promise<Result | undefined>
@@ -169,7 +176,7 @@ export class Operator {
     // Each last rebuild ends with a rollback.
     const isNow = step === erasure?.before || step === 'rollback'
     if (erasure?.isDone !== false || !isNow || (await until(this.erase(refusal))) === true) return undefined
-    return `nobody can be erased with all at rest: ${refusal.reason}`
+    return `no user can be erased while everything is idle: ${refusal.reason}`
   }
 
   /** Ends the rebuilds that block an import undo. */
@@ -193,13 +200,13 @@ export class Operator {
 
   async #undo(projector: Projecting, importId: string): Promise<void> {
     await this.#run(projector, async (running) => {
-      this.#place.world.note(`operator: takes back import ${importId}`)
+      this.#place.world.note(`operator: undoes import ${importId}`)
       await undo(this.#place, running, importId)
       this.#place.world.note(`operator: import ${importId} is undone`)
     })
   }
 
-  /** Has something done in a process; resolves with its answer, undefined when it failed, never when the process dies. */
+  /** Runs a command in a process; resolves with its answer, or undefined if it failed; never if the process dies. */
   #run<Result>(
     { process, projector }: Projecting,
     work: (projector: RunningProjector) => Promise<Result>,
@@ -236,7 +243,7 @@ export class Operator {
     await this.#do(rebuilds, action, projection)
   }
 
-  /** Mostly what brings a rebuild to its end. */
+  /** Mostly the command that continues a rebuild. */
   #nextFor(newest: RebuildStatus | undefined): Action | undefined {
     const { chance } = this.#place.world
     if (newest === undefined) return 'start'

@@ -30,10 +30,10 @@ import { type Subscriber, streamUnlikeTables } from './subscriber.js'
 import { TABLES } from './table-definitions.js'
 import { baseName } from './table-set.js'
 
-/** Everything that is not as it must be when all has come to rest. */
+/** Returns every difference from the expected state when all work has ended. */
 export async function faultsIn(place: Place, follower: Follower, subscriber: Subscriber): Promise<string[]> {
   const expected = await plainFold(place)
-  // What is known of titles comes from no log.
+  // The descriptions of titles are not in the log.
   const names = Object.keys(TABLES).filter((name) => name !== 'event_title')
   const rowsIn = (tables: Tables, name: string) => answerText(tables.served(name))
   return [
@@ -50,8 +50,8 @@ export async function faultsIn(place: Place, follower: Follower, subscriber: Sub
 }
 
 /**
- * Tables of rebuilds that have ended, by the clock that said so; where a process is alone, those too that no rebuild has. No pointer
- * names them.
+ * Returns the tables of ended rebuilds, by the clock of their end; with a single process also those of no rebuild. No
+ * pointer names them.
  */
 export function leftTables({ tables, isShared, world }: Place): string[] {
   const isDue = ({ state, changedAt }: RebuildRow) => ENDED.has(state) && Date.parse(changedAt) < world.time.nowMs
@@ -75,8 +75,8 @@ export function leftTables({ tables, isShared, world }: Place): string[] {
     })
   )
   return [
-    ...(left.length === 0 ? [] : [`tables are left behind: ${left.join(', ')}`]),
-    ...(orphans.size === 0 ? [] : [`progress in dropped tables is left behind: ${[...orphans].join(', ')}`])
+    ...(left.length === 0 ? [] : [`tables are left: ${left.join(', ')}`]),
+    ...(orphans.size === 0 ? [] : [`checkpoints of dropped tables are left: ${[...orphans].join(', ')}`])
   ]
 }
 
@@ -116,7 +116,7 @@ export function isCaughtUp({ tables, log }: Place): boolean {
   })
 }
 
-/** The events of the log, each once, in one step. */
+/** Returns the events of the log, each once, as one step. */
 async function plainFold({ log, postgres, tables: found, areLaterRead }: Place): Promise<Tables> {
   const tables = new Tables()
   const { pointers } = tables
@@ -162,7 +162,7 @@ function difference(what: string, found: string, expected: string): string[] {
   const [is, should] = [found.split('\n'), expected.split('\n')]
   const missing = should.filter((line) => !is.includes(line)).slice(0, 2)
   const wrong = is.filter((line) => !should.includes(line)).slice(0, 2)
-  return [`${what}: missing ${missing.join(' and ') || 'nothing'}; too much ${wrong.join(' and ') || 'nothing'}`]
+  return [`${what}: missing ${missing.join(' and ') || 'nothing'}; unexpected ${wrong.join(' and ') || 'nothing'}`]
 }
 
 function boardsUnlikePages({ tables, upstream }: Place): string[] {
@@ -201,7 +201,7 @@ function lostEvents({ log, acknowledged }: Place): string[] {
   return lost.length === 0 ? [] : [`${lost.length} acknowledged events are not in the log, such as ${lost[0]}`]
 }
 
-/** A differ that knows the board publishes nothing that makes no difference, and nothing twice. */
+/** A comparison with the current board publishes no change without effect, and none twice. */
 function eventsWithoutEffect({ log }: Place): string[] {
   const faults: string[] = []
   const states = new Map<string, string>()

@@ -7,7 +7,7 @@ type Held = 'shared' | 'exclusive'
 type Transaction = { readonly life: Life; isBroken: boolean; held: Held | undefined }
 type Waiting = { readonly by: Transaction; readonly wants: Held; grant(): void; fail(error: Error): void }
 
-/** As the program sets it for its transactions. */
+/** The program's setting for its transactions. */
 const LOCK_WAIT_MS = 8000
 
 /** PostgreSQL's advisory lock, held by transactions: shared by many, or exclusive. */
@@ -94,7 +94,7 @@ export class PassesLock {
     })
   }
 
-  /** First come, first served. */
+  /** In the order of requests. */
   #grant(): void {
     for (;;) {
       const [first] = this.#waiting

@@ -15,7 +15,7 @@ export type Import = { readonly by: Life; endedMs: number | undefined; isUndone:
 /** A user to be erased. */
 export type Erasure = {
   readonly userKey: string
-  /** The step of the last rebuild before which it happens; undefined: while the world is lively, at an instant. */
+  /** The step of the last rebuilds before which it happens; undefined: at an instant while the world is active. */
   readonly before: 'wait' | 'verify' | 'swap' | 'rollback' | undefined
   readonly afterMs: number
   isDone: boolean
@@ -31,23 +31,23 @@ export type Place = {
   readonly upstream: Upstream
   readonly bug: Bug
   readonly conditions: Conditions
-  /** Events that publishing said are in the log for good, as their ids. */
+  /** The ids of events whose append was acknowledged. */
   readonly acknowledged: Set<string>
-  /** Files that were imported, by the ids of their imports. */
+  /** The imported files, by the ids of their imports. */
   readonly imports: Map<string, Import>
-  /** A user who is erased, in some worlds. */
+  /** The user who is erased, in some worlds. */
   readonly erasure: Erasure | undefined
   /** Several processes work on the same tables. */
   readonly isShared: boolean
-  /** How large the steps of rebuilds are. */
+  /** The sizes of rebuild steps. */
   readonly stepSizes: StepSizes
-  /** Processes that start now run a later program. */
+  /** New processes run a later program. */
   isNewer: boolean
   areReadingsMortal: boolean
-  /** Messages that only a later program can read were retried by it, all of them. */
+  /** A later program has retried all messages that only it can read. */
   areLaterRead: boolean
-  /** New facts come up. */
+  /** New facts are generated. */
   isLively: boolean
-  /** Counts come all the same. */
+  /** Counts are generated nevertheless. */
   isTrickling: boolean
 }

@@ -1,11 +1,11 @@
 import type { Range } from '@gamenet/projector/internals'
 import type { Row } from './replacing-table.js'
 
-/** What a projection's statement reads: the events of its topic, and the tables as they are. */
+/** The input of a projection's statement: the events of its topic, and the current tables. */
 export type Facts = {
-  /** The events of the range, doubled ones too. */
+  /** The events of the range, including duplicates. */
   readonly events: readonly Row[]
-  /** The rows of a table that count. */
+  /** Returns the rows of a table as with FINAL. */
   final(table: string): readonly Row[]
 }
 
@@ -14,7 +14,7 @@ export type PlainFold = (facts: Facts) => Row[]
 
 export const HOUR_MS = 3_600_000
 
-/** Each SQL projection that the simulator runs, by its name. That they equal the SQL is shown on chDB. */
+/** Each SQL projection that the simulator runs, by its name. A test shows on chDB that they equal the SQL. */
 export const plainFolds: Readonly<Record<string, PlainFold>> = {
   'title-count': ({ events }) =>
     events.map(({ title_id, observed_at: ts, online, sessions, lobby_players, position }) => {

@@ -31,7 +31,7 @@ import { baseName } from './table-set.js'
 
 const isMoving = (pointers: readonly Pointer[]) => pointers.some(({ writes, reads }) => writes !== reads)
 
-/** Nothing is to be waited for. */
+/** Waits for nothing. */
 export function headsUnread(store: Store): Store {
   return intercepted(store, async ({ operation, view, next }) => {
     if (operation === readPending) return []
@@ -41,7 +41,7 @@ export function headsUnread(store: Store): Store {
 
 const KEPT_MS = 2000
 
-/** The pointers of a while ago, with the heads of now. */
+/** Outdated pointers with the current heads. */
 export function pointerOfBefore(store: Store): Store {
   let kept: { readonly atMs: number; readonly pointers: unknown } | undefined
   return intercepted(store, async ({ operation, next }) => {
@@ -64,7 +64,7 @@ export function readsFirst(store: Store): Store {
 
 const ENDED = /"state":"(rolled-back|cancelled|dropped)"/
 
-/** Rebuilds that have ended leave nothing by which their number is known. */
+/** Ended rebuilds leave no record of their number. */
 export function withNumbersAgain(store: Store): Store {
   return intercepted(store, async ({ operation, next }) => {
     const result = await next()
@@ -79,7 +79,7 @@ export function withNumbersAgain(store: Store): Store {
   })
 }
 
-/** What answers read is dropped as soon as steps write another generation. */
+/** The generation that answers read is dropped as soon as steps write another one. */
 export function droppedBefore(store: Store): Store {
   return intercepted(store, async ({ operation, input, next, base }) => {
     const result = await next()
@@ -93,7 +93,7 @@ export function droppedBefore(store: Store): Store {
 
 const LATE: ReadonlySet<AnyOperation> = new Set([readConsumed, readKnownBatches, readPending, storeConsumed])
 
-/** Who has taken late batches is known by projection. */
+/** Consumed late batches are recorded per projection instead of per generation. */
 export function keptByAll(store: Store): Store {
   return intercepted(store, async ({ operation, input, next }) => {
     if (operation === copyConsumed) return undefined
@@ -103,7 +103,7 @@ export function keptByAll(store: Store): Store {
 
 const STORED: ReadonlySet<AnyOperation> = new Set([storeEvents, storeCheckpoints])
 
-/** A session keeps its position, and stores into the generation of the moment. */
+/** A session keeps its position, and stores into the current generation. */
 export function currentWhatever(store: Store): Store {
   return intercepted(store, async ({ operation, input, next }) => {
     // Equal pointers at each read: no session is outdated.
@@ -114,7 +114,7 @@ export function currentWhatever(store: Store): Store {
   })
 }
 
-/** Of the tables about users, only those that answers read are known. */
+/** Only the tables about users that answers read are known. */
 export function erasedWhereRead(store: Store): Store {
   return intercepted(store, async ({ operation, next }) => {
     const result = await next()
@@ -124,7 +124,7 @@ export function erasedWhereRead(store: Store): Store {
   })
 }
 
-/** Of the tables, every second one is adopted a read later. */
+/** Every second table is adopted one read later. */
 export function adoptedByHalf(): (side: ReadSide) => ReadSide {
   return (side) => {
     let before: ServingTables | undefined

@@ -1,11 +1,11 @@
 import type { Life } from './virtual-time.js'
 import type { World } from './world.js'
 
-/** What runs in a process; `stop` ends it in good order. */
+/** The program in a process; `stop` ends it gracefully. */
 export type Running = { stop(): Promise<void> }
 
 const RESTART_MS_MAX = 8000
-/** A stop in good order that takes longer is ended as `kill -9` does. */
+/** A graceful stop that takes longer is ended as by `kill -9`. */
 const STOP_MS_MAX = 15_000
 
 /** A process that is restarted after each end, without its memory; its clock continues. */
@@ -36,7 +36,7 @@ export class Process {
     })
   }
 
-  /** A thread: dies with the process, or alone. */
+  /** A thread: dies with the process, or separately. */
   thread(name: string): Life {
     const life = { name: `${this.life.name}/${name}`, isOver: false, skewMs: this.skewMs }
     this.#threads.push(life)
@@ -47,7 +47,7 @@ export class Process {
     return life === this.life || this.#threads.includes(life)
   }
 
-  /** Everything that the process was waiting for is over. */
+  /** Ends everything that the process waits for. */
   die(): readonly Life[] {
     if (this.life.isOver) return []
     const dead = [this.life, ...this.#threads.splice(0).filter(({ isOver }) => !isOver)]
@@ -61,7 +61,7 @@ export class Process {
     return this.#world.chance.below(RESTART_MS_MAX)
   }
 
-  /** Ends in good order, as for SIGTERM; `onEnd` when it has. */
+  /** Ends gracefully, as for SIGTERM; calls `onEnd` at the end. */
   stop(onEnd: () => void): void {
     const { life } = this
     const running = this.#running

@@ -24,12 +24,12 @@ import { storeIn } from './store.js'
 import type { Life } from './virtual-time.js'
 import type { World } from './world.js'
 
-/** Share of readings that die by themselves, as a worker thread may. */
+/** Share of reader threads that die by themselves. */
 const READING_DEATHS = 0.1
 const READING_LIFE_MS = 30_000
-/** Answers may take longer: then they meet a dropped table. */
+/** Answers may take longer, and then meet a dropped table. */
 export const LONGEST_ANSWER_MS = 3000
-/** The group of those who load what serves. */
+/** The consumer group of the loaders of the serving tables. */
 const GROUP = 'loader'
 
 export type RunningProjector = Running & {
@@ -102,7 +102,7 @@ export function runProjector(place: Place, process: Process, onChange: () => voi
   loader.start()
   runner.start()
   rebuilds.open()
-  undoWhatWasCutOff(place, { rebuilds }).catch((error: Error) => world.note(`takes nothing back: ${error.message}`))
+  undoWhatWasCutOff(place, { rebuilds }).catch((error: Error) => world.note(`undoes nothing: ${error.message}`))
   return {
     rebuilds,
     runner,
@@ -165,7 +165,7 @@ function startReading(place: Place, of: Process, topics: readonly Topic[], group
   }
 }
 
-/** Two ends between threads; messages arrive in order, each as a task of the other thread. */
+/** The two ends of a channel between threads; messages arrive in order, each as a task of the other thread. */
 function channel(world: World, main: Life, thread: Life): [LoaderPort, LoaderPort] {
   const listeners: [((message: unknown) => void)[], ((message: unknown) => void)[]] = [[], []]
   const end = (own: 0 | 1, other: Life): LoaderPort => {

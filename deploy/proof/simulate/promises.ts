@@ -13,13 +13,16 @@ import type { Tables } from './store.js'
 
 const GENERATION = /__(\d+)$/
 
-/** How far a projection has come in the generation of an answer: its checkpoints and the late batches that it has taken. */
+/**
+ * The progress of a projection in the generation of an answer: its checkpoints and the late batches that it has
+ * consumed.
+ */
 type Position = { readonly next: ReadonlyMap<string, number>; readonly taken: ReadonlySet<string> }
 
 /** The positions that a process has shown, by projection. */
 export type Shown = ReadonlyMap<string, Position>
 
-/** These positions, and those of an answer. */
+/** Merges these positions with those of an answer. */
 export function shownBy(shown: Shown, reads: readonly (Read & Position)[]): Shown {
   const all = new Map(shown)
   for (const { projection, next, taken } of reads) {
@@ -34,16 +37,16 @@ export function shownBy(shown: Shown, reads: readonly (Read & Position)[]): Show
 /** A table that an answer reads, and the name of its generation. */
 export type Read = { readonly projection: string; readonly table: string; readonly name: string }
 
-/** What is promised of swaps at each instant, and what did not keep a promise. */
+/** Checks the promises of swaps at each instant, and records broken ones. */
 export class Promises {
   readonly broken: string[] = []
   readonly #tables: Tables
   readonly #pointers: Pointers[] = []
   readonly #gone = new Set<string>()
   readonly #defined = new Map<string, string>()
-  /** How far the log was loaded when steps began to write another generation of a projection than answers read. */
+  /** The loaded positions when steps began to write another generation of a projection than answers read. */
   readonly #heads = new Map<string, ReadonlyMap<string, number>>()
-  /** The generation that each identity of an answer stands for. */
+  /** The generation by the identity of an answer. */
   readonly #identities = new Map<string, string>()
 
   constructor(tables: Tables) {
@@ -61,7 +64,7 @@ export class Promises {
   requireOneInstant(question: string, reads: readonly Read[]): void {
     const isOf = ({ serving }: Pointers) => reads.every(({ table, name }) => serving.nameOf(table) === name)
     if (!this.#pointers.some(isOf))
-      this.broken.push(`an answer to ${question} is made of ${reads.map(({ name }) => name).join(' and ')}`)
+      this.broken.push(`an answer to ${question} has ${reads.map(({ name }) => name).join(' and ')}`)
   }
 
   /** The identity of an answer is of one generation, in all processes. */
@@ -73,7 +76,7 @@ export class Promises {
     this.#identities.set(key, names)
   }
 
-  /** How far the generation of a table has come. */
+  /** The progress of the generation of a table. */
   positionOf({ projection, name }: Read): Position {
     const [generation = ''] = GENERATION.exec(name) ?? []
     const reader = projectionCheckpoint(projection) + (generation === '__0' ? '' : generation)
@@ -111,10 +114,10 @@ export class Promises {
         this.#heads.set(name, this.#checkpointsOf(pointers.serving.checkpointOf(loadCheckpoint(from.name))))
     }
     for (const name of this.#pointed(pointers))
-      if (!this.#tables.has(name)) this.broken.push(`a pointer names ${name}, which is not there`)
+      if (!this.#tables.has(name)) this.broken.push(`a pointer names ${name}, which is missing`)
   }
 
-  /** What answers read stands still once steps write another generation; only steps that had begun before come to their end. */
+  /** The generation that answers read no longer changes once steps write another one; only running steps end. */
   #checkpointsStored(checkpoints: readonly Checkpoint[]): void {
     if (checkpoints.length === 0) return
     for (const [projection, heads] of this.#heads) {
@@ -128,7 +131,7 @@ export class Promises {
   #definitionsStored(definitions: readonly Definition[]): void {
     for (const { projection, generation, definition } of definitions) {
       const name = `${projection} ${generation}`
-      // The statement of a process that has died may come after the same one of another.
+      // The statement of a dead process may arrive after the same one of another process.
       if (this.#defined.has(name) && this.#defined.get(name) !== definition)
         this.broken.push(`generation ${name} is defined a second time, in another way`)
       this.#defined.set(name, definition)
@@ -137,7 +140,7 @@ export class Promises {
 
   #tableChanged(what: 'created' | 'dropped', name: string): void {
     if (!GENERATION.test(name)) return
-    if (what === 'created' && this.#gone.has(name)) this.broken.push(`${name} is made a second time`)
+    if (what === 'created' && this.#gone.has(name)) this.broken.push(`${name} is created a second time`)
     if (what === 'created') return
     this.#gone.add(name)
     if (this.#pointed(this.#tables.pointers).includes(name))

@@ -21,17 +21,17 @@ export class Follower {
   places: readonly PartitionPlace[] = []
 }
 
-/** What a process knows of answers. */
+/** The cached answers of a process. */
 export type Reading = {
   readonly versions: DataVersions
   readonly kept: Map<string, { identity: string; answer: string }>
-  /** How far the answers of each projection had come. */
+  /** The positions of the answers of each projection. */
   shown: Shown
   /** Follows the feed of changes and the stream to their end. */
   follow(): Promise<void>
 }
 
-/** Answers questions, and keeps an answer for as long as its identity stays. */
+/** Answers queries, and caches an answer while its identity stays the same. */
 export function runReader(
   place: Place,
   process: Process,
@@ -99,7 +99,7 @@ function contextOf(tables: ReturnType<typeof queriesIn>, { positions }: ReadSide
   } as unknown as AnswerContext
 }
 
-/** Repeats the questions that were answered, as open pages do; most answers are kept. */
+/** Repeats earlier queries, as open pages do; most answers are cached. */
 async function askAgain(place: Place, reading: Reading): Promise<void> {
   for (const query of QUERIES) if (reading.kept.has(query.name)) await answer(place, reading, query)
 }
@@ -134,7 +134,7 @@ export async function answer(place: Place, reading: Reading, query: SimulatedQue
   })
 }
 
-/** The answer that the tables have now. */
+/** The answer of the current tables. */
 export function answerIn(tables: Tables, { reads }: SimulatedQuery): string {
   const { serving } = tables.pointers
   return answerText(

@@ -16,7 +16,7 @@ import { simulatedProjections } from './simulated.js'
  * Mistakes in rebuilds, planted in the operations of their process.
  */
 
-/** Whether checkpoints are read, and of the generations that live steps write. */
+/** Whether an operation reads checkpoints of the generations that live steps write. */
 async function isOfLive({ operation, view, base }: Call): Promise<boolean> {
   return operation === readCheckpoints && view.names !== undefined && !(await isWaiting(base, view))
 }
@@ -30,7 +30,7 @@ async function isWaiting(store: Store, { names = new Map() }: Call['view']): Pro
 
 const OWNERS = ownersOf(simulatedProjections)
 
-/** Where the live tables have come to is what it was when the fill ended. */
+/** The positions of the live tables are those of the end of the fill. */
 export function notCaughtUp(store: Store): Store {
   let filledAt: Promise<unknown> | undefined
   return intercepted(store, async (call) => {
@@ -43,20 +43,20 @@ export function notCaughtUp(store: Store): Store {
       return await store.with({ names }).do(readCheckpoints)
     }
     filledAt = state === 'filled' ? (filledAt ?? live()) : undefined
-    // Its failure is that of the steps that await it.
+    // The steps that await it fail with it.
     filledAt?.catch(() => undefined)
     return result
   })
 }
 
-/** Events of undone imports leave only the generation that live steps write. */
+/** Events of undone imports are deleted only from the generation that live steps write. */
 export function keepingUndone(store: Store): Store {
   return intercepted(store, async ({ operation, view, next, base }) => {
     return operation === deleteImports && (await isWaiting(base, view)) ? undefined : await next()
   })
 }
 
-/** A generation that is left gets the checkpoints of the one that serves now. */
+/** The former generation gets the checkpoints of the serving one. */
 export function unchangedCheckpoint(store: Store): Store {
   return intercepted(store, async ({ operation, input, next, base }) => {
     if (operation !== storePointers) return await next()

@@ -3,11 +3,11 @@ export type Row = Readonly<Record<string, unknown>>
 
 export type Definition = {
   readonly key: readonly string[]
-  /** The row that counts of a key: that of the highest version, of equal ones the last; without it, the last. */
+  /** The current row of a key: that of the highest version, among equal ones the last; without versions, the last. */
   readonly version?: (row: Row) => number | bigint
 }
 
-/** What statements read. */
+/** The reads of statements. */
 export type ReadTable = {
   /** All unmerged rows, in the order of their insertion. */
   readonly rows: readonly Row[]
@@ -15,7 +15,7 @@ export type ReadTable = {
   final(): Row[]
 }
 
-/** A ReplacingMergeTree in memory: what was inserted, and what counts of it. */
+/** A ReplacingMergeTree in memory: the inserted rows, and the current ones. */
 export class ReplacingTable implements ReadTable {
   rows: Row[] = []
   readonly definition: Definition
@@ -43,7 +43,7 @@ export class ReplacingTable implements ReadTable {
     return this.#final.get(key)
   }
 
-  /** What merges of the engine do now and then. */
+  /** Merges, as the engine does at times. */
   merge(): void {
     this.rows = this.final()
   }
@@ -64,7 +64,7 @@ export class ReplacingTable implements ReadTable {
   }
 }
 
-/** The events of a table as they were if nothing had happened from an instant on. */
+/** Returns the events of a table before an instant. */
 export class EventView implements ReadTable {
   readonly #of: ReplacingTable
   readonly #beforeMs: number

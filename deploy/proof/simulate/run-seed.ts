@@ -20,14 +20,14 @@ import { BEGIN_MS, type Life, WORLD } from './virtual-time.js'
 import { ENGINES, World } from './world.js'
 import { SimulatedPostgres } from './write-side.js'
 
-/** What became of one seed. */
+/** The outcome of one seed. */
 export type Outcome = {
   readonly seed: number
-  /** What was not as it must be; none: the seed passed. */
+  /** The faults; none: the seed passed. */
   readonly faults: readonly string[]
   readonly events: number
   readonly deaths: number
-  /** Equal in two runs of a seed: everything happened alike. */
+  /** Equal in two runs of a seed with the same course of events. */
   readonly fingerprint: string
   readonly trace: readonly string[]
   readonly played: readonly Played[]
@@ -43,19 +43,19 @@ export type SeedOptions = {
 const LIVELY_MS = { least: 12_000, most: 40_000 }
 const CAUGHT_UP_MS_MAX = 1_200_000
 const CHECK_EVERY_MS = 500
-/** Earlier requests may be on their way for eight seconds; readers poll every two. */
+/** Earlier requests may arrive for eight seconds; readers poll every two. */
 const NOTIFIED_MS = 12_000
-/** Until a reader has looked what has changed, with all at rest. */
+/** Time until a reader has polled the changes, while everything else is idle. */
 const SEEN_MS = 2500
-/** Until the tables that nobody needs are dropped, with all at rest. */
+/** Time until unused tables are dropped, while everything else is idle. */
 const DROPPED_MS = 2 * LONGEST_ANSWER_MS
 const SHORTEST_S = 4
-/** Share of worlds in which somebody rebuilds projections. */
+/** Share of worlds with an operator who rebuilds projections. */
 const OPERATED_SHARE = 0.5
-/** Until when a later program may have come. */
+/** Latest start of a later program. */
 const NEWER_MS_MAX = 20_000
 
-/** Lives through one world: some minutes of facts and of everything that goes wrong, then calm, then the comparison. */
+/** Runs one world: some minutes of facts and faults, then a calm period, then the comparison. */
 export async function runSeed(seed: number, options: SeedOptions = {}): Promise<Outcome> {
   const world = new World(seed, options.isTraced === true)
   if (options.isCalm === true) world.calm()
@@ -65,12 +65,12 @@ export async function runSeed(seed: number, options: SeedOptions = {}): Promise<
   const town = new Town(place, options.isCalm === true)
   const broken: string[] = []
   const onRejection = (error: unknown) => {
-    broken.push(`nobody took a failure: ${error instanceof Error ? error.stack : String(error)}`)
+    broken.push(`unhandled failure: ${error instanceof Error ? error.stack : String(error)}`)
   }
   process.on('unhandledRejection', onRejection)
   try {
     town.begin()
-    // A planted mistake is found by the first broken promise.
+    // The first broken promise ends a world with a planted mistake.
     const isFound = () => options.bug !== undefined && place.promises.broken.length > 0
     await world.time.run(BEGIN_MS + world.chance.between(LIVELY_MS.least, LIVELY_MS.most), isFound)
     const faults = isFound() ? [] : await town.settle()
@@ -140,7 +140,7 @@ function stepSizesOf({ chance }: World): StepSizes {
   }
 }
 
-/** The processes of one installation, and whatever happens to them. */
+/** The processes of one installation, and their faults. */
 class Town {
   deaths = 0
   readonly processes: readonly Process[]
@@ -188,24 +188,24 @@ class Town {
     }
   }
 
-  /** Everything that went wrong ends; when all has come to rest, it is compared: again behind each swap of tables. */
+  /** Ends all faults, waits until all work has ended, and compares; again after each swap of tables. */
   async settle(): Promise<string[]> {
     const { world, postgres, conditions } = this.#place
     this.#place.isLively = false
     this.#place.areReadingsMortal = false
     world.calm()
-    world.note('all is calm from here on', WORLD)
+    world.note('no faults from here on', WORLD)
     for (const each of this.processes) {
       each.jump(-each.skewMs)
       if (each.life.isOver) each.start()
     }
     const calmMs = world.time.nowMs
     await world.time.run(calmMs + NOTIFIED_MS)
-    // Living processes have completed their work by now.
+    // The running processes have completed their work.
     postgres.endLeasesOf(calmMs)
     postgres.hastenAll()
     if (!(await this.#rest(() => postgres.boardsAtRest))) return this.#restless()
-    // Pages may have been read just before all was calm, so they are visited once more.
+    // Pages may have been read just before the calm period, so they are visited once more.
     postgres.hastenAll()
     if (!(await this.#rest())) return this.#restless()
     const undone = await this.#operator?.undoAll((work) => this.#until(work))
@@ -225,7 +225,7 @@ class Town {
     return leftTables(this.#place)
   }
 
-  /** Lives on until everything that is published is in the tables; false when it takes too long. */
+  /** Runs until all published events are in the tables; returns false if that takes too long. */
   #rest(isResting = () => this.#isResting()): Promise<boolean> {
     const { time } = this.#place.world
     return time.run(time.nowMs + CAUGHT_UP_MS_MAX, this.#every(CHECK_EVERY_MS, isResting))
@@ -239,7 +239,7 @@ class Town {
   #restless(): string[] {
     const { log, postgres } = this.#place
     const behind = log.partitions.map(({ topic, partition, records }) => `${topic}/${partition} ${records.length}`)
-    return [`it does not come to rest: ${postgres.outbox.length} in the outbox, heads ${behind.join(', ')}`]
+    return [`it does not settle: ${postgres.outbox.length} in the outbox, heads ${behind.join(', ')}`]
   }
 
   async #compare(when: string): Promise<string[]> {
@@ -248,13 +248,13 @@ class Town {
     if (!(await this.#rest())) return this.#restless()
     await world.time.run(world.time.nowMs + SEEN_MS)
     if (!(await this.#rest())) return this.#restless()
-    // A table that a pointer names may be gone.
+    // A table that a pointer names may be missing.
     if (this.#place.promises.broken.length > 0) return [...this.#place.promises.broken]
     const found = [...(await this.#staleAnswers()), ...(await faultsIn(this.#place, this.#follower, this.#subscriber))]
     return found.map((fault) => `${when}: ${fault}`)
   }
 
-  /** Lives on until work is done; undefined when it takes too long. */
+  /** Runs until work is done; returns undefined if that takes too long. */
   async #until<Result>(work: Promise<Result>): Promise<Result | undefined> {
     const { time } = this.#place.world
     let done: { readonly result: Result } | undefined
@@ -286,11 +286,11 @@ class Town {
     const answered = new Promise<boolean>((resolve, reject) => {
       world.time.after(reader.process.life, 0, () => ask().then(resolve, reject))
     }).catch((error: unknown) => stale.push(String(error)))
-    if ((await this.#until(answered)) === undefined) stale.push('answers do not come')
+    if ((await this.#until(answered)) === undefined) stale.push('no answers')
     return stale
   }
 
-  /** One process does everything. */
+  /** A single process with all roles. */
   #alone(): Process[] {
     return [
       this.#process('service', (process) => {
@@ -403,7 +403,7 @@ class Town {
     })
   }
 
-  /** Expensive checks run now and then. */
+  /** Expensive checks run only sometimes. */
   #every(ms: number, check: () => boolean): () => boolean {
     const { time } = this.#place.world
     let nextMs = time.nowMs + ms

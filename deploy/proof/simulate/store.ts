@@ -24,7 +24,7 @@ import type { World } from './world.js'
 
 type Parameters = Readonly<Record<string, unknown>>
 
-/** What was done to the tables, in order; played again on the real engine, it must give the same answers. */
+/** The operations on the tables, in order. Repeated on the real engine, they must give the same answers. */
 export type Played =
   | {
       readonly kind: Implementation['kind']
@@ -57,12 +57,12 @@ function implementationOf(operation: AnyOperation): Implementation {
   return found
 }
 
-/** ClickHouse as far as the simulator has it: tables in memory, and each operation that it knows as a plain function. */
+/** The simulated ClickHouse: tables in memory, and each known operation as a plain function. */
 export class Tables extends TableSet {
-  /** How SQL projections fold; a bug may put another in the place of one. */
+  /** The plain folds of SQL projections; a bug may replace one. */
   readonly folds: Record<string, PlainFold> = { ...plainFolds, ...newerFolds }
   readonly played: Played[] | undefined
-  /** Called after an operation was carried out. */
+  /** Called after an operation was executed. */
   onDone: (operation: AnyOperation, view: StoreView, input: readonly unknown[]) => void = () => undefined
 
   constructor(
@@ -79,7 +79,7 @@ export class Tables extends TableSet {
     this.played = options.isPlayed === true ? [] : undefined
   }
 
-  /** The pointers of this instant. */
+  /** The current pointers. */
   get pointers(): Pointers {
     return pointersIn(this)
   }
@@ -89,7 +89,7 @@ export class Tables extends TableSet {
     return this.final(this.pointers.serving.nameOf(table))
   }
 
-  /** Carries an operation out, or a `share` of it. */
+  /** Executes an operation, or a `share` of it. */
   carryOut(operation: AnyOperation, view: StoreView, input: readonly unknown[], share = 1): unknown {
     const { kind, run, isOfMachine = () => true } = implementationOf(operation)
     const answer = run(this.#seen(view), input, share)
@@ -147,7 +147,7 @@ export class Tables extends TableSet {
   }
 }
 
-/** Carries operations out as a process does, over the network. */
+/** Executes operations over the network, as a process does. */
 export function storeIn(world: World, tables: Tables, view: StoreView = {}): Store {
   const call = (operation: AnyOperation, input: readonly unknown[]): Promise<unknown> => {
     const { kind, cut, risk = 1, freesSpace = false } = implementationOf(operation)
@@ -173,7 +173,7 @@ export function storeIn(world: World, tables: Tables, view: StoreView = {}): Sto
   }
 }
 
-/** Carries operations out at once. */
+/** Executes operations directly. */
 export function storeAtOnce(tables: Tables, view: StoreView = {}): Store {
   return {
     do: async <Input extends readonly unknown[], Result>(operation: Operation<Input, Result>, ...input: Input) =>
@@ -182,7 +182,7 @@ export function storeAtOnce(tables: Tables, view: StoreView = {}): Store {
   }
 }
 
-/** The tables as answers and ingest query them, over the network. */
+/** The tables for queries of answers and of ingest, over the network. */
 export function queriesIn(world: World, tables: Tables) {
   const rows = (sql: string, parameters: Parameters = {}): Promise<Record<string, unknown>[]> =>
     world.call('tables', { what: 'queries tables', done: () => tables.rows(sql, parameters) })
@@ -193,12 +193,12 @@ export function queriesIn(world: World, tables: Tables) {
   }
 }
 
-/** A reader's own look at the tables: not SQL, but what a query would find. */
+/** Direct reads of the tables, without SQL. */
 export function lookUp<Result>(world: World, tables: Tables, what: string, look: (tables: Tables) => Result) {
   return world.call('tables', { what: `reads ${what}`, done: () => look(tables) })
 }
 
-/** For traces: names and numbers, the state of a rebuild, and what stands for others where it is not their first generation. */
+/** For traces: names and numbers, the state of a rebuild, and generations other than the first. */
 function detailsOf({ names = new Map() }: StoreView, input: readonly unknown[]): string {
   const texts = input.flatMap((each) => {
     if (typeof each === 'number') return [String(each)]
@@ -210,7 +210,7 @@ function detailsOf({ names = new Map() }: StoreView, input: readonly unknown[]):
   return [...texts, ...(later.length === 0 ? [] : [`with ${later.join(' ')}`])].join(' ')
 }
 
-/** The places of checkpoints and ranges: partition, and offsets. */
+/** The positions of checkpoints and ranges: partition, and offsets. */
 function placesOf(list: readonly unknown[]): string {
   const places = list as readonly { name?: string; partition?: number; first?: number; next?: number }[]
   return places

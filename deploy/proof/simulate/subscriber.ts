@@ -19,7 +19,7 @@ import type { Row } from './replacing-table.js'
 import type { queriesIn } from './store.js'
 
 /*
- * The stream as a client reads it: the real hub and listener on the tables of the world, and a client that outlives processes.
+ * The stream and a client: the real hub and listener on the tables of the world, and a client that outlives processes.
  */
 
 const FILTER = { kinds: ['title-count', 'change'], titleId: null, leaderboardId: null, playerKey: null } as const
@@ -27,13 +27,13 @@ const FILTER = { kinds: ['title-count', 'change'], titleId: null, leaderboardId:
 type Data = { readonly [name: string]: unknown }
 type Received = { readonly kind: string; readonly cursor: string; readonly data: Data }
 
-/** A client of the stream: what it has received, and where it stopped. */
+/** A client of the stream: the events that it has received, and its cursor. */
 export class Subscriber {
   readonly received: Received[] = []
   cursor = 'start'
   #connections = 0
 
-  /** Its end of a new connection; the one before is cut, wherever its frames are. */
+  /** Its end of a new connection; the earlier one is cut at any frame. */
   connection(): Socket {
     this.#connections += 1
     const number = this.#connections
@@ -56,7 +56,7 @@ export class Subscriber {
   }
 }
 
-/** What the stream names of titles and boards. */
+/** The names of titles and boards in the stream. */
 const CATALOG = {
   newest: async () => ({ named: (id: string) => ({ shownName: id }) }),
   boards: async () => ({ nameOf: () => '' })
@@ -150,7 +150,7 @@ type Kind = {
   readonly table: string
   placeOf(row: Row): Omit<Streamed, 'text'>
   textOf(row: Row): unknown
-  /** The same of what was received. */
+  /** The same for received events. */
   receivedTextOf(data: Data): unknown
 }
 
@@ -190,14 +190,17 @@ const KINDS: readonly Kind[] = [
   }
 ]
 
-/** How a subscriber's journal, read to the end, differs from the tables: events missed, received twice or in another order. */
+/**
+ * Returns the differences of a subscriber's journal, read to the end, from the tables: events missed, received twice or
+ * in another order.
+ */
 export function streamUnlikeTables({ tables, log }: Pick<Place, 'tables' | 'log'>, subscriber: Subscriber): string[] {
   const { fingerprint } = new Channel(FILTER)
   const undone = undoneImports(log)
   const partitions = new Map<string, number>()
-  /** Events that a client may lack: retried dead letters are stored at places that it has passed. */
+  /** Events that a client may lack: retried dead letters are stored at positions before its cursor. */
   const late = new Set<string>()
-  /** Events that it may have though the tables do not. */
+  /** Events that it may have although the tables do not. */
   const gone = new Set<string>()
   for (const { topic, partition, records } of log.partitions) {
     for (const { key, offset, headers } of records) {

@@ -11,12 +11,12 @@ export type Machine = {
 /** The names of generations, and of copies and samples. */
 const RENAMED = /^(.+)__(\d+(?:_live)?|sample_[0-9a-f]{8})$/
 
-/** The table that another is a generation, a copy or a sample of; other tables' own names. */
+/** Returns the table of a generation, a copy or a sample; for other tables the name itself. */
 export function baseName(table: string): string {
   return RENAMED.exec(table)?.[1] ?? table
 }
 
-/** A statement names a table that is not there. */
+/** A statement names a missing table. */
 export class UnknownTable extends Error {
   /** ClickHouse's UNKNOWN_TABLE. */
   readonly code = '60'
@@ -47,7 +47,7 @@ export class TableSet {
     return this.#views.get(name) ?? this.written(name)
   }
 
-  /** A table that can be written. Throws, as the engine does, when there is none. */
+  /** Returns a writable table. Throws, as the engine does, if there is none. */
   written(name: string): ReplacingTable {
     const table = this.#tables.get(name)
     if (table === undefined) throw new UnknownTable(`Unknown table ${name} (known are those of table-definitions.ts).`)

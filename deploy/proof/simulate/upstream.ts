@@ -8,7 +8,7 @@ const NAMES = ['ann', 'Bob', 'cy', 'dee', 'Eve'] as const
 const ENTRIES_MAX = 7
 const BOARDS_MAX = 3
 
-/** The pages of games: a few boards whose entries come, go and change places. */
+/** The pages of games: a few boards whose entries come, leave and change ranks. */
 export class Upstream {
   readonly boards = new Map<string, Board[]>()
   readonly #world: World
@@ -22,7 +22,7 @@ export class Upstream {
     }
   }
 
-  /** Something happens on a board, or to the list of a title. */
+  /** Changes a board, or the list of a title. */
   move(titleId: string): void {
     const { chance } = this.#world
     const boards = this.boards.get(titleId) ?? []
@@ -67,7 +67,7 @@ export class Upstream {
     }
   }
 
-  /** A page is written as what it says. */
+  /** A page is represented by its content. */
   get parsing(): PageParsing {
     return {
       parse: async (_, html) => JSON.parse(html),
@@ -75,7 +75,7 @@ export class Upstream {
     }
   }
 
-  /** The entries of a board as its page shows them; ranks are shared by equal scores. */
+  /** The entries of a board on its page; equal scores share a rank. */
   entriesOf({ entries }: Board): BoardEntry[] {
     const seen = new Map<string, number>()
     return entries.map(({ name, score }) => {

@@ -7,7 +7,7 @@ import { createClock } from '@sinonjs/fake-timers'
 export type Life = {
   readonly name: string
   isOver: boolean
-  /** What its clock is ahead of the world's, ms. */
+  /** The lead of its clock over the world's, ms. */
   skewMs: number
 }
 
@@ -17,7 +17,7 @@ export const WORLD: Life = { name: 'world', isOver: false, skewMs: 0 }
 export const BEGIN_MS = Date.UTC(2026, 2, 14, 20, 41)
 const TIMERS_MAX = 100_000
 
-/** A builtin's exports, which can be replaced; those that were imported follow. */
+/** The exports of a builtin module, which can be replaced; earlier imports follow. */
 const timersPromises = createRequire(import.meta.url)('node:timers/promises') as {
   -readonly [Name in keyof typeof TimersPromises]: (typeof TimersPromises)[Name]
 }
@@ -25,8 +25,8 @@ const crypto = createRequire(import.meta.url)('node:crypto') as { randomUUID: ()
 const turnOfLoop = setImmediate
 
 /**
- * Time that goes from one event to the next at once. Between two events everything that can go on does, and belongs to the
- * life whose event it was: so each life has its own clock, and dies with all that it waits for.
+ * Virtual time that jumps from one event to the next. Between two events all runnable work runs, and belongs to the
+ * life of the event: so each life has its own clock, and ends with everything that it waits for.
  */
 export class VirtualTime {
   current: Life = WORLD
@@ -34,7 +34,7 @@ export class VirtualTime {
   #uuids = 0
   readonly #clock = createClock(BEGIN_MS, TIMERS_MAX)
 
-  /** Milliseconds since 1970 of a right clock. */
+  /** Milliseconds since 1970 of a correct clock. */
   get nowMs(): number {
     return this.#clock.now
   }
@@ -49,7 +49,7 @@ export class VirtualTime {
     return new Promise((resolve) => this.timer(life, ms, resolve))
   }
 
-  /** Lives through one event after the other until `isDone`; false when there are none left or the time is up. */
+  /** Runs one event after the other until `isDone`; returns false if none is left or the time is up. */
   async run(untilMs: number, isDone: () => boolean = () => false): Promise<boolean> {
     for (;;) {
       await new Promise((resolve) => turnOfLoop(resolve))
@@ -73,7 +73,10 @@ export class VirtualTime {
     }, ms)
   }
 
-  /** Puts this time in the place of the real one, and ids by number in that of random ones, for all that is imported, until the function that it gives is called. */
+  /**
+   * Replaces the real time by this one, and random ids by numbered ones, in all imported modules, until the returned
+   * function is called.
+   */
   install(): () => void {
     const real = {
       setTimeout,
@@ -140,7 +143,7 @@ export class VirtualTime {
       })
       if (signal?.aborted === true) abort()
       else if (signal !== undefined) {
-        // As many may wait as there are partitions.
+        // As many waiters as partitions are possible.
         setMaxListeners(0, signal)
         signal.addEventListener('abort', abort, { once: true })
       }

@@ -5,35 +5,35 @@ import { BEGIN_MS, type Life, VirtualTime, WORLD } from './virtual-time.js'
 export const ENGINES = ['tables', 'log', 'postgres', 'upstream'] as const
 export type Engine = (typeof ENGINES)[number]
 
-/** How often something goes wrong, as shares of calls; many seeds have only some of it, which finds more. */
+/** Rates of faults, as shares of calls; many seeds have only some of them, which finds more. */
 export type Faults = {
-  /** The request does not come through. */
+  /** The request is lost. */
   readonly refused: number
-  /** The request succeeds, and the answer is lost. */
+  /** The request succeeds, and its answer is lost. */
   readonly unanswered: number
-  /** A part of what was to be stored is, then an error. */
+  /** A part of the rows is stored, then an error is returned. */
   readonly torn: number
   readonly slow: number
   /** The process dies with the call: before or after it was done. */
   readonly death: number
-  /** Longest way there or back, ms. */
+  /** Maximum delay of a request or an answer, ms. */
   readonly delayMs: number
 }
 
 const SLOW_MS = 4000
 const TRACE_LINES_MAX = 20_000
 
-/** What a call does. */
+/** The effect of a call. */
 export type Effect<Result> = {
   readonly what: string
   done(): Result
-  /** Does a part of it. */
+  /** Has a part of the effect. */
   torn?(): void
-  /** What is to be stored finds no room on a full disk. */
+  /** It stores something, which fails on a full disk. */
   readonly takesSpace?: boolean
-  /** How much more often than elsewhere something goes wrong, for what is done rarely. */
+  /** Factor of faults relative to other calls, for rare calls. */
   readonly risk?: number
-  /** What it stores may be rows. */
+  /** Whether it inserts rows. */
   readonly isWriting?: boolean
 }
 
@@ -47,7 +47,9 @@ export class World {
   areEmbedded = false
   isFull = false
   faults: Faults
-  /** Inserts that have begun: those on their way too, since the engine may carry them out whatever becomes of their process. */
+  /**
+   * Inserts that have begun, including those in transit: the engine may execute them although their process has died.
+   */
   readonly inserts = new Set<string>()
   /** Called with the life that a call ends. */
   onDeath: (life: Life) => void = () => undefined
@@ -68,14 +70,14 @@ export class World {
     if (this.trace.length > TRACE_LINES_MAX) this.trace.shift()
   }
 
-  /** From now on nothing goes wrong any more. */
+  /** Ends all faults. */
   calm(): void {
     this.away.clear()
     this.isFull = false
     this.faults = { refused: 0, unanswered: 0, torn: 0, slow: 0, death: 0, delayMs: 3 }
   }
 
-  /** A call over the network, with whatever becomes of it. Nothing comes back to a life that is over. */
+  /** A call over the network, with its faults. Nothing returns to an ended life. */
   call<Result>(engine: Engine, effect: Effect<Result>): Promise<Result> {
     const { chance, time, faults } = this
     const life = time.current

@@ -19,7 +19,7 @@ const LEASE_S = 45
 /** PostgreSQL notices late that the owner of a lock is dead. */
 const LOCK_MS = 3000
 
-/** PostgreSQL as far as ratings, their outbox, people and leases of boards need it. */
+/** The simulated PostgreSQL: ratings, their outbox, people and leases of boards. */
 export class SimulatedPostgres {
   readonly ratings = new Map<string, ProfileRated>()
   outbox: OutboxRow[] = []
@@ -48,7 +48,7 @@ export class SimulatedPostgres {
       what: `${raterUsername} rates ${username}: ${stars}`,
       done: () => {
         const users = [username, raterUsername].map(nameKey)
-        // An erased user has no account any more.
+        // An erased user has no account.
         if (users.some((userKey) => this.#erased.has(userKey))) return
         const key = users.join('|')
         const revision = (this.ratings.get(key)?.revision ?? 0) + 1
@@ -61,7 +61,7 @@ export class SimulatedPostgres {
     })
   }
 
-  /** One transaction: the person with the key, the ratings and the events that are not published yet. */
+  /** One transaction: the person with the key, the ratings and the unpublished events. */
   erase(userKey: string): Promise<void> {
     return this.#call({
       what: `erases ${userKey}`,
@@ -77,7 +77,7 @@ export class SimulatedPostgres {
     })
   }
 
-  /** As relays see it. */
+  /** The outbox of relays. */
   get relayed(): Outbox {
     const transactionOf = (transaction: Transaction): OutboxTransaction => ({
       lock: () =>
@@ -85,7 +85,7 @@ export class SimulatedPostgres {
           what: 'asks for the lock of relays',
           done: () => {
             const isMine = this.#lockedBy === undefined || this.#lockedBy === transaction
-            // Of somebody who has died meanwhile it is free again at once.
+            // The lock of a process that has died meanwhile is released at once.
             if (isMine && !transaction.life.isOver) this.#lockedBy = transaction
             return isMine
           }
@@ -157,7 +157,7 @@ export class SimulatedPostgres {
     return [...this.#people.values()].find(({ id }) => id === person)?.key
   }
 
-  /** What its transaction held is free after a while. */
+  /** The locks of its transaction are released after a while. */
   noticeDeath(life: Life): void {
     const { time, chance } = this.#world
     time.after(WORLD, chance.below(LOCK_MS), () => {
@@ -166,12 +166,12 @@ export class SimulatedPostgres {
     })
   }
 
-  /** Makes every lease due, as if nobody had failed. */
+  /** Makes every lease due, as if no visit had failed. */
   hastenAll(): void {
     for (const lease of this.#leases) lease.dueAtMs = 0
   }
 
-  /** The leases run out that were taken before an instant by those who have died since. */
+  /** Ends the leases that were acquired before an instant by processes that have died since. */
   endLeasesOf(beforeMs: number): void {
     for (const lease of this.#leases) {
       if (lease.holder !== null && lease.leaseUntilMs < beforeMs + LEASE_S * 1000)
@@ -211,7 +211,7 @@ export class SimulatedPostgres {
     return this.#world.call('postgres', effect)
   }
 
-  /** The leases of boards; a call is a statement. */
+  /** The leases of boards; each call is one statement. */
   get leases(): BoardLeases {
     const isFree = (lease: LeaseRow) => lease.holder === null || lease.leaseUntilMs <= this.#world.time.nowMs
     const held = (lease: BoardLease) =>

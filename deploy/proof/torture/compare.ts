@@ -6,7 +6,7 @@ import type { Facts } from './facts.js'
 import { differencesFromShown, differencesFromWritten } from './oracle.js'
 import { bringUp, differenceOf, differingTables, linesOf, printsOf } from './replay.js'
 
-/** What a service that has stopped left behind. */
+/** The data of a stopped service. */
 export type Stores = {
   /** The directory of its ClickHouse. */
   readonly tables: string
@@ -16,13 +16,16 @@ export type Stores = {
 
 const QUIET = { info: () => {}, warn: () => {}, error: () => {} }
 
-/** Every difference between what is there and what must be, a sentence each. One directory of ClickHouse is open at a time. */
+/**
+ * Returns every difference between the stored and the expected data, a sentence each. One directory of ClickHouse is
+ * open at a time.
+ */
 export async function differences(
   { tables, writes, reader }: Stores,
   { facts, canBePartial }: { readonly facts: Facts; readonly canBePartial: boolean }
 ): Promise<string[]> {
   const first = await using(tables, async (opened) => {
-    // What was published while it stopped.
+    // The events that were published during the stop.
     await bringUp({ tables: opened, reader, writes, logger: QUIET })
     const found = [
       ...(await differencesFromShown({ facts, tables: opened, canBePartial })),

@@ -20,7 +20,7 @@ const SCRAPES_MAX = 5
 const RESTING_LOOKS = 5
 const LOOK_MS = 200
 
-/** Every second or two under full load, so that there is always something on its way. */
+/** Every second or two under full load, so that some work is always running. */
 export const scrapedOften = (calm = 1) => ({
   SCRAPE_NETWORK_SECONDS: `${calm}`,
   SCRAPE_GAMES_SECONDS: `${2 * calm}`,
@@ -30,7 +30,7 @@ export const scrapedOften = (calm = 1) => ({
   SCRAPE_REQUESTS_PER_SECOND: '1000'
 })
 
-/** The whole service in one process, on the engines in it; gives every difference that was found in the end. */
+/** Runs the whole service in one process on embedded engines; returns every difference found at the end. */
 export async function tortureEmbedded({
   directory,
   facts,
@@ -93,9 +93,9 @@ export async function tortureEmbedded({
 /** Scrapes everything in its final state, and waits until it is readable. */
 export async function bringToAnEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<void> {
   const operations = operationsAt(operatorUrl)
-  // While anything waits for the log, boards cannot be compared with what is known of them.
+  // While messages wait for the log, boards cannot be compared with their known state.
   while (Number(await metric(operatorUrl, 'gamenet_spool_messages')) > 0) await pause(LOOK_MS)
-  // Nor while the tables are behind: each run would wait for them, and give up.
+  // Nor while the tables lag: each run would wait for them and give up.
   await waitUntilCaughtUp(operations)
   for (let run = 1; ; run += 1) {
     const runs = await operations.run(scrape, { source: 'all' })
@@ -105,7 +105,7 @@ export async function bringToAnEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>
   await untilCaughtUp({ operatorUrl })
 }
 
-/** Waits until the log has everything of the outbox, and the tables everything of the log. */
+/** Waits until the outbox is relayed and the tables have caught up with the log. */
 export async function untilCaughtUp({ operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<void> {
   await untilRelayRests(operatorUrl)
   await waitUntilCaughtUp(operationsAt(operatorUrl))
@@ -113,7 +113,7 @@ export async function untilCaughtUp({ operatorUrl }: Pick<Running, 'operatorUrl'
 
 async function waitUntilCaughtUp(operations: Operations): Promise<void> {
   const { settled, behind } = await operations.run(caughtUp, { seconds: CAUGHT_UP_MS_MAX / 1000 })
-  if (!settled) throw new Error(`Not all can be read within ${CAUGHT_UP_MS_MAX} ms: ${behind.join('; ')}`)
+  if (!settled) throw new Error(`Not all events are readable within ${CAUGHT_UP_MS_MAX} ms: ${behind.join('; ')}`)
 }
 
 /** Resolves when the relay has relayed everything: it is notified of each change and drains the outbox. */
@@ -133,7 +133,7 @@ async function metric(operatorUrl: string, name: string): Promise<string> {
   return new RegExp(`^${name} (.*)$`, 'm').exec(metrics)?.[1] ?? ''
 }
 
-/** Every difference of a service that is stopped. */
+/** Returns every difference of a stopped service. */
 export async function comparedWhenStopped(data: string, facts: Surroundings['facts']): Promise<string[]> {
   const writes = await openPglite({ dir: join(data, 'writes') })
   const log = openEmbeddedLog({ path: join(data, 'log'), epoch: 1 })

@@ -16,18 +16,18 @@ export type RealEngines = {
   readonly kafka: string
   readonly postgres: string
   readonly clickhouse: string
-  /** Where the front keeps its tables. */
+  /** The directory of the front's tables. */
   readonly tables: string
-  /** How often the front hung and was killed. */
+  /** Number of times that the front hung and was killed. */
   timesStuck(): number
-  /** Ends the front alone, so that its tables can be opened. */
+  /** Ends only the front, so that its tables can be opened. */
   stopFront(): Promise<void>
   stop(): Promise<void>
 }
 
 const LOOK_MS = 5000
 const LOOK_MS_MAX = 10_000
-/** Our statements are over in a second here. */
+/** Our statements end within a second here. */
 const STUCK_SECONDS = 60
 const STUCK_SQL = `SELECT p.query FROM system.processes AS p WHERE p.elapsed > ${STUCK_SECONDS} ORDER BY p.elapsed DESC LIMIT 1 FORMAT TSV`
 
@@ -46,7 +46,7 @@ export async function startRealEngines(directory: string, note: (sentence: strin
   const startFront = async (): Promise<void> => {
     front = await startClickHouseFront({ path: tables, port })
   }
-  /** An engine is killed again only when it is up. */
+  /** An engine is killed again only when it runs. */
   const mortal = (work: (downMs: number) => Promise<void>): Pick<Actor, 'isAlive' | 'strike'> => {
     let isUp = true
     return {
@@ -123,8 +123,8 @@ export async function startRealEngines(directory: string, note: (sentence: strin
 }
 
 /**
- * Ends a front with a statement that never ends, as a supervisor would: chDB 3.4.0 does not always come to the end of an INSERT of
- * five rows, and stops no such statement at its time limit.
+ * Ends a front whose statement hangs, as a supervisor would: in chDB 3.4.0 an INSERT of five rows sometimes hangs, and
+ * its time limit does not stop it.
  */
 async function endWhatIsStuck(
   front: Actor,

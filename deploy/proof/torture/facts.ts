@@ -8,9 +8,9 @@ import { z } from 'zod'
  */
 
 const Fact = z.discriminatedUnion('fact', [
-  /** The seed of what upstream shows; the first of a directory holds for good. */
+  /** The seed of the upstream pages; the first one of a directory applies to all runs. */
   z.object({ fact: z.literal('begun'), seed: z.int(), engines: z.string() }),
-  /** From the second on, since 1970. */
+  /** Epoch seconds from which it was shown. */
   z.object({ fact: z.literal('shown'), step: z.int(), second: z.int() }),
   z.object({
     fact: z.enum(['sent', 'acknowledged']),
@@ -28,17 +28,17 @@ const Fact = z.discriminatedUnion('fact', [
 type Fact = z.infer<typeof Fact>
 
 export type Facts = {
-  /** Of this directory's first run. */
+  /** Start of the first run of this directory. */
   readonly seed: number
   lastStep(): number
-  /** The second from which on a step was shown, until the next; undefined for one that was not. */
+  /** Returns the second from which a step was shown, until the next one; undefined if it was not shown. */
   shownFrom(step: number): number | undefined
   /** Possible final values, by kind and user: the last acknowledged one, and those sent after it. */
   readonly possible: ReadonlyMap<string, readonly string[]>
-  /** Of these something was acknowledged. */
+  /** Those with an acknowledged write. */
   readonly acknowledged: ReadonlySet<string>
   readonly imported: ReadonlySet<number>
-  /** From when to when runs of the home page took that succeeded. */
+  /** Start and end of each successful run of the home page. */
   readonly scraped: readonly { readonly fromMs: number; readonly toMs: number }[]
   readonly counts: {
     kills: number
@@ -51,7 +51,7 @@ export type Facts = {
     /** Answers to readers, and 503 answers among them. */
     answers: number
     refusals: number
-    /** That were begun. */
+    /** Number of rebuilds that were started. */
     rebuilds: number
     swaps: number
     runs: number

@@ -3,7 +3,9 @@ import { type FSWatcher, watch } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Resolves when so many more parts of tables have appeared in a directory of ClickHouse's, or when it is called off. */
+/**
+ * Resolves when this number of parts of tables has been added to a directory of ClickHouse, or when it is cancelled.
+ */
 export async function insertsInto(tables: string, count: number, signal: AbortSignal): Promise<void> {
   const store = join(tables, 'store')
   const watchers: FSWatcher[] = []

@@ -12,12 +12,12 @@ import { rebuilder } from './rebuilder.js'
 import { importedFile } from './world.js'
 
 /*
- * Users who rate and edit, readers, imported files, requested scrapes and rebuilds, repeated whichever process
- * dies. Acknowledged writes are recorded as facts.
+ * Users who rate and edit, readers, imported files, requested scrapes and rebuilds, repeated when a process dies.
+ * Acknowledged writes are recorded as facts.
  */
 
 export type Load = {
-  /** Resolves after so many more acknowledgements. */
+  /** Resolves after this number of further acknowledgements. */
   acknowledged(count: number): Promise<void>
   /** Resolves when `import`, `scrape`, `rebuild` or a user's next write begins. */
   begun(who: string): Promise<void>
@@ -25,7 +25,7 @@ export type Load = {
   rebuilt(): Promise<void>
   /** Wrong answers. */
   readonly wrong: readonly string[]
-  /** Ends after one more acknowledgement of everybody and everything, or rejects when one does not come. */
+  /** Ends after one more acknowledgement of each actor; rejects when one is missing. */
   drain(): Promise<void>
   /** Ends at once. */
   stop(): Promise<void>
@@ -34,15 +34,15 @@ export type Load = {
 type LoadNeeds = {
   readonly facts: Facts
   readonly auth: DemoAuth
-  /** Of all processes that answer; the first takes what is written. */
+  /** Addresses of all processes that answer; the first one gets all writes. */
   readonly apiUrls: readonly [string, ...string[]]
-  /** Of a process that imports and scrapes. */
+  /** Address of a process that imports and scrapes. */
   readonly operatorUrl: string
-  /** Of all processes that project. */
+  /** Addresses of all projectors. */
   readonly projectorUrls: readonly string[]
   /** Projections that are to be rebuilt, before any other. */
   readonly rebuilt: readonly string[]
-  /** How many times longer users and readers rest than under full load. */
+  /** Factor of the pauses of users and readers relative to full load. */
   readonly calm?: number
 }
 
@@ -116,7 +116,7 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
         if (left.length < before) [before, since] = [left.length, Date.now()]
         if (Date.now() - since > DRAIN_MS)
           throw new Error(
-            `For ${DRAIN_MS} ms no other projection was rebuilt; left are ${left.join(', ')}; ${stillAtWork()}.`
+            `For ${DRAIN_MS} ms no other projection was rebuilt; missing are ${left.join(', ')}; ${stillAtWork()}.`
           )
         await pause(OPERATOR_REST_MS)
       }

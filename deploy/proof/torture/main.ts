@@ -7,19 +7,19 @@ import { REBUILT_NAMES } from './rebuilder.js'
 import { type Engines, type Report, torture } from './torture.js'
 
 /*
- * `npm run torture`: real processes under load, killed at random instants; then everything that they hold is compared
- * with what was shown and acknowledged. A second run with the same directory resumes and adds to its figures.
+ * `npm run torture`: real processes under load, killed at random instants; then all their data is compared with the
+ * shown pages and the acknowledged writes. A second run with the same directory resumes and adds to its figures.
  */
 
 const SEEDS = 2 ** 31
 
 const program = new Command('torture')
-  .description('Kills the service repeatedly, then compares what it holds with what it must.')
-  .option('--kills <n>', 'how many kills', '30')
+  .description('Kills the service repeatedly, then compares its data with the expected data.')
+  .option('--kills <n>', 'number of kills', '30')
   .addOption(new Option('--engines <engines>', 'which engines').choices(['embedded', 'kafka']).default('embedded'))
-  .option('--seed <n>', 'what is killed when, and what upstream shows; by chance unless given')
+  .option('--seed <n>', 'decides the kills and the upstream pages; random unless given')
   .option('--directory <path>', 'the directory for all data, also for the next run; a new one unless given')
-  .option('--rebuild-all', 'go on until every projection has been rebuilt, and served')
+  .option('--rebuild-all', 'continue until every projection has been rebuilt, and served')
   .option('--json', 'print one JSON document')
   .exitOverride(endOnWrongUsage)
   .parse()
@@ -71,10 +71,8 @@ function textOf({ engines, counts, differences, seconds, struckBy, startsMs, ...
     `Engines ${engines}, seed ${report.seed}: ${counts.kills} kills and ${counts.pauses} pauses in ${counts.runs} runs, ${Math.round(counts.seconds)} s (this one ${Math.round(seconds)} s).`,
     ...Object.entries(struckBy).map(([what, times]) => `  ${what}: ${times}`),
     `Acknowledged: ${counts.ratings} ratings, ${counts.edits} edits, ${counts.imports} imports, ${counts.scrapes} scrapes. Read: ${counts.answers} answers, ${counts.refusals} refusals for a while. Rebuilds: ${counts.rebuilds}, with ${counts.swaps} swaps and rollbacks.`,
-    starts.length === 0
-      ? ''
-      : `A start took ${Math.round(starts[Math.floor(starts.length / 2)] ?? 0)} ms in the middle.`,
-    differences.length === 0 ? 'Nothing lost, no wrong row.' : `${differences.length} DIFFERENCES:`,
+    starts.length === 0 ? '' : `A start took ${Math.round(starts[Math.floor(starts.length / 2)] ?? 0)} ms (median).`,
+    differences.length === 0 ? 'No row is lost or wrong.' : `${differences.length} DIFFERENCES:`,
     ...differences.slice(0, 20).map((difference) => `  ${difference}`),
     ''
   ].join('\n')

@@ -1,18 +1,18 @@
 import { chance, wholeChance } from './world.js'
 
-/** When a process that runs, or starts, is killed. All of it follows from the seed and the number of the kill. */
+/** The moment at which a running or starting process is killed. It follows from the seed and the number of the kill. */
 export type Moment =
-  /** During its start, after a part of the time that one takes. */
+  /** During its start, after a share of the usual time. */
   | { readonly at: 'start'; readonly share: number }
   /** At any time of its work. */
   | { readonly at: 'any'; readonly afterMs: number }
-  /** The instant at which something is acknowledged. */
+  /** At an acknowledgement. */
   | { readonly at: 'acknowledged'; readonly count: number }
-  /** The instant at which rows appear on the disk. */
+  /** When rows appear on the disk. */
   | { readonly at: 'insert'; readonly count: number }
-  /** So long after the stop request. */
+  /** This time after the stop request. */
   | { readonly at: 'shutdown'; readonly afterMs: number }
-  /** During a stop of the process (SIGSTOP), or so long after. */
+  /** During a stop of the process (SIGSTOP), or this time after it. */
   | { readonly at: 'frozen'; readonly frozenMs: number; readonly goneOnMs: number | undefined }
 
 const ANY_MS_MAX = 1500

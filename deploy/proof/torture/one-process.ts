@@ -8,9 +8,9 @@ import { insertsInto } from './inserts.js'
 import type { Load } from './load.js'
 import { type Moment, momentOf } from './moments.js'
 
-/** What a first start takes at most; later ones are measured. */
+/** Maximum time of a first start; later ones are measured. */
 const FIRST_START_MS = 8000
-/** Where something that is waited for does not come, it is killed all the same. */
+/** Without the awaited event, it is killed after this time. */
 const AIM_MS_MAX = 5000
 const STOP_MS_MAX = 15_000
 
@@ -53,7 +53,7 @@ export async function killAgainAndAgain(needs: OneProcessNeeds): Promise<{ reado
   return { startsMs }
 }
 
-/** Starts it again, and lets it run. */
+/** Starts it again. */
 export async function startOnce({ environment, written }: OneProcessNeeds): Promise<Running> {
   const life = launchGamenet(environment)
   try {
@@ -64,7 +64,7 @@ export async function startOnce({ environment, written }: OneProcessNeeds): Prom
   }
 }
 
-/** Resolves at the instant at which it is to die. */
+/** Resolves at the instant of the kill. */
 async function aim({ facts, load, environment }: OneProcessNeeds, life: Launched, moment: Moment): Promise<void> {
   const given = new AbortController()
   const atMost = pause(AIM_MS_MAX, undefined, { ref: false })
@@ -97,7 +97,7 @@ async function diedByItself(life: Launched): Promise<never> {
   throw new Error(`The service ended by itself with ${signal ?? code}: ${life.stderr().slice(-4000)}`)
 }
 
-/** Ends it by SIGTERM, which must end well. */
+/** Ends it by SIGTERM; the exit code must be 0. */
 export async function stopWell(service: Running): Promise<void> {
   const code = await withTimeout(service.stop(), STOP_MS_MAX, () => 'late')
   if (code === 0) return

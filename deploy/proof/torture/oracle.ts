@@ -19,14 +19,14 @@ import {
 } from './world.js'
 
 /*
- * What the read tables must hold, by a plain fold of what upstream showed and what was acknowledged. Each check gives
- * the differences that it found, a sentence each.
+ * The expected read tables, by a plain fold of the upstream pages and the acknowledged writes. Each check returns the
+ * differences that it found, a sentence each.
  */
 
 type Needs = {
   readonly facts: Facts
   readonly tables: ClickHouse
-  /** Whether an append that was cut off can leave some of its events, as one over several partitions can. */
+  /** Whether an interrupted append can leave some of its events, as one to several partitions can. */
   readonly canBePartial: boolean
 }
 type Row = Record<string, unknown>
@@ -91,7 +91,7 @@ async function countDifferences({ facts, tables, canBePartial }: Needs): Promise
     found.push(...equal(`network_count at ${ms}`, [value('online'), value('lobbies')], wanted))
   }
   for (const [ms, rows] of titles) {
-    // Of two processes that read two pages in one second, each title has the word of the one that published it last.
+    // If two processes read two pages in one second, the one that published last decides for each title.
     const steps = new Set(rows.map((row) => stepOfOnline(Number(row.online))))
     if (!canBePartial) found.push(...equal(`steps at ${ms}`, [...steps], [stepOf.get(ms) ?? [...steps][0]]))
     const shown = new Map([...steps].map((step) => [step, shownAt(facts.seed, step).titles]))
@@ -115,7 +115,7 @@ async function countDifferences({ facts, tables, canBePartial }: Needs): Promise
   return [...found, ...(await rollupDifferences(tables))]
 }
 
-/** The rollups are folds of the counts. */
+/** Compares the rollups with a fold of the counts. */
 async function rollupDifferences(tables: ClickHouse): Promise<string[]> {
   const compare = async (rollup: string, key: string, bucket: string, of: string, base: string): Promise<string[]> => {
     const [row] = await tables.control.rows(`
@@ -137,7 +137,7 @@ async function rollupDifferences(tables: ClickHouse): Promise<string[]> {
   ]
 }
 
-/** Of a file that was acknowledged every row, of any other none but its own. */
+/** An acknowledged file has every row; any other file has only rows of its own. */
 async function importDifferences({ facts, tables }: Needs): Promise<string[]> {
   const found: string[] = []
   const rows = await tables.control.rows(`
@@ -205,7 +205,7 @@ async function presenceDifferences({ facts, tables, canBePartial }: Needs): Prom
   return [...found, ...equal('presence', ...firstDifference(kept ?? [], wanted ?? []))]
 }
 
-/** Nothing is seen before it was shown, nor long after it was last. */
+/** No page is stored before it was shown, nor long after. */
 function misdated(facts: Facts, what: string, step: number, ms: number): string[] {
   const [from, next] = [facts.shownFrom(step), facts.shownFrom(step + 1)]
   const second = ms / 1000
@@ -216,7 +216,7 @@ function misdated(facts: Facts, what: string, step: number, ms: number): string[
 type State = { readonly isGone: boolean; readonly rating: string; readonly ord: bigint; readonly step: number }
 type Shown = readonly UpstreamEntry[]
 
-/** Each board as it was shown at each visit: history, changes, records, and what is newest. */
+/** Compares each board with its page at each visit: history, changes, records and the newest state. */
 async function boardDifferences(needs: Needs): Promise<string[]> {
   const found: string[] = []
   for (const board of boardsOfAll) found.push(...(await differencesOfBoard(needs, board)))
@@ -278,7 +278,7 @@ async function differencesOfBoard(
   return found
 }
 
-/** Entries that were not removed, by their order; each is so many ranks below the one above it. */
+/** The entries that were not removed, in their order; each has a distance in ranks from the one above it. */
 function shownBy(states: ReadonlyMap<string, State>): UpstreamEntry[] {
   let rank = 0
   return [...states]
@@ -311,7 +311,7 @@ function byText(a: string, b: string): number {
   return a < b ? -1 : Number(a > b)
 }
 
-/** Of long lists the place at which they begin to differ, with how long both are. */
+/** Returns the first difference of long lists, with both lengths. */
 function firstDifference(found: readonly unknown[], wanted: readonly unknown[]): [unknown, unknown] {
   const length = Math.max(found.length, wanted.length)
   for (let at = 0; at < length; at += 1) {
@@ -326,7 +326,9 @@ function firstDifference(found: readonly unknown[], wanted: readonly unknown[]):
 
 type Written = { readonly key: string; readonly text: string | null; readonly revision: string }
 
-/** Profiles and ratings: what PostgreSQL has is what was acknowledged last or sent after it, and what ClickHouse has. */
+/**
+ * Profiles and ratings: PostgreSQL has the last acknowledged value or one sent after it, and ClickHouse has the same.
+ */
 export async function differencesFromWritten(
   { facts, tables }: Omit<Needs, 'canBePartial'>,
   writes: Postgres

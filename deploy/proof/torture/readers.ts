@@ -3,12 +3,12 @@ import type { Facts } from './facts.js'
 import { boardAt, boardsOfAll, titleIds, versionOfScore } from './world.js'
 
 /*
- * Anyone who reads while processes and engines die and tables are swapped: what is answered is an answer, or a refusal that says
- * when to come again, and a board is what one page showed, never parts of two.
+ * Readers while processes and engines die and tables are swapped: each answer is complete, or a refusal with
+ * Retry-After, and a board equals one page, never parts of two.
  */
 
 const REQUESTS_MS_MAX = 60_000
-/** Complete answers, and none for a game that no page has shown. */
+/** Complete answers, and the empty answer for a game that no page has shown. */
 const RIGHT: ReadonlySet<number> = new Set([200, 404])
 const AWAY = 503
 const Board = z.object({ entries: z.array(z.object({ rank: z.string(), name: z.string(), rating: z.string() })) })
@@ -23,7 +23,7 @@ const PATHS: readonly string[] = [
   '/api/player/player%203'
 ]
 
-/** Askers of processes, and how many answers and refusals for a while they had. */
+/** Readers of processes, and the numbers of their answers and temporary refusals. */
 export function readersOf(facts: Facts, say: (sentence: string) => void) {
   const counts = { answers: 0, refusals: 0 }
   /** Boards with entries in an answer of a process: its later answers must have entries too. */
@@ -41,7 +41,7 @@ export function readersOf(facts: Facts, say: (sentence: string) => void) {
   }
   return {
     counts,
-    /** One question a round, to one process; true when it was answered. */
+    /** Sends one request per round, to one process; returns true if it was answered. */
     reader:
       (url: string) =>
       async (round: number): Promise<boolean> => {

@@ -15,15 +15,15 @@ const FROM_LOG_SHARE = 0.25
 const OVER: readonly RebuildStatus['state'][] = ['cancelled', 'dropped', 'rolled-back']
 
 type Rebuilder = {
-  /** Takes one step; gives whether something was done. */
+  /** Takes one step; returns whether something was done. */
   next(round: number): Promise<boolean>
   /** Projections to be rebuilt whose rebuilt tables have not served yet. */
   unserved(): readonly string[]
 }
 
 /**
- * One step at a time of successive rebuilds: start, verify, swap, roll back or not, drop. It reads the state again before
- * each step, because the process that it called may have died.
+ * One step at a time of successive rebuilds: start, verify, swap, roll back or not, drop. It reads the state again
+ * before each step, because the called process may have died.
  */
 export function rebuilder({
   projectors,
@@ -33,12 +33,12 @@ export function rebuilder({
 }: {
   readonly projectors: readonly Operations[]
   readonly facts: Facts
-  /** To be rebuilt before any other. */
+  /** Projections to be rebuilt before any other. */
   readonly rebuilt: readonly string[]
   readonly say: (sentence: string) => void
 }): Rebuilder {
   const served = new Set<string>()
-  /** Of these each table had rows when it was compared. */
+  /** The projections whose tables all had rows when they were compared. */
   const full = new Set<RebuildStatus['id']>()
   const did = (what: 'start' | 'verify' | 'swap' | 'rollback'): true => {
     facts.add({ fact: 'rebuilt', what })

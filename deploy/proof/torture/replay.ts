@@ -14,16 +14,17 @@ import { topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 
 /**
- * Version columns, `version` unless named: the newest position that the step read. Two runs with steps of other lengths store the
- * same row with other versions; of `presence_day`, when the sightings of the next day come in one step or in several.
+ * Version columns, `version` unless named: the newest position that the step read. Two runs with steps of different
+ * lengths store the same row with different versions; in `presence_day` if the sightings of the next day are in one
+ * step or in several.
  */
 const VERSIONS: Readonly<Record<string, string>> = { presence_day: 'position' }
-/** Rows that only correct another row: whether one was needed depends on the time of each step. */
+/** Rows that only correct another row: whether one is needed depends on the time of each step. */
 const VOIDS: Readonly<Record<string, string>> = Object.assign({}, ...projections.map(({ voids }) => voids))
 const STANDSTILL_MS = 300_000
 const ROWS_SHOWN = 3
 
-/** Brings all that a log holds to tables, undisturbed. */
+/** Loads and projects a complete log into tables, without faults. */
 export async function bringUp(needs: {
   readonly tables: ClickHouse
   readonly reader: LogReader
@@ -48,7 +49,7 @@ export async function bringUp(needs: {
   }
 }
 
-/** Name of a table, as statements use it → how many rows it has and a hash of them, whatever their order. */
+/** Name of a table in statements → number of its rows, and a hash independent of their order. */
 export type Prints = ReadonlyMap<string, string>
 
 export async function printsOf(tables: ClickHouse): Promise<Prints> {

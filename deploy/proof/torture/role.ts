@@ -6,24 +6,24 @@ import { type Environment, type Launched, launchGamenet } from '../../test/servi
 /** A process that can be killed and started again. */
 export type Actor = {
   readonly name: string
-  /** Whether there is anything to kill: it runs, or starts. */
+  /** Whether it runs or starts, so that it can be killed. */
   isAlive(): boolean
-  /** Kills it now, and lets it come up again after so long. Resolves when it is up. */
+  /** Kills it now, and restarts it after this time. Resolves when it runs. */
   strike(blow: Blow): Promise<void>
-  /** Stops one process (SIGSTOP) for so long. */
+  /** Stops one process (SIGSTOP) for this time. */
   freeze?(ms: number): Promise<void>
 }
 
 export type Blow = {
   readonly downMs: number
-  /** So long before the kill it gets a stop request. */
+  /** Time between a stop request and the kill. */
   readonly afterMs?: number | undefined
 }
 
 const AGAIN_MS = 500
 const UP_MS_MAX = 240_000
 const LAST_CHARACTERS = 1000
-/** On a machine that others load too. */
+/** For a machine with other load. */
 const STOP_MS_MAX = 60_000
 
 /** One process of several, started again whenever it ends, as a supervisor does. */
@@ -32,7 +32,7 @@ export class Role implements Actor {
   readonly #start: () => Launched
   readonly #needs: { readonly written: (text: string) => void; readonly fault: (sentence: string) => void }
   #life: Launched | undefined
-  /** Ends that were ordered, by the process that they were ordered for. */
+  /** Expected ends, by process. */
   readonly #ordered = new WeakSet<Launched>()
   #downMs = 0
   #isWanted = false
@@ -57,7 +57,7 @@ export class Role implements Actor {
     return this.isUp()
   }
 
-  /** Resolves when it runs; rejects when it does not come up. */
+  /** Resolves when it runs; rejects if it does not start. */
   async isUp(): Promise<void> {
     if (this.#isRunning) return
     try {
@@ -84,7 +84,7 @@ export class Role implements Actor {
       this.#end('SIGTERM')
       await pause(afterMs)
     }
-    // It may have stopped, and another come up, meanwhile.
+    // It may have stopped, and another one may have started, meanwhile.
     if (this.#life === life) this.#end('SIGKILL')
     await this.isUp()
   }
@@ -96,7 +96,7 @@ export class Role implements Actor {
     life?.process.kill('SIGCONT')
   }
 
-  /** SIGTERM, which must end well. */
+  /** Stops it by SIGTERM; the exit code must be 0. */
   async stop(): Promise<void> {
     this.#isWanted = false
     const life = this.#life
@@ -109,7 +109,7 @@ export class Role implements Actor {
       this.#needs.fault(`${this.name} ended with ${life.process.signalCode ?? life.process.exitCode} at SIGTERM`)
   }
 
-  /** For the end of everything. */
+  /** Kills it at the end of a run. */
   async kill(): Promise<void> {
     this.#isWanted = false
     this.#end('SIGKILL')

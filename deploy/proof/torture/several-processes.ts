@@ -17,15 +17,15 @@ import type { Outcome, Surroundings } from './surroundings.js'
 import { chance, wholeChance } from './world.js'
 
 const PARTITIONS = 3
-/** As many may be down, or on their way up, at once. */
+/** Maximum number of processes that are down or starting at once. */
 const DOWN_MAX = 3
 const DOWN_MS_MAX = 3000
 const REST_MS_MAX = 2500
 const FROZEN_MS_MAX = 6000
 const FREEZE_SHARE = 0.2
-/** From the share of stopped processes up to here: a stop request first. */
+/** Shares above that of stopped processes up to this one get a stop request first. */
 const TERMINATED_SHARE = 0.3
-/** Shorter than any of them takes to stop. */
+/** Shorter than the stop of any process. */
 const TERMINATE_AFTER_MS_MAX = 250
 
 /** Roles in separate processes on real engines; all of them are killed. */
@@ -113,7 +113,7 @@ async function bringSomehowToAnEnd(engines: RealEngines, operatorUrl: string): P
   }
 }
 
-/** No process visits boards now, and some that did are dead. */
+/** No process visits boards now, and some of the earlier ones are dead. */
 async function freeLeases({ postgres }: RealEngines): Promise<void> {
   const writes = openPostgres({ url: postgres })
   await endLeases(writes)
@@ -163,7 +163,7 @@ async function comparedWhenStopped(engines: RealEngines, facts: Surroundings['fa
   const reader = openKafkaLog({
     brokers: [engines.kafka],
     clientId: 'torture',
-    // Another group than the service's, whose dead members Kafka still counts.
+    // A separate group: Kafka still counts dead members of the service's group.
     groupId: `torture-${randomUUID()}`,
     topicPrefix: 'gamenet.',
     partitions: PARTITIONS,

@@ -10,7 +10,7 @@ export type Surroundings = {
   readonly kills: number
   /** Runs until these projections have been rebuilt and have served. */
   readonly rebuilt: readonly string[]
-  /** How many times longer users, readers and scrapers rest than under full load. */
+  /** Factor of the pauses of users, readers and scrapers relative to full load. */
   readonly calm: number
   readonly auth: DemoAuth
   readonly upstream: SteppingUpstream
@@ -19,6 +19,6 @@ export type Surroundings = {
 
 export type Outcome = {
   readonly differences: readonly string[]
-  /** How long the starts took that were not cut off, milliseconds, in order. */
+  /** Durations of the complete starts in milliseconds, in order. */
   readonly startsMs: readonly number[]
 }

@@ -8,9 +8,9 @@ import { startSteppingUpstream } from './upstream.js'
 
 /*
  * kill       the end of a process by SIGKILL
- * pause      a process stopped by SIGSTOP, and let go on
- * fact       what is known for sure: what was shown, sent, acknowledged
- * difference one thing that the tables show and must not, or the other way round
+ * pause      a process stopped by SIGSTOP, then resumed
+ * fact       known for certain: a shown page, a sent request, an acknowledgement
+ * difference a row that the tables have and must not have, or the reverse
  */
 
 export type Engines = 'embedded' | 'kafka'
@@ -19,7 +19,7 @@ export type Report = Outcome & {
   readonly engines: Engines
   readonly seed: number
   readonly directory: string
-  /** Of all runs of the directory together. */
+  /** Sums of all runs of the directory. */
   readonly counts: Facts['counts']
   readonly struckBy: Readonly<Record<string, number>>
   readonly seconds: number
@@ -27,7 +27,7 @@ export type Report = Outcome & {
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 
-/** Kills so many times, then compares. Rejects when something does not come up, or ends by itself. */
+/** Kills this number of times, then compares. Rejects if a process does not start, or ends by itself. */
 export async function torture(options: {
   readonly engines: Engines
   readonly kills: number

@@ -4,14 +4,14 @@ import type { Facts } from './facts.js'
 import { shownAt } from './world.js'
 
 export type SteppingUpstream = Pick<Upstream, 'url' | 'close'> & {
-  /** From now on everything stays as it is. */
+  /** Stops all changes. */
   freeze(): void
 }
 
-/** So short before a second is over nothing is answered: what is shown is dated by the second of its answer. */
+/** No answer is sent this shortly before the end of a second, because pages are dated by the second of their answer. */
 const BOUNDARY_MS = 25
 
-/** An upstream network that goes a step on in each second in which its home page is looked at. */
+/** An upstream network that advances one step in each second in which its home page is requested. */
 export async function startSteppingUpstream(facts: Facts): Promise<SteppingUpstream> {
   const upstream = await startUpstream()
   let isFrozen = false
@@ -24,7 +24,7 @@ export async function startSteppingUpstream(facts: Facts): Promise<SteppingUpstr
   }
   show(facts.lastStep())
   upstream.beforeAnswer = async (path) => {
-    // It is of no use here, and would grow for hours.
+    // It is not used here, and would grow for hours.
     upstream.asked.length = 0
     const leftMs = 1000 - (Date.now() % 1000)
     if (leftMs < BOUNDARY_MS) await pause(leftMs + 1)

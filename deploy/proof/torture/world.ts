@@ -26,16 +26,16 @@ const BOARD_PLAYERS = 16
 const LOBBIES_MAX = 4
 const PLAYERS = 20
 const TAG = 'Tag '
-/** Above what is online on a title by chance: the rest of the number is the step. */
+/** Greater than the random count of a title: the rest of the number is the step. */
 const ONLINE_MAX = 500
 export const REGISTERED_FROM = 10_000
 export const LOBBY_MOST_FROM = 1000
 const TIME_MAX = 2_147_483_647
 const SCORE_FROM = 1_000_000
-/** Steps for which a board stays as it is. */
+/** Number of steps for which a board stays unchanged. */
 const BOARD_STEPS = 2
 
-/** A number from 0 to below 1 that is always the same for the same numbers. */
+/** A number from 0 to below 1, a pure function of the numbers. */
 export function chance(...of: readonly number[]): number {
   let hash = 2_166_136_261
   for (const each of of) {
@@ -96,7 +96,7 @@ export function lobbiesAt(seed: number, title: number, step: number): UpstreamGa
   }))
 }
 
-/** The step of the page that shows so many on a title. */
+/** The step of the page that shows this count of a title. */
 export function stepOfOnline(online: number): number {
   return Math.floor(online / ONLINE_MAX)
 }
@@ -148,7 +148,7 @@ export function versionOfScore(leaderboardId: number, score: string): number {
   return leaderboardId === 2 ? Number(score) - TIME_MAX + SCORE_FROM : Number(score) - SCORE_FROM
 }
 
-/** What the n-th imported file holds: hours of a title of its own. */
+/** The content of the n-th imported file: hours of a separate title. */
 export function importedFile(seed: number, file: number): { titleId: string; text: string; online: readonly number[] } {
   const titleId = (0x5f000000 + file).toString(16)
   const rows = file % 5 === 4 ? 20_000 : 200

@@ -101,7 +101,7 @@ function etaOf(now: () => number): (progress: Progress) => Progress {
 }
 
 /**
- * Formats one line for a terminal. The bar fills the space beside the figures; a line without space for both is cut at
+ * Formats one line for a terminal. The bar fills the space next to the figures; a line without space for both is cut at
  * its beginning, because the remaining time is last.
  */
 export function lineOf(progress: Progress, columns: number): string {

@@ -110,7 +110,7 @@ export async function isKnownToWrites(writes: Queries, userKey: string): Promise
 
 /**
  * Returns the user_keys in the write side with one of these hashes. There are some only if an older copy was restored
- * beside a newer ledger.
+ * next to a newer ledger.
  */
 export async function usersInWrites(writes: Queries, nameHashes: readonly string[]): Promise<string[]> {
   const rows = await writes.query<{ user_key: string }>(

@@ -199,7 +199,7 @@ export function pointersIn(seen: Pick<Seen, 'final'>): Pointers {
   return new Pointers(pointers, Math.max(0, ...rows.map(({ version }) => Number(version))))
 }
 
-/** Of rows that are not merged yet the first of the highest version. */
+/** Returns the first row of the highest version among unmerged rows. */
 function newestOf(rows: readonly Row[], key: string): Row[] {
   const newest = new Map<unknown, Row>()
   for (const row of rows) {

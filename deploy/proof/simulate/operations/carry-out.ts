@@ -8,25 +8,25 @@ export type Seen = {
   readonly machine: Machine
   /** All tables, by their own names. */
   readonly tables: TableSet
-  /** How SQL projections fold, by their names or their statements. */
+  /** The plain folds of SQL projections, by their names or their statements. */
   readonly folds: Readonly<Record<string, PlainFold>>
-  /** The table, or the checkpoint, that is read in the place of another; the inverse; and what is written in its place. */
+  /** Maps a table or a checkpoint to the one that is read instead, back, and to the one that is written instead. */
   source(name: string): string
   nameOf(source: string): string | undefined
   target(name: string): string
   table(name: string): ReadTable
   final(name: string): Row[]
-  /** What is written in the place of a table. */
+  /** Returns the table that is written instead of a table. */
   written(name: string): ReplacingTable
   /** Adds rows, with the columns that the engine fills in. */
   insert(table: string, rows: readonly Row[]): void
   insertBlock(table: string, block: RowBlock): void
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: operations of any input stand in one table.
+// biome-ignore lint/suspicious/noExplicitAny: one table has operations of any input.
 export type AnyOperation = Operation<any, any>
 
-/** How an operation is carried out in memory. */
+/** The execution of an operation in memory. */
 export type Implementation = {
   readonly operation: AnyOperation
   /** `insert` adds rows; `statement` changes tables in other ways. */
@@ -34,10 +34,10 @@ export type Implementation = {
   run(seen: Seen, input: readonly unknown[], share: number): unknown
   /** For inserts: the part of the input that was stored before it failed; undefined where nothing was. */
   cut?(input: readonly unknown[], share: number): readonly unknown[] | undefined
-  /** How much more often than elsewhere it goes wrong, for what is done rarely. */
+  /** Factor of failures relative to other operations, for rare operations. */
   readonly risk?: number
   readonly freesSpace?: true
-  /** True where the engine gives another answer, which depends on its machine or its hashes. */
+  /** True if the engine's answer differs, because it depends on its machine or its hashes. */
   isOfMachine?(input: readonly unknown[]): boolean
 }
 
@@ -45,7 +45,7 @@ type InputOf<Of extends AnyOperation> = Of extends Operation<infer Input, unknow
 type ResultOf<Of extends AnyOperation> = Of extends Operation<never, infer Result> ? Result : never
 type Run<Of extends AnyOperation> = (seen: Seen, ...input: InputOf<Of>) => ResultOf<Of>
 
-/** A question. */
+/** A read. */
 export function reading<Of extends AnyOperation>(
   operation: Of,
   run: Run<Of>,
@@ -59,7 +59,7 @@ export function reading<Of extends AnyOperation>(
   }
 }
 
-/** Rows that are stored. A part of them may be where it fails, as `cut` says; else none is. */
+/** An insert. If it fails, the part given by `cut` may be stored, else nothing. */
 export function inserting<Of extends AnyOperation>(
   operation: Of,
   run: Run<Of>,
@@ -73,7 +73,7 @@ export function inserting<Of extends AnyOperation>(
   }
 }
 
-/** Another statement; the share of it that is done where it is cut off. */
+/** Another statement, and the share of it that is done if it is interrupted. */
 export function changing<Of extends AnyOperation>(
   operation: Of,
   run: (seen: Seen, input: InputOf<Of>, share: number) => void,
@@ -82,7 +82,7 @@ export function changing<Of extends AnyOperation>(
   return { operation, kind: 'statement', run: (seen, input, share) => run(seen, input as InputOf<Of>, share), ...more }
 }
 
-/** The same, where all of it is done or nothing. */
+/** The same, all or nothing. */
 export function changingWhole<Of extends AnyOperation>(
   operation: Of,
   run: Run<Of>,

@@ -115,7 +115,7 @@ function compare(a: readonly number[], b: readonly number[]): number {
   return 0
 }
 
-/** The messages of a topic that wait for a decision, by position. */
+/** Returns the dead letters of a topic, by position. */
 function waitingOf(seen: Seen, topic: string): Row[] {
   const decisions = new Map(seen.final('parked_decision').map((row) => [keyOf(row), row]))
   const isWaiting = (row: Row) => {

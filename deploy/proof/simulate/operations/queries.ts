@@ -8,9 +8,7 @@ import {
 import { BOARD_STATES, KNOWN_LISTS, LAST_BOARD, TITLES_WITH_BOARDS } from '@gamenet/ingest/internals'
 import type { ReadTable, Row } from '../replacing-table.js'
 
-/*
- * The queries of answers and of ingest, which are values of their packages.
- */
+/* The queries of the API and of ingest, which their packages export as values. */
 
 type Seen = { table(name: string): ReadTable; final(name: string): Row[] }
 type Parameters = Readonly<Record<string, unknown>>
@@ -26,7 +24,7 @@ export const ALL_CHANGES = {
   untilMs: null
 }
 
-/** How each query is answered in memory. */
+/** The answer of each query in memory. */
 export const queries: ReadonlyMap<string, Query> = new Map([
   [recordedChanges(ALL_CHANGES).sql, recorded],
   [recordedTitleCounts.sql, titleCounts],
@@ -78,7 +76,7 @@ function knownLists(seen: Seen, { titleIds }: Parameters): Row[] {
   })
 }
 
-/** No title in the simulator says that it has no boards, and none leaves. */
+/** No title in the simulator is without boards, and none leaves. */
 function titles(seen: Seen): Row[] {
   const ids = seen.table('event_title').rows.map(({ title_id }) => String(title_id))
   return [...new Set(ids)].sort().map((titleId) => ({ titleId, isDeparted: 0 }))
@@ -102,7 +100,7 @@ function recorded(seen: Seen, parameters: Parameters): Row[] {
     .map(changeOf)
 }
 
-/** The rows of a part of an event table; one that is stored twice and not merged yet comes twice. */
+/** The rows of a part of an event table; a row that is stored twice and not merged is returned twice. */
 function eventsIn(seen: Seen, table: string, parameters: Parameters): Row[] {
   const { recordedEpoch, recordedPartition, firstOffset, endOffset } = parameters
   return seen

@@ -18,9 +18,7 @@ import { liesIn } from '../plain-folds.js'
 import type { Row } from '../replacing-table.js'
 import { changing, type Implementation, inserting, partOfBlock, reading, type Seen } from './carry-out.js'
 
-/*
- * The parts of steps: plain folds in place of SQL projections, and what the fold of boards reads.
- */
+/* The parts of steps: plain folds instead of SQL projections, and the reads of the fold of boards. */
 
 export const steps: readonly Implementation[] = [
   changing(makeRows, (seen, [projection, { range, slice }], share) => {
@@ -83,7 +81,7 @@ export const steps: readonly Implementation[] = [
   })
 ]
 
-/** The events of a range, doubled ones too. */
+/** The events of a range, including duplicates. */
 function eventsIn(seen: Seen, { name }: Pick<Topic, 'name'>, range: Range): Row[] {
   if (!topics.some((topic) => topic.name === name)) throw new Error(`There is no topic ${name}.`)
   return seen.table(`event_${name.replaceAll('-', '_')}`).rows.filter((event) => liesIn(range, event))
@@ -97,7 +95,7 @@ const KEYS: ReadonlyMap<string, (event: Row) => string> = new Map([
   )
 ])
 
-/** The engine's own hash is another; each key lies in one slice all the same. */
+/** The engine's hash differs, but each key is in one slice too. */
 function liesInSlice(event: Row, slice: KeySlice | undefined): boolean {
   return slice === undefined || Number(event.leaderboard_id) % slice.of === slice.n
 }
@@ -134,7 +132,7 @@ function boardOf({ title_id, leaderboard_id }: Row): string {
   return `${title_id}/${leaderboard_id}`
 }
 
-/** What the fold of boards reads, by its names. */
+/** The reads of the fold of boards, by name. */
 const BOARD_READS: Readonly<Record<string, (seen: Seen, boards: Map<string, Board>) => Row[]>> = {
   entries: entriesOf,
   records: (seen, boards) =>
@@ -189,7 +187,7 @@ function firstOf(states: readonly Row[]): number {
   return there.length === 0 ? 0 : Math.min(...there)
 }
 
-/** Of an entry that is touched all states; of another what decides: see the statement. */
+/** All states of a touched entry; of another one the deciding states: see the statement. */
 function wantedStates(states: readonly Row[], sinceMs: number): Row[] {
   const all = [...states].sort(byInstant)
   const last = all.at(-1)

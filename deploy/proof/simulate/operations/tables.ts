@@ -81,7 +81,7 @@ export const tables: readonly Implementation[] = [
   reading(readSamples, () => [], always)
 ]
 
-/** Columns that only decide which of two rows counts. */
+/** Columns that only decide between two rows of a key. */
 const VERSIONS: Readonly<Record<string, readonly string[]>> = {
   position: ['title_count', 'title_count_hour', 'leaderboard', 'import_run', 'import_retraction'],
   revision: ['rating']
@@ -89,7 +89,7 @@ const VERSIONS: Readonly<Record<string, readonly string[]>> = {
 
 const VOIDS: ReadonlySet<string> = new Set(anyProjections.flatMap(({ voids }) => Object.values(voids ?? {})))
 
-/** Whether neither side need have a row. */
+/** Whether both sides may lack a row. */
 function isLeftOut(leftOut: LeftOut, row: Row): boolean {
   if (leftOut === undefined) return false
   if ('beyond' in leftOut)

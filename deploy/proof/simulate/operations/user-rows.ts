@@ -36,7 +36,7 @@ export const userRows: readonly Implementation[] = [
         .sort((a, b) => Number(b.table.startsWith('event_')) - Number(a.table.startsWith('event_'))),
     always
   ),
-  // The engine may have merged doubled rows.
+  // The engine may have merged duplicates.
   reading(
     countUserRows,
     ({ tables }, rows, userKey) => tables.table(rows.table).rows.filter(isAbout(rows, userKey)).length,

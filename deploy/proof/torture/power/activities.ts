@@ -24,7 +24,7 @@ export const activities = [
 ] as const
 export type Activity = (typeof activities)[number]
 
-/** What a cut may not take back. */
+/** The acknowledged work that a cut must not undo. */
 export type Promised = {
   /** Whether the backup was acknowledged. */
   hasBackup: boolean
@@ -36,7 +36,7 @@ export type Scene = {
   readonly service: Running
   readonly load: Load
   readonly auth: DemoAuth
-  /** Of chance. */
+  /** Seeds of the random choices. */
   readonly numbers: readonly number[]
   /** The directory of the backup, on the disk that is cut. */
   readonly backup: string
@@ -46,7 +46,7 @@ export type Scene = {
 const WRITERS = 6
 const ERASED_MAX = 100
 const REBUILD_STEPS_MAX = 3
-/** Somewhat longer than each takes. */
+/** Slightly longer than each of them takes. */
 const MS_MAX = { import: 500, boards: 400, rating: 40, rebuild: 400, backup: 2500, erasure: 1500, restart: 1500 }
 
 /** Resolves in the middle of the activity, or shortly after its end. */
@@ -62,7 +62,7 @@ export async function reach(activity: Exclude<Activity, 'migration'>, scene: Sce
   else if (activity === 'restart') service.process.kill('SIGTERM')
   else if (activity === 'backup') await beginBackup(scene)
   else await beginErasure(scene)
-  // Squared, most often early: there is more to break.
+  // Squared, so mostly early: more work is unfinished then.
   await pause(chance(...numbers, 3) ** 2 * MS_MAX[activity])
 }
 
@@ -80,14 +80,14 @@ async function beginBackup({ service, backup: directory, promised }: Scene): Pro
     )
 }
 
-/** Somebody who writes nothing else is known, and being erased. */
+/** Creates a user who writes nothing else, and starts the erasure. */
 async function beginErasure({ service, auth, numbers, promised }: Scene): Promise<void> {
   const others = auth.people
     .slice(WRITERS, WRITERS + ERASED_MAX)
     .filter(({ username }) => promised.erased.every((each) => each.username !== username))
   const somebody = others[wholeChance(others.length, ...numbers, 4)]
   const other = auth.people[0]?.username
-  if (somebody === undefined) throw new Error('nobody can be erased')
+  if (somebody === undefined) throw new Error('no user can be erased')
   const { username } = somebody
   const caller = new Caller(service, 1)
   try {
@@ -98,7 +98,7 @@ async function beginErasure({ service, auth, numbers, promised }: Scene): Promis
     ] as const) {
       const { status } = await caller.ask(method, path, me, body)
       // Only users who have written can be rated.
-      if (status !== 200 && status !== 404) throw new Error(`${method} ${path} of who is to be erased: ${status}`)
+      if (status !== 200 && status !== 404) throw new Error(`${method} ${path} of the user to be erased: ${status}`)
     }
   } finally {
     await caller.close()
@@ -115,12 +115,12 @@ async function beginErasure({ service, auth, numbers, promised }: Scene): Promis
     )
 }
 
-/** After a cut: what was promised and is not so. */
+/** Returns the broken promises after a cut. */
 export async function broken(promised: Promised, { operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<string[]> {
   const found: string[] = []
   for (const { username, isAcknowledged } of promised.erased) {
     const { wasKnown, isEntered } = await operationsAt(operatorUrl).run(erase, { username, anyway: true })
-    if (isAcknowledged && wasKnown) found.push(`${username} was erased, and is known again`)
+    if (isAcknowledged && wasKnown) found.push(`${username} was erased, and exists again`)
     if (!isEntered) found.push(`${username} was erased, and is not in the ledger`)
   }
   return found

@@ -17,24 +17,24 @@ import { type Activity, broken, type Promised, reach } from './activities.js'
 import type { Disk } from './disk.js'
 import { contentsUnder, flushHalf, tear } from './writeback.js'
 
-/** What one cut is like; all of it follows from a seed and its number, but what the service does until then. */
+/** The plan of one cut. It follows from a seed and its number; only the work of the service until then does not. */
 export type Plan = {
   readonly seed: number
   readonly number: number
   readonly activity: Activity
-  /** When a random half of the directories is flushed: a little before the cut, at the cut, or not. */
+  /** When a random half of the directories is flushed: shortly before the cut, at the cut, or not. */
   readonly flushed: 'before' | 'at' | 'not'
-  /** Of what size the parts are in which the last writes are torn; 0 for whole pages. */
+  /** Unit in bytes in which the last writes are torn; 0 for whole pages. */
   readonly tornBytes: 0 | 512 | 4096
   /** Whether the power fails again during the next start. */
   readonly isTwice: boolean
-  /** How many earlier instants of the same life are kept as if the power had gone. */
+  /** Number of earlier instants of the same life whose disk state is kept. */
   readonly states: number
 }
 
-/** The disk as a cut would have left it, and what had been acknowledged by then. */
+/** The disk as a cut would have left it, and the acknowledgements until then. */
 export type State = {
-  /** Of the states before one cut, from 1. */
+  /** Its number among the states before one cut, from 1. */
   readonly number: number
   readonly plan: Plan
   readonly disk: Disk
@@ -69,12 +69,12 @@ export type Outcome = {
 const FIRST_START_MS = 6000
 const START_MS = 4000
 const START_MS_MAX = 120_000
-const STANDSTILL_MS_MAX = 5000
+const SUSPEND_MS_MAX = 5000
 const LOOK_MS = 5
 const LOG_CHARACTERS = 3000
-/** More than a life has cuts. */
+/** Greater than the number of cuts of a life. */
 const STATE_NUMBERS = 1000
-/** Nothing new reaches a service that recovers a state. */
+/** A service that recovers a state gets no new input. */
 const SILENT = {
   SCRAPE_NETWORK_SECONDS: '0',
   SCRAPE_GAMES_SECONDS: '0',
@@ -100,8 +100,8 @@ export function planOf(seed: number, number: number, activity: Activity, states 
 }
 
 /**
- * Cuts the power of a service under load, starts it again, and compares all that it holds; its disk is mounted before and after. Each
- * state before the cut is given to `keep`, for {@link recover}.
+ * Cuts the power of a service under load, starts it again, and compares all its data; its disk is mounted before and
+ * after. Each state before the cut is passed to `keep`, for {@link recover}.
  */
 export async function cutOnce(place: Place, plan: Plan, keep: (state: State) => void = () => {}): Promise<Outcome> {
   const { facts, auth, ports, calm } = place
@@ -154,8 +154,8 @@ export async function cutOnce(place: Place, plan: Plan, keep: (state: State) => 
 }
 
 /**
- * Starts a service on a state without any load, and compares all that it holds: one at a time, since a process can open one directory
- * of chDB. The state's disk is not mounted before and after.
+ * Starts a service on a state without load, and compares all its data: one at a time, since a process can open one
+ * directory of chDB. The state's disk is not mounted before and after.
  */
 export async function recover(
   auth: DemoAuth,
@@ -200,7 +200,7 @@ function stopwatch() {
   return { ms, took }
 }
 
-/** Lets a service come to rest and stops it; gives how many parts were detached when it had started. */
+/** Waits until a service is idle and stops it; returns the number of parts that were detached after its start. */
 async function rested(
   place: DiskPlace,
   service: Running,
@@ -248,7 +248,7 @@ async function liveUntilCut(living: Living): Promise<number> {
   }
 }
 
-/** Lets the service live until the next instant of a cut or a state; gives the process that lives then. */
+/** Lets the service run until the next instant of a cut or a state; returns the process that runs then. */
 async function nextInstant(living: Living, before: Launched, state: number): Promise<Launched> {
   const { disk, plan, load, auth, promised } = living
   const numbers = [plan.seed, plan.number, 410, state]
@@ -266,7 +266,7 @@ async function nextInstant(living: Living, before: Launched, state: number): Pro
   return again
 }
 
-/** Of a service that got a stop request: a second signal would kill it. */
+/** For a service with a pending stop request: a second signal would kill it. */
 async function launchedAgain(living: Living, { process, stderr }: Launched): Promise<Launched> {
   if (process.exitCode === null) await once(process, 'exit')
   written(living, { stderr })
@@ -282,13 +282,13 @@ async function captured(living: Living, life: Launched, state: number): Promise<
     await flushHalf(disk, ...numbers)
     await pause(chance(...numbers, 1) * 300)
   }
-  await standStill(life)
+  await suspendProcess(life)
   if (plan.flushed === 'at') await flushHalf(disk, ...numbers)
   facts.copyTo(directory)
   const promisedUntilNow = structuredClone(promised)
   const copy = disk.copyTo(directory)
   const before = plan.tornBytes === 0 ? undefined : contentsUnder(disk)
-  resume(life)
+  resumeProcess(life)
   copy.mount()
   const tornFiles = before === undefined ? 0 : tear(copy.path, before, plan.tornBytes, ...numbers)
   copy.unmount()
@@ -306,7 +306,7 @@ async function cut({ disk, plan, load, forgiven }: Living, life: Launched, time:
     await flushHalf(disk, ...numbers)
     await pause(chance(...numbers, 1) * 300)
   }
-  if (plan.tornBytes > 0 || chance(...numbers, 2) < 0.5) await standStill(life)
+  if (plan.tornBytes > 0 || chance(...numbers, 2) < 0.5) await suspendProcess(life)
   if (plan.flushed === 'at') await flushHalf(disk, ...numbers)
   const before = plan.tornBytes === 0 ? undefined : contentsUnder(disk)
   const code = life.process.exitCode
@@ -315,7 +315,7 @@ async function cut({ disk, plan, load, forgiven }: Living, life: Launched, time:
   disk.cut()
   await life.kill()
   await turn()
-  // Without its disk it may print anything until its end.
+  // Without its disk its output until the end is meaningless.
   for (const sentence of load.wrong.slice(said)) forgiven.add(sentence)
   disk.unmount()
   disk.mount()
@@ -330,15 +330,15 @@ function tailOf(life: Pick<Launched, 'stderr'>): string {
   return life.stderr().slice(-LOG_CHARACTERS)
 }
 
-function resume({ process: { pid, exitCode } }: Launched): void {
+function resumeProcess({ process: { pid, exitCode } }: Launched): void {
   if (pid !== undefined && exitCode === null) process.kill(pid, 'SIGCONT')
 }
 
-async function standStill({ process: { pid, exitCode } }: Launched): Promise<void> {
+async function suspendProcess({ process: { pid, exitCode } }: Launched): Promise<void> {
   if (pid === undefined || exitCode !== null) return
   process.kill(pid, 'SIGSTOP')
   const tasks = `/proc/${pid}/task`
-  const until = performance.now() + STANDSTILL_MS_MAX
+  const until = performance.now() + SUSPEND_MS_MAX
   for (let running = true; running; ) {
     const states = await Promise.all(
       // None is left of a process that has ended meanwhile.
@@ -391,7 +391,7 @@ async function brokenBackup({ disk, directory }: DiskPlace, { hasBackup }: Promi
     if (hasBackup) await restore({ backup, dataDirectory, ledger: undefined, onProgress: () => undefined, signal })
     return []
   } catch (error) {
-    return [`The backup was acknowledged, and is not whole: ${error}`]
+    return [`The backup was acknowledged, and is incomplete: ${error}`]
   } finally {
     await rm(dataDirectory, { recursive: true, force: true })
     await rm(join(disk.path, 'backups'), { recursive: true, force: true })

@@ -3,9 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 
-/*
- * A disk of its own whose power can be cut: a sparse file with ext4 on a loop device. Needs root.
- */
+/* A separate disk whose power can be cut: a sparse file with ext4 on a loop device. Needs root. */
 
 export type Disk = {
   /** Where it is mounted. */
@@ -14,11 +12,14 @@ export type Disk = {
   readonly mountedMs: number
   mount(): void
   unmount(): void
-  /** Nothing that is not on the disk now will ever be. */
+  /** Cuts the power: nothing is written to the disk any more. */
   cut(): void
   /** Copies the unmounted disk next to its image. */
   keep(): void
-  /** The disk as a cut at this instant would leave it, unmounted, in a directory of its own. Nobody writes to the disk meanwhile. */
+  /**
+   * The disk as a cut at this instant would leave it, unmounted, in a separate directory. No process writes to the disk
+   * meanwhile.
+   */
   copyTo(directory: string): Disk
 }
 
@@ -40,7 +41,7 @@ const mounted = new Set<string>()
 /** Creates an empty, unmounted file system in a directory and deletes the directory's content. */
 export function makeDisk(directory: string, { mebibytes }: { mebibytes: number }): Disk {
   const disk = diskIn(directory)
-  // As a run leaves it that is killed.
+  // A killed run leaves it mounted.
   tryIt(() => run('umount', '-l', disk.path))
   rmSync(directory, { recursive: true, force: true })
   mkdirSync(disk.path, { recursive: true })
@@ -95,7 +96,7 @@ function diskIn(directory: string): Disk {
       for (let copies = 1; ; copies += 1) {
         const before = writesTo(path)
         run('cp', '--sparse=always', image, imageIn(other))
-        // The journal and the pages of a minute ago are written also while nobody writes.
+        // The kernel also writes the journal and the pages of the last minute while no process writes.
         if (writesTo(path) === before) return diskIn(other)
         if (copies === COPIES_MAX) throw new Error(`The disk was written during each of ${copies} copies of it.`)
       }

@@ -20,7 +20,7 @@ import { makeDisk } from './disk.js'
 const Cut = z.object({
   life: z.int(),
   number: z.int(),
-  /** Of the states before this cut; 0 for the cut itself. */
+  /** Number of the state before this cut; 0 for the cut itself. */
   state: z.int().default(0),
   seed: z.int(),
   activity: z.enum(activities),
@@ -42,11 +42,11 @@ export type Power = {
   readonly cuts: number
   /** How many states of each life are recovered before each cut; they count as cuts. */
   readonly states?: number
-  /** Of the first life; those of the others follow from it. */
+  /** Seed of the first life; those of the others follow from it. */
   readonly seed: number
-  /** Of each life, in order; else one of each, by chance. */
+  /** The activities of each life, in order; else one of each, in random order. */
   readonly order?: readonly Activity[]
-  /** How many times longer users, readers and scrapers rest than under full load. */
+  /** Factor of the pauses of users, readers and scrapers relative to full load. */
   readonly calm?: number
   readonly note: (sentence: string) => void
 }
@@ -54,11 +54,11 @@ export type Power = {
 const SEEDS = 2 ** 31
 const NOON = Date.UTC(2026, 10, 21, 12)
 const IMAGE_MEBIBYTES = 4096
-/** A service that starts waits for half of its time. */
+/** A starting service waits for half of its time. */
 const AT_ONCE = 2
 const OUTPUT_CHARACTERS_MAX = 2000
 
-/** Cuts so often, and gives all cuts of the directory, with those of earlier runs. */
+/** Makes this number of cuts, and returns all cuts of the directory, including those of earlier runs. */
 export async function cutPower(power: Power): Promise<Cut[]> {
   const { directory, note } = power
   mkdirSync(directory, { recursive: true })
@@ -151,7 +151,7 @@ async function tried(which: Tried & Pick<Cut, 'state'>, plan: Plan, cut: () => P
   }
 }
 
-/** The first of a life is its first start. */
+/** The first activity of a life is its first start. */
 function shuffled(seed: number): Activity[] {
   const [first, ...rest] = activities
   const order: Activity[] = [first]
@@ -180,7 +180,7 @@ export function textOf(cut: Cut): string {
   ].join('\n')
 }
 
-/** How many cuts there were of each kind, and how many of them lost something. */
+/** Returns the number of cuts of each kind, and how many of them lost something. */
 export function tableOf(cuts: readonly Cut[]): string {
   const line = (what: string, these: readonly Cut[]): string => {
     const wrong = these.filter(({ differences }) => differences.length > 0)

@@ -13,21 +13,18 @@ import { open } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { chance } from '../world.js'
 
-/*
- * What of the pages that nobody flushed has reached a disk when its power goes: any of them, and of the last ones any of their
- * sectors.
- */
+/* The unflushed pages that have reached a disk before a power cut: any of them, and any sectors of the last ones. */
 
 const PAGE = 4096
-/** Of files whose pages were being written. */
+/** Files whose pages were being written. */
 const TORN_SHARE = 0.5
-/** By so much the clock of a file system may be behind. */
+/** Maximum lag of the clock of a file system. */
 const CLOCK_MS = 100
 
 /** A file system with all unchanged data flushed. */
 type Root = { readonly path: string; readonly mountedMs: number }
 
-/** Flushes a half of the directories, which one follows from the numbers. */
+/** Flushes half of the directories; the numbers decide which ones. */
 export async function flushHalf(root: Root, ...of: readonly number[]): Promise<void> {
   for (const { directory, files } of directoriesUnder(root)) {
     if (chance(...of, ...Buffer.from(relative(root.path, directory))) < 0.5) continue
@@ -41,12 +38,12 @@ async function flush(path: string): Promise<void> {
     const file = await open(path)
     await file.sync().finally(() => file.close())
   } catch (error) {
-    // The service may be at work.
+    // The service may change files meanwhile.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
 }
 
-/** What files hold as their processes see it, whether it is on the disk or not; by what stays when they are renamed. */
+/** The contents of files as processes see them, flushed or not, by inode, which survives a rename. */
 export type Contents = ReadonlyMap<string, Buffer>
 
 export function contentsUnder(root: Root): Contents {
@@ -60,8 +57,8 @@ export function contentsUnder(root: Root): Contents {
 }
 
 /**
- * Tears the writes that a cut has lost: of a page that was not flushed, each unit of so many bytes is as it was or as it was to be, and a
- * file may end anywhere in what was appended to it. Gives how many files it tore.
+ * Tears the writes that a cut has lost: each unit of an unflushed page has its old or its new content, and a file may
+ * end anywhere in the appended bytes. Returns the number of torn files.
  */
 export function tear(root: string, before: Contents, unit: number, ...of: readonly number[]): number {
   let torn = 0
@@ -83,7 +80,7 @@ function tearFile(file: number, lost: Buffer, unit: number, seeds: readonly numb
   const torn = Buffer.alloc(kept.length + appended)
   kept.copy(torn)
   for (let at = 0; at < torn.length; at += unit) {
-    // Pages are written in any order; of most of them the whole or nothing has reached the disk.
+    // Pages are written in any order; most of them have reached the disk completely or not at all.
     const page = Math.floor(at / PAGE)
     const isTorn = chance(...seeds, page, 3) < 0.3
     const isWritten = isTorn ? chance(...seeds, at, 4) < 0.5 : chance(...seeds, page, 5) < 0.5
@@ -95,7 +92,7 @@ function tearFile(file: number, lost: Buffer, unit: number, seeds: readonly numb
   return !torn.equals(kept)
 }
 
-/** An inode's number alone is given again. */
+/** The number of an inode is reused; with the birth time it is unique. */
 function identityOf(file: number): string {
   const { ino, birthtimeNs } = fstatSync(file, { bigint: true })
   return `${ino} ${birthtimeNs}`

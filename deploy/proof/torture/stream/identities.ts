@@ -13,7 +13,7 @@ export type Identity = {
   readonly leaderboardId?: number | undefined
   readonly player?: string | undefined
   readonly atMs: number
-  /** The rest of what distinguishes it. */
+  /** The other distinguishing fields. */
   readonly values: readonly unknown[]
 }
 

@@ -15,10 +15,13 @@ export type Filter = {
 
 type Place = { readonly cursor: string; readonly length: number }
 
-/** After the answer has begun, so that a busy service is not asked in vain; for some connections since the request. */
+/**
+ * Counted from the start of the answer, so that connections to a busy service are useful; for some connections from the
+ * request.
+ */
 const CONNECTED_MS_MAX = 1000
 const EARLY = 0.1
-/** While the service is down: more often, a thousand listeners slow its start. */
+/** Pause while the service is down: with a shorter one, a thousand listeners slow its start. */
 const AGAIN_MS = 2000
 /** Share of reconnections to an earlier place, with the journal cut there: half of all events are read again, on average. */
 const BACK = 0.03
@@ -26,7 +29,7 @@ const PLACES_MAX = 8
 const POLL_SECONDS = 1
 /** At the end: longer than a process needs to learn of the last swap or rollback. */
 const LAST_POLL_SECONDS = 5
-/** Why there is no answer while the service is down. */
+/** Errors of requests while the service is down. */
 const DOWN = /ECONNREFUSED|"error"/
 const WAYS = ['sse', 'last-event-id', 'ndjson', 'poll'] as const
 type Way = (typeof WAYS)[number]
@@ -46,11 +49,14 @@ const Polled = z.object({
 export class RestlessListener {
   readonly filter: Filter
   journal: number[] = []
-  /** Journals as they were when the listener went back: what it lost live, it may have read from the tables since. */
+  /**
+   * Copies of the journal before each return to an earlier place: events that were lost live may have been read from
+   * the tables since.
+   */
   readonly abandoned: (readonly number[])[] = []
   /** Connections that ended after their answer had begun, by the listener or by the other side. */
   disconnections = 0
-  /** Of the last polls. */
+  /** Durations of the last polls. */
   slowestPollMs = 0
   readonly #identities: Identities
   readonly #numbers: readonly number[]
@@ -64,7 +70,7 @@ export class RestlessListener {
     this.#numbers = numbers
   }
 
-  /** Follows the stream at random ports until it was disconnected so often. Throws what the service refuses. */
+  /** Follows the stream at random ports for this number of connections. Throws the refusals of the service. */
   async run(ports: readonly number[], disconnections: number): Promise<void> {
     while (this.disconnections < disconnections) {
       const draw = (number: number): number => chance(...this.#numbers, this.#connections, number)
@@ -79,7 +85,7 @@ export class RestlessListener {
     }
   }
 
-  /** Reads everything that is left. */
+  /** Reads all remaining events. */
   async finish(port: number): Promise<void> {
     for (;;) {
       const before = this.#cursor

@@ -102,7 +102,7 @@ export function deviationOf(
   return { missed, duplicates, sentence }
 }
 
-/** How many of the first are not among the second, counted with repetitions. */
+/** Returns the number of elements of the first list that the second one lacks, counted with repetitions. */
 function lacking(these: readonly number[], those: readonly number[]): number {
   const left = new Map<number, number>()
   for (const number of those) left.set(number, (left.get(number) ?? 0) + 1)

@@ -26,7 +26,7 @@ const PACKAGES = Object.keys(FILES_PER_PROCESS)
 /** The files of a process share one directory of chDB, so files that open one themselves run alone. */
 const SHARING_CHDB = ['projector', 'api', 'ingest']
 /** Long files whose process runs no service, so that it gains nothing from others. */
-const ALONE = ['power', 'simulate', 'torture'].map((name) => `deploy/dist/test/${name}.test.js`)
+const SEPARATE = ['power', 'simulate', 'torture'].map((name) => `deploy/dist/test/${name}.test.js`)
 const TEST_FILES = fileURLToPath(new URL('test-files.mjs', import.meta.url))
 const PROCESSOR_TIME = new URL('test-processor-time.mjs', import.meta.url).href
 /** Where tests keep their files: in memory where it has this much room, since every insert and commit is flushed. */
@@ -106,12 +106,13 @@ function chosenFiles() {
 function groupsOf(files) {
   return PACKAGES.flatMap((name) => {
     const ofPackage = files.filter((file) => file.startsWith(`${name}/dist/`))
-    const isAlone = (file) => isCampaign || ALONE.includes(file) || (SHARING_CHDB.includes(name) && opensChdb(file))
-    const sharing = ofPackage.filter((file) => !isAlone(file))
+    const isSeparate = (file) =>
+      isCampaign || SEPARATE.includes(file) || (SHARING_CHDB.includes(name) && opensChdb(file))
+    const sharing = ofPackage.filter((file) => !isSeparate(file))
     const processes = Math.ceil(sharing.length / FILES_PER_PROCESS[name])
     // Neighbours are often of one kind, and long together.
     const groups = Array.from({ length: processes }, (_, n) => sharing.filter((_file, at) => at % processes === n))
-    return [...groups, ...ofPackage.filter(isAlone).map((file) => [file])]
+    return [...groups, ...ofPackage.filter(isSeparate).map((file) => [file])]
   })
 }
 

@@ -161,7 +161,7 @@ function bodyOf(text) {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Away('The response is no answer of the service.')
+    throw new Away('The response is not an answer of the service.')
   }
 }
 

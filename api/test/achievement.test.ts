@@ -63,7 +63,7 @@ const unlock: fc.Arbitrary<Unlock> = fc.record({
 
 const newestFirst = (a: Unlock, b: Unlock) => b.ms - a.ms
 
-test('answers about achievements are what plain loops make of the unlocks', async (t) => {
+test('answers about achievements equal plain loops over the unlocks', async (t) => {
   const api = await openProfileApi(t)
   await storeTitles(api.model, { '4d530064': 'Halo 2' })
   for (const username of USERS) await api.storeProfile({ username })
@@ -174,7 +174,7 @@ test('only the achievements of its owner reveal a hidden achievement', async (t)
   t.match((await api.get('/api/profile/nobody/achievements')).json(), { error: 'No user "nobody" is known.' })
 })
 
-test('another user who unlocks a hidden achievement changes no tag of one’s own', async (t) => {
+test('another user who unlocks a hidden achievement changes no tag of a user’s own answers', async (t) => {
   const api = await openProfileApi(t)
   for (const username of USERS) await api.storeProfile({ username })
   await api.changed('profile')
@@ -188,7 +188,7 @@ test('another user who unlocks a hidden achievement changes no tag of one’s ow
   t.equal(after[1], before[1])
 })
 
-test('limits outside their range are refused with what is allowed', async (t) => {
+test('limits outside their range are refused with the allowed values', async (t) => {
   const api = await openProfileApi(t)
   for (const [url, most] of [
     ['/api/achievements/leaderboard', 100],

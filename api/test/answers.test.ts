@@ -57,7 +57,7 @@ async function yieldUntil(app: FastifyInstance, isReached: () => boolean) {
   if (!isReached()) throw new Error(`never reached; listening: ${app.server.listening}`)
 }
 
-test('a repeated question is answered from memory, whatever the order of its parameters', async (t) => {
+test('a repeated request is answered from memory, in any order of its parameters', async (t) => {
   const { app, tables, registry } = await testApp(t)
   tables.answer = async () => [{ online: 12 }]
   const first = await app.inject(URL)
@@ -84,7 +84,7 @@ test('HEAD has the headers of GET and no body', async (t) => {
   t.same(other, same)
 })
 
-test('If-None-Match gives 304 with the same headers and no question, even when the answer is in no memory', async (t) => {
+test('If-None-Match gives 304 with the same headers and no query, even if the answer is not cached', async (t) => {
   const { app, tables } = await testApp(t)
   tables.answer = async () => [{ online: 12 }]
   const full = await app.inject(URL)
@@ -119,7 +119,7 @@ test('If-None-Match gives 304 with the same headers and no question, even when t
   }
 })
 
-test('an answer is rebuilt when what it reads has changed, and only then', async (t) => {
+test('an answer is computed again when its data have changed, and only then', async (t) => {
   const { app, tables, versions, registry } = await testApp(t)
   let online = 1
   tables.answer = async () => [{ online }]
@@ -142,7 +142,7 @@ test('an answer is rebuilt when what it reads has changed, and only then', async
   t.match(await outcomes(registry), { query: 2, memory: 2 })
 })
 
-test('a window that ends now is another answer in the next minute, and the same until then', async (t) => {
+test('a window that ends now gives a new answer in the next minute, and the same until then', async (t) => {
   const { app, tables, clock } = await testApp(t)
   const first = await app.inject(URL)
   clock.nowMs += 29_000
@@ -182,7 +182,7 @@ test('concurrent callers of one query share it', async (t) => {
   t.match(await outcomes(registry), { query: 1, joined: 19 })
 })
 
-test('a caller who goes away takes the query along, unless others wait for it', async (t) => {
+test('a query is aborted when its client disconnects, unless others wait for it', async (t) => {
   const { app, tables } = await testApp(t)
   const { open, asked, until } = gate(tables)
   await app.listen({ host: '127.0.0.1', port: 0 })
@@ -215,7 +215,7 @@ test('a caller who goes away takes the query along, unless others wait for it', 
   t.equal(asked.length, 2)
 })
 
-test('when the tables are away the last answer to the same question is sent with its age', async (t) => {
+test('while the tables are unavailable the last answer to the same request is sent with its age', async (t) => {
   const { app, tables, versions, clock, registry } = await testApp(t)
   tables.answer = async () => [{ online: 1 }]
   const before = await app.inject(URL)
@@ -279,7 +279,7 @@ test('a defect is never hidden behind the last answer, and its cause is in the l
   t.equal((await app.inject(URL)).body, before.body, 'and it recovers')
 })
 
-test('a busy engine refuses new questions with Retry-After and leaves ready answers alone', async (t) => {
+test('a busy engine refuses new queries with Retry-After, and cached answers are sent', async (t) => {
   const { app, tables } = await testApp(t)
   await app.inject(URL)
   tables.answer = async () => {
@@ -293,7 +293,7 @@ test('a busy engine refuses new questions with Retry-After and leaves ready answ
   t.equal(ready.headers.age, undefined)
 })
 
-test('a refusal found while answering is reported and not remembered', async (t) => {
+test('a refusal found during a query is sent and not cached', async (t) => {
   const { app, tables } = await testApp(t)
   tables.answer = async () => [{ online: 1 }]
   await app.inject(URL)
@@ -307,7 +307,7 @@ test('a refusal found while answering is reported and not remembered', async (t)
   t.same((await app.inject('/api/counts?days=9')).json(), [{ online: 2 }])
 })
 
-test('memory forgets the least recently asked beyond its bytes, and never keeps an answer too large for it', async (t) => {
+test('the cache evicts the least recently used answers beyond its bytes, and stores no answer that is too large', async (t) => {
   const { app, tables, registry } = await testApp(t, { limits: { memoryBytes: 40_000 } })
   tables.answer = async ({ days }) => Array.from({ length: Number(days) === 30 ? 2000 : 200 }, () => ({ online: 1000 }))
   for (let days = 1; days <= 20; days += 1) await app.inject(`/api/counts?days=${days}`)
@@ -328,7 +328,7 @@ test('memory forgets the least recently asked beyond its bytes, and never keeps 
   t.ok((bytes?.value ?? 0) > 10_000 && (bytes?.value ?? 0) <= 40_000, `${bytes?.value} bytes`)
 })
 
-test('memory counts the questions and the compressed bodies that it holds', async (t) => {
+test('the cache counts the keys and the compressed bodies that it holds', async (t) => {
   const { app, tables, registry } = await testApp(t, { limits: { memoryBytes: 100_000_000 } })
   const heldBytes = async () =>
     (await registry.getSingleMetric('gamenet_answer_memory_bytes')?.get())?.values[0]?.value ?? 0
@@ -344,7 +344,7 @@ test('memory counts the questions and the compressed bodies that it holds', asyn
   t.ok((await heldBytes()) > before + 500, `${before} bytes, then ${await heldBytes()}`)
 })
 
-test('long answers are compressed as asked, with a tag for each coding that any If-None-Match may name', async (t) => {
+test('long answers are compressed as requested, with a tag for each coding that any If-None-Match may name', async (t) => {
   const { app, tables } = await testApp(t)
   tables.answer = async () => Array.from({ length: 500 }, (_, online) => ({ online }))
   const plain = await app.inject(URL)
@@ -402,7 +402,7 @@ test('Accept-Encoding is weighed', async (t) => {
   }
 })
 
-test('a deprecated path says since when and what comes after it, on 304 too', async (t) => {
+test('a deprecated path has its date and its successor, on 304 too', async (t) => {
   const { app } = await testApp(t)
   const url = '/api/old/4D5307E6'
   const full = await app.inject(url)
@@ -448,13 +448,13 @@ const chunks = (count: number) =>
     })()
   )
 
-test('the sending of a file ends when its client leaves, and when it takes nothing', async (t) => {
+test('the transfer of a file ends when its client disconnects or reads nothing', async (t) => {
   await t.rejects(sentTo(t, chunks(Infinity), (answer) => answer.once('readable', () => answer.destroy())))
   const stalled = sentTo(t, chunks(Infinity), () => undefined, 1)
   await t.rejects(stalled, { cause: { message: /took less than 64 KiB in 0.001 s/ } })
 })
 
-test('a file that has been sent leaves no timers', async (t) => {
+test('a transferred file leaves no timers', async (t) => {
   const timers = new Set<number>()
   const hook = createHook({
     init: (id, type) => type === 'Timeout' && timers.add(id),
@@ -466,7 +466,7 @@ test('a file that has been sent leaves no timers', async (t) => {
   t.ok(timers.size < 10, `${timers.size} timers`)
 })
 
-test('a file that fails in the middle is broken off, and never looks whole', async (t) => {
+test('a file that fails in the middle is interrupted, and never looks complete', async (t) => {
   const lines: string[] = []
   const { app, tables } = await testApp(t, { endpoints: [listed], logger: warnings(lines) })
   tables.streamed = () =>
@@ -484,7 +484,7 @@ test('a file that fails in the middle is broken off, and never looks whole', asy
   t.match(head, { statusCode: 200, body: '', headers: { 'content-type': /csv/ } })
 })
 
-test('a client that leaves a file ends its statement, and refusals before the first byte are refusals', async (t) => {
+test('a client that disconnects from a file ends its statement, and refusals before the first byte have their status', async (t) => {
   const { app, tables } = await testApp(t, { endpoints: [listed] })
   const body = new Readable({ read: () => undefined })
   body.push('"online"\n')

@@ -103,7 +103,7 @@ function sumsOf(samples: readonly Sample[], tz: string, every: Period) {
   )
 }
 
-test('periods of any zone are a plain fold of the samples, across changes of the clock', async (t) => {
+test('periods of any zone equal a plain fold of the samples, across changes of the clock', async (t) => {
   const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const asked = fc.record({ tz: fc.constantFrom(...ZONES), every: fc.constantFrom(...PERIODS), window: days })
@@ -157,7 +157,7 @@ test('periods of any zone are a plain fold of the samples, across changes of the
   t.pass()
 })
 
-test('gain, rolling mean and the year before are about calendar periods, not about rows', async (t) => {
+test('gain, rolling mean and the year before refer to calendar periods, not to rows', async (t) => {
   const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const at = (year: number, month: number) => Date.UTC(year, month - 1, 15)
@@ -294,7 +294,7 @@ test('a title ranks behind those with a higher mean, and peaks are of the whole 
   ])
 })
 
-test('zones are known by their names in any case, and divided by whole hours of UTC', (t) => {
+test('zones are accepted by their names in any case, and divided by whole hours of UTC', (t) => {
   t.equal(zoneNamed('europe/berlin'), 'Europe/Berlin')
   t.equal(zoneNamed('utc'), 'UTC')
   for (const name of ['', '+05:30', 'Berlin', "UTC'; DROP", '../etc/passwd', 'systemv/PST8PDT'])

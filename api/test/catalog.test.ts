@@ -35,7 +35,7 @@ test('the bare name shared by titles belongs to the one with the newest count, e
   t.same(catalog.named('00000003').name, 'Halo', 'the plain name stays plain')
 })
 
-test('a name of 8 hexadecimal digits is never bare, for it would be read as an id', async (t) => {
+test('a name of 8 hexadecimal digits is never bare, because it would be read as an id', async (t) => {
   const catalog = catalogOf([named('00000001', 'Deadbeef')], [counted('deadbeef', 1)])
   t.equal(catalog.byGame('deadbeef')?.titleId, 'deadbeef')
   t.equal(catalog.named('00000001').shownName, 'Deadbeef [00000001]')
@@ -53,7 +53,7 @@ test('a title that is only counted has its id as its name and is not described',
   )
 })
 
-test('every described title has a shown name of its own by which it is found, whatever the names', async (t) => {
+test('every described title has a unique shown name by which it is found, with any names', async (t) => {
   const ids = fc.constantFrom('00000001', '00000002', '00000003', 'abcdef12')
   const names = fc.oneof(
     fc.constantFrom(
@@ -126,7 +126,7 @@ function countingTables() {
   return { queries, tables }
 }
 
-test('the tables are asked again only for the part that changed, and once for all who wait', async (t) => {
+test('the tables are read again only for the changed part, and once for all waiters', async (t) => {
   const { queries, tables } = countingTables()
   const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
   const cache = catalogCache({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
@@ -145,7 +145,7 @@ test('the tables are asked again only for the part that changed, and once for al
   t.same([queries.facts, queries.counts], [2, 2])
 })
 
-test('a title is known by a board or a match alone, with its id for a name; boards that bring none make no new catalog', async (t) => {
+test('a title is known by only a board or a match, with its id as its name; boards without new titles make no new catalog', async (t) => {
   const { queries, tables } = countingTables()
   const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
   const cache = catalogCache({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
@@ -163,7 +163,7 @@ test('a title is known by a board or a match alone, with its id for a name; boar
   t.same([queries.facts, queries.counts, queries.others], [1, 1, 3])
 })
 
-test('while the tables refuse, the catalog before resolves names but is not given as the newest', async (t) => {
+test('while the tables are unavailable, the former catalog resolves names but is not returned as the newest', async (t) => {
   const { queries, tables } = countingTables()
   const versions: Record<string, number> = { title: 1, 'title-latest': 1 }
   const cache = catalogCache({ tables, versionOf: ({ projection }) => versions[projection] ?? 0 })
@@ -181,7 +181,7 @@ test('while the tables refuse, the catalog before resolves names but is not give
   t.equal((await cache.newest(FIRST_GENERATION)).named('00000001').name, 'Name 2', 'and it recovers')
 })
 
-test('an answer that still uses former tables gets their titles, and leaves none to later answers', async (t) => {
+test('an answer that still uses former tables gets their titles, and leaves none for later answers', async (t) => {
   const { queries, tables } = countingTables()
   const read: unknown[] = []
   const rows: ReadTables['rows'] = async (sql, parameters) => {

@@ -87,7 +87,7 @@ test('every run of missing samples is one gap, however far apart they are taken'
   t.pass()
 })
 
-test('hourly history meets samples by the minute without a gap; a missed minute and a missed hour are gaps', async (t) => {
+test('hourly history is followed by minutely samples without a gap; a missed minute and a missed hour are gaps', async (t) => {
   const hours = Array.from({ length: 48 }, (_, index) => START + index * 3600).filter((_, index) => index !== 20)
   const begin = (hours.at(-1) ?? 0) + 3600
   const minutes = Array.from({ length: 120 }, (_, index) => begin + index * 60 + (index % 5)).filter(
@@ -101,7 +101,7 @@ test('hourly history meets samples by the minute without a gap; a missed minute 
   t.ok((nulls[1] ?? 0) > begin + 69 * 60 && (nulls[1] ?? 0) < begin + 71 * 60)
 })
 
-test('two lone samples are joined only when they are not more than an hour apart', async (t) => {
+test('two lone samples are joined only if they are at most an hour apart', async (t) => {
   for (const [distance, gaps] of [
     [60, 0],
     [3600, 0],
@@ -127,7 +127,7 @@ const views = fc
     return { titleId, range: names[choice % names.length] ?? '', zoom }
   })
 
-test('an address that was shared shows the same view', async (t) => {
+test('a shared address shows the same view', async (t) => {
   fc.assert(
     fc.property(views, (view) => deepEqual(readView(hashOf(view)), view)),
     { seed: 1 }
@@ -135,7 +135,7 @@ test('an address that was shared shows the same view', async (t) => {
   t.pass()
 })
 
-test('any text behind # is a view that can be asked for', async (t) => {
+test('any text after # is a valid view', async (t) => {
   const parts = fc.constantFrom(
     'range=',
     'all',
@@ -163,7 +163,7 @@ test('any text behind # is a view that can be asked for', async (t) => {
   t.pass()
 })
 
-test('a stretch that is zoomed to has whole minutes, ten at least, and does not lie behind now', async (t) => {
+test('a zoomed range has whole minutes, at least ten, and does not end in the future', async (t) => {
   fc.assert(
     fc.property(zoom, ({ fromMs, toMs }) => {
       const zoomed = zoomTo(fromMs, toMs, NOW_MS)

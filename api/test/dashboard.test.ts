@@ -6,7 +6,7 @@ import { exchange, testApp } from './support/test-app.js'
 
 const FOLDER = new URL('../../dashboard/', import.meta.url)
 
-test('the page is answered with a policy that lets nothing foreign run', async (t) => {
+test('the page has a policy that permits no foreign code', async (t) => {
   const { app } = await testApp(t, { addRoutes: addDashboard })
   const page = await app.inject('/')
   t.equal(page.statusCode, 200)
@@ -24,7 +24,7 @@ test('the page is answered with a policy that lets nothing foreign run', async (
   t.notMatch(page.body, /(?:src|href)="(?:\w+:)?\/\//, 'nothing from elsewhere')
 })
 
-test('a copy that is still right is confirmed, in every coding, without its body', async (t) => {
+test('a current copy is confirmed, in every coding, without its body', async (t) => {
   const { app } = await testApp(t, { addRoutes: addDashboard })
   const plain = await app.inject('/dashboard/uplot.js')
   const tags = new Set<unknown>()
@@ -52,7 +52,7 @@ test('a copy that is still right is confirmed, in every coding, without its body
   t.equal(changed.statusCode, 200)
 })
 
-test('HEAD tells what GET would, and other methods are refused', async (t) => {
+test('HEAD has the headers of GET, and other methods are refused', async (t) => {
   const { app } = await testApp(t, { addRoutes: addDashboard })
   for (const url of ['/', '/dashboard/dashboard.css']) {
     const got = await app.inject(url)
@@ -68,7 +68,7 @@ test('HEAD tells what GET would, and other methods are refused', async (t) => {
   }
 })
 
-test('only the files of the page are answered, however a path is written', async (t) => {
+test('only the files of the page are served, in any spelling of a path', async (t) => {
   const { app } = await testApp(t, { addRoutes: addDashboard })
   for (const path of [
     '/dashboard/',
@@ -89,7 +89,7 @@ test('only the files of the page are answered, however a path is written', async
   }
 })
 
-test('every file that the page or a module of it names is answered, and every file is named', async (t) => {
+test('every file that the page or one of its modules names is served, and every file is named', async (t) => {
   const { app } = await testApp(t, { addRoutes: addDashboard })
   const page = (await app.inject('/')).body
   const named = new Set([...page.matchAll(/(?:href|src)="(dashboard\/[^"]+)"/g)].map(([, path]) => `/${path}`))

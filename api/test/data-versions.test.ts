@@ -72,7 +72,7 @@ async function learnt(steps: readonly (readonly ChangeRow[])[]): Promise<DataVer
   return versions
 }
 
-test('a version is never older than exact, and exact to the bucket that is held', async () => {
+test('a version is never too old, and exact to the bucket in memory', async () => {
   await fc.assert(
     fc.asyncProperty(anyChanges, fc.array(anyDependency, { minLength: 1, maxLength: 20 }), async (changes, range) => {
       const versions = await learnt([changes])
@@ -93,7 +93,7 @@ test('a version is never older than exact, and exact to the bucket that is held'
   )
 })
 
-test('the same changes give the same versions in any order, in any portions, and twice', async () => {
+test('the same changes give the same versions in any order, in any batches, and twice', async () => {
   const shuffled = anyChanges.chain((changes) =>
     fc.record({
       changes: fc.constant(changes),
@@ -114,7 +114,7 @@ test('the same changes give the same versions in any order, in any portions, and
   )
 })
 
-test('a closed window keeps its version through the scrapes of each minute', async (t) => {
+test('a closed window keeps its version during the scrapes of each minute', async (t) => {
   const tables = new TestTables()
   const versions = new DataVersions({ changes: tables.stored })
   const closed = { projection: 'a', fromMs: START - 24 * HOUR, toMs: START + 30 * MINUTE }
@@ -133,7 +133,7 @@ test('a closed window keeps its version through the scrapes of each minute', asy
   t.equal(versions.versionOf(closed), 5000, 'a late import into the window is noticed')
 })
 
-test('one key changing leaves the versions of other keys alone', async (t) => {
+test('a change of one key keeps the versions of other keys', async (t) => {
   const versions = await learnt([
     [
       { projection: 'a', key: '*', version: 1, fromMs: START, toMs: START + HOUR },
@@ -160,7 +160,7 @@ test('ten thousand keys whose changes last to the end of time cost a few megabyt
   t.equal(versions.versionOf({ projection: 'a', key: 'k77' }), 1077)
 })
 
-test('a change that becomes visible after one with a higher version is still learnt', async (t) => {
+test('a change that becomes visible after one with a higher version is read nevertheless', async (t) => {
   const tables = new TestTables()
   const versions = new DataVersions({ changes: tables.stored })
   const now = 1_772_000_000_000_000
@@ -173,7 +173,7 @@ test('a change that becomes visible after one with a higher version is still lea
   t.ok(versions.revision > revision)
 })
 
-test('the revision stands still as long as nothing is learnt', async (t) => {
+test('the revision stays the same while nothing changes', async (t) => {
   const tables = new TestTables()
   const versions = new DataVersions({ changes: tables.stored })
   await versions.refresh()
@@ -188,7 +188,7 @@ test('the revision stands still as long as nothing is learnt', async (t) => {
   t.equal(versions.revision, after)
 })
 
-test('a refresh that is called while one runs sees changes of the meantime', async (t) => {
+test('a refresh that is requested during another one sees changes since then', async (t) => {
   const tables = new TestTables()
   const versions = new DataVersions({ changes: tables.stored })
   const first = versions.refresh()
@@ -200,7 +200,7 @@ test('a refresh that is called while one runs sees changes of the meantime', asy
   t.equal(versions.versionOf({ projection: 'a' }), 7)
 })
 
-test('versions stay known while the tables are away, and are said not to be current', async (t) => {
+test('versions stay known while the tables are unavailable, and are marked as not current', async (t) => {
   const tables = new TestTables()
   const failures: unknown[] = []
   const versions = new DataVersions({ changes: tables.stored, onFailure: (error) => failures.push(error) })
@@ -220,7 +220,7 @@ test('versions stay known while the tables are away, and are said not to be curr
   await versions.stop()
 })
 
-test('a refresh that failed is made up for without being asked again', async (t) => {
+test('a failed refresh is repeated automatically', async (t) => {
   const tables = new TestTables()
   let isRetried: () => void = () => undefined
   const retried = new Promise<void>((resolve) => {
@@ -239,7 +239,7 @@ test('a refresh that failed is made up for without being asked again', async (t)
   t.equal(versions.versionOf({ projection: 'a' }), 7)
 })
 
-test('a notified change counts at once, for its key alone, whatever the clocks say', async (t) => {
+test('a notified change counts at once, only for its key, with any clocks', async (t) => {
   const tables = new TestTables()
   const ahead = (Date.now() + 3_600_000) * 1000
   tables.changes.push({ version: ahead, projection: 'rating', key: 'ann', fromMs: START, toMs: START + 1 })
@@ -280,7 +280,7 @@ test('the tables that are read never go back, and the revision rises with them',
   )
 })
 
-test('a change by a step behind a swap is not known before the tables that have its rows', async (t) => {
+test('a change by a step after a swap is not known before the tables that have its rows', async (t) => {
   const tables = new TestTables()
   let serving = FIRST_GENERATION
   const since: typeof tables.stored.since = async (...given) => {

@@ -96,7 +96,7 @@ test('/openapi.json describes every answer of every endpoint, with an example', 
   }
 })
 
-test('the example of every parameter and answer is one', async (t) => {
+test('the example of every parameter and answer is valid', async (t) => {
   for (const { operationId, response, example } of [...endpoints, ...actions]) {
     const parsed = z.safeParse(response, example)
     t.ok(parsed.success, `${operationId} ${parsed.success ? '' : z.prettifyError(parsed.error)}`)

@@ -68,7 +68,7 @@ test('every endpoint is described, and its example is an answer that it could gi
   }
 })
 
-test('every parameter says by name what is wrong with it', async (t) => {
+test('every parameter is refused by name with the reason', async (t) => {
   const { model, changed, get } = await openApi(t)
   await storeDescribed(model, [{ titleId: '4d530001', name: 'Halo' }])
   await changed('title')
@@ -127,7 +127,7 @@ test('paths of other services of this kind are 404', async (t) => {
   }
 })
 
-test('a series says its width in a header, with HEAD, from memory and on 304 too', async (t) => {
+test('a series has its width in a header, also with HEAD, from the cache and on 304', async (t) => {
   const { model, changed, get } = await openApi(t)
   const minuteNow = Math.floor(NOW_MS / MINUTE_MS) * MINUTE_MS
   await model.storeNetwork([{ key: 'online', ms: minuteNow - 5 * MINUTE_MS, value: 11 }])
@@ -140,7 +140,7 @@ test('a series says its width in a header, with HEAD, from memory and on 304 too
   const etag = String(first.headers.etag)
   const other = await get(url.replace('network-stats', 'insignia-stats'))
   t.same([other.statusCode, other.json(), other.headers.etag], [200, first.json(), etag])
-  t.notOk('deprecation' in other.headers, 'the path that emulators ask is no deprecated one')
+  t.notOk('deprecation' in other.headers, 'the path that emulators request is not deprecated')
   const again = await get(url, { 'if-none-match': etag })
   t.same([again.statusCode, again.headers['x-resolution-seconds']], [304, '0'])
   await model.storeNetwork([{ key: 'online', ms: minuteNow - 5 * MINUTE_MS, value: 12 }])
@@ -149,7 +149,7 @@ test('a series says its width in a header, with HEAD, from memory and on 304 too
   t.equal(corrected.statusCode, 200, 'a correction is seen at once')
 })
 
-test('a game is found by id and by name however it is spelt, and its names are listed', async (t) => {
+test('a game is found by id and by name in any spelling, and its names are listed', async (t) => {
   const { model, changed, get } = await openApi(t)
   t.same((await get('/api/games')).json(), [])
   const names = [
@@ -210,7 +210,7 @@ test('a game is found by id and by name however it is spelt, and its names are l
   )
 })
 
-test('a game is called in every answer what it is listed under', async (t) => {
+test('a game has its listed name in every answer', async (t) => {
   const { model, changed, get } = await openApi(t)
   const [first, second] = ['4d530001', '4d530002']
   await storeDescribed(model, [
@@ -236,7 +236,7 @@ test('a game is called in every answer what it is listed under', async (t) => {
   t.equal((await get(url, { 'if-none-match': String(after.headers.etag) })).statusCode, 304, 'a count renames nobody')
 })
 
-test('every title of real catalogues is found by the name that it is listed under', async (t) => {
+test('every title of real catalogues is found by its listed name', async (t) => {
   const file = new URL('titles.jsonl.gz', SHARED_DATA)
   if (!existsSync(file)) {
     t.comment('SKIPPED: ../shared/data is absent, so no real catalogue was read; the test above has made-up names')
@@ -262,7 +262,7 @@ test('every title of real catalogues is found by the name that it is listed unde
   t.equal(found.size, titles.length)
 })
 
-test('a list comes in every format, by parameter or Accept, with an ETag of its own', async (t) => {
+test('a list has every format, by parameter or Accept, each with its own ETag', async (t) => {
   const { model, changed, get } = await openApi(t)
   const fromMs = Date.UTC(2026, 2, 14)
   await model.storeTitles([
@@ -312,10 +312,14 @@ test('a list comes in every format, by parameter or Accept, with an ETag of its 
     t.match((await get(path, { accept })).headers['content-type'], /json/, accept)
   }
   t.match((await get(`${path}&format=json`, { accept: 'text/csv' })).headers['content-type'], /json/)
-  t.match((await get('/api/game/alpha?format=csv')).headers['x-unknown-parameters'], 'format', 'an object is no list')
+  t.match(
+    (await get('/api/game/alpha?format=csv')).headers['x-unknown-parameters'],
+    'format',
+    'an object is not a list'
+  )
 })
 
-test('rows of answers become files; in CSV a text that a spreadsheet would run is only a text', async (t) => {
+test('rows of answers become files; in CSV a text that a spreadsheet would execute stays a text', async (t) => {
   const { model, changed, get } = await openApi(t)
   await storeDescribed(model, [{ titleId: '4d530001', name: '=cmd|x' }])
   await model.storeTitles([{ key: '4d530001', ms: NOW_MS - MINUTE_MS, value: 7 }])

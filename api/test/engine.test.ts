@@ -74,7 +74,7 @@ test('some of 2,000 simultaneous different queries are answered, the rest get Re
   t.equal(last.statusCode, 200, 'later questions are answered')
 })
 
-test('the engine is notified when the caller of a query disconnects', async (t) => {
+test('the query is aborted when its client disconnects', async (t) => {
   const { clickhouse, app } = await heavyApp(t, 16)
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
@@ -87,7 +87,7 @@ test('the engine is notified when the caller of a query disconnects', async (t) 
   t.equal(readers().aborted, 1)
 })
 
-test('a count that is stored is in the next answer, and an untouched window keeps its tag', async (t) => {
+test('a stored count is in the next answer, and an untouched window keeps its tag', async (t) => {
   const { clickhouse, storeNetwork } = await openStoredTables()
   const { changes, stored } = new TestTables()
   const versions = new DataVersions({ changes: stored })
@@ -182,7 +182,7 @@ test('an answer is of one generation, and another one has another tag; a rollbac
   t.match(await api.repeats(), /^gamenet_answer_repeats_total 0$/m, 'no move of the pointer repeats an answer')
 })
 
-test('an answer that meets a dropped table is computed again as a whole, once, and counted', async (t) => {
+test('an answer that meets a dropped table is computed again completely, once, and counted', async (t) => {
   const api = await pairApi(t, async (computed) => {
     if (computed > 1) return
     await api.execute('DROP TABLE title_latest__1')

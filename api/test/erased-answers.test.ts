@@ -5,7 +5,7 @@ import { testApp } from './support/test-app.js'
 const URL = '/api/counts?days=2'
 const CHANGE = { projection: 'network-count', fromMs: 0, toMs: 4_000_000_000_000 }
 
-test('answers that were dropped, kept or under way, are not sent again while the tables are away', async (t) => {
+test('dropped answers, cached or under way, are not sent again while the tables are unavailable', async (t) => {
   let drop: () => void = () => undefined
   const { app, tables, versions } = await testApp(t, {
     onDrop: (given) => {

@@ -176,7 +176,7 @@ test('unknown parameters are ignored, and the answer names them', async (t) => {
   t.equal(
     (await ask('/api/game/x?game=y')).headers['x-unknown-parameters'],
     'game',
-    'game is no parameter of the query'
+    'game is not a parameter of the query'
   )
   const many = Array.from({ length: 20 }, (_, n) => `${'😀'.repeat(50)}${n}`).join('&')
   t.equal(String((await ask(`/api/counts?${many.slice(0, 1300)}`)).headers['x-unknown-parameters']).length, 4818)
@@ -265,7 +265,7 @@ test('the log has the cause of a 5xx under its request id, with the id that the 
   t.equal(JSON.parse(lines.at(-1) ?? '').client, '127.0.0.1')
 })
 
-test('bytes that are no request get the same kind of answer, and the connection is closed', async (t) => {
+test('bytes that are not a request get the same kind of answer, and the connection is closed', async (t) => {
   const headerBytes = 32 * 1024
   const { app } = await testApp(t, { ...withBodies(), limits: { headerBytes } })
   const { app: impatient } = await testApp(t, {

@@ -98,7 +98,7 @@ const states: fc.Arbitrary<State[]> = fc
     fc.subarray(all).map((again) => [...all, ...again.map((state, n) => ({ ...state, offset: all.length + n }))])
   )
 
-test('a board as of any instant is the plain fold of what was recorded, ranks included', async (t) => {
+test('a board as of any instant equals the plain fold of the events, ranks included', async (t) => {
   const api = await openBoardApi(t)
   await storeTitles(api.model, { [TITLE]: 'Halo' })
   await storeDescriptions(api.model, [[TITLE, 0, FIRST_MS, 'Any', true]])
@@ -148,7 +148,7 @@ test('a board as of any instant is the plain fold of what was recorded, ranks in
   t.pass()
 })
 
-test('a comparison sorts every entry of two instants by what became of it', async (t) => {
+test('a comparison of two instants sorts every entry by its change', async (t) => {
   const api = await openBoardApi(t)
   await storeTitles(api.model, { [TITLE]: 'Halo' })
   let board = 0

@@ -161,7 +161,7 @@ const idsOf = (body: readonly { id: string }[]) => body.map(({ id }) => id)
 const compare = (...pairs: readonly (readonly [number, number])[]) =>
   pairs.map(([a, b]) => a - b).find((difference) => difference !== 0) ?? 0
 
-test('the newest changes come first, and of one instant that first which was recorded last', async (t) => {
+test('the newest changes are first, and of one instant the last recorded one is first', async (t) => {
   const api = await openChanges(t)
   let version = 0
   await fc.assert(
@@ -209,7 +209,7 @@ test('the newest changes come first, and of one instant that first which was rec
   t.pass()
 })
 
-test('a walk by cursor gives each change once, in order, on full pages, while new ones arrive', async (t) => {
+test('pages by cursor have each change once, in order, and are full, while new ones arrive', async (t) => {
   const api = await openChanges(t)
   let version = 0
   await fc.assert(
@@ -313,7 +313,7 @@ test('partitions are merged by the instants of their changes, an epoch before th
   t.equal((await api.get(nextOf(end.headers) ?? '')).json().length, 0, 'and leads on')
 })
 
-test('a page at the end is not kept while events are loaded that cannot be read yet', async (t) => {
+test('a page at the end is not cached while loaded events are not readable yet', async (t) => {
   const api = await openChanges(t)
   const row = {
     at: 0,
@@ -345,7 +345,7 @@ test('a page at the end is not kept while events are loaded that cannot be read 
   t.type(late.headers.etag, 'string')
 })
 
-test('a cursor that is broken, from the future or of another filter is refused in a sentence that says so', async (t) => {
+test('a cursor that is broken, from the future or of another filter is refused with the reason', async (t) => {
   const api = await openChanges(t)
   const row = {
     at: 0,
@@ -376,13 +376,13 @@ test('a cursor that is broken, from the future or of another filter is refused i
   t.equal(
     (await api.get(`/api/leaderboard-changes?limit=1&after=${cursor}`)).json()[0].id,
     '1-0-2',
-    'limit is no filter'
+    'limit is not a filter'
   )
   t.equal(
     (await api.get(`/api/leaderboard-changes?after=${await cursorOf('after=start&game=halo')}&game=HALO`)).statusCode,
     200
   )
-  const broken = /after is no cursor of this feed: it is broken; begin with after=start/
+  const broken = /after is not a cursor of this feed: it is broken; begin with after=start/
   for (const text of [
     'x',
     'START',

@@ -78,7 +78,7 @@ test('a board shows its entries in its own order, raw text, times, ties, details
   t.same(byName.json(), answer.json(), 'the name in any case is as good as the id')
 })
 
-test('limit and offset cut a board into pages that Link together, and a page beyond the end tells the total', async (t) => {
+test('limit and offset divide a board into linked pages, and a page beyond the end has the total', async (t) => {
   const api = await openBoardApi(t)
   await storeTwoBoards(api)
   const names: string[] = []
@@ -111,7 +111,7 @@ test('a board of more than 10,000 entries answers with the first 10,000 and a li
   )
 })
 
-test('the boards of a game are those that it lists now, by id; the others can still be asked for', async (t) => {
+test('the boards of a game are those that it lists now, by id; the others can still be requested', async (t) => {
   const api = await openBoardApi(t)
   await storeTwoBoards(api)
   const gameName = "Halo / #1 & 'more' + 100 %"
@@ -143,7 +143,7 @@ test('a title and a board known only from entries are found, with an id for a na
   t.equal((await api.get(`/api/game/${id}`)).statusCode, 404, 'it is not described')
 })
 
-test('unknown titles and boards are 404 in a sentence that names them', async (t) => {
+test('unknown titles and boards are 404 with a sentence that names them', async (t) => {
   const api = await openBoardApi(t)
   await storeTwoBoards(api)
   for (const [url, sentence] of [
@@ -165,7 +165,7 @@ test('unknown titles and boards are 404 in a sentence that names them', async (t
   }
 })
 
-test('every parameter of boards and changes says by name what is wrong with it', async (t) => {
+test('every parameter of boards and changes is refused by name with the reason', async (t) => {
   const api = await openBoardApi(t)
   await storeTwoBoards(api)
   const bad = ['', '-1', '1.5', '1e1', '0x1', '01', '99999999999999999999', '%00', '%F0%9F%91%BE', 'x'.repeat(10_000)]
@@ -213,7 +213,7 @@ test('every parameter of boards and changes says by name what is wrong with it',
   }
 })
 
-test('another board’s change keeps a board’s answer; its own rebuilds it', async (t) => {
+test('a change of another board keeps a board’s answer in the cache; its own does not', async (t) => {
   const api = await openBoardApi(t)
   await storeTwoBoards(api)
   const url = `/api/game/${HALO}/leaderboards/7`

@@ -38,7 +38,7 @@ const listInstant = fc.oneof(
 )
 const anyLists = fc.array(fc.record({ ms: listInstant, lobbies: fc.array(lobby, { maxLength: 5 }) }), { maxLength: 40 })
 
-/** Stores lists of a title as the projections do, corrected rows and a match that is void beside the others. */
+/** Stores lists of a title as the projections do, including corrected rows and a void match. */
 async function store(model: StoredTables, titleId: string, facts: readonly PlainList[]): Promise<void> {
   const hosts = ({ lobbies }: PlainList) => lobbies.map(({ host }) => host)
   const players = ({ lobbies }: PlainList) => lobbies.map((each) => each.players)
@@ -160,7 +160,7 @@ test('the matches of any window are those that overlap it, the last begun first'
   t.ok(open > 0, `${open} open matches were among them`)
 })
 
-test('statistics are those of the lists and matches of 30 days, computed plainly', async (t) => {
+test('statistics of 30 days equal a plain computation from the lists and matches', async (t) => {
   const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   await fc.assert(
@@ -267,7 +267,7 @@ test('a match of a list that is too old is not open, nor is it current', async (
   t.match(await shown(minuteNow - 3 * HOUR_MS, 3 * HOUR_MS), open, 'where lists are scraped once an hour')
 })
 
-test('a title without matches has zeros and nulls, an unknown one is refused, and so is what is no title or window', async (t) => {
+test('a title without matches has zeros and nulls, an unknown one is refused, and so is an invalid title id or window', async (t) => {
   const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   t.same((await ask(matchHistory, { titleId: QUIET }, needs)).body, [])
@@ -319,7 +319,7 @@ test('a title without matches has zeros and nulls, an unknown one is refused, an
   }
 })
 
-test('a window with more than 100,000 matches is refused, one with as many is answered', async (t) => {
+test('a window with more than 100,000 matches is refused, one with exactly as many is answered', async (t) => {
   const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const insert = (count: number) =>

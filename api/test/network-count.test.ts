@@ -163,7 +163,7 @@ test('the summary has the first instant of each peak and counts instants, not ro
   t.pass()
 })
 
-test('days that are asked for by from and to begin and end with a UTC day', async (t) => {
+test('days that are requested by from and to begin and end with a UTC day', async (t) => {
   const refused = async (given: Record<string, string>, sentence: RegExp) => {
     const resolving = async () =>
       dailyOnline.resolve(dailyOnline.input.parse(given), { nowMs: NOW_MS, openListAgeMs: 0, catalog: notQueried })

@@ -68,7 +68,7 @@ test('an integer reads every safe integer in its range back as it was written', 
   )
 })
 
-test('any text at all as any parameter is taken or refused with 400 in a short sentence without control characters', async () => {
+test('any text as any parameter is accepted or refused with 400 and a short sentence without control characters', async () => {
   const all = [
     integer({ min: 1, max: 9 }),
     oneOf(['a', 'b']),
@@ -174,7 +174,7 @@ test('the patterns of instants, days and times say what is accepted', async (t) 
   }
 })
 
-test('a query is decoded strictly and tells what was given twice', async (t) => {
+test('a query is decoded strictly, and repeated parameters are reported', async (t) => {
   const read = (url: string) => ({ ...readQuery(url) })
   t.same(read('/x'), {})
   t.same(read('/x?'), {})
@@ -228,7 +228,7 @@ test('a window is the same all minute long', async () => {
   )
 })
 
-test('a window that contradicts itself is refused with what is wrong', async (t) => {
+test('a contradictory window is refused with the reason', async (t) => {
   const said = (input: Parameters<typeof window>[0]) => sentenceOf(() => window(input, { days: 1 }, NOW))
   t.match(said({ to: MINUTE }), /^to needs from/)
   t.match(said({ from: MINUTE, to: MINUTE }), /^from must be before to; got 2026-03-14T20:00:00.000Z and /)

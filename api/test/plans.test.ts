@@ -40,7 +40,7 @@ async function granules(
   return { read, of }
 }
 
-test('a question about one title or metric reads by the primary key, whatever the table holds', async (t) => {
+test('a query about one title or metric reads by the primary key, with any rows', async (t) => {
   const { clickhouse } = await openStoredTables()
   await clickhouse.loader.execute(`
     INSERT INTO title_count__0 (title_id, ts, online, position)
@@ -86,7 +86,7 @@ test('a question about one title or metric reads by the primary key, whatever th
 
 const USERS = 5000
 
-test('a question about one user reads by the primary key, whatever the tables hold', async (t) => {
+test('a query about one user reads by the primary key, with any rows', async (t) => {
   const { clickhouse } = await openStoredTables()
   const user = `concat('user ', leftPad(toString(number % ${USERS}), 6, '0'))`
   const from = `FROM numbers(${60 * USERS})`

@@ -63,7 +63,7 @@ function plainComparison(world: World, first: string, second: string) {
   }
 }
 
-test('two players are compared board by board as plain loops compare them, page by page', async (t) => {
+test('two players are compared board by board, page by page, like by plain loops', async (t) => {
   const { model, changed, get } = await openBoardApi(t)
   await storeTitles(model, { '4d530001': 'Race' })
   await describeBoards(model)
@@ -96,7 +96,7 @@ test('two players are compared board by board as plain loops compare them, page 
   t.pass()
 })
 
-test('a comparison takes two names that differ', async (t) => {
+test('a comparison requires two different names', async (t) => {
   const { get } = await openBoardApi(t)
   for (const names of ['ann', 'ann,bob,eve', 'ann,ANN', 'ann,', ' ,ann', 'ann,b%00b', ',']) {
     const answer = await get(`/api/players/compare?names=${names}`)

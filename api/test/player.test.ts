@@ -60,7 +60,7 @@ function plainPlace(entry: Placed, { now }: World) {
   }
 }
 
-test('all boards of a player have rank, size, percentile and the entry above, as plain loops find them', async (t) => {
+test('all boards of a player have rank, size, percentile and the entry above, equal to plain loops', async (t) => {
   const { get, show } = await openPlayers(t)
   const names = fc.constantFrom(...NAMES.filter((name) => !name.includes('\t')))
   await fc.assert(
@@ -95,7 +95,7 @@ test('all boards of a player have rank, size, percentile and the entry above, as
   t.pass()
 })
 
-test('the pages of a player lead from one to the next, every entry once', async (t) => {
+test('the pages of a player link to the next one, and have every entry once', async (t) => {
   const { get, show } = await openPlayers(t)
   const entries = ['ann', 'Ann', 'ANN'].map((playerName, place) => ({
     playerName,
@@ -117,7 +117,7 @@ test('the pages of a player lead from one to the next, every entry once', async 
   t.same((await get('/api/player/nobody')).json(), { playerName: 'nobody', spellings: [], total: 0, boards: [] })
 })
 
-test('a gap is stated in milliseconds or points, also beyond 2^53, and never between what does not compare', async (t) => {
+test('a gap is in milliseconds or points, also beyond 2^53, and never between values that cannot be compared', async (t) => {
   const score = (rating: string) => ({ rating, timeMs: null })
   t.equal(measureGap({ rating: '', timeMs: 1000 }, { rating: '', timeMs: 955 }), 45)
   t.equal(measureGap(score('98,765,432,109,876,543'), score('98765432109876545')), 2)
@@ -126,7 +126,7 @@ test('a gap is stated in milliseconds or points, also beyond 2^53, and never bet
   t.equal(measureGap({ rating: '', timeMs: 1000 }, score('7')), null)
 })
 
-test('names are suggested by how they begin, without case, one spelling each', async (t) => {
+test('names are suggested by their beginning, without case, one spelling each', async (t) => {
   const { get, show, model, changed } = await openPlayers(t)
   await show({ before: [], now: [] })
   const many = Array.from({ length: 700 }, (_, n) => `zed ${String(n).padStart(4, '0')}`)

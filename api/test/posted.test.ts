@@ -34,7 +34,7 @@ const posted: Endpoint<Question & { place: string }, Question & { place: string 
 
 const good = { players: [{ name: 'ann', rank: 1 }] }
 
-test('a posted question is answered from memory as long as nothing has changed, without a name of its own', async (t) => {
+test('a posted query is answered from the cache while nothing has changed, without an ETag', async (t) => {
   const { app, tables, versions } = await testApp(t, { endpoints: [posted] })
   const ask = (payload: object, headers: Record<string, string> = {}) =>
     app.inject({ method: 'POST', url: '/api/posted/here', payload, headers })
@@ -54,7 +54,7 @@ test('a posted question is answered from memory as long as nothing has changed, 
   t.equal(tables.asked, 3)
 })
 
-test('every field of a body says by its path what is wrong with it; nothing is coerced', async (t) => {
+test('every field of a body is refused by its path with the reason; nothing is coerced', async (t) => {
   const { app } = await testApp(t, { endpoints: [posted] })
   const player = { name: 'ann', rank: 1 }
   const cases: [payload: unknown, sentence: RegExp][] = [
@@ -92,7 +92,7 @@ test('every field of a body says by its path what is wrong with it; nothing is c
   }
 })
 
-test('a body that is too large, of another type or no JSON is refused as that, and other methods with Allow', async (t) => {
+test('a body that is too large, of another type or not JSON is refused as such, and other methods with Allow', async (t) => {
   const { app } = await testApp(t, { endpoints: [posted] })
   const send = async (payload: string, type = 'application/json', method: 'POST' | 'GET' | 'PUT' | 'HEAD' = 'POST') => {
     const { statusCode, headers, body } = await app.inject({
@@ -131,7 +131,7 @@ test('a body that is too large, of another type or no JSON is refused as that, a
   }
 })
 
-test('a body may hold any unknown field and begin with a byte order mark, but must be UTF-8', async (t) => {
+test('a body may have unknown fields and a byte order mark, but must be UTF-8', async (t) => {
   const { app } = await testApp(t, { endpoints: [posted] })
   const send = async (payload: string | Buffer) => {
     const headers = { 'content-type': 'application/json' }
@@ -180,7 +180,7 @@ test('OpenAPI has the fields of the body in its schema, those of the path as par
   t.ok('413' in post.responses && '415' in post.responses)
 })
 
-test('every parameter of a search says by name what is wrong with it', async (t) => {
+test('every parameter of a search is refused by name with the reason', async (t) => {
   const { model, changed, get, app } = await openBoardApi(t)
   await storeTitles(model, { '4d530001': 'Race' })
   await changed('title')

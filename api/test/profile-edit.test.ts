@@ -21,7 +21,7 @@ const ID = '12345678901234567'
 const CHAT = `https://chat.example.org/users/${ID}`
 const LINK = { platform: 'videos', url: 'https://videos.example.org/ann?a=1#b', label: 'Laps' }
 
-onPostgres('an owner edits some fields, and nothing else is touched', async (t, postgres) => {
+onPostgres('an owner edits some fields, and all others stay unchanged', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann', 'LUCKY badger')
   const first = await api.edit('ann', ann, {})
@@ -162,7 +162,7 @@ onPostgres(
   }
 )
 
-onPostgres('a chat profile counts when its account was found, and links hang on it', async (t, postgres) => {
+onPostgres('a chat profile is verified if its account exists, and links depend on it', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   const other = '98765432109876543210'
@@ -189,7 +189,7 @@ onPostgres('a chat profile counts when its account was found, and links hang on 
   t.equal((await edit({ social_links: [LINK] })).status, 403)
 })
 
-onPostgres('an address that is none of a chat profile is refused, and never fetched', async (t, postgres) => {
+onPostgres('an address that is not a chat profile is refused, and never fetched', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   api.chat.accounts.set(ID, null)
@@ -223,7 +223,7 @@ onPostgres('an address that is none of a chat profile is refused, and never fetc
     ID
   ]) {
     const { status, body } = await api.edit('Ann', ann, { bio: 'x', chat_profile_url: url })
-    t.match([status, body.error], [400, /^chat_profile_url is no profile address of the chat platform/], url)
+    t.match([status, body.error], [400, /^chat_profile_url is not a profile address of the chat platform/], url)
   }
   t.same(api.chat.asked, [])
   const unknown = await api.edit('Ann', ann, { bio: 'x', chat_profile_url: CHAT.replace('1', '2') })
@@ -248,7 +248,7 @@ onPostgres('a chat platform that fails is 502, and nothing is changed', async (t
   t.equal((await away.edit('Ann', ann, { chat_profile_url: '', bio: 'y' })).status, 200, 'clearing asks nobody')
 })
 
-onPostgres('the avatar of the chat account is taken once, and wins', async (t, postgres) => {
+onPostgres('the avatar of the chat account is copied once, and takes precedence', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   api.chat.accounts.set(ID, 'fäce/1')
@@ -273,7 +273,7 @@ onPostgres('the avatar of the chat account is taken once, and wins', async (t, p
   t.match(await postgres.query('SELECT p.avatar_url FROM profile AS p'), [{ avatar_url }])
 })
 
-onPostgres('of edits at once the later wins in every field, and none is lost', async (t, postgres) => {
+onPostgres('of concurrent edits the later one wins in every field, and none is lost', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   const edit = fc.record(
@@ -349,7 +349,7 @@ onPostgres('a verified session makes its user known, and new values are publishe
   }
 })
 
-onPostgres('an erased user returns by their own actions, not by being named', async (t, postgres) => {
+onPostgres('an erased user returns by their own actions, not by mentions', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   const bob = api.signIn('Bob')

@@ -17,7 +17,7 @@ async function openAnn(t: Parameters<typeof openProfileApi>[0]): Promise<Profile
   return api
 }
 
-test('a username has 1 to 64 characters that can be seen; who is no user is unknown', async (t) => {
+test('a username has 1 to 64 visible characters; a name without a user is unknown', async (t) => {
   const { get } = await openAnn(t)
   const cases: readonly (readonly [name: string, status: number])[] = [
     ['ANN', 200],
@@ -44,7 +44,7 @@ test('a username has 1 to 64 characters that can be seen; who is no user is unkn
   })
 })
 
-test('an answer about a user has an ETag, is kept, and changes when something of the user does', async (t) => {
+test('an answer about a user has an ETag, is cached, and changes with the data of the user', async (t) => {
   const api = await openAnn(t)
   for (const path of PATHS) {
     const url = `/api/profile/ann${path}`
@@ -70,7 +70,7 @@ test("a changed profile is read with the user's newest text", async (t) => {
   t.match((await api.get('/api/profile/ann')).json(), { username: 'aNN', profile: { bio: 'hello' } })
 })
 
-test('somebody whose newest sighting online is older than three of its periods is offline', async (t) => {
+test('a user whose newest sighting online is older than three of its periods is offline', async (t) => {
   const api = await openAnn(t)
   const at = async (ms: number) => {
     api.clock.nowMs = NOW_MS + ms
@@ -82,7 +82,7 @@ test('somebody whose newest sighting online is older than three of its periods i
   t.match(gone, { lastState: 'offline', currentGame: null, lastOnlineAt: '2026-03-14T20:00:29.000Z' })
 })
 
-test('while PostgreSQL is away the last answer is given with its age, and 503 where there is none', async (t) => {
+test('while PostgreSQL is unavailable the last answer is sent with its age, else 503', async (t) => {
   const api = await openAnn(t)
   const url = '/api/profile/ann'
   const last = (await api.get(url)).json()

@@ -150,7 +150,7 @@ async function openProfiles(t: Parameters<typeof openProfileApi>[0]): Promise<Pr
   return api
 }
 
-test('profile, games, scores and play time are what plain loops make of the facts', async (t) => {
+test('profile, games, scores and play time equal plain loops over the events', async (t) => {
   const api = await openProfiles(t)
   await fc.assert(
     fc.asyncProperty(

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { createRatingWriter } from '../src/writes/rating.js'
 import { onEachPostgres, onPostgres, openPeopleApi } from './people-api.js'
 
-onEachPostgres('a rating is kept, shown, and replaced by a second one', async (t, postgres) => {
+onEachPostgres('a rating is stored, shown, and replaced by a second one', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   const bob = api.signIn('Bob', 'Bobby')
@@ -45,7 +45,7 @@ onEachPostgres('a rating is kept, shown, and replaced by a second one', async (t
   )
 })
 
-onPostgres('nobody rates themselves, somebody unknown, or with anything but 1 to 5 stars', async (t, postgres) => {
+onPostgres('users cannot rate themselves, unknown users, or with anything but 1 to 5 stars', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   api.see('Bob')
@@ -88,7 +88,7 @@ onPostgres('nobody rates themselves, somebody unknown, or with anything but 1 to
   }
 })
 
-onPostgres('a user who asks for too many changes gets 429 and when to come back, others go on', async (t, postgres) => {
+onPostgres('a user with too many changes gets 429 with Retry-After, other users do not', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres, { writesPerMinute: 3 })
   const ann = api.signIn('Ann')
   const bob = api.signIn('Bob')
@@ -119,7 +119,7 @@ onPostgres('a user who asks for too many changes gets 429 and when to come back,
   await spent('20')
 })
 
-onPostgres('a body is JSON in UTF-8, and odd JSON changes nothing', async (t, postgres) => {
+onPostgres('a body is JSON in UTF-8, and unusual JSON changes nothing', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   api.see('Bob')
@@ -170,7 +170,7 @@ onPostgres('a body is JSON in UTF-8, and odd JSON changes nothing', async (t, po
   t.equal(named.status, 200)
 })
 
-onEachPostgres('averages are those of a plain model, whatever the order of ratings', async (t, postgres) => {
+onEachPostgres('averages equal a plain model, in any order of ratings', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const names = ['Ann', 'Bob', 'Cleo', 'Dan', 'Eve']
   const keys = new Map(names.map((name) => [name, api.signIn(name)]))
@@ -244,7 +244,7 @@ async function outboxHasAll(api: Awaited<ReturnType<typeof openPeopleApi>>, mode
   if (sorted(published) !== sorted(kept)) throw new Error(`told ${sorted(published)}, kept ${sorted(kept)}`)
 }
 
-onEachPostgres('of many ratings of one pair at once the last to be kept is what is shown', async (t, postgres) => {
+onEachPostgres('of many concurrent ratings of one pair the last stored one is shown', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   api.see('Bob')
@@ -259,7 +259,7 @@ onEachPostgres('of many ratings of one pair at once the last to be kept is what 
   t.match((await api.reputation('Bob')).body, { ratingCount: 1, feedback: [{ stars: rows.at(-1)?.event.stars }] })
 })
 
-onEachPostgres('ratings that are kept together are each answered as if alone', async (t, postgres) => {
+onEachPostgres('ratings that are stored together have the same answers as separate ones', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const names = Array.from({ length: 150 }, (_, n) => `User${n}`)
   const keys = names.map((name) => api.signIn(name))
@@ -284,7 +284,7 @@ onEachPostgres('ratings that are kept together are each answered as if alone', a
   t.equal(ratings.length, 152)
 })
 
-onEachPostgres('what PostgreSQL refuses fails alone; those kept with it are kept', async (t, postgres) => {
+onEachPostgres('only a rating that PostgreSQL refuses fails; those stored with it succeed', async (t, postgres) => {
   await postgres.script(
     "INSERT INTO profile (user_key, username, revision, changed_at) SELECT k, k, 1, now() FROM unnest(ARRAY['a', 'b', 'c']) AS k"
   )

@@ -49,7 +49,7 @@ async function history(
   }
 }
 
-test('nine years of hours can be asked for as a day, a year and a whole, and what is missing stays missing', async (t) => {
+test('nine years of hours can be requested as a day, a year and a whole, and missing hours stay missing', async (t) => {
   const { facts, highest, zeros, gapDays } = await history((sentence) => t.comment(sentence))
   const model = await openStoredTables()
   await model.storeNetwork(facts)

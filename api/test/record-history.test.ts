@@ -41,7 +41,7 @@ async function openRecords(t: Parameters<typeof openBoardApi>[0]) {
   return { ...api, store }
 }
 
-test('a board’s record is listed reign by reign, with what a removal gave back and with gaps', async (t) => {
+test('a board’s record is listed reign by reign, with restored records and with gaps', async (t) => {
   const { store, changed, get } = await openRecords(t)
   await store(HALO, 1, [['wrong', '1', null, 1, 1, null]], 1)
   await store(

@@ -10,7 +10,10 @@ export const NOW_MS = Date.UTC(2026, 0, 8, 13, 37, 12, 345)
 
 const spanMs = LAST_MS - FIRST_MS
 
-/** Instants that find mistakes: borders of hours and days and a millisecond beside them, minutes, any. */
+/**
+ * Instants that find mistakes: borders of hours and days, a millisecond before and after them, minutes, and random
+ * ones.
+ */
 export const instantMs: fc.Arbitrary<number> = fc.oneof(
   fc.integer({ min: 0, max: spanMs }).map((ms) => FIRST_MS + ms),
   fc.integer({ min: 0, max: spanMs / MINUTE_MS }).map((minutes) => FIRST_MS + minutes * MINUTE_MS),

@@ -4,8 +4,8 @@ import { NOW_MS, storeDescriptions } from './board-api.js'
 import { type StoredTables, time } from './stored-tables.js'
 
 /*
- * Boards twice, as they were and as they are, and the tables of both: rows of before stand beside their successors, as
- * before a merge. The plain answers are loops over the boards as they are.
+ * Former and current boards, and the tables of both: former rows are next to their successors, as before a merge. The
+ * plain answers are loops over the boards as they are.
  */
 
 export type Entry = {

@@ -102,7 +102,7 @@ test('a search by names finds every spelling on every board, best rank first', a
   t.pass()
 })
 
-test('a search by time finds the entries that have it now, nearest first, and no time of before', async (t) => {
+test('a search by time finds the entries that have it now, nearest first, and no former time', async (t) => {
   const { get, show } = await openSearch(t)
   const tolerances = fc.constantFrom(undefined, 0, 1, 500, 1000, 1001, 30_000, 60_000)
   await fc.assert(
@@ -135,7 +135,7 @@ test('a search by time finds the entries that have it now, nearest first, and no
   t.pass()
 })
 
-test('a roster finds the boards on which all stand at their ranks, give or take some, the closest first', async (t) => {
+test('a roster finds the boards on which all players have their ranks, within the tolerance, the closest first', async (t) => {
   const { app, show } = await openSearch(t)
   const words = fc.array(
     fc.record({

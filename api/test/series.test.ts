@@ -8,13 +8,13 @@ const windowOf = (fromMs: number, spanMs: number) => ({ fromMs, toMs: fromMs + s
 const width = (spanMs: number, fromMs = START, resolution?: 'raw' | number) =>
   seriesWidth(windowOf(fromMs, spanMs), spanMs, resolution)
 
-test('a window of up to 24 hours is given as samples, a longer one in buckets', async (t) => {
+test('a window of up to 24 hours has samples, a longer one has buckets', async (t) => {
   t.equal(width(1), 0)
   t.equal(width(DAY_MS), 0)
   t.equal(width(DAY_MS + 1), 300)
 })
 
-test('a window that ends now counts as long as it was asked for, not with the minute on top', async (t) => {
+test('a window that ends now has the requested length, without the current minute', async (t) => {
   t.equal(seriesWidth(windowOf(START, DAY_MS + 60_000), DAY_MS, undefined), 0)
 })
 
@@ -34,17 +34,17 @@ test('the width is the finest one with at most 2,000 buckets in the window', asy
   }
 })
 
-test('a series of more than 2,000 weeks is given by weeks', async (t) => {
+test('a series of more than 2,000 weeks has buckets of weeks', async (t) => {
   t.equal(seriesWidth({ fromMs: 0, toMs: Date.UTC(2105, 0, 1) }, Date.UTC(2105, 0, 1), undefined), 604_800)
 })
 
-test('a resolution that is asked for overrides', async (t) => {
+test('a requested resolution takes precedence', async (t) => {
   t.equal(width(DAY_MS, START, 60), 60)
   t.equal(width(3000 * DAY_MS, START, 'raw'), 0)
   t.equal(width(1, START, 604_800), 604_800)
 })
 
-test('the buckets that a window touches are those that hold one of its instants', async (t) => {
+test('the buckets of a window are those that contain one of its instants', async (t) => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 500_000 }), fc.integer({ min: 1, max: 300_000 }), (fromMs, spanMs) => {
       const seconds = 7
@@ -58,7 +58,7 @@ test('the buckets that a window touches are those that hold one of its instants'
   t.pass()
 })
 
-test('the parts of a cut window are whole units, and each of its instants lies in exactly one', async (t) => {
+test('the parts of a divided window are whole units, and each of its instants is in exactly one', async (t) => {
   const near = fc.oneof(
     fc.integer({ min: 0, max: 5 * DAY_MS }),
     fc.integer({ min: 0, max: 120 }).map((hours) => hours * HOUR_MS),

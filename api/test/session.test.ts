@@ -19,8 +19,8 @@ onPostgres('a request is refused in the order: body, key, session, owner, then t
     ['an array before no key', await post([]), 400, /^the body must be a JSON object/],
     ['no key before wrong stars', await post({ stars: 9 }), 400, /^A session key is needed/],
     ['an empty key is none', await post({ stars: 9, sessionKey: '' }, ''), 400, /^A session key is needed/],
-    ['a key that is no text is none', await post({ sessionKey: 5 }), 400, /^A session key is needed/],
-    ['nor beside a header', await post({ stars: 3, sessionKey: [ann] }, ann), 400, /^sessionKey must be /],
+    ['a key that is not text is none', await post({ sessionKey: 5 }), 400, /^A session key is needed/],
+    ['nor with a header', await post({ stars: 3, sessionKey: [ann] }, ann), 400, /^sessionKey must be /],
     ['a bad session before wrong stars', await post({ stars: 9 }, 'nobody'), 401, /^The session is invalid/],
     ['a bad session before the owner', await patch('/api/profile/Bob', { x: 1 }, 'nobody'), 401, /ended/],
     ['the owner before a wrong field', await patch('/api/profile/Bob', { x: 1 }, ann), 403, /is not of "Bob"/],
@@ -34,7 +34,7 @@ onPostgres('a request is refused in the order: body, key, session, owner, then t
   }
 })
 
-onPostgres('a key is shown by header, body or query, and the first of these counts', async (t, postgres) => {
+onPostgres('a key is sent by header, body or query, and the first of these counts', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   const eve = api.signIn('Eve')
@@ -61,7 +61,7 @@ onPostgres('a key is shown by header, body or query, and the first of these coun
   t.equal(await starsOf({}, '?sessionKey='), undefined)
 })
 
-onPostgres('a username that only looks like another one is no session', async (t, postgres) => {
+onPostgres('a username that only looks like another one is not a session', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const fish = api.signIn('fish')
   api.see('fish')
@@ -77,7 +77,7 @@ onPostgres('a username that only looks like another one is no session', async (t
   t.match(await api.reputation('ﬁsh'), { status: 200 }, 'a lookup by path stays')
 })
 
-onPostgres('what can be no key is not asked about, and is no session', async (t, postgres) => {
+onPostgres('an impossible key is not checked, and is not a session', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   api.see('Bob')
   for (const key of [
@@ -100,34 +100,37 @@ onPostgres('what can be no key is not asked about, and is no session', async (t,
   t.same(api.auth.asked, ['x'.repeat(512)])
 })
 
-onPostgres('a yes is believed for a minute, a no never, and one question is asked at a time', async (t, postgres) => {
-  const api = await openPeopleApi(t, postgres)
-  const ann = api.signIn('Ann')
-  let release = (): void => undefined
-  const held = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  api.auth.hold = () => held
-  const many = Array.from({ length: 20 }, () => api.edit('Ann', ann, {}))
-  for (let turns = 0; api.auth.asked.length === 0 && turns < 1e6; turns += 1) await new Promise(setImmediate)
-  release()
-  t.same(
-    (await Promise.all(many)).map(({ status }) => status),
-    Array(20).fill(200)
-  )
-  t.equal(api.auth.asked.length, 1)
-  api.auth.sessions.clear()
-  api.clock.nowMs += 59_999
-  t.equal((await api.edit('Ann', ann, {})).status, 200)
-  api.clock.nowMs += 1
-  t.equal((await api.edit('Ann', ann, {})).status, 401)
-  api.signIn('Ann')
-  t.equal((await api.edit('Ann', ann, {})).status, 200)
-  t.equal(api.auth.asked.length, 3)
-  const metrics = await api.registry.metrics()
-  t.match(metrics, /gamenet_session_checks_total\{judgement="invalid"\} 1/)
-  t.match(metrics, /gamenet_session_checks_total\{judgement="valid"\} 2/)
-})
+onPostgres(
+  'a valid session is cached for a minute, an invalid one never, and one request runs at a time',
+  async (t, postgres) => {
+    const api = await openPeopleApi(t, postgres)
+    const ann = api.signIn('Ann')
+    let release = (): void => undefined
+    const held = new Promise<void>((resolve) => {
+      release = resolve
+    })
+    api.auth.hold = () => held
+    const many = Array.from({ length: 20 }, () => api.edit('Ann', ann, {}))
+    for (let turns = 0; api.auth.asked.length === 0 && turns < 1e6; turns += 1) await new Promise(setImmediate)
+    release()
+    t.same(
+      (await Promise.all(many)).map(({ status }) => status),
+      Array(20).fill(200)
+    )
+    t.equal(api.auth.asked.length, 1)
+    api.auth.sessions.clear()
+    api.clock.nowMs += 59_999
+    t.equal((await api.edit('Ann', ann, {})).status, 200)
+    api.clock.nowMs += 1
+    t.equal((await api.edit('Ann', ann, {})).status, 401)
+    api.signIn('Ann')
+    t.equal((await api.edit('Ann', ann, {})).status, 200)
+    t.equal(api.auth.asked.length, 3)
+    const metrics = await api.registry.metrics()
+    t.match(metrics, /gamenet_session_checks_total\{judgement="invalid"\} 1/)
+    t.match(metrics, /gamenet_session_checks_total\{judgement="valid"\} 2/)
+  }
+)
 
 onPostgres(
   'an auth service that fails is 503 with Retry-After, never 401, and is left alone for a while',
@@ -158,7 +161,7 @@ onPostgres(
   }
 )
 
-onPostgres('an auth service that makes no sense about one session is asked about the others', async (t, postgres) => {
+onPostgres('an auth service that answers nonsense about one session is asked about the others', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   const long = api.signIn('x'.repeat(65))
@@ -170,7 +173,7 @@ onPostgres('an auth service that makes no sense about one session is asked about
   t.equal((await api.rate('Bob', ann, { stars: 2 })).status, 200)
 })
 
-onPostgres('an answer to a request with a key is kept by nobody, and shown to nobody else', async (t, postgres) => {
+onPostgres('an answer to a request with a key is not cached, and not sent to other clients', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   const eve = api.signIn('Eve')
@@ -251,7 +254,7 @@ onPostgres('no key is in a log, a metric or an answer', async (t, postgres) => {
   t.notMatch(JSON.stringify([kept, await api.outbox()]), ann)
 })
 
-onPostgres('while PostgreSQL is away nothing is kept; known answers have their age', async (t, postgres) => {
+onPostgres('while PostgreSQL is unavailable nothing is stored; cached answers have their age', async (t, postgres) => {
   let isAway = false
   const through = <Rest extends unknown[], Result>(call: (...rest: Rest) => Promise<Result>) => {
     return async (...rest: Rest) => {

@@ -199,7 +199,7 @@ async function openTimeline(t: Parameters<typeof openProfileApi>[0]): Promise<Pr
   return api
 }
 
-test('the pages of a timeline, whatever their length, give unlocks, records and ranks gained once each', async (t) => {
+test('the pages of a timeline, of any length, have unlocks, records and ranks gained once each', async (t) => {
   const api = await openTimeline(t)
   await fc.assert(
     fc.asyncProperty(worlds, fc.constantFrom(1, 2, 3, 100), async (world, limit) => {
@@ -220,7 +220,7 @@ test('the pages of a timeline, whatever their length, give unlocks, records and 
   t.pass()
 })
 
-test('events name game and board; nothing tells which achievement a hidden one is', async (t) => {
+test('events name game and board; nothing reveals a hidden achievement', async (t) => {
   const api = await openTimeline(t)
   const facts = { titleId: HALO, board: 1, partition: 0, player: 'Bob', isChange: true, wasChange: false }
   await store(api, {
@@ -251,7 +251,7 @@ test('events name game and board; nothing tells which achievement a hidden one i
   ])
 })
 
-test('a cursor holds for its user, in every spelling, and what is none is refused', async (t) => {
+test('a cursor is valid for its user, in every spelling, and an invalid one is refused', async (t) => {
   const api = await openTimeline(t)
   const unlocks = [1, 2, 3].map((id) => ({ id, points: 5, ms: FIRST_MS + id }))
   await store(api, { changes: [], unlocks })

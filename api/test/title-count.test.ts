@@ -37,7 +37,7 @@ function gamesOf(samples: readonly Sample[]) {
     .sort((a, b) => b.peak - a.peak || compareNames(a.name, b.name) || (a.titleId < b.titleId ? -1 : 1))
 }
 
-test('players of a title over any window are the samples, or the peak of each bucket', async (t) => {
+test('players of a title over any window equal the samples, or the peak of each bucket', async (t) => {
   const model = await openStoredTables()
   await fc.assert(
     fc.asyncProperty(anyFacts, windowMs, resolutions, async (facts, { fromMs, toMs }, resolution) => {
@@ -60,7 +60,7 @@ test('players of a title over any window are the samples, or the peak of each bu
   t.pass()
 })
 
-test('the last hours of a title start at the floored minute, 48 when nothing is said', async (t) => {
+test('the last hours of a title start at the floored minute; default: 48', async (t) => {
   const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const facts = [-49 * 60, -48 * 60 - 1, -48 * 60, -24 * 60, -60, 0].map((minutes, i) => ({
@@ -143,7 +143,7 @@ test('the most played game of the summary has the highest peak, of equal ones th
         most === undefined ? null : { name: most.name, titleId: most.titleId, peak: most.peak }
       )
       deepStrictEqual(gamesWithActivityCount, games.filter(({ peak }) => peak > 0).length)
-      deepStrictEqual(totalSnapshotCount, 0, 'counts of titles are no counts of the network')
+      deepStrictEqual(totalSnapshotCount, 0, 'counts of titles are not counts of the network')
     }),
     runs(4)
   )
@@ -153,7 +153,7 @@ test('the most played game of the summary has the highest peak, of equal ones th
   t.match(body, { mostPlayedGame: { name: 'Älpha & Co', titleId: ALPHA, peak: 7 }, gamesWithActivityCount: 3 })
 })
 
-test('online users are the titles of the newest scrape, zero counts too, keyed by names that nobody shares', async (t) => {
+test('online users are the titles of the newest scrape, including zero counts, keyed by unique names', async (t) => {
   const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const columns = ['title_id', 'ts', 'online', 'sessions', 'lobby_players', 'version']
@@ -186,7 +186,7 @@ test('online users are the titles of the newest scrape, zero counts too, keyed b
   })
 })
 
-test('an import does not empty the live counts, and what is dated later than now does not show', async (t) => {
+test('an import does not empty the live counts, and counts of the future are not shown', async (t) => {
   const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   const shown = async (nowMs = NOW_MS) =>
@@ -221,7 +221,7 @@ test('an import does not empty the live counts, and what is dated later than now
   t.same(await shown(), [], 'the only scrape is yet to come')
 })
 
-test('when a title was counted last is the newest of what was seen and what was imported', async (t) => {
+test('the last count of a title is the newest of scraped and imported ones', async (t) => {
   const model = await openStoredTables()
   await model.insert(
     'title_latest',

@@ -25,7 +25,7 @@ test('the rules of the catalog', async (t) => {
     t.throws(() => ruleStatement(achievements), /different facts/)
   })
 
-  await t.test('rules about days are asked about a hundred users with years of days at once', async (t) => {
+  await t.test('rules about days are evaluated for a hundred users with years of days at once', async (t) => {
     const [users, days] = [100, 1200]
     await control.execute(
       `INSERT INTO presence_day__0 (user_key, day, sightings, online_sightings, last_at, seconds, position)
@@ -49,7 +49,7 @@ test('the rules of the catalog', async (t) => {
   })
 })
 
-test('ids and keys are given once, groups exist, points are 5 to 100', (t) => {
+test('ids and keys are unique, groups exist, points are 5 to 100', (t) => {
   t.equal(new Set(achievements.map(({ id }) => id)).size, achievements.length)
   t.equal(new Set(achievements.map(({ key }) => key)).size, achievements.length)
   const groups = new Set(achievementGroups.map(({ groupId }) => groupId))

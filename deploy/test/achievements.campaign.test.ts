@@ -5,7 +5,7 @@ import { busy, compareUnlocks, openWorld, step } from './service/achievement-wor
 
 const RUNS = 40
 
-test('in random worlds, with deaths and repeated work, unlocks are those of a plain model, once for good', async (t) => {
+test('in random worlds, with deaths and repeated work, unlocks equal a plain model, each once', async (t) => {
   const world = await openWorld(t)
   const { live, expected } = compareUnlocks(t, world)
   const property = fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 5, size: 'max' }), live)

@@ -34,7 +34,7 @@ import {
   unlocked
 } from './service/achievement-world.js'
 
-test('in any order of events, with deaths and repeated work, unlocks are those of a plain model, once for good', async (t) => {
+test('in any order of events, with deaths and repeated work, unlocks equal a plain model, each once', async (t) => {
   const world = await openWorld(t)
   const { live, expected } = compareUnlocks(t, world)
   await live([busy])
@@ -45,7 +45,7 @@ test('in any order of events, with deaths and repeated work, unlocks are those o
   t.comment(`${expected.size} unlocks; nobody reached ${missed.join(', ')}`)
   t.ok(missed.length <= 12, 'the worlds reach most of what there is')
 
-  await t.test('all tables thrown away and loaded again from the log are the same, and unlock nothing', async (t) => {
+  await t.test('tables that are dropped and loaded again from the log are equal, and unlock nothing', async (t) => {
     await evaluateAll(world, { happenings: [], ending: 'seen', calls: 0 })
     const before = await storedTables(world)
     t.ok(before.has('event_presence') && before.has('achievement_unlock') && before.has('rank_reached'))
@@ -75,7 +75,7 @@ test('in any order of events, with deaths and repeated work, unlocks are those o
 })
 
 /** One behind the other in one world: users, boards and titles of each have its number, and the clock does not go back. */
-test('queries of the evaluation: about what, when, and by which process', async (t) => {
+test('queries of the evaluation: their users, times and process', async (t) => {
   const world = await openWorld(t)
   await t.test('users with late events only are queried once', async (t) => {
     const { control } = world.tables
@@ -143,7 +143,7 @@ test('queries of the evaluation: about what, when, and by which process', async 
       t.notOk(found.has(`${nameKey('Ann2')}/${idOf('comeback')}`), 'the pause was never there')
     }
   )
-  await t.test('only the best entry of one instant has held the record', async (t) => {
+  await t.test('only the best entry of an instant held the record', async (t) => {
     const seen = (user: number) => {
       return { kind: 'sighting' as const, user, day: 0, hour: 1, game: 0, isOnline: true, tag: true, periodS: 60 }
     }
@@ -173,7 +173,7 @@ test('queries of the evaluation: about what, when, and by which process', async 
     await world.projector.caughtUp()
     t.strictSame(sorted(await unlocked(world)), sorted(await reachedNow(world.tables, NOW_MS)))
   })
-  await t.test('a record that is held for a month is seen though nothing happens', async (t) => {
+  await t.test('a record held for a month is found without further events', async (t) => {
     const happenings: Happening[] = [
       { kind: 'sighting', user: 0, day: 990, hour: 1, game: 0, isOnline: true, tag: true, periodS: 60 },
       { kind: 'entry', board: 0, tag: 0, occurrence: 1, timeMs: 60_000, isGone: false, day: 991 }
@@ -192,7 +192,7 @@ test('queries of the evaluation: about what, when, and by which process', async 
       t.equal(at, isReached ? START_MS + 1021 * DAY_MS + 60_000 : undefined)
     }
   })
-  await t.test('a running ingest evaluates by itself, tells how much, and ends when it is stopped', async (t) => {
+  await t.test('a running ingest evaluates automatically, reports metrics, and ends when it is stopped', async (t) => {
     const { holder: _holder, now: _now, ...needs } = world.needs('unused')
     const registry = new Registry()
     const ingest = createIngest({

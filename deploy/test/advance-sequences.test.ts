@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { advanceSequences } from '../src/wiring/advance-sequences.js'
 import { openTestWrites } from './service/open-engines.js'
 
-test('a write side that is older than the tables numbers nothing as it was numbered before', async (t) => {
+test('a write side that is older than the tables reuses no number', async (t) => {
   const folder = t.testdir({})
   const clickhouse = await openChdb({ path: join(folder, 'tables') })
   t.teardown(() => clickhouse.close())

@@ -31,7 +31,7 @@ const Cases = z.object({
   )
 })
 
-test('Prometheus takes the rules', { skip }, async (t) => {
+test('Prometheus accepts the rules', { skip }, async (t) => {
   t.match(await promtool('check', 'rules', 'gamenet.rules.yml'), /SUCCESS: \d+ rules found/)
 })
 

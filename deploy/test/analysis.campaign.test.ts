@@ -162,7 +162,7 @@ print(json.dumps([[a, int(b), int(c)] for a, b, c in rows]))`)
     readInPython(t, [`${service.apiUrl}/api/data/title-count/2025-03.parquet`], ['title_id', 'online'], expected)
   )
 
-  await t.test('every reader gets nine recorded years to the last row', async (t) => {
+  await t.test('every reader gets nine recorded years completely', async (t) => {
     const recorded = await recordedFile(t, 'online-hourly-2017-2026.csv.gz')
     const columns = 'observedAt=Timestamp,online=Peak Player Count'
     await gamenetJson(environment, ['import', 'network-count', recorded, '--columns', columns])
@@ -185,7 +185,7 @@ print(json.dumps([[a, int(b), int(c)] for a, b, c in rows]))`)
   })
 })
 
-test('readers of a year of one of 1,000 titles fetch a twentieth of the bytes at most', async (t) => {
+test('readers of a year of one of 1,000 titles fetch at most a twentieth of the bytes', async (t) => {
   const python = await installed(t)
   const environment = {
     DATA_DIR: join(t.testdir(), 'data'),

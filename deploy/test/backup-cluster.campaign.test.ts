@@ -26,7 +26,7 @@ const HALO = { titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 42, lo
 const LOOK_MS = 100
 const run = promisify(execFile)
 
-test('copies of Kafka, ClickHouse and PostgreSQL fit together, though a scrape and ratings come between them', async (t) => {
+test('copies of Kafka, ClickHouse and PostgreSQL are consistent, although a scrape and ratings come between them', async (t) => {
   const programs = postgresPrograms()
   const missing = (await kafkaBrokerMissing()) ?? (programs === undefined ? 'PostgreSQL is not installed' : undefined)
   if (missing !== undefined) throw new Error(missing)

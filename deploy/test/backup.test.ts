@@ -4,7 +4,7 @@ import { test } from 'tap'
 import { freezeTables } from '../src/backup/freeze.js'
 import { provesBackups } from './service/backups.js'
 
-test('a backup of a service at work holds all that was acknowledged, and answers alike elsewhere', (t) =>
+test('a backup of a busy service contains all acknowledged data, and answers are equal after a restore elsewhere', (t) =>
   provesBackups(t, {
     rebuilds: false,
     restoreKills: [],
@@ -13,7 +13,7 @@ test('a backup of a service at work holds all that was acknowledged, and answers
     startsAgain: false
   }))
 
-test('a swap that moves a pointer behind the copied records of rebuilds is not copied without its record', async (t) => {
+test('a swap after the copy of the rebuild records is not copied without its record', async (t) => {
   const path = t.testdir()
   const { control, close } = await openChdb({ path })
   t.teardown(close)

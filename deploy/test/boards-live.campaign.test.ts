@@ -11,12 +11,12 @@ import { RECORDED_TITLE, recordedBoards } from './service/recorded-boards.js'
 const SEED = 23
 const NOON = Date.UTC(2026, 2, 14, 12)
 
-test('the boards of three titles move all the time, scraped for an hour', async (t) => {
+test('the constantly changing boards of three titles, scraped for an hour', async (t) => {
   const catalogue = readCatalogue().slice(0, 3)
   await provesLiveBoards(t, { seed: 19, catalogue, rounds: 16, instants: 100 })
 })
 
-test('the boards of one title with hundreds of them, as recorded, are scraped whole', async (t) => {
+test('the hundreds of recorded boards of one title are scraped completely', async (t) => {
   const boards = await recordedBoards(t)
   const catalogue = readCatalogue().filter(({ titleId }) => titleId === RECORDED_TITLE)
   const demo = createWorld(SEED, { catalogue, boards: { [RECORDED_TITLE]: boards } })

@@ -6,7 +6,7 @@ import { RECORDED_TITLE, recordedBoards } from './service/recorded-boards.js'
 /** In its hour a board vanishes from the list and comes back empty, and each form of board is there. */
 const SEED = 161
 
-test('boards that move all the time, some of them with recorded names, scraped for an hour', async (t) => {
+test('constantly changing boards, some with recorded names, scraped for an hour', async (t) => {
   const catalogue = readCatalogue().filter(({ titleId }, at) => at === SEED || titleId === RECORDED_TITLE)
   const some = (await recordedBoards(t)).filter((_board, at) => at % 100 === 7)
   await provesLiveBoards(t, { seed: SEED, catalogue, boards: { [RECORDED_TITLE]: some }, rounds: 8, instants: 25 })

@@ -1,5 +1,5 @@
 import { test } from 'tap'
 import { provesModel } from './boards-model.js'
 
-test('all answers about boards equal a plain model of what was scraped and imported', (t) =>
+test('all answers about boards equal a plain model of the scrapes and imports', (t) =>
   provesModel(t, { seed: 11, runs: 3 }))

@@ -49,7 +49,7 @@ const CALLS: readonly (readonly [operationId: string, ...inPath: string[]])[] = 
   ['getReadiness']
 ]
 
-test('linters find nothing, and generated clients of three languages compile and ask', async (t) => {
+test('linters find nothing, and generated clients of three languages compile and run', async (t) => {
   const folder = process.env.CAMPAIGN_DIRECTORY ?? t.testdir()
   await mkdir(folder, { recursive: true })
   await writeFile(join(folder, 'package.json'), '{ "private": true, "type": "module" }')

@@ -15,7 +15,7 @@ function compared(before: Result, now: Result): string[] {
   return slowerThan({ conditions: { scale: 1 }, reports: run(before) }, run(now))
 }
 
-test('a figure is named when it is worse beyond noise, whichever way is worse', (t) => {
+test('a figure is named when it is worse beyond noise, in either direction', (t) => {
   t.same(compared(time(100), time(136)), ['load, events: 100 → 136 ms'])
   t.same(compared(speed(136), speed(100)), ['load, events: 136 → 100 events/s'])
   t.same(compared(time(100), time(134)), [])

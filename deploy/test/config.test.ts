@@ -14,7 +14,7 @@ import { refuseUnsuitable } from '../src/wiring/suitable-tables.js'
 import { deployedProcesses, deployFile } from './service/deployment-files.js'
 import { gamenet, ROOT } from './service/gamenet.js'
 
-test('addresses that everybody is given hold nothing but an address', (t) => {
+test('public addresses contain no credentials, query or fragment', (t) => {
   for (const name of ['AUTH_URL', 'PUBLIC_URL'] as const) {
     t.equal(readConfig({ [name]: 'https://example.org/base/' })[name], 'https://example.org/base')
     for (const address of ['http://ann:secret@example.org', 'http://example.org/?a=1', 'http://example.org/#a']) {
@@ -42,7 +42,7 @@ test('the refusal of a wrong configuration contains no password', (t) => {
   t.end()
 })
 
-test('every value that is refused is refused with what was expected', (t) => {
+test('every refused value is refused with what was expected', (t) => {
   const free = ['HOST', 'OPERATOR_HOST', 'METRICS_HOST', 'DATA_DIR', 'QUESTIONS_DIR'].concat(
     ['USERNAME', 'PASSWORD', 'SCOPE'].map((name) => `KAFKA_SASL_${name}`)
   )
@@ -53,7 +53,7 @@ test('every value that is refused is refused with what was expected', (t) => {
   t.end()
 })
 
-test('limits of the queries of answers reach the engine, and those that are not set are the usual ones', async (t) => {
+test('configured limits of queries reach the engine, and missing ones have defaults', async (t) => {
   const limitsOf = async (variables: Record<string, string>) => {
     const tables = await openTables(readConfig(variables), join(t.testdir({}), 'tables'), {})
     t.teardown(() => tables.close())
@@ -70,20 +70,20 @@ test('limits of the queries of answers reach the engine, and those that are not 
   t.same(await limitsOf({}), { threads: 2, memory: 536_870_912, waiting: 0 })
 })
 
-test('a host that is no address of this machine is named with its variable', async (t) => {
+test('a host that is not an address of this machine is named with its variable', async (t) => {
   await t.rejects(listen(fastify(), '192.0.2.1', 0, 'METRICS_PORT'), {
-    message: /^192\.0\.2\.1 is no address of this machine \(EADDRNOTAVAIL\); set METRICS_HOST to one/
+    message: /^192\.0\.2\.1 is not an address of this machine \(EADDRNOTAVAIL\); set METRICS_HOST to one/
   })
 })
 
-test('writes have no limit unless one is configured, and no limit lets nobody write', (t) => {
+test('writes have no limit unless one is configured, and every limit permits some writes', (t) => {
   t.equal(readConfig({}).WRITES_PER_MINUTE, undefined)
   t.equal(readConfig({ WRITES_PER_MINUTE: '30' }).WRITES_PER_MINUTE, 30)
   t.throws(() => readConfig({ WRITES_PER_MINUTE: '0' }), /WRITES_PER_MINUTE is "0": expected at least 1/)
   t.end()
 })
 
-test('topics of Kafka have the settings that are configured, which come before the days that are kept', (t) => {
+test('topics of Kafka have the configured settings, which override the retention in days', (t) => {
   const choiceOf = (variables: Record<string, string>) =>
     readLogChoice(readConfig({ KAFKA_BROKERS: 'kafka:9092', ...variables }), 'unused')
   const KAFKA_TOPIC_CONFIG = 'cleanup.policy=compact,min.insync.replicas=2'
@@ -99,7 +99,7 @@ test('topics of Kafka have the settings that are configured, which come before t
   t.end()
 })
 
-test('every secret can be in a file, and a file that is wrong is named without its content', (t) => {
+test('every secret can be in a file, and an invalid file is named without its content', (t) => {
   const folder = t.testdir({
     token: 'a-token-of-operators\r\n',
     empty: '\n',
@@ -140,7 +140,7 @@ test('every secret can be in a file, and a file that is wrong is named without i
   t.end()
 })
 
-test('an operator port that other machines reach needs a token, and the start says what is open to them', (t) => {
+test('an operator port that other machines can reach needs a token, and the start prints what is open to them', (t) => {
   const open = readConfig({ HOST: '0.0.0.0', OPERATOR_HOST: '::', METRICS_HOST: '10.1.2.3', METRICS_PORT: '9090' })
   t.throws(() => requireOperatorToken(open, 'api'), /OPERATOR_HOST is "::".*set OPERATOR_TOKEN/)
   requireOperatorToken(open, 'all')
@@ -246,7 +246,7 @@ test('the files of deploy/ start commands that exist, with a valid environment, 
   t.match(await deployFile('kubernetes/network-policy.yaml'), /podSelector: .* app: gamenet \}/)
 })
 
-test('the files of the worked example name the same ports, addresses and disks', async (t) => {
+test('the files of the example name the same ports, addresses and disks', async (t) => {
   const file = (name: string) => deployFile(`example/${name}`)
   const roles = (await deployedProcesses()).filter(({ where }) => where.startsWith('example'))
   const portsOf = (name: string) => roles.map(({ environment }) => environment[name])

@@ -40,10 +40,10 @@ const isMissing = browserPath === undefined
 if (isMissing) console.error(`NO BROWSER: the dashboard is not tested; none of ${BROWSERS.join(', ')} is installed.`)
 const skip = isMissing && process.env.CI !== 'true' ? 'NO BROWSER is installed: the dashboard is not tested' : false
 
-test('a visitor sees live counts beside the history, and looks closer', { skip }, async (t) => {
+test('a visitor sees live counts next to the history, and zooms in', { skip }, async (t) => {
   const { browser, page, upstream, client, apiUrl, faults } = await visit(t)
 
-  await t.test('counts that are too old are called stale, and history is drawn with its gaps', async (t) => {
+  await t.test('old counts are marked as stale, and history is drawn with its gaps', async (t) => {
     await page.goto(apiUrl)
     await text(page, '#status', /^Stale: no count for \d+ min$/)
     await text(page, '#now-online', /^2,000$/)
@@ -108,7 +108,7 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
     }
   )
 
-  await t.test('keys read out points, zoom, and undo', async (t) => {
+  await t.test('keys select points, zoom, and undo', async (t) => {
     await page.focus('#chart')
     await page.keyboard.press('ArrowLeft')
     await text(page, '#readout', /^Peak of the hour from 20\d\d-\d\d-\d\d \d\d:00 UTC, Online [\d,]+, Lobbies /)
@@ -119,7 +119,7 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
     t.equal(await page.evaluate('document.activeElement.id'), 'chart')
   })
 
-  await t.test('games are found, sorted, and opened, whatever they are called', async (t) => {
+  await t.test('games with any name are found, sorted, and opened', async (t) => {
     await page.fill('#filter', 'ONERROR')
     t.same(await rows(page), [`${evil.name} 41 3`])
     await page.fill('#filter', '')
@@ -137,7 +137,7 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
     await text(page, '#chart-heading', /^Network$/)
   })
 
-  await t.test('a board is shown now and as it stood, with its changes, and players are found by name', (t) =>
+  await t.test('a board is shown now and at earlier instants, with its changes, and players are found by name', (t) =>
     looksAtBoards(t, page, client)
   )
 
@@ -145,7 +145,7 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
   const others = faults.filter((fault) => !/status of 40[04]/.test(fault))
   t.same(others, [], 'no error on the console, no violation of the policy, no dialog')
 
-  await t.test('a game that is not known is refused in words, and the rest of the page goes on', async (t) => {
+  await t.test('an unknown game is reported, and the rest of the page continues to work', async (t) => {
     await page.goto(`${apiUrl}/#title=ffffffff`)
     await text(page, '#chart-message', /ffffffff/)
     t.equal(await page.locator('#chart canvas').count(), 0)
@@ -155,13 +155,13 @@ test('a visitor sees live counts beside the history, and looks closer', { skip }
     t.equal(await page.isVisible('#chart-message'), false)
   })
 
-  await t.test('a page that nobody looks at asks for nothing', (t) => asksNothingWhileHidden(t, browser, apiUrl))
+  await t.test('a hidden page sends no requests', (t) => asksNothingWhileHidden(t, browser, apiUrl))
 
   await t.test('the page fits narrow phones and wide screens, light and dark', (t) => fits(t, browser, apiUrl))
 
-  await t.test('/docs and the dashboard give axe nothing to find', (t) => isAccessible(t, browser, apiUrl))
+  await t.test('axe finds nothing in /docs and the dashboard', (t) => isAccessible(t, browser, apiUrl))
 
-  await t.test('an unreachable service is reported, and its return needs no user', async () => {
+  await t.test('an unreachable service is reported, and the page recovers without the user', async () => {
     await page.route('**/api/**', (route) => route.abort('connectionrefused'))
     // Longer than answers count as current without an event.
     await page.clock.fastForward(11 * MINUTE_MS)

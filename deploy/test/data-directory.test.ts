@@ -8,7 +8,7 @@ import { stateFrom } from '../src/process-state.js'
 
 const VERSIONS = { program: '0.9.0', engines: { chdb: '3.4.0' } }
 
-test('a first start that was cut off while it wrote its format leaves a directory that can be taken', async (t) => {
+test('a first start that was interrupted while it wrote its format leaves a usable directory', async (t) => {
   const path = t.testdir({ 'format.json': '', 'service.json': '{"pid":' })
   const directory = await claimDataDirectory(path, VERSIONS)
   t.match(JSON.parse(await readFile(join(path, 'format.json'), 'utf8')), { format: Number, program: '0.9.0' })
@@ -17,7 +17,7 @@ test('a first start that was cut off while it wrote its format leaves a director
   await t.rejects(claimDataDirectory(path, VERSIONS), /cannot be read/, 'what is damaged is not taken')
 })
 
-test('a data directory and its subdirectories are private to their user, also those that were not', async (t) => {
+test('a data directory and its subdirectories are made private to their user', async (t) => {
   const mode = async (...path: string[]) => ((await stat(join(...path))).mode & 0o777).toString(8)
   const fresh = join(t.testdir(), 'new', 'data')
   await (await claimDataDirectory(fresh, VERSIONS)).release()
@@ -37,7 +37,7 @@ test('a data directory and its subdirectories are private to their user, also th
   t.equal((await stat(fresh)).mode & 0o7777, 0o1777, 'a directory that is shared like /tmp stays so')
 })
 
-test('a start waits for a killed process, and refuses one that runs', async (t) => {
+test('a start waits for a killed process, and is refused while one runs', async (t) => {
   const path = join(t.testdir(), 'data')
   const module = new URL('../src/data-directory.js', import.meta.url)
   // It touches memory, which the kernel takes some time to free.

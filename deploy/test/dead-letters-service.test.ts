@@ -116,7 +116,7 @@ async function provesRetry(
 }
 
 let expected: readonly unknown[] = []
-test('an operator looks at what an older program could not read, retries it, and drops the rest', async (t) => {
+test('an operator inspects dead letters of an older program, retries them, and drops the rest', async (t) => {
   const folder = t.testdir({ own: {}, plain: {} })
   const [own, plain] = [join(folder, 'own'), join(folder, 'plain')]
   const choice: LogChoice = { engine: 'lmdb', path: join(own, 'log'), epoch: 1 }

@@ -36,7 +36,7 @@ test('a chat account is found by its id and a token, with its picture; others ar
   t.equal((await fetch(chat.avatarUrl)).status, 404)
 })
 
-test('the chat platform is slow, out of order, or talks HTML on request, and its token stands in no log', async (t) => {
+test('the chat platform is slow, fails, or answers HTML on request, and its token is in no log', async (t) => {
   const lines: string[] = []
   const logger = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) })
   const chat = await startDemoChat({ seed: SEED, token: 'very-secret', slowMs: 1, logger })

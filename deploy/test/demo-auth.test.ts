@@ -52,7 +52,7 @@ const Profile = z.strictObject({
   count: z.int()
 })
 
-test('every user of the network can log in, is verified, and is somebody else to nobody', async (t) => {
+test('every user of the network can log in and is verified as that user', async (t) => {
   const { auth } = await started(t)
   t.equal(auth.people.length, world.sightingsAt(NOON).length)
   t.same(
@@ -101,7 +101,7 @@ test('a login needs both address and password, and does not reveal which one is 
   t.notMatch(await odd.text(), password)
 })
 
-test('a session ends by logout, by time, or all at once, and then nothing is answered to it', async (t) => {
+test('a session ends by logout, expiry, or with all others, and then is refused', async (t) => {
   const { auth, person, clock } = await started(t, { sessionMs: HOUR_MS })
   const endings: [how: string, end: (sessionKey: string) => Promise<unknown> | unknown][] = [
     ['logout', (sessionKey) => ask(auth, 'logout', { body: { sessionKey } })],
@@ -132,7 +132,7 @@ test('a session ends by logout, by time, or all at once, and then nothing is ans
   })
 })
 
-test('friends, games and profile are what the network shows, and move when they are refreshed', async (t) => {
+test('friends, games and profile equal the network, and change when they are refreshed', async (t) => {
   const { auth, person, clock } = await started(t)
   const sessionKey = await loggedIn(auth, person)
   const get = (noun: string) => ask(auth, noun, { sessionKey }).then(({ body }) => body)
@@ -161,7 +161,7 @@ test('friends, games and profile are what the network shows, and move when they 
   for (const noun of ['games', 'profile']) t.match(await refresh(noun), { success: true, lastUpdated: EVENING })
 })
 
-test('friendship goes both ways, and a profile says what is played while it is played', async (t) => {
+test('friendship is mutual, and a profile shows the current game', async (t) => {
   const { auth } = await started(t, {}, EVENING)
   const gamertags = world.sightingsAt(EVENING).map(({ gamertag }) => gamertag)
   const friendsOf = new Map<number, Set<string>>()
@@ -187,7 +187,7 @@ test('friendship goes both ways, and a profile says what is played while it is p
   t.ok(pairs > 0)
 })
 
-test('it answers badly on request, as often as was ordered, and then well again', async (t) => {
+test('it has the ordered faults, as often as ordered, and then answers correctly', async (t) => {
   const { auth, person } = await started(t, { slowMs: 1 })
   const sessionKey = await loggedIn(auth, person)
   const verify = () => ask(auth, 'verify', { body: { sessionKey } })
@@ -217,7 +217,7 @@ test('it answers badly on request, as often as was ordered, and then well again'
   t.equal((await order({ fault: '500', path: 'verify' })).status, 400)
 })
 
-test('a service that is closed does not wait for what hangs or is slow', async (t) => {
+test('a closing service does not wait for hanging or slow answers', async (t) => {
   const { auth } = await started(t, { slowMs: 600_000 })
   auth.orderFault({ fault: 'hang', path: '/api/auth/user' })
   auth.orderFault({ fault: 'slow', path: '/api/auth/friends' })
@@ -229,7 +229,7 @@ test('a service that is closed does not wait for what hangs or is slow', async (
   t.equal(user?.status, 'rejected')
 })
 
-test('a page of another origin may send a session key and read what comes, errors too', async (t) => {
+test('a page of another origin may send a session key and read answers and errors', async (t) => {
   const { auth } = await started(t)
   const preflight = await fetch(`${auth.url}/api/auth/friends`, { method: 'OPTIONS' })
   t.equal(preflight.status, 204)
@@ -245,7 +245,7 @@ test('a page of another origin may send a session key and read what comes, error
   t.equal(
     (await fetch(`${auth.url}/_faults`)).headers.get('access-control-allow-origin'),
     null,
-    'faults are no business of pages'
+    'pages cannot order faults'
   )
 })
 
@@ -329,7 +329,7 @@ function onlineInWorld(ms: number, { friends }: z.infer<typeof Friends>): string
     .sort()
 }
 
-test('the text of a visitor who signed in as a demo user stays when users act by themselves', async (t) => {
+test('the text of a visitor who signed in as a demo user stays when demo users act', async (t) => {
   const { auth } = await started(t)
   const people = auth.people.slice(0, 3)
   const [ann, bob] = people

@@ -46,7 +46,7 @@ const small = {
 /** A tenth of the titles and an eighth of the users, with the whole sample. */
 const medium = { world: createWorld(7, { catalogue: readCatalogue().slice(0, 20), users: 50 }), sample }
 
-test('the sample is read as it stands in the file: no missing hour, every written zero', async (t) => {
+test('the sample is read unchanged: missing hours stay missing, zeros are counts', async (t) => {
   const lines = gunzipSync(readFileSync(ONLINE_HISTORY_FILE)).toString('utf8').trim().split(/\r?\n/).slice(1)
   const expected = lines.map((line) => line.split(',')).filter(([, peak]) => peak !== '')
   t.equal(lines.length, 79_506)
@@ -60,13 +60,13 @@ test('the sample is read as it stands in the file: no missing hour, every writte
   t.notOk(sample.some((hour) => 'registered' in hour || 'lobbies' in hour))
 })
 
-test('a cell that is no count is refused with its row', async (t) => {
+test('a cell that is not a count is refused with its row', async (t) => {
   const file = `${t.testdir()}/history.csv.gz`
   await writeFile(file, gzipSync('Timestamp,Peak Player Count\n2026-01-01 00:00:00,5\n2026-01-01 01:00:00,many\n'))
   await t.rejects(readOnlineHistory(file), /2026-01-01 01:00:00,many/)
 })
 
-test('the whole history: counted, valid, nothing twice, nothing after the start', async (t) => {
+test('the complete history is valid, without duplicates and without events after the start', async (t) => {
   const { append, facts, sizes } = collector()
   const reports: { events: number; total: number }[] = []
   t.same(await fill({ ...medium, append, onProgress: (report) => reports.push(report) }), { finished: true })
@@ -90,7 +90,7 @@ test('the whole history: counted, valid, nothing twice, nothing after the start'
   }
 })
 
-test('users are sighted where the players page would have shown them, and once when they are gone', async (t) => {
+test('sightings equal the players page of their instants, and a user who goes offline has one more', async (t) => {
   const events = new Map<string, PresenceSeen>()
   for (const part of planHistory(world, sample, UNTIL).filter(({ name }) => name.startsWith('presence'))) {
     t.ok(part.size <= PART_EVENTS_MAX)
@@ -137,7 +137,7 @@ test('every event of the demo matches its schema', async (t) => {
   }
 })
 
-test('the newest counts come first, and all that is short before all that is long', async (t) => {
+test('the newest counts are first, and short parts before long ones', async (t) => {
   const names = planHistory(world, sample, UNTIL).map((part) => part.name)
   t.equal(names[0], 'network-count/minute/2026-11-19T08:00:00Z')
   t.match(names.at(-1), /^title-count\/hour\/2026-08-23T08:00:00Z$/)
@@ -146,7 +146,7 @@ test('the newest counts come first, and all that is short before all that is lon
   t.equal(new Set(names).size, names.length)
 })
 
-test('the level goes on without a leap: from the sample into the demo, and from history into what is live', async (t) => {
+test('counts continue without a jump: from the sample to the demo, and from history to live counts', async (t) => {
   const counts = await networkCounts()
   const step = (before: number, after: number) => Math.abs((counts.get(after) ?? 0) / (counts.get(before) ?? 1) - 1)
   const lastHour = sample.at(-1)?.online ?? 0
@@ -172,7 +172,7 @@ test('the level goes on without a leap: from the sample into the demo, and from 
   }
 })
 
-test('the counts of titles fit into those of the network', async (t) => {
+test('the counts of titles are within those of the network', async (t) => {
   const counts = await networkCounts()
   const [newest] = planHistory(world, sample, UNTIL).filter((part) => part.name.startsWith('title-count/minute'))
   const sums = new Map<number, number>()
@@ -188,7 +188,7 @@ test('the counts of titles fit into those of the network', async (t) => {
   }
 })
 
-test('a crash at any append or mark, and a later start, lose nothing and make no other event', async (t) => {
+test('a crash at any append or mark, and a later start, lose no event and create no other one', async (t) => {
   const whole = collector()
   await fill({ append: whole.append, ...small })
   await fc.assert(
@@ -230,7 +230,7 @@ test('a crash at any append or mark, and a later start, lose nothing and make no
   t.pass()
 })
 
-test('a finished history is not made again', async (t) => {
+test('a finished history is not written again', async (t) => {
   const journal = memoryJournal()
   await journal.save({ seed: 7, until: '2026-11-21T08:51:00Z', done: [], finished: true })
   const { append, sizes } = collector()
@@ -244,7 +244,7 @@ test('a history of another seed is refused with a sentence', async (t) => {
   await t.rejects(fill({ journal }), /seed 8; this one has seed 7/)
 })
 
-test('a stop between two parts, in an endless pause too, leaves the rest for the next start', async (t) => {
+test('a stop between two parts, also in an endless pause, leaves the rest to the next start', async (t) => {
   const journal = memoryJournal()
   const parts = planHistory(small.world, small.sample, UNTIL)
   const stop = new AbortController()
@@ -263,7 +263,7 @@ test('a stop between two parts, in an endless pause too, leaves the rest for the
   t.equal(sumOf(first.sizes) + sumOf(second.sizes), sumOf(parts.map((part) => part.size)))
 })
 
-test('a clock before the sample’s end meets no count of the future', async (t) => {
+test('with a clock before the sample’s end no count is in the future', async (t) => {
   const until = Date.UTC(2020, 5, 1, 12)
   let events = 0
   for (const part of planHistory(medium.world, sample, until)) {
@@ -278,7 +278,7 @@ test('a clock before the sample’s end meets no count of the future', async (t)
   t.ok(events > 100_000)
 })
 
-test('making history leaves the event loop free', async (t) => {
+test('writing history does not block the event loop', async (t) => {
   let turns = 0
   let isFilling = true
   const turn = () => {
@@ -291,7 +291,7 @@ test('making history leaves the event loop free', async (t) => {
   t.ok(turns > 50, `the loop went round ${turns} times`)
 })
 
-test('the journal’s file holds what was saved last; what it cannot read it refuses', async (t) => {
+test('the file of the journal has the last saved state; an unreadable file is refused', async (t) => {
   const file = `${t.testdir()}/demo/history.json`
   const journal = historyJournalFile(file)
   t.equal(await journal.load(), undefined)

@@ -11,7 +11,7 @@ import { createWorld, type World } from '../demo/network/world.js'
 const NOON = Date.UTC(2026, 10, 21, 12)
 const world = createWorld(7)
 
-test('a home page says exactly what the world counts, at any instant', async (t) => {
+test('a home page shows exactly the counts of the world, at any instant', async (t) => {
   fc.assert(
     fc.property(fc.integer({ min: Date.UTC(2026, 0, 1), max: Date.UTC(2030, 0, 1) }), (ms) => {
       t.same(readHomePage(homePage(world, ms, 'http://127.0.0.1:1')), countsOf(world, ms))
@@ -115,7 +115,7 @@ test('every form of board is shown with its columns and rows', async (t) => {
   }
 })
 
-test('a title’s choice of boards begins with none in most titles, and has what is listed at the instant', async (t) => {
+test('the list of boards begins with an empty option in most titles, and has the boards of the instant', async (t) => {
   let ms = NOON
   const network = await started(t, { now: () => ms })
   const withBoards = world.titles.filter((title) => world.boardsOf(title).length > 0)
@@ -167,7 +167,7 @@ test('tables of matches differ by title: other headers, and a column between hos
   t.same([...heads].sort(), ['Host,Mode,Players', 'Host,Players', 'Server,Mode,Players', 'Server,Players'])
 })
 
-test('a requested board is sent, and is not sent again to who has it', async (t) => {
+test('a requested board is sent, and not again to a client that has it', async (t) => {
   const shown: Shown[] = []
   const network = await started(t, { onShown: (one) => shown.push(one) })
   const board = world.titles.flatMap((title) => world.boardsAt(title, NOON))[3]
@@ -185,7 +185,7 @@ test('a requested board is sent, and is not sent again to who has it', async (t)
   ])
 })
 
-test('a title can be given its boards, and the network fewer people', async (t) => {
+test('the boards of a title and the number of people can be configured', async (t) => {
   const names = Array.from({ length: 494 }, (_, n) => ({ leaderboardId: 2 * n, name: `Board ${n} <&> "${n}"` }))
   const given = createWorld(7, { boards: { '4d53004b': names }, crowd: 0.01 })
   const network = await started(t, { world: given })
@@ -199,7 +199,7 @@ test('a title can be given its boards, and the network fewer people', async (t) 
   t.ok(share > 0.005 && share < 0.015, `${share}`)
 })
 
-test('the players page says where everyone is', async (t) => {
+test('the players page shows the state of every user', async (t) => {
   const network = await started(t)
   const $ = load(await textOf(`${network.url}/players`))
   const sightings = world.sightingsAt(NOON)
@@ -232,7 +232,7 @@ test('an unknown page is 404', async (t) => {
   }
 })
 
-test('a page stands still for five seconds, and is not sent again to who has it', async (t) => {
+test('a page stays unchanged for five seconds, and is not sent again to a client that has it', async (t) => {
   let ms = NOON
   const network = await started(t, { now: () => ms })
   const first = await request(`${network.url}/`)
@@ -252,7 +252,7 @@ test('a page stands still for five seconds, and is not sent again to who has it'
   t.equal((await dumped(`${network.url}/games`, {})).statusCode, 200)
 })
 
-test('each answer is reported with its instant, and its page can be made again from seed and instant', async (t) => {
+test('each answer is reported with its instant, and its page can be rendered again from seed and instant', async (t) => {
   const shown: Shown[] = []
   let ms = NOON + 1234
   const network = await started(t, { now: () => ms, speed: 60, onShown: (one) => shown.push(one) })
@@ -287,12 +287,12 @@ test('faults: an error, a page cut in a tag, a connection cut in the page, a res
   t.equal(await textOf(`${network.url}/`), whole, 'the next answer is whole again')
 })
 
-test('a slow answer is whole in the end', async (t) => {
+test('a slow answer is complete at its end', async (t) => {
   const network = await started(t, { slowMs: 50 })
   t.equal(await textOf(`${network.url}/games?fault=slow`), await textOf(`${network.url}/games`))
 })
 
-test('an ordered fault holds for the next answers of its path only', async (t) => {
+test('an ordered fault applies only to the next answers of its path', async (t) => {
   const network = await started(t)
   const order = (body: unknown) =>
     request(`${network.url}/_faults`, {

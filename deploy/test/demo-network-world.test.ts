@@ -12,7 +12,7 @@ const NOON = Date.UTC(2026, 10, 21, 12)
 const world = createWorld(7)
 const instants = fc.integer({ min: Date.UTC(2026, 0, 1), max: Date.UTC(2036, 0, 1) })
 
-test('the same seed shows the same network at the same instant, another seed another one', async (t) => {
+test('the same seed shows the same network at the same instant, another seed a different one', async (t) => {
   const again = createWorld(7)
   const other = createWorld(8)
   for (const ms of [NOON, NOON + 1, NOON - 400 * DAY_MS]) {
@@ -23,14 +23,14 @@ test('the same seed shows the same network at the same instant, another seed ano
   t.throws(() => createWorld(0.5), /expected a whole number/)
 })
 
-test('an instant asked for between others does not change what they show', async (t) => {
+test('an instant requested between others does not change their pages', async (t) => {
   const before = JSON.stringify(world.networkAt(NOON))
   world.networkAt(NOON + DAY_MS)
   world.matchesAt(titleAt(3), NOON - DAY_MS)
   t.equal(JSON.stringify(world.networkAt(NOON)), before)
 })
 
-test('the network has 200 titles with distinct ids and codes, shared names and awkward ones', async (t) => {
+test('the network has 200 titles with distinct ids and codes, some with shared and unusual names', async (t) => {
   const names = world.titles.map((title) => title.name)
   t.equal(world.titles.length, 200)
   t.equal(new Set(world.titles.map((title) => title.titleId)).size, 200)
@@ -45,7 +45,7 @@ test('the network has 200 titles with distinct ids and codes, shared names and a
   t.equal(world.titles.find((title) => title.titleId === '4d53004b')?.productCode, 'MS-075')
 })
 
-test('at every instant the counts are whole, fit into each other and add up', async (t) => {
+test('at every instant the counts are integers, consistent and add up', async (t) => {
   fc.assert(
     fc.property(instants, (ms) => {
       const state = world.networkAt(ms)
@@ -88,7 +88,7 @@ test('the rhythm of a day and of a week is visible', async (t) => {
   t.ok(sunday > 1.2 * wednesday, `Sunday ${sunday}, Wednesday ${wednesday}`)
 })
 
-test('counts move from minute to minute, and never leap', async (t) => {
+test('counts change from minute to minute, and never jump', async (t) => {
   const online = Array.from({ length: 2 * 24 * 60 }, (_, minute) => world.networkAt(NOON + minute * MINUTE_MS).online)
   const steps = online.slice(1).map((count, minute) => Math.abs(count - (online[minute] ?? 0)) / count)
   t.ok(Math.max(...steps) < 0.02, `the largest step is ${Math.max(...steps)}`)
@@ -104,7 +104,7 @@ test('registered users only grow', async (t) => {
   t.ok(world.networkAt(NOON + DAY_MS).registered > world.networkAt(NOON).registered)
 })
 
-test('the first titles hold thousands, and the last ones are empty most of the time', async (t) => {
+test('the first titles have thousands of players, and the last ones are mostly empty', async (t) => {
   const evenings = Array.from({ length: 60 }, (_, day) => world.networkAt(NOON - day * DAY_MS).titles)
   const meanOf = (index: number) => evenings.reduce((sum, titles) => sum + (titles[index]?.online ?? 0), 0) / 60
   t.ok(meanOf(0) > 2000)
@@ -115,7 +115,7 @@ test('the first titles hold thousands, and the last ones are empty most of the t
   t.ok(emptyAtEnd.length < 50 * 60, 'now and then somebody plays them')
 })
 
-test('the matches of a title are as many and as full as its count says', async (t) => {
+test('the matches of a title agree with its counts', async (t) => {
   fc.assert(
     fc.property(instants, fc.integer({ min: 0, max: 199 }), (ms, index) => {
       const matches = world.matchesAt(titleAt(index), ms)
@@ -129,7 +129,7 @@ test('the matches of a title are as many and as full as its count says', async (
   t.pass('200 lists')
 })
 
-test('a match lasts: a minute later most hosts are still there, an hour later most are not', async (t) => {
+test('after a minute most hosts are still present, after an hour most are not', async (t) => {
   const hostsAt = (ms: number) => new Set(world.matchesAt(titleAt(3), ms).map((match) => match.hostName))
   const now = hostsAt(NOON)
   const shareAfter = (ms: number) => [...hostsAt(NOON + ms)].filter((host) => now.has(host)).length / now.size
@@ -137,18 +137,18 @@ test('a match lasts: a minute later most hosts are still there, an hour later mo
   t.ok(shareAfter(HOUR_MS) < 0.3)
 })
 
-test('no gamertag is given twice', async (t) => {
+test('gamertags are unique', async (t) => {
   t.equal(new Set(Array.from({ length: PLAYER_COUNT }, (_, player) => gamertagOf(7, player))).size, PLAYER_COUNT)
 })
 
-test('there are thousands of boards of every form, and only where a title has leaderboards', async (t) => {
+test('there are thousands of boards of every form, only in titles with leaderboards', async (t) => {
   const boards = world.titles.flatMap((title) => world.boardsOf(title))
   t.ok(boards.length >= 2000, `${boards.length} boards`)
   t.same([...new Set(boards.map((board) => board.form))].sort(), ['career', 'lap', 'raw-time', 'score', 'time'])
   t.notOk(boards.some((board) => !board.title.features[2]))
 })
 
-test('boards have names that are hard to read: other scripts, marks, capitals alone, and one twice', (t) => {
+test('boards have unusual names: other scripts, marks, only capitals, and duplicates', (t) => {
   const rows = world.titles.flatMap((title) => world.boardsOf(title)).map((board) => boardRowsAt(7, board, NOON))
   const names = rows.flat().map(({ playerName }) => playerName)
   for (const mark of [/[<&"']/, /[\u0590-\u06ff]/, /\u0301/, /^.{150,}$/]) {
@@ -187,7 +187,7 @@ test('a board is ranked by its results, and equal ones share a rank', async (t) 
   t.ok(ties > 0, 'ties were among them')
 })
 
-test('boards live: within three days entries come, go and improve, and nobody gets worse in one cycle of play', async (t) => {
+test('within three days entries come, leave and improve, and no player gets worse within one cycle', async (t) => {
   const board = world.titles.flatMap((title) => world.boardsOf(title)).filter((board) => board.form === 'lap')
   let came = 0
   let went = 0
@@ -206,7 +206,7 @@ test('boards live: within three days entries come, go and improve, and nobody ge
   t.ok(came > 10 && went > 10 && improved > 10, `${came} came, ${went} went, ${improved} improved`)
 })
 
-test('users come online and go offline, and the time since when grows with the clock', async (t) => {
+test('users come online and go offline, and the durations grow with the clock', async (t) => {
   const now = world.sightingsAt(NOON)
   const later = world.sightingsAt(NOON + MINUTE_MS)
   const isSame = now.filter(

@@ -15,7 +15,7 @@ const MB = 1_000_000
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-test('while a disk is low nothing is merged and nothing large is begun; with room again both go on', async (t) => {
+test('on a low disk merges and large writes wait; with free space both continue', async (t) => {
   const path = join(t.testdir(), 'tables')
   const clickhouse = await openChdb({ path })
   t.teardown(() => clickhouse.close())
@@ -62,7 +62,7 @@ test('while a disk is low nothing is merged and nothing large is begun; with roo
   for (let n = 0; n < 40; n += 1) await insert(n)
   t.equal(await parts(), 40)
   freeBytes = 120 * MB
-  await t.rejects(disk.requireSpace(0, 'x'), { message: /is refused/ }, 'room for a moment is no room')
+  await t.rejects(disk.requireSpace(0, 'x'), { message: /is refused/ }, 'space for a moment does not suffice')
   let isThereSpace = false
   const waiting = disk.whenSpace(new AbortController().signal).then(() => {
     isThereSpace = true
@@ -88,7 +88,7 @@ async function refusesMerging(clickhouse: Awaited<ReturnType<typeof openChdb>>):
   )
 }
 
-test('a disk is watched for as long as its own rules say: none of it, or a twentieth of a small one', async (t) => {
+test('the reserve of a disk follows its rules: none, or a twentieth of a small disk', async (t) => {
   const open = async (freeMinBytes: number | undefined, freeBytes: number, sizeBytes: number): Promise<Disk> => {
     const disk = await openDisk({
       directory: '/x',
@@ -126,7 +126,7 @@ const NO_TABLES = { rows: async () => Promise.reject(new Error('away')) } as unk
   typeof openDisk
 >[0]['usedOf']['tables']
 
-test('growth is the rate of the last day, and not known in the first hour', async (t) => {
+test('growth is the rate of the last day, and unknown in the first hour', async (t) => {
   const now = Date.UTC(2026, 10, 1)
   const line = (minutes: readonly number[], perDay: number): Sample[] =>
     minutes.map((minute) => {
@@ -161,7 +161,7 @@ test('growth is the rate of the last day, and not known in the first hour', asyn
   t.equal(daysLeft(1e12, rate(1)), 36_500)
 })
 
-test('samples of what is used outlive a restart, not a day; a file that cannot be read is started again', async (t) => {
+test('samples of used space survive a restart, but not a day; an unreadable file is replaced', async (t) => {
   const file = join(t.testdir({ 'disk.json': '{"half": ' }), 'disk.json')
   const used = { log: 1, tables: 2, writes: null }
   const samples = await openSamples(file)
@@ -177,7 +177,7 @@ test('samples of what is used outlive a restart, not a day; a file that cannot b
 
 const QUIET = { UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0' }
 
-test('a nearly full disk stops imports with a sentence; with room again they go on where they stopped', async (t) => {
+test('a nearly full disk stops imports with a sentence; with free space they resume', async (t) => {
   const files = t.testdir({ 'one.csv': 'observedAt,online\n2020-01-01T00:00:00Z,1\n' })
   const small = await smallDisk(t, 400)
   if (small === undefined) {

@@ -22,7 +22,7 @@ import { startUpstream } from './service/upstream.js'
 /** An import of so many takes 10 appends: it is still under way when the log has the first. */
 const ROWS = 20_000
 
-test('one process on embedded engines brings pages and files to answers, and starts again', async (t) => {
+test('one process on embedded engines answers from pages and files, and restarts', async (t) => {
   const directory = t.testdir()
   const upstream = await startUpstream()
   t.teardown(() => upstream.close())
@@ -80,7 +80,7 @@ test('one process on embedded engines brings pages and files to answers, and sta
     t.equal(code, 1)
     t.notMatch(stderr, /\n\s+at /, 'no stack')
   })
-  await t.test('a port that is taken ends a start, behind its engines', async (t) => {
+  await t.test('a port in use ends a start after its engines are open', async (t) => {
     const taken = createServer().listen(0, '127.0.0.1')
     t.teardown(() => taken.close())
     await once(taken, 'listening')
@@ -129,7 +129,7 @@ async function untilBegun(operatorUrl: string): Promise<void> {
   while ((await appended()) === before) await new Promise((resolve) => setTimeout(resolve, 20))
 }
 
-test('a wrong start is one sentence and an exit code', async (t) => {
+test('an impossible start prints one sentence and sets the exit code', async (t) => {
   const directory = t.testdir({ file: 'not a folder' })
   const cases: [Record<string, string>, string[], number, RegExp][] = [
     [{ PORT: 'eighty' }, ['start'], 2, /PORT is "eighty"/],

@@ -19,7 +19,7 @@ if (missing !== undefined) throw new Error(missing)
 const kafka = await startKafkaBroker()
 after(() => kafka.stop())
 
-test('one process on a real Kafka and chDB brings pages and files to answers', async (t) => {
+test('one process on a real Kafka and chDB answers from pages and files', async (t) => {
   const directory = t.testdir()
   const { upstream, environment } = await surroundings(t, kafka, 'one.')
   const own = { ...environment, DATA_DIR: `${directory}/data` }
@@ -27,10 +27,13 @@ test('one process on a real Kafka and chDB brings pages and files to answers', a
   t.teardown(() => service.kill())
   await provesEndToEnd(t, { upstream, apiUrl: service.apiUrl ?? '', operatorUrl: service.operatorUrl, directory })
   t.equal(await service.stop(), 0)
-  await t.test('and what Kafka lost before it was loaded is missed aloud, until an operator accepts it', async (t) => {
-    const later = await provesGap(t, { kafka, environment: own, role: 'all' })
-    await later.stop()
-  })
+  await t.test(
+    'and events that Kafka lost before they were loaded are reported, until an operator accepts the gap',
+    async (t) => {
+      const later = await provesGap(t, { kafka, environment: own, role: 'all' })
+      await later.stop()
+    }
+  )
 })
 
 /** Two projectors, an ingest and two processes that answer, on real engines. */
@@ -63,7 +66,7 @@ async function severalProcesses(t: Test, topicPrefix: string) {
   }
 }
 
-test('a rebuild outlives its projector, and of answers without a pause none mixes old and new', async (t) => {
+test('a rebuild survives its projector, and none of the continuous answers mixes old and new tables', async (t) => {
   const { upstream, ...world } = await severalProcesses(t, 'rebuilt.')
   const titles = [{ titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 40, lobbies: null }]
   upstream.show({ registered: 21_345, online: 88, titles })
@@ -72,12 +75,12 @@ test('a rebuild outlives its projector, and of answers without a pause none mixe
   await provesRebuild(t, { ...world, pauseMs: 0 })
 })
 
-test('twenty-six swaps hold up no answer, and answers of one data version are the same in all processes', async (t) => {
+test('twenty-six swaps delay no answer, and answers of one data version are equal in all processes', async (t) => {
   const { owner, other, ...world } = await severalProcesses(t, 'swapped.')
   await provesSwaps(t, { ...world, projectors: [owner.operatorUrl, other.operatorUrl] })
 })
 
-test('a broker that was killed has all that it acknowledged, and reading resumes', async (t) => {
+test('a killed broker has all acknowledged messages, and reading resumes', async (t) => {
   const resume = await provesReadingResumes(t, kafka)
   await kafka.restart()
   await resume()

@@ -50,13 +50,16 @@ test(
     const secondIngest = await openGamenet(t, second, 'ingest')
     await provesForeignAuthority(t, second, `${directory}/foreign`)
     const alone = { ...real, DATA_DIR: `${directory}/none` }
-    t.match(await gamenet(alone, ['status']), { code: 0, stdout: /^No process was asked: OPERATOR_URL names one\. / })
+    t.match(await gamenet(alone, ['status']), {
+      code: 0,
+      stdout: /^No process was queried, because OPERATOR_URL is not set\. /
+    })
     t.match(await gamenet(alone, ['rebuild', 'status']), {
       code: 2,
       stderr: /No projector was asked: set OPERATOR_URL to/
     })
     t.match(await gamenet(alone, ['doctor']), { stdout: /^service +ok +No process was queried, /m })
-    await t.test('two processes that scrape at once tell everything once', async (t) => {
+    await t.test('two processes that scrape at once publish every change once', async (t) => {
       const log = await logOfOtherProcess(t, kafka, real)
       const operatorUrls = [ingest.operatorUrl, secondIngest.operatorUrl] as const
       await provesTwoIngests(t, { upstream, log, operatorUrls, apiUrl: api.apiUrl })

@@ -15,7 +15,7 @@ import {
 
 const Ledger = z.array(z.object({ nameHash: z.string(), forgottenAt: z.string(), doneAt: z.string().nullable() }))
 
-test('an operator forgets a user while the service runs; killed in between, the next start ends it', async (t) => {
+test('an operator erases a user while the service runs; after a kill, the next start completes the erasure', async (t) => {
   const folder = t.testdir({})
   const writes = await plainWrites(t)
   const environment = { DATA_DIR: join(folder, 'data'), ...writes }
@@ -87,7 +87,7 @@ test('an operator forgets a user while the service runs; killed in between, the 
   t.match(await gamenet(environment, ['erase']), { code: 2 })
   await service.stop()
 
-  await t.test('on a service that is stopped, too', async (t) => {
+  await t.test('the same on a stopped service', async (t) => {
     const report = await gamenetJson(environment, ['erase', ben ?? ''])
     t.match(report, { wasKnown: true })
     t.ok(await isDone())

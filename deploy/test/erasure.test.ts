@@ -53,7 +53,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
   t.same(await rowsOfOthers(world), before, 'of others everything stays')
   t.match(await readLedger(world.writes), [{ nameHash: /^[0-9a-f]{64}$/, doneAt: Date }])
 
-  await t.test('beside an older state of everything else, the ledger is applied again', async (t) => {
+  await t.test('with an older copy of all other data, the ledger is applied again', async (t) => {
     const ledger = await world.writes.query('SELECT f.* FROM forgotten AS f')
     await world.writes.query('DELETE FROM forgotten')
     await fill(world)
@@ -133,7 +133,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
     t.equal(await reapplyMissingErasures({ ...needs, tables: loaded.clickhouse.control }), 0)
     t.same(await known(), sightings)
 
-    await t.test('with an older PostgreSQL, the tables tell the users', async (t) => {
+    await t.test('with an older PostgreSQL, the tables have the erased users', async (t) => {
       await writes.query('DELETE FROM forgotten')
       const tables = loaded.clickhouse.control
       t.equal(
@@ -148,7 +148,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
       t.match(await readLedger(writes), [{ doneAt: Date }, { doneAt: Date }])
     })
 
-    await t.test('a step of a rebuild that had read what is deleted meanwhile brings nothing back', async (t) => {
+    await t.test('a step of a rebuild that had read rows before their deletion does not restore them', async (t) => {
       await writes.query('DELETE FROM forgotten')
       await fill({ ...world, ...loaded })
       await loaded.closeTables()
@@ -178,7 +178,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
         if (waits === 1) await orphan.begin()
       }
       await eraseUser({ ...needsOf(now), stepsEnded, tables: orphan.seen }, USER)
-      t.equal(orphan.hadEnded(), true, 'nor is anything deleted beside a statement whose process is gone, or its lock')
+      t.equal(orphan.hadEnded(), true, 'nor is anything deleted while a statement of a dead process runs')
       t.same(await tablesThatName(tables.clickhouse), [])
       slow.release()
       while ((await tables.projector.rebuilds.list())[0]?.state !== 'filled') await pause(20)
@@ -249,7 +249,7 @@ function slowInsert(table: string) {
 const programs = postgresPrograms()
 const missing = 'PostgreSQL is not installed (Debian: apt-get install postgresql)'
 const skip = programs === undefined && process.env.CI !== 'true' ? missing : false
-test('the same on a PostgreSQL server, but for the files of the server itself', { skip }, async (t) => {
+test('the same on a PostgreSQL server, except for the files of the server itself', { skip }, async (t) => {
   if (programs === undefined) throw new Error(missing)
   const server = await sharedPostgres(t)
   const world = await openWorld(t, async () => openPostgres({ url: server.url }))

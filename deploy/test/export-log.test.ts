@@ -76,7 +76,7 @@ test('an exported log gives equal tables on another machine; sealed events stay 
     t.match(await gamenetJson(second, ['import', 'log', exported]), [{ events: lines.length, rejected: 0 }], what)
   }
 
-  await t.test('lines that are none are reported, the others published', async (t) => {
+  await t.test('invalid lines are reported, all others are published', async (t) => {
     const event = JSON.parse(lines[0] ?? '')
     const bad = await file('bad.ndjson', [
       JSON.stringify(event),

@@ -54,7 +54,7 @@ async function shownBoard({ tables, projector }: ScrapedWorld, leaderboardId: nu
 const list = `/games/${TITLE}`
 const board = (id: number) => `/games/${TITLE}?leaderboard=${id}`
 
-test('hostile pages of boards are shown as upstream shows them, or fail with a reason and take nothing away', async (t) => {
+test('hostile pages of boards are stored as shown, or fail with a reason and remove nothing', async (t) => {
   const { url, answers } = await startHostile(t)
   const world = await openScrapedWorld(t, { upstreamUrl: url })
   const { ingest } = world.ingest()
@@ -64,7 +64,7 @@ test('hostile pages of boards are shown as upstream shows them, or fail with a r
     return run
   }
 
-  await t.test('a page whose list selects nothing shows the board that was asked for', async (t) => {
+  await t.test('a page whose list selects nothing shows the requested board', async (t) => {
     answers.set(list, page(options([1, 2]), ''))
     answers.set(board(1), page(options([1, 2]), cells(1, 'ann', 5)))
     answers.set(board(2), page(options([1, 2]), cells(1, 'bob', 6)))
@@ -150,7 +150,7 @@ test('hostile pages of boards are shown as upstream shows them, or fail with a r
     }
   )
 
-  await t.test('ranks, scores, times and names that are odd are shown as upstream shows them', async (t) => {
+  await t.test('unusual ranks, scores, times and names are stored as shown', async (t) => {
     const name200 = 'x'.repeat(200)
     answers.set(
       board(1),
@@ -193,7 +193,7 @@ test('hostile pages of boards are shown as upstream shows them, or fail with a r
     t.same(await shownBoard(world, 1), [])
   })
 
-  await t.test('a list that cannot be read delists nothing, whatever is wrong with it', async (t) => {
+  await t.test('an unreadable list delists nothing', async (t) => {
     const lists = (await world.events(leaderboardTopic)).length
     for (const bad of [
       options([1, 2, 'three']),

@@ -120,7 +120,7 @@ function scrapingNothing(dataDirectory: string): Environment {
   }
 }
 
-test('an import that is taken back leaves every answer as if it had not been, over restarts too', async (t) => {
+test('an undone import leaves every answer as if it had never happened, also after restarts', async (t) => {
   const directory = t.testdir({})
   const environment = { ...scrapingNothing(join(directory, 'data')), ...(await plainWrites(t)) }
   const killed = await startGamenet(environment)

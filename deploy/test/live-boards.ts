@@ -63,9 +63,9 @@ type Stage = {
 /** Boards that move all the time are scraped for an hour. */
 export async function provesLiveBoards(t: Test, options: LiveBoards): Promise<void> {
   const stage = await openStage(t, options)
-  await t.test('whatever fails, dies or runs twice on the way, scrapes go on', (t) => provesScrapes(t, stage))
+  await t.test('scrapes continue after failures, deaths and repeated runs', (t) => provesScrapes(t, stage))
   await t.test('every board is the demo network’s own', (t) => provesNow(t, stage))
-  await t.test('as of any instant a board is what was last shown before it', (t) => provesInstants(t, stage))
+  await t.test('as of any instant a board equals its last page before it', (t) => provesInstants(t, stage))
   await t.test('the changes, followed from the start, are those from page to page, each once', (t) =>
     provesChanges(t, stage)
   )

@@ -165,7 +165,7 @@ test('a part that vanished while nothing was running is restored like a detached
   ])
 })
 
-test('tables of a server are reported alone, with what to type', async (t) => {
+test('tables of a server are only reported, with the commands to type', async (t) => {
   const clickhouse = await brokenTables(t, ['event_network_count'])
   const { lostRows } = await open(clickhouse, 'never')
   t.same(

@@ -8,7 +8,7 @@ import { LINES } from '../src/operations/operation.js'
 import { rebuild } from '../src/operations/rebuild.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 
-test('a client of a service that ends meanwhile learns that it may be done, and how to find out', async (t) => {
+test('a client of a service that ends meanwhile learns that the operation may be completed, and how to check', async (t) => {
   for (const end of [
     (response: ServerResponse) => void response.destroy(),
     (response: ServerResponse) => {
@@ -30,7 +30,7 @@ test('a client of a service that ends meanwhile learns that it may be done, and 
   })
 })
 
-test('a port that lacks an operation, or answers it in another form, is named with what to do', async (t) => {
+test('a port that lacks an operation, or answers it in another form, is reported with the remedy', async (t) => {
   const lines = { 'content-type': LINES }
   for (const answer of [
     (response: ServerResponse) => response.writeHead(404).end('{"error":"There is nothing at /rebuilds."}'),

@@ -19,7 +19,7 @@ import { provesRefusalOfMalformed } from './service/malformed.js'
 
 const Owner = z.object({ operatorToken: z.string() })
 
-test('the operator port answers the command line, no web page, and nobody without the token', async (t) => {
+test('the operator port answers the command line, and refuses web pages and clients without the token', async (t) => {
   const directory = t.testdir({ 'secret.csv': 'observedAt,online\n2020-01-01T00:00:00Z,1\n' })
   const DATA_DIR = `${directory}/data`
   // As the container with embedded engines starts, but on loopback and free ports.

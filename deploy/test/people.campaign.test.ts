@@ -4,7 +4,7 @@ import { provesPeopleAtOnce } from './service/people-at-once.js'
 const CLIENTS = 200
 const SECONDS = 60
 
-test('200 clients rate, edit and read at once for a minute: no update is lost, nobody sees another’s answer', (t) => {
+test('200 clients rate, edit and read at once for a minute: no update is lost, no client sees another’s answer', (t) => {
   let begun: number | undefined
   return provesPeopleAtOnce(t, CLIENTS, () => {
     begun ??= performance.now()

@@ -4,5 +4,5 @@ import { provesPeopleAtOnce } from './service/people-at-once.js'
 const CLIENTS = 24
 const STEPS = 6
 
-test('24 clients rate, edit and read at once: no update is lost, nobody sees another’s answer', (t) =>
+test('24 clients rate, edit and read at once: no update is lost, no client sees another’s answer', (t) =>
   provesPeopleAtOnce(t, CLIENTS, (step) => step <= STEPS))

@@ -9,7 +9,7 @@ const programs = postgresPrograms()
 const NO_POSTGRES = 'PostgreSQL is not here: /usr/lib/postgresql (Debian package postgresql)'
 const skip = programs === undefined && process.env.CI !== 'true' ? NO_POSTGRES : false
 
-test('work that excludes passes excludes those of every process', { skip }, async (t) => {
+test('exclusive work excludes the passes of every process', { skip }, async (t) => {
   if (programs === undefined) throw new Error(NO_POSTGRES)
   const server = await startPostgres(programs)
   t.teardown(() => server.stop())
@@ -61,7 +61,7 @@ test('work that excludes passes excludes those of every process', { skip }, asyn
     )
     t.equal(await other.shared(async () => 'continues'), 'continues')
   })
-  await t.test('a step of a rebuild that waits too long for an exclusive lock is refused for now', async (t) => {
+  await t.test('a step of a rebuild that waits too long for an exclusive lock is refused temporarily', async (t) => {
     const [begun, end] = [latch(), latch()]
     const [first, second] = fills
     if (first === undefined || second === undefined) throw new Error('two projectors were to share')
@@ -90,7 +90,7 @@ test('work that excludes passes excludes those of every process', { skip }, asyn
     )
     await server.start()
   })
-  await t.test('a pass whose lock is lost says so before it is made known', async (t) => {
+  await t.test('a pass whose lock is lost fails before its changes are published', async (t) => {
     await t.rejects(
       one.shared(async (check) => {
         await server.kill()

@@ -18,7 +18,7 @@ import {
 const DAYS = 40
 const WINDOW = '/api/network-stats/daily-online?from=2025-01-01T00:00:00Z&to=2025-02-01T00:00:00Z'
 
-test('a service whose tables lost all rows starts by itself, and makes them again', async (t) => {
+test('a service whose tables lost all rows starts and restores them', async (t) => {
   const data = join(t.testdir({}), 'data')
   const file = join(data, '..', 'counts.csv')
   await writeFile(file, countsOf(DAYS))

@@ -11,7 +11,7 @@ import { cutPower, tableOf, textOf } from '../proof/torture/power/power.js'
  * is counted with it. A life costs most of a cut, so each has several cuts: all but the last on copies of its disk.
  */
 
-test('a service whose power is cut in the middle of any work starts again, and has lost nothing', async (t) => {
+test('a service whose power is cut during any work starts again, and has lost nothing', async (t) => {
   const directory = join(process.env.CAMPAIGN_DIRECTORY ?? t.testdir({}), 'power')
   const missing = whyNoDisk()
   if (missing !== undefined) throw new Error(missing)

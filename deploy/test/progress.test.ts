@@ -5,7 +5,7 @@ import { lineOf, type Progress, showProgress } from '../src/commands/progress.js
 
 const HALF: Progress = { label: 'title-count-hour', share: 0.5, details: ['165346 events/s'], etaSeconds: 12 }
 
-test('a bar leaves columns for the percentage and the remaining time, however narrow the terminal is', async (t) => {
+test('a bar leaves columns for the percentage and the remaining time on terminals of any width', async (t) => {
   const rest = '50 % | 165346 events/s | 12 s left'
   for (const [columns, line] of [
     [200, new RegExp(`^title-count-hour █{20}░{20} ${rest}$`)],

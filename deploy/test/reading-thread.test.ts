@@ -9,7 +9,7 @@ import { readingThread } from '../src/wiring/reading-thread.js'
 const MESSAGES = 50_000
 const ROUNDS = 4
 
-test('a reading thread that is asked to stop in the midst of a backlog ends without harm to the process', async (t) => {
+test('a reader thread that is stopped during a backlog ends without harm to the process', async (t) => {
   const choice = { engine: 'lmdb', path: t.testdir({}), epoch: 0 } as const
   const log = await openLog(choice, 'test')
   const messages = Array.from({ length: MESSAGES }, (_, n) =>

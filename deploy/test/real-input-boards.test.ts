@@ -13,8 +13,8 @@ test('titles, boards and matches', async (t) => {
   await t.test('a catalogue of titles and a list of games with other names', (t) =>
     provesTitles(t, service, { isWhole: false })
   )
-  await t.test('times of the same make as the recorded ones: late, tied, slower, doubled, without date or time', (t) =>
+  await t.test('times like the recorded ones: late, tied, slower, duplicate, without date or time', (t) =>
     provesGeneratedTimes(t, service)
   )
-  await t.test('snapshots of the same make as a server’s worlds', (t) => provesGeneratedMatches(t, service))
+  await t.test('snapshots like those of a server’s worlds', (t) => provesGeneratedMatches(t, service))
 })

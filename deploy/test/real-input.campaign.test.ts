@@ -30,6 +30,6 @@ test('recorded snapshots of a server’s worlds', async (t) => {
   await provesRecordedMatches(t, await startQuietService(t), rows)
 })
 
-test('sightings of some hundred players, in files of no order, are play time minute for minute', async (t) => {
+test('sightings of some hundred players, in unordered files, give play time to the minute', async (t) => {
   await provesPresence(t, await startQuietService(t), { players: 300, days: 30 })
 })

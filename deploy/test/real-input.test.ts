@@ -15,7 +15,7 @@ test('counts, a page and sightings', async (t) => {
   const service = await startQuietService(t, upstream)
   await t.test('days of nine years of hourly counts', (t) => provesCounts(t, service, { isWhole: false }))
   await t.test('the network’s own page from a plain file server', (t) => provesHomePage(t, service, upstream))
-  await t.test('sightings of some players, in files of no order, are play time minute for minute', (t) =>
+  await t.test('sightings of some players, in unordered files, give play time to the minute', (t) =>
     provesPresence(t, service, { players: 40, days: 15 })
   )
 })

@@ -127,7 +127,7 @@ async function importAll(t: Test, environment: Environment, directory: string): 
   }
 }
 
-test('a projection is rebuilt beside the one that serves, compared, and takes its place', async (t) => {
+test('a projection is rebuilt while the old one serves, compared, and swapped in', async (t) => {
   const directory = t.testdir({})
   const environment: Environment = {
     DATA_DIR: join(directory, 'data'),
@@ -145,7 +145,7 @@ test('a projection is rebuilt beside the one that serves, compared, and takes it
   const first = await answersOf(service.apiUrl)
   const commands = { t, environment }
 
-  await t.test('while answers are asked for all the time', async (t) => {
+  await t.test('during continuous requests', async (t) => {
     const stopRequests = askAllTheTime(service.apiUrl, first)
     await swapsAndGoesBack({ ...commands, t })
     const { faults, asked } = await stopRequests()
@@ -153,22 +153,20 @@ test('a projection is rebuilt beside the one that serves, compared, and takes it
     t.same(await answersOf(service.apiUrl), first)
   })
   await t.test('an impossible operation is reported in a sentence and an exit code', (t) => refuses({ ...commands, t }))
-  await t.test('it goes on whatever becomes of the command', (t) =>
-    outlivesItsCommand({ ...commands, t }, service.operatorUrl)
-  )
-  await t.test('it is held over a restart, and goes on or is ended when asked', async (t) => {
+  await t.test('it continues when its command ends', (t) => outlivesItsCommand({ ...commands, t }, service.operatorUrl))
+  await t.test('it stays paused over a restart, and is resumed or cancelled on request', async (t) => {
     await hold({ ...commands, t })
     await service.stop()
     await spoil(join(directory, 'data', 'tables'))
     service = await open()
     await resumesAndIsEnded({ ...commands, t })
   })
-  await t.test('differences are shown row by row, and hold up the swap unless they are accepted', async (t) => {
+  await t.test('differences are shown row by row, and prevent the swap unless they are accepted', async (t) => {
     t.strictNotSame(await answersOf(service.apiUrl), first, 'an answer is wrong')
     await showsDifferences({ ...commands, t })
     t.same(await answersOf(service.apiUrl), first, 'and is right again')
   })
-  await t.test('without a service it is filled to its end by the command', async (t) => {
+  await t.test('without a service the command fills it to its end', async (t) => {
     await service.stop()
     const filled = await rebuildJson(t, environment, RebuildStatus, ['start', 'network-count'])
     t.equal(filled.state, 'filled')

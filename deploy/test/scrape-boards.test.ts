@@ -127,10 +127,10 @@ test('boards are scraped', async (t) => {
   // And two processes that live through all: each new one has to load what reads pages.
   const two = [world.ingest(), world.ingest()] as const
   await t.test('boards are found, visited and followed', (t) => provesVisits(t, world, two))
-  await t.test('a process that was too slow publishes nothing any more', (t) => provesSlow(t, world, two))
-  await t.test('a run that the end of its process cuts off', (t) => provesStop(t, world))
-  await t.test('a run that is asked for over the operator port', (t) => provesPort(t, world, two))
-  await t.test('a change of a list is published once, though two processes read it at the same time', (t) =>
+  await t.test('a process that was too slow publishes nothing', (t) => provesSlow(t, world, two))
+  await t.test('a run that the end of its process interrupts', (t) => provesStop(t, world))
+  await t.test('a run that is requested over the operator port', (t) => provesPort(t, world, two))
+  await t.test('a change of a list is published once, although two processes read it at the same time', (t) =>
     provesLists(t, world, two)
   )
   await t.test('after a kill at any call no change is published twice, and the fold equals the page', (t) =>
@@ -205,23 +205,26 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
     t.equal(new Set(changes.map(({ changedAt }) => changedAt)).size, 1)
   })
 
-  await t.test('an imported entry that the page does not show is removed, though the page is unchanged', async (t) => {
-    await ingest.runNow('boards')
-    const event = {
-      titleId: HALO.titleId,
-      leaderboardId: 7,
-      playerName: 'old',
-      changeType: 'new' as const,
-      rating: '5'
+  await t.test(
+    'an imported entry that the page does not show is removed, although the page is unchanged',
+    async (t) => {
+      await ingest.runNow('boards')
+      const event = {
+        titleId: HALO.titleId,
+        leaderboardId: 7,
+        playerName: 'old',
+        changeType: 'new' as const,
+        rating: '5'
+      }
+      await ingest.publish(leaderboardEntryTopic, [{ ...event, changedAt: '2005-01-01T00:00:00Z' }], {
+        source: '/import/file',
+        importId: 'f'.repeat(32)
+      })
+      t.equal((await shownBoard(world, HALO.titleId, 7)).length, 2)
+      await ingest.runNow('boards')
+      t.same(await shownBoard(world, HALO.titleId, 7), [{ rank: 1, name: 'eve', score: '1000' }])
     }
-    await ingest.publish(leaderboardEntryTopic, [{ ...event, changedAt: '2005-01-01T00:00:00Z' }], {
-      source: '/import/file',
-      importId: 'f'.repeat(32)
-    })
-    t.equal((await shownBoard(world, HALO.titleId, 7)).length, 2)
-    await ingest.runNow('boards')
-    t.same(await shownBoard(world, HALO.titleId, 7), [{ rank: 1, name: 'eve', score: '1000' }])
-  })
+  )
 
   await t.test('a board that vanishes from the list is no longer listed, and its entries stay', async (t) => {
     upstream.showGame(HALO.titleId, game(board(0, 'zoe', 'ann', 'bob')))
@@ -237,7 +240,7 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
     t.equal((await shownBoard(world, HALO.titleId, 7)).length, 2, 'until it is there again')
   })
 
-  await t.test('pages that are broken, cut off or not there fail, and take nothing away', async (t) => {
+  await t.test('broken, truncated and missing pages fail, and remove nothing', async (t) => {
     const events = (await world.events(leaderboardEntryTopic)).length
     const lists = (await world.events(leaderboardTopic)).length
     for (const [page, reason] of [
@@ -258,20 +261,23 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
     t.match((await world.events(scrapeTopic)).at(-1), { source: 'boards', outcome: 'partial' })
   })
 
-  await t.test('a board whose page vanished behind its list is no fault: the list is asked next', async (t) => {
-    upstream.showGame(HALO.titleId, game(board(0, 'zoe'), board(7, 'eve')))
-    t.match(await ingest.runNow('boards'), [{ outcome: 'succeeded' }])
-    upstream.missing.add(`/games/${HALO.titleId}?leaderboard=7`)
-    const absent = await absences(registry)
-    const [run] = await ingest.runNow('boards')
-    t.match(run, { outcome: 'succeeded', published: 0, reason: undefined })
-    t.equal(await absences(registry), absent + 1)
-    const due = `SELECT t.due_at <= now() AS due FROM board_turn AS t WHERE t.title_id = $1 AND t.leaderboard_id = -1`
-    t.same(await world.writes.query(due, [HALO.titleId]), [{ due: true }])
-    t.equal((await shownBoard(world, HALO.titleId, 7)).length, 1, 'its entries stay')
-    upstream.missing.clear()
-    t.match(await ingest.runNow('boards'), [{ outcome: 'succeeded', published: 0 }], 'and it may come back')
-  })
+  await t.test(
+    'a board whose page vanished after its list was read is not a fault: the list is read next',
+    async (t) => {
+      upstream.showGame(HALO.titleId, game(board(0, 'zoe'), board(7, 'eve')))
+      t.match(await ingest.runNow('boards'), [{ outcome: 'succeeded' }])
+      upstream.missing.add(`/games/${HALO.titleId}?leaderboard=7`)
+      const absent = await absences(registry)
+      const [run] = await ingest.runNow('boards')
+      t.match(run, { outcome: 'succeeded', published: 0, reason: undefined })
+      t.equal(await absences(registry), absent + 1)
+      const due = `SELECT t.due_at <= now() AS due FROM board_turn AS t WHERE t.title_id = $1 AND t.leaderboard_id = -1`
+      t.same(await world.writes.query(due, [HALO.titleId]), [{ due: true }])
+      t.equal((await shownBoard(world, HALO.titleId, 7)).length, 1, 'its entries stay')
+      upstream.missing.clear()
+      t.match(await ingest.runNow('boards'), [{ outcome: 'succeeded', published: 0 }], 'and it may come back')
+    }
+  )
 }
 
 /** What the page shows of each entry, as one text for comparing. */
@@ -459,7 +465,7 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
   upstream.showGame(HALO.titleId, game(board(40, 'ann')))
   await ingest.runNow('boards')
 
-  await t.test('tells how far it is, and ends with the report', async (t) => {
+  await t.test('reports its progress, and ends with the report', async (t) => {
     const progressReports: ScrapeProgress[] = []
     const reports = await operationsAt(url).run(
       scrape,
@@ -470,7 +476,7 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
     t.match(progressReports.at(-1), { source: 'boards', done: 3, total: 3 }, 'two lists and a board')
   })
 
-  await t.test('goes on when the one who asked leaves', async (t) => {
+  await t.test('continues when its client disconnects', async (t) => {
     const hold = holdFirst(t, upstream, 'leaderboard=40')
     upstream.showGame(HALO.titleId, game(board(40, 'ann', 'bob')))
     const leaving = new AbortController()

@@ -32,10 +32,10 @@ test('players are scraped', async (t) => {
   // One world for all, and other users in each: to open its engines takes longer than what is proved in it.
   const world = await given(t)
   await t.test('online users are sighted in every run, offline users once', (t) => provesSightings(t, world))
-  await t.test('a row that cannot be read is no sighting; a page that cannot be is a failed run', (t) =>
+  await t.test('a row that cannot be read is not a sighting; a page that cannot be is a failed run', (t) =>
     provesUnreadable(t, world)
   )
-  await t.test('while the tables are behind, who went offline is published once by what the last page showed', (t) =>
+  await t.test('while the tables lag, a user who went offline is published once, by the last page', (t) =>
     provesBehind(t, world)
   )
 })
@@ -64,14 +64,14 @@ async function provesSightings(t: Test, { upstream, clock, process, ingest, sigh
     seen(eve, undefined, '00:00')
   ])
 
-  await t.test('though the page is as it was', async (t) => {
+  await t.test('although the page is unchanged', async (t) => {
     clock.ms += 60_000
     t.match(await ingest.runNow('players'), [{ outcome: 'succeeded', published: 1 }])
     t.equal(upstream.unchanged(), 1)
     t.same(await sightings(), [seen(ann, 'Need for Speed', '01:00')])
   })
 
-  await t.test('by another process too, which says how often it looks', async (t) => {
+  await t.test('also by another process, which publishes its own period', async (t) => {
     clock.ms += 60_000
     upstream.showPlayers([ann, { ...bob, game: 'Halo' }, eve])
     t.match(await process(3600).runNow('players'), [{ outcome: 'succeeded', published: 2 }])
@@ -81,7 +81,7 @@ async function provesSightings(t: Test, { upstream, clock, process, ingest, sigh
     t.same(await sightings(), [seen(bob, 'Halo', '03:00')])
   })
 
-  await t.test('and who is gone from the page is not sighted at all', async (t) => {
+  await t.test('and a user who is missing from the page is not sighted', async (t) => {
     clock.ms += 60_000
     upstream.showPlayers([ann])
     t.match(await ingest.runNow('players'), [{ outcome: 'succeeded', published: 0 }])

@@ -204,13 +204,13 @@ test('the client and a running service understand each other', async (t) => {
     }
   )
 
-  await t.test('a saved question is asked by its name', async (t) => {
+  await t.test('a saved question is requested by its name', async (t) => {
     const since = new Date(0)
     t.same(await client.question('peak', { titleId: '4d530064', since }), [{ peak: 41 }])
     await t.rejects(client.question('peak', { titleId: '4d530064' }), { status: 400, code: 'request_invalid' })
   })
 
-  await t.test('a file of a dataset comes as a stream: whole, by its hash, or a part of it', async (t) => {
+  await t.test('a file of a dataset is a stream: complete, by its hash, or a part of it', async (t) => {
     const file = { dataset: 'title', period: 'newest' }
     const bytesOf = async (part: object) =>
       Buffer.from(await new Response(await client.getDatasetFile({ ...file, ...part })).arrayBuffer())
@@ -231,7 +231,7 @@ test('the client and a running service understand each other', async (t) => {
     await t.rejects(reader.closed, { message: 'left' })
   })
 
-  await t.test('every method gives what the service counted, in the shape of the contract', async (t) => {
+  await t.test('every method returns the data of the service, in the shape of the contract', async (t) => {
     const anHour = { from: new Date(Date.now() - 3_600_000), resolution: 'raw' } as const
     const answers: [z.ZodType, answer: unknown, expected: unknown][] = [
       [OnlineUsers, await client.getOnlineUsers(), { 'Halo 2': { online: 41 }, [ride.name]: { online: 5 } }],
@@ -255,7 +255,7 @@ test('the client and a running service understand each other', async (t) => {
     }
   })
 
-  await t.test('an answer that has not changed is not sent again, one that has is', async (t) => {
+  await t.test('an unchanged answer is not sent again, a changed one is', async (t) => {
     const { fetch, requests } = recording()
     const client = gamenetClient({ baseUrl, fetch })
     await amidAMinute()
@@ -323,7 +323,7 @@ test('the client and a running service understand each other', async (t) => {
     await t.test('a page of another origin uses the client as it is, with 304 and refusals', (t) =>
       usesClient(t, browser, baseUrl)
     )
-    await t.test('an EventSource receives events, and resumes behind the last one', (t) =>
+    await t.test('an EventSource receives events, and resumes after the last one', (t) =>
       usesEventSource(t, browser, baseUrl, scrape)
     )
     await t.test('the example page works under its strict policy', (t) => usesExamplePage(t, browser, service, auth))
@@ -384,7 +384,7 @@ async function foldsTo(answers: readonly object[]): Promise<void> {
   deepStrictEqual(folded, expected)
 }
 
-test('a stream ends at once when its signal aborts, and rejects when the answer is no stream', async (t) => {
+test('a stream ends at once when its signal aborts, and rejects when the answer is not a stream', async (t) => {
   const answered = (body: string, type: string) =>
     gamenetClient({
       baseUrl: 'http://localhost',
@@ -580,7 +580,7 @@ async function usesExamplePage(t: Test, browser: Browser, service: Opened, auth:
   t.same(faults, [], 'no violation of the policy, no unhandled rejection')
 }
 
-test('a service that does not answer in its own words is an error that quotes the answer', async (t) => {
+test('an unexpected answer is an error that quotes it', async (t) => {
   const answers: Record<string, RequestListener> = {
     '/busy': (_, response) => response.writeHead(503, { 'retry-after': '7' }).end('{"error":"Ask again shortly."}'),
     '/proxy': (_, response) => response.writeHead(502, { 'retry-after': 'soon' }).end('<h1>Bad gateway</h1>'),
@@ -613,7 +613,7 @@ test('a service that does not answer in its own words is an error that quotes th
   await t.rejects(nobody, { name: 'GamenetError', status: 0, message: /cannot be reached: .*ECONNREFUSED/ })
 })
 
-test('busy services are asked again after the seconds that they name, within the time of the call', async (t) => {
+test('requests to busy services are retried after Retry-After, within the time of the call', async (t) => {
   const answering = (...answers: [status: number, headers: Record<string, string>][]) =>
     recording(async () => {
       const [status, headers] = answers.shift() ?? [200, {}]
@@ -646,7 +646,7 @@ test('busy services are asked again after the seconds that they name, within the
   await t.rejects(left, { message: 'the visitor left' })
 })
 
-test('a result has the headers and the next page, and pages follow one another up to the end or on and on', async (t) => {
+test('a result has the headers and the next page, and pages can be followed to the end or endlessly', async (t) => {
   const changes = Array.from({ length: 5 }, (_, id) => ({ id: String(id) }))
   let polls = 0
   const feed = recording(async (input, init) => {
@@ -690,7 +690,7 @@ test('a result has the headers and the next page, and pages follow one another u
   for await (const { data } of games.getGames().pages()) t.same(data, ['Halo 2'])
 })
 
-test('the packed SDK works in an empty folder: ESM, CJS and types, without another package', async (t) => {
+test('the packed SDK works in an empty folder: ESM, CJS and types, without other packages', async (t) => {
   const folder = t.testdir({
     'package.json': '{ "type": "module" }',
     'main.js': `import { gamenetClient } from '@gamenet/sdk'\n${PRINTS_METHODS}`,
@@ -775,7 +775,7 @@ test('any name arrives as one segment of the path, or is refused before anything
   )
 })
 
-test('a value that is no address or no instant is refused with a sentence', async (t) => {
+test('a value that is neither an address nor an instant is refused with a sentence', async (t) => {
   for (const baseUrl of [
     '',
     'stats.example.org',
@@ -797,7 +797,7 @@ test('a value that is no address or no instant is refused with a sentence', asyn
   t.equal(requests[0]?.url, 'https://stats.example.org/api/network-stats/online-24h?from=1970-01-01T00%3A00%3A00.000Z')
 })
 
-test('a call with a session says whose it is in a header alone, and its answer is not kept', async (t) => {
+test('a call with a session sends the key only in a header, and its answer is not cached', async (t) => {
   const sent: RequestInit[] = []
   const { fetch, requests } = recording(async (_, init) => {
     sent.push(init ?? {})
@@ -832,7 +832,7 @@ test('a call with a session says whose it is in a header alone, and its answer i
   )
 })
 
-test('kept answers are bounded: the ones kept longest ago make room', async (t) => {
+test('cached answers are bounded: the oldest ones are evicted', async (t) => {
   const text = JSON.stringify([`${'x'.repeat(3_000_000)}`])
   const { fetch, requests } = recording(async (_, init) =>
     new Headers(init?.headers).has('if-none-match')

@@ -32,7 +32,7 @@ const skip = isBrowserMissing ? 'NO BROWSER is installed: the browser SDK is not
 /** Below `/page` stand pages that may run only what the API itself serves, and may ask only the auth service. */
 const PAGE = '<!doctype html><title>Page</title><script src="/service-auth.js"></script>'
 
-test('the browser SDK is given away as a script and as a module, with the auth service that is configured', async (t) => {
+test('the browser SDK is served as a script and as a module, with the configured auth service', async (t) => {
   const app = await builtApp(t, 'https://auth.example.org/')
   for (const path of ['/service-auth.js', '/service-auth.mjs']) {
     const { statusCode, headers, body } = await app.inject(path)
@@ -113,7 +113,7 @@ test('a failing method tells its listeners and rejects with an Error that has a 
   await fails(service.login(ann.email, 'wrong'), 401, /^The email address or the password is wrong\.$/)
   await fails(service.getFriends(), 401, /^Nobody is logged in/)
   await fails(service.refreshGames(), 401, /^Nobody is logged in/)
-  t.equal(await service.verifySession(), false, 'nobody is no failure')
+  t.equal(await service.verifySession(), false, 'a missing session is not a failure')
   await service.login(ann.email, ann.password)
   events.length = 0
   const faults: ['500' | 'garbage' | 'broken' | 'down' | 'hang', status: number, message: RegExp][] = [
@@ -134,10 +134,10 @@ test('a failing method tells its listeners and rejects with an Error that has a 
   t.equal(service.isLoggedIn(), true, 'only verifySession judges a session')
   t.equal(await service.verifySession(), false)
   t.equal(service.isLoggedIn(), false)
-  t.same(events, [], 'an expired session is no logout and no failure')
+  t.same(events, [], 'an expired session is neither a logout nor a failure')
 })
 
-test('an auth service that says something else than agreed is a failure, not a session', async (t) => {
+test('an unexpected answer of the auth service is a failure, not a session', async (t) => {
   const answers: Record<string, unknown> = {
     '/api/auth/login': { success: true, username: 'ann' },
     '/api/auth/verify': { username: 'ann' },
@@ -160,7 +160,7 @@ test('an auth service that says something else than agreed is a failure, not a s
   t.same((await service.login('a@b', 'b')).user, { username: 'ann', email: 'a@b' }, 'the address that was typed')
   await t.rejects(service.getFriends(), { status: 200, message: /friends without a list friends/ })
   t.equal(await service.verifySession(), false)
-  t.equal(service.isLoggedIn(), true, 'no verdict is no refusal')
+  t.equal(service.isLoggedIn(), true, 'no verdict is not a refusal')
   await t.rejects(service.getGames(), { status: 0, message: /cannot be reached/ })
   t.notOk(asked.includes('/elsewhere k'), 'a session key follows no redirect')
   answers['/api/auth/verify'] = { valid: false }
@@ -172,7 +172,7 @@ test('an auth service that says something else than agreed is a failure, not a s
   t.match(events.at(-1), ['logout'], 'a session that is unknown there has ended, as was wanted')
 })
 
-test('wrong use is refused in words', async (t) => {
+test('wrong use is refused with a sentence', async (t) => {
   const ServiceAuth = await required(t, undefined)
   const service = new ServiceAuth()
   await t.rejects(service.login('a', 'b'), { status: 0, message: /^No auth service is configured; give its address/ })
@@ -189,7 +189,7 @@ test('wrong use is refused in words', async (t) => {
   t.equal(new ServiceAuth({ apiUrl: 'https://auth.example.org/api//' }).apiUrl, 'https://auth.example.org/api')
 })
 
-test('a page under a strict policy signs in, and its tabs agree', { skip }, async (t) => {
+test('a page under a strict policy signs in, and its tabs have the same session', { skip }, async (t) => {
   const { auth, people, asked, apiUrl, open, faults } = await visit(t)
   const [ann, ben] = people
   const page = await open()
@@ -216,7 +216,7 @@ test('a page under a strict policy signs in, and its tabs agree', { skip }, asyn
     t.same(await page.evaluate(fromModule), [true, true], 'the module is the same, and shares the session')
   })
 
-  await t.test('lists are asked for once, and again after a refresh or a minute', async (t) => {
+  await t.test('lists are requested once, and again after a refresh or a minute', async (t) => {
     const page = await open({ clock: true })
     asked.length = 0
     const lists = `(async () => {
@@ -261,7 +261,7 @@ test('a page under a strict policy signs in, and its tabs agree', { skip }, asyn
     await tab.close()
   })
 
-  await t.test('a session that ended is forgotten, one that cannot be verified is kept', async (t) => {
+  await t.test('an ended session is deleted, one that cannot be verified is kept', async (t) => {
     const verified = `(async () => {
       events.length = 0
       auth.on('error', ({ status }) => events.push(status))
@@ -299,7 +299,7 @@ test('a page under a strict policy signs in, and its tabs agree', { skip }, asyn
     await Promise.all([page.close(), other.close()])
   })
 
-  await t.test('a logout ends the session here and there; where nobody can be told, it ends here', async (t) => {
+  await t.test('a logout ends the session at both sides, or only here if the service is unavailable', async (t) => {
     const page = await open()
     const outcome = await page.evaluate(`(async () => {
       globalThis.auth = new ServiceAuth()
@@ -342,7 +342,7 @@ test('a page under a strict policy signs in, and its tabs agree', { skip }, asyn
     await page.evaluate('localStorage.clear()')
   })
 
-  await t.test('a storage that is forbidden or full makes the session one of this page alone', async (t) => {
+  await t.test('with a forbidden or full storage the session is only of this page', async (t) => {
     const login = `(async () => {
       globalThis.auth = new ServiceAuth()
       const { user } = await auth.login('${ann.email}', '${ann.password}')
@@ -440,7 +440,7 @@ test('a page under a strict policy signs in, and its tabs agree', { skip }, asyn
     t.same(faults.splice(0), ['a mistake of the page', 'a mistake of the page'])
   })
 
-  await t.test('a page of another origin loads it from here, as a script and as a module', async (t) => {
+  await t.test('a page of another origin loads it, as a script and as a module', async (t) => {
     const origin = await listening(t, (_, response) =>
       response.writeHead(200, { 'content-type': 'text/html' }).end('<p>')
     )

@@ -17,7 +17,7 @@ const NOTE_SEEDS = 50
 
 const Done = z.object({ first: z.int(), next: z.int(), deaths: z.int(), events: z.int() })
 
-test(`${SEEDS} worlds from seed ${FIRST} on end with nothing lost and nothing wrong`, async (t) => {
+test(`${SEEDS} worlds from seed ${FIRST} on end with no row lost or wrong`, async (t) => {
   const file = join(process.env.CAMPAIGN_DIRECTORY ?? t.testdir({}), 'worlds.json')
   const kept = existsSync(file) ? Done.parse(JSON.parse(readFileSync(file, 'utf8'))) : undefined
   const isResumed = kept?.first === FIRST && kept.next < FIRST + SEEDS

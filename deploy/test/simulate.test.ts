@@ -34,7 +34,7 @@ function isRead({ operation, input, answer }: Done, name: string): boolean {
 
 const worlds: Outcome[] = []
 
-test(`${SEEDS.size} worlds of crashes, lost answers and jumping clocks end with nothing lost and nothing wrong`, async (t) => {
+test(`${SEEDS.size} worlds of crashes, lost answers and jumping clocks end with no row lost or wrong`, async (t) => {
   for (const seed of SEEDS) {
     const outcome = await runSeed(seed, { isPlayed: true })
     worlds.push(outcome)
@@ -44,7 +44,7 @@ test(`${SEEDS.size} worlds of crashes, lost answers and jumping clocks end with 
   t.ok(deaths > 0, `${deaths} deaths`)
 })
 
-test('a world happens again in the same way', async (t) => {
+test('a seed gives the same world again', async (t) => {
   const [first, second] = [await runSeed(4, { isTraced: true }), await runSeed(4, { isTraced: true })]
   t.equal(first.fingerprint, second.fingerprint)
   t.same(first.trace, second.trace)

@@ -29,7 +29,7 @@ const ATTACKS = [
   { name: 'reading', args: ['-X', '-w', '10', '-y', '20', '-n', '5', '-z', '32', '-k', '3'] }
 ]
 
-test('clients that are as slow as they can be hold up no other', async (t) => {
+test('the slowest possible clients delay no others', async (t) => {
   if (spawnSync('slowhttptest', ['-h']).error !== undefined) {
     t.fail('NO SLOWHTTPTEST: slow clients cannot be tried; apt-get install slowhttptest')
     return

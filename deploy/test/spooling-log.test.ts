@@ -43,7 +43,7 @@ async function drained(log: SpoolingLog): Promise<void> {
   while (log.status().messages > 0) await new Promise((resolve) => setImmediate(resolve))
 }
 
-test('messages that the log refuses wait on the disk and enter it in order, whichever process dies in between', async (t) => {
+test('messages that the log refuses wait on the disk and enter it in order, also after deaths of processes', async (t) => {
   const directory = t.testdir()
   let run = 0
   const step = fc.oneof(
@@ -85,7 +85,7 @@ test('messages that the log refuses wait on the disk and enter it in order, whic
   )
 })
 
-test('while messages wait nobody learns where their topics end, and what must not wait is refused', async (t) => {
+test('while messages wait, the ends of their topics are unknown, and messages that must not wait are refused', async (t) => {
   const directory = t.testdir()
   const { log, world } = fickleLog(t, join(directory, 'log'))
   const through = spooling(log, openSpool({ path: join(directory, 'spool'), bytesMax: ROOM }))
@@ -104,7 +104,7 @@ test('while messages wait nobody learns where their topics end, and what must no
   await through.close()
 })
 
-test('a spool that is full refuses with a sentence, keeps what it has, and takes again when there is room', async (t) => {
+test('a full spool refuses with a sentence, keeps its messages, and accepts again when there is space', async (t) => {
   const directory = t.testdir()
   const { log, world } = fickleLog(t, join(directory, 'log'))
   const through = spooling(log, openSpool({ path: join(directory, 'spool'), bytesMax: 400 }))
@@ -124,7 +124,7 @@ test('a spool that is full refuses with a sentence, keeps what it has, and takes
   await through.close()
 })
 
-test('a service that ends keeps what the log has not answered for the next one', async (t) => {
+test('a service that ends keeps unacknowledged messages for the next one', async (t) => {
   const directory = t.testdir()
   const path = join(directory, 'spool')
   const { log } = fickleLog(t, join(directory, 'log'))

@@ -36,7 +36,7 @@ test('a service that is stopped in the middle of its work ends with 0', async (t
   t.equal(service.stderr().replace(isWarned, ''), '', 'and logs no trouble')
 })
 
-test('a stop interrupts the completion of import undos, which is no failure', async (t) => {
+test('a stop interrupts the completion of import undos, which is not a failure', async (t) => {
   const { tables, log } = await openTestEngines(t)
   const projector = projectorOn(tables, { engine: 'lmdb', path: t.testdirName, epoch: 1 }, new Registry())
   const engines = { log, store: storeOver(tables.control) }
@@ -46,7 +46,7 @@ test('a stop interrupts the completion of import undos, which is no failure', as
   t.equal(await finished, 0)
 })
 
-test('neither an import nor clients that hold connections hold up a stop', async (t) => {
+test('neither an import nor open connections delay a stop', async (t) => {
   const directory = t.testdir()
   const service = await startGamenet({ ...QUIET, ...(await plainWrites(t)), DATA_DIR: `${directory}/data` })
   t.teardown(() => service.kill())

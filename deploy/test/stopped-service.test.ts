@@ -60,7 +60,7 @@ test('operations on a stopped service show in its answers after the start', asyn
 
   await refuses(t, ['status'], 1, /There is no service and no data in/)
 
-  await t.test('migrate makes the tables', async (t) => {
+  await t.test('migrate creates the tables', async (t) => {
     const Applied = z.object({ applied: z.array(z.string()) })
     const { applied } = Applied.parse(await gamenetJson(environment, ['migrate']))
     t.ok(applied.length > 0, 'it names what it applied')
@@ -83,7 +83,7 @@ test('operations on a stopped service show in its answers after the start', asyn
     t.ok(await isFree(), 'the folder is let go')
   })
 
-  await t.test('status waits until all can be read, and says so', async (t) => {
+  await t.test('status waits until the tables have caught up, and says so', async (t) => {
     const status = await gamenetJson(environment, ['status', '--wait', '180'])
     t.match(status, {
       settled: { settled: true, behind: [] },
@@ -142,7 +142,7 @@ test('operations on a stopped service show in its answers after the start', asyn
     t.match(JSON.parse(piped.stdout), [{ published: 1 }])
     const get = async (path: string) => (await ask(`${service.apiUrl}${path}`)).body
     t.same(await get(`/api/network-stats/online-24h?${DAY}`), COUNTED)
-    t.match(await get('/api/network-stats/online-24h'), [{ online_count: 87 }], 'the failed scrape is no sample')
+    t.match(await get('/api/network-stats/online-24h'), [{ online_count: 87 }], 'the failed scrape is not a sample')
     t.match(await get('/api/online-users'), { 'Halo 2': { online: 41, activeLobbies: 3 }, [ride.name]: { online: 5 } })
     t.match(await get(`/api/game/${encodeURIComponent(ride.name)}`), { titleId: ride.titleId })
     t.same(await get(`/api/title/4D530064/online-users/history?${DAY}`), [
@@ -172,7 +172,7 @@ test('operations on a stopped service show in its answers after the start', asyn
     const reported = await gamenet(environment, ['import', 'network-count', join(directory, 'more.csv'), '--strict'])
     t.match(reported.stdout, /1 rows rejected.*nothing was published/s)
     t.notMatch(reported.stdout, /events published/)
-    await t.test('a command that cannot be done says why in its exit code and one sentence', async (t) => {
+    await t.test('an impossible command sets the exit code and prints one sentence', async (t) => {
       const cases: [readonly string[], number, RegExp, Environment?][] = [
         [['import', 'network-count', join(directory, 'other.csv')], 2, /observedAt/],
         [['status', '--wait', 'soon'], 2, /--wait takes whole seconds/],
@@ -181,8 +181,8 @@ test('operations on a stopped service show in its answers after the start', asyn
         [['import', 'weather', counts], 2, /weather/],
         [['import', 'network-count'], 2, /needs <file>/],
         [['import', 'network-count', join(directory, 'none.csv')], 2, /There is no file/],
-        [['import', 'network-count', directory], 2, /is no regular file; .* standard input/],
-        [['import', 'network-count', '/dev/null'], 2, /"\/dev\/null" is no regular file/],
+        [['import', 'network-count', directory], 2, /is not a regular file; .* standard input/],
+        [['import', 'network-count', '/dev/null'], 2, /"\/dev\/null" is not a regular file/],
         [
           ['import', 'network-count', counts, '--rejects', join(directory, 'none', 'r.csv')],
           2,

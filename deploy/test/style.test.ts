@@ -28,6 +28,10 @@ const IDENTIFIERS: readonly Rule[] = [
   { found: /\b(require|when|with|takes)Room\b|\broomBytes\b/, write: 'space, freeBytes' },
   { found: /\b(if|unless|killUntil)Gone\b/, write: 'missing, ended' },
   { found: /\b(is|if)Forgotten\b/, write: 'erased' },
+  {
+    found: /\b(setAside|goOn|standStill|isAlone|leftAloneMs)\b|'alone'/,
+    write: 'detached, resume, release, exclusive'
+  },
   { found: /\b(retractions|requireRetractable|\w*[rR]eadModel)\b/, write: 'import undos, read tables' }
 ]
 
@@ -42,6 +46,7 @@ const PROSE: readonly Rule[] = [
   { found: /\banew\b/i, write: 'again, or the verb with re-: rebuilt, recreated' },
   { found: /\bby way of\b/i, write: 'through' },
   { found: /\bgo(es|ne|ing)? on with\b/i, write: 'continue, resume' },
+  { found: /\b(set|sets|put|puts) (it |them |parts )?aside\b/i, write: 'detach' },
   { found: /\bfor ever\b/i, write: 'forever' },
   { found: /\bagain and again\b/i, write: 'repeatedly' },
   { found: /(?<!\/)\bforgettings?\b(?!_)/i, write: 'erasure' },

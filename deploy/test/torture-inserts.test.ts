@@ -6,7 +6,7 @@ import { insertsInto } from '../proof/torture/inserts.js'
 
 const TABLES = 50
 
-test('a wait for inserts ends when it is called off at any moment, and watches nothing any more', async (t) => {
+test('a wait for inserts ends when it is cancelled at any moment, and stops watching', async (t) => {
   const { tables } = await tablesOf(t)
   await insertsInto(tables, 1, AbortSignal.abort())
   for (let turns = 0; turns < 2 * TABLES; turns += 7) {

@@ -17,7 +17,7 @@ const SEED = 1116087129
 const [BEFORE, AFTER] = [27, 28]
 const SECOND = 1_795_319_463
 
-test('the oracle takes the words of two processes that read two pages in one second, and no others', async (t) => {
+test('the oracle accepts the pages of two processes that read in one second, and no others', async (t) => {
   const directory = t.testdir()
   const facts = openFacts(directory, SEED, 'kafka')
   for (let step = 1; step <= AFTER; step += 1) facts.add({ fact: 'shown', step, second: SECOND - AFTER + step })

@@ -15,7 +15,7 @@ const ride: UpstreamTitle = { titleId: '55530036', name: '187 Ride / #1', subtit
 
 /* The short form is stopped-service.test.ts, whose commands find the service by its folder alone. */
 
-test('two services side by side do not see each other', async (t) => {
+test('two services on one machine do not affect each other', async (t) => {
   const directory = t.testdir({ 'counts.csv': COUNTS })
   const worldOf = async (title: UpstreamTitle) => {
     const upstream = await startUpstream()

@@ -33,7 +33,7 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     return VerifyReport.parse(JSON.parse(done.stdout)).findings
   }
 
-  await t.test('rows of tables and an index of the write side are made again', async (t) => {
+  await t.test('rows of tables and an index of the write side are restored', async (t) => {
     await damaged('rows', await partOf(whole, HOURS.length), flipMiddle)
     await flipMiddle(join(folder, 'rows', 'writes', 'base', '5', '2675'))
     await reverseKeys(join(folder, 'rows', 'writes'))

@@ -6,7 +6,7 @@ import { withStandardInput } from '../src/commands/standard-input.js'
 import { readConfig } from '../src/config.js'
 import { gamenet } from './service/gamenet.js'
 
-test('wrong usage is reported by what was found, what was expected, and where it is explained', async (t) => {
+test('wrong usage is reported with what was found, what was expected, and where it is explained', async (t) => {
   for (const [args, ...sentences] of [
     ['begin', /^gamenet has no command "begin"; there are start, ingest/],
     ['strt', /did you mean start\?/],
@@ -38,7 +38,7 @@ test('wrong usage is reported by what was found, what was expected, and where it
   }
 })
 
-test('help is no wrong usage, unless nothing was asked', async (t) => {
+test('help is not wrong usage, unless nothing was asked', async (t) => {
   t.match(await run(['rebuild', '--help']), { code: 0, text: /Usage: gamenet rebuild/ })
   for (const args of ['help rebuild plan', 'rebuild help plan'])
     t.match(await run(args.split(' ')), { code: 0, text: /^Usage: gamenet rebuild plan / })
@@ -71,11 +71,11 @@ async function run(args: readonly string[]) {
   return { code, text: stdout + stderr }
 }
 
-test('the program tells its version', async (t) => {
+test('the program prints its version', async (t) => {
   t.match(await run(['--version']), { code: 0, text: /^\d+\.\d+\.\d+\n$/ })
 })
 
-test('standard input is kept while it is used, and refused where the disk has no room for it', async (t) => {
+test('standard input is stored while it is used, and refused if the disk has no space for it', async (t) => {
   const before = process.env.TMPDIR
   t.teardown(() => {
     if (before === undefined) delete process.env.TMPDIR

@@ -130,7 +130,7 @@ export function createIngest(options: IngestOptions): Ingest {
     }
     await Promise.all(READS_AFTER[source.name].map((name) => runners[name].idle()))
     const ran = await runSource(needs, source, stopping.signal)
-    // A run that `stop` interrupts before it has read anything is no failure.
+    // A run that `stop` interrupts before it has read anything is not a failure.
     if (ran === undefined || (stopping.signal.aborted && ran.outcome === 'failed')) return ran
     metrics.ran(ran, now())
     report(logger, ran, stopping.signal)

@@ -209,7 +209,7 @@ test('a board of 100,000 entries with 40,000 changes at different instants folds
   t.end()
 })
 
-test('a time in another spelling is shown on the board, but is no change, no record and no new holder', (t) => {
+test('a time in another spelling is shown on the board, but is neither a change nor a record, and makes no new holder', (t) => {
   const at = (ms: number, playerName: string, timeMs: number, rating: string, order?: number) => ({
     ...{ titleId: '4d530064', leaderboardId: 7, playerName, changedAt: new Date(ms).toISOString() },
     ...{ changeType: 'updated' as const, timeMs, rating },

@@ -120,9 +120,9 @@ test('dead letters that are retried', async (t) => {
     const version = await newestVersion(control)
     const model = await readRows(control)
     appendBoth(upgraded.appended)
-    const life = { ...upgraded.death, calls: 'all', topics: newerTopics, beside: retry } as const
+    const life = { ...upgraded.death, calls: 'all', topics: newerTopics, meanwhile: retry } as const
     if (await liveUntilDeath(engine, log, life)) deaths += 1
-    await runToHead(engine, log, { topics: newerTopics, beside: retry })
+    await runToHead(engine, log, { topics: newerTopics, meanwhile: retry })
 
     const found = await readRows(control)
     compare(found, foldOf(plain), true)
@@ -295,7 +295,7 @@ test('dead letters that are retried', async (t) => {
     const scores = () => control.rows('SELECT s.username, s.score FROM achievement_score AS s FINAL')
     t.same(await scores(), [{ username: 'ANN', score: 10 }])
     await runToHead(engine, log, {
-      beside: async (...life) => {
+      meanwhile: async (...life) => {
         await retryAll(...life)
       }
     })
@@ -371,7 +371,7 @@ test('dead letters that are retried', async (t) => {
     const log = new MemoryLog()
     log.append('title-count', [newer(counted(9)), counted(1)])
     await runToHead(engine, log, {
-      beside: async (tables, projector) => {
+      meanwhile: async (tables, projector) => {
         await projector.caughtUp()
         await retryAll(tables, projector)
       }

@@ -85,7 +85,7 @@ test('a fill by slices resumes after the last completed one, and computes the sa
   }
   await t.rejects(fill(filling(SLICES, { step: { ...making, store: firstStore(tables) } })), /tables are away/)
   t.equal(await noted(), 3, 'those before the one that failed')
-  t.notOk(begun.includes(5), 'and no third one was begun beside two')
+  t.notOk(begun.includes(5), 'and no third one was begun besides two')
 
   let steps = 0
   const countStep = () => {

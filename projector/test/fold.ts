@@ -112,7 +112,7 @@ export function foldOf(log: MemoryLog): RowsByTable {
   ])
 }
 
-/** Returns the messages of the log that are no events, as `topic/epoch/partition/offset`. */
+/** Returns the messages of the log that are not events, as `topic/epoch/partition/offset`. */
 export function unreadable(log: MemoryLog): string[] {
   return log.partitions
     .flatMap(({ topic: name, epoch, partition, records }) => {

@@ -78,7 +78,7 @@ test('migrations', async (t) => {
     t.same(await changedDefinitions(tables), ['title__0'])
     await tables.execute("ALTER TABLE title__0 MODIFY COMMENT ''")
     await tables.execute('RENAME TABLE event_title__0 TO gone')
-    await t.rejects(migrate(tables), /^event_title__0 of the tables are missing, though they were made/)
+    await t.rejects(migrate(tables), /^event_title__0 of the tables are missing, although they were created/)
     await tables.execute('RENAME TABLE gone TO event_title__0')
     t.same(await migrate(tables), [])
   })
@@ -166,13 +166,13 @@ test('a change of a table is a change of each of its generations', async (t) => 
     t.same(await tables.rows(`SELECT c.more FROM ${name} AS c`), [], name)
 
   const other = migrationOf('9999-other', 'ALTER TABLE title_count__* ADD COLUMN IF NOT EXISTS other UInt8')
-  const beside = around(tables, async (work, what) => {
+  const raced = around(tables, async (work, what) => {
     if (what.startsWith('ALTER TABLE title_count__0'))
       await tables.execute('CREATE TABLE IF NOT EXISTS title_count__8 AS title_count__0')
     if (what.startsWith('ALTER TABLE title_count__7')) await tables.execute('DROP TABLE title_count__7')
     return await work()
   })
-  await migrate(beside, [...migrations, change, other])
+  await migrate(raced, [...migrations, change, other])
   t.same(await tables.rows('SELECT c.other FROM title_count__8 AS c'), [], 'also of one that a rebuild makes meanwhile')
 
   const late = around(tables, async (work, what) => {

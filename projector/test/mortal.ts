@@ -13,14 +13,14 @@ export type Death = {
   /** Topics whose schemas validate; by default those of this program. */
   readonly topics?: readonly Topic[]
   /** Runs concurrently with the projector, on tables that die with it. */
-  readonly beside?: (tables: Tables, projector: Projector) => Promise<void>
+  readonly meanwhile?: (tables: Tables, projector: Projector) => Promise<void>
 }
 
 /** Runs a projector until it has caught up or dies in a call; returns true if it died. */
 export async function liveUntilDeath(
   tables: { loader: Tables; projections: Tables },
   log: LogReader,
-  { afterCalls, isDone, calls: mortals, topics, beside = async () => {} }: Death
+  { afterCalls, isDone, calls: mortals, topics, meanwhile = async () => {} }: Death
 ): Promise<boolean> {
   let calls = 0
   let die = () => {}
@@ -48,7 +48,7 @@ export async function liveUntilDeath(
   const projector = projectorOn(lives, isAll ? mortalReader : log, topics === undefined ? {} : { topics })
   projector.start()
   try {
-    const settled = beside(lives.loader, projector).then(() => projector.caughtUp())
+    const settled = meanwhile(lives.loader, projector).then(() => projector.caughtUp())
     return (await Promise.race([died, settled.then(() => 'settled')])) === 'died'
   } finally {
     await projector.stop()

@@ -135,23 +135,23 @@ export function projectorOn(
   })
 }
 
-/** Runs a projector, and `beside` concurrently, until both have ended and everything in the log is projected. */
+/** Runs a projector, and `meanwhile` concurrently, until both have ended and everything in the log is projected. */
 export async function runToHead(
   tables: { loader: Tables; projections: Tables },
   reader: LogReader,
   {
-    beside = async () => {},
+    meanwhile = async () => {},
     ...options
   }: {
     topics?: readonly Topic[]
     isShared?: boolean
-    beside?: (tables: Tables, projector: Projector) => Promise<void>
+    meanwhile?: (tables: Tables, projector: Projector) => Promise<void>
   } = {}
 ): Promise<void> {
   const projector = projectorOn(tables, reader, options)
   projector.start()
   try {
-    await beside(tables.loader, projector)
+    await meanwhile(tables.loader, projector)
     await projector.caughtUp()
   } finally {
     await projector.stop()

@@ -13,7 +13,7 @@ export const refusals = {
   request_malformed: {
     status: 400,
     message: 'The request is not valid HTTP/1.1.',
-    when: 'The bytes are no request; the connection is closed'
+    when: 'The bytes are not a request; the connection is closed'
   },
   host_invalid: {
     status: 400,
@@ -128,15 +128,15 @@ export const refusals = {
   cursor_invalid: {
     status: 400,
     message:
-      'after is no cursor of this feed: %s; begin with after=start, or continue with the cursor of an answer to the same filter.',
+      'after is not a cursor of this feed: %s; begin with after=start, or continue with the cursor of an answer to the same filter.',
     when: 'The cursor is malformed, belongs to another filter, or is ahead of all recorded changes; the sentence says which. Of a stream, `after` or the header `Last-Event-ID`',
     example:
-      'after is no cursor of this feed: it is broken; begin with after=start, or continue with the cursor of an answer to the same filter.'
+      'after is not a cursor of this feed: it is broken; begin with after=start, or continue with the cursor of an answer to the same filter.'
   },
   user_unknown: {
     status: 404,
     message: 'No user %s is known.',
-    when: 'Neither presence, an edit, nor a verified session named the user; a player name on a board is no user',
+    when: 'Neither presence, an edit, nor a verified session named the user; a player name on a board is not a user',
     example: 'No user "CalmOtter" is known.'
   },
   game_unknown: {

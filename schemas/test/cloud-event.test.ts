@@ -61,7 +61,7 @@ const unreadable: [string, LogRecord, RegExp][] = [
   ['a count beyond 32 bits', { ...good, value: JSON.stringify({ ...event, online: 4294967296 }) }, /^online: /],
   ['no instant', { ...good, value: JSON.stringify({ ...event, observedAt: undefined }) }, /^observedAt: /],
   [
-    'an instant that is no day',
+    'an instant that is not a day',
     { ...good, value: JSON.stringify({ ...event, observedAt: '2026-02-30T00:00:00Z' }) },
     /^observedAt: /
   ]

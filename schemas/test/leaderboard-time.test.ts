@@ -15,7 +15,7 @@ test('the text of a time is parsed to the same time', (t) => {
   t.end()
 })
 
-test('text that is no time has no milliseconds', (t) => {
+test('text that is not a time has no milliseconds', (t) => {
   for (const text of [
     '',
     '1:60.000',

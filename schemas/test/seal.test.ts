@@ -101,7 +101,7 @@ test('an event sealed twice is the same message; another event or key gives anot
   )
 })
 
-test('a message that was sealed with another key, or has a changed or missing byte, is no event', async (t) => {
+test('a message that was sealed with another key, or has a changed or missing byte, is not an event', async (t) => {
   const unreadable = {
     ok: false,
     isErased: undefined,
@@ -130,7 +130,7 @@ test('a message that was sealed with another key, or has a changed or missing by
   )
 })
 
-test('a value under another event id or topic is no event, with or without its version byte', async (t) => {
+test('a value under another event id or topic is not an event, with or without its version byte', async (t) => {
   const unreadable = { ok: false, isErased: undefined, reason: /^the message cannot be decrypted/ }
   const anyMove = fc.constantFrom<(record: LogRecord) => LogRecord>(
     (record) => record,
@@ -217,7 +217,7 @@ test('a seal of a newer program is refused as such', async (t) => {
   })
 })
 
-test('a plain event about a person is no event', async (t) => {
+test('a plain event about a person is not an event', async (t) => {
   const event = { username: 'Ann', state: 'online', periodSeconds: 60, observedAt: '2026-03-14T20:00:00Z' } as const
   const record = { ...sealedSighting(event, { id: 1, key: new Uint8Array(32) }), value: JSON.stringify(event) }
   t.match(

@@ -24,7 +24,7 @@ test('after the timeout the outcome is the value or the error of onTimeout', asy
   await t.rejects(withTimeout(never, 1, refuse), { message: 'late' })
 })
 
-test('a failure of work after the timeout is no unhandled rejection', async (t) => {
+test('a failure of work after the timeout is not an unhandled rejection', async (t) => {
   let fail = (_error: Error): void => undefined
   const work = new Promise<never>((_, reject) => {
     fail = reject

@@ -724,7 +724,7 @@ export type PlayerBoardNext = {
   /** `M:SS.mmm`; "" for a score. */
   timeFormatted: string
   isTime: boolean
-  /** Milliseconds or points from this entry to that one; null where either is no number. */
+  /** Milliseconds or points from this entry to that one; null where either is not a number. */
   gap: number | null
 }
 
@@ -746,7 +746,7 @@ export type PlayerComparisonBoard = {
   gameName: string
   /** As it was asked for; null where both share a rank. */
   leader: string | null
-  /** Milliseconds or points between the entries; null where either is no number. */
+  /** Milliseconds or points between the entries; null where either is not a number. */
   gap: number | null
   /** The best entry of each, in the order of the question. */
   entries: PlayerComparisonBoardEntry[]

@@ -430,7 +430,7 @@ function browserStorage(): BrowserStorage {
   return localStorage
 }
 
-/** What else may stand in the entry, of another program or by hand, is no session. */
+/** Any other content of the entry, such as another program's, is not a session. */
 function sessionOf(text: string | null): Session | undefined {
   const { sessionKey, user } = (text === null ? undefined : parsed(text)) ?? {}
   if (typeof sessionKey !== 'string' || sessionKey === '' || typeof user !== 'object' || user === null) return undefined

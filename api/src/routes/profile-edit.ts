@@ -182,7 +182,7 @@ async function linkedChat(given: string, chat: ChatPlatform): Promise<NonNullabl
   if (given === '') return null
   const address = chat.readProfileUrl(given)
   if (address === undefined) {
-    throw new Refusal('chat_profile_unknown', [`is no profile address of the chat platform: ${shown(given)}`])
+    throw new Refusal('chat_profile_unknown', [`is not a profile address of the chat platform: ${shown(given)}`])
   }
   const account = await chat.account(address.id)
   if (account === undefined) throw new Refusal('chat_profile_unknown', [`belongs to no account: ${shown(given)}`])

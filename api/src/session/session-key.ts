@@ -15,7 +15,7 @@ export function isSessionKey(given: string): boolean {
 
 /**
  * Returns the key of a request: the header, else a field of the body or the query. Undefined without one; an empty one
- * and a field that is no text count as none.
+ * and a field that is not text count as none.
  */
 export function shownKey(
   headers: Readonly<Record<string, string | string[] | undefined>>,

@@ -203,7 +203,7 @@ test('a damaged definition of a table is refused with the name of its file, and 
   await (await openChdb({ path })).close()
 })
 
-test('a second directory in one process, and a path that is no directory, are refused in one sentence', async (t) => {
+test('a second directory in one process, and a path that is not a directory, are refused in one sentence', async (t) => {
   const dir = t.testdir()
   const clickhouse = await openChdb({ path: join(dir, 'first') })
   t.teardown(() => clickhouse.close())

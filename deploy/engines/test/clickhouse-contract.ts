@@ -293,7 +293,7 @@ const writes = (name: string, open: Open): void => {
     t.same(await clickhouse.readers.rows('SELECT n, s FROM {table: Identifier}', { table }), [{ n: 5, s }])
   })
 
-  test(`${name}: a table or column that is no plain identifier is refused before it is part of a statement`, async (t) => {
+  test(`${name}: a table or column that is not a plain identifier is refused before it is part of a statement`, async (t) => {
     const { loader } = await open(t)
     await t.rejects(loader.insert('t; DROP TABLE t', ['a'], lines([[1]])), {
       message: /no plain name of a table or column/

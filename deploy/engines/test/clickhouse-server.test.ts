@@ -13,7 +13,7 @@ import { clickhouseContract, until } from './clickhouse-contract.js'
 
 /** One front serves the contract; it ends with the last test of the file. */
 let front: Promise<FrontProcess> | undefined
-test('a front to speak to', async (t) => {
+test('the front starts', async (t) => {
   front = startClickHouseFront({ path: join(t.testdir({}), '..', `clickhouse-front-${process.pid}`) })
   t.match((await front).url, /^http:\/\/127\.0\.0\.1:\d+$/)
 })
@@ -36,7 +36,7 @@ test('the front stops', async () => {
   await (await front)?.stop()
 })
 
-test('a connection that breaks off behind the exception rejects, and never gives a part of the rows', async (t) => {
+test('a connection that breaks after the exception rejects, and never returns a part of the rows', async (t) => {
   const breaking = await startClickHouseFront({ path: join(t.testdir(), 'clickhouse'), breaksOff: true })
   t.teardown(() => breaking.stop())
   for (const compression of [true, false]) {
@@ -54,7 +54,7 @@ test('a connection that breaks off behind the exception rejects, and never gives
 
 const away = { name: 'Refusal', code: 'engine_away', retryAfterSeconds: 5 }
 
-test('a certificate is trusted when the authority that signed it is', async (t) => {
+test('a certificate is trusted if its authority is', async (t) => {
   const { keyFile, certificateFile } = selfSigned(t.testdir())
   const ca = readFileSync(certificateFile, 'utf8')
   let asked = 0
@@ -74,7 +74,7 @@ test('a certificate is trusted when the authority that signed it is', async (t) 
   await t.rejects(knowing.readers.rows('SELECT 1'), { name: 'ClickHouseError', code: 497 })
 })
 
-test('a server that is away is refused as such, and is found again when it is back', async (t) => {
+test('an unavailable server is reported, and is used again when it is back', async (t) => {
   const path = join(t.testdir(), 'clickhouse')
   const first = await startClickHouseFront({ path, port: await freePort() })
   const clickhouse = openClickHouseServer({ url: first.url })
@@ -92,7 +92,7 @@ test('a server that is away is refused as such, and is found again when it is ba
   t.same(await clickhouse.readers.rows('SELECT a FROM kept'), [{ a: 7 }])
 })
 
-test('a server may come later than the service', async (t) => {
+test('a server may start later than the service', async (t) => {
   const path = join(t.testdir(), 'clickhouse')
   const port = await freePort()
   const clickhouse = openClickHouseServer({ url: `http://127.0.0.1:${port}` })
@@ -113,7 +113,7 @@ const served = async (t: Test, answer: (respond: import('node:http').ServerRespo
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('a silent server, one that hangs up, and one that is no ClickHouse are away', async (t) => {
+test('a silent server, one that hangs up, and one that is not ClickHouse are unavailable', async (t) => {
   const silent = await served(t, () => undefined)
   const hanging = await served(t, (response) => response.destroy())
   const other = await served(t, (response) => response.writeHead(502).end('<html>Bad Gateway</html>'))
@@ -124,7 +124,7 @@ test('a silent server, one that hangs up, and one that is no ClickHouse are away
   }
 })
 
-test('a server that refuses the user or the database is away, with the reason', async (t) => {
+test('a server that refuses the user or the database is unavailable, with the reason', async (t) => {
   for (const [code, reason] of [
     ['516', 'gamenet: Authentication failed: password is incorrect'],
     ['81', 'Database nodb does not exist']
@@ -152,7 +152,7 @@ test('an answer that ends early is an error, never a shorter answer', async (t) 
   await t.rejects(clickhouse.readers.json('SELECT 1'), { name: 'ClickHouseError', message: /is truncated/ })
 })
 
-test('an exception in a body is found in the forms of old and new servers, and nowhere else', async (t) => {
+test('an exception in a body is found in the forms of old and new servers, and only there', async (t) => {
   const rows = '[\n{"a":"x"}'
   const message = "Code: 395. DB::Exception: It's broken. (FUNCTION_THROW_IF_VALUE_IS_NON_ZERO) (version 26.7)"
   const tag = 'rwzhvnamhqcfyfbh'

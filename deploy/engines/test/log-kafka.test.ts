@@ -79,7 +79,7 @@ void test("batches are read as kafkajs's own decoder reads them", async (t) => {
   )
 })
 
-void test('a batch with a wrong byte ends the reading with its offset, behind the batches in front of it', async (t) => {
+void test('a batch with a wrong byte ends reading with its offset, after the batches before it', async (t) => {
   await fc.assert(
     fc.asyncProperty(batch, batch, fc.nat(), fc.integer({ min: 1, max: 255 }), async (first, second, where, bits) => {
       const [whole, hurt] = await Promise.all([encodeBatch(first), encodeBatch(second)])
@@ -202,14 +202,14 @@ if (missing !== undefined) {
     return proxy
   }
 
-  void test('an append to a topic that was not made is refused with a sentence', async (t) => {
+  void test('an append to a missing topic is refused with a sentence', async (t) => {
     await t.rejects(
       openLog(t).append('nothing', messages(1)),
       /refused an append to nothing: .*create the topic first/s
     )
   })
 
-  void test('topics are made with the partitions and settings that are configured, and else keep everything', async (t) => {
+  void test('topics are created with the configured partitions and settings, and by default keep everything', async (t) => {
     const made = async (options: Partial<KafkaLogOptions>) => {
       const topicPrefix = `${randomUUID()}.`
       await openLog(t, { ...options, topicPrefix }).ensureTopics(['shaped'])
@@ -234,7 +234,7 @@ if (missing !== undefined) {
     )
   })
 
-  void test('an append of more than a message of the broker is stored in order', async (t) => {
+  void test('an append larger than a message of the broker is stored in order', async (t) => {
     const log = openLog(t)
     await log.ensureTopics(['long'])
     // Random text: gzip makes little of it smaller.
@@ -247,7 +247,7 @@ if (missing !== undefined) {
     )
   })
 
-  void test('connections that are closed repeatedly keep no listener of each time', async (t) => {
+  void test('repeatedly closed connections leave no listeners', async (t) => {
     patchKafkajs()
     const load = createRequire(import.meta.url)
     const Connection = load('kafkajs/src/network/connection')
@@ -262,7 +262,7 @@ if (missing !== undefined) {
     t.equal(connection.socket.listenerCount('connect'), before)
   })
 
-  void test('topics that may not be created are reported with what to do', (t) => {
+  void test('topics that may not be created are reported with the remedy', (t) => {
     const refused = Object.assign(new Error('Not authorized to access topics'), { type: 'TOPIC_AUTHORIZATION_FAILED' })
     const reason = createReason(Object.assign(new Error('Topic creation errors'), { errors: [refused, refused] }))
     t.equal(
@@ -277,7 +277,7 @@ if (missing !== undefined) {
     t.end()
   })
 
-  void test('topics that the broker packs by another codec are read', async (t) => {
+  void test('topics that the broker compresses with another codec are read', async (t) => {
     for (const codec of ['uncompressed', 'snappy', 'lz4', 'zstd']) {
       const log = openLog(t, { configEntries: { 'compression.type': codec } })
       await log.ensureTopics(['thing'])
@@ -288,7 +288,7 @@ if (missing !== undefined) {
     }
   })
 
-  void test('a message with a header without a value is delivered as unreadable, and those behind it too', async (t) => {
+  void test('a message with a header without a value is delivered as unreadable, and later messages follow', async (t) => {
     const topicPrefix = `${randomUUID()}.`
     const log = openLog(t, { topicPrefix })
     const { name } = titleCountTopic
@@ -312,7 +312,7 @@ if (missing !== undefined) {
     )
   })
 
-  void test('a damaged batch stalls its partition alone, and is read when it is whole again', async (t) => {
+  void test('a damaged batch stalls only its partition, and is read when it is repaired', async (t) => {
     const proxy = await openProxy(t)
     const topicPrefix = `${randomUUID()}.`
     const writer = openLog(t, { topicPrefix, configEntries: { 'compression.type': 'uncompressed' } })
@@ -337,7 +337,7 @@ if (missing !== undefined) {
     ])
   })
 
-  void test('a reader learns which offsets the retention took away', async (t) => {
+  void test('a reader learns which offsets retention has deleted', async (t) => {
     const topicPrefix = `${randomUUID()}.`
     const log = openLog(t, { topicPrefix })
     await log.ensureTopics(['thing'])
@@ -351,7 +351,7 @@ if (missing !== undefined) {
     t.same([...(await readAll(log, 'thing', 4)).values()].flat().map(asAppended), messages(4, 6))
   })
 
-  void test('a retention that passed the reading stalls its topic alone, until the reading may begin elsewhere', async (t) => {
+  void test('retention that passed a reader stalls only its topic, until the reader may continue later', async (t) => {
     const topicPrefix = `${randomUUID()}.`
     const log = openLog(t, { topicPrefix })
     await log.ensureTopics(['lost', 'kept'])
@@ -374,7 +374,7 @@ if (missing !== undefined) {
     )
   })
 
-  void test('a topic that is recreated under a reading stalls, and is read from its begin in the next epoch', async (t) => {
+  void test('a topic that is recreated during reading stalls, and is read from its start in the next epoch', async (t) => {
     const topicPrefix = `${randomUUID()}.`
     const log = openLog(t, { topicPrefix, stalledMs: 600, metadataMs: 500 })
     await log.ensureTopics(['thing'])
@@ -397,7 +397,7 @@ if (missing !== undefined) {
     await recreated.stop()
   })
 
-  void test('partitions that are added are read without a restart', async (t) => {
+  void test('added partitions are read without a restart', async (t) => {
     const topicPrefix = `${randomUUID()}.`
     const log = openLog(t, { topicPrefix, metadataMs: 500 })
     await log.ensureTopics(['thing'])
@@ -415,7 +415,7 @@ if (missing !== undefined) {
     t.ok((await adding.extents('thing')).filter(({ next }) => next > 0).length > 1)
   })
 
-  void test('a consumer that stands still without a word is replaced, and nothing is read twice', async (t) => {
+  void test('a consumer that hangs silently is replaced, and nothing is read twice', async (t) => {
     const proxy = await openProxy(t)
     const topicPrefix = `${randomUUID()}.`
     const writer = openLog(t, { topicPrefix })
@@ -445,7 +445,7 @@ if (missing !== undefined) {
     )
   })
 
-  void test('a member that is killed leaves its partitions to another within its session', async (t) => {
+  void test('a killed member leaves its partitions to another one within its session timeout', async (t) => {
     const shared = { topicPrefix: `${randomUUID()}.`, groupId: randomUUID(), sessionMs: 1500 }
     const log = openLog(t, shared)
     await log.ensureTopics(['thing'])
@@ -474,7 +474,7 @@ if (missing !== undefined) {
     t.equal(reader.values.length, 5)
   })
 
-  void test('a broker that asks for TLS and a password is spoken to, and a wrong password is reported without it', async (t) => {
+  void test('a broker with TLS and passwords is used, and a wrong password is reported without its text', async (t) => {
     const { secured } = broker
     if (secured === undefined) throw new Error('there is no secured listener')
     const ssl = { ca: await readFile(secured.caFile, 'utf8') }
@@ -527,7 +527,7 @@ if (missing !== undefined) {
     t.notMatch(String(refusal), /not-the-word/)
   })
 
-  void test('two members of a group share the partitions, and one takes over what the other leaves', async (t) => {
+  void test('two members of a group share the partitions, and one takes over those of the other', async (t) => {
     const shared = { topicPrefix: `${randomUUID()}.`, groupId: randomUUID(), partitions: 4 }
     const logs = [openLog(t, shared), openLog(t, shared)]
     await logs[0]?.ensureTopics(['thing'])
@@ -576,7 +576,7 @@ if (missing !== undefined) {
     t.same(assigned[1]?.slice(-2), [4, 0])
   })
 
-  void test('logs that share the partitions in groups of their own read each of them once, those that are added too', async (t) => {
+  void test('logs that share the partitions in separate groups read each of them once, added ones too', async (t) => {
     const topicPrefix = `${randomUUID()}.`
     const logs = [0, 1].map((index) =>
       openLog(t, { topicPrefix, partitions: 4, metadataMs: 500, share: { index, of: 2 } })
@@ -646,7 +646,7 @@ if (missing !== undefined) {
     t.equal(code, 0)
   })
 
-  void test('a process that closed its logs while the broker stood still ends by itself when it goes on', async (t) => {
+  void test('a process that closed its logs while the broker was stopped ends when the broker continues', async (t) => {
     const proxy = await openProxy(t)
     const program = `
       import { once } from 'node:events'
@@ -681,7 +681,7 @@ if (missing !== undefined) {
     t.same(await ended, [0, null])
   })
 
-  void test('a log that was opened while the broker stood still appends once it goes on', async (t) => {
+  void test('a log that was opened while the broker was stopped appends when the broker continues', async (t) => {
     const proxy = await openProxy(t)
     const shared = { topicPrefix: `${randomUUID()}.`, brokers: [proxy.address] }
     const before = openLog(t, shared)
@@ -695,7 +695,7 @@ if (missing !== undefined) {
     t.equal((await log.extents('thing')).length, 1)
   })
 
-  void test('topics that a broker refuses to list, as while one waits for its leader, are asked for again', async (t) => {
+  void test('topics that a broker refuses to list, such as before the election of a leader, are requested again', async (t) => {
     const proxy = await openProxy(t)
     const log = openLog(t, { topicPrefix: `${randomUUID()}.`, brokers: [proxy.address] })
     // The first question for metadata finds the brokers, the second one lists their topics.

@@ -10,7 +10,7 @@ const AT_ONCE = 32
 const PAIRS = 2000
 const MIB = 2 ** 20
 
-test(`${WRITES} writes leave the embedded PostgreSQL as large as what it holds`, async (t) => {
+test(`${WRITES} writes leave the embedded PostgreSQL as large as its contents`, async (t) => {
   const dir = mkdtempSync(join(process.env.CAMPAIGN_DIRECTORY ?? t.testdir(), 'postgres-'))
   const postgres = await openPglite({ dir })
   t.teardown(async () => {

@@ -15,7 +15,7 @@ import { freePort, type PostgresProcess, postgresPrograms, startPostgres } from 
 const WAIT_MS = 60_000
 
 const postgresContract = (name: string, options: object, open: (t: Test) => Promise<Postgres>): void => {
-  test(`${name}: values are bound, and rows come as objects`, options, async (t) => {
+  test(`${name}: values are bound, and rows are objects`, options, async (t) => {
     const postgres = await open(t)
     const text = `'; DROP TABLE x; -- 😀 \\`
     t.same(
@@ -33,7 +33,7 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
     t.same(await postgres.query('SELECT 1 AS n WHERE false'), [])
   })
 
-  test(`${name}: a transaction is kept whole or not at all`, options, async (t) => {
+  test(`${name}: a transaction is stored completely or not at all`, options, async (t) => {
     const postgres = await open(t)
     await postgres.query('DROP TABLE IF EXISTS kept')
     await postgres.query('CREATE TABLE kept (n integer PRIMARY KEY)')
@@ -85,7 +85,7 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
     await t.rejects(postgres.query('SELECT 1 FROM half'), { code: '42P01' })
   })
 
-  test(`${name}: rows that are deleted can be taken out of the files, and others stay`, options, async (t) => {
+  test(`${name}: deleted rows can be removed from the files, and others stay`, options, async (t) => {
     const postgres = await open(t)
     await postgres.query('DROP TABLE IF EXISTS erased')
     await postgres.query('CREATE TABLE erased (word text PRIMARY KEY)')
@@ -94,7 +94,7 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
     await postgres.query(`DELETE FROM erased WHERE word = 'zebrafish'`)
     await postgres.erase(['erased'])
     t.same(await postgres.query('SELECT word FROM erased'), [{ word: 'quagga' }])
-    await t.rejects(postgres.erase(['a; b']), /is no plain name/)
+    await t.rejects(postgres.erase(['a; b']), /is not a plain name/)
   })
 
   test(`${name}: a notification is received once its transaction has committed`, options, async (t) => {
@@ -130,11 +130,11 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
           () => {},
           () => {}
         ),
-      /is no plain name/
+      /is not a plain name/
     )
   })
 
-  test(`${name}: an error has its SQLSTATE, and the next statement is unharmed`, options, async (t) => {
+  test(`${name}: an error has its SQLSTATE, and the next statement works`, options, async (t) => {
     const postgres = await open(t)
     await t.rejects(postgres.query('SELEC 1'), { code: '42601' })
     await t.rejects(postgres.query('SELECT 1 FROM no_such_table'), { code: '42P01' })
@@ -158,7 +158,7 @@ postgresContract('PGlite', {}, async () => {
   if (embedded === undefined) throw new Error('PGlite was not opened.')
   return await embedded
 })
-test('PGlite is vacuumed while it is written to, so that its tables stay as large as what they hold', async (t) => {
+test('PGlite is vacuumed during writes, so that its tables stay as large as their contents', async (t) => {
   const postgres = await openPglite({
     dir: join(t.testdir({}), '..', `vacuumed-${process.pid}`),
     upkeep: { everyMs: 50 }
@@ -190,7 +190,7 @@ test('PGlite is vacuumed while it is written to, so that its tables stay as larg
   t.ok((await transactionAge(postgres)) < 1000)
 })
 
-test('transactions of PGlite are frozen before their numbers run out, in every database of it', async (t) => {
+test('transactions of PGlite are frozen before their numbers run out, in each of its databases', async (t) => {
   const dir = join(t.testdir({}), '..', `frozen-${process.pid}`)
   mkdirSync(dir)
   await layEmptyCluster(dir)
@@ -208,14 +208,14 @@ test('transactions of PGlite are frozen before their numbers run out, in every d
   await upkeep(database, 10)
 })
 
-test('PGlite keeps what was stored, and closes once', async (t) => {
+test('PGlite keeps stored rows, and closes once', async (t) => {
   await (await embedded)?.close()
   await (await embedded)?.close()
   const again = await openPglite({ dir: join(t.testdir({}), '..', `postgres-${process.pid}`) })
   t.teardown(() => again.close())
   t.same(await again.query('SELECT n FROM kept'), [{ n: 1 }])
 })
-test('a PGlite that was killed while it was laid out first is laid out again', async (t) => {
+test('a PGlite that was killed during its creation is created again', async (t) => {
   const dir = join(t.testdir({ 'writes.new': { PG_VERSION: '1' } }), 'writes')
   const postgres = await openPglite({ dir })
   t.same(await postgres.query('SELECT 1 AS n'), [{ n: 1 }])
@@ -223,7 +223,7 @@ test('a PGlite that was killed while it was laid out first is laid out again', a
   t.notOk(existsSync(`${dir}.new`))
 })
 
-test('a PGlite whose files fail refuses what it is asked, and is started again', async (t) => {
+test('a PGlite whose files fail refuses statements, and is restarted', async (t) => {
   const dir = t.testdir()
   const postgres = await openPglite({ dir })
   t.teardown(() => postgres.close())
@@ -258,7 +258,7 @@ test('a PGlite whose files fail refuses what it is asked, and is started again',
   t.same(heard, ['after'])
 })
 
-test('a path that is no directory is refused in one sentence', async (t) => {
+test('a path that is not a directory is refused in one sentence', async (t) => {
   const dir = t.testdir()
   writeFileSync(join(dir, 'file'), '')
   await t.rejects(openPglite({ dir: join(dir, 'file') }), {
@@ -288,7 +288,7 @@ const openServer = async (t: Test): Promise<Postgres> => {
 }
 postgresContract('a server', { skip }, openServer)
 
-test('a server that refuses the user or the database is away, with the reason', { skip }, async (t) => {
+test('a server that refuses the user or the database is unavailable, with the reason', { skip }, async (t) => {
   const warnings: Error[] = []
   const warned = (warning: Error) => void warnings.push(warning)
   process.on('warning', warned)
@@ -305,7 +305,7 @@ test('a server that refuses the user or the database is away, with the reason', 
   t.same(warnings, [])
 })
 
-test('a server that is away is refused as such, and is found again when it is back', { skip }, async (t) => {
+test('an unavailable server is reported, and is used again when it is back', { skip }, async (t) => {
   const postgres = await openServer(t)
   await postgres.check()
   const away = { name: 'Refusal', code: 'engine_away', message: /^PostgreSQL cannot be reached/, retryAfterSeconds: 5 }
@@ -327,7 +327,7 @@ test('a server that is away is refused as such, and is found again when it is ba
   await server?.start()
   await postgres.check()
 })
-test('a server that says nothing any more is away, too, and is found again when it speaks', { skip }, async (t) => {
+test('a silent server is unavailable, too, and is used again when it answers', { skip }, async (t) => {
   const wire = await startWire(t, Number(new URL(server?.url ?? '').port))
   const url = new URL(server?.url ?? '')
   url.port = String(wire.port)
@@ -375,7 +375,7 @@ const startWire = async (t: Test, target: number): Promise<{ readonly port: numb
   })
   return wire
 }
-test('a listener is notified when the server is back, and then gets notifications again', { skip }, async (t) => {
+test('a listener is called when the server is back, and then gets notifications again', { skip }, async (t) => {
   const listener = await openServer(t)
   const notifier = await openServer(t)
   const received: string[] = []
@@ -421,7 +421,7 @@ test('a listener of an unavailable server gets notifications once the server is 
   await server?.start()
   await (await received)()
 })
-test('PgBouncer that pools transactions is spoken to, and a listener that it leaves deaf polls or listens elsewhere', {
+test('PgBouncer that pools transactions works, and a listener without notifications polls or listens elsewhere', {
   skip: skip || withoutPgBouncer
 }, async (t) => {
   const direct = server?.url ?? ''

@@ -58,7 +58,7 @@ export async function readManifest(directory: string): Promise<Manifest> {
   const text = await readFile(file, 'utf8').catch(() => undefined)
   if (text === undefined) {
     throw new FailureError(
-      `${directory} is no complete backup: it has no ${MANIFEST_FILE}. Give a directory that \`gamenet backup\` wrote.`
+      `${directory} is not a complete backup: it has no ${MANIFEST_FILE}. Give a directory that \`gamenet backup\` wrote.`
     )
   }
   const format = z.object({ format: z.int(), program: z.string() }).safeParse(parseJson(text))

@@ -142,7 +142,7 @@ async function requireFile(file: string): Promise<void> {
   if (found === undefined) throw new UsageError(`There is no file ${JSON.stringify(file)}.`)
   if (found.isFile()) return
   throw new UsageError(
-    `${JSON.stringify(file)} is no regular file; name one, or - and give its content on standard input.`
+    `${JSON.stringify(file)} is not a regular file; name one, or - and give its content on standard input.`
   )
 }
 

@@ -82,7 +82,7 @@ function drawn(errors: Terminal['errors'], now: () => number): ProgressDisplay {
   }
 }
 
-/** The rate of the first updates is no estimate: buffers fill. */
+/** The rate of the first updates is not an estimate: buffers fill. */
 const ETA_AFTER_MS = 2000
 
 /** Returns a function that adds the remaining time, by the rate since the label began. */

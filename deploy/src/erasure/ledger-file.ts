@@ -57,7 +57,7 @@ export async function readLedgerFile(path: string): Promise<LedgerFile> {
   })
   const parsed = LedgerFile.safeParse(parseJson(text))
   if (parsed.success) return parsed.data
-  throw new FailureError(`${file} is no erasure ledger; expected a copy of a ${LEDGER_FILE}.`)
+  throw new FailureError(`${file} is not an erasure ledger; expected a copy of a ${LEDGER_FILE}.`)
 }
 
 /**

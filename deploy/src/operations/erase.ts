@@ -38,7 +38,7 @@ export const erase = operation({
   needsLog: true,
   run: async (needs, { username, anyway }, { onProgress }) => {
     const name = Username.safeParse(username)
-    if (!name.success) throw new UsageError(`This is no username: ${name.error.issues[0]?.message}.`)
+    if (!name.success) throw new UsageError(`This is not a username: ${name.error.issues[0]?.message}.`)
     const [{ eraseUser }, { writeLedgerCopy }] = await Promise.all([
       import('../erasure/erase-user.js'),
       import('../erasure/ledger-file.js')

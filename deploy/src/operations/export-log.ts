@@ -22,7 +22,7 @@ export type ExportProgress = z.infer<typeof ExportProgress>
 const ExportReport = z.object({
   file: z.string(),
   events: z.int(),
-  /** Messages that are no CloudEvents. */
+  /** Messages that are not CloudEvents. */
   leftOut: z.int()
 })
 export type ExportReport = z.infer<typeof ExportReport>

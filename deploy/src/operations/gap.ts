@@ -64,7 +64,7 @@ export const acceptGap = operation({
     const stalled = await readStalls({ store, log }, topic)
     const accepted = await acceptGaps(store, stalled)
     const [other] = stalled.filter((each) => !accepted.includes(each))
-    if (other !== undefined) throw new FailureError(`This is no gap that can be accepted: ${other.reason}.`)
+    if (other !== undefined) throw new FailureError(`This is not a gap that can be accepted: ${other.reason}.`)
     return accepted.map(stallStatus)
   }
 })

@@ -52,7 +52,7 @@ export type OpenLogOptions = {
   readonly share?: ReloadShare['share'] | undefined
   /** Called when the reader failed or was stuck and is replaced. */
   readonly onReplaced?: (reason: string) => void
-  /** Called when Kafka is unavailable at the start, which is no failure: topics are created before the first append. */
+  /** Called when Kafka is unavailable at the start, which is not a failure: topics are created before the first append. */
   readonly onUnavailable?: ((reason: string) => void) | undefined
 }
 

@@ -161,7 +161,7 @@ async function provesRecords(t: Test, service: TestService, rows: readonly Recor
   const command = ['import', 'leaderboard-entry', entries, '--columns', 'changedAt=date,timeMs=time_ms', '--json']
   const all = [...boards.values()]
 
-  await t.test('the import takes the rows with a date and a time, and names every other', async (t) => {
+  await t.test('the import accepts the rows with a date and a time, and reports all others', async (t) => {
     const done = await gamenet(service.environment, command)
     t.equal(done.code, 1, done.stderr)
     const [report] = z
@@ -188,7 +188,9 @@ async function provesRecords(t: Test, service: TestService, rows: readonly Recor
   })
 
   await t.test('the record of every board is the running minimum by date', (t) => provesProgressions(t, service, all))
-  await t.test('every board is its entries’ newest times, now and as of instants', (t) => provesBoards(t, service, all))
+  await t.test('every board has its entries’ newest times, now and as of instants', (t) =>
+    provesBoards(t, service, all)
+  )
   await t.test('the changes, followed from the start, are those of every entry, each once', (t) =>
     provesChanges(t, service, all)
   )

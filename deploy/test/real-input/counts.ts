@@ -66,7 +66,7 @@ export async function provesCounts(t: Test, service: TestService, options: { isW
     if (options.isWhole) t.equal(hours.length, 79_506)
   })
 
-  await t.test('the samples of the whole history are the rows that are not empty, none else', async (t) => {
+  await t.test('the samples of the whole history are exactly the rows that are not empty', async (t) => {
     const answer = await ask(`${network}/online-24h?${windowOf(firstDay, endDay)}&resolution=raw`)
     t.equal(answer.headers.get('x-resolution-seconds'), '0')
     const points = Points.parse(answer.body)
@@ -113,7 +113,7 @@ export async function provesCounts(t: Test, service: TestService, options: { isW
     }
   })
 
-  await t.test('a day, a year and nine years can be asked for', async (t) => {
+  await t.test('a day, a year and nine years can be requested', async (t) => {
     const at = (date: string) => Date.parse(`${date}T00:00:00Z`)
     const spans: [string, number, number, number][] = [
       ['a day', at('2021-06-19'), at('2021-06-20'), 0],

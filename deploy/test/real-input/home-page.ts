@@ -48,7 +48,7 @@ export async function provesHomePage(t: Test, service: TestService, upstream: st
   const sessions = page.titles.reduce((sum, title) => sum + title.sessions, 0)
   const shown = new Map(page.titles.map((title) => [title.name, title]))
 
-  await t.test('its counts are the network’s', async (t) => {
+  await t.test('its counts are those of the network', async (t) => {
     t.same(await get('/api/network-stats/online-24h'), [{ recorded_at: at, online_count: page.online }])
     t.same(await get('/api/network-stats/lobbies-24h'), [{ recorded_at: at, lobby_count: sessions }])
     t.same(await get('/api/network-stats/registered-users'), [
@@ -67,7 +67,7 @@ export async function provesHomePage(t: Test, service: TestService, upstream: st
     })
   })
 
-  await t.test('its table is the titles, their facts and their counts', async (t) => {
+  await t.test('its table has the titles, their facts and their counts', async (t) => {
     const live = z.record(z.string(), z.unknown()).parse(await get('/api/online-users'))
     t.same(Object.keys(live).sort(), [...shown.keys()].sort(), 'the titles of the page, none else')
     t.same(await get('/api/games'), [...shown.keys()].sort(new Intl.Collator('en').compare))

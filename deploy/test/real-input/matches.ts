@@ -86,7 +86,7 @@ async function provesMatches(t: Test, target: Target, given: readonly Row[]): Pr
   const lists = listsOf(rows)
   const middle = lists[Math.floor(lists.length / 2)]?.ms ?? 0
 
-  await t.test('files in the wrong order, their rows in any, are taken whole', async (t) => {
+  await t.test('files in the wrong order with rows in any order are imported completely', async (t) => {
     const late = rows.filter(({ ts }) => millisecondsOf(ts) < middle)
     const newer = rows.filter(({ ts }) => millisecondsOf(ts) >= middle)
     for (const [name, part] of [
@@ -99,7 +99,7 @@ async function provesMatches(t: Test, target: Target, given: readonly Row[]): Pr
     t.match(await importRows(t, target, 'late', late), { alreadyDone: true, published: 0 })
   })
 
-  await t.test('the matches are what successive lists show', async (t) => {
+  await t.test('the matches agree with successive lists', async (t) => {
     const [first, last] = [lists[0]?.ms ?? 0, lists.at(-1)?.ms ?? 0]
     for (const [fromMs, toMs] of [
       [first, last + 1],

@@ -67,7 +67,7 @@ export async function provesTitles(t: Test, service: TestService, options: { isW
     t.equal(dateless.length, 328)
   })
 
-  await t.test('a later list wins in the fields that it has', async (t) => {
+  await t.test('a later list overrides the fields that it has', async (t) => {
     const games = await networkGames(t, catalogue, directory)
     t.match(await importTitles(games.path, '2026-07-20T00:00:00Z'), { published: games.titles.length, rejected: 0 })
     const before = new Map(catalogue.map((title) => [title.titleId, title.name]))
@@ -87,7 +87,7 @@ export async function provesTitles(t: Test, service: TestService, options: { isW
     t.same([...found], [404], 'the name of before names nothing')
   })
 
-  await t.test('an earlier list, imported last, gives only what was not known', async (t) => {
+  await t.test('an earlier list that is imported last adds only unknown values', async (t) => {
     const older = catalogue.map(({ titleId, name }) => ({
       titleId,
       name: `${name} (older)`,

@@ -104,7 +104,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
   await gamenetJson(environment, ['erase', ann])
   await service.stop()
 
-  await t.test('elsewhere, all answers are equal, though restoring it was killed', async (t) => {
+  await t.test('elsewhere, all answers are equal, although the restore was killed', async (t) => {
     await killRestores(t, part('quiet'), part('elsewhere'), scale)
     await gamenetJson({ DATA_DIR: part('elsewhere') }, ['restore', part('quiet')])
     const restored = await start('elsewhere')
@@ -145,7 +145,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
     }
   )
 
-  await t.test('users erased since do not return with it; users who returned since stay', async (t) => {
+  await t.test('users erased since do not reappear; users who returned since stay', async (t) => {
     t.match(await gamenetJson({ DATA_DIR: part('later') }, ['restore', part('second'), '--ledger', part('data')]), {
       toForget: 1
     })
@@ -280,7 +280,7 @@ async function killBackups(
   t.equal(await entriesOf(`${target}.unfinished`), 0)
 }
 
-/** A backup has its name when it is whole alone; here it goes again. */
+/** A backup has its name only when it is complete; this function removes it. */
 async function provesNotHalf(t: Test, target: string) {
   if ((await entriesOf(target)) === 0) return
   await t.resolves(readManifest(target))
@@ -295,7 +295,7 @@ async function untilWhole(target: string) {
   }
 }
 
-/** What is frozen; the engine counts its freezes in a file beside. */
+/** Returns the frozen tables; the engine counts its freezes in a file next to them. */
 const shadowOf = async (data: string) =>
   (await readdir(join(data, 'tables', 'shadow')).catch(() => [])).filter((name) => name !== 'increment.txt')
 

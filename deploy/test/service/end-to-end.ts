@@ -124,7 +124,7 @@ export async function provesEndToEnd(
     ])
   })
 
-  await t.test('a board, what changes on it, and who is found on it are in the answers', async (t) => {
+  await t.test('a board, its changes and its players are in the answers', async (t) => {
     const path = `/api/game/${encodeURIComponent('HALO 2')}`
     t.match((await get(`${path}/leaderboards`)).body, [{ id: LAPS, name: 'Laps / #1', titleId: '4d530064' }])
     const before = Board.parse((await get(`${path}/leaderboards/${LAPS}`)).body)
@@ -162,7 +162,7 @@ export async function provesEndToEnd(
     t.match((await get('/api/datasearch/player/eve')).body, { count: 0, results: [] }, 'who left is found no more')
   })
 
-  await t.test('a page that cannot be read is a failed scrape and no sample', async (t) => {
+  await t.test('an unreadable page is a failed scrape without a sample', async (t) => {
     upstream.showText('<html><body>Back soon</body></html>')
     const failed = await gamenet(client, ['scrape', 'network', '--json'])
     t.equal(failed.code, 1)

@@ -168,7 +168,7 @@ export async function tablesThatName({ control }: ClickHouse): Promise<string[]>
   return found.filter(({ rows }) => Number(rows) > 0).map(({ name, rows }) => `${name}: ${rows}`)
 }
 
-/** A condition holds the hash of a name beside the key of the hash: anyone with both can try names. */
+/** A condition contains the hash of a name and the key of the hash: anyone with both can try names. */
 export async function storedMutations({ control }: ClickHouse): Promise<string[]> {
   const rows = await control.rows(
     // Those of migrations are about bookkeeping.

@@ -47,7 +47,7 @@ export async function surroundings(
   return { upstream, environment }
 }
 
-/** A log beside the service's, of another group. */
+/** A second log with another group than the service's. */
 export async function logOfOtherProcess(t: Test, kafka: SharedKafka, environment: Environment): Promise<OpenLog> {
   const log = await openLog(
     {
@@ -59,7 +59,7 @@ export async function logOfOtherProcess(t: Test, kafka: SharedKafka, environment
       epoch: 1
     },
     'test',
-    { group: 'beside' }
+    { group: 'second' }
   )
   t.teardown(() => log.close())
   return log

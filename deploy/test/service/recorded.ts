@@ -6,7 +6,9 @@ import { ROOT } from './gamenet.js'
 const SHARED = new URL('../shared/data/', ROOT)
 const SAMPLES = new URL('deploy/demo/samples/', ROOT)
 
-/** Path of a file of the folder of recorded facts beside the project; undefined where that folder is absent. */
+/**
+ * Returns the path of a file in the folder of recorded data next to the project; undefined if the folder is missing.
+ */
 export async function sharedFile(name: string): Promise<string | undefined> {
   const path = fileURLToPath(new URL(name, SHARED))
   return access(path).then(
@@ -15,7 +17,7 @@ export async function sharedFile(name: string): Promise<string | undefined> {
   )
 }
 
-/** Path of a recorded file: that of the folder beside the project, else the sample that is shipped. Says which. */
+/** Returns the path of a recorded file: in the folder next to the project, else the shipped sample; reports which. */
 export async function recordedFile(t: Test, name: string): Promise<string> {
   const shared = await sharedFile(name)
   const path = shared ?? fileURLToPath(new URL(name, SAMPLES))

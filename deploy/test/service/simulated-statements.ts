@@ -112,7 +112,7 @@ function textOfBytes(text: string): unknown {
   return text.startsWith('[') ? plain(JSON.parse(text)) : text
 }
 
-/** Groups come in any order, and lists beside one another with them: each list is compared as a set. */
+/** The order of groups is not defined, and so that of parallel lists: each list is compared as a set. */
 function sorted(values: readonly unknown[]): unknown[] {
   return values.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
 }

@@ -21,7 +21,7 @@ export function lineText(text: string): string {
 
 /**
  * Returns the count in a text: `21,345` or `21345`, at most {@link COUNT_MAX}; undefined for anything else (`2,13,45`,
- * `1.5`, `-3`, nothing), because a doubtful number is no count.
+ * `1.5`, `-3`, nothing), because a doubtful number is not a count.
  */
 export function countIn(text: string): number | undefined {
   if (!WHOLE_NUMBER.test(text)) return undefined

@@ -35,7 +35,7 @@ const ONLINE =
 const OFFLINE = /^Last seen .+ ago$/i
 
 /**
- * Parses the page of all users: gamertag, username, state. An unreadable row is no sighting; neither are the rows of a
+ * Parses the page of all users: gamertag, username, state. An unreadable row is not a sighting; neither are the rows of a
  * user who has several. A page without its table, or with broken markup that could mix up users, is refused.
  */
 export function parsePlayersPage(html: string): ParsedPage<PlayersPage> {

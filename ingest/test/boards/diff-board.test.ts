@@ -29,7 +29,7 @@ test('an unchanged page causes no event', async (t) => {
   t.same(diffBoard({ ...BOARD, last: board.toReversed(), page }), [], 'whatever order the rows come in')
 })
 
-test('a time in another spelling is no update, but the board shows its new text', async (t) => {
+test('a time in another spelling is not an update, but the board shows its new text', async (t) => {
   const time = (rating: string, timeMs: number | null) => pageOf([{ ...shown('ann', 1, rating), timeMs }])
   const shownAs = (before: BoardEntry[], after: BoardEntry[]) => {
     const last = folded(diffBoard({ ...BOARD, last: [], page: before }))
@@ -254,11 +254,7 @@ const anyPage: fc.Arbitrary<BoardEntry[]> = fc
         })
       })
   )
-  .map((rows) =>
-    pageOf(
-      rows.map(({ details: beside, ...entry }) => ({ ...entry, timeMs: null, ...(beside && { details: beside }) }))
-    )
-  )
+  .map((rows) => pageOf(rows.map(({ details, ...entry }) => ({ ...entry, timeMs: null, ...(details && { details }) }))))
 
 const order = fc.oneof(
   fc.constant(null),
@@ -277,10 +273,10 @@ const anyKnown: fc.Arbitrary<Folded> = fc
     step: fc.integer({ min: -3, max: 3 }),
     details
   })
-  .map(({ details: beside, step, ...entry }) => ({
+  .map(({ details, step, ...entry }) => ({
     ...entry,
     step: entry.order === null ? null : step,
-    ...(beside && { details: beside })
+    ...(details && { details })
   }))
 
 function shown(playerName: string, rank: number, rating: string): Shown {
@@ -338,13 +334,13 @@ function folded(events: readonly LeaderboardEntryChanged[], before: readonly Fol
 
 /** Returns a folded board as readers show it. */
 function shownBy(board: readonly Folded[]): BoardEntry[] {
-  return ranked(board).map(({ entry: { playerName, occurrence, rating, timeMs, details: beside }, rank }) => ({
+  return ranked(board).map(({ entry: { playerName, occurrence, rating, timeMs, details }, rank }) => ({
     playerName,
     occurrence,
     rank,
     rating,
     timeMs,
-    ...(beside && { details: beside })
+    ...(details && { details })
   }))
 }
 

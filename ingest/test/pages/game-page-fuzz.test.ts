@@ -101,14 +101,14 @@ function pageOf(model: GamePageModel): GamePage {
   const entries = model.entries.map(({ playerName, rank, score, details }) => {
     const occurrence = (seen.get(playerName) ?? 0) + 1
     seen.set(playerName, occurrence)
-    const beside = Object.fromEntries(DETAIL_NAMES[model.columns].map((name, i) => [name, details[i] ?? '']))
+    const named = Object.fromEntries(DETAIL_NAMES[model.columns].map((name, i) => [name, details[i] ?? '']))
     return {
       playerName,
       rank,
       rating: ratingText(model, score),
       occurrence,
       timeMs: model.isTimes ? score : null,
-      ...(model.columns > 3 && { details: beside })
+      ...(model.columns > 3 && { details: named })
     }
   })
   return {

@@ -60,7 +60,7 @@ test('deleted, doubled, swapped or inserted markup never changes a number', asyn
   }
 })
 
-test('a row with a missing cell is no sample, and all other rows are', async () => {
+test('a row with a missing cell is not a sample, and all other rows are', async () => {
   fc.assert(
     fc.property(pageModel, fc.nat(), fc.nat({ max: 4 }), (model, title, cell) => {
       const { html } = renderHomePage(model)
@@ -102,7 +102,7 @@ test('a page with extremely deep nesting is unreadable; the process does not cra
   t.equal(parsed.ok, false)
 })
 
-/** Returns how a parsed page contradicts its model; a missing sample that leaves a trace is no contradiction. */
+/** Returns how a parsed page contradicts its model; a missing sample that leaves a trace is not a contradiction. */
 function differences(page: HomePage, model: PageModel): string[] {
   const found: string[] = []
   for (const field of ['registered', 'online', 'gamesSupported'] as const) {

@@ -92,7 +92,7 @@ test('deleted, doubled, swapped or inserted markup never mixes up two users', as
   for (const [what, times] of Object.entries(reached)) assert.ok(times > 3, `${what}: ${times} times`)
 })
 
-test('an unreadable row is no sighting, and its reason contains no name', async (t) => {
+test('an unreadable row is not a sighting, and its reason contains no name', async (t) => {
   const rows: [string, RegExp | undefined][] = [
     [row('Tag One', 'ann', 'Online in Halo &amp; Co for 5 minutes'), undefined],
     [row('Tag Two', 'bob', 'Online in Halo'), /row 2: expected "Online in GAME for DURATION"/],

@@ -198,7 +198,7 @@ test('a log that refuses fails the run, and the next one publishes everything', 
   t.match(await registry.metrics(), /gamenet_published_events_total\{topic="title-count"\} 1/)
 })
 
-test('a run that needs the end of the log fails if the log does not return it, which is no defect', async (t) => {
+test('a run that needs the end of the log fails if the log does not return it, which is not a defect', async (t) => {
   const lines: string[] = []
   const logLine = (details: object, message: string) => lines.push(`${message} ${JSON.stringify(details)}`)
   const away = '7 messages wait in the spool'

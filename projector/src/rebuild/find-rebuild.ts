@@ -85,12 +85,12 @@ export async function concurrentRebuild(
 
 /** Throws a {@link RebuildRefused} while an import of these projections is undone: the former tables contain it. */
 export async function requireNoImportUndo({ store }: RebuildContext, { unit }: RebuildRecord): Promise<void> {
-  const beside = (await readRebuilds(store)).find(
+  const undoing = (await readRebuilds(store)).find(
     (each) => each.retracts !== null && UNDER_WAY.has(each.state) && each.unit.some((name) => unit.includes(name))
   )
-  if (beside === undefined) return
+  if (undoing === undefined) return
   throw new RebuildRefused(
-    `Rebuild ${beside.id} of ${beside.projection} undoes import ${beside.retracts}, which the former tables contain; gamenet import undo ${beside.retracts} completes it.`
+    `Rebuild ${undoing.id} of ${undoing.projection} undoes import ${undoing.retracts}, which the former tables contain; gamenet import undo ${undoing.retracts} completes it.`
   )
 }
 

@@ -13,7 +13,7 @@ export type Migration = {
   /** File name without `.sql`, `NNNN-noun`; the order of names is the order of application. */
   readonly name: string
   readonly statements: readonly string[]
-  /** Hash of the statements without their comments: a better explanation is no change. */
+  /** Hash of the statements without their comments: a better explanation is not a change. */
   readonly checksum: string
 }
 

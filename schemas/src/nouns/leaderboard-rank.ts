@@ -113,7 +113,7 @@ const NUMBER = /^([+-]?)(\d{1,3}(?:,\d{3})+|\d+)(?:\.(\d+))?$/
 const FRACTION_DIGITS = 9
 const UNITS = 10n ** BigInt(FRACTION_DIGITS)
 
-/** Returns a score's number, exact beyond 2^53, in units of 10^-9; undefined if the text is no number. */
+/** Returns a score's number, exact beyond 2^53, in units of 10^-9; undefined if the text is not a number. */
 function scaled(rating: string): bigint | undefined {
   const match = NUMBER.exec(rating)
   if (match === null) return undefined

@@ -24,7 +24,7 @@ export const PlayerComparison = z
         gameName: z.string(),
         leader: z.string().nullable().meta({ description: 'As it was asked for; null where both share a rank.' }),
         gap: z.number().nullable().meta({
-          description: 'Milliseconds or points between the entries; null where either is no number.'
+          description: 'Milliseconds or points between the entries; null where either is not a number.'
         }),
         entries: z
           .array(

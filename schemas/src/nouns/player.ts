@@ -36,7 +36,7 @@ export const Player = z
             playerName: z.string(),
             ...shownMeasure,
             gap: z.number().nullable().meta({
-              description: 'Milliseconds or points from this entry to that one; null where either is no number.'
+              description: 'Milliseconds or points from this entry to that one; null where either is not a number.'
             })
           })
           .nullable()

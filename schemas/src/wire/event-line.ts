@@ -11,7 +11,7 @@ import { topics } from './topics.js'
 const HEADER = 'ce_'
 const CONTENT_TYPE = 'application/json'
 
-/** Returns the line of a record; undefined if the record is no CloudEvent with JSON. */
+/** Returns the line of a record; undefined if the record is not a CloudEvent with JSON. */
 export function eventLine({ key, headers, value, fault }: LogRecord): string | undefined {
   const attributes = Object.fromEntries(
     Object.entries(headers).flatMap(([name, text]) =>
@@ -26,7 +26,7 @@ export function eventLine({ key, headers, value, fault }: LogRecord): string | u
   return `${JSON.stringify(shown).slice(0, -1)},"data":${data.replaceAll('\n', ' ')}}`
 }
 
-/** Returns the message of a line and its topic. Throws a sentence if it is no line of an exported log. */
+/** Returns the message of a line and its topic. Throws a sentence if it is not a line of an exported log. */
 export function messageOfLine(line: string): { readonly topic: string; readonly message: LogMessage } {
   const parsed = Line.safeParse(parseJson(line))
   if (!parsed.success) {

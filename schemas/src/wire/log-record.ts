@@ -15,7 +15,7 @@ export type LogRecord = {
   readonly key: string | null
   readonly headers: Readonly<Record<string, string>>
   readonly value: string | Uint8Array | null
-  /** Why the record is no valid message, such as a header without a value. */
+  /** Why the record is not a valid message, such as a header without a value. */
   readonly fault?: string | undefined
 }
 

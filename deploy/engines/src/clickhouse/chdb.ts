@@ -264,7 +264,7 @@ const streamThroughPipe = async (
  */
 const bound = ({ text, parameters }: Statement): string => {
   const assignments = Object.entries(parameters).map(([name, value]) => {
-    if (!/^[A-Za-z_]\w*$/.test(name)) throw new ClickHouseError(`${JSON.stringify(name)} is no name of a parameter.`)
+    if (!/^[A-Za-z_]\w*$/.test(name)) throw new ClickHouseError(`${JSON.stringify(name)} is not a parameter name.`)
     return `param_${name} = ${stringLiteral(parameterText(name, value))}`
   })
   return assignments.length === 0 ? text : `SET ${assignments.join(', ')};\n${text}`

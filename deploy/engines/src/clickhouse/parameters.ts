@@ -23,7 +23,7 @@ const composed = (name: string, value: unknown): string => {
 }
 
 const numberText = (name: string, value: number): string => {
-  if (!Number.isFinite(value)) throw new ClickHouseError(`Parameter ${name} is ${value}, which is no finite number.`)
+  if (!Number.isFinite(value)) throw new ClickHouseError(`Parameter ${name} is ${value}, which is not a finite number.`)
   if (Number.isInteger(value) && !Number.isSafeInteger(value)) {
     throw new ClickHouseError(`Parameter ${name} is ${value}, an integer above 2^53; pass it as a bigint or a string.`)
   }

@@ -198,7 +198,7 @@ const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)?$/
 export const checkNames = (table: string, columns: readonly string[]): void => {
   for (const name of [table, ...columns]) {
     if (!IDENTIFIER.test(name))
-      throw new ClickHouseError(`${JSON.stringify(name)} is no plain name of a table or column.`)
+      throw new ClickHouseError(`${JSON.stringify(name)} is not a plain name of a table or column.`)
   }
   if (columns.length === 0) throw new ClickHouseError(`An insert into ${table} names no columns.`)
 }
@@ -213,7 +213,7 @@ export const insertHead = (table: string, columns: readonly string[], settings: 
 export const jsonArray = (bytes: Uint8Array): Uint8Array => {
   const end = bytes.lastIndexOf(CLOSING_BRACKET)
   if (bytes[0] !== OPENING_BRACKET || end < 0) {
-    throw new ClickHouseError(`The answer is truncated: its ${bytes.length} bytes are no complete JSON array.`)
+    throw new ClickHouseError(`The answer is truncated: its ${bytes.length} bytes are not a complete JSON array.`)
   }
   return end <= '[\n\n'.length ? EMPTY_ARRAY : bytes.subarray(0, end + 1)
 }

@@ -23,7 +23,7 @@ const FRAME_BYTES_BEFORE = 22
 /** Level of deflate: level 3 is a third faster, and its batches of a scrape take twice the bytes. */
 const LEVEL = 6
 const RAW_BYTES_MAX = 0xffff_ffff
-/** The number of messages follows the first character of the columns; digits beyond this limit are no count. */
+/** The number of messages follows the first character of the columns; digits beyond this limit are not a count. */
 const COUNT_CHARACTERS_MAX = 12
 
 const deflateAsync = promisify<Buffer, object, Buffer>(deflate)
@@ -64,7 +64,7 @@ function checksumOf(batch: Buffer): number {
   return crc32(batch.subarray(FRAME_BYTES), crc32(batch.subarray(0, CHECKSUM_AT)))
 }
 
-/** Returns the frame of a stored batch. Throws when the bytes are no batch, or of a newer program. */
+/** Returns the frame of a stored batch. Throws if the bytes are not a batch, or are of a newer program. */
 export function frameOf(batch: Buffer): BatchFrame {
   const format = batch[0] ?? 0
   if (format < 1 || format > FRAME_FORMAT || batch.length < FRAME_BYTES) {

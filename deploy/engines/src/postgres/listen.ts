@@ -14,7 +14,7 @@ const END_MS = 1000
 /** Returns the name of a channel or table for a statement, which permits no parameter there. */
 export const plainName = (name: string): string => {
   if (/^[a-z_][a-z0-9_]{0,62}$/.test(name)) return name
-  throw new TypeError(`${JSON.stringify(name)} is no plain name: a letter, then letters, digits and underscores`)
+  throw new TypeError(`${JSON.stringify(name)} is not a plain name: a letter, then letters, digits and underscores`)
 }
 
 /** Longest wait for the listener's own notification; if it does not arrive, the interval and time limit of polls. */

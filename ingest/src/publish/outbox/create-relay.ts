@@ -50,7 +50,7 @@ export function createRelay(options: RelayOptions): Relay {
     const onUnreadable: Parameters<typeof relayOnce>[0]['onUnreadable'] = (rows) => {
       logger.error(
         { rows },
-        'rows of the outbox are no valid events; they stay there and are not relayed: this is a defect'
+        'rows of the outbox are not valid events; they stay there and are not relayed: this is a defect'
       )
       for (const { id } of rows.slice(0, UNREADABLE_MAX - unreadable.size)) unreadable.add(id)
       metrics.unreadable.set(unreadable.size)
@@ -139,7 +139,7 @@ function relayMetrics(registry: Registry) {
     }),
     unreadable: new Gauge({
       name: 'gamenet_outbox_unreadable_rows',
-      help: 'Alarm: rows of the outbox that are no valid events, and stay there',
+      help: 'Alarm: rows of the outbox that are not valid events, and stay there',
       registers
     })
   }

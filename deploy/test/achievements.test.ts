@@ -74,7 +74,10 @@ test('in any order of events, with deaths and repeated work, unlocks equal a pla
   })
 })
 
-/** One behind the other in one world: users, boards and titles of each have its number, and the clock does not go back. */
+/**
+ * Runs follow one another in one world: users, boards and titles of each run have its number, and the clock does not go
+ * back.
+ */
 test('queries of the evaluation: their users, times and process', async (t) => {
   const world = await openWorld(t)
   await t.test('users with late events only are queried once', async (t) => {
@@ -85,7 +88,7 @@ test('queries of the evaluation: their users, times and process', async (t) => {
     const positions = (await control.rows('SELECT e.epoch, e.partition, e.offset FROM event_presence AS e FINAL')).map(
       ({ epoch, partition, offset }) => ({ epoch: Number(epoch), partition: Number(partition), offset: Number(offset) })
     )
-    // As if all of it had come into the tables behind the evaluation.
+    // As if all events had entered the tables after the evaluation.
     for (const { epoch, partition } of positions) {
       await world.writes.query(
         `INSERT INTO achievement_evaluation VALUES ('presence', $1, $2, $3) ON CONFLICT DO NOTHING`,

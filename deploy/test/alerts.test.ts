@@ -9,7 +9,7 @@ import { ROOT } from './service/gamenet.js'
 
 const run = promisify(execFile)
 const ALERTS = new URL('deploy/alerts/', ROOT)
-/** Only what hangs meets it: all cases together take promtool some seconds. */
+/** Reached only by a hang: promtool needs some seconds for all cases. */
 const WAIT_MS = 300_000
 
 const missing = await run('promtool', ['--version']).then(
@@ -78,7 +78,7 @@ async function read(file: string): Promise<unknown> {
   return parse(await readFile(new URL(file, ALERTS), 'utf8'))
 }
 
-/** What it says on both streams; rejects when it does not end with 0. */
+/** Returns its output on both streams; rejects if the exit code is not 0. */
 async function promtool(...args: readonly string[]): Promise<string> {
   if (missing !== undefined) throw new Error(missing)
   const { stdout, stderr } = await run('promtool', args, { cwd: fileURLToPath(ALERTS), timeout: WAIT_MS })

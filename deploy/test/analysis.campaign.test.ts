@@ -140,7 +140,7 @@ print(sum('image/png' in output.get('data', {}) for cell in notebook.cells for o
     t.ok(existsSync(join(directory, 'Rplots.pdf')), 'a plot')
   })
 
-  /** Rows of files as every reader of Python gives them: text, instant in ms, number. */
+  /** Rows of files as every Python reader returns them: text, instant in ms, number. */
   const readInPython = async (
     t: Test,
     urls: readonly string[],
@@ -223,7 +223,7 @@ test('readers of a year of one of 1,000 titles fetch at most a twentieth of the 
   }
 })
 
-/** Makes the rows by the engine: an import of 52 million counts would take a quarter of an hour. */
+/** Generates the rows in the engine: an import of 52 million counts would take a quarter of an hour. */
 async function fillYear(dataDirectory: string): Promise<void> {
   const tables = await openChdb({ path: join(dataDirectory, 'tables'), threadPoolSize: 16 })
   try {
@@ -241,8 +241,8 @@ async function fillYear(dataDirectory: string): Promise<void> {
 }
 
 /**
- * Programs that print the number of rows of a title, their argument. A test of existence by `fsspec` begins to fetch the whole file.
- * Polars is not among them: it reads the last 256 KiB of each file, a twentieth of these.
+ * Programs that print the number of rows of a title, their argument. The existence check of `fsspec` begins to fetch
+ * the complete file. Polars is not among them: it reads the last 256 KiB of each file, a twentieth of these.
  */
 function rangedReaders(urls: readonly string[]): Record<string, string> {
   const files = `import datetime, sys

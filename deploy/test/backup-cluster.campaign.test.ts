@@ -111,7 +111,7 @@ test('copies of Kafka, ClickHouse and PostgreSQL are consistent, although a scra
   await t.rejects(script('restore', restored), /already exist/, 'servers that are not empty are refused')
 })
 
-/** One process of each role, as far as a test can open them in its own. */
+/** One process of each role that a test can open in its own process. */
 async function startRoles(t: Test, engines: Environment, dataDirectory: string) {
   const startIngest = () => openGamenet(t, { ...engines, DATA_DIR: dataDirectory }, 'ingest')
   let ingest = await startIngest()
@@ -143,20 +143,23 @@ async function startRoles(t: Test, engines: Environment, dataDirectory: string) 
   }
 }
 
-/** Unix time at which the achievements of everything loaded were last known to be published. */
+/** Unix time at which the achievements of all loaded events were last known to be published. */
 async function evaluatedAt(operatorUrl: string): Promise<number> {
   const metrics = await (await fetch(`${operatorUrl}/metrics`)).text()
   return Number(/^gamenet_achievements_evaluated_timestamp_seconds (\S+)$/m.exec(metrics)?.[1] ?? 0)
 }
 
-/** Rows of every read table; those of event tables are named by positions, and the restored service publishes again. */
+/**
+ * Returns the rows of every read table; rows of event tables contain positions, and the restored service publishes
+ * again.
+ */
 async function printsIn(t: Test, { CLICKHOUSE_URL: url = '' }: Environment) {
   const tables = openClickHouseServer({ url })
   t.teardown(() => tables.close())
   return new Map([...(await printsOf(tables))].filter(([name]) => !name.startsWith('event_')))
 }
 
-/** The commands of the script that concern this test's engines, as requests to it. */
+/** The commands of the script for this test's engines, as requests. */
 async function startHooks(
   t: Test,
   work: Readonly<Record<'stop' | 'start' | 'copy' | 'restore', () => Promise<void>>>

@@ -3,7 +3,7 @@ import { readCatalogue } from '../demo/network/samples.js'
 import { provesLiveBoards } from './live-boards.js'
 import { RECORDED_TITLE, recordedBoards } from './service/recorded-boards.js'
 
-/** In its hour a board vanishes from the list and comes back empty, and each form of board is there. */
+/** In this hour a board leaves the list and returns empty, and each form of board occurs. */
 const SEED = 161
 
 test('constantly changing boards, some with recorded names, scraped for an hour', async (t) => {

@@ -4,20 +4,20 @@ import { Registry } from 'prom-client'
 import type { Test } from 'tap'
 import { openScrapedWorld, type ScrapedWorld, type WorldOptions } from './service/scraped-world.js'
 
-/** Pages, ingest, log, tables, projector and API, all real, with one clock that a test moves. */
+/** Real pages, ingest, log, tables, projector and API, with one clock that a test moves. */
 export type BoardWorld = ScrapedWorld & {
   readonly clock: { ms: number }
-  /** Waits until all that the log holds can be read, and the API knows of it. */
+  /** Waits until all events of the log are readable, and the API is notified. */
   caughtUp(): Promise<void>
-  /** One answer of the API, its JSON read. */
+  /** One answer of the API with parsed JSON. */
   ask(url: string, body?: object): Promise<Expected>
 }
 
 export type Expected = {
   readonly status: number
-  // biome-ignore lint/suspicious/noExplicitAny: what it holds is compared whole
+  // biome-ignore lint/suspicious/noExplicitAny: it is compared as a whole
   readonly body: any
-  /** Where `Link` leads with `rel="next"`. */
+  /** The address of `Link` with `rel="next"`. */
   readonly next: string | undefined
 }
 

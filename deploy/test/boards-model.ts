@@ -28,9 +28,9 @@ import { type Life, lifeUntil } from './service/scraped-world.js'
 import type { UpstreamBoard, UpstreamEntry } from './service/upstream.js'
 
 /*
- * Random boards, scraped and imported, while processes die, calls of the projector fail and events come twice or late:
- * every answer about boards equals loops over what the log holds. Each run has two boards, names, times and an hour of
- * its own, so that nothing need be emptied between runs.
+ * Random boards, scraped and imported, while processes die, calls of the projector fail and events arrive twice or
+ * late: every answer about boards equals loops over the events of the log. Each run has its own two boards, names,
+ * times and hour, so that no table is emptied between runs.
  */
 
 const FIRST_MS = Date.UTC(2025, 0, 1)
@@ -39,7 +39,7 @@ const STEP_MS = 7 * 60_000
 const TITLE = { titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 1, lobbies: null, hasBoards: true }
 const NAMES = ['ann', 'Ann', 'ANN', 'bob', 'Ä', 'ä', '<b>x</b>']
 
-/** A run's own: its number, its boards and those of their names that a list said, the beginning of its hour, its times. */
+/** The values of a run: its number, its boards with the listed names, the start of its hour, its times. */
 type Own = {
   readonly n: number
   readonly ids: readonly [number, number]
@@ -66,7 +66,7 @@ const Scrape = fc.record({
 const Imported = fc.record({
   board: fc.nat({ max: 1 }),
   name: fc.constantFrom(...NAMES),
-  /** Of the hour that has gone by; 1 is now. */
+  /** Share of the elapsed hour; 1 is now. */
   share: fc.constantFrom(0, 0.25, 0.5, 0.5, 1),
   value: fc.integer({ min: 0, max: 5 }),
   isTimed: fc.boolean(),
@@ -76,7 +76,7 @@ const Imported = fc.record({
 const Import = fc.record({
   kind: fc.constant('import' as const),
   events: fc.array(Imported, { minLength: 1, maxLength: 6 }),
-  /** Events of the log, by number, that are published once more. */
+  /** Events of the log, by number, that are published again. */
   again: fc.array(fc.nat({ max: 40 }), { maxLength: 3 })
 })
 const Steps = fc.array(fc.oneof({ arbitrary: Scrape, weight: 3 }, { arbitrary: Import, weight: 2 }), {
@@ -85,7 +85,7 @@ const Steps = fc.array(fc.oneof({ arbitrary: Scrape, weight: 3 }, { arbitrary: I
 })
 type Drawn<Of> = Of extends fc.Arbitrary<infer One> ? One : never
 type Step = Drawn<typeof Steps>[number]
-/** A process that dies at its third call, then boards with times: so that no luck leaves these out. */
+/** A process that dies at its third call, then boards with times: these occur in every run. */
 const MORTAL: readonly Step[] = [{ calls: 3, isDone: false }, null].map((dying, n) => ({
   kind: 'scrape',
   pages: [
@@ -106,14 +106,14 @@ const Query = fc.record({
 type Query = Drawn<typeof Query>
 const SEARCHES: Query = { shares: [0, 0.5, 1], tolerance: 1, roster: [0], rankTolerance: 0 }
 
-/** All answers about boards equal a plain model of what was scraped and imported. */
+/** All answers about boards equal a plain model of the scrapes and imports. */
 export async function provesModel(t: Test, options: { readonly seed: number; readonly runs: number }): Promise<void> {
   const counted = { deaths: 0, failures: 0, changes: 0, given: 0, reigns: 0 }
   let isFailing = false
   let calls = 0
   const projecting: Life = {
     async call(_, work) {
-      // Behind the work: it is done, and what follows it is not.
+      // After the call: it is done, and the next one is not.
       const isFault = isFailing && calls % 23 === 0
       if (isFailing) calls += 1
       const answer = await work()
@@ -174,14 +174,15 @@ export async function provesModel(t: Test, options: { readonly seed: number; rea
   t.ok(counted.deaths > 0 && counted.changes > 0 && counted.reigns > 0, JSON.stringify(counted))
 }
 
-/** Events of a run's boards that the log holds. */
+/** Returns the events of a run's boards in the log. */
 async function publishedOf(world: BoardWorld, { ids }: Own): Promise<LeaderboardEntryChanged[]> {
   return (await world.events(leaderboardEntryTopic)).filter(({ leaderboardId }) => ids.includes(leaderboardId))
 }
 
 /**
- * Does a step, which may give some of the `published` events again. `isDead`: a process died in it. `isWhole`: every board
- * was visited; one whose last visit cannot be read yet, because calls of the projector fail, is left for later.
+ * Takes a step, which may publish some of the `published` events again. `isDead`: a process died in it. `isWhole`:
+ * every board was visited; a board whose last visit is not readable yet, because calls of the projector fail, is
+ * visited later.
  */
 async function carriedOut(
   world: BoardWorld,
@@ -242,7 +243,7 @@ function importedEvent(own: Own, event: Drawn<typeof Imported>, elapsedMs: numbe
 
 type Log = ReadonlyMap<number, readonly EntryEvent[]>
 
-/** What the log holds of a run's boards. */
+/** Returns the contents of the log about a run's boards. */
 async function logOf(world: BoardWorld, { ids, names }: Own): Promise<Log> {
   for (const { leaderboardId, name } of await world.events(leaderboardTopic)) {
     if (ids.includes(leaderboardId)) names.set(leaderboardId, name)
@@ -265,7 +266,7 @@ async function logOf(world: BoardWorld, { ids, names }: Own): Promise<Log> {
   return log
 }
 
-/** After a scrape that nothing hindered the fold of all events is the page. */
+/** After an undisturbed scrape the fold of all events equals the page. */
 function provesPage(log: Log, own: Own, step: Extract<Step, { kind: 'scrape' }>): void {
   for (const [at, page] of step.pages.entries()) {
     if (at > 0 && !step.isListed) continue
@@ -278,7 +279,7 @@ function provesPage(log: Log, own: Own, step: Extract<Step, { kind: 'scrape' }>)
   }
 }
 
-/** A walk through the feed, from where the log was empty on. */
+/** Reads the feed from the start. */
 class Feed {
   readonly #world: BoardWorld
   readonly #given = new Set<number>()
@@ -326,7 +327,7 @@ function offsetOf(id: string): number {
   return Number.parseInt(id.split('-')[2] ?? '', 36)
 }
 
-/** What the feed gives since it was last at its end, with nothing under way: all that was recorded since, in its order. */
+/** Reads the feed from its last end, with no work under way: all changes recorded since then, in order. */
 async function provesFeed(feed: Feed, log: Log, own: Own, seenByPlayer: Map<string, string[]>): Promise<number> {
   const found = await feed.drain(4)
   const wanted = own.ids.flatMap((id) => {
@@ -461,7 +462,7 @@ async function provesNewest(world: BoardWorld, own: Own, id: number, events: rea
 
 type Placed = RankedEntry & { readonly id: number; readonly board: readonly RankedEntry[] }
 
-/** Every entry that a run's boards have now. */
+/** Returns all current entries of a run's boards. */
 function entriesNow(log: Log): Placed[] {
   return [...log].flatMap(([id, events]) => {
     const board = boardOf(historyOf(events))
@@ -587,7 +588,9 @@ async function provesSearches(world: BoardWorld, own: Own, log: Log, query: Quer
   )
 }
 
-/** The boards on which each player stands near its rank, the nearest entry of each, closest boards first. */
+/**
+ * Returns the boards on which each player is near the given rank, with the nearest entry of each, closest boards first.
+ */
 function plainRosters(
   own: Own,
   all: readonly Placed[],

@@ -4,24 +4,23 @@ import { z } from 'zod'
 import { ask } from './service/ask.js'
 import { type Environment, gamenetJson, type Opened, openGamenet, plainWrites } from './service/gamenet.js'
 
-/** Nothing listens there: a service that scrapes only when it is asked meets no network. */
+/** No server listens there: a service that scrapes only on request needs no network. */
 const NO_NETWORK = 'http://127.0.0.1:9'
 const CAUGHT_UP_SECONDS = '180'
 
 export type TestService = {
   readonly running: Opened
   readonly environment: Environment
-  /** For files of the test; the service keeps its own below it. */
+  /** Folder for files of the test; the service has a subfolder. */
   readonly directory: string
-  /** Waits until all that the log holds can be read. */
+  /** Waits until all events of the log are readable. */
   caughtUp(): Promise<void>
-  /** The body of an answer that must be 200. */
+  /** Returns the body of an answer; the status must be 200. */
   get(path: string): Promise<unknown>
 }
 
 /**
- * A whole service in the test's own folder that runs no source by itself.
- * @param engines default: embedded tables and log
+ * A complete service in the test's folder without scheduled scrapes. @param engines default: embedded tables and log
  */
 export async function startQuietService(
   t: Test,

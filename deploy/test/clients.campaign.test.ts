@@ -33,7 +33,7 @@ const run = (
 ) => promisify(execFile)('env', ['-u', 'NODE_OPTIONS', command, ...args], { cwd, env, maxBuffer: 2 ** 24 })
 const NPM_INSTALL = ['install', '--no-audit', '--no-fund', '--ignore-scripts']
 
-/** What every generated client asks: an operation and the values of its path. */
+/** The requests of every generated client: an operation and the values of its path. */
 const CALLS: readonly (readonly [operationId: string, ...inPath: string[]])[] = [
   ['getRegisteredUsers'],
   ['getOnlineHistory'],
@@ -115,7 +115,7 @@ async function lintPackage(t: Test, folder: string): Promise<void> {
   t.ok(bundled.length < 1000, `a page that uses the error alone gets ${bundled.length} characters`)
 }
 
-/** What a tool prints, which must end with 0. */
+/** Returns the output of a tool; the exit code must be 0. */
 async function passes(t: Test, folder: string, tool: string, args: readonly string[]): Promise<string> {
   const ended = run(join(folder, 'node_modules/.bin', tool), args, { cwd: folder })
   const { code, stdout } = await ended.then(

@@ -12,7 +12,7 @@ const FIRST = Number(process.env.CAMPAIGN_SEED ?? 1)
 const AT_ONCE = 2
 
 const Case = z.object({
-  /** Of the build that was tried. */
+  /** Id of the tested build. */
   commit: z.string(),
   number: z.int(),
   file: z.string(),

@@ -9,7 +9,7 @@ import { startUpstream, type Upstream, type UpstreamTitle } from './service/upst
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const BROWSERS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome']
-/** Nothing that a browser does by itself is of use here. */
+/** Background services of the browser are not needed here. */
 const BROWSER_ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -19,9 +19,9 @@ const BROWSER_ARGUMENTS = [
   '--disable-component-update',
   '--disable-sync'
 ]
-/** Only what hangs meets it; longer than the page waits for a service that is away, at most 75 s. */
+/** Reached only by a hang; longer than the page waits for an unavailable service, at most 75 s. */
 const WAIT_MS = 100_000
-/** Longer than the page waits between two questions. */
+/** Longer than the page waits between two requests. */
 const POLL_MS = 6000
 /** As long as the page waits before it asks for changed boards. */
 const BOARDS_MS = 30_000
@@ -282,7 +282,7 @@ async function importLines(t: Test, client: Environment, topic: string, lines: r
   await gamenetJson(client, ['import', topic, file])
 }
 
-/** The entries of the board that is shown, as plain text. */
+/** Returns the entries of the shown board as text. */
 async function boardRows(page: Page): Promise<string[]> {
   const found = await page.locator('#board-entries tr').all()
   return await Promise.all(found.map(async (row) => (await row.locator('th, td').allTextContents()).join(' ')))
@@ -309,7 +309,7 @@ async function asksNothingWhileHidden(t: Test, browser: Browser, apiUrl: string)
   const hide = (isHidden: boolean) =>
     page.evaluate(`Object.defineProperty(document, 'hidden', { configurable: true, get: () => ${isHidden} })
       document.dispatchEvent(new Event('visibilitychange'))`)
-  // What was requested before the stream began is requested once more.
+  // The requests before the start of the stream are repeated once.
   for (let before = -1; before !== requests; ) {
     before = requests
     await page.clock.fastForward(MINUTE_MS)
@@ -374,8 +374,8 @@ async function isAccessible(t: Test, browser: Browser, apiUrl: string): Promise<
 }
 
 /**
- * A service with imported history, and a page that is not opened yet: 60 days of hourly counts,
- * samples by the minute from 6 hours to 10 minutes ago, with a gap from 4 to 3 hours ago.
+ * A service with imported history, and a page before its first request: 60 days of hourly counts, samples by the minute
+ * from 6 hours to 10 minutes ago, with a gap from 4 to 3 hours ago.
  */
 async function visit(t: Test): Promise<{
   browser: Browser
@@ -421,7 +421,7 @@ function history(nowMs: number): string {
   return `${lines.join('\n')}\n`
 }
 
-/** Gathers what must not happen on a page: errors, violations of the policy, dialogs. Pictures of games are answered. */
+/** Collects errors, violations of the policy and dialogs of a page. Pictures of games are answered. */
 async function watch(page: Page): Promise<string[]> {
   const faults: string[] = []
   page.on('console', (message) => {
@@ -446,7 +446,7 @@ async function scrape(client: Environment): Promise<void> {
   await gamenetJson(client, ['status', '--wait', '180'])
 }
 
-/** Waits until an element has a text; says what it had instead. */
+/** Waits until an element has a text; reports the actual one. */
 async function text(page: Page, selector: string, wanted: RegExp): Promise<void> {
   const place = page.locator(selector)
   try {
@@ -457,8 +457,8 @@ async function text(page: Page, selector: string, wanted: RegExp): Promise<void>
 }
 
 /**
- * What an expression comes to, once it is `wanted` or no time is left. Asked from here: a page that Playwright asks again and
- * again by itself evaluates text, which our policy forbids.
+ * Returns the value of an expression when it is `wanted` or the time is up. Polled from here: Playwright's own polling
+ * in the page evaluates text, which our policy forbids.
  */
 async function evaluateUntil(page: Page, expression: string, wanted: unknown): Promise<unknown> {
   const begun = performance.now()
@@ -480,7 +480,10 @@ async function rows(page: Page): Promise<string[]> {
   )
 }
 
-/** How many dots of the first line's colour stand in the chart of 24 hours at an instant, from now in milliseconds. */
+/**
+ * Returns the number of dots with the first line's colour in the chart of 24 hours at an instant, in milliseconds from
+ * now.
+ */
 async function linePixels(page: Page, fromNowMs: number): Promise<number> {
   return Number(
     await page.evaluate(`(() => {

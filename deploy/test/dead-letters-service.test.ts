@@ -37,7 +37,7 @@ const QUESTIONS = [
   '/api/datasearch/time?time=1:10.000'
 ]
 
-/** Messages: an older program could read some, this one all but the last two of the counts. */
+/** Messages: an older program can read some, this one all except the last two counts. */
 async function appendAll(log: OpenLog): Promise<void> {
   const provenance = { source: '/test' }
   const at = (minute: number) => instantOf(T0 + minute * 60_000)
@@ -176,7 +176,7 @@ test('the same on a real Kafka', missing === undefined ? {} : { skip: missing },
     KAFKA_TOPIC_PREFIX: topicPrefix,
     KAFKA_PARTITIONS: String(partitions)
   }
-  // The same but for where changes stand: of two partitions, the board's key belongs to the second.
+  // The same except for the positions of changes: of two partitions, the board's key belongs to the second.
   const there: unknown[] = JSON.parse(JSON.stringify(expected).replaceAll('"id":"1-0-', '"id":"1-1-'))
   await provesRetry(t, { ...QUIET, ...environment, ...(await plainWrites(t)), DATA_DIR: folder }, there)
 })

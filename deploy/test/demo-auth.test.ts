@@ -273,7 +273,7 @@ test('neither passwords nor session keys appear in its log or in its reported an
   ])
 })
 
-/** A service whose clock is at noon until `clock.ms` says otherwise. */
+/** A service whose clock is at noon unless `clock.ms` is changed. */
 async function started(t: Test, options: Partial<DemoAuthOptions> = {}, ms = NOON) {
   const clock = { ms }
   const network = { url: 'http://network.example', world: world as World, instantShown: (ms = clock.ms) => ms }
@@ -318,7 +318,7 @@ function onlineOf({ friends }: z.infer<typeof Friends>): string[] {
   return friends.flatMap((friend) => (friend.isOnline ? [`${friend.gamertag}: ${friend.game}`] : [])).sort()
 }
 
-/** The same from the world itself, for the same friends. */
+/** Returns the same from the world, for the same friends. */
 function onlineInWorld(ms: number, { friends }: z.infer<typeof Friends>): string[] {
   const gamertags = new Set(friends.map(({ gamertag }) => gamertag))
   return world

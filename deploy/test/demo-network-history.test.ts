@@ -314,7 +314,7 @@ function fill(options: Partial<FillHistoryOptions>) {
   })
 }
 
-/** A log that keeps, per topic and source, each fact once: key and instant, with its value. */
+/** A log that stores each fact once per topic and source: key and instant, with its value. */
 function collector() {
   const facts = new Map<string, Map<string, string>>()
   const sizes: number[] = []

@@ -229,7 +229,7 @@ function onlineOf(of: typeof world, ms: number) {
   return of.networkAt(ms).titles.map((title) => title.online)
 }
 
-/** The last cell of every entry; one whose name stands twice looks like the other. */
+/** Returns the last cell of every entry with a unique name. */
 function timesAt(board: Parameters<typeof boardRowsAt>[1], ms: number): Map<string, string> {
   const rows = boardRowsAt(7, board, ms)
   const names = rows.map(({ playerName }) => playerName)

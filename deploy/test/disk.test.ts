@@ -57,7 +57,7 @@ test('on a low disk merges and large writes wait; with free space both continue'
     message: /^The import of x is refused: .* has 99 MB free/
   })
   await until(() => disk.isLow())
-  // A merge that was under way is given up; merging by hand says whether merges are stopped already.
+  // A running merge is aborted; a manual merge shows whether merges are stopped already.
   await until(async () => await refusesMerging(clickhouse))
   for (let n = 0; n < 40; n += 1) await insert(n)
   t.equal(await parts(), 40)
@@ -142,7 +142,7 @@ test('growth is the rate of the last day, and unknown in the first hour', async 
         const span = Math.max(...minutes) - Math.min(...minutes)
         if (Math.abs(measuredHours - span / 60) > 0.05001) return false
         if (span < 60) return bytesPerDay === null
-        // Bytes are whole: over an hour that is 24 a day.
+        // Bytes are integers: one per hour is 24 a day.
         return bytesPerDay !== null && Math.abs(bytesPerDay - perDay) <= 48
       }
     )
@@ -197,7 +197,7 @@ test('a nearly full disk stops imports with a sentence; with free space they res
   if (small !== undefined) {
     await writeFile(counts, gzipSync(countsOf(rows), { level: 1 }))
     const cutting = importing()
-    // The second event about the import says where it resumes.
+    // The second event of the import contains its resume position.
     const hasProgress = /^gamenet_loaded_events_total\{.*topic="import-run".*\} [2-9]/m
     await until(async () => hasProgress.test(await metrics(service)))
     await fill(small, 19 * MB)
@@ -277,7 +277,7 @@ function countsOf(rows: number): string {
   return `titleId,observedAt,online\n${lines.join('\n')}\n`
 }
 
-/** Ballast until so many bytes are free. */
+/** Fills the disk until this number of bytes is free. */
 async function fill(path: string, freeBytes: number): Promise<void> {
   const file = join(path, 'ballast')
   await writeFile(file, '')
@@ -293,7 +293,7 @@ async function metrics(service: Running): Promise<string> {
   return await (await fetch(`${service.operatorUrl}/metrics`)).text()
 }
 
-/** Polls; only a condition that never holds takes longer than a moment. */
+/** Polls; only a condition that never holds takes long. */
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve))
 }

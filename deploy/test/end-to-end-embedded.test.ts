@@ -19,7 +19,7 @@ import {
 } from './service/gamenet.js'
 import { startUpstream } from './service/upstream.js'
 
-/** An import of so many takes 10 appends: it is still under way when the log has the first. */
+/** An import of this size takes 10 appends: it is still running when the log has the first one. */
 const ROWS = 20_000
 
 test('one process on embedded engines answers from pages and files, and restarts', async (t) => {
@@ -119,7 +119,7 @@ function minuteCounts(rows: number): string {
   return lines.join('\n')
 }
 
-/** Until the log has something of the import; a page was counted before. */
+/** Waits until the log has a part of the import; a page was scraped before. */
 async function untilBegun(operatorUrl: string): Promise<void> {
   const appended = async () => {
     const { topics } = Status.parse(await (await fetch(`${operatorUrl}/status`, { headers: AUTHORIZED })).json())

@@ -26,7 +26,7 @@ if (missing !== undefined && process.env.CI === 'true') throw new Error(missing)
 if (missing !== undefined) console.error(`NOT TESTED: the service on a real Kafka; ${missing}.`)
 const options = missing === undefined ? {} : { skip: missing }
 
-/** Between two questions whether something has come to its end. */
+/** Interval of polls. */
 const POLL_MS = 50
 
 test(
@@ -98,14 +98,14 @@ test(
     await postgres.start()
 
     await projector.stop()
-    // What Kafka lost before it was loaded is missed aloud, until an operator accepts it.
+    // Events that Kafka lost before they were loaded are reported, until an operator accepts the gap.
     const other = await provesGap(t, { kafka, environment: real, role: 'projector', apiUrl: api.apiUrl })
     await provesReload(t, other)
     await provesSpool(t, { upstream, environment: second, apiUrl: api.apiUrl })
   }
 )
 
-/** The variables of a process that speaks TLS with the engines; ClickHouse's front stands behind a proxy. */
+/** The variables of a process that uses TLS to the engines; ClickHouse's front is behind a proxy. */
 async function overTls(t: Test, engines: Environment, { keyFile, certificateFile }: Certificate): Promise<Environment> {
   const front = Number(new URL(engines.CLICKHOUSE_URL ?? '').port)
   const pem = { key: await readFile(keyFile), cert: await readFile(certificateFile) }

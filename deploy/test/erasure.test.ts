@@ -23,7 +23,7 @@ import {
   writesThatName
 } from './service/erasure-world.js'
 
-/** Behind the deletions from tables about users, and again behind the last deletion, when no table names the user any more. */
+/** After the deletions from tables about users, and again after the last deletion, when no table names the user. */
 const CUTS = ['FROM data_change', 'NOT p.active']
 
 test('an erased user is in no table, no row and no byte, and nothing restores them', async (t) => {
@@ -169,7 +169,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
           isOver = true
         })
         if (waits === 1) {
-          // A question to the tables later, everything that waits for nothing else is over.
+          // One query later, everything that waits for nothing else has ended.
           await tables.clickhouse.control.rows('SELECT 1 AS one')
           t.equal(isOver, false, 'the step is waited for')
           slow.release()
@@ -188,7 +188,10 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
   })
 })
 
-/** The files of a dropped table stay for so many looks: chDB deletes them at once, a ClickHouse server after 8 minutes. */
+/**
+ * The files of a dropped table stay for this number of polls: chDB deletes them at once, a ClickHouse server after 8
+ * minutes.
+ */
 function filesOfDropped(control: ClickHouse['control'], looks: number) {
   let left = looks
   const rows: typeof control.rows = async (sql, parameters) => {

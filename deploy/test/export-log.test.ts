@@ -96,7 +96,7 @@ test('an exported log gives equal tables on another machine; sealed events stay 
   t.same(await tablesOf(join(directory, 'second')), expected)
 })
 
-/** The rows of some tables, but for the positions, which are those of each log. */
+/** Returns the rows of some tables without the positions, which differ between logs. */
 async function tablesOf(directory: string): Promise<Record<string, readonly Record<string, unknown>[]>> {
   const clickhouse = await openChdb({ path: join(directory, 'tables') })
   try {

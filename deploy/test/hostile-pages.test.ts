@@ -10,7 +10,7 @@ const HTML = { 'content-type': 'text/html; charset=utf-8' }
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
-/** A server that answers each path as ordered, and says of all games that there is one. */
+/** A server that answers each path as ordered, with one game. */
 async function startHostile(t: Test) {
   const answers = new Map<string, string | Answer>()
   const games =

@@ -25,7 +25,7 @@ import {
 } from './service/gamenet.js'
 
 const DAY = Date.UTC(2026, 2, 14)
-/** So many that an import of them can be interrupted; compressed, repeated rows are a small file. */
+/** Enough rows to interrupt their import; compressed, repeated rows are a small file. */
 const LONG_ROWS = 20_000
 const LONG_TIMES = 50
 /** Two appends and a half. */
@@ -86,7 +86,7 @@ function longFile(): Buffer {
   return Buffer.concat([gzipSync('observedAt,online\n'), ...Array.from({ length: LONG_TIMES }, () => part)])
 }
 
-/** Leaves in the log of a stopped service what an import leaves whose process dies behind its first append of events. */
+/** Appends to the log of a stopped service the events of an import whose process died after its first append. */
 async function importHalf(dataDirectory: string, file: string): Promise<void> {
   const log = await openLog({ engine: 'lmdb', path: join(dataDirectory, 'log'), epoch: 1 }, 'test')
   let appends = 0
@@ -217,8 +217,8 @@ test('an undone import leaves every answer as if it had never happened, also aft
 })
 
 /**
- * An import ends with its command and is not begun twice at a time; the same command continues it, until the service is
- * killed.
+ * An import ends with its command and cannot run twice at the same time; the same command resumes it, until the service
+ * is killed.
  */
 async function provesCutOff(
   t: Test,

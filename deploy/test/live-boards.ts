@@ -18,31 +18,31 @@ import { forEach, sameList } from './service/ask.js'
 import type { Life, ScrapingProcess } from './service/scraped-world.js'
 
 /*
- * The demo network's boards through everything: an hour of scrapes by a clock that the test moves, in a
- * network that moves faster than its clock, so that each scrape finds something. The journal is what the network showed
- * every page that it gave out whole.
+ * The demo network's boards under all faults: an hour of scrapes by a clock that the test moves, in a network that
+ * changes faster than its clock, so that each scrape finds changes. The journal has every page that the network sent
+ * completely.
  */
 
-/** A day and a half of the network goes by in the hour. */
+/** A day and a half of the network passes in the hour. */
 const SPEED = 36
 const BOARDS_AN_INSTANT = 3
 const HOUR_MS = 3_600_000
 const START_MS = Date.UTC(2026, 2, 14, 20)
-/** What the test's own chance decides, apart from what the network's does. */
+/** Streams of the test's random choices, separate from those of the network. */
 const use = { instant: 1001, board: 1002, fault: 1003 } as const
 
-/** A page of a board that the network gave out: when by the clock, and what stood on it. */
+/** A page of a board that the network sent: its time and its entries. */
 type Page = { readonly atMs: number; readonly rows: readonly BoardRow[] }
 type Journal = ReadonlyMap<Board, Page[]>
 
 export type LiveBoards = {
   readonly seed: number
   readonly catalogue: readonly CatalogueTitle[]
-  /** Boards that titles have instead of their own, by title id. */
+  /** Boards of titles instead of the generated ones, by title id. */
   readonly boards?: Readonly<Record<string, readonly GivenBoard[]>>
-  /** How often in the hour all boards are scraped. */
+  /** Number of scrapes of all boards in the hour. */
   readonly rounds: number
-  /** How many instants of the hour are asked for. */
+  /** Number of instants of the hour that are queried. */
   readonly instants: number
 }
 
@@ -53,14 +53,14 @@ type Stage = {
   readonly network: DemoNetwork
   readonly boards: readonly Board[]
   readonly journal: Journal
-  /** Stretches in which the clock moved while pages were read. */
+  /** Periods in which the clock moved while pages were read. */
   readonly moving: [fromMs: number, toMs: number][]
   /** While it is on, every eighth page moves the clock. */
   isMoving: boolean
   readonly faults: Map<Fault, number>
 }
 
-/** Boards that move all the time are scraped for an hour. */
+/** Scrapes constantly changing boards for an hour. */
 export async function provesLiveBoards(t: Test, options: LiveBoards): Promise<void> {
   const stage = await openStage(t, options)
   await t.test('scrapes continue after failures, deaths and repeated runs', (t) => provesScrapes(t, stage))
@@ -107,7 +107,7 @@ async function provesScrapes(t: Test, stage: Stage): Promise<void> {
   for (let round = 0; round < stage.options.rounds; round += 1) {
     const fault = round % 2 === 1 ? FAULTS[Math.floor(round / 2) % FAULTS.length] : undefined
     if (fault !== undefined) network.orderFault({ path: pathOf(round, stage), fault, count: 2 })
-    // A round in which nothing was to be appended kills nobody: then the next ones try.
+    // A round without an append kills no process: then the next rounds try.
     const isDeadly = round % 8 === 4 || (round > 4 && deaths === 0)
     if (isDeadly && (await livesNoLongerThanAnAppend(world))) deaths += 1
     const beganMs = world.clock.ms
@@ -116,7 +116,7 @@ async function provesScrapes(t: Test, stage: Stage): Promise<void> {
     const runs = (await Promise.all(processes.map(({ ingest }) => ingest.runNow('boards')))).flat()
     stage.isMoving = false
     for (const run of runs) {
-      // A board that has just vanished from the list has no page any more.
+      // A board that has just left the list has no page.
       const faults = (run.reason ?? '').split('; ').filter((each) => !/: status 404/.test(each))
       if (faults.join('') !== '' && fault === undefined) t.fail(`round ${round}: ${run.outcome}, ${run.reason}`)
     }
@@ -132,14 +132,14 @@ async function provesScrapes(t: Test, stage: Stage): Promise<void> {
   await world.caughtUp()
 }
 
-/** Pages that are cut off in a tag, or end early, or are none, in every second round; attempts follow one another. */
+/** Pages that are truncated in a tag, end early, or are missing, in every second round; attempts follow one another. */
 const FAULTS: readonly Fault[] = ['broken', 'truncated', '500', 'reset']
 
 function pathOf(round: number, { boards, options }: Stage): string {
   return `/games/${boards[chanceBelow(boards.length, options.seed, use.fault, round)]?.title.titleId}`
 }
 
-/** A process that dies when it has appended changes, before its turn says so; then the time of its leases passes. */
+/** A process that dies after it has appended changes, before its lease is updated; then its leases expire. */
 async function livesNoLongerThanAnAppend(world: BoardWorld): Promise<boolean> {
   let isDead = false
   const life: Life = {
@@ -166,7 +166,7 @@ async function provesNow(t: Test, { options, world, boards, network, journal }: 
     const isListed = network.world.boardsAt(board.title, worldMs).includes(board)
     const pages = journal.get(board)
     const { status, body } = await world.ask(pathOfBoard(board))
-    // A board that no list had in this hour is not known.
+    // A board that no list had in this hour is unknown.
     if (pages === undefined) return void (status !== 404 && wrong.push({ board, status }))
     if (isListed) {
       const own = boardRowsAt(options.seed, board, worldMs)
@@ -195,9 +195,9 @@ async function provesInstants(t: Test, { options, roundMs, world, boards, journa
   const seen = boards.filter((board) => journal.has(board))
   const instants = Array.from({ length: options.instants }, (_, n) => {
     const ms = START_MS + chanceBelow(HOUR_MS - roundMs, seed, use.instant, n)
-    // While the clock moves a page can be answered by another instant than it was asked for.
+    // While the clock moves, a page can be of another instant than that of the request.
     const [, toMs = ms] = moving.find(([fromMs, toMs]) => fromMs <= ms && ms < toMs) ?? []
-    // Some at a scrape, and a millisecond before.
+    // Some instants are at a scrape, and a millisecond before.
     return chance(seed, use.instant, n, 1) < 0.3 ? Math.floor(toMs / roundMs) * roundMs - (n % 2) : toMs
   }).filter((ms) => ms >= START_MS && !moving.some(([fromMs, toMs]) => fromMs <= ms && ms < toMs))
   let requests = 0

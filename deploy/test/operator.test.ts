@@ -199,7 +199,7 @@ test('a process is ready while it can do its work, and names what is unavailable
 
 test('a service that dies during an answer leaves a sentence, and after the report nothing', async (t) => {
   const report = { directory: '/b', createdAt: '2026-11-21T00:00:00Z', files: 2, bytes: 2, tookMs: 1 }
-  // Answers the first time with its report, later without, and breaks every connection off.
+  // Sends its report with the first answer only, and breaks every connection.
   let answered = 0
   const server = createServer(async (_request, response) => {
     answered += 1

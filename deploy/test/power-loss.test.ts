@@ -12,7 +12,7 @@ import {
 } from './service/gamenet.js'
 
 /*
- * What a loss of power can leave of a directory, made by hand: a service starts on it by itself, and says what it found.
+ * Directories as a power failure can leave them, created by hand: a service starts on them and reports what it found.
  */
 
 const DAYS = 40

@@ -6,9 +6,10 @@ import { whyNoDisk } from '../proof/torture/power/disk.js'
 import { cutPower, tableOf, textOf } from '../proof/torture/power/power.js'
 
 /*
- * Cuts the power of a service under load repeatedly. POWER_CUTS says how often (20), POWER_SEED with which seed,
- * POWER_ACTIVITIES during which activities (else each, in an order of chance): `boards,rating`. What is kept in CAMPAIGN_DIRECTORY
- * is counted with it. A life costs most of a cut, so each has several cuts: all but the last on copies of its disk.
+ * Cuts the power of a service under load repeatedly. POWER_CUTS is the number of cuts (20), POWER_SEED the seed,
+ * POWER_ACTIVITIES the activities (default: each, in random order), such as `boards,rating`. Results in
+ * CAMPAIGN_DIRECTORY are included. A life costs most of a cut, so each has several cuts: all but the last on copies of
+ * its disk.
  */
 
 test('a service whose power is cut during any work starts again, and has lost nothing', async (t) => {
@@ -26,7 +27,7 @@ test('a service whose power is cut during any work starts again, and has lost no
     note: (sentence) => t.comment(sentence)
   })
   t.comment(tableOf(cuts))
-  // What earlier runs have found is in the table.
+  // The table includes the results of earlier runs.
   const wrong = cuts.slice(-count).filter(({ differences }) => differences.length > 0)
   t.same(wrong.map(textOf), [])
 })

@@ -6,9 +6,7 @@ import { provesRecordedMatches, recordedSnapshots } from './real-input/matches.j
 import { provesPresence } from './real-input/presence.js'
 import { provesTitles } from './real-input/titles.js'
 
-/*
- * The recorded files whole; real-input.test.ts and real-input-boards.test.ts go through the same with parts of them.
- */
+/* The complete recorded files; real-input.test.ts and real-input-boards.test.ts use parts of them. */
 
 test('nine years of hourly counts', async (t) => {
   await provesCounts(t, await startQuietService(t), { isWhole: true })

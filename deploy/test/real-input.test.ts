@@ -5,9 +5,9 @@ import { provesHomePage, startPages } from './real-input/home-page.js'
 import { provesPresence } from './real-input/presence.js'
 
 /*
- * Recorded files, in part, and a page written to the facts of the real ones go through one whole service; every answer is
- * compared with a plain computation over the raw file that shares no code with the product. The campaign of this name does
- * the same with the whole files.
+ * Parts of recorded files, and a page like the real ones, go through one complete service; every answer is compared
+ * with a plain computation over the raw file that shares no code with the product. The campaign of this name uses the
+ * complete files.
  */
 
 test('counts, a page and sightings', async (t) => {

@@ -12,15 +12,14 @@ import { ask } from './service/ask.js'
 import { type Environment, gamenet, openGamenet, plainWrites, spawnGamenet } from './service/gamenet.js'
 
 /*
- * A real service with counts and boards, its projections rebuilt through the command line, while its answers are asked for
- * all the time.
+ * A real service with counts and boards, its projections rebuilt through the command line during continuous requests.
  */
 
 const TITLES = ['4d530064', '55530036']
 const FIRST_MS = Date.UTC(2020, 0, 1)
 const COUNTS = 3000
 const MINUTE_MS = 60_000
-/** Asking without a pause would take the processor from what is asked about. */
+/** Requests without a pause would take the processor time of the service. */
 const POLL_MS = 50
 const BOARD_ENTRIES = 100
 const BOARDS = [1, 2]
@@ -35,7 +34,7 @@ const PATHS = [
 
 const onlineAt = (title: number, minute: number) => ((minute + 1) * 7919 * (title + 1)) % 97
 
-/** What a command prints with --json; it must end with `code`. */
+/** Returns the JSON output of a command; its exit code must be `code`. */
 async function rebuildJson<Output>(
   t: Test,
   environment: Environment,
@@ -201,7 +200,7 @@ async function printsThePlan({ t, environment }: Commands): Promise<void> {
   const plan = await gamenet(environment, ['rebuild', 'plan', 'title-count'])
   t.equal(plan.code, 0, plan.stderr)
   const events = TITLES.length * COUNTS
-  // What was stored twice is counted twice until it is merged.
+  // A row that was stored twice is counted twice until a merge.
   const holds = (table: string) => `${table} \\([1-9]\\d* rows, [\\d.]+ [kM]B\\)`
   for (const said of [
     /^title-count is rebuilt with all projections that read its tables: 3, swapped together\.\n/,
@@ -298,7 +297,7 @@ async function untilFilled(t: Test, environment: Environment, projection: string
   }
 }
 
-/** Small tables are filled in a moment; one that was filled before it could be held is begun again. */
+/** Small tables are filled quickly; a rebuild that was filled before it could be paused is started again. */
 async function hold({ t, environment }: Commands): Promise<void> {
   for (;;) {
     await rebuildJson(t, environment, RebuildStatus, ['start', 'leaderboard-history'])
@@ -324,7 +323,7 @@ async function resumesAndIsEnded({ t, environment }: Commands): Promise<void> {
   await refused(t, environment, ['rollback', 'leaderboard-history'], 1, /There are no old tables of/)
 }
 
-/** Puts a count into the tables that no event says. */
+/** Inserts a count without an event into the tables. */
 async function spoil(path: string): Promise<void> {
   const tables = await openChdb({ path })
   await tables.control.execute(

@@ -19,13 +19,13 @@ import { surroundings } from './service/kafka-proofs.js'
 
 const REQUESTS_PER_SECOND = 500
 const TICK_MS = 10
-/** As often as a load balancer asks whether a process is ready; well below the drain delay. */
+/** Interval of a load balancer's readiness checks; well below the drain delay. */
 const READY_MS = 250
 const DRAIN_SECONDS = '5'
 const QUIET_MS = 3000
 const TAKEOVER_MS_MAX = 20_000
 const WAIT_MS_MAX = 60_000
-/** Processes that only compute: what a busy machine leaves to heartbeats. */
+/** Processes that only compute, to delay heartbeats like a busy machine. */
 const BURNERS = 40
 /** Four times as long as the group waits for a heartbeat. */
 const BURN_MS = 60_000

@@ -23,7 +23,7 @@ import { startUpstream } from './service/upstream.js'
  * name in alerts.md.
  */
 
-/** Input that a command needs in the directory besides a service. */
+/** Input that a command needs in the directory in addition to a service. */
 const NEEDS: readonly { readonly command: RegExp; make(directory: string): Promise<unknown> }[] = [
   {
     command: /npx gamenet backup /,

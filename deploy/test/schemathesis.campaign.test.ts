@@ -11,7 +11,7 @@ import { signIn, startAuth } from './service/people-service.js'
 const SCHEMATHESIS = 'schemathesis==4.32.5'
 const SECONDS = Number(process.env.CAMPAIGN_SECONDS ?? 600)
 const PYTHON = '/usr/bin/python3'
-/** The refusals of valid requests that are none of its findings. */
+/** The expected refusals of valid requests. */
 const HOOKS = fileURLToPath(new URL('deploy/test/schemathesis_hooks.py', ROOT))
 
 const run = async (

@@ -32,7 +32,7 @@ function game(...boards: UpstreamBoard[]): UpstreamGame {
   return { lobbies: [], boards }
 }
 
-/** What the tables say that a board shows: rank, name and rating of each entry, in order. */
+/** Returns a board from the tables: rank, name and rating of each entry, in order. */
 async function shownBoard({ tables, projector }: ScrapedWorld, titleId: string, leaderboardId: number) {
   await projector.caughtUp()
   const rows = await tables.control.rows(
@@ -109,7 +109,7 @@ test('a title that leaves the network', async (t) => {
   upstream.missing.clear()
   upstream.showGame(HALO.titleId, haloPage)
   upstream.show({ registered: 1, online: 2, titles: [playing, RIDE] })
-  // Another process, which knows of it by the tables alone.
+  // Another process, which knows it only from the tables.
   const { ingest: other } = world.ingest({ now: () => startMs + minute * 60_000 })
   minute = 40
   for (const source of ['network', 'matches', 'boards'] as const) {
@@ -122,9 +122,9 @@ test('a title that leaves the network', async (t) => {
 })
 
 test('boards are scraped', async (t) => {
-  // One world for all: to open its engines takes longer than most of what is proved in it.
+  // One world for all tests: opening its engines takes longer than most of them.
   const world = await openScrapedWorld(t)
-  // And two processes that live through all: each new one has to load what reads pages.
+  // And two processes for all tests: each new one has to load the parser.
   const two = [world.ingest(), world.ingest()] as const
   await t.test('boards are found, visited and followed', (t) => provesVisits(t, world, two))
   await t.test('a process that was too slow publishes nothing', (t) => provesSlow(t, world, two))
@@ -280,7 +280,7 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
   )
 }
 
-/** What the page shows of each entry, as one text for comparing. */
+/** Returns the entries of a page as one text for comparisons. */
 const state = ({ playerName, occurrence, rating, order, step, changeType }: LeaderboardEntryChanged) =>
   JSON.stringify([playerName, occurrence ?? 1, changeType === 'removed' ? null : [rating, order, step]])
 
@@ -357,7 +357,7 @@ async function provesCrashes(t: Test, world: ScrapedWorld, [first, second]: Two)
   let round = 50
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 3 }), async (steps) => {
-      // Boards of their own for each run, so that nothing need be emptied between runs.
+      // Separate boards for each run, so that no table is emptied between runs.
       round += 1
       const ids = [2 * round, 2 * round + 1] as const
       for (const { boards, isListed, dying, isConcurrent } of steps) {
@@ -399,7 +399,7 @@ async function provesSlow(t: Test, world: ScrapedWorld, [slow, other]: Two) {
   const [run] = await slow.ingest.runNow('boards')
   assert.equal(run?.outcome, 'succeeded', run?.reason)
   const before = (await world.events(leaderboardEntryTopic)).length
-  // The page as it was when it was asked for comes late.
+  // The page arrives late, in its state at the request.
   const hold = holdFirst(t, upstream, 'leaderboard=20')
   upstream.showGame(HALO.titleId, game(board(20, 'ann', 'bob')))
   const slowly = slow.ingest.runNow('boards')
@@ -432,7 +432,7 @@ async function provesStop(t: Test, world: ScrapedWorld) {
   const hold = holdFirst(t, upstream, 'leaderboard=32')
   ingest.start()
   await hold.asked()
-  // Waits for the run that is under way, and so begins after the end.
+  // Waits for the current run, and so begins after its end.
   const asked = ingest.runNow('boards')
   while ((await world.events(leaderboardEntryTopic)).length < before + 2) await world.projector.caughtUp()
   await ingest.stop()
@@ -531,7 +531,7 @@ async function absences(registry: Registry): Promise<number> {
   return Number(/gamenet_board_visits_total\{outcome="absent"\} (\d+)/.exec(await registry.metrics())?.[1])
 }
 
-/** Holds the first answer to a path that ends so, until it is asked to answer or the test ends. */
+/** Delays the first answer to a path with this end, until it is released or the test ends. */
 function holdFirst(t: Test, upstream: Upstream, end: string) {
   const asked = resolvers()
   const answer = resolvers()
@@ -545,7 +545,7 @@ function holdFirst(t: Test, upstream: Upstream, end: string) {
   }
   return {
     answer: answer.resolve,
-    /** Resolves when the path was asked for; rejects when the run that was to ask for it ends first. */
+    /** Resolves when the path is requested; rejects when the run ends without the request. */
     async asked(run: Promise<unknown> = new Promise(() => {})) {
       const ended = run.then((ran) => Promise.reject(new Error(`ended without asking: ${JSON.stringify(ran)}`)))
       await Promise.race([asked.promise, ended])

@@ -3,7 +3,7 @@ import { openScrapedWorld, type ScrapedWorld } from './service/scraped-world.js'
 
 const START_MS = Date.UTC(2026, 2, 14, 20)
 
-/** What was published since the last call: user, state and game, by place in the log. */
+/** Returns the sightings published since the last call: user, state and game, in log order. */
 function newSightings({ tables, projector }: ScrapedWorld) {
   let before = 0
   return async () => {
@@ -29,7 +29,7 @@ async function given(t: Test) {
 type Given = Awaited<ReturnType<typeof given>>
 
 test('players are scraped', async (t) => {
-  // One world for all, and other users in each: to open its engines takes longer than what is proved in it.
+  // One world for all tests, with different users in each: opening its engines takes longer than the tests.
   const world = await given(t)
   await t.test('online users are sighted in every run, offline users once', (t) => provesSightings(t, world))
   await t.test('a row that cannot be read is not a sighting; a page that cannot be is a failed run', (t) =>

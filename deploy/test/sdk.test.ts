@@ -35,7 +35,7 @@ import { Caller, openPeopleService, signIn, startAuth } from './service/people-s
 import { startUpstream, type UpstreamTitle } from './service/upstream.js'
 
 const MINUTE_MS = 60_000
-/** Only what hangs meets it. */
+/** Reached only by a hang. */
 const WAIT_MS = 60_000
 
 const halo: UpstreamTitle = {
@@ -59,10 +59,10 @@ const browserPath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin
 const isBrowserMissing = browserPath === undefined && process.env.CI !== 'true'
 if (isBrowserMissing) console.error('NO BROWSER is installed: the client is not tested in one.')
 
-/** The methods that ask once. */
+/** The methods with a single request. */
 type OneAnswer = Omit<GamenetClient, 'stream' | 'liveCounts' | 'getDatasetFile'>
 
-/** Every method with every parameter that it takes, also those that the service does not take together. */
+/** Every method with all of its parameters, also those that the service refuses together. */
 const everyMethod: {
   readonly [Name in Exclude<keyof OneAnswer, 'question'>]: (client: GamenetClient) => Promise<unknown>
 } = {
@@ -482,7 +482,7 @@ async function usesEventSource(t: Test, browser: Browser, baseUrl: string, scrap
   t.same(instants, [...new Set(instants)].sort(), 'each once, in order')
 }
 
-/** Another origin's page imports the client from its own server, and asks the service. */
+/** A page of another origin imports the client from its own server, and queries the service. */
 async function usesClient(t: Test, browser: Browser, baseUrl: string): Promise<void> {
   const origin = await listening(t, async (request, response) => {
     const module = /^\/[a-z-]+\.js$/.exec(request.url ?? '')?.[0]
@@ -515,7 +515,7 @@ async function usesClient(t: Test, browser: Browser, baseUrl: string): Promise<v
   })
 }
 
-/** A page with its own cookies and storage, closed behind the test. */
+/** A page with separate cookies and storage, closed after the test. */
 async function newPage(t: Test, browser: Browser): Promise<Page> {
   const context = await browser.newContext()
   t.teardown(() => context.close())
@@ -728,7 +728,7 @@ test('the packed SDK works in an empty folder: ESM, CJS and types, without other
 
 const PRINTS_METHODS = "console.log(JSON.stringify(Object.keys(gamenetClient({ baseUrl: 'http://x' })).sort()))"
 
-/** What a consumer in TypeScript may write. */
+/** The code of a consumer in TypeScript. */
 const CONSUMER = `import { type Call, GamenetError, gamenetClient, type OnlinePoint, type Result, ServiceAuth } from '@gamenet/sdk'
 const client = gamenetClient({ baseUrl: 'http://x' })
 export const call: Call<OnlinePoint[]> = client.getOnlineHistory({ days: 1 })
@@ -849,13 +849,13 @@ test('cached answers are bounded: the oldest ones are evicted', async (t) => {
 
 type Recorded = { readonly url: string; readonly method: string; readonly tag: string | null; readonly status: number }
 
-/** Live counts are those of the present minute: an answer of the one before is another. Waits where the next one is near. */
+/** Live counts change with the minute, so this waits if the next minute is near. */
 async function amidAMinute(): Promise<void> {
   const intoMs = Date.now() % MINUTE_MS
   if (intoMs > 0.75 * MINUTE_MS) await pause(MINUTE_MS - intoMs + 100)
 }
 
-/** A fetch that notes what passes, and the answers' status as they come. */
+/** A fetch that records the requests and the status of the answers. */
 function recording(send: typeof fetch = fetch): { fetch: typeof fetch; requests: Recorded[] } {
   const requests: Recorded[] = []
   return {
@@ -873,7 +873,7 @@ function recording(send: typeof fetch = fetch): { fetch: typeof fetch; requests:
   }
 }
 
-/** An address at which nobody listens any more. */
+/** An address without a listener. */
 async function freeAddress(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -17,9 +17,9 @@ type ServiceAuthClass = typeof import('@gamenet/sdk').ServiceAuth
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 const MINUTE_MS = 60_000
-/** Only what hangs meets it. */
+/** Reached only by a hang. */
 const WAIT_MS = 30_000
-/** Browsers ask again by themselves when a connection that they had is reset. */
+/** Browsers retry automatically when an existing connection is reset. */
 const DOWN = { fault: 'down', count: 1000 } as const
 const world = createWorld(7)
 const module = await readFile(new URL('service-auth.js', import.meta.resolve('@gamenet/sdk')), 'utf8')
@@ -29,7 +29,7 @@ const isBrowserMissing = browserPath === undefined && process.env.CI !== 'true'
 if (isBrowserMissing) console.error('NO BROWSER is installed: the browser SDK is not tested in one.')
 const skip = isBrowserMissing ? 'NO BROWSER is installed: the browser SDK is not tested in one' : false
 
-/** Below `/page` stand pages that may run only what the API itself serves, and may ask only the auth service. */
+/** Pages below `/page` may run only scripts of the API, and send requests only to the auth service. */
 const PAGE = '<!doctype html><title>Page</title><script src="/service-auth.js"></script>'
 
 test('the browser SDK is served as a script and as a module, with the configured auth service', async (t) => {
@@ -455,7 +455,7 @@ test('a page under a strict policy signs in, and its tabs have the same session'
   })
 })
 
-/** The API with nothing in it but what is given away, and pages below `/page`. */
+/** The API with only the browser SDK, and pages below `/page`. */
 async function builtApp(t: Test, authUrl: string | undefined, text = module) {
   const none = () => Promise.reject(new Error('No table is asked here.'))
   const app = await buildApp(
@@ -508,7 +508,7 @@ async function startedAuth(t: Test, onAnswered: (answered: { path: string }) => 
   return { auth, people: [ann, ben] as const }
 }
 
-/** Saves what `/service-auth.js` answers in a project of CommonJS, and requires it. */
+/** Saves `/service-auth.js` in a CommonJS project, and requires it. */
 async function required(t: Test, authUrl: string | undefined): Promise<ServiceAuthClass> {
   const app = await builtApp(t, authUrl)
   const directory = t.testdir({ 'package.json': '{}' })
@@ -527,7 +527,7 @@ function eventsOf(service: ServiceAuthInstance): unknown[][] {
   return events
 }
 
-/** An API, an auth service and a browser. `asked` grows with the calls of the auth service, `faults` with mishaps. */
+/** An API, an auth service and a browser. `asked` collects the calls of the auth service, `faults` the errors. */
 async function visit(t: Test) {
   const asked: string[] = []
   const { auth, people } = await startedAuth(t, ({ path }) => asked.push(path.replace('/api/auth/', '')))
@@ -554,7 +554,7 @@ async function visit(t: Test) {
   return { auth, people, asked, faults, apiUrl, open }
 }
 
-/** Holds the requests of a page to some addresses; `next` waits for one and gives the function that lets it go. */
+/** Delays the requests of a page to some addresses; `next` waits for one and returns the function that releases it. */
 async function hold(page: Page, address: string) {
   const requests: (() => void)[] = []
   let arrived = () => undefined as unknown

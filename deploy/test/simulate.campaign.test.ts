@@ -12,7 +12,7 @@ const SEEDS = Number(process.env.CAMPAIGN_SEEDS ?? 5000)
 const FIRST = Number(process.env.CAMPAIGN_SEED ?? 1)
 const PROVE_SEEDS = 1000
 const PLAYED_SEEDS = 25
-/** Seeds between two notes of how far it has come. */
+/** Seeds between two reports of progress. */
 const NOTE_SEEDS = 50
 
 const Done = z.object({ first: z.int(), next: z.int(), deaths: z.int(), events: z.int() })

@@ -10,7 +10,10 @@ import { openTables, playAgain } from './service/simulated-statements.js'
 const foundBy = readFoundBy()
 const SEEDS = new Set([...Array.from({ length: 40 }, (_, n) => n + 1), ...Object.values(foundBy)])
 
-/** What chDB does too, the rarest first: the world that needs the fewest further statements is played again up to there and a little further. */
+/**
+ * Operations to repeat on chDB, the rarest first: the world that needs the fewest further statements is repeated up to
+ * that one and slightly further.
+ */
 const PLAYED: Readonly<Record<string, (played: Done) => boolean>> = {
   'rebuilt boards are swapped': ({ operation, input }) =>
     operation === storePointers && JSON.stringify(input).includes('"leaderboard_entry"'),
@@ -22,7 +25,7 @@ const PLAYED: Readonly<Record<string, (played: Done) => boolean>> = {
   'boards are rebuilt by keys': ({ operation, input }) =>
     operation === readWeights && (input[0] as { name: string }).name === 'leaderboard-entry'
 }
-/** Statements that are played behind it, so that answers show its effect. */
+/** Statements that are repeated after it, so that answers show its effect. */
 const PLAYED_BEHIND = 100
 
 type Done = Extract<Played, { readonly operation: unknown }>

@@ -11,7 +11,7 @@ import { gamenetJson, startGamenet } from './service/gamenet.js'
 
 const SECONDS = Number(process.env.CAMPAIGN_SECONDS ?? 600)
 const CONNECTIONS = 1000
-/** Of good requests meanwhile, on a machine that does something else too. */
+/** Limit of valid requests meanwhile, on a machine with other load. */
 const ANSWER_MS_MAX = 2000
 const EXPORTS = 50
 /** 16 MB as CSV: more than the buffers of a connection. */

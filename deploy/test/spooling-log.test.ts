@@ -14,7 +14,7 @@ function message(n: number): LogMessage {
   return { key: `title-${n % 3}`, headers: { ce_id: `e${n}` }, value: JSON.stringify({ n }) }
 }
 
-/** A real log that can be away: then it refuses, or takes what it is given and loses its answer. */
+/** A real log that can be unavailable: then it refuses, or stores messages and loses its answer. */
 function fickleLog(t: Test, path: string) {
   const log = openEmbeddedLog({ path })
   t.teardown(() => log.close())
@@ -78,7 +78,7 @@ test('messages that the log refuses wait on the disk and enter it in order, also
       world.isAway = false
       await drained(through)
       await through.close()
-      // Taken twice is allowed, in another order not: the first time that each came counts.
+      // Duplicates are allowed, another order is not: the first occurrence of each message counts.
       t.same([...new Set(taken.map(({ message }) => message.value))], acknowledged)
     }),
     { numRuns: 25 }

@@ -53,7 +53,7 @@ test('neither an import nor open connections delay a stop', async (t) => {
   const request = { topic: 'title-count', file: 'endless.csv', columns: {}, set: {}, strict: false }
   let isStopped = false
   const endless = new ReadableStream({
-    // A connection that is closed is written to on and on: it ends with the service, and lets others have a turn meanwhile.
+    // A closed connection is written to continuously: it ends with the service, and yields to others meanwhile.
     pull: async (controller) => {
       await setImmediate()
       if (isStopped) return controller.close()
@@ -70,7 +70,7 @@ test('neither an import nor open connections delay a stop', async (t) => {
     .catch(() => 'cut off')
   await untilUploading(`${directory}/data/uploads`)
   const sockets = await heldConnections(new URL(service.apiUrl ?? ''))
-  // Answered behind them: the service knows of both.
+  // Answered after them: the service knows both.
   t.equal((await fetch(`${service.apiUrl}/healthz`)).status, 200)
   t.equal(await service.stop(), 0, service.stderr())
   isStopped = true

@@ -206,7 +206,7 @@ test('operations on a stopped service show in its answers after the start', asyn
 })
 
 test('the command is installed, and each of its commands has help', async (t) => {
-  // What users type; other tests run commands without npx.
+  // The commands of users; other tests run commands without npx.
   const { stdout } = await promisify(execFile)('npx', ['--no-install', 'gamenet', '--version'], {
     cwd: fileURLToPath(ROOT),
     env: { PATH: process.env.PATH, HOME: process.env.HOME }

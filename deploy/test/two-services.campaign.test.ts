@@ -13,7 +13,7 @@ const COUNTED = [
 const halo: UpstreamTitle = { titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 41, lobbies: null }
 const ride: UpstreamTitle = { titleId: '55530036', name: '187 Ride / #1', subtitle: '', online: 5, lobbies: null }
 
-/* The short form is stopped-service.test.ts, whose commands find the service by its folder alone. */
+/* The short form is stopped-service.test.ts, whose commands find the service by its folder. */
 
 test('two services on one machine do not affect each other', async (t) => {
   const directory = t.testdir({ 'counts.csv': COUNTS })
@@ -36,7 +36,7 @@ test('two services on one machine do not affect each other', async (t) => {
   t.teardown(() => left.service.kill())
   const right = { ...ofRight, service: await openGamenet(t, ofRight.environment) }
   t.not(left.service.apiUrl, right.service.apiUrl)
-  // The command line finds each service by its folder alone.
+  // The command line finds each service by its folder.
   await Promise.all([left, right].map(({ environment }) => gamenetJson(environment, ['scrape', 'all'])))
   const file = join(directory, 'counts.csv')
   t.match(await gamenetJson(left.environment, ['import', 'network-count', file]), [{ published: 2 }])

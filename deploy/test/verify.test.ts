@@ -6,7 +6,7 @@ import { VerifyReport } from '../src/operations/damage-report.js'
 import { ask } from './service/ask.js'
 import { gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
 
-/* The short form of the corruption campaign: one damaged file of each kind, and what is done about it. */
+/* The short form of the corruption campaign: one damaged file of each kind, and its repair. */
 
 const DAY = 'from=2017-02-17T00:00:00Z&to=2017-02-18T00:00:00Z'
 const HOURS = Array.from({ length: 20 }, (_, hour) => `2017-02-17T${String(hour).padStart(2, '0')}:00:00Z,${hour + 40}`)
@@ -92,14 +92,14 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
   })
 })
 
-/** Exchanges the seal keys for others; twice restores them. */
+/** Replaces the seal keys; a second call restores them. */
 async function reverseKeys(directory: string): Promise<void> {
   const writes = await openPglite({ dir: directory })
   await writes.script(`UPDATE person SET seal_key = decode(reverse(encode(seal_key, 'hex')), 'hex')`)
   await writes.close()
 }
 
-/** The data of a part with so many rows. */
+/** Returns the data file of a part with this number of rows. */
 async function partOf(directory: string, rows: number): Promise<string> {
   const files = await readdir(join(directory, 'tables', 'store'), { recursive: true })
   for (const file of files.filter((name) => /\/all_\S+\/count\.txt$/.test(name)).sort()) {

@@ -37,7 +37,7 @@ function linesOf(runs: readonly ImportRun[]): string[] {
     ? ['', 'The command of an interrupted import resumes it.']
     : []
   const lines = table([
-    ['IMPORT', 'LAST NEWS', 'ROWS', 'EVENTS', 'REJECTED', 'STATE'],
+    ['IMPORT', 'LAST EVENT', 'ROWS', 'EVENTS', 'REJECTED', 'STATE'],
     ...runs.map((run) => [
       ...[run.importId, minuteOf(run.newestAt), String(run.rowsRead), String(run.published), String(run.rejected)],
       `${stateOf(run)}: ${run.topic} of ${run.file}`

@@ -12,8 +12,8 @@ import { gamenet, gamenetJson } from '../service/gamenet.js'
 import { sharedFile } from '../service/recorded.js'
 
 /*
- * Records of timed tracks, as boards: a board is a track of a campaign of a game. What the service says of them is
- * compared with the running minimum by date, computed from the rows alone.
+ * Records of timed tracks, as boards: a board is a track of a campaign of a game. The answers are compared with the
+ * running minimum by date, computed from the rows.
  */
 
 const RecordRow = z.object({
@@ -85,7 +85,7 @@ type Board = {
   readonly events: EntryEvent[]
 }
 
-/** What the recorded rows have, so that nobody takes a shorter file for them. */
+/** Figures of the recorded rows, to detect a shorter file. */
 const RECORDED = { rows: 5696, taken: 4692, boards: 2012, slower: 29 }
 
 /** Every row of the recorded times; undefined where they are absent. */
@@ -113,7 +113,7 @@ export async function provesRecordedTimes(t: Test, service: TestService, rows: r
   t.equal(slowerSteps(boards), RECORDED.slower, 'steps that get slower')
 }
 
-/** Times of the same make, late, tied, slower, doubled, and without a date or a time. */
+/** Similar times: late, tied, slower, duplicate, and without a date or a time. */
 export async function provesGeneratedTimes(t: Test, service: TestService): Promise<void> {
   const boards = await provesRecords(t, service, generatedRows())
   t.ok(boards.length > 10, `${boards.length} boards`)
@@ -128,7 +128,7 @@ function slowerSteps(boards: readonly Board[]): number {
   return slower.length
 }
 
-/** Rows of 16 tracks in no order of time, with everything that the recorded ones have. */
+/** Unordered rows of 16 tracks, with all kinds of recorded rows. */
 function generatedRows(): RecordRow[] {
   return Array.from({ length: 900 }, (_, n) => {
     const day = 1 + ((n * 7) % 28)
@@ -215,7 +215,7 @@ async function provesRecords(t: Test, service: TestService, rows: readonly Recor
 async function provesProgressions(t: Test, service: TestService, boards: readonly Board[]): Promise<void> {
   const wrong: unknown[] = []
   const reigns = await provesSetRecords(t, service, boards)
-  // A question for each of thousands of boards takes a minute; what they all say was just compared.
+  // A request for each of thousands of boards takes a minute; their common answer was just compared.
   const some = boards.filter((_board, at) => at % (boards.length > 500 ? 8 : 1) === 0)
   await forEach(some, 8, async ({ titleId, leaderboardId, name, events }) => {
     const found = Reigns.parse(await service.get(`/api/game/${titleId}/leaderboards/${leaderboardId}/records`))
@@ -232,7 +232,9 @@ async function provesProgressions(t: Test, service: TestService, boards: readonl
   )
 }
 
-/** Compares the records of all boards at once: without removals every reign is one that was set. Gives their number. */
+/**
+ * Compares the records of all boards at once: without removals every reign is one that was set. Returns their number.
+ */
 async function provesSetRecords(t: Test, service: TestService, boards: readonly Board[]): Promise<number> {
   const found: z.infer<typeof SetRecords> = []
   for (let offset = 0; ; offset += 500) {
@@ -264,7 +266,7 @@ async function provesSetRecords(t: Test, service: TestService, boards: readonly 
   return wanted.length
 }
 
-/** Who had the best time so far, by date and then by line; an equal time takes nothing. */
+/** Returns the holders of the best time, by date and then by line; an equal time does not replace it. */
 function runningMinimum(events: readonly EntryEvent[]): z.infer<typeof Reigns>['records'] {
   const reigns: z.infer<typeof Reigns>['records'] = []
   let best = Number.POSITIVE_INFINITY
@@ -302,7 +304,7 @@ async function provesBoards(t: Test, service: TestService, boards: readonly Boar
     const event = board.events[at % board.events.length]
     return event === undefined || at % 7 !== 0 ? [] : [[board, event.ms] as const, [board, event.ms - 1] as const]
   })
-  // Before its first sight a board is not known: that of its name, in 2003.
+  // Before its first sight, that of its name in 2003, a board is unknown.
   await forEach(instants, 8, ([board, ms]) => compare(board, ms))
   t.same(wrong.slice(0, 2), [], `${requests} boards were asked for, ${wrong.length} answers were wrong`)
 }
@@ -343,7 +345,7 @@ function boardsOf(rows: readonly RecordRow[]): Map<string, Board> {
     const board = known ?? {
       titleId: title.titleId,
       leaderboardId: title.boards,
-      // As pages show names: a dozen of the recorded ones end in a blank.
+      // As on pages: a dozen of the recorded names end in a blank.
       name: `${campaign} - ${track}`.replace(/\s+/g, ' ').trim(),
       events: []
     }

@@ -17,7 +17,7 @@ const DAY_MS = 24 * HOUR_MS
 const WIDTHS = [300, 900, 3600, 21_600, 86_400, 604_800]
 
 const Points = z.array(z.strictObject({ recorded_at: z.string(), online_count: z.int() }))
-/** Of a bucket. */
+/** Width of a bucket. */
 const Peaks = z.array(
   z.strictObject({
     recorded_at: z.string(),
@@ -40,7 +40,7 @@ const Days = z.array(
 type Hour = { readonly ms: number; readonly online: number | undefined }
 type Sample = { readonly ms: number; readonly online: number }
 
-/** Nine years of hourly counts, whole or in part, go through a service that holds no count yet. */
+/** Imports nine years of hourly counts, completely or in part, into a service without counts. */
 export async function provesCounts(t: Test, service: TestService, options: { isWhole: boolean }): Promise<void> {
   const recorded = await recordedFile(t, 'online-hourly-2017-2026.csv.gz')
   const path = options.isWhole ? recorded : await partOf(recorded, join(service.directory, 'hours.csv.gz'))
@@ -159,8 +159,8 @@ export async function provesCounts(t: Test, service: TestService, options: { isW
 }
 
 /**
- * Writes a part of the hourly file: every 16th day, and every day with what is rare: a missing hour, a written 0, the
- * highest count, and the first and the last day.
+ * Writes a part of the hourly file: every 16th day, and every day with a rare value: a missing hour, a 0, the highest
+ * count, and the first and the last day.
  */
 async function partOf(path: string, target: string): Promise<string> {
   const csv = gunzipSync(await readFile(path)).toString()
@@ -197,7 +197,7 @@ function pointOf({ ms, online }: Sample): z.infer<typeof Points>[number] {
   return { recorded_at: textOf(ms), online_count: online }
 }
 
-/** The points of an answer; of buckets, whose averages lie between their ends, without the further figures. */
+/** Returns the points of an answer; buckets, whose averages are between their extremes, without the further figures. */
 function peaksIn(body: unknown, width: number): z.infer<typeof Points> {
   if (width === 0) return Points.parse(body)
   return Peaks.parse(body).map(({ min, average, samples, ...point }) => {
@@ -215,7 +215,7 @@ function highest(samples: readonly Sample[]): Sample {
   return samples.reduce((best, sample) => (sample.online > best.online ? sample : best))
 }
 
-/** One row a day that has a sample: the mean to one decimal and the share of 24 hours to three, halves up. */
+/** Returns one row per day with a sample: the mean to one decimal and the share of 24 hours to three, halves up. */
 function daysOf(samples: readonly Sample[]): z.infer<typeof Days> {
   const days = new Map<string, number[]>()
   for (const { ms, online } of samples) {
@@ -235,7 +235,7 @@ function daysOf(samples: readonly Sample[]): z.infer<typeof Days> {
   })
 }
 
-/** The width that a window gets by itself: samples up to a day, then the finest with at most 2,000 buckets. */
+/** The default width of a window: samples up to a day, then the finest with at most 2,000 buckets. */
 function widthOf(fromMs: number, toMs: number): number {
   if (toMs - fromMs <= DAY_MS) return 0
   const buckets = (width: number) => Math.ceil(toMs / width / 1000) - Math.floor(fromMs / width / 1000)

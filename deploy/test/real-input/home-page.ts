@@ -10,11 +10,9 @@ import { gamenet, gamenetJson } from '../service/gamenet.js'
 import { sharedFile } from '../service/recorded.js'
 import { otherCase } from './titles.js'
 
-/*
- * A home page written to the facts of real ones; every answer is compared with what plain expressions read in it.
- */
+/* A home page like the real ones; every answer is compared with values that plain expressions read from it. */
 
-/** Served where the recorded page is absent: to the same facts, with names that have to be encoded. */
+/** Served if the recorded page is missing: a similar page, with names that must be encoded. */
 const WRITTEN_PAGE = `<!doctype html><html><body>
 <section id="connect"><div class="row"><div><p>intro</p></div>
 <div><h3>1,021,345</h3><p>Registered Users</p></div>
@@ -27,10 +25,10 @@ const WRITTEN_PAGE = `<!doctype html><html><body>
 <td>MS-075<br><small>4D53004B</small></td><td>5</td><td>-</td><td><i></i><i></i><i></i><i></i></td></tr>
 </tbody></table></section></body></html>`
 
-/** Starts the plain file server whose page {@link provesHomePage} writes: an upstream that lacks all else. */
+/** Starts the plain file server whose page {@link provesHomePage} writes: an upstream without other pages. */
 export const startPages = (t: Test): Promise<string> => startFileServer(t, join(t.testdirName, 'pages'))
 
-/** The network's own page, from the file server of `upstream`, goes through a service that has seen no page yet. */
+/** The network's own page, from the file server of `upstream`, is scraped by a service that has seen no page yet. */
 export async function provesHomePage(t: Test, service: TestService, upstream: string): Promise<void> {
   const shared = await sharedFile('upstream-home-example.html')
   t.comment(shared === undefined ? 'NO ../shared/data, so a page that the test writes is served' : `serving ${shared}`)
@@ -120,7 +118,7 @@ export async function provesHomePage(t: Test, service: TestService, upstream: st
   )
 }
 
-/** A plain file server: what stands in a folder, `index.html` at `/`, with the date of the file as validator. */
+/** A plain file server: the files of a folder, `index.html` at `/`, with the date of the file as validator. */
 async function startFileServer(t: Test, directory: string): Promise<string> {
   const server = createServer(async (request, response) => {
     try {
@@ -139,7 +137,7 @@ async function startFileServer(t: Test, directory: string): Promise<string> {
   return `http://127.0.0.1:${port}`
 }
 
-/** What a home page says, read with plain expressions. */
+/** Returns the values of a home page, read with plain expressions. */
 function pageOf(html: string) {
   const number = (label: string) =>
     Number((new RegExp(`<h3>([\\d,]+)</h3><p>${label}`).exec(html)?.[1] ?? '').replaceAll(',', ''))

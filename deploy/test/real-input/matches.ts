@@ -10,8 +10,8 @@ import { gamenetJson } from '../service/gamenet.js'
 import { sharedFile } from '../service/recorded.js'
 
 /*
- * Snapshots of a server's worlds as lists of matches: a row is a lobby of one instant. What the service says of them is
- * compared with a plain computation over the rows.
+ * Snapshots of a server's worlds as lists of matches: a row is a lobby of one instant. The answers are compared with a
+ * plain computation over the rows.
  */
 
 const HOUR_MS = 3_600_000
@@ -42,7 +42,7 @@ export async function recordedSnapshots(t: Test): Promise<Row[] | undefined> {
   return lines.map((line) => Row.parse(JSON.parse(line)))
 }
 
-/** Rows of the same make: closed and empty lobbies, rows that stand twice, gaps, an hour with none open. */
+/** Similar rows: closed and empty lobbies, duplicate rows, gaps, an hour without an open lobby. */
 export function generatedSnapshots(): Row[] {
   return Array.from({ length: 4000 }, (_, n) => {
     const step = n % 40
@@ -53,7 +53,7 @@ export function generatedSnapshots(): Row[] {
   })
 }
 
-/** The recorded rows are the matches of a title of their own. */
+/** The recorded rows are the matches of a separate title. */
 export async function provesRecordedMatches(t: Test, service: TestService, rows: readonly Row[]): Promise<void> {
   const lists = await provesMatches(t, { service, titleId: 'fe00c0df' }, rows)
   const lobbies = lists.flatMap((list) => list.lobbies)
@@ -79,7 +79,7 @@ type Target = { readonly service: TestService; readonly titleId: string }
 
 async function provesMatches(t: Test, target: Target, given: readonly Row[]): Promise<List[]> {
   const { service, titleId } = target
-  // Statistics are those of the last 30 days; half past, so that no border of theirs falls on a snapshot.
+  // Statistics are those of the last 30 days; at half past, so that no boundary is at a snapshot.
   const newestMs = Math.max(...given.map(({ ts }) => millisecondsOf(ts)))
   const shiftMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS - 1.5 * HOUR_MS - newestMs
   const rows = given.map((row) => ({ ...row, ts: textOf(millisecondsOf(row.ts) + shiftMs) }))
@@ -134,10 +134,10 @@ async function provesMatches(t: Test, target: Target, given: readonly Row[]): Pr
   return lists
 }
 
-/** Writes rows shuffled, packed and with the file's own names of columns, and imports them. */
+/** Writes the rows shuffled, compressed and with the column names of the file, and imports them. */
 async function importRows(t: Test, { service, titleId }: Target, name: string, rows: readonly Row[]): Promise<unknown> {
   const file = join(service.directory, `${titleId}-${name}.jsonl.gz`)
-  // Rows that stand twice keep their order: the last one counts.
+  // Duplicate rows keep their order: the last one counts.
   const placed = rows.map((row, at) => ({ row, place: (hash(row.id) * 7919) % 1009, at }))
   placed.sort((a, b) => a.place - b.place || a.at - b.at)
   await writeFile(file, gzipSync(placed.map(({ row }) => JSON.stringify(row)).join('\n')))
@@ -158,7 +158,7 @@ async function importRows(t: Test, { service, titleId }: Target, name: string, r
   return report
 }
 
-/** The open lobbies of every instant; of rows that stand twice the last. */
+/** The open lobbies of every instant; of duplicate rows the last one. */
 function listsOf(rows: readonly Row[]): List[] {
   const instants = new Map<number, Map<string, number>>()
   for (const { ts, id, players } of rows) {

@@ -16,13 +16,13 @@ const PlayTime = z.object({
   days: z.array(z.object({ date: z.string(), games: z.array(z.object({ gameName: z.string(), seconds: z.int() })) }))
 })
 
-/** Sightings of many players, in files of no order, are play time minute for minute. */
+/** Sightings of many players, in unordered files, give play time to the minute. */
 export async function provesPresence(
   t: Test,
   service: TestService,
   { players, days: givenDays }: { readonly players: number; readonly days: number }
 ): Promise<void> {
-  // Half a day before now, so that no border of a day falls between here and there.
+  // Half a day before now, so that no boundary of a day is between the two.
   const toMs = Math.floor(Date.now() / DAY_MS) * DAY_MS
   const fromMs = toMs - givenDays * DAY_MS
   const paths = ['a', 'b', 'c'].map((name) => join(service.directory, `${name}.jsonl.gz`))

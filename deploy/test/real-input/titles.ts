@@ -32,8 +32,8 @@ type Described = {
 }
 
 /**
- * A catalogue of titles and a list of games with other names go whole through a service that knows no title yet. Asks for
- * all of them, or for those with a shared or a new name and some of the others.
+ * A catalogue of titles and a list of games with other names are imported into a service without titles. Requests all
+ * of them, or for those with a shared or a new name and some of the others.
  */
 export async function provesTitles(t: Test, service: TestService, options: { isWhole: boolean }): Promise<void> {
   const { environment, directory } = service
@@ -143,7 +143,7 @@ async function networkGames(t: Test, catalogue: readonly z.infer<typeof Catalogu
   return { path, titles }
 }
 
-/** Takes over every field that is given and not older than what is known. */
+/** Copies every field that is present and not older than the known value. */
 function learn(
   facts: Map<string, Map<string, Fact>>,
   observedAt: string,
@@ -157,7 +157,7 @@ function learn(
   }
 }
 
-/** Every title as it has to be shown; of one name the counted title, else that of the lowest id, has it bare. */
+/** Returns every title as it must be shown; a shared name is bare for the counted title, else for the lowest id. */
 function described(
   facts: ReadonlyMap<string, ReadonlyMap<string, Fact>>,
   counted: ReadonlySet<string> = new Set()
@@ -193,7 +193,7 @@ function partOf(titles: readonly Described[]): Described[] {
   return titles.filter(({ titleId, name }, at) => at % 12 === 0 || shared.has(titleId) || /[/#&]/.test(name))
 }
 
-/** Asks for titles by the name that each is shown as, in another case, and by its id in both cases; and for the list of all. */
+/** Requests titles by their shown name, in another case, and by id in both cases; and the list of all. */
 async function findsTitles(
   t: Test,
   service: TestService,

@@ -31,7 +31,7 @@ const GAMES = ['Halo 2', 'Project Gotham Racing 2', 'MechAssault', 'Ride', 'HALO
 const MORE_GAMES = ['Star Wars: Battlefront II', 'Counter-Strike', 'Crimson Skies: High Road to Revenge']
 export const USERS = ['Ann', 'bob', 'Cleo', 'dan', 'Eve', 'fay', 'Gus', 'hal', 'Ina', 'jo', 'Kim', 'lou']
 
-/** A fact given to an engine. Users and boards are those of a separate world. */
+/** A fact for an engine. Users and boards are those of a separate world. */
 export type Happening =
   | {
       kind: 'sighting'
@@ -48,7 +48,7 @@ export type Happening =
   | { kind: 'fill'; board: number; entries: number; isGone: boolean; day: number }
   | { kind: 'rating'; user: number; rater: number; stars: number; comment: string | null; day: number }
   | { kind: 'profile'; user: number; tag: number; isVerified: boolean; bio: string; chat: boolean; day: number }
-/** What becomes of the evaluation behind a step. */
+/** The fate of the evaluation after a step. */
 export const ENDINGS = ['dies', 'unseen', 'dies done', 'two', 'leases end', 'seen'] as const
 type Ending = (typeof ENDINGS)[number]
 export type Step = {
@@ -118,7 +118,7 @@ export const step: fc.Arbitrary<Step> = fc.record({
   calls: fc.nat(25)
 })
 
-/** A user who does everything that worlds of chance hardly ever come to. */
+/** A user with all events that are rare in random worlds. */
 export const busy: Step = {
   happenings: [
     { kind: 'stay', user: 0, day: 0, days: 370, hours: 1, game: 0 },
@@ -145,7 +145,7 @@ export type World = {
   readonly writes: Postgres
   projector: Projector
   startProjector(): Projector
-  /** What an evaluating process needs. */
+  /** The dependencies of an evaluating process. */
   needs(holder: string, life?: Life, nowMs?: number): EvaluationNeeds
   publishEvents<Event>(topic: Topic<Event>, events: readonly Event[]): Promise<void>
 }
@@ -190,7 +190,7 @@ export async function openWorld(t: Test): Promise<World> {
   return world
 }
 
-/** What happened, as events of the world with this number; of each topic in their order. */
+/** Returns the facts as events of the world with this number, in order per topic. */
 export async function publishEvents(
   { publishEvents }: World,
   number: number,
@@ -278,7 +278,7 @@ export async function unlocked({ tables }: World): Promise<Map<string, number>> 
   return new Map(rows.map((row) => [`${row.user_key}/${row.id}`, Number(row.at)]))
 }
 
-/** What the tables of events and those that are read hold, as text by table; not which of two writings of a row is the newer. */
+/** Returns the contents of event tables and read tables, as text by table, without version columns. */
 export async function storedTables({ tables }: World): Promise<Map<string, string>> {
   const columns = await tables.readers.rows(
     `SELECT splitByString('__', c.table)[1] AS name, any(c.table) AS engineName, groupArray(c.name) AS columns
@@ -290,7 +290,7 @@ export async function storedTables({ tables }: World): Promise<Map<string, strin
   const stored = new Map<string, string>()
   for (const row of columns) {
     const list = (row.columns as string[]).map((column) => `s.${column}`).join(', ')
-    // A day from which a late sighting took all play time has an empty row.
+    // A day whose play time was removed by a late sighting has an empty row.
     const where = row.name === 'presence_day' ? 'WHERE s.sightings > 0 OR notEmpty(s.seconds)' : ''
     const rows = await tables.readers.rows(`SELECT ${list} FROM ${row.engineName} AS s FINAL ${where} ORDER BY ALL`, {})
     stored.set(String(row.name), JSON.stringify(rows))
@@ -301,8 +301,8 @@ export async function storedTables({ tables }: World): Promise<Map<string, strin
 const endLeases = (writes: Postgres) => writes.query("UPDATE achievement_turn SET lease_until = '-infinity'")
 
 /**
- * Lives through steps in worlds of their own, and compares the unlocks with those of a plain model: what it finds reached at
- * an evaluation is unlocked once for good.
+ * Runs steps in separate worlds, and compares the unlocks with a plain model: an achievement that is reached at an
+ * evaluation is unlocked once, permanently.
  */
 export function compareUnlocks(t: Test, world: World) {
   let number = 0
@@ -326,7 +326,7 @@ export function compareUnlocks(t: Test, world: World) {
   return { expected, live }
 }
 
-/** Evaluates until nothing is left, with what the step has in store for those who do it. */
+/** Evaluates until nothing is left, with the faults of the step. */
 export async function evaluateAll(world: World, { ending, calls }: Step): Promise<void> {
   if (ending === 'dies' || ending === 'dies done') {
     await evaluateOnce(world.needs('dying', lifeUntil(calls, ending === 'dies done'))).catch(() => undefined)

@@ -7,14 +7,14 @@ export type Answered = {
   readonly body: unknown
 }
 
-/** One GET, its body as text and as what the JSON says. */
+/** Sends one GET; returns its body as text and as parsed JSON. */
 export async function ask(url: string, headers: Readonly<Record<string, string>> = {}): Promise<Answered> {
   const response = await fetch(url, { headers })
   const text = await response.text()
   return { status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) }
 }
 
-/** Compares long lists and shows the first difference alone: a diff of 80,000 points helps nobody. */
+/** Compares long lists and shows only the first difference: a diff of 80,000 points is useless. */
 export function sameList(t: Test, found: readonly unknown[], wanted: readonly unknown[], message: string): void {
   const length = Math.max(found.length, wanted.length)
   for (let at = 0; at < length; at += 1) {
@@ -25,7 +25,7 @@ export function sameList(t: Test, found: readonly unknown[], wanted: readonly un
   t.equal(found.length, wanted.length, message)
 }
 
-/** Does `work` on every item, `width` of them at a time. */
+/** Runs `work` on every item, `width` of them at a time. */
 export async function forEach<Item>(
   items: readonly Item[],
   width: number,

@@ -39,27 +39,27 @@ const POLL_MS = 100
 /** Metrics take some 50 ms of processor time; achievements are evaluated every 5 s. */
 const METRICS_POLL_MS = 500
 const CAUGHT_UP_MS_MAX = 120_000
-/** What pages show once; nothing of it is from before the scrapes of this test. */
+/** The contents of pages, all newer than the first scrape of this test. */
 const titles = [
   { titleId: HALO, name: 'Halo 2', subtitle: '', online: 41, lobbies: { players: 12, sessions: 2 }, hasBoards: true },
   { titleId: '55530036', name: '187 Ride', subtitle: '', online: 5, lobbies: null }
 ]
 
-/** How much is done to a service and its backups. */
+/** The extent of a test of backups. */
 export type BackupScale = {
   /** Whether all projections of a restored backup are rebuilt. */
   readonly rebuilds: boolean
-  /** Where a restore is killed, as shares of its entries; without one, what it leaves is made by hand. */
+  /** Where a restore is killed, as shares of its entries; without one, its leftovers are created by hand. */
   readonly restoreKills: readonly number[]
-  /** Where the service, and then perhaps the command of a stopped one, is killed in a backup. */
+  /** Where a backup by the service, and then by the command of a stopped service, is killed. */
   readonly backupKills: readonly [service: number, command?: number]
-  /** Of the ratings under way while a backup is taken, and of the damage done to one. */
+  /** Seed of the ratings during a backup, and of the damage to one. */
   readonly seed: number
-  /** Whether a service is killed and started again once somebody came back. */
+  /** Whether a service is killed and restarted after an erased user has returned. */
   readonly startsAgain: boolean
 }
 
-/** A backup of a service at work holds all that was acknowledged, and answers alike elsewhere. */
+/** A backup of a busy service contains all acknowledged data, and answers are equal after a restore elsewhere. */
 export async function provesBackups(t: Test, scale: BackupScale): Promise<void> {
   const folder = t.testdir({})
   const part = (name: string) => join(folder, name)
@@ -87,7 +87,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
   const rating = rateUntil({ caller, sessions, names, acknowledged, seed: scale.seed })
   while (acknowledged.size < 4) await rating.next()
   const before = new Set(acknowledged)
-  // The command is killed; the service goes on.
+  // The command is killed; the service continues.
   await Promise.all([
     killAt(spawnGamenet(environment, ['backup', part('busy')]), part('busy.unfinished'), { entries: 1 }),
     rating.end()
@@ -128,7 +128,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
     'a backup under load contains everything acknowledged before it, in PostgreSQL and in ClickHouse',
     async (t) => {
       await restoreHere(part('busy'), part('from-busy'))
-      // What the copy's outbox has goes to the log first.
+      // The outbox of the copy is relayed first.
       let stored: Awaited<ReturnType<typeof storedRatings>>
       do {
         const restored = await openPeopleService(t, part('from-busy'), auth)
@@ -176,7 +176,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
   )
 }
 
-/** Makes tables again from the events, in whole units, and lets them serve: they have rows, which equal those that served. */
+/** Rebuilds all units from the events and swaps them in: their tables have rows, equal to the former ones. */
 async function rebuildAndChange(t: Test, service: Running) {
   const operations = operationsAt(service.operatorUrl)
   const made = new Map<string, number>()
@@ -204,8 +204,8 @@ async function rebuildAndChange(t: Test, service: Running) {
 }
 
 /**
- * Ends a process with SIGKILL when a folder has so many entries, or when what fills it is over; gives its exit code where
- * it ended before.
+ * Kills a process when a folder has this number of entries, or when the work ends; returns its exit code if it ended
+ * before.
  */
 async function killAt(
   child: ChildProcess,
@@ -226,12 +226,12 @@ async function killAt(
   return child.exitCode
 }
 
-/** How many files and folders are below a folder; they come and go meanwhile. */
+/** Returns the number of files and folders below a folder, which may change meanwhile. */
 async function entriesOf(folder: string): Promise<number> {
   return (await readdir(folder, { recursive: true }).catch(() => [])).length
 }
 
-/** A restore that is killed is none, whenever it is; nothing but the same restore goes on where it stopped. */
+/** A killed restore leaves an unusable directory at any point; only the same restore resumes it. */
 async function killRestores(t: Test, backup: string, data: string, { restoreKills }: BackupScale) {
   const refuses = () =>
     t.rejects(claimDataDirectory(data, VERSIONS), /half-restored backup; restore it again: gamenet restore .*quiet/)
@@ -327,7 +327,7 @@ async function provesBackupRefusals(
 
 async function provesRestoreRefusals(t: Test, part: (name: string) => string, { rebuilds, seed }: BackupScale) {
   const backup = part('quiet')
-  // What one that was killed at its very begin leaves.
+  // The leftovers of a backup that was killed at its start.
   await mkdir(part('refused'))
   for (const name of ['.writable', 'format.json', 'service.json.1']) await writeFile(join(part('refused'), name), '')
   const attempt = (ledger?: string) => restoreHere(backup, part('refused'), ledger)
@@ -363,7 +363,7 @@ async function provesRestoreRefusals(t: Test, part: (name: string) => string, { 
   await rm(log)
   await t.rejects(attempt(), /damaged: log\/data.mdb is missing/)
   t.same(await readdir(part('refused')), [])
-  // Each attempt from here on ends at its first file, instead of behind copies of all of them.
+  // From here on each attempt ends at its first file, instead of after copies of all files.
   await rm(join(backup, 'data'), { recursive: true })
   await t.rejects(restoreHere(backup, join(part('new'), 'below')), /damaged/)
   await t.rejects(readdir(part('new')), /ENOENT/, 'a folder that it made goes again')
@@ -400,7 +400,7 @@ export async function startPages(t: Test, names: readonly string[]) {
   return upstream
 }
 
-/** An hour apart, over days that are over. */
+/** An hour apart, over past days. */
 export function countsOfYears(): string {
   const rows = Array.from({ length: 2000 }, (_, hour) => {
     const at = new Date(Date.UTC(2025, 1, 1) + hour * 3_600_000).toISOString()
@@ -454,7 +454,7 @@ const DAYS = 'from=2025-02-01T00:00:00Z&to=2025-04-01T00:00:00Z'
 
 const BOARD_PATH = `/api/game/${HALO}/leaderboards/${BOARD}`
 
-/** Every answer that is about no user, but for those that tell the instant of the question. */
+/** Returns every answer that is about no user, except those that contain the instant of the request. */
 const OF_NOBODY = [
   ...['registered-users', 'online-24h', 'daily-online'].map((name) => `/api/network-stats/${name}?${DAYS}`),
   ...['lobbies-24h', 'activity-summary', 'top-games'].map((name) => `/api/network-stats/${name}`),
@@ -466,7 +466,7 @@ const OF_NOBODY = [
   ...['/api/datasearch/suggest?q=ra', `/api/title/${HALO}/online-users/history`]
 ]
 
-/** Every answer to everybody. */
+/** Returns every public answer. */
 export function pathsOf(names: readonly string[]): string[] {
   const profiles = names.flatMap((name) =>
     [
@@ -486,7 +486,7 @@ export async function answersOf(caller: Caller, paths: readonly string[]) {
   return new Map(await Promise.all(paths.map(async (path) => [path, atRest(await caller.ask('GET', path))] as const)))
 }
 
-/** An answer without who is online: that follows from the instant at which it is asked. */
+/** Returns an answer without the users online, which depend on the instant of the request. */
 function atRest(answer: unknown): unknown {
   const isOfTheInstant = (name: string) => name === 'lastState' || name === 'currentGame'
   return JSON.parse(JSON.stringify(answer, (name, value) => (isOfTheInstant(name) ? undefined : value)))
@@ -497,7 +497,7 @@ export async function settle({ operatorUrl }: Pick<Opened, 'operatorUrl'>): Prom
   if (behind.length > 0) throw new Error(`not all can be read: ${behind.join('; ')}`)
 }
 
-/** The answers, once all that is known is in them: achievements are evaluated behind what is read. */
+/** Returns the answers when they are complete: achievements are evaluated after the tables are read. */
 export async function restingAnswers(service: Pick<Opened, 'operatorUrl'>, caller: Caller, names: readonly string[]) {
   await settle(service)
   await untilEvaluated(service)
@@ -505,7 +505,7 @@ export async function restingAnswers(service: Pick<Opened, 'operatorUrl'>, calle
   return await answersOf(caller, pathsOf(names))
 }
 
-/** Waits until achievements have been evaluated of all that the tables hold now. */
+/** Waits until achievements are evaluated for all current rows of the tables. */
 async function untilEvaluated({ operatorUrl }: Pick<Opened, 'operatorUrl'>): Promise<void> {
   const nowMs = Date.now()
   for (let evaluatedMs = 0; evaluatedMs < nowMs; await pause(METRICS_POLL_MS)) {

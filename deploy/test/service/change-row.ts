@@ -1,7 +1,7 @@
 import type { EntryChange } from '@gamenet/engines/testing'
 import { shownInstant } from '@gamenet/schemas'
 
-/** What an answer shows of a change, without its id, game and board. */
+/** A change in an answer, without its id, game and board. */
 export function changeRow({ event, changeType, previous, previousRank, newRank }: EntryChange) {
   const after = event.isGone ? undefined : event
   return {

@@ -15,14 +15,14 @@ import { gamenetJson, launchGamenet, operationsAt, type Running, spawnedGamenet 
 import { Caller, type SignedIn, signIn, startAuth, startPeopleService } from './people-service.js'
 
 /*
- * One stopped data directory with data of every kind, copies of it with one damaged file each, and what a service
- * that starts on a copy does about it.
+ * One stopped data directory with data of every kind, copies of it with one damaged file each, and the behaviour of a
+ * service that starts on a copy.
  */
 
 export const PARTS = ['log', 'rows', 'tables', 'writes', 'own'] as const
 export type Part = (typeof PARTS)[number]
 
-/** `share`: where in the file, from 0 to below 1. */
+/** `share`: the place in the file, from 0 to below 1. */
 export type Damage = {
   readonly file: string
   readonly how: 'flip' | 'truncate' | 'delete'
@@ -31,7 +31,7 @@ export type Damage = {
 }
 
 export const OUTCOMES = ['harmless', 'refused', '503', 'status', 'verify'] as const
-/** `faults`: what must not be, whatever the damage. */
+/** `faults`: behaviour that no damage permits. */
 export type Outcome = {
   readonly outcome: (typeof OUTCOMES)[number] | 'silent'
   readonly said: string
@@ -53,7 +53,7 @@ const STOP_MS = 60_000
 
 const SILENT = { SCRAPE_MATCHES_SECONDS: '0', SCRAPE_BOARDS_SECONDS: '0' }
 
-/** Makes the directory in `folder`, unless an earlier run has. */
+/** Creates the directory in `folder`, unless an earlier run has. */
 export async function openDamagedWorld(t: Test, folder: string): Promise<DamagedWorld> {
   const base = join(folder, 'base')
   const auth = await startAuth(t)
@@ -151,7 +151,7 @@ export type RightAnswers = {
   readonly stored: Readonly<Record<string, string>>
 }
 
-/** What is right: the answers of an undamaged copy now, and what log and write side hold. */
+/** The expected state: the current answers of an undamaged copy, and the contents of log and write side. */
 export async function rightAnswers(world: DamagedWorld, name: string): Promise<RightAnswers> {
   const directory = await copyOf(world, name)
   const service = await startPeopleService(directory, world.auth, SILENT)
@@ -176,13 +176,15 @@ async function asked({ names, sessions }: DamagedWorld, service: Pick<Running, '
 
 const STORED = new URL('./stored.js', import.meta.url)
 
-/** Hashes of every log topic and of every table of the write side, or of one of these parts, read by a process of its own. */
+/**
+ * Hashes of every log topic and of every table of the write side, or of one of these parts, read by a separate process.
+ */
 async function storedOf(directory: string, ...part: readonly Part[]): Promise<Record<string, string>> {
   const { stdout } = await promisify(execFile)(process.execPath, [STORED.pathname, directory, ...part])
   return z.record(z.string(), z.string()).parse(JSON.parse(stdout))
 }
 
-/** Starts a service on a damaged copy, asks it everything, and judges what it did. */
+/** Starts a service on a damaged copy, sends all requests, and judges its behaviour. */
 export async function tryDamage(
   world: DamagedWorld,
   right: RightAnswers,

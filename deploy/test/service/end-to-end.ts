@@ -38,7 +38,10 @@ const Change = z.object({
   changedAt: z.string()
 })
 
-/** Two players fewer than `halo` counts, for a game's page is read a little later than the home page; one host twice. */
+/**
+ * Two players fewer than in `halo`, because a game's page is read slightly later than the home page; one host occurs
+ * twice.
+ */
 const lobbies = [
   { host: 'ann', players: 8, most: 16 },
   { host: '<b>joe</b>', players: 4, most: 4 },
@@ -47,7 +50,7 @@ const lobbies = [
 const LAPS = 3
 const TIME_MAX = 2_147_483_647
 
-/** A board of times as upstream shows them: the milliseconds taken off the greatest number. */
+/** A board of times as upstream shows them: the greatest number minus the milliseconds. */
 function laps(...entries: readonly (readonly [rank: number, name: string, timeMs: number])[]): UpstreamBoard {
   return {
     leaderboardId: LAPS,
@@ -56,7 +59,7 @@ function laps(...entries: readonly (readonly [rank: number, name: string, timeMs
   }
 }
 
-/** The whole way, from an upstream page and a file to answers, whatever the engines and however many processes. */
+/** The complete path from an upstream page and a file to answers, for any engines and any number of processes. */
 export async function provesEndToEnd(
   t: Test,
   options: { upstream: Upstream; apiUrl: string; operatorUrl: string; directory: string }

@@ -20,7 +20,7 @@ import type { Test } from 'tap'
 import { type EraseNeeds, eraseUser, finishErasures } from '../../src/erasure/erase-user.js'
 import { readLedger } from '../../src/erasure/ledger.js'
 
-/** Nobody else's texts hold these words. */
+/** These words occur in no other text. */
 const WORDS = ['zebrafish', 'quagga', 'ocelots', 'lemurs']
 export const USER = 'ZebraFish'
 const OTHERS = ['ann', 'ben']
@@ -83,7 +83,7 @@ export function needsOf({ writes, clickhouse, projector }: WorldUnderTest): Eras
     onChange: async () => undefined,
     onProgress: () => undefined,
     signal: new AbortController().signal,
-    // All that is read here was read before.
+    // Everything that is read here was read before.
     keyCacheMs: 0
   }
 }
@@ -94,7 +94,7 @@ export function sighting(username: string, minute: number): PresenceSeen {
   return { username, gamertag, state: 'online', game: 'Chess', periodSeconds: 60, observedAt }
 }
 
-/** All that can be known of the user, and of two others who have to do with them. */
+/** Creates all kinds of data about the user, and about two related users. */
 export async function fill(world: WorldUnderTest): Promise<void> {
   const { writes, log, people, projector } = world
   const names = [USER, ...OTHERS]
@@ -214,7 +214,7 @@ export async function filesThatName(folder: string): Promise<string[]> {
   return found
 }
 
-/** What the read tables have of the two others. */
+/** Returns the rows of the two other users in the read tables. */
 export async function rowsOfOthers({ clickhouse: { control } }: WorldUnderTest) {
   return await Promise.all([
     control.rows(
@@ -228,10 +228,10 @@ export async function rowsOfOthers({ clickhouse: { control } }: WorldUnderTest) 
   ])
 }
 
-/** Where an erasure is cut off: at its n-th use of the engines, or at the first statement on tables with a text in it. */
+/** Where an erasure is interrupted: at its n-th use of the engines, or at the first statement with this text. */
 type Cut = number | string
 
-/** Forgets the user, cut off at these places one after the other, then ends it: says what is wrong afterwards. */
+/** Erases the user with interruptions at these places, then completes it; returns the faults. */
 export async function leftBehindCuts(world: WorldUnderTest, [first = 1, ...later]: readonly Cut[]): Promise<string[]> {
   await world.writes.query('DELETE FROM forgotten')
   await fill(world)
@@ -251,7 +251,7 @@ export async function leftBehindCuts(world: WorldUnderTest, [first = 1, ...later
   ]
 }
 
-/** Needs whose use at a cut fails, and every later one: the process is dead. */
+/** Dependencies that fail at a cut and from then on: the process is dead. */
 function interrupted(world: WorldUnderTest, cut: Cut): EraseNeeds {
   let left = typeof cut === 'number' ? cut : Number.POSITIVE_INFINITY
   const use = <Result>(work: () => Promise<Result>, sql = ''): Promise<Result> => {

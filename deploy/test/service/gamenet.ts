@@ -12,13 +12,13 @@ import { Status } from '../../src/operations/status.js'
 import { operatorClient } from '../../src/operator/operator-client.js'
 import type { Role } from '../../src/wiring/service.js'
 
-/** The root of the project, seen from the compiled tests. */
+/** The root of the project, relative to the compiled tests. */
 export const ROOT = new URL('../../../../', import.meta.url)
 const GAMENET = fileURLToPath(new URL('deploy/gamenet.cjs', ROOT))
-/** Far above what a start takes; only a start that hangs meets it. */
+/** Far above the time of a start; reached only by a hang. */
 const START_TIMEOUT_MS = 600_000
 
-/** Settings that a test adds to an empty environment: nothing of the caller's leaks in. */
+/** Settings that a test adds to an empty environment, so that variables of the caller have no effect. */
 export type Environment = Readonly<Record<string, string>>
 
 export type Finished = { readonly code: number | null; readonly stdout: string; readonly stderr: string }
@@ -42,8 +42,8 @@ export async function gamenet(
 }
 
 /**
- * Runs one command of `gamenet` to its end, in a process of its own: for what concerns a process (signals, its exit, its
- * standard streams), and for commands that open a data directory while this process has another one open.
+ * Runs one command of `gamenet` to its end, in a separate process: for signals, exit codes and standard streams, and
+ * for commands that open a data directory while this process has another one open.
  */
 export async function spawnedGamenet(
   environment: Environment,
@@ -58,7 +58,7 @@ export async function spawnedGamenet(
   return { code: z.int().nullable().parse(code), stdout: stdout(), stderr: stderr() }
 }
 
-/** Runs one command with --json that must end with 0, and gives what it printed. */
+/** Runs one command with --json; its exit code must be 0. Returns the parsed output. */
 export async function gamenetJson(environment: Environment, args: readonly string[]): Promise<unknown> {
   const done = await gamenet(environment, [...args, '--json'])
   if (done.code !== 0)
@@ -66,12 +66,12 @@ export async function gamenetJson(environment: Environment, args: readonly strin
   return JSON.parse(done.stdout)
 }
 
-/** What a service prints with --json once it can be asked; `apiUrl` is null for a role without public port. */
+/** The JSON output of a started service; `apiUrl` is null for a role without a public port. */
 const Started = z.object({ apiUrl: z.string().nullable(), operatorUrl: z.string(), metricsUrl: z.string().nullable() })
 
 export type Running = z.infer<typeof Started> & {
   readonly process: ChildProcess
-  /** What it wrote to its log so far. */
+  /** Its log so far. */
   stderr(): string
   /** SIGTERM; the exit code. */
   stop(): Promise<number | null>
@@ -81,7 +81,7 @@ export type Running = z.infer<typeof Started> & {
 
 /** A long-running command that was started and need not listen yet. */
 export type Launched = Omit<Running, 'apiUrl' | 'operatorUrl' | 'metricsUrl'> & {
-  /** Resolves when it says where it listens; rejects when it ends before. */
+  /** Resolves when it prints its addresses; rejects if it ends before. */
   readonly listening: Promise<Running>
 }
 
@@ -90,13 +90,13 @@ export type Opened = {
   /** Empty for a role without public port. */
   readonly apiUrl: string
   readonly operatorUrl: string
-  /** Finishes what is in flight and releases everything; idempotent. */
+  /** Completes running requests and closes everything; idempotent. */
   stop(): Promise<void>
 }
 
 /**
- * Opens a service in this process, until the test ends. It takes a second of processor time less than {@link startGamenet}, which is
- * for what concerns a process: signals, kills, exit codes and standard streams.
+ * Opens a service in this process, until the test ends. It takes a second of processor time less than {@link
+ * startGamenet}, which is for signals, kills, exit codes and standard streams.
  */
 export async function openGamenet(
   t: Pick<Test, 'teardown'>,
@@ -116,14 +116,14 @@ export async function openGamenet(
 }
 
 /**
- * Settings of a service whose write side is not what is tested: a database on the run's PostgreSQL, which takes a second of processor
- * time less than PGlite. Without an installed PostgreSQL, PGlite.
+ * Settings of a service whose write side is not tested: a database on the run's PostgreSQL, which takes a second of
+ * processor time less than PGlite. Without an installed PostgreSQL, PGlite.
  */
 export async function plainWrites(t: Test): Promise<Environment> {
   return postgresPrograms() === undefined ? {} : { POSTGRES_URL: (await sharedPostgres(t)).url }
 }
 
-/** Starts a long-running command (`start`, or one role) and waits until it says where it listens. */
+/** Starts a long-running command (`start`, or one role) and waits until it prints its addresses. */
 export async function startGamenet(environment: Environment, command = 'start'): Promise<Running> {
   return await launchGamenet(environment, command).listening
 }
@@ -133,7 +133,7 @@ export function launchGamenet(environment: Environment, command = 'start'): Laun
   const child = spawnGamenet({ PORT: '0', OPERATOR_PORT: '0', ...environment }, [command, '--json'])
   const stderr = collect(child.stderr)
   const closed = once(child, 'close')
-  // A test that is cut off for its time runs no teardown, and its services would run forever.
+  // A test that is aborted at its time limit runs no teardown, and its services would run forever.
   const killed = () => child.kill('SIGKILL')
   process.once('exit', killed)
   void closed.then(() => process.off('exit', killed))
@@ -156,7 +156,7 @@ export function launchGamenet(environment: Environment, command = 'start'): Laun
   return { ...handle, listening }
 }
 
-/** Waits until the tables of a service hold so many events. */
+/** Waits until the tables of a service have this number of events. */
 export async function untilLoaded(operatorUrl: string, events: number): Promise<void> {
   for (;;) {
     const status = Status.parse(await (await fetch(`${operatorUrl}/status`, { headers: AUTHORIZED })).json())
@@ -171,9 +171,9 @@ export async function untilLoaded(operatorUrl: string, events: number): Promise<
 export const OPERATOR_TOKEN = 'operator-token-of-tests'
 /** For requests to an operator port that no command sends. */
 export const AUTHORIZED = { authorization: `Bearer ${OPERATOR_TOKEN}` }
-/** The operations of a service that a test has started. */
+/** Returns the operations of a service that a test has started. */
 export const operationsAt = (operatorUrl: string) => operatorClient({ operatorUrl, operatorToken: OPERATOR_TOKEN })
-/** Few tests have a page for each game, or one of players; the others would only see these pages fail. */
+/** Few tests have a page for each game, or one of players; in the others these scrapes would fail. */
 const USUAL = { OPERATOR_TOKEN, SCRAPE_MATCHES_SECONDS: '0', SCRAPE_BOARDS_SECONDS: '0', SCRAPE_PLAYERS_SECONDS: '0' }
 
 export function spawnGamenet(environment: Environment, args: readonly string[]): ChildProcess {

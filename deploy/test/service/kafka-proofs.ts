@@ -21,14 +21,14 @@ import {
 } from './gamenet.js'
 import { startUpstream, type Upstream } from './upstream.js'
 
-/* What only a real Kafka, or several processes on it, can show. */
+/* Proofs that need a real Kafka, or several processes on it. */
 
 const LOOK_MS = 100
 const TITLE = '4d530064'
 const T0 = Date.UTC(2015, 5, 1)
 const HOUR_MS = 3_600_000
 
-/** An upstream network, and the variables of a service that reads it into topics of its own. */
+/** An upstream network, and the variables of a service that reads it into separate topics. */
 export async function surroundings(
   t: Test,
   kafka: SharedKafka,
@@ -66,8 +66,8 @@ export async function logOfOtherProcess(t: Test, kafka: SharedKafka, environment
 }
 
 /**
- * Appends and reads by one log before the broker is killed, and gives how to go on when it is back: nothing that was answered is
- * lost, and the reading goes on.
+ * Appends and reads by one log before the broker is killed, and returns the function that continues when it is back: no
+ * acknowledged message is lost, and reading resumes.
  */
 export async function provesReadingResumes(t: Test, kafka: KafkaBroker): Promise<() => Promise<void>> {
   const log = openKafkaLog({
@@ -113,8 +113,8 @@ export async function provesReadingResumes(t: Test, kafka: KafkaBroker): Promise
 }
 
 /**
- * Of a service (or a projector) that is stopped, Kafka loses what was not loaded yet; gives the one that was started after it and
- * that an operator lets go on. Without `apiUrl` it answers by itself.
+ * While a service (or a projector) is stopped, Kafka loses events that are not loaded yet; returns its successor, for
+ * which an operator accepts the gap. Without `apiUrl` it also serves the API.
  */
 export async function provesGap(
   t: Test,
@@ -167,7 +167,7 @@ export async function provesGap(
   return service
 }
 
-/** Two processes scrape the same pages at once: what comes twice has one id, and a change of a board comes once. */
+/** Two processes scrape the same pages at once: duplicates have one id, and a change of a board is published once. */
 export async function provesTwoIngests(
   t: Test,
   world: { upstream: Upstream; log: OpenLog; operatorUrls: readonly [string, string]; apiUrl: string }
@@ -205,8 +205,8 @@ export async function provesTwoIngests(
 }
 
 /**
- * A rebuild whose projector is killed when it has begun is filled by another, and swapped both ways while two processes answer
- * out of a table and its rollup: each answer is of before or of behind it.
+ * A rebuild whose projector is killed when it has begun is filled by another, and swapped both ways while two processes
+ * answer out of a table and its rollup: each answer is of before or after the swap.
  */
 export async function provesRebuild(
   t: Test,
@@ -243,7 +243,7 @@ export async function provesRebuild(
   let questions = 0
   const ask = async (n: number): Promise<void> => {
     while (isOn) {
-      // Never the same twice: it is read from the tables.
+      // Never the same twice, so it is read from the tables.
       questions += 1
       const window = `from=${instantOf(T0 + HOUR_MS / 2 - questions)}&to=${instantOf(T0 + 4 * HOUR_MS - 1)}`
       const answer = await fetch(`${apiUrls[n]}/api/title/${TITLE}/online-users/history?${window}&resolution=3600`)
@@ -286,8 +286,9 @@ const REBUILT = ['title-latest', 'title-count', 'network-count']
 const READERS_PER_API = 2
 
 /**
- * Swaps and rollbacks of rebuilt tables, by either projector, while readers ask without a pause and new counts arrive: answers of one path
- * with one ETag have one body in all processes, no reader gets an older count than before, and no answer fails or is made twice.
+ * Swaps and rollbacks of rebuilt tables, by either projector, during continuous requests and new counts: answers of one
+ * path with one ETag have one body in all processes, no reader gets an older count than before, and no answer fails or
+ * is computed twice.
  */
 export async function provesSwaps(
   t: Test,
@@ -351,7 +352,7 @@ export async function provesSwaps(
   )
 }
 
-/** Readers that ask without a pause and compare what they get. */
+/** Readers with continuous requests that compare the answers. */
 function swapReaders(apiUrls: readonly string[]) {
   const paths = [
     '/api/online-users',
@@ -404,7 +405,10 @@ function swapReaders(apiUrls: readonly string[]) {
   }
 }
 
-/** Puts a count into the table and its rollup that no event says: the same, since another projector may make the rollup once more. */
+/**
+ * Inserts a count without an event into the table and its rollup: the same value, because another projector may compute
+ * the rollup again.
+ */
 async function spoil(t: Test, url: string): Promise<void> {
   const tables = openClickHouseServer({ url })
   t.teardown(() => tables.close())
@@ -432,7 +436,7 @@ type Event = {
   readonly value: string
 }
 
-/** All that topics hold now, partition by partition in order. One reading, since each joins its group first. */
+/** Returns all current messages of topics, by partition in order. One reader, because each joins its group first. */
 async function readAll(log: OpenLog, topics: readonly string[]): Promise<Event[]> {
   const extents = (await Promise.all(topics.map((topic) => log.extents(topic)))).flat()
   const wanted = extents.reduce((sum, { first, next }) => sum + next - first, 0)

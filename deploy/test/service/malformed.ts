@@ -4,13 +4,14 @@ import type { Test } from 'tap'
 import { z } from 'zod'
 
 /*
- * Requests that no server may take for good ones, each on a connection of its own. Behind those whose end is not clear a good
- * one is smuggled in: a server that answers it too may have read the first otherwise than the proxy in front of it.
+ * Requests that no server may accept, each on a separate connection. If the end of one is ambiguous, a valid request is
+ * smuggled in after it: a server that answers it too may have parsed the first one differently from the proxy in front
+ * of it.
  */
 
 const SMUGGLED = 'GET /healthz?smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const AT_ONCE = 16
-/** Only what hangs meets it. */
+/** Reached only by a hang. */
 const WAIT_MS = 30_000
 
 /** A number from 0 to below `below`. */
@@ -38,7 +39,7 @@ const get = (chance: Chance, ...headers: string[]): string =>
 const post = (chance: Chance, headers: readonly string[], body: string): string =>
   `POST /api/profile/${letters(chance, 5)}/reputation HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${headers.map((header) => `${header}\r\n`).join('')}\r\n${body}`
 
-/** Kinds of malformed requests by name; each is malformed whatever chance says. */
+/** Kinds of malformed requests by name; each is malformed with any random values. */
 const KINDS: Readonly<Record<string, (chance: Chance) => string>> = {
   'length and chunks': (chance) => {
     const both = [
@@ -123,7 +124,10 @@ const WELL_FRAMED: typeof KINDS = {
 
 const ErrorBody = z.strictObject({ error: z.string().min(1) })
 
-/** Sends so many, and demands that each is refused or its connection closed, and that good requests are answered as before. */
+/**
+ * Sends this number of requests; each must be refused or its connection closed, and valid requests must be answered as
+ * before.
+ */
 export const provesRefusalOfMalformed = async (
   t: Test,
   apiUrl: string,
@@ -165,7 +169,7 @@ export const provesRefusalOfMalformed = async (
   )
 }
 
-/** All that the server says until it closes the connection. */
+/** Returns all bytes of the server until it closes the connection. */
 const answerTo = async (port: number, host: string, bytes: string): Promise<string> => {
   const socket = connect({ port, host })
   const said: Buffer[] = []
@@ -181,7 +185,7 @@ const answerTo = async (port: number, host: string, bytes: string): Promise<stri
   return Buffer.concat(said).toString('latin1')
 }
 
-/** Undefined for nothing, or for one answer of 4xx with the body of an error behind which nothing comes. */
+/** Returns undefined for no answer, or for exactly one 4xx answer with the body of an error. */
 const faultOf = (got: string): string | undefined => {
   if (got === '') return undefined
   const head = /^HTTP\/1\.1 (\d{3}) [^\r]*\r\n((?:[^\r]+\r\n)*)\r\n/.exec(got)

@@ -15,24 +15,24 @@ const SEEDS = 2 ** 31
 type Proof = {
   readonly engines: Engines
   readonly kills: number
-  /** These projections are rebuilt too, and serve. */
+  /** Projections that are also rebuilt and swapped in. */
   readonly rebuilt?: readonly string[]
-  /** How many times longer users, readers and scrapers rest than under full load. */
+  /** Factor of the pauses of users, readers and scrapers relative to full load. */
   readonly calm?: number
 }
 
 type Place = {
   readonly seed: number
   readonly directory: string
-  /** Of a run that failed: where its directory can be looked at afterwards. */
+  /** Where the directory of a failed run is kept. */
   keep(): Promise<string>
 }
 
-/** What `npm run torture` does with a seed; what fails keeps what it left behind. */
+/** Runs `npm run torture` with a seed; a failed run keeps its directory. */
 export async function provesNothingLost(t: Test, proof: Proof & { readonly seed: number }): Promise<Report> {
   const directory = join(t.testdir({}), 'torture')
   const keep = async () => {
-    // A test's own directory goes with the test run.
+    // The directory of a test is removed after the run.
     const kept = await mkdtemp(join(tmpdir(), `gamenet-torture-test-${proof.engines}-`))
     await cp(directory, kept, { recursive: true })
     return kept
@@ -40,7 +40,7 @@ export async function provesNothingLost(t: Test, proof: Proof & { readonly seed:
   return await provesInDirectory(t, { ...proof, directory, keep })
 }
 
-/** The same by chance. A run that was interrupted, or has failed, is resumed in the directory of the campaign. */
+/** The same with a random seed. An interrupted or failed run is resumed in the directory of the campaign. */
 export async function provesInCampaign(t: Test, proof: Proof): Promise<void> {
   const directory = join(process.env.CAMPAIGN_DIRECTORY ?? t.testdir({}), 'torture')
   const { seed, counts } = openFacts(directory, randomInt(SEEDS), proof.engines)
@@ -77,7 +77,7 @@ async function provesInDirectory(
   }
 }
 
-/** Why no real engines can be started here, which is said aloud; an error with CI=true. */
+/** Returns why no real engines can be started here, which is reported; with CI=true throws it. */
 export async function realEnginesMissing(): Promise<string | undefined> {
   const missing =
     (await kafkaBrokerMissing()) ?? (postgresPrograms() === undefined ? 'PostgreSQL is not installed' : undefined)

@@ -11,10 +11,10 @@ import {
 import { Registry } from 'prom-client'
 import type { OpenLog } from '../../src/wiring/log.js'
 
-/** What an older program still took for impossible. */
+/** Values that an older program refused. */
 export const OLDER_LIMITS = { online: 100, timeMs: 60_000 }
 
-/** The same topics as an older program knew them, whose schemas allowed less. */
+/** The same topics with the stricter schemas of an older program. */
 const olderTopics: readonly Topic[] = topics.map((topic): Topic => {
   if (topic.name === titleCountTopic.name) {
     const event = TitleCounted.refine(({ online }) => online <= OLDER_LIMITS.online, 'more players than there can be')
@@ -25,7 +25,7 @@ const olderTopics: readonly Topic[] = topics.map((topic): Topic => {
   return { ...topic, event: LeaderboardEntryChanged.refine(isShort, 'longer than a run can take') }
 })
 
-/** Loads and projects all that a log holds into tables in this folder, as an older program did. */
+/** Loads and projects a complete log into tables in this folder, as an older program did. */
 export async function runOlderProgram(log: OpenLog, folder: string): Promise<void> {
   const clickhouse = await openChdb({ path: folder })
   try {

@@ -14,7 +14,9 @@ const Reputation = z.object({
 })
 const Edited = z.object({ bio: z.string(), avatar_hue: z.int().nullable() })
 
-/** Clients rate, edit and read at once while `shouldContinue`: no update is lost, and nobody sees another's answer. */
+/**
+ * Clients rate, edit and read at once while `shouldContinue`: no update is lost, and no client gets another's answer.
+ */
 export async function provesPeopleAtOnce(
   t: Test,
   clients: number,

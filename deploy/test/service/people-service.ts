@@ -15,7 +15,7 @@ import { type Environment, type Opened, openGamenet, type Running, startGamenet 
 const NOON = Date.UTC(2026, 10, 21, 12)
 const world = createWorld(7)
 
-/** Somebody who is signed in. */
+/** A signed-in user. */
 export type SignedIn = { readonly person: DemoPerson; readonly sessionKey: string }
 
 export type Answered = { readonly status: number; readonly body: unknown }
@@ -36,7 +36,7 @@ export async function signIn(auth: DemoAuth, person: DemoPerson): Promise<Signed
   return { person, sessionKey: z.object({ sessionKey: z.string() }).parse(await response.json()).sessionKey }
 }
 
-/** Starts `gamenet start` on a folder, with this auth service, in a process of its own. */
+/** Starts `gamenet start` on a folder, with this auth service, in a separate process. */
 export function startPeopleService(folder: string, auth: DemoAuth, environment: Environment = {}): Promise<Running> {
   return startGamenet(settingsOf(folder, auth, environment))
 }
@@ -63,7 +63,7 @@ function settingsOf(folder: string, auth: DemoAuth, environment: Environment): E
   }
 }
 
-/** Asks a service, over so many connections at once. */
+/** Sends requests to a service, over this number of connections. */
 export class Caller {
   readonly #pool: Pool
 
@@ -100,7 +100,7 @@ export type RatingRow = {
 
 const ORDER = 'ORDER BY r.user_key, r.rater_key'
 
-/** The ratings of a stopped service, as PostgreSQL and as ClickHouse have them, and what is left in the outbox. */
+/** The ratings of a stopped service, as PostgreSQL and as ClickHouse have them, and the rows of the outbox. */
 export async function storedRatings(
   folder: string
 ): Promise<{ writes: RatingRow[]; tables: RatingRow[]; outbox: number }> {

@@ -5,14 +5,14 @@ import { createGzip } from 'node:zlib'
 import { chance } from '../../proof/torture/world.js'
 
 /*
- * Players who play in the evenings, looked at every ten minutes, as rows of files; and the minutes that they played,
- * computed plainly. Shares no code with the product.
+ * Players who play in the evenings, sighted every ten minutes, as rows of files; and their minutes of play, computed
+ * plainly. Shares no code with the product.
  */
 
 export const PERIOD_S = 600
 const DAY_MS = 86_400_000
 const BLOCK_MS = DAY_MS / 4
-/** Looks that were missed, each so many in a row: 3 periods still count as one stretch of play, 4 do not. */
+/** Missed sightings, by their number in a row: a gap of 3 periods still counts as play, one of 4 does not. */
 const MISSED_EVERY = 211
 const GAMES = ['Need for Speed', 'Halo 2', 'A/B #1 & Co', 'Pokémon', "Tom's Game"]
 
@@ -23,7 +23,7 @@ export function usernameOf(player: number): string {
   return player % 7 === 0 ? `Zoé ${player}/&` : `Player_${player}`
 }
 
-/** The sightings of one player in order: every look while online, the first look when not any more. */
+/** Returns the sightings of one player in order: every one while online, and the first one offline. */
 export function sightingsOf(player: number, fromMs: number, toMs: number): Sighting[] {
   const keenness = 0.05 + 0.35 * chance(player, 1)
   const sightings: Sighting[] = []
@@ -50,7 +50,7 @@ function isMissed(look: number): boolean {
   return since < 1 + Math.floor(chance(look - since, 8) * 4)
 }
 
-/** Whole seconds played by day and game, of sightings in order. */
+/** Returns whole seconds played by day and game, from sightings in order. */
 export function playedOf(sightings: readonly Sighting[]): PlayedDays {
   const days = new Map<string, Map<string, number>>()
   sightings.forEach(({ ms, game }, n) => {
@@ -73,8 +73,8 @@ export function playedOf(sightings: readonly Sighting[]): PlayedDays {
 export type PresenceFiles = { readonly paths: readonly string[]; readonly rows: number; readonly bytes: number }
 
 /**
- * Writes the sightings of all players into packed NDJSON files: each holds a part of everybody's, in no order of time,
- * and now and then a row that another one holds too.
+ * Writes the sightings of all players into packed NDJSON files: each has a part of every player's sightings, unordered,
+ * and some rows that another file has too.
  */
 export async function writeFiles(
   paths: readonly string[],

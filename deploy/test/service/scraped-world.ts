@@ -10,13 +10,13 @@ import { startUpstream, type Upstream } from './upstream.js'
 const AT_ONCE = { firstMs: 1, maxMs: 5 }
 const QUIET = { info: () => {}, warn: () => {}, error: () => {} }
 
-/** All that ingest works with, for real: pages over HTTP, log, tables, write side, and a projector that loads them. */
+/** The real environment of ingest: pages over HTTP, log, tables, write side, and a projector that loads them. */
 export type ScrapedWorld = {
   readonly upstream: Upstream
   readonly tables: ClickHouse
   readonly writes: Postgres
   readonly projector: Projector
-  /** One more process that scrapes, when it is asked to; it ends with the test. */
+  /** Opens another process that scrapes on request, until the test ends. */
   ingest(options?: {
     readonly life?: Life
     readonly boardSeconds?: number
@@ -25,15 +25,15 @@ export type ScrapedWorld = {
     /** Its clock, in milliseconds since 1970. */
     readonly now?: () => number
   }): ScrapingProcess
-  /** Everything that the log holds of a topic, in its order. */
+  /** Returns all messages of a topic in order. */
   events<Event>(topic: Topic<Event>): Promise<Event[]>
-  /** Lets the time of all leases pass, and makes every turn due. */
+  /** Ends all leases, and makes every visit due. */
   passTime(): Promise<void>
 }
 
 export type ScrapingProcess = { readonly ingest: Ingest; readonly registry: Registry }
 
-/** How a process lives: every call to an engine goes through it. */
+/** The life of a process: every call to an engine passes through it. */
 export type Life = { call<Answer>(name: string, work: () => Promise<Answer>): Promise<Answer> }
 
 const UNDISTURBED: Life = { call: (_, work) => work() }
@@ -64,11 +64,11 @@ function living(tables: Tables, life: Life): Tables {
 }
 
 export type WorldOptions = {
-  /** Whose pages are scraped; those of `upstream` unless given. */
+  /** The scraped network; default: `upstream`. */
   readonly upstreamUrl?: string
-  /** The clock of everything that scrapes. */
+  /** The clock of all scrapes. */
   readonly now?: () => number
-  /** How the projector lives; it goes on behind a call that fails. */
+  /** The life of the projector; it continues after a failed call. */
   readonly projecting?: Life
 }
 

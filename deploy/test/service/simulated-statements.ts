@@ -17,14 +17,17 @@ export async function openTables(t: Test): Promise<Tables> {
   return engine.control
 }
 
-/** Does on the engine what a simulation did to its tables; gives how many answers were compared. Throws at one that differs. */
+/**
+ * Repeats the operations of a simulation on the engine; returns the number of compared answers. Throws at the first
+ * difference.
+ */
 export async function playAgain(tables: Tables, played: readonly Played[]): Promise<number> {
   const made = await tables.rows(
     `SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND match(t.name, '__([1-9]|0_|sample)')`
   )
   for (const { name } of made) {
     const [bare = '', generation = ''] = String(name).split('__')
-    // A world before may have dropped the first generation.
+    // An earlier world may have dropped the first generation.
     if (/^\d+$/.test(generation) && bare in TABLES)
       await tables.execute(`CREATE TABLE IF NOT EXISTS ${generationName(bare, 0)} AS ${name}`)
     await tables.execute(`DROP TABLE ${name}`)
@@ -44,7 +47,7 @@ export async function playAgain(tables: Tables, played: readonly Played[]): Prom
       if (each.operation === deleteUserRows) await mutationsEnded(tables, each.input[0] as UserTable)
     } else if (each.kind === 'query' || !each.isOfMachine) {
       const question = questionOf(each)
-      // Pollers repeat their questions.
+      // Pollers repeat their queries.
       if (known.has(question)) continue
       known.add(question)
       const found =
@@ -62,7 +65,7 @@ export async function playAgain(tables: Tables, played: readonly Played[]): Prom
   return compared
 }
 
-/** Whether a page of an event table may end elsewhere: it counts doubled rows, which the engine has merged or not. */
+/** Whether a page of an event table may end elsewhere: it counts duplicates, which the engine may have merged. */
 function isCut({ sql, parameters, answer }: Extract<Played, { kind: 'query' }>, found: readonly unknown[]): boolean {
   if (sql.includes(' FINAL')) return false
   return Math.max(found.length, answer.length) >= Number(parameters.limit)
@@ -88,12 +91,12 @@ function shortOf(value: unknown): unknown {
   return typeof name === 'string' ? name : value
 }
 
-/** Values in any order; numbers as texts, since wide integers come as such; doubled rows count as the engine merges. */
+/** Values in any order; numbers as texts, like wide integers; duplicates as the engine merges them. */
 function textOf(value: unknown): string {
   return JSON.stringify(plain(value))
 }
 
-/** Doubled rows that the engine has merged count once there; its clock is another. */
+/** Duplicates that the engine has merged count once there; its clock differs. */
 const UNLIKE = new Set(['events', 'weight', 'storedAtMs'])
 
 function plain(value: unknown): unknown {

@@ -2,7 +2,7 @@ import type { ClickHouse } from '@gamenet/engines'
 import { boardOf, type EntryEvent, historyOf, type RankedEntry } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
 
-/** Where a player stood on a board from an instant on. */
+/** The rank of a player on a board from an instant on. */
 export type Stand = {
   readonly board: string
   readonly title: string
@@ -13,10 +13,10 @@ export type Stand = {
   readonly isShared: boolean
 }
 
-/** Boards whose events are as many as before are not gone through again. */
+/** Boards with the same number of events are not computed again. */
 const known = new Map<string, { readonly events: number; readonly stands: ReadonlyMap<string, readonly Stand[]> }>()
 
-/** Everybody's stands on all boards, by player, out of the events, instant by instant. */
+/** Returns the ranks of all players on all boards, by player, computed from the events, instant by instant. */
 export async function standsByPlayer(tables: ClickHouse): Promise<Map<string, Stand[]>> {
   const rows = await tables.readers.rows(
     `SELECT e.title_id AS title, e.leaderboard_id AS id, e.player AS player, e.occurrence AS occurrence,

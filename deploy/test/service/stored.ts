@@ -5,8 +5,8 @@ import { openEmbeddedLog } from '@gamenet/engines/log'
 import { topics } from '@gamenet/schemas'
 
 /*
- * A program: hashes of what the log and the write side of a stopped service hold, as JSON; of one of them with a second argument,
- * `log` or `writes`. Leases and what is still to be published change by themselves and are left out.
+ * A program: hashes of the contents of the log and the write side of a stopped service, as JSON; of only one of them
+ * with a second argument, `log` or `writes`. Leases and the outbox change on their own and are excluded.
  */
 
 const [, , directory = '', part] = process.argv

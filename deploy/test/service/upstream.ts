@@ -8,7 +8,7 @@ export type UpstreamTitle = {
   readonly subtitle: string
   readonly online: number
   readonly lobbies: { readonly players: number; readonly sessions: number } | null
-  /** Whether the home page's icons say that it has leaderboards. */
+  /** Whether the icons of the home page show leaderboards. */
   readonly hasBoards?: boolean
 }
 
@@ -19,7 +19,7 @@ export type UpstreamBoard = {
   readonly entries: readonly UpstreamEntry[]
 }
 
-/** What the page of one game shows. Without `boards` it has no list of them. */
+/** The content of the page of one game. Without `boards` it has no list of them. */
 export type UpstreamGame = {
   readonly lobbies: readonly { readonly host: string; readonly players: number; readonly most: number }[]
   readonly boards?: readonly UpstreamBoard[]
@@ -28,24 +28,24 @@ export type UpstreamGame = {
 /** A row of the page of players; without a game the user is offline. */
 export type UpstreamPlayer = { readonly gamertag: string; readonly username: string; readonly game?: string }
 
-/** An upstream network whose pages a test writes: plain HTML to upstream.md's facts, from a plain server. */
+/** An upstream network whose pages a test writes: plain HTML from a plain server. */
 export type Upstream = {
   readonly url: string
-  /** Replaces what both lists show. Each title gets a page of its own that agrees, unless `showGame` says another. */
+  /** Replaces the content of both lists. Each title gets a matching page, unless `showGame` replaces it. */
   show(page: { registered: number; online: number; titles: readonly UpstreamTitle[] }): void
   /** Replaces the home page by any text, such as a broken one. */
   showText(home: string): void
-  /** Replaces what the page of a game shows; a text as it is; null: there is no such page. */
+  /** Replaces the page of a game; a text is sent unchanged; null: the page is missing. */
   showGame(titleId: string, game: UpstreamGame | string | null): void
-  /** Replaces what the page of players shows; a text as it is. */
+  /** Replaces the page of players; a text is sent unchanged. */
   showPlayers(players: readonly UpstreamPlayer[] | string): void
-  /** Paths that were asked for so far, in order. */
+  /** The requested paths so far, in order. */
   readonly asked: string[]
   /** Paths that answer 404, whatever the lists say. */
   readonly missing: Set<string>
   /** Answers that were 304, among these. */
   unchanged(): number
-  /** Called with each path before it is answered; the answer is made when the promise resolves. */
+  /** Called with each path before it is answered; the answer is created when the promise resolves. */
   beforeAnswer: (path: string) => Promise<void>
   close(): Promise<void>
 }

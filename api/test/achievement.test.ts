@@ -17,10 +17,10 @@ import { time } from './stored-tables.js'
 const HIDDEN = achievements.filter(({ isHidden }) => isHidden === true)
 const USERS = ['Ann', 'bob', 'Cleo', 'dan', 'Eve']
 
-/** An event of the log; of several of a user and achievement the first one counts. */
+/** An event of the log; of several for one user and achievement the first one counts. */
 type Unlock = { readonly username: string; readonly id: number; readonly points: number; readonly ms: number }
 
-/** Fills the tables as the projections do, each row of a user's score behind an older one that is not merged yet. */
+/** Fills the tables as the projections do, each row of a user's score after an older one that is not merged. */
 async function store(api: ProfileApi, unlocks: readonly Unlock[]): Promise<Unlock[]> {
   const { insert, empty } = api.model
   await empty(['achievement_unlock', 'achievement_unlock_feed', 'achievement_score'])

@@ -16,7 +16,7 @@ import { codingFor } from '../src/http/request/accept-encoding.js'
 import { counts, exchange, logOfLines, NOW_MS, type TestTables, testApp } from './support/test-app.js'
 
 const MINUTE = 60_000
-/** Of pino. */
+/** A level of pino. */
 const ERROR_LEVEL = 50
 const URL = '/api/counts?days=2'
 
@@ -27,7 +27,7 @@ async function outcomes(registry: { getSingleMetricAsString(name: string): Promi
   )
 }
 
-/** Lets questions wait until `open` is called. */
+/** Delays queries until `open` is called. */
 function gate(tables: TestTables) {
   let open: () => void = () => undefined
   const opened = new Promise<void>((resolve) => {
@@ -335,7 +335,7 @@ test('the cache counts the keys and the compressed bodies that it holds', async 
   for (let n = 10; n < 30; n += 1) await app.inject(`/api/game/${n}`)
   const short = await heldBytes()
   for (let n = 10; n < 30; n += 1) await app.inject(`/api/game/${String(n).padStart(500, 'x')}`)
-  // Each name stands in the body and in the question.
+  // Each name is in the body and in the key.
   t.ok((await heldBytes()) - 2 * short >= 20 * 498 * (1 + 2), `${short} bytes, then ${await heldBytes()}`)
   tables.answer = async () => Array.from({ length: 500 }, (_, n) => ({ online: n }))
   await app.inject('/api/counts?days=1')
@@ -426,7 +426,7 @@ const listed: Endpoint = {
   }
 }
 
-/** Sends a file to a client that takes it as `take` does; settles as `sendFile` does. */
+/** Sends a file to a client that reads it as `take` does; settles as `sendFile` does. */
 async function sentTo(t: Test, file: Readable, take: (answer: IncomingMessage) => void, stalledMs?: number) {
   const server = createServer()
   t.teardown(() => {

@@ -19,12 +19,12 @@ const noWrites = {
   }
 }
 
-/** How old a list may be for its matches to be open. */
+/** Maximum age of a list with open matches. */
 export const OPEN_LIST_AGE_MS = 10 * 60_000
 
 /**
- * Asks an endpoint value as the mechanism does, with parameters as a URL has them: all strings. The answer must fit
- * the schema that the endpoint is described by, and a refusal must be one of those that are described.
+ * Calls an endpoint as the pipeline does, with parameters as in a URL: all strings. The answer must match the schema of
+ * the endpoint, and a refusal must be one of its described ones.
  */
 export async function ask<Input, Resolved>(...question: Parameters<typeof answerTo<Input, Resolved>>): Promise<Answer> {
   const [endpoint] = question

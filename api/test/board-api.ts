@@ -6,7 +6,7 @@ import { endpoints } from '../src/routes/endpoints.js'
 import { openStoredTables, type StoredTables, time } from './stored-tables.js'
 import { type Teardown, TestTables, testApp } from './support/test-app.js'
 
-/** When it is in the tests of boards. */
+/** The current instant in the tests of boards. */
 export const NOW_MS = Date.UTC(2026, 2, 14, 20, 0, 30)
 const END_MS = Date.UTC(2106, 0, 1)
 
@@ -37,9 +37,9 @@ export async function openBoardApi(t: Teardown, given: Partial<ApiNeeds> = {}) {
     clock,
     versions,
     changes,
-    /** Of readers of the log. */
+    /** Positions of readers of the log. */
     positions,
-    /** Tells the API that projections have changed, as `name` (every key) or `name:key`. */
+    /** Notifies the API of changed projections, as `name` (every key) or `name:key`. */
     async changed(...projections: string[]): Promise<void> {
       version += 1
       for (const each of projections) {
@@ -61,7 +61,7 @@ export async function storeTitles(model: StoredTables, names: Readonly<Record<st
   )
 }
 
-/** What lists said of a board. */
+/** A board in lists. */
 export async function storeDescriptions(
   model: StoredTables,
   rows: readonly (readonly [titleId: string, leaderboardId: number, ms: number, name: string, listed: boolean])[]
@@ -147,7 +147,7 @@ export async function storeHistory(
   )
 }
 
-/** What makes two states of an instant the same. */
+/** The identity of a state of one instant. */
 export function contentOf({ isGone, rating, timeMs, statedRank, order, step, details }: State): string {
   return JSON.stringify([isGone, rating, timeMs, statedRank, order, step, details])
 }

@@ -104,7 +104,7 @@ test('the digest differs for two lists of names and is the same for the same lis
   t.not(digest(named('00000001', 'a,b')), digest(named('00000001', 'a'), named('00000002', 'b')))
 })
 
-/** Tables that hold one title, count how often they are asked, and fail on request. */
+/** Tables with one title that count their reads and fail on request. */
 function countingTables() {
   const queries = { facts: 0, counts: 0, others: 0, otherIds: [] as string[], failure: undefined as Error | undefined }
   const tables: ReadTables = {

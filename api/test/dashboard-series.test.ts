@@ -2,7 +2,7 @@ import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import fc from 'fast-check'
 import { test } from 'tap'
 
-/* The page's modules that need no browser, as the browser gets them. */
+/* The modules of the page that need no browser. */
 type Points = { instants: number[]; counts: (number | null)[] }
 type View = { titleId: string | undefined; range: string; zoom: { fromMs: number; toMs: number } | undefined }
 type Series = {
@@ -32,7 +32,7 @@ test('an instant of an answer is read as UTC, and a count of 0 stays 0', async (
   })
 })
 
-/** Which of up to 200 places have a point: long runs of both, and single ones. */
+/** Which of up to 200 places have a point: long runs with and without points, and single ones. */
 const keptPlaces = fc
   .array(fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 12 })), { maxLength: 30 })
   .map((runs) =>
@@ -41,7 +41,7 @@ const keptPlaces = fc
       .flatMap((isKept, index) => (isKept ? [index] : []))
   )
 
-/** Around each point enough neighbours follow each other that the usual distance can be learnt. */
+/** Each point has enough adjacent neighbours to determine the usual distance. */
 function isMostlyKept(kept: readonly number[]): boolean {
   const distances = kept.slice(1).map((index, place) => index - (kept[place] ?? 0))
   const isUsual = (around: readonly number[]) => around.filter((each) => each === 1).length * 2 > around.length
@@ -55,7 +55,7 @@ test('every run of missing buckets is one gap, and nothing else is', async (t) =
   const widths = fc.constantFrom(300, 900, 3600, 21_600, 86_400, 604_800)
   fc.assert(
     fc.property(widths, keptPlaces, (width, kept) => {
-      // History that was counted by the hour is asked for in finer buckets too: then an hour is the distance.
+      // Hourly history is also requested in finer buckets: then the distance is an hour.
       const step = Math.max(width, 3600)
       const points = { instants: kept.map((index) => START + index * step), counts: kept.map((index) => index % 3) }
       const { instants, counts, gaps } = withGaps(points, width)

@@ -93,7 +93,7 @@ test('every file that the page or one of its modules names is served, and every 
   const { app } = await testApp(t, { addRoutes: addDashboard })
   const page = (await app.inject('/')).body
   const named = new Set([...page.matchAll(/(?:href|src)="(dashboard\/[^"]+)"/g)].map(([, path]) => `/${path}`))
-  // A set grows while it is walked: modules name further modules.
+  // The set grows during the loop, because modules name further modules.
   for (const path of named) {
     const answer = await app.inject(path)
     t.equal(answer.statusCode, 200, path)

@@ -224,7 +224,7 @@ test('a change that breaks clients is distinguished from one that does not', asy
   ])
 })
 
-/** The description of everything, as a service of this version serves it at the default address. */
+/** The complete description as a service of this version serves it at the default address. */
 function served(version = '0.0.0'): Document {
   return openApi(endpoints, actions, { publicUrl: 'http://127.0.0.1:8080', version }) as Document
 }

@@ -23,7 +23,7 @@ type Described = {
   releaseDate?: string | null
 }
 
-/** The whole API on a real engine; `changed` tells it that tables were filled. */
+/** The whole API on a real engine; `changed` notifies it that tables were filled. */
 async function openApi(t: Teardown) {
   const model = await openStoredTables()
   const { changes, stored } = new TestTables()
@@ -106,7 +106,7 @@ test('every parameter is refused by name with the reason', async (t) => {
         const answer = await get(`${path}?${query}`)
         const { error, ...more } = answer.json<Record<string, string>>()
         const isSaid = error?.includes(name) === true && error.length < 400 && Object.keys(more).length === 0
-        // A URL that is too long is refused as such, before anybody reads its parameters.
+        // A URL that is too long is refused as such, before its parameters are read.
         if (!(answer.statusCode === 400 && isSaid) && !(answer.statusCode === 414 && query.length > 9000))
           wrong.push(`${query.slice(0, 60)}: ${answer.statusCode} ${error}`)
       }
@@ -178,7 +178,7 @@ test('a game is found by id and by name in any spelling, and its names are liste
   const listed = (await get('/api/games')).json<string[]>()
   t.same(listed, [...names.filter((_, i) => i !== 7), 'Same [4d530017]'].sort(compareNames))
   for (const name of listed) {
-    // A path of dots alone is a path to somewhere else for every client; such a game is asked for by id.
+    // Clients resolve a path segment of dots; such a game is requested by id.
     if (name === '..') continue
     const answer = await get(`/api/game/${encodeURIComponent(name.toUpperCase())}`)
     t.equal(answer.statusCode, 200, name)

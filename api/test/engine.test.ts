@@ -14,7 +14,7 @@ import { NOW_MS, servingAt, TestTables, testApp } from './support/test-app.js'
 
 const HOUR = 3_600_000
 
-/** A question to the engine, different for each number; 0 takes long. */
+/** A query to the engine, different for each number; 0 takes long. */
 const heavy: Endpoint<{ number: number }, { number: number }> = {
   operationId: 'getHeavy',
   path: '/api/heavy',
@@ -118,7 +118,7 @@ test('a stored count is in the next answer, and an untouched window keeps its ta
   t.equal(closedAfter.headers.etag, closedBefore.headers.etag)
 })
 
-/** Counts of two statements, with something in between. */
+/** Stores counts by two statements, with work in between. */
 async function pairApi(t: Test, between: (computed: number) => Promise<void>) {
   const { clickhouse, insert } = await openStoredTables()
   const { execute } = clickhouse.loader

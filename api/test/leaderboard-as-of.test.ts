@@ -18,7 +18,7 @@ const FIRST_MS = NOW_MS - 600 * MINUTE_MS
 
 type Shown = { name: string; occurrence: number; rank: number; rating: string; timeMs: number | null; details: string }
 
-/** The board as it stood, by loops over all that was ever recorded up to then. */
+/** The board as of an instant, by loops over all events until then. */
 function boardAsOf(states: readonly State[], atMs: number): Shown[] {
   const first = new Map<string, State>()
   for (const state of [...states].sort((a, b) => a.offset - b.offset)) {
@@ -30,7 +30,7 @@ function boardAsOf(states: readonly State[], atMs: number): Shown[] {
     if (state.atMs <= atMs) newest.set(`${state.playerName}#${state.occurrence}`, state)
   }
   const present = [...newest.values()].filter(({ isGone }) => !isGone)
-  // A scraped board keeps the order of its page, whatever ranks that shows.
+  // A scraped board keeps the order of its page, with any shown ranks.
   const isScraped = present.every(({ order }) => order !== null)
   return present
     .map((state) => ({ state, rank: rankOf(state, present) }))

@@ -21,7 +21,7 @@ const PARTITIONS = [
 type Change = {
   at: number
   offset: number
-  /** Recorded so much later than the event itself. */
+  /** Delay between the event and its recording. */
   delay: number
   atMs: number
   title: string
@@ -57,7 +57,7 @@ async function storeChanges({ model }: BoardApi, changes: readonly Change[], ver
   await model.insert('leaderboard_feed', COLUMNS, rows)
 }
 
-/** Tells how far the feed can be read, and how far it was loaded. */
+/** Stores how far the feed is readable, and how far it is loaded. */
 function storeExtents({ positions }: BoardApi, readable: readonly number[], loaded = readable): void {
   const found = PARTITIONS.flatMap(([epoch, partition], n) => [
     { name: 'project:leaderboard-entry', epoch, partition, next: readable[n] ?? 0 },
@@ -173,7 +173,7 @@ test('the newest changes are first, and of one instant the last recorded one is 
       async (all, filter, limit, offset) => {
         await clear(api)
         version += 2
-        // The first change is replaced: it was a change, of another kind.
+        // The first change is replaced by one of another kind.
         const before = all
           .filter((_, n) => n % 3 === 0)
           .map((row) => ({ ...row, isChange: true, change: 'updated' as const }))
@@ -232,7 +232,7 @@ test('pages by cursor have each change once, in order, and are full, while new o
         const reached = PARTITIONS.map(() => 0)
         let url = queryOf(filter, { limit, after: 'start' })
         for (let step = 0; step <= cuts.length; step += 1) {
-          // Rows lie ahead of the checkpoint, as those of a step that is under way do.
+          // Rows are ahead of the checkpoint, as those of a running step.
           const isLast = step === cuts.length
           const readable = ends.map((end, at) => (isLast ? end : ((cuts[step] ?? 0) + at * 7919) % (end + 1)))
           for (const [at, end] of readable.entries()) reached[at] = Math.max(reached[at] ?? 0, end)

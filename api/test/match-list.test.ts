@@ -22,7 +22,7 @@ const QUIET = '4d530002'
 const catalog = catalogNaming({ [HALO]: 'Halo 3' }, [HALO, QUIET])
 const minuteNow = Math.floor(NOW_MS / MINUTE_MS) * MINUTE_MS
 
-/** Matches of older lists are open no more. */
+/** Matches of older lists are no longer open. */
 const openSinceMs = minuteNow - OPEN_LIST_AGE_MS
 
 const lobby = fc.record({
@@ -30,7 +30,7 @@ const lobby = fc.record({
   players: fc.oneof(fc.integer({ min: 0, max: 16 }), fc.constant(4_294_967_295)),
   max: fc.constantFrom(0, 8, 16)
 })
-/** Lists at few minutes, so that matches go on, and at any instant, so that they cross borders. */
+/** Lists at few minutes, so that matches continue, and at any instant, so that they cross boundaries. */
 const listInstant = fc.oneof(
   instantMs,
   fc.integer({ min: 0, max: 60 }).map((minutes) => minuteNow - minutes * MINUTE_MS),

@@ -20,7 +20,7 @@ const minuteNow = Math.floor(NOW_MS / MINUTE_MS) * MINUTE_MS
 const todayMs = Math.floor(NOW_MS / DAY_MS) * DAY_MS
 const date = (ms: number) => iso(ms).slice(0, 10)
 
-/** The width that an answer without `resolution` uses, by the words of the contract. */
+/** The width of an answer without `resolution`, according to the contract. */
 function usualWidth(fromMs: number, toMs: number, spanMs: number): number {
   if (spanMs <= DAY_MS) return 0
   const buckets = (width: number) => Math.floor((toMs - 1) / (width * 1000)) - Math.floor(fromMs / (width * 1000)) + 1

@@ -11,8 +11,8 @@ import { TestAuth, TestChat } from './support/servers.js'
 import { testApp } from './support/test-app.js'
 
 /*
- * The API with real PostgreSQL, and real servers in place of the auth service and the chat platform. Of the tables only
- * what presence knows of users is needed.
+ * The API with real PostgreSQL, and real servers in place of the auth service and the chat platform. Only the tables of
+ * presence are needed.
  */
 
 type Answer = {
@@ -28,7 +28,7 @@ type RequestOptions = {
 }
 export type PeopleApi = Awaited<ReturnType<typeof openPeopleApi>>
 
-/** The API on a write side of its own. */
+/** The API on a separate write side. */
 export async function openPeopleApi(t: Test, postgres: Postgres, given: Partial<ApiNeeds> = {}) {
   const auth = await TestAuth.open(t)
   const chat = await TestChat.open(t)
@@ -77,9 +77,9 @@ export async function openPeopleApi(t: Test, postgres: Postgres, given: Partial<
     clock,
     postgres,
     ask,
-    /** Makes somebody known by presence. */
+    /** Makes a user known by presence. */
     see: (username: string) => void seen.set(nameKey(username), username),
-    /** Gives somebody a session; its key is `key of <username>`, without blanks. */
+    /** Gives a user a session; its key is `key of <username>`, without blanks. */
     signIn: (username: string, gamertag?: string): string => {
       const key = `key-of-${Buffer.from(username).toString('hex')}`
       auth.sessions.set(key, gamertag === undefined ? { username } : { username, gamertag })
@@ -140,7 +140,7 @@ export function onEachPostgres(title: string, run: (t: Test, postgres: Postgres)
   for (const engine of [embedded, server]) runOn(engine, title, run)
 }
 
-/** Runs a test that proves nothing about the engine on the server or, where it is missing, embedded. */
+/** Runs a test that is independent of the engine on the server or, if it is missing, embedded. */
 export function onPostgres(title: string, run: (t: Test, postgres: Postgres) => Promise<void>): void {
   runOn(usual, title, run)
 }
@@ -151,7 +151,7 @@ function runOn(engine: Engine, title: string, run: (t: Test, postgres: Postgres)
   })
 }
 
-/** A write side with empty tables, for tests that prove nothing about its engine. */
+/** A write side with empty tables, for tests that are independent of its engine. */
 export function openWriteSide(): Promise<Postgres> {
   return openEmpty(usual)
 }

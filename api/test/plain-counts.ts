@@ -1,8 +1,6 @@
 import { type Rollup, rollupsOf, type Sample } from '@gamenet/engines/testing'
 
-/*
- * What answers show of counts, by the tests' oracle.
- */
+/* The expected answers about counts, computed by the tests' oracle. */
 
 export const MINUTE_MS = 60_000
 export const HOUR_MS = 3_600_000
@@ -21,7 +19,7 @@ export function seriesOf(samples: readonly Sample[], widthSeconds: number, colum
     .map(({ fromMs, ...rollup }) => ({ recorded_at: second(fromMs), [column]: rollup.max, ...statisticsOf(rollup) }))
 }
 
-/** The fields of a bucket besides its peak. */
+/** The fields of a bucket except its peak. */
 export function statisticsOf({ min, sum, samples }: Pick<Rollup, 'min' | 'sum' | 'samples'>) {
   return { min, average: rounded(sum, BigInt(samples), 1), samples }
 }
@@ -31,7 +29,7 @@ export function second(ms: number): string {
   return new Date(ms).toISOString().slice(0, 19).replace('T', ' ')
 }
 
-/** A quotient with so many decimals, halves up, exact. */
+/** A quotient with this number of decimals, halves up, exact. */
 export function rounded(numerator: bigint, denominator: bigint, decimals: number): number {
   const scale = 10n ** BigInt(decimals)
   return Number((numerator * scale * 2n + denominator) / (denominator * 2n)) / Number(scale)

@@ -15,7 +15,7 @@ const FIRST_MS = Date.UTC(2026, 0, 1)
 const MINUTES = 40_000
 const TITLES = 20
 
-/** Granules that a statement reads of a table, and those that the table has. */
+/** Returns the number of granules that a statement reads, and that of the table. */
 async function granules(
   tables: Lane,
   sql: string,

@@ -32,7 +32,7 @@ async function openPlayers(t: Parameters<typeof openBoardApi>[0]) {
   return { ...api, show }
 }
 
-/** Where an entry stands, by loops over its board. */
+/** Returns the rank of an entry, by loops over its board. */
 function plainPlace(entry: Placed, { now }: World) {
   const board = now.find((each) => each.titleId === entry.titleId && each.leaderboardId === entry.leaderboardId)
   const entries = board?.entries ?? []
@@ -201,7 +201,7 @@ test('the history of a player has the changes of every spelling, newest first, p
     row(5, 5, 'ann'),
     row(6, 60, 'ann')
   ])
-  // A late event made of one of them no change.
+  // A late event has undone one of the changes.
   await model.insertRows('leaderboard_change', [row(5, 5, 'ann', false, 2)])
   await changed('leaderboard-entry')
   const first = await get('/api/player/aNN/history?limit=2')

@@ -8,7 +8,7 @@ import { testApp } from './support/test-app.js'
 
 type Question = { players: { name: string; rank: number }[]; titleId?: string | undefined }
 
-/** A question in a body, answered by the tables. */
+/** A query in a body, answered from the tables. */
 const posted: Endpoint<Question & { place: string }, Question & { place: string }> = {
   operationId: 'askPosted',
   path: '/api/posted/:place',
@@ -233,7 +233,7 @@ test('every parameter of a search is refused by name with the reason', async (t)
       for (const query of [...values.map((value) => `${name}=${value}`), `${name}=7&${name}=7`]) {
         const { statusCode, body } = await get(`${path}&${query}`)
         const { error, ...more } = JSON.parse(body)
-        // What is not UTF-8 is refused before anybody reads a parameter.
+        // A body that is not UTF-8 is refused before its fields are read.
         const isSaid = error.startsWith(`${name} must be`) || (query.includes('%ED') && /UTF-8/.test(error))
         const isGood = statusCode === 400 && isSaid && error.length < 400 && Object.keys(more).length === 0
         if (!isGood) wrong.push(`${path}&${query.slice(0, 60)}: ${statusCode} ${error}`)

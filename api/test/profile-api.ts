@@ -4,7 +4,7 @@ import { openWriteSide } from './people-api.js'
 import { time } from './stored-tables.js'
 import type { Teardown } from './support/test-app.js'
 
-/** What a test says of a user's profile; all else is as a new row has it. */
+/** The profile fields that a test sets; all others have the values of a new row. */
 export type ProfileFacts = {
   readonly username: string
   readonly linkedGamertag?: string
@@ -46,7 +46,7 @@ async function openWrites() {
   return {
     postgres,
     writes,
-    /** From now on PostgreSQL cannot be reached. */
+    /** Makes PostgreSQL unavailable. */
     goAway: (): void => {
       isAway = true
     },
@@ -69,7 +69,7 @@ function peopleTables({ model }: BoardApi) {
     clearPeople: async (): Promise<void> => {
       await empty(TABLES)
     },
-    /** Each fact stands behind an older one that is not merged yet. */
+    /** Each fact is stored after an older one that is not merged. */
     storePresence: async (userKey: string, facts: readonly PresenceFact[]): Promise<void> => {
       const columns = ['user_key', 'field', 'value', 'value_key', 'ts', 'version']
       const key = ({ field, value }: PresenceFact) => (field === 'gamertag' ? nameKey(value) : '')
@@ -88,7 +88,7 @@ function peopleTables({ model }: BoardApi) {
         sightings.map(({ ms, isOnline, game }, n) => [userKey, time(ms), isOnline, game, 60, n + 1])
       )
     },
-    /** Each day stands behind an older state that is not merged yet. */
+    /** Each day is stored after an older state that is not merged. */
     storeDays: async (userKey: string, days: readonly Day[]): Promise<void> => {
       const columns = ['user_key', 'day', 'sightings', 'online_sightings', 'last_at', 'seconds', 'position']
       const old = days.map(({ date }) => [userKey, date, 9, 9, time(0), { old: 600 }, 1])

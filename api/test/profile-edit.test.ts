@@ -302,7 +302,7 @@ onPostgres('of concurrent edits the later one wins in every field, and none is l
         const allowed = given.length === 0 ? [reset[field as keyof typeof reset]] : given
         if (!allowed.includes(value)) throw new Error(`${field} is ${value}, given were ${given}`)
       }
-      // Each event is the whole state: what one leaves is what the next one changes.
+      // Each event is the complete state: the next edit changes the result of the one before.
       const events = (await api.outbox()).map(({ event }) => ProfileChanged.parse(event))
       const newest = events.at(-1)
       if (newest !== undefined) {

@@ -41,7 +41,7 @@ const PROJECTIONS = [
   'leaderboard',
   'title'
 ]
-/** Names of games as presence has them, and what they are shown as; `race` is a title’s name in another spelling. */
+/** Names of games in presence, and their shown names; `race` is a title’s name in another spelling. */
 const GAMES: Readonly<Record<string, readonly [name: string, titleId: string | null]>> = {
   Race: ['Race', '4d530001'],
   race: ['Race', '4d530001'],
@@ -110,7 +110,7 @@ async function store(api: ProfileApi, user: User, world: World): Promise<void> {
   await api.clearPeople()
   await api.postgres.query('DELETE FROM profile')
   if (user.profile !== undefined) await api.storeProfile(user.profile)
-  // A user that the answers are not about.
+  // A user who is in no answer.
   await api.storeProfile({ username: 'anna', linkedGamertag: 'ann', bio: 'else' })
   await api.storeDays('anna', [{ date: dateOf(NOW_MS), sightings: 1, onlineSightings: 1, seconds: { Race: 6000 } }])
   await api.storeUnlocks('anna', [{ id: 2, points: 10, ms: NOW_MS }])
@@ -191,7 +191,7 @@ test('profile, games, scores and play time equal plain loops over the events', a
   t.pass()
 })
 
-/** The answers, by loops. */
+/** Returns the expected answers, computed by loops. */
 function plainUser(user: User, world: World) {
   const { presence, profile } = user
   const linked = profile?.linkedGamertag ?? ''

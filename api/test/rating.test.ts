@@ -201,7 +201,7 @@ onEachPostgres('averages equal a plain model, in any order of ratings', async (t
           if (answers[n]?.status !== (rater === user ? 400 : 200))
             throw new Error(`${rater} ${user}: ${answers[n]?.status}`)
         }
-        // Read at once, and through the memory of answers: nobody may see what was before.
+        // Read directly, and through the cache of answers: no answer may be outdated.
         for (const user of names) {
           const given = [...model].filter(([pair]) => pair.endsWith(` ${user}`)).map(([, stars]) => stars)
           const sum = given.reduce((a, b) => a + b, 0)
@@ -223,7 +223,7 @@ onEachPostgres('averages equal a plain model, in any order of ratings', async (t
   t.pass()
 })
 
-/** The newest event of each pair is what the model has, and revisions of a pair rise with the order of ids. */
+/** The newest event of each pair equals the model, and revisions of a pair rise with the ids. */
 async function outboxHasAll(api: Awaited<ReturnType<typeof openPeopleApi>>, model: ReadonlyMap<string, number>) {
   const newest = new Map<string, { stars: number; revision: number }>()
   for (const { topic, event } of await api.outbox()) {

@@ -13,7 +13,7 @@ const NOW_MS = Date.UTC(2026, 2, 15, 12)
 const FIRST_MS = Date.UTC(2017, 1, 17, 6)
 const HOURS = 79_506
 
-/** Nine years of hours with missing hours, missing days and written zeros: real ones, or others made to the same facts. */
+/** Nine years of hours with missing hours, missing days and written zeros: recorded ones, or similar ones. */
 async function history(
   say: (sentence: string) => void
 ): Promise<{ facts: Sample[]; highest: number; zeros: number; gapDays: number }> {

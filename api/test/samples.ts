@@ -2,9 +2,9 @@ import type { Sample } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from './plain-counts.js'
 
-/** Where random samples begin: a Sunday, two weeks and some before {@link NOW_MS}. */
+/** Start of random samples: a Sunday, more than two weeks before {@link NOW_MS}. */
 export const FIRST_MS = Date.UTC(2025, 11, 28)
-/** The year ends among the samples, for tables are partitioned by year. */
+/** The samples cross the end of a year, because tables are partitioned by year. */
 export const LAST_MS = FIRST_MS + 12 * DAY_MS
 export const NOW_MS = Date.UTC(2026, 0, 8, 13, 37, 12, 345)
 
@@ -33,7 +33,7 @@ const value: fc.Arbitrary<number> = fc.oneof(
   fc.constantFrom(0, 4_294_967_295)
 )
 
-/** Facts about a few keys, in the order in which they became known; the last ones correct some of the first. */
+/** Facts about a few keys, in order of arrival; the last ones correct some of the first. */
 export const factsOf = (...keys: string[]): fc.Arbitrary<Sample[]> =>
   fc
     .tuple(
@@ -48,7 +48,7 @@ export const factsOf = (...keys: string[]): fc.Arbitrary<Sample[]> =>
       })
     ])
 
-/** Two instants in order, now and then far outside of all samples. */
+/** Two instants in order, sometimes far outside of all samples. */
 export const windowMs: fc.Arbitrary<{ fromMs: number; toMs: number }> = fc
   .tuple(
     fc.oneof({ weight: 9, arbitrary: instantMs }, { weight: 1, arbitrary: fc.constant(Date.UTC(1999, 4, 5, 6, 7)) }),
@@ -57,7 +57,7 @@ export const windowMs: fc.Arbitrary<{ fromMs: number; toMs: number }> = fc
   .filter(([a, b]) => a !== b)
   .map(([a, b]) => ({ fromMs: Math.min(a, b), toMs: Math.max(a, b) }))
 
-/** What `resolution` may be: not given, samples, our own widths, odd ones. */
+/** Values of `resolution`: none, samples, our own widths, unusual ones. */
 export const resolutions: fc.Arbitrary<string | undefined> = fc.constantFrom(
   undefined,
   'raw',

@@ -5,7 +5,7 @@ import { type StoredTables, time } from './stored-tables.js'
 
 /*
  * Former and current boards, and the tables of both: former rows are next to their successors, as before a merge. The
- * plain answers are loops over the boards as they are.
+ * expected answers are loops over the current boards.
  */
 
 export type Entry = {
@@ -55,7 +55,7 @@ const BOARDS_ONCE: fc.Arbitrary<Board[]> = fc
 
 export const worlds: fc.Arbitrary<World> = fc.record({ before: BOARDS_ONCE, now: BOARDS_ONCE })
 
-/** A board's name as the newest list has it: boards without a list have none. */
+/** The name of a board in the newest list; boards without a list have none. */
 export function boardNameOf({ titleId, leaderboardId }: { titleId: string; leaderboardId: number }): string {
   return leaderboardId === 2 ? '' : `Board ${leaderboardId} of ${titleId}`
 }
@@ -74,7 +74,7 @@ export async function describeBoards(model: StoredTables): Promise<void> {
 
 const TABLES = ['leaderboard_entry', 'player_entry', 'entry_time', 'player']
 
-/** Fills the tables of entries with a world, in place of what they held. */
+/** Replaces the contents of the tables of entries by a world. */
 export async function storeWorld(model: StoredTables, { before, now }: World): Promise<void> {
   await model.empty(TABLES)
   const past = placedOf(before)
@@ -83,7 +83,7 @@ export async function storeWorld(model: StoredTables, { before, now }: World): P
   const gone = left.map((entry) => ({ ...entry, rank: 0, place: 0, isGone: true }))
   await storeRows(model, past, 1)
   await storeRows(model, [...present, ...gone], 2)
-  // An entry has a row for each time that it ever had; the one that it has now is live.
+  // An entry has a row for each of its times; only the current one is live.
   const dead = past.filter(
     (entry) => !present.some((other) => compareKeys(entry, other) === 0 && entry.timeMs === other.timeMs)
   )
@@ -97,7 +97,7 @@ export async function storeWorld(model: StoredTables, { before, now }: World): P
   )
 }
 
-/** Every entry as it is, with its board. */
+/** Returns every current entry with its board. */
 export function allEntries({ now }: World): Placed[] {
   return placedOf(now)
 }

@@ -45,7 +45,7 @@ async function openSearch(t: Parameters<typeof openBoardApi>[0]) {
   return { ...api, show }
 }
 
-/** An entry as searches show it, but for its id. */
+/** An entry in searches, without its id. */
 function shownOf(entry: Placed) {
   const { timeMs } = entry
   const seconds = String(Math.floor((timeMs ?? 0) / 1000) % 60).padStart(2, '0')

@@ -26,7 +26,7 @@ test('the width is the finest one with at most 2,000 buckets in the window', asy
     [21_600, 86_400],
     [86_400, 604_800]
   ] as const) {
-    // Thursday 1 January 1970 is where weeks begin, so this is a multiple of every width.
+    // Weeks begin on Thursday, 1 January 1970, so this is a multiple of every width.
     const aligned = Math.floor(START / 604_800_000) * 604_800_000
     t.equal(width(2000 * seconds * 1000, aligned), seconds, `2,000 buckets of ${seconds} s`)
     t.equal(width(2000 * seconds * 1000 + 1, aligned), next, `a millisecond more than 2,000 buckets of ${seconds} s`)
@@ -82,10 +82,10 @@ test('the parts of a divided window are whole units, and each of its instants is
       )
       const wholeHours = hours.lastHour - hours.firstHour
       const wholeDays = days.lastDay - days.firstDay
-      // As much as fits is read from rollups …
+      // The largest possible part is read from rollups …
       t.equal(wholeHours, Math.max(0, Math.floor(window.toMs / HOUR_MS) - Math.ceil(window.fromMs / HOUR_MS)) * HOUR_MS)
       t.equal(wholeDays, Math.max(0, Math.floor(window.toMs / DAY_MS) - Math.ceil(window.fromMs / DAY_MS)) * DAY_MS)
-      // … and the borders stand in order, so that nothing is read twice or not at all.
+      // … and the boundaries are in order, so that nothing is read twice or omitted.
       const borders = [days.from, days.firstHour, days.firstDay, days.lastDay, days.lastHour, days.to]
       t.same(
         borders,

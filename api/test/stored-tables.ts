@@ -6,12 +6,9 @@ import tap from 'tap'
 import { type Catalog, catalogOf, type NewestCount, type TitleFact } from '../src/queries/catalog.js'
 import { DAY_MS, HOUR_MS } from './plain-counts.js'
 
-/*
- * The real engine with the real tables, filled by hand: rollups are the projections' work in the product, here the
- * plain computation makes them.
- */
+/* The real engine with the real tables, filled by hand: rollups are computed plainly instead of by projections. */
 
-/** What the migrations make, as a test of the projector proves. */
+/** The tables of the migrations, as a test of the projector proves. */
 const SCHEMA = new URL('../../../projector/schema.sql', import.meta.url)
 
 export type StoredTables = {
@@ -21,11 +18,11 @@ export type StoredTables = {
   /** Empties the tables of counts. */
   clear(): Promise<void>
   /**
-   * Stores counts of the network by metric. Later facts of an instant correct earlier ones; both rows stay unmerged,
-   * rollups as they were half way too.
+   * Stores counts of the network by metric. Later facts of an instant correct earlier ones; both rows stay unmerged, as
+   * do former rows of rollups.
    */
   storeNetwork(facts: readonly Sample[]): Promise<void>
-  /** The same of titles, by id. */
+  /** The same for titles, by id. */
   storeTitles(facts: readonly Sample[]): Promise<void>
   /** Default: generation 0. */
   insert(
@@ -130,7 +127,7 @@ async function storeCounts({ insert, insertRows }: Stores, counts: CountTable, f
   const columns = [counts.key, 'ts', counts.value, 'position']
   const rows = facts.map(({ key, ms, value }, n) => [key, time(ms), value, n + 1])
   await insert(counts.table, columns, rows.slice(0, half))
-  // The second insert holds the last fact of the first one again, as a repeated delivery does.
+  // The second insert repeats the last fact of the first one, as a repeated delivery does.
   await insert(counts.table, columns, rows.slice(Math.max(0, half - 1)))
   for (const [at, upTo] of [half, facts.length].entries()) {
     const samples = newestSamples(facts.slice(0, upTo))

@@ -22,7 +22,7 @@ type Change = {
   readonly previousRank: number | null
   readonly newRank: number | null
   readonly isChange: boolean
-  /** The table held it as a change before, and holds that row still. */
+  /** The table had it as a change before, and still has that row. */
   readonly wasChange: boolean
   readonly isRecord: boolean
 }
@@ -88,7 +88,7 @@ async function store(api: ProfileApi, { changes, unlocks }: World): Promise<void
   )
   for (const [titleId, board] of BOARDS) {
     const reigns = recordsOn(changes, titleId, board)
-    // Behind each record one that a removal gave back: it is not newly set.
+    // After each record, one that a removal restored: it is not newly set.
     const columns = ['title_id', 'leaderboard_id', 'players', 'occurrences', 'ratings', 'times_ms']
     const rows = reigns.flatMap((record) => [record, record])
     const instants = reigns.flatMap(({ atMs }) => [time(atMs), time(atMs + 500)])
@@ -130,7 +130,7 @@ function recordsOn(changes: readonly Change[], titleId: string, board: number): 
   return changes.filter((each) => each.isRecord && each.titleId === titleId && each.board === board)
 }
 
-/** The whole timeline of Bob, by loops: instants, kinds and what distinguishes events. */
+/** The complete timeline of Bob, by loops: instants, kinds and identities of events. */
 function plainTimeline({ changes, unlocks }: World): string[] {
   const own = (change: Change) => nameKey(change.player) === 'bob'
   const records = BOARDS.flatMap(([titleId, board]) =>

@@ -23,7 +23,7 @@ const NAMES: Record<string, string> = { [ALPHA]: 'Älpha & Co', [BETA]: 'beta', 
 const anyFacts = factsOf(...IDS)
 const minuteNow = Math.floor(NOW_MS / MINUTE_MS) * MINUTE_MS
 
-/** The games of a window as row 26b gives them. */
+/** The expected games of a window, computed by loops. */
 function gamesOf(samples: readonly Sample[]) {
   return rollupsOf(samples, Number.MAX_SAFE_INTEGER)
     .map(({ key, max, maxAtMs, sum, samples: count, activeHours }) => ({

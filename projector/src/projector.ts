@@ -59,7 +59,7 @@ export type ProjectorOptions = {
   readonly logger: Logger
   /** True if other processes work on the same tables. */
   readonly isShared?: boolean
-  /** Cross-process lock between passes and work that needs the tables at rest; set when several projectors may run. */
+  /** Cross-process lock between passes and work that needs unchanging tables; set when several projectors may run. */
   readonly passLock?: PassLock
   /** Cross-process lock between steps of rebuilds and work that waits for them; set likewise. */
   readonly rebuildLock?: PassLock

@@ -1,10 +1,12 @@
-/** An answer's text with its headers and the name by which the service knows it. */
+/** The text of an answer with its headers and its ETag. */
 export type CachedAnswer = { readonly etag: string; readonly text: string; readonly headers: Headers }
 
-/** All kept texts together. A day of samples is about 90,000 characters, so this holds some 90 answers. */
+/**
+ * Maximum number of characters of all cached answers. A day of samples has about 90,000, so this holds some 90 answers.
+ */
 const CHARACTERS_MAX = 8_000_000
 
-/** The newest answers by address, as texts: each caller gets a value of its own to change. */
+/** The newest answers by address, as texts: each caller gets a separate value that it may change. */
 export class AnswerMemory {
   readonly #cached = new Map<string, CachedAnswer>()
   #characters = 0
@@ -13,7 +15,7 @@ export class AnswerMemory {
     return this.#cached.get(url)
   }
 
-  /** Keeps an answer in place of its predecessor; the ones kept longest ago make room. */
+  /** Caches an answer instead of its predecessor; evicts the oldest ones if the cache is full. */
   keep(url: string, answer: CachedAnswer): void {
     this.#drop(url)
     this.#cached.set(url, answer)

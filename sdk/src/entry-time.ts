@@ -4,7 +4,7 @@ import type { CallOptions, Get } from './request.js'
 /** Methods about times on boards. */
 export function entryTimeMethods(get: Get) {
   return {
-    /** Entries with a time, `M:SS.mmm` or `SS.mmm`, give or take `tolerance` (0) ms; `limit` 1 to 500 (100). */
+    /** Returns entries with a time, `M:SS.mmm` or `SS.mmm`, within `tolerance` (0) ms; `limit` 1 to 500 (100). */
     searchByTime: (
       parameters: {
         readonly time: string

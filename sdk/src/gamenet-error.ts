@@ -1,14 +1,17 @@
 import type { ErrorCode } from './answers.js'
 
-/** Why a call gave no answer: a refusal in the service's own sentence, or a service that cannot be reached. */
+/** Thrown by a call without an answer: a refusal with the sentence of the service, or an unreachable service. */
 export class GamenetError extends Error {
-  /** HTTP status; 0 when no answer came, or nothing was sent. */
+  /** HTTP status; 0 without an answer, or if nothing was sent. */
   readonly status: number
-  /** Which refusal it is, as /docs/errors of the service explains it; undefined when the answer was not the service's own. */
+  /**
+   * The code of the refusal, explained at /docs/errors of the service; undefined if the answer was not from the
+   * service.
+   */
   readonly code: ErrorCode | (string & {}) | undefined
-  /** Seconds after which asking again makes sense, when the service said so. */
+  /** Seconds after which a retry makes sense, if the service sent `Retry-After`. */
   readonly retryAfterSeconds: number | undefined
-  /** Names the request in the log of the service. */
+  /** Identifies the request in the log of the service. */
   readonly requestId: string | undefined
 
   constructor(

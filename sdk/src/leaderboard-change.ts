@@ -5,8 +5,8 @@ import type { CallOptions, Get } from './request.js'
 export function leaderboardChangeMethods(get: Get) {
   return {
     /**
-     * Changes of entries, newest first, `limit` 1 to 500 (50), `offset` 0 to 10000; or with `after` (`start`, or a cursor
-     * out of the answer's `Link` header) in the order in which they were recorded. `leaderboardId` needs `game`.
+     * Returns changes of entries, newest first, `limit` 1 to 500 (50), `offset` 0 to 10000; or with `after` (`start`,
+     * or a cursor of the answer's `Link` header) in the order of recording. `leaderboardId` needs `game`.
      */
     getLeaderboardChanges: (
       parameters: {

@@ -5,7 +5,7 @@ import type { CallOptions, Get } from './request.js'
 /** Methods about the entries of a board. */
 export function leaderboardEntryMethods(get: Get) {
   return {
-    /** A board now, or as it stood `asOf` an instant; `limit` 1 to 10000 (all), `offset` from 0. */
+    /** Returns a board, now or `asOf` an instant; `limit` 1 to 10000 (all), `offset` from 0. */
     getLeaderboard: (
       parameters: OfBoard & {
         readonly limit?: number | undefined
@@ -15,7 +15,10 @@ export function leaderboardEntryMethods(get: Get) {
       call?: CallOptions
     ) => get<Leaderboard>('/api/game/:game/leaderboards/:leaderboardId', parameters, call),
 
-    /** Who came, left, rose, fell, improved between `from` and `to` (now); `limit` 1 to 10000 (1000) a list. */
+    /**
+     * Returns the entries that came, left, rose, fell or improved between `from` and `to` (now); `limit` 1 to 10000
+     * (1000) a list.
+     */
     compareLeaderboard: (
       parameters: OfBoard & {
         readonly from: Date | string

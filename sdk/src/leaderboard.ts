@@ -1,7 +1,7 @@
 import type { LeaderboardSummary, Leaderboards } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
-/** A game by title id or by name, as it is written. */
+/** A game by title id or by name, not encoded. */
 export type OfGame = { readonly game: string }
 /** A board of a game by its number. */
 export type OfBoard = OfGame & { readonly leaderboardId: number }
@@ -9,11 +9,11 @@ export type OfBoard = OfGame & { readonly leaderboardId: number }
 /** Methods about the boards of a game. */
 export function leaderboardMethods(get: Get) {
   return {
-    /** How many boards a game lists and how many entries stand on them. */
+    /** Returns the number of boards of a game and the number of their entries. */
     getLeaderboardSummary: (parameters: OfGame, call?: CallOptions) =>
       get<LeaderboardSummary>('/api/game/:game/leaderboard-summary', parameters, call),
 
-    /** The boards that a game lists now, by id. */
+    /** Returns the boards that a game lists now, by id. */
     getLeaderboards: (parameters: OfGame, call?: CallOptions) =>
       get<Leaderboards>('/api/game/:game/leaderboards', parameters, call)
   }

@@ -7,7 +7,7 @@ type OfTitle = { readonly titleId: string }
 /** Methods about the matches of titles; `titleId` is 8 hexadecimal digits. */
 export function matchListMethods(get: Get) {
   return {
-    /** The lobbies of a title, as its newest list shows them. */
+    /** Returns the lobbies of a title in its newest list. */
     getMatches: (parameters: OfTitle, call?: CallOptions) =>
       get<Matches>('/api/title/:titleId/matches', parameters, call),
 
@@ -19,7 +19,7 @@ export function matchListMethods(get: Get) {
     getLobbies: (parameters: OfTitle, call?: CallOptions) =>
       get<Matches>('/api/title/:titleId/lobbies', parameters, call),
 
-    /** Matches of a title that overlap the window, the last begun first; `hours` 1 to 720 (24). */
+    /** Returns matches of a title that overlap the window, the last begun first; `hours` 1 to 720 (24). */
     getMatchHistory: (parameters: Window & OfTitle & { readonly hours?: number | undefined }, call?: CallOptions) =>
       get<MatchHistory>('/api/title/:titleId/matches/history', parameters, call),
 
@@ -27,7 +27,7 @@ export function matchListMethods(get: Get) {
     getLastMatches: (parameters: OfTitle & { readonly hours: number }, call?: CallOptions) =>
       get<MatchHistory>('/api/title/:titleId/matches/last/:hours', parameters, call),
 
-    /** What a title's matches are like, now and over 30 days. */
+    /** Returns statistics of a title's matches, now and over 30 days. */
     getMatchStats: (parameters: OfTitle, call?: CallOptions) =>
       get<MatchStats>('/api/title/:titleId/matches/stats', parameters, call),
 

@@ -7,25 +7,27 @@ const STATS = '/api/network-stats'
 /** Methods about the network as a whole. */
 export function networkCountMethods(get: Get) {
   return {
-    /** The last count of registered users of each UTC day; `days` 1 to 365 (30). */
+    /** Returns the last count of registered users of each UTC day; `days` 1 to 365 (30). */
     getRegisteredUsers: (parameters: { readonly days?: number | undefined } = {}, call?: CallOptions) =>
       get<RegisteredUsers>(`${STATS}/registered-users`, parameters, call),
 
-    /** Users online over time, oldest first; `days` 1 to 30 (1). */
+    /** Returns users online over time, oldest first; `days` 1 to 30 (1). */
     getOnlineHistory: (parameters: Days & Resolution = {}, call?: CallOptions) =>
       get<OnlineHistory>(`${STATS}/online-24h`, parameters, call),
 
-    /** Open lobbies over time, oldest first; `days` 1 to 30 (1). */
+    /** Returns open lobbies over time, oldest first; `days` 1 to 30 (1). */
     getLobbyHistory: (parameters: Days & Resolution = {}, call?: CallOptions) =>
       get<LobbyHistory>(`${STATS}/lobbies-24h`, parameters, call),
 
-    /** The peaks of the last 24 (`today`) or 168 hours (`7d`). */
+    /** Returns the peaks of the last 24 (`today`) or 168 hours (`7d`). */
     getActivitySummary: (
       parameters: { readonly period?: ActivitySummary['period'] | undefined } = {},
       call?: CallOptions
     ) => get<ActivitySummary>(`${STATS}/activity-summary`, parameters, call),
 
-    /** Lowest, highest and mean online count of each UTC day; `days` 1 to 365 (30), or a window of whole days. */
+    /**
+     * Returns lowest, highest and mean online count of each UTC day; `days` 1 to 365 (30), or a window of whole days.
+     */
     getDailyOnline: (parameters: Days = {}, call?: CallOptions) =>
       get<DailyOnline>(`${STATS}/daily-online`, parameters, call)
   }

@@ -1,10 +1,13 @@
 import type { PlayerComparison } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
-/** Methods about how players stand to one another. */
+/** Methods that compare players. */
 export function playerComparisonMethods(get: Get) {
   return {
-    /** The boards that two players stand on and who leads; `names` are two, separated by a comma, `limit` 1 to 1000 (1000). */
+    /**
+     * Returns the boards with entries of both players and the leader of each; `names` are two, separated by a comma,
+     * `limit` 1 to 1000 (1000).
+     */
     comparePlayers: (
       parameters: {
         readonly names: string

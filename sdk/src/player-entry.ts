@@ -1,20 +1,20 @@
 import type { EntryMatches, RosterMatches } from './answers.js'
 import type { CallOptions, Get, Post } from './request.js'
 
-/** Methods about players and their places on boards. Names are whole names, compared without case. */
+/** Methods about players and their ranks on boards. Names are whole names, compared without case. */
 export function playerEntryMethods(get: Get, post: Post) {
   return {
-    /** A player's entries on all boards. */
+    /** Returns a player's entries on all boards. */
     searchPlayer: (parameters: { readonly playerName: string }, call?: CallOptions) =>
       get<EntryMatches>('/api/datasearch/player/:playerName', parameters, call),
 
-    /** Entries of up to 20 players; `names` are separated by commas. */
+    /** Returns entries of up to 20 players; `names` are separated by commas. */
     searchPlayers: (
       parameters: { readonly names: string; readonly titleId?: string | undefined },
       call?: CallOptions
     ) => get<EntryMatches>('/api/datasearch/players', parameters, call),
 
-    /** Boards on which up to 20 players all stand at the ranks given, give or take `tolerance` (0) ranks. */
+    /** Returns the boards on which up to 20 players all have the given ranks, within `tolerance` (0) ranks. */
     searchRoster: (
       question: {
         readonly players: readonly { readonly playerName: string; readonly rank: number }[]

@@ -4,11 +4,11 @@ import type { CallOptions, Get } from './request.js'
 /** Methods about players. Names are whole names, compared without case. */
 export function playerMethods(get: Get) {
   return {
-    /** Names that begin with `q`, for a search box; `limit` 1 to 50 (10). */
+    /** Returns names that begin with `q`, for a search box; `limit` 1 to 50 (10). */
     suggestPlayers: (parameters: { readonly q: string; readonly limit?: number | undefined }, call?: CallOptions) =>
       get<SuggestedPlayers>('/api/datasearch/suggest', parameters, call),
 
-    /** A player's boards with rank, percentile and the entry above; `limit` 1 to 1000 (1000). */
+    /** Returns a player's boards with rank, percentile and the entry above; `limit` 1 to 1000 (1000). */
     getPlayer: (
       parameters: {
         readonly playerName: string
@@ -18,7 +18,7 @@ export function playerMethods(get: Get) {
       call?: CallOptions
     ) => get<Player>('/api/player/:playerName', parameters, call),
 
-    /** What became of a player's entries, newest first; `limit` 1 to 500 (50). */
+    /** Returns the changes of a player's entries, newest first; `limit` 1 to 500 (50). */
     getPlayerHistory: (
       parameters: {
         readonly playerName: string

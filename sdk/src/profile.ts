@@ -1,7 +1,7 @@
 import type { EditedProfile, ProfileSummary } from './answers.js'
 import type { Act, CallOptions, Get } from './request.js'
 
-/** What an edit of a profile may change; what is not given stays. */
+/** The fields of an edit; absent ones stay unchanged. */
 export type ProfileEdit = Partial<
   Pick<
     EditedProfile,
@@ -16,14 +16,14 @@ export type ProfileEdit = Partial<
   >
 >
 
-/** Methods about what users say of themselves. Usernames are compared without case. */
+/** Methods about profiles. Usernames are compared without case. */
 export function profileMethods(get: Get, act: Act) {
   return {
-    /** What is known of a user: profile, play time, unlocks, places on boards. */
+    /** Returns a user's profile, play time, unlocks and totals on boards. */
     getProfile: (parameters: { readonly username: string }, call?: CallOptions) =>
       get<ProfileSummary>('/api/profile/:username', parameters, call),
 
-    /** Changes the profile of the user whose `sessionKey` the call has. */
+    /** Changes the profile of the user of the call's `sessionKey`. */
     editProfile: ({ username, ...edit }: { readonly username: string } & Readonly<ProfileEdit>, call?: CallOptions) =>
       act<EditedProfile>('PATCH', '/api/profile/:username', { username }, edit, call),
 

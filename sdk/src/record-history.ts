@@ -7,11 +7,14 @@ type Page = { readonly limit?: number | undefined; readonly offset?: number | un
 /** Methods about records. */
 export function recordHistoryMethods(get: Get) {
   return {
-    /** Who held a board's record from when to when, oldest first; `limit` 1 to 10000 (all), `offset` from 0. */
+    /**
+     * Returns the holders of a board's record with their periods, oldest first; `limit` 1 to 10000 (all), `offset` from
+     * 0.
+     */
     getLeaderboardRecords: (parameters: OfBoard & Page, call?: CallOptions) =>
       get<LeaderboardRecords>('/api/game/:game/leaderboards/:leaderboardId/records', parameters, call),
 
-    /** Records newly set on any board, newest first; `limit` 1 to 500 (50), `offset` 0 to 10000. */
+    /** Returns records newly set on any board, newest first; `limit` 1 to 500 (50), `offset` 0 to 10000. */
     getRecentRecords: (parameters: Page & { readonly game?: string | undefined } = {}, call?: CallOptions) =>
       get<RecentRecords>('/api/records/recent', parameters, call)
   }

@@ -2,36 +2,36 @@ import { AnswerMemory } from './answer-memory.js'
 import { Call, delay, type Result } from './call.js'
 import { GamenetError } from './gamenet-error.js'
 
-/** Where the service is, and how it is asked. */
+/** The address of the service, and the settings of requests. */
 export type ClientOptions = {
-  /** Address of the service, such as `https://stats.example.org`; a path in front of `/api` is kept. */
+  /** Address of the service, such as `https://stats.example.org`; may have a path, to which `/api` is appended. */
   readonly baseUrl: string
-  /** What sends requests, the platform's own when not given. */
+  /** Sends requests. Default: the `fetch` of the platform. */
   readonly fetch?: typeof globalThis.fetch | undefined
-  /** Milliseconds until a call gives up, from the request to the answer's last byte; 60,000 when not given. */
+  /** Time limit of a call in milliseconds, from the request to the answer's last byte. Default: 60,000. */
   readonly timeoutMs?: number | undefined
-  /** How often a request is sent again after 429 or 503 with `Retry-After`, within `timeoutMs`; 2 when not given. */
+  /** Maximum number of retries after 429 or 503 with `Retry-After`, within `timeoutMs`. Default: 2. */
   readonly retries?: number | undefined
 }
 
-/** What every method takes behind its parameters. */
+/** The options of every method, after its parameters. */
 export type CallOptions = {
-  /** Ends the call, which then rejects with the signal's reason. */
+  /** Aborts the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** Whose call it is; sent as `X-Session-Key`. An answer to a call with a session is not kept. */
+  /** The session of the call; sent as `X-Session-Key`. An answer to a call with a session is not cached. */
   readonly sessionKey?: string | undefined
 }
 
-/** Parameters of path and query by name; what is `undefined` is not sent. */
+/** Parameters of path and query by name; `undefined` ones are not sent. */
 export type Parameters = Readonly<Record<string, string | number | Date | undefined>>
 
-/** Asks for `path`, in which `:name` stands for a parameter; the other parameters make the query. */
+/** Sends a GET of `path`, in which `:name` is replaced by a parameter; the other parameters are the query. */
 export type Get = <Answer>(path: string, parameters: Parameters, call?: CallOptions) => Call<Answer>
 
-/** Asks `path` a question that stands in a JSON body. */
+/** Sends a POST of a query in a JSON body to `path`. */
 export type Post = <Answer>(path: string, body: unknown, call?: CallOptions) => Call<Answer>
 
-/** Changes something at `path`, in which `:name` stands for a parameter, as the body says. */
+/** Sends a change in a JSON body to `path`, in which `:name` is replaced by a parameter. */
 export type Act = <Answer>(
   method: 'POST' | 'PATCH' | 'PUT',
   path: string,
@@ -51,7 +51,7 @@ export type Open = (
 const TIMEOUT_MS = 60_000
 const RETRIES = 2
 
-/** What the methods of one client share: the address, the ways to send, the answers kept. */
+/** The shared state of one client's methods: the address, the settings, the cached answers. */
 export function requester(options: ClientOptions): {
   readonly get: Get
   readonly post: Post
@@ -120,14 +120,14 @@ export function requester(options: ClientOptions): {
   }
 }
 
-/** Runs `work`; what it throws at once rejects, too. */
+/** Runs `work`; an error that it throws at once rejects, too. */
 async function attempt<Value>(work: () => Promise<Value>): Promise<Value> {
   return await work()
 }
 
 /**
- * Sends a request, again after the seconds of `Retry-After` where the service is busy or away, as long as the call's time
- * allows it.
+ * Sends a request, and retries it after the seconds of `Retry-After` while the service is busy or unavailable, within
+ * the time limit of the call.
  */
 async function send(
   { fetch = globalThis.fetch, timeoutMs = TIMEOUT_MS, retries = RETRIES }: ClientOptions,
@@ -150,7 +150,7 @@ async function send(
   }
 }
 
-/** The next page is asked for at the same path: a `Link` never sends a session to another host. */
+/** The next page is requested at the same path: a `Link` never sends a session to another host. */
 function resultOf<Answer>(
   url: string,
   data: Answer,
@@ -243,7 +243,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** A service that did not answer within `timeoutMs`, or cannot be reached at all. */
+/** Returns the error for a service that did not answer within `timeoutMs`, or cannot be reached. */
 function unreachable(url: string, cause: unknown, timeoutMs: number | undefined): GamenetError {
   const reason =
     timeoutMs === undefined ? `cannot be reached: ${reasonOf(cause)}` : `did not answer within ${timeoutMs} ms`

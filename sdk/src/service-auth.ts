@@ -13,17 +13,19 @@
  * kept      an answer of the auth service that is given again for a minute, or until a refresh
  */
 
-/** Filled in by the service that gives this file away: `{auth_url}/api`. */
+/** Filled in by the service that serves this file: `{auth_url}/api`. */
 const DEFAULT_API_URL: string = ''
 
 const DEFAULT_STORAGE_KEY = 'service_auth'
 const TIMEOUT_MS = 20_000
 const VERIFY_INTERVAL_MS = 300_000
-/** The auth service answers from its own copy as well, which only a refresh renews; asking more often shows nothing new. */
+/**
+ * The auth service answers from its own copy, which only a refresh renews; more frequent requests return nothing new.
+ */
 const CACHE_MS = 60_000
-/** Nothing of an answer stays in the browser's cache; and a redirect would carry the session key along, wherever it leads. */
+/** Answers are not stored in the browser's cache; a redirect would send the session key to any address. */
 const PRIVATELY = { cache: 'no-store', credentials: 'omit', redirect: 'error' } as const
-/** Timers that are set later than that go off at once. */
+/** Longer timers fire at once. */
 const TIMER_MS_MAX = 2_147_483_647
 
 export type ServiceAuthOptions = {
@@ -31,7 +33,7 @@ export type ServiceAuthOptions = {
   readonly apiUrl?: string | undefined
   /** Name of the entry in local storage; `service_auth` by default. */
   readonly storageKey?: string | undefined
-  /** Milliseconds until a request is given up; 20,000 by default. */
+  /** Time limit of a request in milliseconds; 20,000 by default. */
   readonly timeoutMs?: number | undefined
 }
 
@@ -43,18 +45,18 @@ export type ServiceAuthFriend = {
   gamertag: string
   status: string
   isOnline: boolean
-  /** Of those who are online. */
+  /** Of friends who are online. */
   game?: string
-  /** Of those who are online: how long, as text. */
+  /** Of friends who are online: since how long, as text. */
   duration?: string
-  /** Of those who are offline: relative text. */
+  /** Of friends who are offline: relative text. */
   lastSeen?: string
 }
 
 /** `lastPlayed` is relative text, such as `3 hours ago`. */
 export type ServiceAuthGame = { title: string; lastPlayed: string; iconUrl: string }
 
-/** When the auth service looked at the network, milliseconds since 1970, and how long the list is. */
+/** When the auth service refreshed the list, milliseconds since 1970, and its length. */
 type Listed = { lastUpdated: number; count: number }
 
 export type ServiceAuthFriends = Listed & { friends: ServiceAuthFriend[] }
@@ -75,9 +77,9 @@ export type ServiceAuthEvents = {
   error: (error: ServiceAuthError) => void
 }
 
-/** What every failing method rejects with. */
+/** The error of every failing method. */
 export class ServiceAuthError extends Error {
-  /** HTTP status; 0 when no answer came or nothing was sent, 401 also when nobody is logged in. */
+  /** HTTP status; 0 without an answer or if nothing was sent, 401 also without a session. */
   readonly status: number
 
   constructor(status: number, message: string, options?: ErrorOptions) {
@@ -88,11 +90,10 @@ export class ServiceAuthError extends Error {
 }
 
 /**
- * One person's session with the auth service. It is kept in local storage, or in memory where the browser refuses that,
- * and is read from there at every call: what another tab does holds here at once.
- *
- * All methods but `isLoggedIn`, `on` and `startAutoVerify` are async. A method that fails emits `error` and rejects with
- * a {@link ServiceAuthError}; only `verifySession` never rejects.
+ * One person's session with the auth service. It is kept in local storage, or in memory if the browser refuses that,
+ * and is read at every call, so that changes of other tabs apply at once. All methods but `isLoggedIn`, `on` and
+ * `startAutoVerify` are async. A method that fails emits `error` and rejects with a {@link ServiceAuthError}; only
+ * `verifySession` never rejects.
  */
 export class ServiceAuth {
   readonly apiUrl: string
@@ -114,7 +115,7 @@ export class ServiceAuth {
     this.#store = new SessionStore(this.storageKey)
   }
 
-  /** Begins a session, in place of one that there may be. Emits `login` with the user. */
+  /** Begins a session, and replaces an existing one. Emits `login` with the user. */
   login(email: string, password: string): Promise<ServiceAuthLogin> {
     return this.#emittingErrors(async () => {
       const answer = await this.#ask('/auth/login', { body: { email, password } })
@@ -130,8 +131,8 @@ export class ServiceAuth {
   }
 
   /**
-   * Ends the session here whatever happens, emits `logout`, and ends it at the auth service. Rejects when the auth
-   * service could not be notified: the session then lives there until it expires.
+   * Ends the session here, emits `logout`, and ends it at the auth service. Rejects if the auth service could not be
+   * notified: there the session then lasts until it expires.
    */
   logout(): Promise<void> {
     return this.#emittingErrors(async () => {
@@ -148,41 +149,41 @@ export class ServiceAuth {
     return this.#store.read()?.user ?? null
   }
 
-  /** Whether there is a session key; the auth service is not asked. */
+  /** Returns whether there is a session key, without a request. */
   isLoggedIn(): boolean {
     return this.#store.read() !== undefined
   }
 
   /**
-   * Asks the auth service whether the session is valid. False when it is not, and the session is deleted; false when
-   * that cannot be found out, and the session is kept and `error` emitted. Never rejects.
+   * Checks the session with the auth service. Resolves with false if it is invalid, and deletes it; also if the check
+   * fails, but then keeps the session and emits `error`. Never rejects.
    */
   async verifySession(): Promise<boolean> {
     const session = this.#store.read()
     if (session === undefined) return false
     const verdict = await this.#verdictOn(session.sessionKey)
-    // Somebody logged out or in meanwhile, here or in another tab: the verdict is about a session that no longer exists.
+    // A logout or login meanwhile, here or in another tab: the result is about a session that no longer exists.
     if (this.#store.read()?.sessionKey !== session.sessionKey) return this.verifySession()
     if (verdict === 'invalid') this.#hold(undefined)
     return verdict === 'valid'
   }
 
-  /** Friends, those online with `game` and `duration`, the others with `lastSeen`. Kept for a minute. */
+  /** Friends, those online with `game` and `duration`, the others with `lastSeen`. Cached for a minute. */
   getFriends(): Promise<ServiceAuthFriends> {
     return this.#get('friends')
   }
 
-  /** Games played. Kept for a minute. */
+  /** Games played. Cached for a minute. */
   getGames(): Promise<ServiceAuthGames> {
     return this.#get('games')
   }
 
-  /** What the user does on the network, and the games played. Kept for a minute. */
+  /** Returns the user's presence on the network, and the games played. Cached for a minute. */
   getProfile(): Promise<ServiceAuthProfile> {
     return this.#get('profile')
   }
 
-  /** Has the auth service look at the network again, and gives what it found; so do the next two. */
+  /** Lets the auth service refresh the list, and returns it; the next two methods likewise. */
   refreshFriends(): Promise<ServiceAuthFriends> {
     return this.#refresh('friends')
   }
@@ -216,8 +217,8 @@ export class ServiceAuth {
   }
 
   /**
-   * Verifies the session repeatedly, `intervalMs` after the last check had its answer, and calls `onVerified` with what
-   * came of it. Gives a function that stops it; a second start replaces the first.
+   * Verifies the session repeatedly, `intervalMs` after the answer of the last check, and calls `onVerified` with the
+   * result. Returns a function that stops it; a second start replaces the first.
    */
   startAutoVerify(intervalMs: number = VERIFY_INTERVAL_MS, onVerified?: (isValid: boolean) => void): () => void {
     const waitMs = timerMs('intervalMs', intervalMs)
@@ -244,7 +245,7 @@ export class ServiceAuth {
 
   async #notifyLogout(sessionKey: string): Promise<void> {
     try {
-      // A page that is left at `logout` does not take the request with it.
+      // The request continues when the page is closed at `logout`.
       await this.#ask('/auth/logout', { body: { sessionKey }, sessionKey, keepalive: true })
     } catch (error) {
       // The auth service no longer knows the session, which is the goal.
@@ -361,7 +362,7 @@ type Session = { readonly sessionKey: string; readonly user: ServiceAuthUser }
 
 type Noun = 'friends' | 'games' | 'profile'
 
-/** The field of each noun's answer that is a list. */
+/** The list field in the answer of each noun. */
 const LIST_OF = { friends: 'friends', games: 'games', profile: 'gamesPlayed' } as const satisfies Record<Noun, string>
 
 type Answer = Record<string, unknown>
@@ -376,17 +377,17 @@ type Request = {
   readonly keepalive?: boolean
 }
 
-/** What is used of the browser's own storage. */
+/** The used part of the browser's storage. */
 type BrowserStorage = {
   getItem(key: string): string | null
   setItem(key: string, value: string): void
   removeItem(key: string): void
 }
 
-/** The session in local storage. Browsers can refuse to read or write there, at any time: it is then held in memory. */
+/** The session in local storage. Browsers can refuse reads or writes there, at any time: then it is in memory. */
 class SessionStore {
   readonly #key: string
-  /** What could not be written; it holds until something can. */
+  /** The value that could not be written; valid until a write succeeds. */
   #unwritten: { readonly session: Session | undefined } | undefined
 
   constructor(key: string) {
@@ -414,16 +415,16 @@ class SessionStore {
   }
 }
 
-/** Where a new session did not fit, the old one must not come back with the next page. */
+/** If a new session did not fit, the old one must not reappear on the next page. */
 function removeEntry(key: string): void {
   try {
     browserStorage().removeItem(key)
   } catch {
-    // Nothing can be removed where nothing can be written.
+    // Removal fails if writes do.
   }
 }
 
-/** Throws where the browser forbids it and where there is none. */
+/** Throws if the browser forbids it or has none. */
 function browserStorage(): BrowserStorage {
   const { localStorage } = globalThis as { localStorage?: BrowserStorage }
   if (localStorage === undefined) throw new Error('There is no local storage here.')
@@ -444,7 +445,7 @@ async function exchange(url: string, init: RequestInit): Promise<{ response: Res
   return { response, text: await response.text() }
 }
 
-/** The object that a text is in JSON; undefined when it is none. */
+/** Returns the JSON object in a text; undefined if there is none. */
 function parsed(text: string): Answer | undefined {
   try {
     const value: unknown = JSON.parse(text)
@@ -469,7 +470,7 @@ function timerMs(name: string, ms: number): number {
   throw new RangeError(`${name} is ${ms}; expected a number of milliseconds from 1.`)
 }
 
-/** A page's function that throws must not change what the session does; the browser reports it like any other error. */
+/** A listener that throws must not affect the session; the browser reports it like any other error. */
 function callSafely(call: () => void): void {
   try {
     call()

@@ -1,11 +1,12 @@
 import type { Timeline } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
-/** Methods about what users have reached. */
+/** Methods about the timeline of users. */
 export function timelineMethods(get: Get) {
   return {
     /**
-     * What a user has reached, newest first; `limit` 1 to 100 (25), `after` a cursor out of the answer's `Link` header.
+     * Returns the achievements, records and gained ranks of a user, newest first; `limit` 1 to 100 (25), `after` a
+     * cursor of the answer's `Link` header.
      */
     getTimeline: (
       parameters: {

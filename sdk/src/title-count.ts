@@ -5,16 +5,16 @@ import type { Days, Resolution, Window } from './window.js'
 /** Methods about the players of titles. */
 export function titleCountMethods(get: Get) {
   return {
-    /** How many play what, now, by the game's name. */
+    /** Returns the players online of every game, by name. */
     getOnlineUsers: (call?: CallOptions) => get<OnlineUsers>('/api/online-users', {}, call),
 
-    /** Players of one title over time, oldest first; `titleId` 8 hexadecimal digits, `hours` 1 to 8760 (48). */
+    /** Returns players of one title over time, oldest first; `titleId` 8 hexadecimal digits, `hours` 1 to 8760 (48). */
     getTitleOnlineHistory: (
       parameters: Window & Resolution & { readonly titleId: string; readonly hours?: number | undefined },
       call?: CallOptions
     ) => get<TitleOnlineHistory>('/api/title/:titleId/online-users/history', parameters, call),
 
-    /** Games by their peak, highest first; `days` 1 to 365 (30), `limit` 1 to 500 (all). */
+    /** Returns games by their peak, highest first; `days` 1 to 365 (30), `limit` 1 to 500 (all). */
     getTopGames: (parameters: Days & { readonly limit?: number | undefined } = {}, call?: CallOptions) =>
       get<TopGames>('/api/network-stats/top-games', parameters, call)
   }

@@ -1,14 +1,14 @@
 import type { Game, Games } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
-/** Methods about what titles are. */
+/** Methods about titles. */
 export function titleMethods(get: Get) {
   return {
-    /** What is known of a game; `game` is a title id or a name as it is written, with every `/ # & ' : +`. */
+    /** Returns the description of a game; `game` is a title id or a name, not encoded, with every `/ # & ' : +`. */
     getGame: (parameters: { readonly game: string }, call?: CallOptions) =>
       get<Game>('/api/game/:game', parameters, call),
 
-    /** The names of all games in alphabetical order. */
+    /** Returns the names of all games in alphabetical order. */
     getGames: (call?: CallOptions) => get<Games>('/api/games', {}, call)
   }
 }

@@ -4,5 +4,5 @@ export type Window = { readonly from?: Date | string | undefined; readonly to?: 
 /** The last days up to now, or a window. Not both. */
 export type Days = Window & { readonly days?: number | undefined }
 
-/** How finely a series is shown: `raw` for samples, or the width of a bucket in seconds, 60 to 604800. */
+/** The resolution of a series: `raw` for samples, or the width of a bucket in seconds, 60 to 604800. */
 export type Resolution = { readonly resolution?: 'raw' | number | undefined }

@@ -27,7 +27,7 @@ export function answerTypes(schemas: Readonly<Record<string, Schema>>): string {
     .concat('\n')
 }
 
-/** A union that is too long for a line has a line for each alternative, as the formatter wants it. */
+/** A union that is too long for a line has a line for each alternative, as the formatter requires. */
 function definitionOf(name: string, schema: Schema): string {
   const alternatives = schema.anyOf ?? schema.oneOf
   const text = ` ${typeOf(schema)}`

@@ -3,8 +3,9 @@ type Named = Readonly<Record<string, Json>>
 type Operation = Json & { readonly operationId: string; readonly parameters?: readonly Json[] }
 
 /**
- * What in a description breaks clients of the one before, a sentence each that begins with the name of the operation or
- * schema: operations, parameters and fields that are gone, of another type, or have become required or narrower.
+ * Returns the changes of a description that break clients of the former one, a sentence each that begins with the name
+ * of the operation or schema: operations, parameters and fields that are missing, of another type, newly required or
+ * narrower.
  */
 export function breakingChanges(before: Json, after: Json): string[] {
   const now = operationsOf(after)
@@ -27,7 +28,7 @@ export function breakingChanges(before: Json, after: Json): string[] {
   return [...operations, ...schemas]
 }
 
-/** A field of a schema, or a parameter: its schema, and whether it is always there. */
+/** A field of a schema, or a parameter: its schema, and whether it is always present. */
 type Field = { readonly schema: Json; readonly isRequired: boolean }
 
 function fields(of: string, before: Map<string, Field>, after: Map<string, Field>, isSent: boolean): string[] {
@@ -54,7 +55,7 @@ function isNarrower(old: Json, schema: Json): boolean {
   )
 }
 
-/** What decides the type of a value in a client. */
+/** The parts of a schema that determine the type of a value in a client. */
 function kind({ type, format, const: constant, $ref, items, anyOf, oneOf, additionalProperties }: Json): string {
   const list = (each: unknown) => (Array.isArray(each) ? each.map((one) => kind(one as Json)) : undefined)
   const one = (each: unknown) => (typeof each === 'object' && each !== null ? kind(each as Json) : undefined)

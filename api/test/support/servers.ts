@@ -2,16 +2,16 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { Teardown } from './test-app.js'
 
-/** A way to answer badly. */
+/** A faulty answer. */
 export type Fault = 'hang' | 'reset' | '500' | 'html' | 'half' | 'odd' | 'redirect' | 'huge' | 'echo'
 
 type Answer = { readonly status: number; readonly body: unknown }
 
-/** A real server of the answers that a test gives, which answers badly on request. */
+/** A real server with the answers of a test, and faulty answers on request. */
 class TestServer {
   url = ''
   fault: Fault | undefined
-  /** Called before each answer: how a test holds one back. */
+  /** Called before each answer, so that a test can delay it. */
   hold: () => Promise<void> = async () => undefined
 
   async start(t: Teardown, answer: (request: IncomingMessage, body: string) => Answer): Promise<void> {
@@ -47,10 +47,10 @@ function send(response: ServerResponse, good: Answer, fault: Fault | undefined, 
   else if (fault === 'huge') answer(200, `${body.slice(0, -1)},"more":"${'x'.repeat(100_000)}"}`)
 }
 
-/** An auth service: who each session key is. */
+/** An auth service: the user of each session key. */
 export class TestAuth extends TestServer {
   readonly sessions = new Map<string, { username: string; email?: string; gamertag?: string | null }>()
-  /** The keys that were asked about. */
+  /** The verified keys. */
   readonly asked: string[] = []
 
   static async open(t: Teardown): Promise<TestAuth> {

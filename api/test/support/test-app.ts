@@ -12,7 +12,7 @@ import { boardsOf } from '../../src/queries/board-descriptions.js'
 import { catalogOf } from '../../src/queries/catalog.js'
 import type { StreamedTables } from '../../src/read-tables.js'
 
-/** What a test tears down. */
+/** The teardown of a test. */
 export type Teardown = { teardown(end: () => unknown): void }
 
 /** A logger, and the lines that it has written. */
@@ -30,14 +30,14 @@ export function logOfLines(level = 'info'): { readonly logger: FastifyBaseLogger
 /** A row of `data_change`. */
 export type ChangeRow = { version: number; projection: string; key?: string; fromMs: number; toMs: number }
 
-/** Tables without an engine: changes to be learnt, and an answer to every other question that the test decides. */
+/** Tables without an engine: changes, and an answer of the test to every other query. */
 export class TestTables implements StreamedTables {
   readonly changes: ChangeRow[] = []
-  /** How often something else than changes was asked. */
+  /** Number of queries except those of changes. */
   asked = 0
   answer: (parameters: Readonly<Record<string, unknown>>, signal: AbortSignal | undefined) => Promise<unknown[]> =
     async () => []
-  /** Set to make even changes fail. */
+  /** Set to make reads of changes fail. */
   away: Error | undefined
   /** Reads the changes. */
   readonly stored: DataChanges = {
@@ -63,7 +63,7 @@ export class TestTables implements StreamedTables {
     return Buffer.from(JSON.stringify(await this.rows(sql, parameters, options)))
   }
 
-  /** Set to what a stream yields. */
+  /** Set to the chunks of a stream. */
   streamed: () => Readable = () => Readable.from([])
 
   async stream(sql: string, parameters: Readonly<Record<string, unknown>>, options: { signal?: AbortSignal }) {
@@ -74,7 +74,7 @@ export class TestTables implements StreamedTables {
 
 type Counts = { days: number; metric: string; filter?: string | undefined }
 
-/** Tables that are all read from one generation, behind a number of changes. */
+/** Tables that are all read from one generation, after a number of changes. */
 export function servingAt(generation: number, counter: number): ServingTables {
   const nameOf = (table: string) => generationName(table, generation)
   return { nameOf, checkpointOf: (reader) => reader, counterOf: () => counter, counter }
@@ -103,7 +103,7 @@ export const counts: Endpoint<Counts, Counts & { fromMs: number; toMs: number }>
   responseHeaders: { 'X-Resolution-Seconds': 'Width of a bucket.' }
 }
 
-/** A path parameter that may hold anything. */
+/** A path parameter with any text. */
 export const game: Endpoint<{ game: string }, { game: string }> = {
   operationId: 'getGame',
   path: '/api/game/:game',
@@ -135,7 +135,7 @@ export const oldTitle: Endpoint<{ titleId: string }, { titleId: string }> = {
 
 export const NOW_MS = Date.UTC(2026, 2, 14, 20, 0, 30)
 
-/** An API on test tables, with a clock that stands still, closed when the test ends. */
+/** An API on test tables, with a stopped clock, closed when the test ends. */
 export async function testApp(
   t: Teardown,
   given: Partial<ApiNeeds> & { addRoutes?: (app: FastifyInstance) => void } = {}
@@ -172,7 +172,7 @@ export async function testApp(
   return { app, tables, versions, registry, clock }
 }
 
-/** Opens the app's port and sends raw bytes; resolves with all that comes until the connection ends. */
+/** Opens the app's port and sends raw bytes; resolves with all received bytes when the connection ends. */
 export async function exchange(app: FastifyInstance, sent: string | Buffer): Promise<string> {
   if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo

@@ -4,7 +4,7 @@ import { operation } from './operation.js'
 
 const BODY_BYTES_MAX = 4096
 
-/** Makes or changes the user for analysts on a ClickHouse server. */
+/** Creates or changes the user for analysts on a ClickHouse server. */
 export const makeAnalyst = operation({
   name: 'user for analysts',
   method: 'POST',

@@ -13,7 +13,7 @@ export type ProcessContext = {
   readonly threadPoolSize: number
   readonly logger: Logger
   readonly registry: Registry
-  /** For resources of a component besides its value; closed after the value. */
+  /** For resources of a component in addition to its value; closed after the value. */
   readonly disposers: Disposers
 }
 

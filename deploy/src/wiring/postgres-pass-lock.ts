@@ -51,7 +51,7 @@ export function advisoryLocks(writes: () => Promise<Postgres>): LockTransactions
   }
 }
 
-/** Excludes the passes of several projectors from work that needs the tables at rest. */
+/** Excludes the passes of several projectors from work that needs unchanging tables. */
 export function sharedPasses(needs: {
   readonly locks: LockTransactions
   readonly lock: Lock

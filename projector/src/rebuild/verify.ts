@@ -28,8 +28,9 @@ const BUCKETS_AT_ONCE = 10
 export type Compared = { readonly table: string; readonly from: Topic; readonly leftOut: LeftOut }
 
 /**
- * Compares live tables with rebuilt ones, both at rest: the count of rows and a hash without their order per bucket of keys, then the rows
- * of different buckets one by one. Memory: the rows of {@link BUCKETS_AT_ONCE} buckets.
+ * Compares live tables with rebuilt ones while nothing writes to them: the count of rows and a hash without their order
+ * per bucket of keys, then the rows of different buckets one by one. Memory: the rows of {@link BUCKETS_AT_ONCE}
+ * buckets.
  */
 export async function compareTables(
   store: Store,

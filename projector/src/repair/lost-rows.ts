@@ -64,7 +64,7 @@ export type Repair = {
 
 const POSITIONS = 'checkpoint'
 
-/** What is lost for good with bookkeeping tables; all others are written again by themselves. */
+/** What is lost permanently with bookkeeping tables; all others are written again automatically. */
 const LASTING: Readonly<Record<string, string>> = {
   parked_decision: 'decisions about dead letters may be missing: such messages are dead letters again',
   log_gap: 'gaps that were accepted may no longer be listed',

@@ -23,7 +23,7 @@ export const MIGRATION_LOCK = 7_203_114
  */
 export const PEOPLE_LOCK = 7_203_115
 
-/** Shared while a projector writes to tables, exclusive for work that needs them at rest. */
+/** Shared while a projector writes to tables, exclusive for work that needs them unchanging. */
 export const PASSES_LOCK = 7_203_116
 /** Shared by steps of rebuilds; exclusive for callers that wait until the current steps have ended, and for moves of the pointer. */
 export const FILLS_LOCK = 7_203_117

@@ -236,7 +236,7 @@ const streamFrom = async (
   }
 }
 
-/** Yields an answer, and holds its end back until it is known to be no exception. */
+/** Yields an answer, and holds its end back until it is known not to be an exception. */
 async function* checked(stream: Readable, tag: string | undefined, sql: string): AsyncGenerator<Uint8Array> {
   let end: Buffer = Buffer.alloc(0)
   try {

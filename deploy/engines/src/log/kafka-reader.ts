@@ -53,7 +53,7 @@ export type KafkaReaderOptions = {
 
 /** One `consume` call on a Kafka log. */
 export type KafkaReader = {
-  /** Settles when the reading has ended. */
+  /** Settles when the reader has ended. */
   readonly done: Promise<void>
   /** Commits for the group if this reader holds the partition. */
   commit(topic: string, partition: number, next: number): Promise<void>

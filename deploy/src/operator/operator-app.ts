@@ -92,7 +92,7 @@ function requireToken(token: string | undefined, given: string | undefined): voi
   const digest = (text: string) => createHash('sha256').update(text).digest()
   if (timingSafeEqual(digest(`Bearer ${token}`), digest(given ?? ''))) return
   throw new Unauthorized(
-    `The operator port requires its token; got ${given === undefined ? 'none' : 'another one'}. Set OPERATOR_TOKEN to the token of the service; ` +
+    `The operator port requires its token; got ${given === undefined ? 'none' : 'a wrong one'}. Set OPERATOR_TOKEN to the token of the service; ` +
       'on the machine of the service, the command reads it from DATA_DIR when OPERATOR_URL is not set.'
   )
 }

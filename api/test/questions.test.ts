@@ -69,7 +69,8 @@ test('ten lines of SQL are an endpoint with parameters, formats, an ETag and a d
   const { paths } = (await get('/openapi.json')).json()
   t.match(paths['/api/questions/peaks-by-month'].get, {
     operationId: 'questionPeaksByMonth',
-    summary: 'Months of a title by their peak.',
+    summary: 'Months of a title by their peak',
+    description: 'Months of a title by their peak.',
     parameters: [
       { name: 'titleId', description: 'The title, 8 hexadecimal digits.' },
       { name: 'from' },

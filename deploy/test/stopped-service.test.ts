@@ -123,6 +123,10 @@ test('operations on a stopped service show in its answers after the start', asyn
       code: 1,
       stderr: /^QUESTIONS_DIR is ".*none": it cannot be read \(ENOENT\), expected a folder/
     })
+    t.match(await gamenet({ ...environment, QUESTIONS_DIR: join(directory, 'questions') }, ['start']), {
+      code: 1,
+      stderr: /^Questions cannot be served\.\nbad\.sql:1/m
+    })
     t.match(await gamenet({ ...environment, PORT: 'x' }, ['doctor']), {
       code: 1,
       stdout: /configuration +WRONG +.*PORT/s

@@ -125,7 +125,7 @@ const leaderboardChange: Dataset = {
     titleId,
     leaderboardId,
     player,
-    { name: 'change', type: 'String', meaning: 'added, removed, updated' },
+    { name: 'change', type: 'String', meaning: 'new, updated or removed' },
     ...['previous', 'new'].flatMap((when) => [
       { name: `${when}_rank`, type: 'Nullable(Int64)', meaning: `the ${when} rank; null where there is none` },
       { name: `${when}_rating`, type: 'Nullable(String)', meaning: `the ${when} value, as shown` },

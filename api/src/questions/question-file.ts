@@ -22,7 +22,7 @@ export class QuestionFault extends Error {
 export type QuestionFile = {
   readonly file: string
   readonly name: string
-  /** The first line of the header. */
+  /** The first line of the header, without a full stop. */
   readonly summary: string
   readonly description: string | undefined
   readonly parameters: readonly QuestionParameter[]
@@ -82,15 +82,16 @@ export function readQuestionFile(file: string, text: string, codeOf: (sql: strin
       throw new QuestionFault(file, at + 1, `the header describes ${about}, which the statement does not have`)
     } else if (line !== '') described.push(line)
   }
-  const [summary, ...more] = described
-  if (summary === undefined) {
+  const [first] = described
+  if (first === undefined) {
     throw new QuestionFault(
       file,
       1,
       'the file does not begin with a comment; write what it answers, such as -- Peaks of a title by month'
     )
   }
-  const description = more.length === 0 ? undefined : [summary, ...more].join(' ')
+  const description = described.length === 1 ? undefined : described.join(' ')
+  const summary = first.replace(/\.$/, '')
   return { file, name, summary, description, parameters: [...parameters.values()], limits, text, code }
 }
 

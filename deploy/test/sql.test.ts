@@ -101,7 +101,7 @@ test('the process of a snapshot', async (t) => {
   const analyst = await openSnapshot(snapshot, { ...ANALYST_LIMITS, seconds: 1 })
   t.teardown(() => analyst.close())
   const run = async (statement: string) =>
-    Buffer.from(await analyst.run({ statement, format: 'TabSeparated', parameters: {} })).toString()
+    Buffer.from((await analyst.run({ statement, format: 'TabSeparated', parameters: {} })).bytes).toString()
   const processes = async () =>
     (await readFile(`/proc/${process.pid}/task/${process.pid}/children`, 'utf8')).trim().split(' ').map(Number)
   const analysts = async () => {
@@ -125,7 +125,7 @@ test('the process of a snapshot', async (t) => {
       for (const pid of await analysts()) process.kill(pid, 'SIGSTOP')
       await t.rejects(run('SELECT 1'), /was killed: it exceeded twice its time/)
       t.equal(await run('SELECT count() FROM title_count'), '3\n')
-      await t.rejects(run('SELECT currentUser()'), /function currentUser is not allowed/)
+      await t.rejects(run('SELECT hostName()'), /function hostName is not allowed/)
     }
   )
 
@@ -156,6 +156,17 @@ test('the process of a snapshot', async (t) => {
       await (await ask(`?query=${encodeURIComponent(columns)}`)).text(),
       'title_id\nobserved_at\nonline\nsessions\nlobby_players\n'
     )
+    const hello = await ask('?client_protocol_version=54460&default_format=Native', {
+      method: 'POST',
+      body: 'SELECT displayName(), version(), revision(), timezone()'
+    })
+    t.same([...new Uint8Array(await hello.arrayBuffer()).subarray(0, 10)], [1, 0, 2, 255, 255, 255, 255, 0, 4, 1])
+    t.same(JSON.parse(hello.headers.get('x-clickhouse-summary') ?? ''), {
+      result_rows: '1',
+      result_bytes: hello.headers.get('content-length')
+    })
+    const described = await ask(`?query=${encodeURIComponent('DESC TABLE "default"."title_count"')}`)
+    t.match(await described.text(), /^title_id\tLowCardinality\(String\)\t/)
     for (const [query, init, status, code] of [
       ['SELECT 1', { headers: {} }, 403, '516'],
       ['SELECT 1', { headers: { Authorization: `Basic ${btoa('a:wrong')}` } }, 403, '516'],
@@ -168,6 +179,10 @@ test('the process of a snapshot', async (t) => {
       t.equal(refused.headers.get('x-clickhouse-exception-code'), code)
       t.match(await refused.text(), /^Code: \d+\. DB::Exception: /)
     }
+    t.match(
+      await (await ask('?compress=1&query=SELECT+1')).text(),
+      /^Code: 89\..* set the option compress of the driver to false/
+    )
     const long = new Blob(['SELECT 1', ' '.repeat(2 ** 21)]).stream()
     t.match(await (await ask('', { method: 'POST', body: long, duplex: 'half' })).text(), /body is longer than 1048576/)
   })

@@ -14,3 +14,4 @@ export {
   StatementFailed
 } from './sql/analyst.js'
 export { StatementRefused } from './sql/check-select.js'
+export { SERIALIZATION_REVISION, withRevision } from './sql/native-revision.js'

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { type Test, test } from 'tap'
 import { ANALYST_LIMITS, openAnalyst, StatementFailed } from '../src/sql/analyst.js'
 import { StatementRefused } from '../src/sql/check-select.js'
+import { HOSTILE_STATEMENTS, HUGE_STATEMENTS } from '../testing/hostile-statements.js'
 import type { Fuzz } from './fuzzer.js'
-import { HOSTILE_STATEMENTS, HUGE_STATEMENTS } from './hostile-statements.js'
 
 /* Mutations by the engine's own fuzzer reach the process of analysts' statements. The short form is check-select.test.ts. */
 
@@ -50,9 +50,9 @@ test('mutations of statements read and write nothing outside the views', async (
   const count = { allowed: 0, refused: 0, failed: 0, killed: 0 }
   const run = async (statement: string) => {
     try {
-      const answer = await analyst.run({ statement, format: 'TabSeparated', parameters: {} })
+      const { bytes } = await analyst.run({ statement, format: 'TabSeparated', parameters: {} })
       count.allowed += 1
-      return Buffer.from(answer).toString('latin1')
+      return Buffer.from(bytes).toString('latin1')
     } catch (error) {
       if (error instanceof StatementRefused) count.refused += 1
       else if (!(error instanceof StatementFailed)) throw error

@@ -3,7 +3,7 @@ import { CleanSession } from '../src/clickhouse/clean-session.js'
 import { codeOf } from '../src/clickhouse/parameters.js'
 import { allowedFunctions, type Lines } from '../src/sql/allowed-functions.js'
 import { checkSelect, type SelectRules, StatementRefused } from '../src/sql/check-select.js'
-import { HOSTILE_STATEMENTS, HUGE_STATEMENTS } from './hostile-statements.js'
+import { HOSTILE_STATEMENTS, HUGE_STATEMENTS } from '../testing/hostile-statements.js'
 
 const TABLES = new Set(['title_count', 'default.title_count', 'catalog.tables'])
 
@@ -87,6 +87,7 @@ test('statements', async (t) => {
       'formatReadableSize',
       'formatReadableTimeDelta',
       'identity',
+      'revision',
       'runningDifference',
       'toColumnTypeName',
       'toTypeName',

@@ -12,8 +12,8 @@ import { CleanSession } from '../src/clickhouse/clean-session.js'
 import { memoryFile } from '../src/clickhouse/memory-file.js'
 import { ClickHouseError, openChdb, openStatementCheck } from '../src/index.js'
 import { StatementRefused } from '../src/sql/check-select.js'
+import { HOSTILE_STATEMENTS, HUGE_STATEMENTS } from '../testing/hostile-statements.js'
 import { clickhouseContract, isRunning, until } from './clickhouse-contract.js'
-import { HOSTILE_STATEMENTS, HUGE_STATEMENTS } from './hostile-statements.js'
 
 let lastDirectory = 0
 clickhouseContract('chDB', async (t, options = {}) => {

@@ -51,10 +51,10 @@ async function ask(
   const analyst = await open()
   try {
     const { takenAt, position } = analyst
-    const answer = await analyst.run({ statement, format, parameters })
+    const { bytes } = await analyst.run({ statement, format, parameters })
     terminal.errors.write(`Snapshot of ${takenAt}: ${position}\n`)
-    if (!json) terminal.output.write(answer)
-    else terminal.output.write(`${document({ takenAt, position }, Buffer.from(answer).toString())}\n`)
+    if (!json) terminal.output.write(bytes)
+    else terminal.output.write(`${document({ takenAt, position }, Buffer.from(bytes).toString())}\n`)
   } catch (error) {
     if (error instanceof StatementRefused) throw new UsageError(error.message)
     if (error instanceof StatementFailed) throw new FailureError(error.message)

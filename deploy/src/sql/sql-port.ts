@@ -4,9 +4,11 @@ import {
   ANALYST_FORMATS,
   type AnalystFormat,
   codeOf,
+  SERIALIZATION_REVISION,
   StatementFailed,
   StatementRefused,
-  statusOf
+  statusOf,
+  withRevision
 } from '@gamenet/engines/sql'
 import { errorMessage, Mutex } from '@gamenet/schemas'
 import type { SnapshotAnalyst } from './analyst-snapshot.js'
@@ -35,6 +37,7 @@ const AUTHENTICATION_FAILED = 516
 const TOO_MANY_QUERIES = 202
 const READONLY = 164
 const UNKNOWN_FORMAT = 73
+const UNKNOWN_COMPRESSION_METHOD = 89
 const UNKNOWN_EXCEPTION = 1002
 
 class PortError extends Error {
@@ -82,12 +85,19 @@ type Call = {
   readonly format: AnalystFormat
   readonly parameters: Readonly<Record<string, string>>
   readonly queryId: string
+  /** Of the protocol that the client speaks, for the format Native; 0 for none. */
+  readonly revision: number
 }
 
 /** The statement is in the query, in the body, or begins in one and continues in the other. */
 async function callOf(request: IncomingMessage, url: URL): Promise<Call> {
   const body = request.method === 'POST' ? await bodyOf(request) : ''
   const query = url.searchParams
+  if (query.get('compress') === '1')
+    throw new PortError(
+      UNKNOWN_COMPRESSION_METHOD,
+      'Answers are not compressed; set the option compress of the driver to false.'
+    )
   const given = [query.get('query') ?? '', body].filter((part) => part.trim() !== '').join('\n')
   const clause = FORMAT_CLAUSE.exec(codeOf(given))
   const name =
@@ -104,7 +114,8 @@ async function callOf(request: IncomingMessage, url: URL): Promise<Call> {
     statement: clause === null ? given : given.slice(0, clause.index),
     format,
     parameters: Object.fromEntries(parameters.map(([key, value]) => [key.slice('param_'.length), value])),
-    queryId: /^[\w-]+$/.test(queryId) ? queryId : randomUUID()
+    queryId: /^[\w-]+$/.test(queryId) ? queryId : randomUUID(),
+    revision: Number(query.get('client_protocol_version') ?? 0)
   }
 }
 
@@ -125,11 +136,12 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 const FORMAT_CLAUSE = /\bFORMAT\s+(?<format>\w+)[\s;]*$/i
 
 async function answer(
-  { statement, format, parameters, queryId }: Call,
+  { statement, format, parameters, queryId, revision }: Call,
   { run, takenAt, position }: SnapshotAnalyst,
   response: ServerResponse
 ): Promise<void> {
-  const bytes = await run({ statement, format, parameters })
+  const { bytes: plain, rows } = await run({ statement, format, parameters })
+  const bytes = format === 'Native' && revision >= SERIALIZATION_REVISION ? withRevision(plain) : plain
   response.writeHead(200, {
     'Content-Type': format.startsWith('JSON') ? 'application/json; charset=UTF-8' : 'text/plain; charset=UTF-8',
     'Content-Length': bytes.length,
@@ -137,7 +149,7 @@ async function answer(
     'X-ClickHouse-Format': format,
     'X-ClickHouse-Timezone': 'UTC',
     'X-ClickHouse-Server-Display-Name': 'gamenet',
-    'X-ClickHouse-Summary': '{}',
+    'X-ClickHouse-Summary': JSON.stringify({ result_rows: String(rows), result_bytes: String(bytes.length) }),
     'X-Gamenet-Snapshot': takenAt,
     'X-Gamenet-Position': position
   })

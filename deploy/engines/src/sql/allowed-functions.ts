@@ -54,6 +54,7 @@ const OTHERS = [
   'rand',
   'rand64',
   'randCanonical',
+  'revision',
   'runningDifference',
   'timezone',
   'toColumnTypeName',

@@ -3,9 +3,10 @@ import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { errorMessage } from '@gamenet/schemas/errors'
 import { CleanSession } from '../clickhouse/clean-session.js'
-import { checkPlaceholders, codeOf, stringLiteral } from '../clickhouse/parameters.js'
+import { checkPlaceholders, stringLiteral } from '../clickhouse/parameters.js'
 import { allowedFunctions, type Lines } from './allowed-functions.js'
-import type { AnalystAnswer, AnalystCall, AnalystSetup } from './analyst.js'
+import type { AnalystAnswer, AnalystCall, AnalystRows, AnalystSetup } from './analyst.js'
+import { CATALOG, withCatalog } from './catalog.js'
 import { checkSelect, type SelectRules, StatementRefused } from './check-select.js'
 
 /*
@@ -15,16 +16,6 @@ import { checkSelect, type SelectRules, StatementRefused } from './check-select.
  */
 
 const LOWEST_PRIORITY = 19
-/** Tables that clients read to list tables and columns, as views that show only the datasets. */
-const CATALOG: Readonly<Record<string, string>> = {
-  databases: `SELECT d.name AS name, d.engine AS engine, d.comment AS comment FROM system.databases AS d WHERE d.name = 'default'`,
-  tables: `SELECT t.database AS database, t.name AS name, t.engine AS engine, t.comment AS comment, t.total_rows AS total_rows,
-    t.is_temporary AS is_temporary FROM system.tables AS t WHERE t.database = 'default'`,
-  columns: `SELECT c.database AS database, c.table AS table, c.name AS name, c.type AS type, c.position AS position,
-    c.default_kind AS default_kind, c.default_expression AS default_expression, c.comment AS comment
-    FROM system.columns AS c WHERE c.database = 'default'`,
-  settings: `SELECT '' AS name, '' AS value, toUInt8(0) AS changed, '' AS description, '' AS type, toUInt8(1) AS readonly WHERE 0`
-}
 
 setPriority(LOWEST_PRIORITY)
 const ready = new Promise<AnalystSetup>((resolve) => process.once('message', (setup) => resolve(setup as AnalystSetup)))
@@ -40,15 +31,15 @@ process.once('disconnect', () => process.exit())
 process.send?.({ isReady: true })
 
 async function answerTo(call: AnalystCall): Promise<void> {
-  const answer: AnalystAnswer = await run(call).then(
-    (bytes) => ({ bytes }),
-    (error: unknown) => ({ error: errorMessage(error), isRefused: error instanceof StatementRefused })
-  )
+  const answer: AnalystAnswer = await run(call).catch((error: unknown) => ({
+    error: errorMessage(error),
+    isRefused: error instanceof StatementRefused
+  }))
   process.send?.(answer)
 }
 
 /** Parameters stay bound to the connection, so every placeholder needs a value of this call. */
-async function run({ statement, format, parameters, limits }: AnalystCall): Promise<Uint8Array> {
+async function run({ statement, format, parameters, limits }: AnalystCall): Promise<AnalystRows> {
   checkPlaceholders(statement, parameters)
   const bindings = Object.entries(parameters).map(([name, value]) => {
     if (!/^[A-Za-z_]\w*$/.test(name)) throw new StatementRefused(`${JSON.stringify(name)} is no name of a parameter.`)
@@ -64,22 +55,9 @@ async function run({ statement, format, parameters, limits }: AnalystCall): Prom
     'max_threads = 1',
     'do_not_merge_across_partitions_select_final = 1'
   ]
-  return (await session.query(`${text}\nFORMAT ${format} SETTINGS ${settings.join(', ')}`, format)).bytes()
+  const answer = await session.query(`${text}\nFORMAT ${format} SETTINGS ${settings.join(', ')}`, format)
+  return { bytes: answer.bytes(), rows: answer.rowsRead }
 }
-
-/** Renames tables of `system` that clients read. The check comes afterwards, so a wrong place is refused or harmless. */
-function withCatalog(statement: string): string {
-  const code = codeOf(statement)
-  let text = ''
-  let end = 0
-  for (const { index, 0: found, 1: table = '' } of code.matchAll(CATALOG_NAME)) {
-    text += `${statement.slice(end, index)}catalog.${table.toLowerCase()}`
-    end = index + found.length
-  }
-  return text + statement.slice(end)
-}
-
-const CATALOG_NAME = new RegExp(`\\bsystem\\.(${Object.keys(CATALOG).join('|')})\\b`, 'gi')
 
 function openSession({ directory, limits }: AnalystSetup): CleanSession {
   const path = join(directory, 'engine')

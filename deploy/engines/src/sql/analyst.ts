@@ -33,8 +33,10 @@ export type AnalystCall = {
   readonly parameters: Readonly<Record<string, string>>
   readonly limits: AnalystLimits
 }
+/** The bytes of an answer, and its number of rows. */
+export type AnalystRows = { readonly bytes: Uint8Array; readonly rows: number }
 export type AnalystAnswer =
-  | { readonly bytes: Uint8Array }
+  | AnalystRows
   | { readonly error: string; readonly isRefused: boolean }
   | { readonly isReady: true }
 
@@ -59,10 +61,10 @@ export class StatementFailed extends Error {}
 
 export type Analyst = {
   /**
-   * Runs a statement and returns the bytes of the answer; one call at a time. Rejects with {@link StatementRefused} or
+   * Runs a statement; one call at a time. Rejects with {@link StatementRefused} or
    * {@link StatementFailed}. The process of a statement that exceeds twice its time is killed; the next call starts another.
    */
-  run(call: Omit<AnalystCall, 'limits'>): Promise<Uint8Array>
+  run(call: Omit<AnalystCall, 'limits'>): Promise<AnalystRows>
   close(): Promise<void>
 }
 
@@ -76,7 +78,7 @@ export async function openAnalyst(setup: AnalystSetup): Promise<Analyst> {
     const timer = setTimeout(() => own.kill('SIGKILL'), 2000 * limits.seconds)
     try {
       const answer = await answerOf(own, { ...call, limits } satisfies AnalystCall)
-      if ('bytes' in answer) return answer.bytes
+      if ('bytes' in answer) return answer
       if (!('error' in answer)) throw new Error('the process of the statement was started twice')
       throw answer.isRefused ? new StatementRefused(answer.error) : new StatementFailed(answer.error)
     } finally {

@@ -1,12 +1,11 @@
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { instantOf } from '@gamenet/schemas'
 import { request } from 'undici'
-import { type Load, NEW_EVERY, startLoad } from './even-load.js'
-import { figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
+import { concurrentAnswers } from './concurrent-answers.js'
+import { figure, type Measurement, type Result, scaled } from './measurement.js'
 import { residentBytes, watchResident } from './process-figures.js'
 import {
   importTitleCounts,
@@ -19,13 +18,10 @@ import {
 const ROWS = 2_000_000
 const TITLE = '4d530ffe'
 const MINUTE_MS = 60_000
-const WARMING_MS = 3000
-const ROUND_MS = 5000
-const ROUNDS = 3
 const WATCH_MS = 20
 const MIB = 1024 * 1024
 const MEMORY_MIB_MAX = 64
-const TIMES_IDLE = 2
+const ROUNDS = { rounds: 3, ms: 5000, timesIdle: 2 }
 const FORMATS = [
   { format: 'parquet', rowsPerSecond: 1_500_000 },
   { format: 'arrow', rowsPerSecond: 4_000_000 },
@@ -70,68 +66,22 @@ export const exportApi: Measurement = {
           }
         )
       }
-      return [...results, ...(await beside(service, path, note))]
+      const beside = FORMATS.map(({ format }) => ({
+        what: `exports as ${format}`,
+        work: (ms: number) => exportedRepeatedly(`${service.apiUrl}${path}&format=${format}`, ms)
+      }))
+      return [...results, ...(await concurrentAnswers(service, beside, ROUNDS, note))]
     } finally {
       await service.remove()
     }
   }
 }
 
-/** Answers while series are exported, one after the other, against answers in between: the machine's pace changes. */
-async function beside(service: QuietService, path: string, note: (sentence: string) => void): Promise<Result[]> {
-  await asked(service, pause(WARMING_MS))
-  const idle = { times: [] as number[], failures: [] as string[] }
-  const besides = FORMATS.map(({ format }) => ({ format, times: [] as number[], failures: [] as string[], exports: 0 }))
-  for (let round = 0; round < ROUNDS; round += 1) {
-    note('asking while nothing else goes on')
-    add(idle, await asked(service, pause(ROUND_MS)))
-    for (const beside of besides) {
-      note(`asking while a series is exported as ${beside.format}`)
-      const exporting = exportedRepeatedly(`${service.apiUrl}${path}&format=${beside.format}`)
-      add(beside, await asked(service, exporting))
-      beside.exports += await exporting
-    }
-  }
-  const all = [idle, ...besides]
-  const failures = all.flatMap((each) => each.failures)
-  return [
-    ...besides.map(
-      ({ format, times, exports }): Result => ({
-        what: `an answer during exports as ${format}, p99`,
-        measured: quantile(times, 0.99),
-        unit: 'ms',
-        baseline: { what: 'idle', measured: quantile(idle.times, 0.99) },
-        reach: { bound: 'at most', value: TIMES_IDLE, of: 'ratio' },
-        detail: `median ${figure(quantile(times, 0.5))} ms, idle ${figure(quantile(idle.times, 0.5))} ms; ${exports} exports; new questions are one of ${NEW_EVERY}`
-      })
-    ),
-    {
-      what: `requests that failed, of ${figure(all.reduce((sum, { times }) => sum + times.length, 0))}`,
-      measured: failures.length,
-      unit: '',
-      reach: { bound: 'at most', value: 0, of: 'measured' },
-      detail: failures[0] ?? ''
-    }
-  ]
-}
-
-function add(all: Pick<Load, 'times' | 'failures'>, { times, failures }: Load): void {
-  all.times.push(...times)
-  all.failures.push(...failures)
-}
-
-/** Reads exports for a round in a thread of its own; returns how many. */
-async function exportedRepeatedly(url: string): Promise<number> {
-  const reader = new Worker(new URL('./export-reader.js', import.meta.url), { workerData: { url, ms: ROUND_MS } })
+/** Reads exports in a thread of its own; returns how many. */
+async function exportedRepeatedly(url: string, ms: number): Promise<string> {
+  const reader = new Worker(new URL('./export-reader.js', import.meta.url), { workerData: { url, ms } })
   const [exports] = await once(reader, 'message')
-  return exports
-}
-
-async function asked(service: QuietService, meanwhile: Promise<unknown>): Promise<Load> {
-  const load = startLoad(service)
-  await meanwhile
-  await load.stop()
-  return load
+  return `${exports} exports`
 }
 
 /** Imports a series by the minute up to now; returns the path of its whole history. */

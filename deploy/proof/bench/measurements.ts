@@ -20,6 +20,7 @@ import { reloadKafka } from './reload-kafka.js'
 import { notModified, repeatedAnswer } from './repeated-answer.js'
 import { scrapeToAnswer } from './scrape-to-answer.js'
 import { search } from './search.js'
+import { sqlApi } from './sql-api.js'
 import { sqlSnapshot } from './sql-snapshot.js'
 import { start } from './start.js'
 import { stream, streamCatchUp, streamReconnect } from './stream.js'
@@ -40,6 +41,7 @@ export const measurements: readonly Measurement[] = [
   titleCountSize,
   titleHistory,
   sqlSnapshot,
+  sqlApi,
   boards,
   search,
   profile,

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { getPriority } from 'node:os'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { openChdb } from '@gamenet/engines'
@@ -117,6 +118,13 @@ test('the process of a snapshot', async (t) => {
     const own = texts.find((text) => text.startsWith('UV_THREADPOOL_SIZE=')) ?? ''
     t.notMatch(own, CANARY)
     t.equal(await run('SELECT count() FROM title_count'), '3\n')
+  })
+
+  await t.test('no thread of it competes with those of the service', async (t) => {
+    t.equal(await run('SELECT count() FROM title_count'), '3\n')
+    const [pid = 0] = await analysts()
+    const priorities = (await readdir(`/proc/${pid}/task`)).map((thread) => getPriority(Number(thread)))
+    t.notOk(priorities.includes(getPriority()), priorities.join())
   })
 
   await t.test(

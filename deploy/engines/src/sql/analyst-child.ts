@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { errorMessage } from '@gamenet/schemas/errors'
@@ -16,8 +16,11 @@ import { checkSelect, type SelectRules, StatementRefused } from './check-select.
  */
 
 const LOWEST_PRIORITY = 19
+/** Linux gives each thread a priority; a new one has that of its creator. Node has threads before this module, and statements run in them. */
+const THREADS = '/proc/self/task'
 
-setPriority(LOWEST_PRIORITY)
+for (const thread of existsSync(THREADS) ? readdirSync(THREADS) : [process.pid])
+  setPriority(Number(thread), LOWEST_PRIORITY)
 const ready = new Promise<AnalystSetup>((resolve) => process.once('message', (setup) => resolve(setup as AnalystSetup)))
 const setup = await ready
 const session = openSession(setup)

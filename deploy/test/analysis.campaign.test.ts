@@ -245,7 +245,8 @@ test('readers of a year of one of 1,000 titles fetch at most a twentieth of the 
     for (const titleId of ['00000000', '00000500', '00000999']) {
       sent = 0
       const { stdout } = await run(python, ['-c', code, titleId])
-      t.equal(Number(stdout), RANGED_DAYS * 144, `${name}, ${titleId}: rows`)
+      // DuckDB shows its progress on a busy machine.
+      t.equal(Number(stdout.trim().split(/\s/).at(-1)), RANGED_DAYS * 144, `${name}, ${titleId}: rows`)
       const share = `${sent} of ${whole} bytes, ${((100 * sent) / whole).toFixed(2)} %`
       const tails = name === 'Polars' ? files.length * POLARS_TAIL_BYTES : 0
       t.ok(sent > 0 && sent - tails <= whole / 20, `${name}, ${titleId}: ${share}`)

@@ -51,7 +51,7 @@ test('an exported log gives equal tables on another machine; sealed events stay 
   })
 
   await t.test('a part of it, on standard output', async (t) => {
-    const args = ['export', 'log', '--topic', 'title-count', '--from', '1970-01-01T04:58:00Z']
+    const args = ['export', 'log', '-', '--topic', 'title-count', '--from', '1970-01-01T04:58:00Z']
     const { code, stdout } = await gamenet(first, args)
     t.equal(code, 0)
     t.same(

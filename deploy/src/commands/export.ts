@@ -15,11 +15,11 @@ export function addExport(program: Command, terminal: Terminal): void {
   const collect = (value: string, all: string[]) => [...all, value]
   addCommand(program, 'export', 'write the events of the log as CloudEvents, a line each: export log [file]')
     .addArgument(new Argument('<what>', 'what is exported').choices(['log']))
-    .argument('[file]', 'on the machine of the service; .gz compresses; standard output unless given')
+    .argument('[file]', 'on the machine of the service; .gz compresses; standard output for - and unless given')
     .option('--topic <topic>', 'only this topic; may be repeated', collect, [])
     .option('--from <instant>', 'only events from this instant on, ISO 8601')
     .action(async (_what: string, file: string | undefined, options: Options) => {
-      if (file !== undefined) {
+      if (file !== undefined && file !== '-') {
         const report = await run(terminal, options, resolve(file))
         const left = report.leftOut === 0 ? '' : `; ${report.leftOut} messages are not CloudEvents and were skipped`
         return print(terminal, options.json, report, [`Exported ${report.events} events to ${report.file}${left}.`])

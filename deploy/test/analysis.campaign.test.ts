@@ -25,7 +25,7 @@ const PACKAGES = [
 const NODE_PACKAGES = ['hyparquet@1.33.0', 'hyparquet-compressors@1.1.2']
 const PYTHON = '/usr/bin/python3'
 /** The drivers of DBeaver and Metabase, from Maven Central, and of Grafana, from Go's module proxy. */
-const JAVA_DRIVER = 'com.clickhouse:clickhouse-jdbc:0.9.4:jar:all'
+const JAVA_DRIVER = ['com.clickhouse:clickhouse-jdbc:0.9.4:jar:all', 'org.slf4j:slf4j-api:2.0.17']
 const GO_DRIVER = 'github.com/ClickHouse/clickhouse-go/v2@v2.51.0'
 const DRIVERS = new URL('deploy/test/drivers/', ROOT)
 /** Debian's package `r-base-core`. */
@@ -108,9 +108,10 @@ print(len(client.query(${JSON.stringify(statement)}).result_rows))`)
     const columns = ['title_id', 'observed_at', 'online', 'sessions', 'lobby_players']
     const folder = join(directory, 'drivers')
     await mkdir(folder)
-    await run('mvn', ['-q', 'dependency:copy', `-Dartifact=${JAVA_DRIVER}`, `-DoutputDirectory=${folder}`], {
-      cwd: folder
-    })
+    for (const artifact of JAVA_DRIVER) {
+      const args = ['-q', 'dependency:copy', `-Dartifact=${artifact}`, `-DoutputDirectory=${folder}`]
+      await run('mvn', args, { cwd: folder })
+    }
     const java = ['-cp', join(folder, '*'), fileURLToPath(new URL('SqlClient.java', DRIVERS))]
     const { stdout } = await run('java', java, { env })
     t.same(stdout.trim().split('\n'), ['ClickHouse', 'VIEW', ...columns, String((31 * 1440) / STEP_MINUTES)])

@@ -69,7 +69,7 @@ export type ApiNeeds = {
   readonly tables: StreamedTables
   /** Required for feeds, which end at the positions of readers. */
   readonly positions: ReadPositions
-  /** The epoch of new events. Default: 0, no epoch has ended. */
+  /** The epoch of new events. Default: 1, the first one. */
   readonly epoch?: number
   /** PostgreSQL; without it no answer about users is possible. */
   readonly writes?: WriteTransactions
@@ -142,7 +142,7 @@ export async function buildApp(
   }
   addPipeline(app, { endpoints, actions }, pipeline)
   addFeeds(app, { ...pipeline, publicUrl: needs.publicUrl })
-  const dropStreamed = addStream(app, { ...pipeline, limits, epoch: needs.epoch ?? 0, registry: needs.registry })
+  const dropStreamed = addStream(app, { ...pipeline, limits, epoch: needs.epoch ?? 1, registry: needs.registry })
   needs.onDrop?.(() => {
     cache.clear()
     dropStreamed()

@@ -115,12 +115,12 @@ export class Feed {
   }
 
   /**
-   * Whether a position is beyond everything that was ever recorded. Older epochs may have been longer: a backup was restored
-   * since.
+   * Whether a position is beyond everything that was recorded in the epoch of new events. Other epochs may have been longer: a
+   * backup was restored since, and an earlier restore of it may have drawn a later epoch.
    */
   isBeyond(position: Position, epoch: number): boolean {
     for (const [partitionId, [offset = 0]] of position) {
-      if (partsOf(partitionId).epoch < epoch) continue
+      if (partsOf(partitionId).epoch !== epoch) continue
       const extent = this.#extents.get(partitionId)
       if (extent === undefined || offset > Math.max(extent.readable, extent.loaded)) return true
     }

@@ -108,7 +108,7 @@ export class Hub {
     this.#feeds.clear()
   }
 
-  /** Forgets recent events, because a user was erased. */
+  /** Forgets recent events, because a user was erased or an import is undone. */
   dropRecent(): void {
     this.#generation += 1
     for (const feed of this.#feeds.values()) feed.dropRecent()
@@ -347,6 +347,7 @@ export class Hub {
       }
     }
     feed.moveTo(partitionId, next)
+    if (feed.kind === 'retracted' && events.length > 0) this.dropRecent()
     return channels.map((channel) => channel.flush())
   }
 

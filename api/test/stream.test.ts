@@ -263,7 +263,10 @@ test('a long poll whose client left before the first look at the tables takes no
   t.equal((await get(world, '?wait=0&kinds=count')).statusCode, 503)
   look.open()
   let status = 503
-  for (let n = 0; n < 100 && status === 503; n += 1) status = (await get(world, '?wait=0&kinds=count')).statusCode
+  for (let n = 0; n < 100 && status === 503; n += 1) {
+    await nextTurn()
+    status = (await get(world, '?wait=0&kinds=count')).statusCode
+  }
   t.equal(status, 200)
 })
 
@@ -282,6 +285,7 @@ test('a connection whose stream has not begun when the service stops is broken, 
   await world.record(50, random(17))
   const listeners = ['', '?wait=60'].map((query) => new TestListener(world.port, `/api/stream${query}`))
   while ((await openStreams(registry)) < listeners.length) await nextTurn()
+  for (let n = 0; n < 100; n += 1) await nextTurn()
   const stopped = world.api.app.close()
   await nextTurn()
   look.open()
@@ -386,6 +390,24 @@ test('streams that wait for the first look at the tables begin in turns', async 
   }
   t.ok(most <= 16, `${most} in one turn`)
   for (const listener of listeners) listener.disconnect()
+})
+
+test('a request is accepted before most of the streams have begun that came before it', async (t) => {
+  const world = await StreamWorld.open(t)
+  await world.record(50, random(18))
+  await get(world, '?wait=0')
+  const { server } = world.api.app
+  const sockets: Socket[] = []
+  server.on('connection', (socket: Socket) => sockets.push(socket))
+  const accepted = new Promise<number>((resolve) =>
+    server.on('request', ({ url }) => {
+      if (url === '/api/online-users') resolve(sockets.filter(({ bytesWritten }) => bytesWritten > 0).length)
+    })
+  )
+  const listeners = Array.from({ length: 200 }, () => new TestListener(world.port, '/api/stream?after=start'))
+  const other = new TestListener(world.port, '/api/online-users')
+  t.ok((await accepted) <= 100, `${await accepted} of 200 have begun`)
+  for (const each of [...listeners, other]) each.disconnect()
 })
 
 test('a long poll of a quiet stream ends in time, also when garbage is collected', async (t) => {

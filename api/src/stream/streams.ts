@@ -45,8 +45,12 @@ export const STREAM_PATH = '/api/stream'
 const POLLED_MAX = 500
 /** A long poll answers without an event, and with the cursor that it has reached, when it has read for so long. */
 const POLL_READS_MS_MAX = 5000
-/** Steps of beginning streams in one turn of the event loop: 10,000 clients that reconnect at once would hold up other answers. */
-const STEPS_PER_TURN = 8
+/**
+ * Steps of beginning streams, and turns of the event loop between them. Each turn accepts one connection, so a step in every turn
+ * would let others wait behind all the clients that reconnect at once.
+ */
+const STEPS_AT_ONCE = 2
+const TURNS_BETWEEN = 8
 /** Keep-alives are spread over so many ticks, so that none of them takes long. */
 const TICKS = 25
 /** Ticks without a connection after which the tables are no longer followed. */
@@ -174,7 +178,7 @@ class Streams {
   /** Resolves in the turn for the next step of a beginning stream. */
   async #inTurn(): Promise<void> {
     this.#steps += 1
-    if (this.#steps % STEPS_PER_TURN === 0) this.#turn = this.#turn.then(() => nextTurn())
+    if (this.#steps % STEPS_AT_ONCE === 0) this.#turn = this.#turn.then(turnsBetween)
     await this.#turn
   }
 
@@ -302,6 +306,10 @@ class Streams {
     this.#hub.rest()
     this.#liveCounts.rest()
   }
+}
+
+async function turnsBetween(): Promise<void> {
+  for (let turn = 0; turn < TURNS_BETWEEN; turn += 1) await nextTurn()
 }
 
 function polled(events: readonly StreamEvent[], progress: Progress): string[] {

@@ -410,6 +410,23 @@ test('a request is accepted before most of the streams have begun that came befo
   for (const each of [...listeners, other]) each.disconnect()
 })
 
+test('streams begin soon also while other work fills each turn', async (t) => {
+  const world = await StreamWorld.open(t)
+  await world.record(50, random(19))
+  await get(world, '?wait=0')
+  const sockets: Socket[] = []
+  world.api.app.server.on('connection', (socket: Socket) => sockets.push(socket))
+  const listeners = Array.from({ length: 50 }, () => new TestListener(world.port, '/api/stream?after=start'))
+  let turns = 0
+  while (sockets.filter(({ bytesWritten }) => bytesWritten > 0).length < listeners.length) {
+    for (const endsAt = performance.now() + 5; performance.now() < endsAt; );
+    await nextTurn()
+    turns += 1
+  }
+  t.ok(turns < 200, `${turns} turns`)
+  for (const listener of listeners) listener.disconnect()
+})
+
 test('a long poll of a quiet stream ends in time, also when garbage is collected', async (t) => {
   const world = await StreamWorld.open(t)
   const answered = new AbortController()

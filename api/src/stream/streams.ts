@@ -51,6 +51,8 @@ const POLL_READS_MS_MAX = 5000
  */
 const STEPS_AT_ONCE = 2
 const TURNS_BETWEEN = 8
+/** While other work fills the turns, fewer of them: streams would hardly begin. */
+const TURNS_MS_MAX = 2
 /** Keep-alives are spread over so many ticks, so that none of them takes long. */
 const TICKS = 25
 /** Ticks without a connection after which the tables are no longer followed. */
@@ -309,7 +311,8 @@ class Streams {
 }
 
 async function turnsBetween(): Promise<void> {
-  for (let turn = 0; turn < TURNS_BETWEEN; turn += 1) await nextTurn()
+  const endsAt = performance.now() + TURNS_MS_MAX
+  for (let turn = 0; turn < TURNS_BETWEEN && performance.now() < endsAt; turn += 1) await nextTurn()
 }
 
 function polled(events: readonly StreamEvent[], progress: Progress): string[] {

@@ -5,6 +5,7 @@ import type { Registry } from 'prom-client'
 import { AnswerCache } from './answers/answer-cache.js'
 import type { Action, Endpoint } from './answers/endpoint.js'
 import { addDatasets } from './datasets/routes.js'
+import { answerFirst } from './http/answer-first.js'
 import { addHealth, type Readiness } from './http/health.js'
 import { type HttpMetrics, httpMetrics, sessionMetrics } from './http/http-metrics.js'
 import { closeOpenConnections } from './http/open-connections.js'
@@ -12,7 +13,7 @@ import { addDocs } from './http/pages/docs.js'
 import { addFeeds } from './http/pages/feeds.js'
 import { addServiceAuth, type ServiceAuthFile } from './http/pages/service-auth.js'
 import { addPipeline, type PipelineNeeds } from './http/pipeline.js'
-import { admit, pathUnknown, sendError, URL_CHARACTERS_MAX } from './http/reply/errors.js'
+import { pathUnknown, requestFault, sendError, URL_CHARACTERS_MAX } from './http/reply/errors.js'
 import { COMMON_HEADERS } from './http/reply/headers.js'
 import { answersOtherMethod, SERVER_METHODS } from './http/reply/other-methods.js'
 import { answerOddRequests, answerSocketError, type SocketError } from './http/reply/socket-errors.js'
@@ -138,9 +139,10 @@ export async function buildApp(
     metrics,
     logger: needs.logger ?? app.log,
     openListAgeMs: openListAge(needs.matchesPeriodSeconds),
+    nextId,
     now
   }
-  addPipeline(app, { endpoints, actions }, pipeline)
+  answerFirst(app, addPipeline(app, { endpoints, actions }, pipeline))
   addFeeds(app, { ...pipeline, publicUrl: needs.publicUrl })
   const dropStreamed = addStream(app, { ...pipeline, limits, epoch: needs.epoch ?? 1, registry: needs.registry })
   needs.onDrop?.(() => {
@@ -220,7 +222,8 @@ function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, 
   closeOpenConnections(app, limits.finishMs)
   addJsonBodies(app)
   app.addHook('onRequest', (request, reply, done) => {
-    admit(request)
+    const fault = requestFault(request.raw)
+    if (fault !== undefined) throw fault
     if (!answersOtherMethod(app, request, reply)) done()
   })
   app.addHook('onSend', async (request, reply) => setCommonHeaders(request, reply))

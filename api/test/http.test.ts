@@ -56,6 +56,14 @@ function withBodies() {
 
 const json = { 'content-type': 'application/json' }
 
+function signal() {
+  let give: () => void = () => undefined
+  const given = new Promise<void>((resolve) => {
+    give = resolve
+  })
+  return { give: () => give(), given }
+}
+
 test('every way to fail is one sentence, with the status that fits', async (t) => {
   const { app } = await testApp(t, withBodies())
   for (const [method, url, status, sentence, more] of [
@@ -362,35 +370,80 @@ test('ready answers keep a connection open and can be pipelined', async (t) => {
   t.match(raw, /\{"game":"y"\}$/)
 })
 
+test('a ready answer is the same before the router and behind it', async (t) => {
+  let routed = 0
+  const { app, tables } = await testApp(t, {
+    addRoutes: (app) => {
+      app.addHook('onRequest', async () => {
+        routed += 1
+      })
+    }
+  })
+  tables.answer = async () => Array.from({ length: 500 }, (_, online) => ({ online }))
+  const url = '/api/counts?days=2'
+  const { etag } = (await app.inject(url)).headers
+  await app.inject({ url, headers: { 'accept-encoding': 'gzip' } })
+  for (const [method, headers] of [
+    ['GET', {}],
+    ['HEAD', {}],
+    ['GET', { 'accept-encoding': 'gzip' }],
+    ['GET', { 'if-none-match': String(etag) }]
+  ] as const) {
+    const behind = await app.inject({ method, url, headers })
+    routed = 0
+    const sent = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    const head = `${method} ${url} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n`
+    const before = apart(await exchange(app, `${head}${sent.join('')}\r\n`))
+    t.equal(routed, 0)
+    t.equal(before.status, behind.statusCode)
+    t.equal(before.body, behind.rawPayload.toString('latin1'))
+    const { connection: _, date: _a, 'x-request-id': id, ...same } = before.headers
+    const { connection: _b, date: _c, 'x-request-id': _d, ...other } = behind.headers
+    t.same(same, other)
+    t.match(id, /./)
+  }
+  for (const [line, host, status] of [
+    ['GET /api/counts?days=2', 'x/y', 400],
+    ['POST /api/counts?days=2', 'x', 405]
+  ] as const) {
+    const refused = await exchange(app, `${line} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+    t.equal(apart(refused).status, status)
+  }
+})
+
 test('closing waits for what is in flight, and answers it', async (t) => {
-  let release: () => void = () => undefined
-  const released = new Promise<void>((resolve) => {
-    release = resolve
-  })
-  let markRequested: () => void = () => undefined
-  const requested = new Promise<void>((resolve) => {
-    markRequested = resolve
-  })
+  const [requested, closing, released] = [signal(), signal(), signal()]
   const slow = {
     ...game,
-    answer: async () => {
-      markRequested()
-      await released
-      return { body: { game: 'late' } }
+    answer: async ({ game }: { game: string }) => {
+      if (game === 'x') {
+        requested.give()
+        await released.given
+      }
+      return { body: { game } }
     }
   }
-  const { app } = await testApp(t, { endpoints: [slow] })
+  const { app } = await testApp(t, {
+    endpoints: [slow],
+    addRoutes: (app) => app.addHook('preClose', async () => closing.give())
+  })
+  await app.inject('/api/game/ready')
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
   const socket = connect(port, '127.0.0.1')
+  const chunks: Buffer[] = []
+  socket.on('data', (chunk) => chunks.push(chunk))
   socket.write('GET /api/game/x HTTP/1.1\r\nHost: x\r\n\r\n')
-  await requested
+  await requested.given
   const closed = app.close()
-  release()
-  const [data] = await once(socket, 'data')
-  t.match(String(data), /HTTP\/1.1 200 OK/)
-  t.match(String(data), /\{"game":"late"\}/)
-  socket.destroy()
+  await closing.given
+  app.server.on('request', () => released.give())
+  socket.write('GET /api/game/ready HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(socket, 'close')
+  const [, late = '', ready = ''] = String(Buffer.concat(chunks)).split('HTTP/1.1 200 OK')
+  t.match(late, /\{"game":"x"\}/)
+  t.match(ready, /Connection: close/)
+  t.match(ready, /\{"game":"ready"\}/)
   await closed
 })
 

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { type ReadPositions, Refusal, retryDropped, type ServingTables, withServing } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -20,6 +21,7 @@ import { hasKeyHeader, SESSION_KEY_FIELD, shownKey } from '../session/session-ke
 import type { Session, Sessions } from '../session/sessions.js'
 import type { WriteBudget } from '../writes/budget.js'
 import type { HttpMetrics, Outcome } from './http-metrics.js'
+import { requestFault } from './reply/errors.js'
 import { fileHeaders, fileIdentity, sendFile } from './reply/file.js'
 import { frameOf, privateFrameOf } from './reply/frame.js'
 import { COMMON_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './reply/headers.js'
@@ -33,7 +35,7 @@ import { questionOf, type ResolvedUrl, ResolvedUrls, resolveUrl, type Versions }
 
 /*
  * fast path   a GET whose URL is resolved and whose answer is cached in the coding that the client accepts: two lookups
- *             and one write, without Fastify's reply, which would halve the speed
+ *             and one write, before Fastify, which would halve the speed
  * slow path   parse → resolve → cached, joined or computed answer → frame → write
  */
 
@@ -49,19 +51,28 @@ export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> &
   readonly metrics: HttpMetrics
   readonly logger: FastifyBaseLogger
   readonly openListAgeMs: number
+  /** Returns a new request id. */
+  nextId(): string
   now(): number
 }
 
-/** Adds the routes of endpoints and actions. Fastify adds HEAD to each GET. */
+/** Adds the routes of endpoints and actions; Fastify adds HEAD to each GET. Returns the fast path. */
 export function addPipeline(
   app: FastifyInstance,
   { endpoints, actions }: { readonly endpoints: readonly Endpoint[]; readonly actions: readonly Action[] },
   needs: PipelineNeeds
-): void {
-  const urls = new ResolvedUrls()
+): AnswerReady {
+  const urls = new ResolvedUrls<Answering>()
   const { tables, versions } = needs
   const versionOf: Versions['versionOf'] = (dependency) => versions.versionOf(dependency)
   const playersCheckedMs = playersCheckCache({ tables, versionOf })
+  const answerReady: AnswerReady = (request, response, id) => {
+    if ((request.method !== 'GET' && request.method !== 'HEAD') || !versions.isCurrent) return false
+    const resolved = urls.get(request.url ?? '', versions, needs.now())
+    if (resolved === undefined || requestFault(request) !== undefined) return false
+    const exchange = { request, response, id: id ?? needs.nextId(), startedAt: performance.now() }
+    return resolved.answering.answerReady(exchange, resolved)
+  }
   for (const endpoint of endpoints) {
     const answering = new Answering(endpoint, urls, { ...needs, playersCheckedMs })
     for (const url of [endpoint.path, otherPath(endpoint.path)]) {
@@ -69,7 +80,11 @@ export function addPipeline(
       app.route({
         url,
         method: endpoint.method ?? 'GET',
-        handler: (request, reply) => answering.answer(request, reply)
+        handler: async (request, reply) => {
+          // Those of `inject` have not been offered to it.
+          if (!answerReady(request.raw, reply.raw, request.id)) await answering.answer(request, reply)
+          reply.hijack()
+        }
       })
     }
   }
@@ -84,10 +99,19 @@ export function addPipeline(
       }
     })
   }
+  return answerReady
 }
 
-/** A request with its reply and the instant of its arrival, by `performance.now()`. */
-type Exchange = { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly startedAt: number }
+/** The fast path: answers a request and returns true, or returns false. Without an id the request gets one. */
+export type AnswerReady = (request: IncomingMessage, response: ServerResponse, id?: string) => boolean
+
+/** A request with its response, its id and the instant of its arrival, by `performance.now()`. */
+type Exchange = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly id: string
+  readonly startedAt: number
+}
 
 /** A question whose answer is requested as a file. */
 type FileRequest = {
@@ -106,14 +130,14 @@ type AnsweringNeeds = PipelineNeeds & { playersCheckedMs(serving: ServingTables)
 /** Answers the requests of one endpoint. */
 class Answering {
   readonly #endpoint: Endpoint
-  readonly #urls: ResolvedUrls
+  readonly #urls: ResolvedUrls<Answering>
   readonly #needs: AnsweringNeeds
   readonly #observe: ReturnType<HttpMetrics['durations']>
   readonly #isPosted: boolean
   /** The parameters of the query. */
   readonly #known: ReadonlySet<string>
 
-  constructor(endpoint: Endpoint, urls: ResolvedUrls, needs: AnsweringNeeds) {
+  constructor(endpoint: Endpoint, urls: ResolvedUrls<Answering>, needs: AnsweringNeeds) {
     this.#endpoint = endpoint
     this.#urls = urls
     this.#needs = needs
@@ -128,46 +152,37 @@ class Answering {
     ])
   }
 
-  /** Sends a ready answer synchronously and returns undefined; otherwise the promise of the slow path. */
-  answer(request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined {
-    const exchange = { request, reply, startedAt: performance.now() }
-    const { versions } = this.#needs
-    const isPersonal = this.#endpoint.answerTo !== undefined && hasKeyHeader(request.raw.headers)
-    const isFile = this.#endpoint.table !== undefined && acceptedFormat(request.raw.headers.accept) !== undefined
-    if (!this.#isPosted && !isPersonal && !isFile && versions.isCurrent) {
-      const resolved = this.#urls.get(request.raw.url ?? '', versions, this.#needs.now())
-      if (
-        resolved !== undefined &&
-        (this.#sendNotModified(exchange, resolved) || this.#sendReady(exchange, resolved))
-      ) {
-        return undefined
-      }
-    }
-    return this.#answerSlowly(exchange)
+  /** Sends the ready answer, or 304, and returns true if the client wants no other. */
+  answerReady(exchange: Exchange, resolved: ResolvedUrl): boolean {
+    const { headers } = exchange.request
+    if (this.#endpoint.answerTo !== undefined && hasKeyHeader(headers)) return false
+    if (this.#endpoint.table !== undefined && acceptedFormat(headers.accept) !== undefined) return false
+    return this.#sendNotModified(exchange, resolved) || this.#sendReady(exchange, resolved)
   }
 
-  async #answerSlowly(exchange: Exchange): Promise<void> {
-    const { request, reply } = exchange
+  /** The slow path. */
+  async answer({ raw: request, id, body, params }: FastifyRequest, { raw: response }: FastifyReply): Promise<void> {
+    const exchange = { request, response, id, startedAt: performance.now() }
     const { answerTo, input: schema, path, table } = this.#endpoint
-    const url = request.raw.url ?? ''
+    const url = request.url ?? ''
     const query = readQuery(url)
-    const given = this.#isPosted ? readBody(request.body) : query
+    const given = this.#isPosted ? readBody(body) : query
     const unknown = this.#isPosted ? undefined : unknownNames(given, this.#known)
-    if (unknown !== undefined) reply.raw.setHeader('X-Unknown-Parameters', unknown)
-    const input = parseInput(schema, { ...given, ...(request.params as Record<string, unknown>) })
+    if (unknown !== undefined) response.setHeader('X-Unknown-Parameters', unknown)
+    const input = parseInput(schema, { ...given, ...(params as Record<string, unknown>) })
     const question = questionOf(path, input)
-    const closed = closedSignal(reply)
-    const format = table === undefined ? undefined : formatOf(query[FORMAT_PARAMETER], request.raw.headers.accept)
+    const closed = closedSignal(response)
+    const format = table === undefined ? undefined : formatOf(query[FORMAT_PARAMETER], request.headers.accept)
     if (table !== undefined && format !== undefined) {
       return await this.#answerFile(exchange, { table, format, input, question, closed })
     }
     const hasKeyField = SESSION_KEY_FIELD in given
-    const isPersonal = answerTo !== undefined && (hasKeyField || hasKeyHeader(request.raw.headers))
+    const isPersonal = answerTo !== undefined && (hasKeyField || hasKeyHeader(request.headers))
     try {
       const { resolved, found } = await retryDropped(this.#needs.versions, async () => {
         const resolved = await this.#resolve(input, question)
         if (isPersonal) {
-          const viewer = await this.#viewerOf(shownKey(request.raw.headers, given), request)
+          const viewer = await this.#viewerOf(shownKey(request.headers, given), id)
           return {
             resolved,
             found: { answer: await this.#compute(resolved, closed, viewer), outcome: 'query' } as const
@@ -177,12 +192,13 @@ class Answering {
         return { resolved, found: isNotModified ? undefined : await this.#find(resolved, closed) }
       })
       // A URL that contains a session key is never cached, nor one whose answer names unknown parameters.
-      if (!isPersonal && !this.#isPosted && !hasKeyField && unknown === undefined) this.#urls.set(url, resolved)
+      if (!isPersonal && !this.#isPosted && !hasKeyField && unknown === undefined) {
+        this.#urls.set(url, { ...resolved, answering: this })
+      }
       if (found === undefined) this.#sendNotModified(exchange, resolved)
       else await this.#send(exchange, question, found, isPersonal)
     } catch (error) {
-      if (closed.aborted) reply.hijack()
-      else await this.#sendLast(exchange, question, error, isPersonal)
+      if (!closed.aborted) await this.#sendLast(exchange, question, error, isPersonal)
     }
   }
 
@@ -191,14 +207,14 @@ class Answering {
    * the statement ends.
    */
   async #answerFile(exchange: Exchange, wanted: FileRequest): Promise<void> {
-    const { request, reply } = exchange
+    const { request, response, id } = exchange
     const { table, format, input, question, closed } = wanted
     const opened: Readable[] = []
     try {
       const { resolved, file, further, isProvisional } = await retryDropped(this.#needs.versions, async () => {
         opened.pop()?.destroy()
         const resolved = await this.#resolve(input, question)
-        if (request.raw.method === 'HEAD' || this.#matchingTag(request, fileIdentity(resolved, format)) !== undefined) {
+        if (request.method === 'HEAD' || this.#matchingTag(request, fileIdentity(resolved, format)) !== undefined) {
           return { resolved }
         }
         const { engine } = FILE_FORMATS[format]
@@ -215,20 +231,18 @@ class Answering {
       if (file === undefined && this.#sendNotModified(exchange, resolved, fileIdentity(resolved, format))) return
       const isUncached = this.#isPosted || isProvisional === true
       const headers = fileHeaders(resolved, format, this.#endpoint.operationId, { isUncached, further })
-      reply.hijack()
-      reply.raw.writeHead(200, ['X-Request-Id', request.id, ...headers])
+      response.writeHead(200, ['X-Request-Id', id, ...headers])
       this.#count(exchange, 200, 'query')
-      if (file === undefined) reply.raw.end()
-      else await sendFile(file, reply.raw).catch((error: unknown) => this.#logBroken(exchange, error, closed))
+      if (file === undefined) response.end()
+      else await sendFile(file, response).catch((error: unknown) => this.#logBroken(exchange, error, closed))
     } catch (error) {
       opened.pop()?.destroy()
       if (!closed.aborted) throw error
-      reply.hijack()
     }
   }
 
-  #logBroken({ request }: Exchange, error: unknown, closed: AbortSignal): void {
-    if (!closed.aborted) this.#needs.logger.warn({ err: error, reqId: request.id }, 'a file was broken off')
+  #logBroken({ id }: Exchange, error: unknown, closed: AbortSignal): void {
+    if (!closed.aborted) this.#needs.logger.warn({ err: error, reqId: id }, 'a file was broken off')
   }
 
   async #resolve(input: unknown, question: string): Promise<ResolvedUrl> {
@@ -248,11 +262,11 @@ class Answering {
   }
 
   /** Returns the session of a key; undefined when it is invalid or cannot be checked. */
-  async #viewerOf(sessionKey: string | undefined, request: FastifyRequest): Promise<Session | undefined> {
+  async #viewerOf(sessionKey: string | undefined, reqId: string): Promise<Session | undefined> {
     if (sessionKey === undefined) return undefined
     return await this.#needs.sessions.of(sessionKey).catch((error: unknown) => {
       this.#needs.logger.warn(
-        { err: error, reqId: request.id },
+        { err: error, reqId },
         'a session cannot be checked; the request is answered without a viewer'
       )
       return undefined
@@ -300,27 +314,23 @@ class Answering {
     const isUnavailable = error instanceof Refusal && error.status === 503
     const answer = isUnavailable ? cache.newest(question) : undefined
     if (answer === undefined) throw error
-    logger.warn(
-      { err: error, reqId: exchange.request.id },
-      'the last answer is served, because no newer one is available'
-    )
+    logger.warn({ err: error, reqId: exchange.id }, 'the last answer is served, because no newer one is available')
     await this.#send(exchange, question, { answer, outcome: 'stale' }, isPersonal)
   }
 
   /** Returns the tag of `If-None-Match` that names this answer. The answer to a POST has no tag. */
-  #matchingTag({ raw }: FastifyRequest, identity: string): string | undefined {
-    const ifNoneMatch = raw.headers['if-none-match']
+  #matchingTag({ headers }: IncomingMessage, identity: string): string | undefined {
+    const ifNoneMatch = headers['if-none-match']
     return ifNoneMatch === undefined || this.#isPosted ? undefined : namedTag(ifNoneMatch, identity)
   }
 
   /** Sends 304 and returns true when the client has the answer. */
   #sendNotModified(exchange: Exchange, resolved: ResolvedUrl, identity = resolved.identity): boolean {
-    const { request, reply } = exchange
+    const { request, response, id } = exchange
     const tag = this.#matchingTag(request, identity)
     if (tag === undefined) return false
-    reply.hijack()
-    reply.raw.writeHead(304, ['X-Request-Id', request.id, 'ETag', tag, ...COMMON, ...resolved.notModified])
-    reply.raw.end()
+    response.writeHead(304, ['X-Request-Id', id, 'ETag', tag, ...COMMON, ...resolved.notModified])
+    response.end()
     this.#count(exchange, 304, 'not_modified')
     return true
   }
@@ -344,7 +354,7 @@ class Answering {
     this.#write(exchange, frame, outcome, ageSeconds)
   }
 
-  async #frameFor(request: FastifyRequest, question: string, answer: Answer): Promise<Frame> {
+  async #frameFor(request: IncomingMessage, question: string, answer: Answer): Promise<Frame> {
     const { cache } = this.#needs
     const coding = codingFor(answer, request)
     const ready = answer.frames[coding]
@@ -355,32 +365,31 @@ class Answering {
   }
 
   #write(exchange: Exchange, frame: Frame, outcome: Outcome, ageSeconds: number | undefined): void {
-    const { request, reply } = exchange
-    reply.hijack()
-    const headers = ['X-Request-Id', request.id, ...frame.headers]
+    const { response, id } = exchange
+    const headers = ['X-Request-Id', id, ...frame.headers]
     if (ageSeconds !== undefined) headers.push('Age', String(ageSeconds))
-    reply.raw.writeHead(200, headers)
-    reply.raw.end(frame.bytes)
+    response.writeHead(200, headers)
+    response.end(frame.bytes)
     this.#count(exchange, 200, outcome)
   }
 
   #count({ request, startedAt }: Exchange, status: number, outcome: Outcome): void {
     this.#needs.metrics.answered[outcome]()
-    this.#observe(request.raw.method ?? 'GET', status, (performance.now() - startedAt) / 1000)
+    this.#observe(request.method ?? 'GET', status, (performance.now() - startedAt) / 1000)
   }
 }
 
 const COMMON = flat(COMMON_HEADERS)
 
-function codingFor(answer: Answer, request: FastifyRequest) {
-  return isCompressible(answer.body) ? codingOf(request.raw.headers) : 'identity'
+function codingFor(answer: Answer, request: IncomingMessage) {
+  return isCompressible(answer.body) ? codingOf(request.headers) : 'identity'
 }
 
 /** Aborts when the client disconnects before the answer is written. */
-function closedSignal(reply: FastifyReply): AbortSignal {
+function closedSignal(response: ServerResponse): AbortSignal {
   const abort = new AbortController()
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableEnded) abort.abort(new Error('the client disconnected'))
+  response.once('close', () => {
+    if (!response.writableEnded) abort.abort(new Error('the client disconnected'))
   })
   return abort.signal
 }

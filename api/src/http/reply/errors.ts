@@ -1,7 +1,8 @@
+import type { IncomingMessage } from 'node:http'
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { withoutSessionKey } from '../../session/session-key.js'
-import { requireHost } from '../request/host.js'
+import { hostFault } from '../request/host.js'
 import { shown } from '../request/parameters.js'
 import { weightsOf } from '../request/weights.js'
 import { JSON_TYPE } from './headers.js'
@@ -47,14 +48,16 @@ function titleOf(code: string): string {
   return code.charAt(0).toUpperCase() + code.slice(1).replaceAll('_', ' ')
 }
 
-/** Refuses requests that no route can handle. Called before every route. */
-export function admit({ raw }: FastifyRequest): void {
+/** Returns the refusal of a request that nothing can answer. Called before every answer. */
+export function requestFault(request: IncomingMessage): Refusal | undefined {
   // Node accepts a request line with another major version and would answer with HTTP/1.1.
-  if (raw.httpVersionMajor !== 1) throw new Refusal('request_malformed')
-  requireHost(raw)
+  if (request.httpVersionMajor !== 1) return new Refusal('request_malformed')
+  const fault = hostFault(request)
+  if (fault !== undefined) return new Refusal(fault)
   // RFC 9112, 3.2.4: the path `*` is only valid for OPTIONS.
-  if (raw.url === '*' && raw.method !== 'OPTIONS') throw new Refusal('request_malformed')
-  if ((raw.url?.length ?? 0) > URL_CHARACTERS_MAX) throw new Refusal('uri_too_long', [String(URL_CHARACTERS_MAX)])
+  if (request.url === '*' && request.method !== 'OPTIONS') return new Refusal('request_malformed')
+  if ((request.url?.length ?? 0) <= URL_CHARACTERS_MAX) return undefined
+  return new Refusal('uri_too_long', [String(URL_CHARACTERS_MAX)])
 }
 
 /** Answers an error. The log contains the hidden cause under the request id. */

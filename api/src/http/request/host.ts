@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { isIPv6 } from 'node:net'
-import { Refusal } from '@gamenet/schemas'
+import type { RefusalCode } from '@gamenet/schemas'
 
 /** `uri-host [":" port]` of RFC 9110, 7.2; an http URI has no empty host (4.2.1). */
 const HOST = /^(?:\[([\da-fA-F:.]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-fA-F]{2})+)(?::\d{0,5})?$/
@@ -8,20 +8,17 @@ const HOST = /^(?:\[([\da-fA-F:.]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-fA-F]{2})+)(?:
 /** The last valid host: nearly all requests have the same. */
 let lastHost: string | undefined
 
-/** Refuses a request without exactly one host (RFC 9112, 3.2): a proxy could choose another one of two. */
-export function requireHost({ headers, httpVersion, rawHeaders }: IncomingMessage): void {
+/** Returns the fault of a request without exactly one host (RFC 9112, 3.2): a proxy could choose another one of two. */
+export function hostFault({ headers, httpVersion, rawHeaders }: IncomingMessage): RefusalCode | undefined {
   const { host } = headers
-  if (host === undefined) {
-    if (httpVersion === '1.1') throw new Refusal('host_missing')
-    return
-  }
+  if (host === undefined) return httpVersion === '1.1' ? 'host_missing' : undefined
   // Node silently keeps the first of several.
   let hosts = 0
   for (let n = 0; n < rawHeaders.length; n += 2) {
     const name = rawHeaders[n] as string
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
   }
-  if (hosts > 1 || !isHost(host)) throw new Refusal('host_invalid')
+  return hosts > 1 || !isHost(host) ? 'host_invalid' : undefined
 }
 
 function isHost(host: string): boolean {

@@ -49,18 +49,18 @@ export function minuteOf(nowMs: number): number {
   return Math.floor(nowMs / MINUTE_MS)
 }
 
-/** A cache of resolved URLs, valid until the data or the minute changes. */
-export class ResolvedUrls {
-  readonly #urls = new LRUCache<string, ResolvedUrl>({ max: URLS_CACHED_MAX })
+/** A cache of resolved URLs with what answers them, valid until the data or the minute changes. */
+export class ResolvedUrls<Answering> {
+  readonly #urls = new LRUCache<string, ResolvedUrl & { readonly answering: Answering }>({ max: URLS_CACHED_MAX })
 
   /** Returns the current meaning of a URL, if cached. */
-  get(url: string, versions: Versions, nowMs: number): ResolvedUrl | undefined {
+  get(url: string, versions: Versions, nowMs: number): (ResolvedUrl & { readonly answering: Answering }) | undefined {
     const known = this.#urls.get(url)
     return known?.revision === versions.revision && known.minute === minuteOf(nowMs) ? known : undefined
   }
 
   /** Caches the meaning of a URL. */
-  set(url: string, known: ResolvedUrl): void {
+  set(url: string, known: ResolvedUrl & { readonly answering: Answering }): void {
     if (url.length <= URL_CHARACTERS_CACHED_MAX) this.#urls.set(url, known)
   }
 }

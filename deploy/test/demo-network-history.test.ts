@@ -300,7 +300,7 @@ test('the file of the journal has the last saved state; an unreadable file is re
   await journal.save({ ...progress, done: ['a', 'b'] })
   t.same(await historyJournalFile(file).load(), { ...progress, done: ['a', 'b'] })
   await writeFile(file, '{"seed":')
-  await t.rejects(journal.load(), /history\.json does not say how far/)
+  await t.rejects(journal.load(), /history\.json has no valid progress/)
 })
 
 function fill(options: Partial<FillHistoryOptions>) {

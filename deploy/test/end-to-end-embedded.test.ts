@@ -19,8 +19,8 @@ import {
 } from './service/gamenet.js'
 import { startUpstream } from './service/upstream.js'
 
-/** An import of this size takes 10 appends: it is still running when the log has the first one. */
-const ROWS = 20_000
+/** An import of this size takes 30 appends: it is still running when the log has the first one. */
+const ROWS = 60_000
 
 test('one process on embedded engines answers from pages and files, and restarts', async (t) => {
   const directory = t.testdir()

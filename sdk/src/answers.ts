@@ -51,7 +51,7 @@ export type ErrorCode =
   | 'streams_full'
   | 'engine_away'
 
-/** Every achievement there is. */
+/** All achievements. */
 export type AchievementCatalog = {
   achievements: AchievementCatalogAchievement[]
   groups: AchievementCatalogGroup[]
@@ -60,21 +60,21 @@ export type AchievementCatalog = {
 
 export type AchievementCatalogAchievement = {
   id: number
-  /** `hidden-<id>` of a hidden one. */
+  /** `hidden-<id>` for a hidden achievement. */
   key: string
-  /** `Hidden Achievement` of a hidden one. */
+  /** `Hidden Achievement` for a hidden achievement. */
   name: string
-  /** "" of a hidden one. */
+  /** "" for a hidden achievement. */
   description: string
   points: number
   is_hidden: boolean
-  /** null where it is about the whole network. */
+  /** null for an achievement of the whole network. */
   game_title_id: string | null
   /** The `groupId` of its group. */
   category: string
   /** Absolute address of the picture of its game. */
   image_url: string | null
-  /** Users who have it. */
+  /** Number of users who have it. */
   unlock_count: number
 }
 
@@ -141,7 +141,7 @@ export type ActivitySummaryMostPlayedGame = {
 export type Calendar = CalendarPeriod[]
 
 export type CalendarPeriod = {
-  /** First day of the period, in the time zone of the question. */
+  /** First day of the period, in the time zone of the request. */
   date: string
   /** null: the network. */
   titleId: string | null
@@ -154,15 +154,15 @@ export type CalendarPeriod = {
   /** Mean of the samples, one decimal. */
   average: number
   samples: number
-  /** Average minus the average of the period before, one decimal; null where that has no sample. */
+  /** Average minus the average of the period before, one decimal; null if that has no sample. */
   gain: number | null
   /** `gain` in percent of the average before, one decimal; null where that is 0 or missing. */
   gainPercent: number | null
-  /** Average of the same period of the year before; of a week, 52 weeks before. null where that has no sample. */
+  /** Average of the same period of the year before; of a week, 52 weeks before. null if that has no sample. */
   yearBefore: number | null
   /** Average divided by the average of users online on the network, 4 decimals; null for the network, and where that has no sample. */
   share: number | null
-  /** Mean of the samples of the last `rolling` periods, this one included, one decimal; null unless asked for. */
+  /** Mean of the samples of the last `rolling` periods, this one included, one decimal; null unless requested. */
   rolling: number | null
 }
 
@@ -202,7 +202,7 @@ export type CountEvent = {
   data: StreamedCount
 }
 
-/** When the collector was blind, by source, oldest first. */
+/** The gaps of the collector, by source, oldest first. */
 export type Coverage = Gap[]
 
 /** One row per UTC day that has a sample, oldest first. */
@@ -322,7 +322,7 @@ export type EntryMatch = {
 /** The entries found, best rank first. */
 export type EntryMatches = {
   results: EntryMatch[]
-  /** Entries in `results`. */
+  /** Number of entries in `results`. */
   count: number
 }
 
@@ -376,7 +376,7 @@ export type HourMatrix = HourOfWeek[]
 export type HourOfWeek = {
   /** 1: Monday, 7: Sunday. */
   weekday: number
-  /** Hour of the day in the time zone of the question. */
+  /** Hour of the day in the time zone of the request. */
   hour: number
   /** Mean of the means of the weeks, one decimal. */
   average: number
@@ -399,9 +399,9 @@ export type Leaderboard = {
   name: string
   /** Whether the game still lists the board. */
   listed: boolean
-  /** The instant that was asked for; absent: now. */
+  /** The requested instant; absent: now. */
   asOf?: string
-  /** Entries of the whole board. */
+  /** Number of entries of the complete board. */
   total: number
   entries: LeaderboardRow[]
 }
@@ -428,7 +428,7 @@ export type LeaderboardChange = {
 /** Changes of entries. */
 export type LeaderboardChanges = LeaderboardChange[]
 
-/** What changed on the board, in the order of the later board; who left, of the earlier one. */
+/** The changes of the board in the order of the later board; removed entries in that of the earlier one. */
 export type LeaderboardComparison = {
   titleId: string
   gameName: string
@@ -449,7 +449,7 @@ export type LeaderboardComparison = {
   improved: ComparedEntry[]
 }
 
-/** Entries of the whole lists. */
+/** Lengths of the complete lists. */
 export type LeaderboardComparisonCounts = {
   came: number
   left: number
@@ -458,7 +458,7 @@ export type LeaderboardComparisonCounts = {
   improved: number
 }
 
-/** The record and how it came about, oldest first. */
+/** The reigns of the record, oldest first. */
 export type LeaderboardRecords = {
   titleId: string
   gameName: string
@@ -466,7 +466,7 @@ export type LeaderboardRecords = {
   /** "" when only entries of the board are known. */
   name: string
   listed: boolean
-  /** Reigns of the whole board. */
+  /** Number of reigns of the board. */
   total: number
   records: RecordReign[]
 }
@@ -481,7 +481,7 @@ export type LeaderboardRow = {
   /** `M:SS.mmm`; "" for a score. */
   timeFormatted: string
   isTime: boolean
-  /** What else the board shows of the entry, where it has more columns. */
+  /** Further columns of the board, if it has any. */
   details?: Record<string, string>
 }
 
@@ -584,7 +584,7 @@ export type NewUnlock = {
   achievementKey: string
   /** With the game: `Name (Game)`; a hidden one is `Hidden Achievement`. */
   achievementName: string
-  /** `Network` where it is about the whole network. */
+  /** `Network` for an achievement of the whole network. */
   gameName: string
   points: number
 }
@@ -664,7 +664,7 @@ export type Peaks = Peak[]
 export type PlayTime = {
   /** Whole seconds in games summed, then floored to minutes. */
   totalMinutes: number
-  /** `offline` too when nobody was ever seen, or the newest sighting online is older than three of its own periods. */
+  /** `offline` also if the user was never seen, or if the newest sighting online is older than three of its own periods. */
   lastState: 'online' | 'offline'
   /** null when offline or in no game. */
   currentGame: string | null
@@ -673,7 +673,7 @@ export type PlayTime = {
   lastPlayedAt: string | null
   /** Newest sighting online. */
   lastOnlineAt: string | null
-  /** When it was last looked: the newest sighting, or the newest complete scrape. */
+  /** When the user was last checked: the newest sighting, or the newest complete scrape. */
   lastCheckTs: string | null
   /** UTC days with a sighting online. */
   daysSeen: number
@@ -681,9 +681,9 @@ export type PlayTime = {
 
 /** The boards of a player, best rank first. */
 export type Player = {
-  /** As it was asked for. */
+  /** As requested. */
   playerName: string
-  /** The name as boards show it, every spelling. */
+  /** All spellings of the name on boards. */
   spellings: string[]
   /** Entries on all boards. */
   total: number
@@ -697,7 +697,7 @@ export type PlayerBoard = {
   gameName: string
   playerName: string
   rank: number
-  /** Entries of the whole board. */
+  /** Number of entries of the complete board. */
   entries: number
   /** Share of the board’s entries whose rank is no better, this one included, in percent, one decimal. */
   percentile: number
@@ -724,15 +724,15 @@ export type PlayerBoardNext = {
   /** `M:SS.mmm`; "" for a score. */
   timeFormatted: string
   isTime: boolean
-  /** Milliseconds or points from this entry to that one; null where either is not a number. */
+  /** Milliseconds or points from this entry to that one; null if either is not a number. */
   gap: number | null
 }
 
-/** The boards that both players stand on, the best rank of either first. */
+/** The boards with entries of both players, the best rank of either first. */
 export type PlayerComparison = {
-  /** In the order of the question. */
+  /** In the order of the request. */
   players: PlayerComparisonPlayer[]
-  /** Boards that both stand on. */
+  /** Boards with entries of both. */
   total: number
   /** Shared boards on which both have the same rank. */
   ties: number
@@ -744,11 +744,11 @@ export type PlayerComparisonBoard = {
   leaderboardName: string
   titleId: string
   gameName: string
-  /** As it was asked for; null where both share a rank. */
+  /** As requested; null if both share a rank. */
   leader: string | null
-  /** Milliseconds or points between the entries; null where either is not a number. */
+  /** Milliseconds or points between the entries; null if either is not a number. */
   gap: number | null
-  /** The best entry of each, in the order of the question. */
+  /** The best entry of each, in the order of the request. */
   entries: PlayerComparisonBoardEntry[]
 }
 
@@ -766,9 +766,9 @@ export type PlayerComparisonBoardEntry = {
 }
 
 export type PlayerComparisonPlayer = {
-  /** As it was asked for. */
+  /** As requested. */
   playerName: string
-  /** Boards that the player stands on, shared or not. */
+  /** Boards with an entry of the player, shared or not. */
   leaderboardsOn: number
   /** Shared boards on which the player has the better rank. */
   leads: number
@@ -785,7 +785,7 @@ export type Profile = {
   social_links: SocialLink[]
 }
 
-/** What is known of the user. */
+/** Profile and statistics of the user. */
 export type ProfileSummary = {
   username: string
   profile: Profile
@@ -803,11 +803,11 @@ export type ProfileSummary = {
 
 export type ProfileSummaryLeaderboardStats = {
   leaderboardsOn: number
-  /** Boards on which the player stands among the first 10. */
+  /** Boards on which the player is among the first 10. */
   top10Count: number
 }
 
-/** The rating was kept. */
+/** The rating is stored. */
 export type RatingGiven = {
   success: true
   reputation: ReputationTotals
@@ -854,7 +854,7 @@ export type RecentUnlock = {
   achievementKey: string
   /** With the game: `Name (Game)`; a hidden one is `Hidden Achievement`. */
   achievementName: string
-  /** `Network` where it is about the whole network. */
+  /** `Network` for an achievement of the whole network. */
   gameName: string
   points: number
 }
@@ -910,7 +910,7 @@ export type Reputation = {
   priorOnly: boolean
   /** Newest first. */
   feedback: Feedback[]
-  /** What the signed-in viewer gave; null otherwise. */
+  /** The rating of the signed-in viewer; null otherwise. */
   viewer: GivenRating | null
 }
 
@@ -940,10 +940,10 @@ export type RetractedImport = {
   retractedAt: string
 }
 
-/** The boards on which all players stand at their ranks, the closest first. */
+/** The boards on which all players have their ranks, the closest first. */
 export type RosterMatches = {
   results: RosterMatchesResult[]
-  /** Boards in `results`. */
+  /** Number of boards in `results`. */
   count: number
 }
 
@@ -952,7 +952,7 @@ export type RosterMatchesResult = {
   leaderboard_name: string
   title_id: string
   game_name: string
-  /** The entry of each player, in the order of the question. */
+  /** The entry of each player, in the order of the request. */
   players: EntryMatch[]
 }
 
@@ -1015,7 +1015,7 @@ export type StreamedTitleCount = {
 /** Names of players in alphabetical order of their folded form. */
 export type SuggestedPlayers = {
   results: string[]
-  /** Names in `results`. */
+  /** Number of names in `results`. */
   count: number
 }
 
@@ -1032,7 +1032,7 @@ export type TimeMatch = {
   time_ms: number
   time_formatted: string
   is_time: boolean
-  /** How far from the time that was searched. */
+  /** Difference from the requested time. */
   difference_ms: number
 }
 
@@ -1044,7 +1044,7 @@ export type TimeMatches = {
   /** Milliseconds. */
   tolerance: number
   results: TimeMatch[]
-  /** Entries in `results`. */
+  /** Number of entries in `results`. */
   count: number
 }
 
@@ -1097,7 +1097,7 @@ export type TimelineUnlock = {
   achievementKey: string
   /** With the game: `Name (Game)`; a hidden one is `Hidden Achievement`. */
   achievementName: string
-  /** `Network` where it is about the whole network. */
+  /** `Network` for an achievement of the whole network. */
   gameName: string
   points: number
 }
@@ -1128,7 +1128,7 @@ export type TitleOnlinePoint = {
 }
 
 export type TitleRank = {
-  /** First day of the period, in the time zone of the question. */
+  /** First day of the period, in the time zone of the request. */
   date: string
   /** 1: no title has a higher average; equal ones share a rank. */
   rank: number
@@ -1159,22 +1159,22 @@ export type TopGames = TopGame[]
 /** The achievements of a user. */
 export type UserAchievements = {
   score: number
-  /** What the user has unlocked, newest first. */
+  /** The unlocked achievements, newest first. */
   achievements: UserAchievementsAchievement[]
   groups: UserAchievementsGroup[]
 }
 
 export type UserAchievementsAchievement = {
   id: number
-  /** `hidden-<id>` of a hidden one. */
+  /** `hidden-<id>` for a hidden achievement. */
   key: string
-  /** `Hidden Achievement` of a hidden one. */
+  /** `Hidden Achievement` for a hidden achievement. */
   name: string
-  /** "" of a hidden one. */
+  /** "" for a hidden achievement. */
   description: string
   points: number
   is_hidden: boolean
-  /** null where it is about the whole network. */
+  /** null for an achievement of the whole network. */
   game_title_id: string | null
   /** The `groupId` of its group. */
   category: string
@@ -1182,9 +1182,9 @@ export type UserAchievementsAchievement = {
   image_url: string | null
   earned: true
   unlocked_at: string
-  /** Of a hidden one that this user has unlocked. */
+  /** Only of a hidden achievement that this user has unlocked. */
   revealed_name?: string
-  /** Of a hidden one that this user has unlocked. */
+  /** Only of a hidden achievement that this user has unlocked. */
   revealed_description?: string
 }
 
@@ -1202,15 +1202,15 @@ export type UserAchievementsGroup = {
 
 export type UserAchievementsGroupAchievement = {
   id: number
-  /** `hidden-<id>` of a hidden one. */
+  /** `hidden-<id>` for a hidden achievement. */
   key: string
-  /** `Hidden Achievement` of a hidden one. */
+  /** `Hidden Achievement` for a hidden achievement. */
   name: string
-  /** "" of a hidden one. */
+  /** "" for a hidden achievement. */
   description: string
   points: number
   is_hidden: boolean
-  /** null where it is about the whole network. */
+  /** null for an achievement of the whole network. */
   game_title_id: string | null
   /** The `groupId` of its group. */
   category: string
@@ -1218,9 +1218,9 @@ export type UserAchievementsGroupAchievement = {
   image_url: string | null
   earned: boolean
   unlocked_at: string | null
-  /** Of a hidden one that this user has unlocked. */
+  /** Only of a hidden achievement that this user has unlocked. */
   revealed_name?: string
-  /** Of a hidden one that this user has unlocked. */
+  /** Only of a hidden achievement that this user has unlocked. */
   revealed_description?: string
 }
 
@@ -1230,7 +1230,7 @@ export type UserGame = {
   titleId: string | null
   imageUrl: string | null
   totalMinutes: number
-  /** Epoch milliseconds of the newest sighting in the game; of a game known from boards alone, of the newest change of an entry. */
+  /** Epoch milliseconds of the newest sighting in the game; of a game known only from boards, of the newest change of an entry. */
   lastPlayedAt: number
 }
 
@@ -1238,7 +1238,7 @@ export type UserGame = {
 export type UserGames = {
   /** Last played first. */
   games: UserGame[]
-  /** Whether a game is listed only because the player stands on one of its boards. */
+  /** Whether a game is listed only because of an entry of the player on one of its boards. */
   leaderboardSupplement: boolean
   /** Whether presence has ever seen the user. */
   hasPlayTimeTracking: boolean
@@ -1263,11 +1263,11 @@ export type UserScore = {
 
 /** The entries of the user on leaderboards. */
 export type UserScores = {
-  /** The name that is looked for on boards. */
+  /** The name that is searched on boards. */
   playerName: string
   /** The linked gamertag, where there is one. */
   explicitConsoleGamertag: string | null
-  /** No gamertag is linked and presence saw none: the username is looked for. */
+  /** No gamertag is linked and presence saw none: the username is searched. */
   usingSiteUsernameFallback: boolean
   /** Best rank first. */
   scores: UserScore[]

@@ -23,7 +23,7 @@ export const coverage: Endpoint<WindowInput, Window> = {
   operationId: 'getCoverage',
   path: '/api/coverage',
   tags: ['Service'],
-  summary: 'When the collector was blind',
+  summary: 'Gaps of the collector',
   description:
     'The gaps that touch the window: times between two successes of a source that are longer than three times the usual step of that source, and than 10 minutes. `counts` has the hours with a count of users online, so that gaps of imported history are found too. What is missing in an answer about counts is explained here, not by a count of 0.',
   input: z.object({
@@ -57,7 +57,7 @@ export const collectorStatus: Endpoint<Record<string, never>, { toMs: number }> 
   operationId: 'getStatus',
   path: '/api/status',
   tags: ['Service'],
-  summary: 'How old the data is',
+  summary: 'Age of the data',
   description:
     'Each source that has ever run, with the age of its last success and its gaps in the last 24 hours, as `/api/coverage` has them. `ageSeconds` counts to the end of the current minute.',
   input: z.object({}),

@@ -74,7 +74,7 @@ export const searchRoster: Endpoint<RosterInput, RosterRequest> = {
   path: '/api/datasearch/roster',
   method: 'POST',
   tags: SEARCH_TAGS,
-  summary: 'Boards on which players stand at given ranks',
+  summary: 'Boards on which players have given ranks',
   description:
     'Boards on which every player has the given rank, within `tolerance` ranks, closest first: by the sum of all differences, then by title and board. `players` of a result are in the order of the request; of a player’s several entries the nearest counts. At most 500 boards.',
   input: z.object({

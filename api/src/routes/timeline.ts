@@ -43,7 +43,7 @@ export const timeline: Endpoint<TimelineInput, TimelineRequest> = {
   operationId: 'getTimeline',
   path: '/api/profile/:username/timeline',
   tags: PROFILE_TAGS,
-  summary: 'What a user has reached, newest first',
+  summary: 'Timeline of a user, newest first',
   description:
     'Achievements unlocked, records set, and ranks gained on leaderboards: by entering a board, or by a better rank on it. A change that set a record is listed only as the record. Follow `Link: <…>; rel="next"` to go back in time; new events shift nothing.',
   input: z.object({

@@ -8,7 +8,7 @@ export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {
   operationId: 'getGame',
   path: '/api/game/:game',
   tags: ['Titles'],
-  summary: 'What is known of a game',
+  summary: 'Description of a game',
   description:
     'By title id (8 hexadecimal digits) or by name, percent-encoded and compared without case. Names contain `/ # & \' : +`: encode them all. Of several games with one name, the others are requested as `Name [titleid]`. Unknown values are `""`.',
   input: z.object({ game: text({ example: 'Halo 3' }).describe('A title id, or a game’s name, percent-encoded.') }),

@@ -16,7 +16,7 @@ export async function fullDisk(path: string, error: unknown): Promise<FailureErr
   return isFull || saysFull(error) ? new FailureError(fullDiskSentence(path, disk)) : undefined
 }
 
-/** Returns whether an error has its own sentence for the user, which holds on a full disk too. */
+/** Returns whether an error has its own sentence for the user, which is shown on a full disk too. */
 function isExplained(error: unknown): boolean {
   return error instanceof FailureError || error instanceof UsageError || error instanceof LogDamaged
 }

@@ -157,7 +157,7 @@ async function waitForOldParts(store: Store, names: readonly string[], signal: A
   const old = new Set((await store.do(readOldParts, names)).map(({ part }) => part))
   await until(OLD_PARTS_MS_MAX, signal, async () => {
     const left = (await store.do(readOldParts, names)).filter(({ part }) => old.has(part))
-    // An older ClickHouse looks for them by itself.
+    // An older ClickHouse looks for them automatically.
     for (const table of new Set(left.map(({ table }) => table))) {
       await store.do(startCleanup, table).catch(() => undefined)
     }

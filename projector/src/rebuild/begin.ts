@@ -218,7 +218,7 @@ function endOf(until: string): End {
   if (/^\d+$/.test(until)) return { until, offset: Number(until) }
   // Later than every instant that can be stored.
   const isFuture = /^\d{4,}-/.test(until) && Date.parse(until) > Date.now()
-  // A day stands for its beginning.
+  // A day means its start.
   const instant = /^\d{4}-\d{2}-\d{2}$/.test(until) ? `${until}T00:00:00Z` : until
   if (Instant.safeParse(instant).success && !isFuture) return { until, beforeMs: millisecondsOf(instant) }
   if (isFuture) {

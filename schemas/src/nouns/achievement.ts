@@ -17,12 +17,12 @@ const Image = z.string().meta({ description: 'Absolute address, "" when unknown.
 
 const shown = {
   id: z.int().min(1),
-  key: z.string().meta({ description: '`hidden-<id>` of a hidden one.' }),
-  name: z.string().meta({ description: `\`${HIDDEN_NAME}\` of a hidden one.` }),
-  description: z.string().meta({ description: '"" of a hidden one.' }),
+  key: z.string().meta({ description: '`hidden-<id>` for a hidden achievement.' }),
+  name: z.string().meta({ description: `\`${HIDDEN_NAME}\` for a hidden achievement.` }),
+  description: z.string().meta({ description: '"" for a hidden achievement.' }),
   points: Count,
   is_hidden: z.boolean(),
-  game_title_id: z.string().nullable().meta({ description: 'null where it is about the whole network.' }),
+  game_title_id: z.string().nullable().meta({ description: 'null for an achievement of the whole network.' }),
   category: z.string().meta({ description: 'The `groupId` of its group.' }),
   image_url: z.string().nullable().meta({ description: 'Absolute address of the picture of its game.' })
 }
@@ -34,7 +34,9 @@ export type VeiledAchievement = z.infer<typeof VeiledAchievement>
 /** The answer of `getAchievements`. */
 export const AchievementCatalog = z
   .object({
-    achievements: z.array(z.object({ ...shown, unlock_count: Count.meta({ description: 'Users who have it.' }) })),
+    achievements: z.array(
+      z.object({ ...shown, unlock_count: Count.meta({ description: 'Number of users who have it.' }) })
+    ),
     groups: z.array(
       z.object({
         groupId: z.string(),
@@ -47,12 +49,18 @@ export const AchievementCatalog = z
     ),
     stats: z.object({ maxGamerscore: Count, totalAchievements: Count, playersWithAchievements: Count })
   })
-  .meta({ id: 'AchievementCatalog', description: 'Every achievement there is.' })
+  .meta({ id: 'AchievementCatalog', description: 'All achievements.' })
 export type AchievementCatalog = z.infer<typeof AchievementCatalog>
 
 const revealed = {
-  revealed_name: z.string().optional().meta({ description: 'Of a hidden one that this user has unlocked.' }),
-  revealed_description: z.string().optional().meta({ description: 'Of a hidden one that this user has unlocked.' })
+  revealed_name: z
+    .string()
+    .optional()
+    .meta({ description: 'Only of a hidden achievement that this user has unlocked.' }),
+  revealed_description: z
+    .string()
+    .optional()
+    .meta({ description: 'Only of a hidden achievement that this user has unlocked.' })
 }
 
 /** The answer of `getUserAchievements`. */
@@ -61,7 +69,7 @@ export const UserAchievements = z
     score: Count,
     achievements: z
       .array(z.object({ ...shown, earned: z.literal(true), unlocked_at: ShownInstant, ...revealed }))
-      .meta({ description: 'What the user has unlocked, newest first.' }),
+      .meta({ description: 'The unlocked achievements, newest first.' }),
     groups: z.array(
       z.object({
         groupId: z.string(),
@@ -106,7 +114,7 @@ export const NewUnlock = z
     achievementName: z
       .string()
       .meta({ description: `With the game: \`Name (Game)\`; a hidden one is \`${HIDDEN_NAME}\`.` }),
-    gameName: z.string().meta({ description: '`Network` where it is about the whole network.' }),
+    gameName: z.string().meta({ description: '`Network` for an achievement of the whole network.' }),
     points: Count
   })
   .meta({ id: 'NewUnlock' })

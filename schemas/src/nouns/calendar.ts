@@ -6,7 +6,7 @@ import { Count } from './count.js'
 export const PERIODS = ['day', 'week', 'month', 'year'] as const
 export type Period = (typeof PERIODS)[number]
 
-const FirstDay = z.iso.date().meta({ description: 'First day of the period, in the time zone of the question.' })
+const FirstDay = z.iso.date().meta({ description: 'First day of the period, in the time zone of the request.' })
 const Mean = z.number().meta({ description: 'Mean of the samples, one decimal.' })
 
 /** One period of a title, or of a metric of the network. */
@@ -21,14 +21,14 @@ export const CalendarPeriod = z
     average: Mean,
     samples: z.int(),
     gain: z.number().nullable().meta({
-      description: 'Average minus the average of the period before, one decimal; null where that has no sample.'
+      description: 'Average minus the average of the period before, one decimal; null if that has no sample.'
     }),
     gainPercent: z.number().nullable().meta({
       description: '`gain` in percent of the average before, one decimal; null where that is 0 or missing.'
     }),
     yearBefore: z.number().nullable().meta({
       description:
-        'Average of the same period of the year before; of a week, 52 weeks before. null where that has no sample.'
+        'Average of the same period of the year before; of a week, 52 weeks before. null if that has no sample.'
     }),
     share: z.number().nullable().meta({
       description:
@@ -36,7 +36,7 @@ export const CalendarPeriod = z
     }),
     rolling: z.number().nullable().meta({
       description:
-        'Mean of the samples of the last `rolling` periods, this one included, one decimal; null unless asked for.'
+        'Mean of the samples of the last `rolling` periods, this one included, one decimal; null unless requested.'
     })
   })
   .meta({ id: 'CalendarPeriod' })
@@ -55,7 +55,7 @@ export const HourMatrix = z
     z
       .object({
         weekday: z.int().min(1).max(7).meta({ description: '1: Monday, 7: Sunday.' }),
-        hour: z.int().min(0).max(23).meta({ description: 'Hour of the day in the time zone of the question.' }),
+        hour: z.int().min(0).max(23).meta({ description: 'Hour of the day in the time zone of the request.' }),
         average: z.number().meta({ description: 'Mean of the means of the weeks, one decimal.' }),
         spread: z.number().meta({ description: 'Standard deviation of the means of the weeks, one decimal.' }),
         lowest: z.number().meta({ description: 'Lowest mean of a week, one decimal.' }),

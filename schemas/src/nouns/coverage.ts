@@ -17,7 +17,7 @@ export const Coverage = z
       })
       .meta({ id: 'Gap' })
   )
-  .meta({ id: 'Coverage', description: 'When the collector was blind, by source, oldest first.' })
+  .meta({ id: 'Coverage', description: 'The gaps of the collector, by source, oldest first.' })
 export type Coverage = z.infer<typeof Coverage>
 
 /** The answer of `getStatus`. */

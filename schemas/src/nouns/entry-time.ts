@@ -10,10 +10,10 @@ export const TimeMatches = z
     tolerance: Count.meta({ description: 'Milliseconds.' }),
     results: z.array(
       EntryMatch.extend({
-        difference_ms: Count.meta({ description: 'How far from the time that was searched.' })
+        difference_ms: Count.meta({ description: 'Difference from the requested time.' })
       }).meta({ id: 'TimeMatch' })
     ),
-    count: Count.meta({ description: 'Entries in `results`.' })
+    count: Count.meta({ description: 'Number of entries in `results`.' })
   })
   .meta({ id: 'TimeMatches', description: 'The entries found, nearest first.' })
 export type TimeMatches = z.infer<typeof TimeMatches>

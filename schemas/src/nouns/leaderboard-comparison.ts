@@ -24,7 +24,7 @@ export const LeaderboardComparison = z
     to: ShownInstant.nullable().meta({ description: 'null: now.' }),
     counts: z
       .object({ came: Count, left: Count, rose: Count, fell: Count, improved: Count })
-      .meta({ description: 'Entries of the whole lists.' }),
+      .meta({ description: 'Lengths of the complete lists.' }),
     came: z.array(ComparedEntry),
     left: z.array(ComparedEntry),
     rose: z.array(ComparedEntry).meta({ description: 'Has a better rank.' }),
@@ -33,6 +33,6 @@ export const LeaderboardComparison = z
   })
   .meta({
     id: 'LeaderboardComparison',
-    description: 'What changed on the board, in the order of the later board; who left, of the earlier one.'
+    description: 'The changes of the board in the order of the later board; removed entries in that of the earlier one.'
   })
 export type LeaderboardComparison = z.infer<typeof LeaderboardComparison>

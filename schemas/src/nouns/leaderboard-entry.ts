@@ -68,7 +68,7 @@ export const LeaderboardRow = z
     details: z
       .record(z.string(), z.string())
       .optional()
-      .meta({ description: 'What else the board shows of the entry, where it has more columns.' })
+      .meta({ description: 'Further columns of the board, if it has any.' })
   })
   .meta({ id: 'LeaderboardRow' })
 
@@ -80,8 +80,8 @@ export const Leaderboard = z
     leaderboardId: z.string(),
     name: z.string().meta({ description: '"" when only entries of the board are known.' }),
     listed: z.boolean().meta({ description: 'Whether the game still lists the board.' }),
-    asOf: ShownInstant.optional().meta({ description: 'The instant that was asked for; absent: now.' }),
-    total: Count.meta({ description: 'Entries of the whole board.' }),
+    asOf: ShownInstant.optional().meta({ description: 'The requested instant; absent: now.' }),
+    total: Count.meta({ description: 'Number of entries of the complete board.' }),
     entries: z.array(LeaderboardRow)
   })
   .meta({ id: 'Leaderboard', description: 'The board.' })

@@ -10,14 +10,14 @@ export const PlayTime = z
     totalMinutes: Count.meta({ description: 'Whole seconds in games summed, then floored to minutes.' }),
     lastState: z.enum(['online', 'offline']).meta({
       description:
-        '`offline` too when nobody was ever seen, or the newest sighting online is older than three of its own periods.'
+        '`offline` also if the user was never seen, or if the newest sighting online is older than three of its own periods.'
     }),
     currentGame: z.string().nullable().meta({ description: 'null when offline or in no game.' }),
     lastPlayedGame: z.string().nullable(),
     lastPlayedAt: At.meta({ description: 'Newest sighting in a game.' }),
     lastOnlineAt: At.meta({ description: 'Newest sighting online.' }),
     lastCheckTs: At.meta({
-      description: 'When it was last looked: the newest sighting, or the newest complete scrape.'
+      description: 'When the user was last checked: the newest sighting, or the newest complete scrape.'
     }),
     daysSeen: Count.meta({ description: 'UTC days with a sighting online.' })
   })

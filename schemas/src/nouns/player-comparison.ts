@@ -8,13 +8,13 @@ export const PlayerComparison = z
     players: z
       .array(
         z.object({
-          playerName: z.string().meta({ description: 'As it was asked for.' }),
-          leaderboardsOn: Count.meta({ description: 'Boards that the player stands on, shared or not.' }),
+          playerName: z.string().meta({ description: 'As requested.' }),
+          leaderboardsOn: Count.meta({ description: 'Boards with an entry of the player, shared or not.' }),
           leads: Count.meta({ description: 'Shared boards on which the player has the better rank.' })
         })
       )
-      .meta({ description: 'In the order of the question.' }),
-    total: Count.meta({ description: 'Boards that both stand on.' }),
+      .meta({ description: 'In the order of the request.' }),
+    total: Count.meta({ description: 'Boards with entries of both.' }),
     ties: Count.meta({ description: 'Shared boards on which both have the same rank.' }),
     boards: z.array(
       z.object({
@@ -22,9 +22,9 @@ export const PlayerComparison = z
         leaderboardName: z.string(),
         titleId: z.string(),
         gameName: z.string(),
-        leader: z.string().nullable().meta({ description: 'As it was asked for; null where both share a rank.' }),
+        leader: z.string().nullable().meta({ description: 'As requested; null if both share a rank.' }),
         gap: z.number().nullable().meta({
-          description: 'Milliseconds or points between the entries; null where either is not a number.'
+          description: 'Milliseconds or points between the entries; null if either is not a number.'
         }),
         entries: z
           .array(
@@ -37,12 +37,12 @@ export const PlayerComparison = z
               isTime: z.boolean()
             })
           )
-          .meta({ description: 'The best entry of each, in the order of the question.' })
+          .meta({ description: 'The best entry of each, in the order of the request.' })
       })
     )
   })
   .meta({
     id: 'PlayerComparison',
-    description: 'The boards that both players stand on, the best rank of either first.'
+    description: 'The boards with entries of both players, the best rank of either first.'
   })
 export type PlayerComparison = z.infer<typeof PlayerComparison>

@@ -5,7 +5,7 @@ import { LeaderboardId } from './leaderboard.js'
 
 /** The answer of `searchPlayer` and of `searchPlayers`. */
 export const EntryMatches = z
-  .object({ results: z.array(EntryMatch), count: Count.meta({ description: 'Entries in `results`.' }) })
+  .object({ results: z.array(EntryMatch), count: Count.meta({ description: 'Number of entries in `results`.' }) })
   .meta({ id: 'EntryMatches', description: 'The entries found, best rank first.' })
 export type EntryMatches = z.infer<typeof EntryMatches>
 
@@ -18,13 +18,13 @@ export const RosterMatches = z
         leaderboard_name: z.string(),
         title_id: z.string(),
         game_name: z.string(),
-        players: z.array(EntryMatch).meta({ description: 'The entry of each player, in the order of the question.' })
+        players: z.array(EntryMatch).meta({ description: 'The entry of each player, in the order of the request.' })
       })
     ),
-    count: Count.meta({ description: 'Boards in `results`.' })
+    count: Count.meta({ description: 'Number of boards in `results`.' })
   })
   .meta({
     id: 'RosterMatches',
-    description: 'The boards on which all players stand at their ranks, the closest first.'
+    description: 'The boards on which all players have their ranks, the closest first.'
   })
 export type RosterMatches = z.infer<typeof RosterMatches>

@@ -6,15 +6,15 @@ import { shownMeasure } from './shown-measure.js'
 
 /** The answer of `suggestPlayers`. */
 export const SuggestedPlayers = z
-  .object({ results: z.array(z.string()), count: Count.meta({ description: 'Names in `results`.' }) })
+  .object({ results: z.array(z.string()), count: Count.meta({ description: 'Number of names in `results`.' }) })
   .meta({ id: 'SuggestedPlayers', description: 'Names of players in alphabetical order of their folded form.' })
 export type SuggestedPlayers = z.infer<typeof SuggestedPlayers>
 
 /** The answer of `getPlayer`. */
 export const Player = z
   .object({
-    playerName: z.string().meta({ description: 'As it was asked for.' }),
-    spellings: z.array(z.string()).meta({ description: 'The name as boards show it, every spelling.' }),
+    playerName: z.string().meta({ description: 'As requested.' }),
+    spellings: z.array(z.string()).meta({ description: 'All spellings of the name on boards.' }),
     total: Count.meta({ description: 'Entries on all boards.' }),
     boards: z.array(
       z.object({
@@ -24,7 +24,7 @@ export const Player = z
         gameName: z.string(),
         playerName: z.string(),
         rank: z.int(),
-        entries: Count.meta({ description: 'Entries of the whole board.' }),
+        entries: Count.meta({ description: 'Number of entries of the complete board.' }),
         percentile: z.number().meta({
           description:
             'Share of the board’s entries whose rank is no better, this one included, in percent, one decimal.'
@@ -36,7 +36,7 @@ export const Player = z
             playerName: z.string(),
             ...shownMeasure,
             gap: z.number().nullable().meta({
-              description: 'Milliseconds or points from this entry to that one; null where either is not a number.'
+              description: 'Milliseconds or points from this entry to that one; null if either is not a number.'
             })
           })
           .nullable()

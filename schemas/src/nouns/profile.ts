@@ -47,11 +47,11 @@ export const ProfileSummary = z
       .meta({ description: 'The linked gamertag, else the newest that presence saw, else the username.' }),
     leaderboardStats: z.object({
       leaderboardsOn: Count,
-      top10Count: Count.meta({ description: 'Boards on which the player stands among the first 10.' })
+      top10Count: Count.meta({ description: 'Boards on which the player is among the first 10.' })
     }),
     usesExplicitConsoleGamertag: z.boolean().meta({ description: 'Whether a gamertag is linked.' })
   })
-  .meta({ id: 'ProfileSummary', description: 'What is known of the user.' })
+  .meta({ id: 'ProfileSummary', description: 'Profile and statistics of the user.' })
 export type ProfileSummary = z.infer<typeof ProfileSummary>
 
 /** A profile as its owner sees it after an edit. */

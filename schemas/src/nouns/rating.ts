@@ -64,12 +64,12 @@ export const Reputation = ReputationTotals.extend({
   feedback: z
     .array(Verdict.extend({ raterUsername: z.string() }).meta({ id: 'Feedback' }))
     .meta({ description: 'Newest first.' }),
-  viewer: Verdict.nullable().meta({ description: 'What the signed-in viewer gave; null otherwise.' })
+  viewer: Verdict.nullable().meta({ description: 'The rating of the signed-in viewer; null otherwise.' })
 }).meta({ id: 'Reputation', description: 'The reputation of the profile.' })
 export type Reputation = z.infer<typeof Reputation>
 
 /** The answer of `rateProfile`. */
 export const RatingGiven = z
   .object({ success: z.literal(true), reputation: ReputationTotals, viewer: Verdict })
-  .meta({ id: 'RatingGiven', description: 'The rating was kept.' })
+  .meta({ id: 'RatingGiven', description: 'The rating is stored.' })
 export type RatingGiven = z.infer<typeof RatingGiven>

@@ -23,10 +23,10 @@ export const LeaderboardRecords = z
     leaderboardId: z.string(),
     name: z.string().meta({ description: '"" when only entries of the board are known.' }),
     listed: z.boolean(),
-    total: Count.meta({ description: 'Reigns of the whole board.' }),
+    total: Count.meta({ description: 'Number of reigns of the board.' }),
     records: z.array(RecordReign)
   })
-  .meta({ id: 'LeaderboardRecords', description: 'The record and how it came about, oldest first.' })
+  .meta({ id: 'LeaderboardRecords', description: 'The reigns of the record, oldest first.' })
 export type LeaderboardRecords = z.infer<typeof LeaderboardRecords>
 
 /** The answer of `getRecentRecords`. */

@@ -14,7 +14,7 @@ export const UserGames = z
             totalMinutes: Count,
             lastPlayedAt: z.int().nonnegative().meta({
               description:
-                'Epoch milliseconds of the newest sighting in the game; of a game known from boards alone, of the newest change of an entry.'
+                'Epoch milliseconds of the newest sighting in the game; of a game known only from boards, of the newest change of an entry.'
             })
           })
           .meta({ id: 'UserGame' })
@@ -22,7 +22,7 @@ export const UserGames = z
       .meta({ description: 'Last played first.' }),
     leaderboardSupplement: z
       .boolean()
-      .meta({ description: 'Whether a game is listed only because the player stands on one of its boards.' }),
+      .meta({ description: 'Whether a game is listed only because of an entry of the player on one of its boards.' }),
     hasPlayTimeTracking: z.boolean().meta({ description: 'Whether presence has ever seen the user.' })
   })
   .meta({ id: 'UserGames', description: 'The games of the user.' })

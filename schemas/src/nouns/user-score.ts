@@ -6,11 +6,11 @@ import { LeaderboardId } from './leaderboard.js'
 /** The answer of `getUserScores`. */
 export const UserScores = z
   .object({
-    playerName: z.string().meta({ description: 'The name that is looked for on boards.' }),
+    playerName: z.string().meta({ description: 'The name that is searched on boards.' }),
     explicitConsoleGamertag: z.string().nullable().meta({ description: 'The linked gamertag, where there is one.' }),
     usingSiteUsernameFallback: z
       .boolean()
-      .meta({ description: 'No gamertag is linked and presence saw none: the username is looked for.' }),
+      .meta({ description: 'No gamertag is linked and presence saw none: the username is searched.' }),
     scores: z
       .array(
         z

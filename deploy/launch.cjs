@@ -9,6 +9,7 @@ const fs = require('node:fs')
 const os = require('node:os')
 const path = require('node:path')
 const childProcess = require('node:child_process')
+const supervise = require('./supervise.cjs').supervise
 
 const NODE_MIN = [20, 19]
 const ROOT = path.dirname(__dirname)
@@ -24,7 +25,7 @@ function main(args) {
   const mode = args[0]
   const rest = args.slice(1)
   prepare()
-  if (mode === 'start') return start(rest)
+  if (mode === 'start') return supervise([path.join(__dirname, 'gamenet.cjs'), 'start'].concat(rest))
   if (['test', 'campaign'].includes(mode))
     return run(process.execPath, [path.join(__dirname, 'test-run.mjs'), mode].concat(rest))
   if (['bench', 'simulate', 'torture'].includes(mode))
@@ -114,11 +115,6 @@ function step(command, args) {
       (result.error ? `: ${result.error.message}` : '.'),
     1
   )
-}
-
-function start(args) {
-  process.argv = [process.argv[0], path.join(__dirname, 'gamenet.cjs'), 'start'].concat(args)
-  require('./gamenet.cjs')
 }
 
 function run(command, args) {

@@ -1,16 +1,20 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { storeOver } from '@gamenet/projector'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
+import { z } from 'zod'
 import { projectorOn } from '../proof/bench/projector-on.js'
 import type { OperationNeeds } from '../src/operations/operation.js'
 import { serviceOperations } from '../src/operations/service-operations.js'
-import { AUTHORIZED, plainWrites, startGamenet, untilLoaded } from './service/gamenet.js'
+import { AUTHORIZED, plainWrites, ROOT, startGamenet, untilLoaded } from './service/gamenet.js'
 import { openTestEngines } from './service/open-engines.js'
 
 const run = promisify(execFile)
@@ -34,6 +38,41 @@ test('a service that is stopped in the middle of its work ends with 0', async (t
   const isWarned = /^.*runs as root.*\n/m
   t.equal(isWarned.test(service.stderr()), process.getuid?.() === 0)
   t.equal(service.stderr().replace(isWarned, ''), '', 'and logs no trouble')
+})
+
+test('`npm start` starts a service again that was killed, and ends with it', async (t) => {
+  const directory = t.testdir()
+  const [supervisor, program] = ['supervise.cjs', 'gamenet.cjs'].map((file) =>
+    fileURLToPath(new URL(`deploy/${file}`, ROOT))
+  )
+  const script = `require(${JSON.stringify(supervisor)}).supervise([${JSON.stringify(program)}, 'start', '--json'], 0)`
+  const ports = { PORT: '0', OPERATOR_PORT: '0' }
+  const env = {
+    PATH: process.env.PATH ?? '',
+    ...QUIET,
+    ...ports,
+    ...(await plainWrites(t)),
+    DATA_DIR: `${directory}/data`
+  }
+  const supervising = spawn(process.execPath, ['-e', script], { env })
+  t.teardown(() => supervising.kill('SIGKILL'))
+  const errors = text(supervising.stderr)
+  const starts = createInterface({ input: supervising.stdout })[Symbol.asyncIterator]()
+  const service = async () => {
+    const { value } = await starts.next()
+    const { operatorUrl } = z.object({ operatorUrl: z.string() }).parse(JSON.parse(value))
+    t.equal((await fetch(`${operatorUrl}/healthz`)).status, 200)
+    return z.object({ pid: z.int() }).parse(JSON.parse(await readFile(`${directory}/data/service.json`, 'utf8'))).pid
+  }
+  const killed = await service()
+  process.kill(killed, 'SIGKILL')
+  const again = await service()
+  t.not(again, killed)
+  const closed = once(supervising, 'close')
+  supervising.kill('SIGTERM')
+  t.same(await closed, [0, null])
+  t.throws(() => process.kill(again, 0), 'the service has ended before')
+  t.match(await errors, /^The service was killed by SIGKILL\.\nIt is started again\.$/m)
 })
 
 test('a stop interrupts the completion of import undos, which is not a failure', async (t) => {

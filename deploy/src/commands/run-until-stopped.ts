@@ -51,9 +51,13 @@ function exitSoon(role: Role): void {
   if (role !== 'all') setTimeout(() => process.exit(), LINGER_MS).unref()
 }
 
-/** Resolves at SIGTERM or SIGINT. */
+/** Resolves at SIGTERM or SIGINT, and when the supervisor of `npm start` has stopped or ended. */
 export function signalled(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve())
+    // A process without a supervisor has no channel: undefined.
+    if (process.connected === false) resolve()
+    process.once('disconnect', resolve)
+    process.channel?.unref()
   })
 }

@@ -133,7 +133,7 @@ const OVERDUE_MS = 30_000
 
 /** Ends the process, which a supervisor starts again. `process.exit` would wait for the hanging thread. */
 function endAtOnce(sentence: string): void {
-  writeSync(2, `${sentence} The process ends; nothing acknowledged is lost. Start it again.\n`)
+  writeSync(2, `${sentence} The process ends; nothing acknowledged is lost. Start it again if no supervisor does.\n`)
   process.kill(process.pid, 'SIGKILL')
 }
 

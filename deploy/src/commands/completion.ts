@@ -39,18 +39,18 @@ const SCRIPTS = {
   fish: fishScript
 }
 
-/** Files complete where no word of the command fits. */
+/** Files complete where no word of the command fits. In zsh, `path` is PATH, and the length of a slice needs `$((…))`. */
 function bashScript(all: readonly Completion[]): string {
   const paths = all.filter(({ path }) => path !== '').map(({ path }) => `'${path}'`)
   return `_gamenet() {
-  local path='' next word words=''
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    next="\${path:+$path }$word"
+  local found='' next word words=''
+  for word in "\${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do
+    next="\${found:+$found }$word"
     case "$next" in
-      ${paths.join(' | ')}) path="$next" ;;
+      ${paths.join(' | ')}) found="$next" ;;
     esac
   done
-  case "$path" in
+  case "$found" in
 ${all.map(({ path, commands, words }) => `    '${path}') words='${[...commands, ...words].join(' ')}' ;;`).join('\n')}
   esac
   COMPREPLY=($(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}"))

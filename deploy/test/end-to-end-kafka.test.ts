@@ -98,6 +98,11 @@ test(
     await postgres.start()
 
     await projector.stop()
+    // The topic of the gap below gets no event.
+    await gamenetJson({ OPERATOR_URL: ingest.operatorUrl }, ['scrape', 'games'])
+    t.match(await gamenet({ OPERATOR_URL: ingest.operatorUrl }, ['status']), {
+      stdout: /^Needs attention: loading is stalled[\s\S]*^Loading is stalled: \d+ events wait, and none was loaded/m
+    })
     // Events that Kafka lost before they were loaded are reported, until an operator accepts the gap.
     const other = await provesGap(t, { kafka, environment: real, role: 'projector', apiUrl: api.apiUrl })
     await provesReload(t, other)

@@ -1,6 +1,6 @@
-import { readPointers } from '@gamenet/projector'
+import { readPointers, type readProgress } from '@gamenet/projector'
 import { type RebuildState, RebuildStatus } from '@gamenet/projector/rebuild'
-import { millisecondsOf, SCRAPE_SOURCES, type ScrapeRan, shownInstant, withServing } from '@gamenet/schemas'
+import { millisecondsOf, pause, SCRAPE_SOURCES, type ScrapeRan, shownInstant, withServing } from '@gamenet/schemas'
 import { z } from 'zod'
 import { DiskStatus } from '../disk/disk.js'
 import { VERSION } from '../version.js'
@@ -118,6 +118,7 @@ export const status = operation({
   }
 })
 
+type TableProgress = Awaited<ReturnType<typeof readProgress>>
 type Progress = Pick<Status, 'topics' | 'parked' | 'projections' | 'halts' | 'trouble'>
 
 async function progressOf({ engines, projector }: OperationNeeds): Promise<Progress> {
@@ -143,10 +144,21 @@ async function progressOf({ engines, projector }: OperationNeeds): Promise<Progr
   }
 }
 
-/** For processes without a projector. */
-async function progressByTables(engines: Engines): Promise<Progress> {
+/** How long a process without a projector waits for another one to move what is behind. */
+const STILL_MS = 5000
+const LOOK_MS = 200
+
+/** For processes without a projector. Reads until nothing is behind or something has moved: nothing else shows that a projector runs. */
+async function progressByTables({ store, log, isEmbedded }: Engines): Promise<Progress> {
   const { readProgress } = await import('@gamenet/projector')
-  const progress = await readProgress({ store: engines.store, log: engines.log })
+  const first = await readProgress({ store, log })
+  const endMs = performance.now() + STILL_MS
+  const isStill = () => !isEmbedded && eventsBehind(progress) > 0 && positionsOf(progress) === positionsOf(first)
+  let progress = first
+  while (isStill() && performance.now() < endMs) {
+    await pause(LOOK_MS)
+    progress = await readProgress({ store, log })
+  }
   return {
     topics: progress.topics.flatMap(({ topic, partitions }) =>
       partitions.map((each) => ({ topic, ...each, lagSeconds: null }))
@@ -161,8 +173,22 @@ async function progressByTables(engines: Engines): Promise<Progress> {
       reason: null
     })),
     halts: progress.stalled.map(stallStatus),
-    trouble: null
+    trouble: isStill()
+      ? `${eventsBehind(progress)} events wait, and none was loaded or projected for ${STILL_MS / 1000} s; start a projector`
+      : null
   }
+}
+
+/** Events that a projector should load or project now. */
+function eventsBehind({ topics, projections, stalled }: TableProgress): number {
+  if (stalled.length > 0) return 0
+  const unread = topics.flatMap(({ partitions }) => partitions.map(({ head, loaded }) => (head ?? loaded) - loaded))
+  return [...unread, ...projections.map(({ lag }) => lag)].reduce((sum, lag) => sum + lag, 0)
+}
+
+function positionsOf({ topics, projections }: TableProgress): string {
+  const loaded = topics.flatMap(({ partitions }) => partitions.map((each) => each.loaded))
+  return String([...loaded, ...projections.map(({ lag }) => lag)])
 }
 
 /** States in which a rebuild has no tables. */

@@ -35,6 +35,8 @@ copy() { echo "${CLICKHOUSE_COPY//%s/$name-$1}"; }
 backup() {
   [[ ! -e $directory ]] || refuse "$directory exists; name a new directory."
   local draft=$directory.unfinished
+  # A backup that failed leaves its draft.
+  rm -rf "$draft"
   mkdir "$draft" "$draft/kafka"
   name=$(basename "$directory")-$(date -u +%Y%m%dT%H%M%SZ)
   echo "$name" >"$draft/clickhouse"

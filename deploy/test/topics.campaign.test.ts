@@ -14,7 +14,7 @@ const run = promisify(execFile)
 const TITLE = '4d530064'
 const LOOK_MS = 200
 
-test('the Python consumer of the page of topics follows a service, and chDB accepts the SQL one', async (t) => {
+test('the consumers of the page of topics, in Python and in SQL, follow a service', async (t) => {
   const missing = await kafkaBrokerMissing()
   if (missing !== undefined) throw new Error(missing)
   const folder = process.env.CAMPAIGN_DIRECTORY ?? t.testdir()
@@ -47,12 +47,15 @@ test('the Python consumer of the page of topics follows a service, and chDB acce
     if (!answer.ok) throw new Error(await answer.text())
     return (await answer.text()).trim()
   }
-  // In chDB the Kafka engine delivered nothing within 20 s: only that the statements are valid is shown.
   for (const statement of example('sql').split(';').slice(0, -1)) await sql(statement)
+  const newest = () => sql('SELECT titleId, online FROM title_counts ORDER BY observedAt DESC LIMIT 1 FORMAT CSV')
   for (const online of [40, 41]) {
     await scrape(online)
     while (python.newest() !== `${TITLE} ${online}`) await pause(LOOK_MS)
     t.pass(`Python: ${online}`)
+    // ClickHouse writes what it has read every 7.5 s.
+    while ((await newest()) !== `"${TITLE}",${online}`) await pause(LOOK_MS)
+    t.pass(`SQL: ${online}`)
   }
   await sql('DROP TABLE title_counts_loader')
   await sql('DROP TABLE title_count_queue')

@@ -492,6 +492,10 @@ test('requests are measured by route, never by URL', async (t) => {
     'GET /api/counts 400': 1,
     'POST (no route) 405': 1
   })
+  const games = text.split('\n').filter((line) => line.includes('route="/api/game/:game",method="GET"'))
+  t.equal(games.length, 18)
+  t.match(games.at(-3), /_bucket\{le="\+Inf",route=.* 3$/)
+  t.match(games.at(-2), /_sum\{route="[^"]*",method="GET",status="200"\} 0\.\d+$/)
   const queries = await registry.getSingleMetricAsString('gamenet_query_duration_seconds')
   t.match(queries, 'gamenet_query_duration_seconds_count{operation="getGame"} 2')
 })

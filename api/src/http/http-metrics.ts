@@ -1,14 +1,15 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { JUDGEMENTS, type SessionMetrics } from '../session/sessions.js'
+import { DurationHistogram } from './duration-histogram.js'
 
 /** The origin of an answer to a request for data. */
 export type Outcome = 'memory' | 'query' | 'joined' | 'not_modified' | 'stale'
 
 /** The API's metrics. */
 export type HttpMetrics = {
-  /** A timer of one endpoint's requests: bound once, because finding labels costs more than counting. */
+  /** A timer of one endpoint's requests. */
   durations(route: string): (method: string, status: number, seconds: number) => void
-  readonly answered: Readonly<Record<Outcome, () => void>>
+  answered(outcome: Outcome): void
   queried(operation: string, seconds: number): void
 }
 
@@ -17,18 +18,18 @@ export function httpMetrics(
   registry: Registry,
   { memoryBytes, repeatedReads }: { memoryBytes(): number; repeatedReads(): number }
 ): HttpMetrics {
-  const duration = new Histogram({
-    name: 'gamenet_http_request_duration_seconds',
-    help: 'Time from a request until its answer is handed to the socket.',
-    labelNames: ['route', 'method', 'status'],
-    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
-    registers: [registry]
-  })
-  const requests = new Counter({
+  const duration = new DurationHistogram()
+  registry.registerMetric(duration)
+  const answered: Record<Outcome, number> = { memory: 0, query: 0, joined: 0, not_modified: 0, stale: 0 }
+  new Counter({
     name: 'gamenet_answer_requests_total',
     help: 'Requests for data by origin of the answer.',
     labelNames: ['outcome'],
-    registers: [registry]
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [outcome, count] of Object.entries(answered)) this.inc({ outcome }, count)
+    }
   })
   const queries = new Histogram({
     name: 'gamenet_query_duration_seconds',
@@ -54,19 +55,10 @@ export function httpMetrics(
       this.inc(repeatedReads())
     }
   })
-  const counting = (outcome: Outcome) => {
-    const child = requests.labels(outcome)
-    child.inc(0)
-    return () => child.inc()
-  }
   return {
     durations: (route) => boundDurations(duration, route),
-    answered: {
-      memory: counting('memory'),
-      query: counting('query'),
-      joined: counting('joined'),
-      not_modified: counting('not_modified'),
-      stale: counting('stale')
+    answered: (outcome) => {
+      answered[outcome] += 1
     },
     queried: (operation, seconds) => queries.labels(operation).observe(seconds)
   }
@@ -84,21 +76,19 @@ export function sessionMetrics(registry: Registry): SessionMetrics {
   return { judged: (judgement) => judgements.inc({ judgement }) }
 }
 
-type Child = ReturnType<Histogram<'route' | 'method' | 'status'>['labels']>
-
-function boundDurations(duration: Histogram<'route' | 'method' | 'status'>, route: string) {
-  const children = new Map<string, Map<number, Child>>()
+function boundDurations(duration: DurationHistogram, route: string) {
+  const observers = new Map<string, Map<number, (seconds: number) => void>>()
   return (method: string, status: number, seconds: number): void => {
-    let byStatus = children.get(method)
+    let byStatus = observers.get(method)
     if (byStatus === undefined) {
       byStatus = new Map()
-      children.set(method, byStatus)
+      observers.set(method, byStatus)
     }
-    let child = byStatus.get(status)
-    if (child === undefined) {
-      child = duration.labels(route, method, String(status))
-      byStatus.set(status, child)
+    let observe = byStatus.get(status)
+    if (observe === undefined) {
+      observe = duration.observer({ route, method, status })
+      byStatus.set(status, observe)
     }
-    child.observe(seconds)
+    observe(seconds)
   }
 }

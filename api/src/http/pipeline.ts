@@ -374,7 +374,7 @@ class Answering {
   }
 
   #count({ request, startedAt }: Exchange, status: number, outcome: Outcome): void {
-    this.#needs.metrics.answered[outcome]()
+    this.#needs.metrics.answered(outcome)
     this.#observe(request.method ?? 'GET', status, (performance.now() - startedAt) / 1000)
   }
 }

@@ -29,7 +29,7 @@ export {
 } from './import/import-run.js'
 export { importInWorker } from './import/import-worker.js'
 export { endLeases } from './ports/leases.js'
-export type { Log } from './ports/log.js'
+export { appendPacked, type Log } from './ports/log.js'
 export { createRelay } from './publish/outbox/create-relay.js'
 export { outboxOf } from './publish/outbox/outbox.js'
 export { createPeople, type People, sealKeys } from './publish/people/people.js'

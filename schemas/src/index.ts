@@ -192,6 +192,14 @@ export {
   stallOf,
   stallReason
 } from './wire/log-record.js'
+export {
+  type PackedMessages,
+  packedRows,
+  packMessages,
+  requireCount,
+  setHeader,
+  unpackMessages
+} from './wire/packed-messages.js'
 export { openSealed, peopleOfValue, readSealedValue, SEAL_KEY_BYTES, type Seal } from './wire/seal.js'
 export { type Topic, topic } from './wire/topic.js'
 export { importableTopics, topics } from './wire/topics.js'

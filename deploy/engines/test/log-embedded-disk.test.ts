@@ -13,6 +13,7 @@ import {
   instantOf,
   type LogMessage,
   type LogRecord,
+  packMessages,
   presenceTopic,
   titleCountTopic
 } from '@gamenet/schemas'
@@ -217,6 +218,23 @@ async function readTopic(log: ReturnType<typeof openEmbeddedLog>, topic: string)
   return await readAll(log, topic, next)
 }
 
+void test('packed messages are stored like others, also where one batch does not hold them', async (t) => {
+  for (const [partitions, sent] of [
+    [1, messages(40)],
+    [1, messages(9000)],
+    [3, messages(40)]
+  ] as const) {
+    const log = openLog(t, { path: t.testdir(), partitions })
+    await log.append('plain', sent)
+    await log.appendPacked('packed', packMessages(sent))
+    await log.appendPacked('packed', packMessages([]))
+    const packed = await readTopic(log, 'packed')
+    t.same(packed, await readTopic(log, 'plain'))
+    t.equal([...packed.values()].flat().length, sent.length)
+    await log.close()
+  }
+})
+
 void test('other partitions in the same epoch are refused', async (t) => {
   const path = t.testdir()
   await openEmbeddedLog({ path, epoch: 2, partitions: 3 }).close()
@@ -385,7 +403,7 @@ void test('a batch of the first format is still read', async (t) => {
 
 void test('the checksum of a batch detects any changed byte, without decoding its records', async (t) => {
   const { checkBatch, packBatch, stampBatch, unpackBatch } = await import('../src/log/batch-codec.js')
-  const batch = await packBatch(messages(40))
+  const batch = await packBatch(packMessages(messages(40)))
   stampBatch(batch, { appendedAtMs: 1_700_000_000_000, bytesBefore: 12_345 })
   await checkBatch(batch)
   for (let at = 0; at < batch.length; at += 1) {
@@ -448,7 +466,7 @@ void test('a batch with any texts and headers is restored exactly', async (t) =>
   })
   await fc.assert(
     fc.asyncProperty(fc.array(fc.record({ key: text, headers, value: text }), { maxLength: 20 }), async (sent) => {
-      const stored = await unpackBatch(await packBatch(sent), 0)
+      const stored = await unpackBatch(await packBatch(packMessages(sent)), 0)
       t.equal(JSON.stringify(stored.slice(0, stored.count).map(entriesOf)), JSON.stringify(sent.map(entriesOf)))
     }),
     { seed: 1, numRuns: 200 }

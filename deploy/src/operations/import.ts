@@ -83,7 +83,7 @@ async function publishFile(
   { onProgress, signal }: RunContext<ImportProgress>
 ): Promise<ImportReport> {
   const { topic, file, columns, set, strict, faultsMax } = request
-  const { ImportCutOff, ImportRefused, importInWorker } = await import('@gamenet/ingest')
+  const { appendPacked, ImportCutOff, ImportRefused, importInWorker } = await import('@gamenet/ingest')
   let importing: string | undefined
   const { disk, log } = needs.engines
   const requireFree = () => disk.requireSpace(0, `The import of ${file}`)
@@ -93,7 +93,10 @@ async function publishFile(
     const result = await importInWorker(
       { topic, input, fileName: file, columns, set, strict, faultsMax, ...(await spoolOf(needs.engines)) },
       {
-        log: { append: (name, messages) => requireFree().then(() => log.append(name, messages)) },
+        log: {
+          append: (name, messages) => requireFree().then(() => log.append(name, messages)),
+          appendPacked: (name, packed) => requireFree().then(() => appendPacked(log, name, packed))
+        },
         people: needs.people,
         known: async (importId) => {
           const known = await knownImport(needs, importId)

@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads'
-import { type Calls, openCalls } from '@gamenet/schemas'
+import { type Calls, openCalls, packMessages } from '@gamenet/schemas'
 import { runImport } from './import-run.js'
-import { type ImportHost, type ImportThread, packMessages } from './import-worker.js'
+import type { ImportHost, ImportThread } from './import-worker.js'
 
 if (parentPort === null) throw new Error('This file runs as a worker thread of importInWorker only')
 const abort = new AbortController()

@@ -1,4 +1,4 @@
-import type { LogMessage } from '@gamenet/schemas'
+import { type LogMessage, type PackedMessages, unpackMessages } from '@gamenet/schemas'
 
 /** The part of a log that publishing needs. */
 export type Log = {
@@ -7,4 +7,11 @@ export type Log = {
    * be stored; appending them again is safe, because readers identify an event by its id and key.
    */
   append(topic: string, messages: readonly LogMessage[]): Promise<void>
+  /** The same for packed messages. Without it they are unpacked. */
+  readonly appendPacked?: (topic: string, packed: PackedMessages) => Promise<void>
+}
+
+/** Appends packed messages to any log. */
+export async function appendPacked(log: Log, topic: string, packed: PackedMessages): Promise<void> {
+  await (log.appendPacked === undefined ? log.append(topic, unpackMessages(packed)) : log.appendPacked(topic, packed))
 }

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises'
-import { errorMessage, type LogMessage } from '@gamenet/schemas'
+import { errorMessage, type LogMessage, type PackedMessages, packMessages, unpackMessages } from '@gamenet/schemas'
 import { frameOf, packBatch, stampBatch } from './batch-codec.js'
 import type { BatchKey } from './copy-log.js'
 import { newestEpoch, newestOf, type Store } from './embedded-store.js'
@@ -33,6 +33,7 @@ export type Retention = {
 
 export type Appender = {
   append(topic: string, messages: readonly LogMessage[]): Promise<void>
+  appendPacked(topic: string, packed: PackedMessages): Promise<void>
   trim(): Promise<void>
   drained(): Promise<void>
 }
@@ -63,21 +64,30 @@ export function openAppender(store: Store, options: Retention): Appender {
       if (waiting.length > 0) startCommitting()
     })
   }
+  const enqueue = async (topic: string, pack: () => WaitingAppend['packed']): Promise<void> => {
+    assertTopicName(topic)
+    if (waiting.length >= WAITING_APPENDS_MAX) {
+      throw new Error(`${WAITING_APPENDS_MAX} appends wait for the log at ${store.path}: append more slowly`)
+    }
+    const packed = pack()
+    packed.catch(() => {
+      // The commit awaits it in its turn.
+    })
+    await new Promise<void>((resolve, reject) => {
+      waiting.push({ topic, packed, resolve, reject })
+      startCommitting()
+    })
+  }
+  const append: Appender['append'] = async (topic, messages) => {
+    if (messages.length > 0) await enqueue(topic, () => packAll(messages, partitions))
+  }
   return {
-    async append(topic, messages) {
-      assertTopicName(topic)
-      if (messages.length === 0) return
-      if (waiting.length >= WAITING_APPENDS_MAX) {
-        throw new Error(`${WAITING_APPENDS_MAX} appends wait for the log at ${store.path}: append more slowly`)
-      }
-      const packed = packAll(messages, partitions)
-      packed.catch(() => {
-        // The commit awaits it in its turn.
-      })
-      await new Promise<void>((resolve, reject) => {
-        waiting.push({ topic, packed, resolve, reject })
-        startCommitting()
-      })
+    append,
+    async appendPacked(topic, packed) {
+      const { count, json } = packed
+      const isOneBatch = partitions === 1 && count <= BATCH_RECORDS_MAX && json.length <= BATCH_CHARACTERS_MAX
+      if (count === 0 || !isOneBatch) return await append(topic, unpackMessages(packed))
+      await enqueue(topic, async () => [{ partition: 0, batch: await packBatch(packed) }])
     },
     trim,
     async drained() {
@@ -106,7 +116,7 @@ async function packAll(
   for (const [partition, rows] of byPartition) {
     for (const chunk of chunksOf(rows)) {
       if (packed.length > 0) await new Promise((resolve) => setImmediate(resolve))
-      packed.push(packBatch(chunk).then((batch) => ({ partition, batch })))
+      packed.push(packBatch(packMessages(chunk)).then((batch) => ({ partition, batch })))
     }
   }
   return await Promise.all(packed)

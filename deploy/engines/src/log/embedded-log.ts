@@ -1,7 +1,14 @@
 import { randomInt } from 'node:crypto'
 import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { type ConsumeRequest, errorCode, errorMessage, type LogMessage, type PartitionExtent } from '@gamenet/schemas'
+import {
+  type ConsumeRequest,
+  errorCode,
+  errorMessage,
+  type LogMessage,
+  type PackedMessages,
+  type PartitionExtent
+} from '@gamenet/schemas'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { flushNow, makeFolder } from '../flush-files.js'
 import { type BatchExtent, type CheckedEvents, checkBatches, type LogFault } from './check-batches.js'
@@ -46,6 +53,8 @@ export type EmbeddedLog = {
    * simultaneous ones share one flush. Packing and compression take about 2 µs per message.
    */
   append(topic: string, messages: readonly LogMessage[]): Promise<void>
+  /** The same for messages that another thread has packed, of which this one touches none. */
+  appendPacked(topic: string, packed: PackedMessages): Promise<void>
   /** Returns the extents of the topic's partitions in all epochs; none for a topic that was never appended to. */
   extents(topic: string): Promise<readonly PartitionExtent[]>
   /**
@@ -88,6 +97,10 @@ export function openEmbeddedLog(options: EmbeddedLogOptions): EmbeddedLog {
     async append(topic, messages) {
       refuseWhenClosed()
       await appender.append(topic, messages)
+    },
+    async appendPacked(topic, packed) {
+      refuseWhenClosed()
+      await appender.appendPacked(topic, packed)
     },
     async extents(topic) {
       refuseWhenClosed()

@@ -1,7 +1,6 @@
-import { errorMessage, type LogRecord } from '@gamenet/schemas'
+import { errorMessage, type LogRecord, setHeader } from '@gamenet/schemas'
 import { decompress } from './kafka-codecs.js'
 import { positionNumber } from './partition.js'
-import { setHeader } from './stored-records.js'
 
 /*
  * Reads record batches, format 2 of https://kafka.apache.org/documentation/#recordbatch. The decoder of kafkajs checks no

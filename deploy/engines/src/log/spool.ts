@@ -1,4 +1,4 @@
-import { errorMessage, type LogMessage } from '@gamenet/schemas'
+import { errorMessage, type LogMessage, packMessages } from '@gamenet/schemas'
 import { open } from 'lmdb'
 import { flushNow, makeFolder } from '../flush-files.js'
 import { FRAME_BYTES, frameOf, packBatch, stampBatch, unpackBatch } from './batch-codec.js'
@@ -75,7 +75,7 @@ export function openSpool({ path, bytesMax, now = Date.now }: SpoolOptions): Spo
     async put(topic, messages) {
       const values: Buffer[] = []
       for (let from = 0; from < messages.length; from += PARCEL_MESSAGES_MAX) {
-        const batch = await packBatch(messages.slice(from, from + PARCEL_MESSAGES_MAX))
+        const batch = await packBatch(packMessages(messages.slice(from, from + PARCEL_MESSAGES_MAX)))
         stampBatch(batch, { appendedAtMs: now(), bytesBefore: 0 })
         values.push(packedParcel(topic, batch))
       }

@@ -8,9 +8,3 @@ export type StoredRecords = {
   /** The value of the record at an index, without building the record. */
   valueAt(index: number): string
 }
-
-/** Sets a header of any name. */
-export function setHeader(headers: Record<string, string>, name: string, value: string): void {
-  if (name !== '__proto__') headers[name] = value
-  else Object.defineProperty(headers, name, { value, enumerable: true, configurable: true, writable: true })
-}

@@ -1,5 +1,5 @@
-import type { LogRecord } from '@gamenet/schemas'
-import { type StoredRecords, setHeader } from '../stored-records.js'
+import { type LogRecord, setHeader } from '@gamenet/schemas'
+import type { StoredRecords } from '../stored-records.js'
 import { ByteReader, readRuns } from './byte-column.js'
 import { readTextColumn, type TextColumn } from './text-column.js'
 

@@ -1,11 +1,11 @@
 'use strict'
 /*
- * Runs the service of `npm start` in a process of its own and starts it again when a signal has killed it: it kills itself when the
- * embedded ClickHouse hangs, and native code can crash.
+ * Runs the service of `npm start` in a process of its own and starts it again when a signal of its own has ended it: it ends itself
+ * when the embedded ClickHouse hangs, and native code can crash. SIGKILL comes from outside and is obeyed: it ends both processes.
  */
 const childProcess = require('node:child_process')
 
-/** Less than any hang takes. Whatever was killed sooner would probably be killed again. */
+/** Less than any hang takes. What ended sooner would probably end again. */
 const RESTARTED_AFTER_MS = 30_000
 
 /** Runs `node args…` until it ends by itself, or by SIGTERM or SIGINT of this process. Exits with its code. */
@@ -16,8 +16,8 @@ exports.supervise = function supervise(args, restartedAfterMs) {
   for (const signal of ['SIGTERM', 'SIGINT'])
     process.on(signal, () => {
       isStopping = true
-      // A terminal signals both processes. The end of the channel stops the child, as does the death of this process.
-      if (child.connected) child.disconnect()
+      // Not the signal: a terminal signals both processes.
+      if (child.connected) child.send('stop')
     })
 
   function start() {
@@ -25,8 +25,8 @@ exports.supervise = function supervise(args, restartedAfterMs) {
     const started = childProcess.spawn(process.execPath, args, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] })
     started.once('exit', (code, signal) => {
       if (signal === null) process.exit(code)
-      process.stderr.write(`The service was killed by ${signal}.\n`)
-      if (isStopping || Date.now() - begunMs < afterMs) process.exit(1)
+      process.stderr.write(`The service was ended by ${signal}.\n`)
+      if (isStopping || signal === 'SIGKILL' || Date.now() - begunMs < afterMs) process.exit(1)
       process.stderr.write('It is started again.\n')
       child = start()
     })

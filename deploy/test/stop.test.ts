@@ -40,7 +40,7 @@ test('a service that is stopped in the middle of its work ends with 0', async (t
   t.equal(service.stderr().replace(isWarned, ''), '', 'and logs no trouble')
 })
 
-test('`npm start` starts a service again that was killed, and ends with it', async (t) => {
+test('`npm start` starts a service again that has ended itself, and ends with it', async (t) => {
   const directory = t.testdir()
   const [supervisor, program] = ['supervise.cjs', 'gamenet.cjs'].map((file) =>
     fileURLToPath(new URL(`deploy/${file}`, ROOT))
@@ -64,15 +64,37 @@ test('`npm start` starts a service again that was killed, and ends with it', asy
     t.equal((await fetch(`${operatorUrl}/healthz`)).status, 200)
     return z.object({ pid: z.int() }).parse(JSON.parse(await readFile(`${directory}/data/service.json`, 'utf8'))).pid
   }
-  const killed = await service()
-  process.kill(killed, 'SIGKILL')
+  const hanging = await service()
+  process.kill(hanging, 'SIGALRM')
   const again = await service()
-  t.not(again, killed)
+  t.not(again, hanging)
   const closed = once(supervising, 'close')
   supervising.kill('SIGTERM')
   t.same(await closed, [0, null])
   t.throws(() => process.kill(again, 0), 'the service has ended before')
-  t.match(await errors, /^The service was killed by SIGKILL\.\nIt is started again\.$/m)
+  t.match(await errors, /^The service was ended by SIGALRM\.\nIt is started again\.$/m)
+})
+
+test('a SIGKILL of the service or of its supervisor ends both', async (t) => {
+  const supervisor = fileURLToPath(new URL('deploy/supervise.cjs', ROOT))
+  const { href } = new URL('../src/commands/run-until-stopped.js', import.meta.url)
+  const service = `import(${JSON.stringify(href)}).then(async ({ signalled }) => {
+    setInterval(() => {}, 1000)
+    const stopped = signalled()
+    console.log(process.pid)
+    await stopped
+  })`
+  const script = `require(${JSON.stringify(supervisor)}).supervise(['-e', ${JSON.stringify(service)}], 0)`
+  for (const victim of ['service', 'supervisor']) {
+    const supervising = spawn(process.execPath, ['-e', script])
+    t.teardown(() => supervising.kill('SIGKILL'))
+    const output = createInterface({ input: supervising.stdout })
+    const [line] = await once(output, 'line')
+    const pid = victim === 'service' ? Number(line) : supervising.pid
+    process.kill(pid ?? 0, 'SIGKILL')
+    await once(output, 'close')
+    t.pass(`the output has closed with its last process after the SIGKILL of the ${victim}`)
+  }
 })
 
 test('a stop interrupts the completion of import undos, which is not a failure', async (t) => {

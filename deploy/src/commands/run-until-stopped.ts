@@ -51,13 +51,18 @@ function exitSoon(role: Role): void {
   if (role !== 'all') setTimeout(() => process.exit(), LINGER_MS).unref()
 }
 
-/** Resolves at SIGTERM or SIGINT, and when the supervisor of `npm start` has stopped or ended. */
+/**
+ * Resolves at SIGTERM or SIGINT, and when the supervisor of `npm start` requests a stop. Ends the process at once when the
+ * supervisor is killed: whoever kills it expects that nothing is left.
+ */
 export function signalled(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve())
+    const end = () => process.kill(process.pid, 'SIGKILL')
     // A process without a supervisor has no channel: undefined.
-    if (process.connected === false) resolve()
-    process.once('disconnect', resolve)
+    if (process.connected === false) end()
+    process.once('message', () => resolve())
+    process.once('disconnect', end)
     process.channel?.unref()
   })
 }

@@ -131,10 +131,13 @@ export async function openEngines({
 
 const OVERDUE_MS = 30_000
 
-/** Ends the process, which a supervisor starts again. `process.exit` would wait for the hanging thread. */
+/**
+ * Ends the process, which a supervisor starts again. `process.exit` would wait for the hanging thread. The signal differs
+ * from the SIGKILL of an operator, after which `npm start` starts nothing.
+ */
 function endAtOnce(sentence: string): void {
   writeSync(2, `${sentence} The process ends; nothing acknowledged is lost. Start it again if no supervisor does.\n`)
-  process.kill(process.pid, 'SIGKILL')
+  process.kill(process.pid, 'SIGALRM')
 }
 
 /** Opens ClickHouse: a server, or chDB at the path. */

@@ -296,10 +296,10 @@ const writes = (name: string, open: Open): void => {
   test(`${name}: a table or column that is not a plain identifier is refused before it is part of a statement`, async (t) => {
     const { loader } = await open(t)
     await t.rejects(loader.insert('t; DROP TABLE t', ['a'], lines([[1]])), {
-      message: /is not a plain name of a table or column/
+      message: /not a plain name of a table or column/
     })
     await t.rejects(loader.insert('t', ['a) SELECT 1'], lines([[1]])), {
-      message: /is not a plain name of a table or column/
+      message: /not a plain name of a table or column/
     })
     await t.rejects(loader.insert('t', [], lines([[1]])), { message: /names no columns/ })
   })

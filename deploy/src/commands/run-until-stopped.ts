@@ -52,8 +52,8 @@ function exitSoon(role: Role): void {
 }
 
 /**
- * Resolves at SIGTERM or SIGINT, and when the supervisor of `npm start` requests a stop. Ends the process at once when the
- * supervisor is killed: whoever kills it expects that nothing is left.
+ * Resolves at SIGTERM or SIGINT, and when the supervisor of `npm start` requests a stop. If the supervisor is killed, the
+ * process ends at once, so that a killed `npm start` leaves nothing behind.
  */
 export function signalled(): Promise<void> {
   return new Promise((resolve) => {

@@ -21,10 +21,10 @@ export const RowFacts = z.object({
 export type RowFacts = z.infer<typeof RowFacts>
 
 /**
- * Instants of series share a dictionary per row group, since the engine has no delta encoding: 0.92 bytes a sample, 1.26 with 6
- * series. Readers fetch the row groups of a series whole.
+ * Readers fetch the row groups of a series whole: 4 % of a file with 200 titles. Instants of series share a dictionary per row group,
+ * since the engine has no delta encoding: a sample by the minute takes 0.72 bytes with 24 series, 0.85 with 10.
  */
-const ROW_GROUP_SERIES = 24
+const ROW_GROUP_SERIES = 8
 const ROW_GROUP_ROWS_MIN = 16_384
 /** The engine holds a row group in memory: 64 MiB. */
 const ROW_GROUP_ROWS_MAX = 1_048_576

@@ -24,7 +24,7 @@ import type { HttpMetrics, Outcome } from './http-metrics.js'
 import { requestFault } from './reply/errors.js'
 import { fileHeaders, fileIdentity, sendFile } from './reply/file.js'
 import { frameOf, privateFrameOf } from './reply/frame.js'
-import { COMMON_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './reply/headers.js'
+import { FOR_ONE_ALONE, JSON_TYPE } from './reply/headers.js'
 import { codingOf } from './request/accept-encoding.js'
 import { readBody } from './request/body.js'
 import { acceptedFormat, FILE_FORMATS, FORMAT_PARAMETER, type FormatName, formatOf } from './request/format.js'
@@ -329,7 +329,7 @@ class Answering {
     const { request, response, id } = exchange
     const tag = this.#matchingTag(request, identity)
     if (tag === undefined) return false
-    response.writeHead(304, ['X-Request-Id', id, 'ETag', tag, ...COMMON, ...resolved.notModified])
+    response.writeHead(304, ['X-Request-Id', id, 'ETag', tag, ...resolved.notModified])
     response.end()
     this.#count(exchange, 304, 'not_modified')
     return true
@@ -378,8 +378,6 @@ class Answering {
     this.#observe(request.method ?? 'GET', status, (performance.now() - startedAt) / 1000)
   }
 }
-
-const COMMON = flat(COMMON_HEADERS)
 
 function codingFor(answer: Answer, request: IncomingMessage) {
   return isCompressible(answer.body) ? codingOf(request.headers) : 'identity'

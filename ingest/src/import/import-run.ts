@@ -9,7 +9,7 @@ import { importableOf } from './importables.js'
 import { type ImportFault, type RowSource, readRows, type Tally } from './read-rows.js'
 import { checkMapping, type Mapping } from './row-plan.js'
 
-/** Maximum number of events per append: one append blocks the main thread for a few milliseconds. */
+/** Maximum number of events per append: unpacking them for Kafka blocks the main thread for a few milliseconds. */
 const APPEND_EVENTS_MAX = 2000
 /** Maximum number of rows that an interrupted import repeats. */
 const PROGRESS_ROWS = 100_000

@@ -4,7 +4,7 @@ import type { Dependency, Endpoint, ResolveContext } from '../../answers/endpoin
 import { identityOf } from '../../answers/etag.js'
 import type { CatalogCache } from '../../queries/catalog.js'
 import { counterOf } from '../../queries/versioned-cache.js'
-import { flat, REVALIDATED } from '../reply/headers.js'
+import { COMMON_HEADERS, flat, REVALIDATED } from '../reply/headers.js'
 
 const MINUTE_MS = 60_000
 /** Longer URLs are not cached: 10,000 cached ones take at most 10 MB. */
@@ -112,7 +112,7 @@ export async function resolveUrl(
     ...endpoint.headers?.(resolved),
     ...deprecation(endpoint, input)
   }
-  const notModified = flat({ ...answerHeaders(dataVersion), ...headers })
+  const notModified = flat({ ...COMMON_HEADERS, ...answerHeaders(dataVersion), ...headers })
   const minute = minuteOf(clock.nowMs)
   return { question, resolved, identity, dataVersion, serving, headers, notModified, revision, minute }
 }

@@ -180,7 +180,7 @@ test('unknown parameters are ignored, and the answer names them', async (t) => {
     t.equal(headers.etag, etag)
     if (statusCode === 200) t.equal(body, known.body)
   }
-  t.equal((await ask('/api/counts?days=x&day=3')).headers['x-unknown-parameters'], 'day', 'beside a refusal, too')
+  t.equal((await ask('/api/counts?days=x&day=3')).headers['x-unknown-parameters'], 'day', 'with a refusal, too')
   t.equal(
     (await ask('/api/game/x?game=y')).headers['x-unknown-parameters'],
     'game',

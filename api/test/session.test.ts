@@ -26,7 +26,7 @@ onPostgres('a request is refused in the order: body, key, session, owner, then t
     ['the owner before a wrong field', await patch('/api/profile/Bob', { x: 1 }, ann), 403, /is not of "Bob"/],
     ['the owner, known or not', await put('/api/profile/Nobody', { x: 1 }, ann), 403, /is not of "Nobody"/],
     ['no owner at all', await put('/api/profile/%00', { x: 1 }, ann), 403, /is not of/],
-    ['then the field', await put('/api/profile/ANN', { x: 1 }, ann), 400, /^"x" is no known field/],
+    ['then the field', await put('/api/profile/ANN', { x: 1 }, ann), 400, /^"x" is not a known field/],
     ['then the stars', await post({ stars: 9 }, ann), 400, /^stars must be/]
   ] as const) {
     t.equal(answer.status, status, what)

@@ -167,7 +167,7 @@ test(`${SILENT} silent connections, a listener of a byte a second and a huge Las
       })
     )
   }
-  t.ok((await answerMs(url)) < ANSWER_MS_MAX, 'beside silent connections')
+  t.ok((await answerMs(url)) < ANSWER_MS_MAX, 'with silent connections')
   const huge = connect(port, '127.0.0.1').on('error', () => undefined)
   huge.write(`GET /api/stream HTTP/1.1\r\nHost: x\r\nLast-Event-ID: ${'x'.repeat(2 ** 20)}\r\n\r\n`)
   const [head] = (await once(huge, 'data')) as [Buffer]
@@ -183,7 +183,7 @@ test(`${SILENT} silent connections, a listener of a byte a second and a huge Las
   for (let second = 0; second < SLOW_SECONDS; second += 1) {
     slow.read(1)
     await pause(1000)
-    if (second % 10 === 0) t.ok((await answerMs(url)) < ANSWER_MS_MAX, 'beside a slow listener')
+    if (second % 10 === 0) t.ok((await answerMs(url)) < ANSWER_MS_MAX, 'with a slow listener')
   }
   const grown = (await residentBytes(running.process.pid ?? 0)) - before
   t.ok(grown < GROWTH_BYTES_MAX, 'nothing is queued for it')

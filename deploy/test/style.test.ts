@@ -29,7 +29,7 @@ const IDENTIFIERS: readonly Rule[] = [
   { found: /\b(if|unless|killUntil)Gone\b/, write: 'missing, ended' },
   { found: /\b(is|if)Forgotten\b/, write: 'erased' },
   {
-    found: /\b(setAside|goOn|standStill|isAlone|leftAloneMs)\b|'alone'/,
+    found: /\b(setAside|goOn|standStill|isAlone|leftAloneMs|\w*[tT]akers)\b|'alone'/,
     write: 'detached, resume, release, exclusive'
   },
   { found: /\b(retractions|requireRetractable|\w*[rR]eadModel)\b/, write: 'import undos, read tables' }
@@ -46,6 +46,8 @@ const PROSE: readonly Rule[] = [
   { found: /\banew\b/i, write: 'again, or the verb with re-: rebuilt, recreated' },
   { found: /\bby way of\b/i, write: 'through' },
   { found: /\bgo(es|ne|ing)? on with\b/i, write: 'continue, resume' },
+  { found: /(?<!\bthere )\b(is|are|was|were) no (?!longer|more|other|better|way|one)/i, write: 'is not a, are not' },
+  { found: /\bbeside\b/i, write: 'next to, during, with' },
   { found: /\b(set|sets|put|puts) (it |them |parts )?aside\b/i, write: 'detach' },
   { found: /\bfor ever\b/i, write: 'forever' },
   { found: /\bagain and again\b/i, write: 'repeatedly' },

@@ -204,7 +204,7 @@ test('an invalid file is refused with a sentence before anything is published', 
       'unknown topic',
       csv,
       { topic: 'titles' },
-      /"titles" is no topic for imports; the topics are network-count, title/
+      /"titles" is not a topic for imports; the topics are network-count, title/
     ],
     ['unknown field mapped', csv, { columns: { onlin: 'online' } }, /has no field "onlin"; its fields are observedAt/],
     ['unknown field set', csv, { set: { toString: '1' } }, /has no field "toString"/],
@@ -279,7 +279,7 @@ test('a file that unpacks to far more than tables do is refused after a small pa
   t.same(log.appends, [])
   const zeros = gzipSync(mebibytes('\0', 48))
   await writeFile(input, Buffer.concat(Array.from({ length: 200 }, () => zeros)))
-  await t.rejects(runImport(request, { log, known: log.known, onProgress }), /is no text: it holds NUL bytes/)
+  await t.rejects(runImport(request, { log, known: log.known, onProgress }), /is not text: it contains NUL bytes/)
   t.ok(read < 2 * 2 ** 20, `${read} bytes of zeros were read`)
   const repetitive = await importBytes(t, gzipSync(`${HEADER}\n${'2020-01-01,5\n'.repeat(200_000)}`))
   t.match(repetitive.result, { published: 200_000, rejected: 0 }, 'what is small is taken however it is packed')

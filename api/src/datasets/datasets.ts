@@ -225,7 +225,7 @@ const match: Dataset = {
 
 const coverage: Dataset = {
   name: 'coverage',
-  meaning: 'Every run of the collector: where no run succeeded, missing rows of other datasets are no zeros.',
+  meaning: 'Every run of the collector: where no run succeeded, missing rows of other datasets are not zeros.',
   columns: [
     { name: 'source', type: 'String', meaning: 'network, games, matches, boards or players' },
     observedAt,

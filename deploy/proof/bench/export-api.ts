@@ -28,7 +28,7 @@ const FORMATS = [
   { format: 'csv', rowsPerSecond: 1_000_000 }
 ]
 
-/** All samples of a title as a file, over HTTP, alone and beside 500 requests a second. */
+/** All samples of a title as a file, over HTTP, alone and concurrent 500 requests a second. */
 export const exportApi: Measurement = {
   name: 'export-api',
   claim:
@@ -66,11 +66,11 @@ export const exportApi: Measurement = {
           }
         )
       }
-      const beside = FORMATS.map(({ format }) => ({
+      const concurrent = FORMATS.map(({ format }) => ({
         what: `exports as ${format}`,
         work: (ms: number) => exportedRepeatedly(`${service.apiUrl}${path}&format=${format}`, ms)
       }))
-      return [...results, ...(await concurrentAnswers(service, beside, ROUNDS, note))]
+      return [...results, ...(await concurrentAnswers(service, concurrent, ROUNDS, note))]
     } finally {
       await service.remove()
     }

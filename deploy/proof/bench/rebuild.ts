@@ -152,9 +152,9 @@ async function makeEvents(
   for (let from = 0; from < events; from += part) {
     await rebuild.execute(eventsSql, { first: FIRST_MS, from, count: Math.min(part, events - from), boards })
   }
-  // As if the live projections had taken all of it.
-  const takers = projections.filter(({ from }) => from.name === topic).map(({ name }) => `project:${name}`)
-  const lines = [`load:${topic}`, ...takers].map((name) => JSON.stringify([name, 0, 0, events]))
+  // As if the live projections had consumed all events.
+  const consumers = projections.filter(({ from }) => from.name === topic).map(({ name }) => `project:${name}`)
+  const lines = [`load:${topic}`, ...consumers].map((name) => JSON.stringify([name, 0, 0, events]))
   await control.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], Buffer.from(`${lines.join('\n')}\n`))
 }
 
@@ -251,6 +251,6 @@ async function rebuilt(
 /** A projection's own statement over all events. */
 function bareStatement(name: string): string {
   const projection = projections.find((each) => each.name === name)
-  if (projection === undefined || projection.form === 'fold') throw new Error(`${name} is no statement`)
+  if (projection === undefined || projection.form === 'fold') throw new Error(`${name} is not a statement`)
   return `INSERT INTO ${FIRST_GENERATION.nameOf(projection.into)} (${projection.columns.join(', ')}) ${projection.select.replaceAll('{range}', 'true')}`
 }

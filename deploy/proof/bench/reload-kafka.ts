@@ -50,7 +50,7 @@ export const reloadKafka: Measurement = {
             unit: '/s',
             baseline: { what: "ClickHouse's own", measured: quantile(theirs, 0.5) },
             reach: { bound: 'at least', value: 1, of: 'ratio' },
-            detail: `medians of ${ROUNDS} rounds in turn; best ${figure(Math.max(...ours))} and ${figure(Math.max(...theirs))}; the first load, beside its projections, ${figure(live)}/s`
+            detail: `medians of ${ROUNDS} rounds in turn; best ${figure(Math.max(...ours))} and ${figure(Math.max(...theirs))}; the first load, with its projections, ${figure(live)}/s`
           }
         ]
       })
@@ -62,7 +62,7 @@ export const reloadKafka: Measurement = {
 
 /**
  * A Kafka table and a materialized view into a table with the event table's columns and key. It judges nothing: a
- * message that is no JSON stops it, numbers that do not fit are bent.
+ * message that is not JSON stops it, numbers that do not fit are bent.
  */
 async function loadedByTheirs(tables: ClickHouse, address: string, events: number): Promise<number> {
   const { control } = tables

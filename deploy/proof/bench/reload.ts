@@ -38,7 +38,7 @@ export const reload: Measurement = {
           measured: quantile(rates, 0.5),
           unit: '/s',
           reach: { bound: 'at least', value: EVENTS_A_SECOND, of: 'measured' },
-          detail: `${figure(events)} counts, median of ${ROUNDS}; the first load, beside its projections, ${figure(live)}/s; processor time ${figure(quantile(costs, 0.5))} µs an event`
+          detail: `${figure(events)} counts, median of ${ROUNDS}; the first load, with its projections, ${figure(live)}/s; processor time ${figure(quantile(costs, 0.5))} µs an event`
         }
       ]
     })
@@ -47,7 +47,7 @@ export const reload: Measurement = {
 
 type Reloads = {
   readonly tables: ClickHouse
-  /** Events a second of the first load, with every projection beside it. */
+  /** Events a second of the first load, with every projection running. */
   readonly live: number
   /** Reloads the event table, as `gamenet rebuild start title-count --from-log` does it first; events a second. */
   reloadedPerSecond(): Promise<number>
@@ -68,7 +68,7 @@ export async function withReloads<Result>(
     const live = await rateInto(tables, 'event_title_count__0', events)
     // The checkpoints follow the rows, and a rebuild goes as far as they say.
     await projector.caughtUp()
-    note(`first load ${figure(live)}/s, every projection beside it`)
+    note(`first load ${figure(live)}/s, every projection running`)
     return await work({ tables, live, reloadedPerSecond: () => reloadedPerSecond(tables, projector, events) })
   } finally {
     await projector.stop()

@@ -3,7 +3,7 @@ import { type Calls, openCalls, packMessages } from '@gamenet/schemas'
 import { runImport } from './import-run.js'
 import type { ImportHost, ImportThread } from './import-worker.js'
 
-if (parentPort === null) throw new Error('This file runs as a worker thread of importInWorker only')
+if (parentPort === null) throw new Error('This file runs only as a worker thread of importInWorker')
 const abort = new AbortController()
 const host: Calls<ImportHost> = openCalls(parentPort, {
   run: (request) =>

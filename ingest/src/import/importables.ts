@@ -24,5 +24,5 @@ export function importableOf(topic: string): Importable {
   const found = importables.find((candidate) => candidate.topic.name === topic)
   if (found !== undefined) return found
   const names = importables.map((candidate) => candidate.topic.name).join(', ')
-  throw new ImportRefused(`${JSON.stringify(topic)} is no topic for imports; the topics are ${names}`)
+  throw new ImportRefused(`${JSON.stringify(topic)} is not a topic for imports; the topics are ${names}`)
 }

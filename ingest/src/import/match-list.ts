@@ -57,7 +57,7 @@ function lobbyOutcome(fields: Fields): Outcome {
   return 'fault' in row ? { kind: 'fault', reason: row.fault } : { kind: 'part', part: row.value }
 }
 
-/** Values that are no list of objects are left to the schema. */
+/** Values that are not a list of objects are left to the schema. */
 function withLobbiesAsShown(fields: Fields): Fields {
   if (!Array.isArray(fields.matches)) return fields
   const lobbies = fields.matches.filter((lobby: unknown) => !isObject(lobby) || lobby.currentPlayers !== CLOSED)

@@ -146,7 +146,7 @@ function readCell(kind: CellKind, text: string, latest: Latest): unknown {
     case 'instant':
       return instantUpTo(latest, readTime(trimmed))
     case 'integer':
-      if (!/^-?\d{1,16}$/.test(trimmed)) return new CellFault('expected a whole number in digits alone')
+      if (!/^-?\d{1,16}$/.test(trimmed)) return new CellFault('expected a whole number in digits only')
       return Number(trimmed)
     case 'list':
       return trimmed.split(';').map((item) => item.trim())
@@ -211,7 +211,7 @@ function absent(
   )
 }
 
-/** Lists columns for a message. Names are cut: a file that is no table may have one of a megabyte. */
+/** Lists columns for a message. Names are cut: a file that is not a table may have one of a megabyte. */
 function found(columns: readonly string[], isSample: boolean): string {
   const names = columns.slice(0, 30).map((column) => JSON.stringify(column.slice(0, 60)))
   const more = columns.length > names.length ? ` and ${columns.length - names.length} more` : ''

@@ -58,7 +58,7 @@ The connection itself can refuse any request: \`request_malformed\`, \`host_inva
 
 All GET routes answer HEAD too. Unknown query parameters are ignored and named in \`X-Unknown-Parameters\`; a known one that is
 empty, malformed, out of range or given twice is 400.
-Bodies are JSON and are taken as they are: "3" is no number.
+Bodies are JSON and are taken as they are: "3" is not a number.
 Times are UTC. Send \`If-None-Match\` with the last \`ETag\`: as long as nothing has changed you get 304. A missing sample
 is absent, never 0.`
 

@@ -3,7 +3,7 @@ import { StreamPage } from '@gamenet/schemas'
 import { StreamInput } from '../../stream/request.js'
 import type { Components, Json } from './components.js'
 
-/** The description of `GET /api/stream`, which is no endpoint: its answer has no end, no ETag and no cache. */
+/** The description of `GET /api/stream`, which is not an endpoint: its answer has no end, no ETag and no cache. */
 export const streamRoute = {
   operationId: 'stream',
   path: '/api/stream',

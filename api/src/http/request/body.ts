@@ -80,7 +80,7 @@ export function strictFields<Shape extends z.ZodRawShape>(
   return z.strictObject(shape, {
     error: (issue) =>
       issue.code === 'unrecognized_keys'
-        ? `${(issue.keys as string[]).map(shown).join(', ')} is no known field; expected ${known}`
+        ? `${(issue.keys as string[]).map(shown).join(', ')} is not a known field; expected ${known}`
         : error(issue)
   })
 }

@@ -45,7 +45,7 @@ async function answerTo(call: AnalystCall): Promise<void> {
 async function run({ statement, format, parameters, limits }: AnalystCall): Promise<AnalystRows> {
   checkPlaceholders(statement, parameters)
   const bindings = Object.entries(parameters).map(([name, value]) => {
-    if (!/^[A-Za-z_]\w*$/.test(name)) throw new StatementRefused(`${JSON.stringify(name)} is no name of a parameter.`)
+    if (!/^[A-Za-z_]\w*$/.test(name)) throw new StatementRefused(`${JSON.stringify(name)} is not a parameter name.`)
     return `param_${name} = ${stringLiteral(value)}`
   })
   if (bindings.length > 0) await session.query(`SET ${bindings.join(', ')}`, 'Null')

@@ -4,7 +4,7 @@ export type SyntaxNode = { readonly type: string; readonly text: string; readonl
 /**
  * Parses the lines of `EXPLAIN AST`. The engine prints quoted names as they are, line breaks included, so a name can look
  * like nodes. Each node states the number of its children; a name that adds lines breaks a number.
- * @returns undefined if the lines are no complete tree
+ * @returns undefined if the lines are not a complete tree
  */
 export function syntaxTree(lines: readonly string[]): SyntaxNode | undefined {
   const open: Open[] = []

@@ -5,11 +5,11 @@ import type { QuietService } from './quiet-service.js'
 
 const WARMING_MS = 3000
 
-/** What happens beside answers. `work` goes on for about so many milliseconds; it says what it has done. */
+/** Work during answers. `work` runs for about that many milliseconds and returns what it has done. */
 export type Concurrent = { readonly what: string; work(ms: number): Promise<string> }
 
 /**
- * Asks beside each of `works` and beside nothing, in turns, so that changes of the machine's pace meet all of them; returns the
+ * Sends requests during each of `works` and during none, in turns, so that changes of the machine's pace meet all of them; returns the
  * p99 against idle, and the requests that failed.
  */
 export async function concurrentAnswers(
@@ -31,7 +31,7 @@ export async function concurrentAnswers(
   await ask(pause(WARMING_MS, ''))
   for (let round = 0; round < rounds; round += 1) {
     for (const load of loads) {
-      note(`asking beside ${load.what}`)
+      note(`asking during ${load.what}`)
       const { times, done } = await ask(load.work(ms))
       load.times.push(...times)
       load.done.push(done)
@@ -41,7 +41,7 @@ export async function concurrentAnswers(
   return [
     ...others.map(
       ({ what, times, done }): Result => ({
-        what: `an answer beside ${what}, p99`,
+        what: `an answer during ${what}, p99`,
         measured: quantile(times, 0.99),
         unit: 'ms',
         baseline: { what: 'idle', measured: quantile(idleTimes, 0.99) },

@@ -21,7 +21,7 @@ export const CATALOG: Readonly<Record<string, string>> = {
 /** Functions whose values would show the machine's name or user. */
 const FUNCTIONS: Readonly<Record<string, string>> = { displayName: `'gamenet'`, currentUser: `'analyst'` }
 
-/** Statements that are no SELECT. */
+/** Statements other than SELECT. */
 const LISTS: readonly (readonly [RegExp, string])[] = [
   [/^\s*SHOW\s+DATABASES[\s;]*$/i, 'SELECT name FROM catalog.databases'],
   [/^\s*SHOW\s+TABLES(\s+(FROM|IN)\s+[`"]?default[`"]?)?[\s;]*$/i, 'SELECT name FROM catalog.tables ORDER BY name'],

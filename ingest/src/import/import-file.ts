@@ -207,7 +207,8 @@ const OTHERS: readonly { readonly bytes: readonly number[]; readonly what: strin
 function formatOf(start: Buffer, name: string): Format {
   const other = OTHERS.find(({ bytes }) => bytes.every((byte, n) => start[n] === byte))
   if (other !== undefined) throw new ImportRefused(`${name} is ${other.what}`)
-  if (start.includes(0)) throw new ImportRefused(`${name} is not text: it contains NUL bytes; expected CSV, NDJSON or JSON`)
+  if (start.includes(0))
+    throw new ImportRefused(`${name} is not text: it contains NUL bytes; expected CSV, NDJSON or JSON`)
   const text = new TextDecoder('utf-8').decode(start).trimStart()
   if (text === '')
     throw new ImportRefused(`${name} is empty; expected rows as CSV with a header, NDJSON or a JSON array`)

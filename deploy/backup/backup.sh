@@ -38,7 +38,7 @@ backup() {
   # A backup that failed leaves its draft.
   rm -rf "$draft"
   mkdir "$draft" "$draft/kafka"
-  name=$(basename "$directory")-$(date -u +%Y%m%dT%H%M%SZ)
+  name=$(basename "$directory")-$(date -u +%Y%m%dT%H%M%SZ)-$$
   echo "$name" >"$draft/clickhouse"
   local moved
   moved=$(pointers)

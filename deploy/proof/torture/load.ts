@@ -67,7 +67,8 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   /** Repeats `work` until the load is drained, and once after it. Refused and interrupted work is retried. */
   const loop = async (who: string, restMs: number, work: (round: number) => Promise<boolean>): Promise<void> => {
     atWork.set(who, 'was never answered')
-    for (let round = 0; !isOver; round += 1) {
+    let round = 0
+    while (!isOver) {
       const isLast = isDraining
       report.begin(who)
       const isDone = await work(round).catch((error: unknown) => {
@@ -77,6 +78,7 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
       if (isDone) {
         report.acknowledge()
         atWork.set(who, 'was last acknowledged')
+        round += 1
       }
       if (isDone && isLast) break
       await pause(isDone ? restMs : AGAIN_MS)

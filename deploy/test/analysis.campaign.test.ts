@@ -213,7 +213,7 @@ print(json.dumps([[a, int(b), int(c)] for a, b, c in rows]))`)
   })
 })
 
-/** Polars begins with this part of each file, once or twice, whatever its size: a twentieth of the files of the test. */
+/** Polars begins with this part of each file, once or twice, large or small: a twentieth of the files of the test. */
 const POLARS_TAIL = 'bytes=-262144'
 
 test('readers of a year of one of 1,000 titles fetch at most a twentieth of the bytes', async (t) => {

@@ -53,7 +53,7 @@ export type EmbeddedLog = {
    * simultaneous ones share one flush. Packing and compression take about 2 µs per message.
    */
   append(topic: string, messages: readonly LogMessage[]): Promise<void>
-  /** The same for messages that another thread has packed, of which this one touches none. */
+  /** The same for messages packed by another thread; this thread parses none of them. */
   appendPacked(topic: string, packed: PackedMessages): Promise<void>
   /** Returns the extents of the topic's partitions in all epochs; none for a topic that was never appended to. */
   extents(topic: string): Promise<readonly PartitionExtent[]>

@@ -229,6 +229,11 @@ test('a file of a month', async (t) => {
     )
     const head = await get(PATH, {}, 'HEAD')
     t.same([head.statusCode, head.headers['content-length'], head.rawPayload.length], [200, String(n), 0])
+    for (const range of ['bytes=0-3', `bytes=${n}-`]) {
+      const { statusCode, headers } = await get(PATH, { range }, 'HEAD')
+      t.equal(statusCode, 200, 'only GET has ranges')
+      t.match(headers, { 'content-length': String(n), 'content-range': undefined })
+    }
     const named = await get(`/title-count/2025-03.${sha256.slice(0, 16)}.parquet`)
     t.equal(named.headers['cache-control'], 'public, max-age=31536000, immutable')
     t.ok(named.rawPayload.equals(body))

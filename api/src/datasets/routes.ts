@@ -104,7 +104,10 @@ async function requestedFile(
   return { dataset, period, digest }
 }
 
-/** Sends a file, a range of it, or 304. Several ranges at once are answered by the whole file, as RFC 9110 permits. */
+/**
+ * Sends a file, a range of it, or 304. Several ranges at once are answered by the whole file, as RFC 9110 permits, and a
+ * range of HEAD is ignored, as it requires (14.2).
+ */
 async function sendFile(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -120,8 +123,8 @@ async function sendFile(
     return reply.code(304).send()
   }
   const condition = headers['if-range']
-  const range =
-    condition === undefined || condition === etag || condition === modified ? rangeOf(headers.range, bytes) : undefined
+  const isConditionMet = condition === undefined || condition === etag || condition === modified
+  const range = request.method === 'GET' && isConditionMet ? rangeOf(headers.range, bytes) : undefined
   if (range === 'unsatisfiable') {
     await handle.close()
     for (const name of ['ETag', 'Last-Modified', 'Content-Disposition']) void reply.removeHeader(name)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { smallDisk } from '@gamenet/engines/testing'
 import { FIRST_GENERATION, generationName } from '@gamenet/schemas'
@@ -239,13 +239,18 @@ test('a file of a month', async (t) => {
     t.ok(named.rawPayload.equals(body))
   })
 
-  await t.test('the same bytes from other parts, after the file was deleted by hand', async (t) => {
+  await t.test('the same bytes from other parts, after the file was deleted or cut short by hand', async (t) => {
     await clickhouse.loader.execute('SYSTEM START MERGES title_count__0')
     await clickhouse.loader.execute('OPTIMIZE TABLE title_count__0 FINAL')
     for (const name of readdirSync(join(directory, 'title-count'))) {
       if (name.endsWith('.parquet')) rmSync(join(directory, 'title-count', name))
     }
     t.equal((await get(PATH)).headers.etag, `"${sha256}"`)
+    const named = `2025-03.${sha256.slice(0, 16)}.parquet`
+    for (const url of [PATH, `/title-count/${named}`]) {
+      truncateSync(join(directory, 'title-count', named), body.length - 1)
+      t.ok((await get(url)).rawPayload.equals(body), url)
+    }
     rmSync(join(directory, 'title-count', '2025-03.json'))
     t.equal((await get(PATH)).headers.etag, `"${sha256}"`)
     writeFileSync(join(directory, 'title-count', '2025-03.json'), '{"half')

@@ -149,7 +149,7 @@ export class DatasetFiles {
   }
 
   /**
-   * Opens the bytes of a revision: the newest, or one by its digest. Makes the newest again if someone has deleted its file;
+   * Opens the bytes of a revision: the newest, or one by its digest. Makes the newest again if someone has deleted or cut its file;
    * undefined for revisions that are unknown or whose bytes are no longer kept.
    */
   async open(
@@ -163,10 +163,18 @@ export class DatasetFiles {
       const { revisions } = (await known()) ?? { revisions: [] }
       const revision = revisions.find(({ sha256 }) => sha256.startsWith(digest ?? ''))
       if (revision === undefined) return undefined
-      const handle = await open(this.#path(dataset, revision.file)).catch(ignoreMissing)
+      const handle = await this.#openBytes(dataset, revision)
       if (handle !== undefined) return { revision, handle }
       if (revision !== revisions[0]) return undefined
     }
+    return undefined
+  }
+
+  /** Undefined if someone has deleted the file or changed its length: a connection cannot send more or less than it announced. */
+  async #openBytes(dataset: Dataset, { file, bytes }: StoredRevision): Promise<FileHandle | undefined> {
+    const handle = await open(this.#path(dataset, file)).catch(ignoreMissing)
+    if (handle === undefined || (await handle.stat()).size === bytes) return handle
+    await handle.close()
     return undefined
   }
 
@@ -238,7 +246,7 @@ export class DatasetFiles {
   ) {
     const facts = await this.#facts(tables, dataset, span)
     if (newest !== undefined && newest.rows === facts.rows && newest.rowsHash === facts.rowsHash) {
-      const handle = await open(this.#path(dataset, newest.file)).catch(ignoreMissing)
+      const handle = await this.#openBytes(dataset, newest)
       await handle?.close()
       if (handle !== undefined) return 'same' as const
     }

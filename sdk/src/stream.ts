@@ -25,7 +25,7 @@ export type StreamOptions = {
 
 const PATH = '/api/stream'
 const NDJSON = 'application/x-ndjson'
-/** The service gives a sign of life every 25 s; a connection that is silent for longer is dead. */
+/** The service sends a keep-alive every 40 s; a connection that is silent for longer is dead. */
 const SILENCE_MS_MAX = 60_000
 const BACKOFF_MS_MIN = 1000
 const BACKOFF_MS_MAX = 30_000

@@ -35,7 +35,7 @@ export type StreamLimits = {
 export const STREAM_LIMITS: StreamLimits = {
   streamsMax: 12_000,
   streamLifetimeMs: 3_600_000,
-  streamKeepAliveMs: 25_000,
+  streamKeepAliveMs: 40_000,
   streamDrainMs: 30_000,
   streamRecentOffsets: 5000
 }
@@ -54,7 +54,7 @@ const TURNS_BETWEEN = 8
 /** While other work fills the turns, fewer of them: streams would hardly begin. */
 const TURNS_MS_MAX = 2
 /** Keep-alives are spread over so many ticks, so that none of them takes long. */
-const TICKS = 25
+const TICKS = 40
 /** Ticks without a connection after which the tables are no longer followed. */
 const IDLE_TICKS = 50
 const RETRY_SECONDS_MAX = 10

@@ -19,7 +19,8 @@ import type { ListenReply, ListenRequest } from './stream-listeners.js'
 
 const LISTENERS = 10_000
 const PROCESSES = 2
-const IDLE_MS = 25_000
+/** The interval of signs of life. */
+const IDLE_MS = 40_000
 const EVENTS = 5
 const MINUTES_OF_COUNTS = 1000
 const PATH = '/api/stream?kinds=count'

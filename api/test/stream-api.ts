@@ -232,6 +232,7 @@ export class TestListener {
       if (this.text.length < 100_000) this.text += text
       this.#unread += text
       if (text.includes('\n\n')) this.#parse()
+      this.#wake()
     })
     this.#socket.on('error', () => undefined)
     this.closed = new Promise((resolve) =>
@@ -281,7 +282,6 @@ export class TestListener {
       if (data !== undefined && data !== '')
         this.received.push({ cursor, kind: fields.get('event') ?? '', data: JSON.parse(data) })
     }
-    this.#wake()
   }
 }
 

@@ -798,13 +798,44 @@ test('streams have a limit, a lifetime and signs of life, and end with the servi
   t.ok(ended.size > 0 && ended.size < crowd.length, `${ended.size} of ${crowd.length} have ended: not all at once`)
   world.api.clock.nowMs += 0.1e9
   await quiet.closed
-  t.match(quiet.text, /\nretry: \d+\n\n$/, 'the lifetime is over')
+  t.match(quiet.text, /\nretry: 1000\n\n$/, 'the lifetime is over')
   const last = new TestListener(world.port, '/api/stream?kinds=change&x=1')
   await last.until(({ cursor }) => cursor !== undefined)
   t.match(last.text, /x-unknown-parameters: x/i)
   await world.api.app.close()
   await last.closed
   t.match(last.text, /\nretry: \d+\n\n$/)
+})
+
+test('each client is told a delay of its own after which it reconnects, at the beginning and when the service stops', async (t) => {
+  const registry = new Registry()
+  const world = await StreamWorld.open(t, { registry })
+  const open = async (): Promise<TestListener> => {
+    const listener = new TestListener(world.port, '/api/stream?kinds=change')
+    await listener.until(({ cursor }) => cursor !== undefined)
+    return listener
+  }
+  const retryOf = ({ text }: TestListener) => Number(/\r\n\r\nretry: (\d+)\n\n/.exec(text)?.[1])
+  const listeners: TestListener[] = []
+  for (let n = 0; n < 10; n += 1) listeners.push(await open())
+  const all = Array.from({ length: 10 }, (_, n) => 1000 + n)
+  t.same(listeners.map(retryOf), all)
+  const returned: TestListener[] = []
+  for (const listener of listeners) {
+    listener.disconnect()
+    while ((await openStreams(registry)) === 10) await nextTurn()
+    returned.push(await open())
+  }
+  t.same(returned.map(retryOf), all)
+  const lines = new TestListener(world.port, '/api/stream?kinds=change', 'Accept: application/x-ndjson\r\n')
+  await lines.until(({ text }) => /\r\n\r\n\{"retry":10\d\d\}\n\{"cursor":"[\w-]+"\}\n$/.test(text))
+  await world.api.app.close()
+  for (const each of [...returned, lines]) await each.closed
+  t.same(
+    returned.map(({ text }) => Number(/\nretry: (\d+)\n\n$/.exec(text)?.[1])),
+    all
+  )
+  t.match(lines.text, /\n\{"retry":10\d\d\}\n$/)
 })
 
 test('a client that does not read is disconnected, and misses nothing', async (t) => {
@@ -855,6 +886,7 @@ async function slowListener(t: Test, drainMs: number) {
     channel,
     format: 'ndjson',
     endsAtMs: 0,
+    retryMs: 1000,
     drainMs,
     onEnd: (ending) => endings.push(ending),
     onFailure: (error: unknown) => t.error(error)

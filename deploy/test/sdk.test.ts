@@ -7,6 +7,7 @@ import { mkdir, readFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { mock } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual, promisify } from 'node:util'
@@ -398,6 +399,39 @@ test('a stream ends at once when its signal aborts, and rejects when the answer 
   await t.rejects(events.next(), { message: 'enough' })
   const page = answered('<!doctype html>', 'text/html')
   await t.rejects(page.stream().next(), { status: 200, message: /answered no events; check that baseUrl/ })
+})
+
+test('a stream reconnects after the delay that the service has sent, and after growing ones while the service is away', async (t) => {
+  const { timers } = mock
+  timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => timers.reset())
+  const answers = ['{"retry":5000}\n{"cursor":"1","kind":"count"}\n', '', '', '{"cursor":"2","kind":"count"}\n']
+  const asked: string[] = []
+  const client = gamenetClient({
+    baseUrl: 'http://localhost',
+    fetch: async (url) => {
+      asked.push(String(url))
+      const body = answers.shift()
+      if (body === '') throw new TypeError('fetch failed')
+      return new Response(body, { headers: { 'content-type': 'application/x-ndjson' } })
+    }
+  })
+  const events = client.stream({ after: '0' })
+  t.match(await events.next(), { value: { cursor: '1' } })
+  const next = events.next()
+  const pass = async (ms: number) => {
+    timers.tick(ms)
+    for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)
+  }
+  await pass(0)
+  for (const [n, ms] of [5000, 10_000, 20_000].entries()) {
+    await pass(ms - 1)
+    t.equal(asked.length, n + 1, `not before ${ms} ms`)
+    await pass(1)
+    t.equal(asked.length, n + 2, `after ${ms} ms`)
+  }
+  t.match(await next, { value: { cursor: '2' } })
+  t.match(asked.at(-1), /after=1$/)
 })
 
 /** Follows a stream whose connections break. */

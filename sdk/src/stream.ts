@@ -27,7 +27,8 @@ const PATH = '/api/stream'
 const NDJSON = 'application/x-ndjson'
 /** The service sends a keep-alive every 40 s; a connection that is silent for longer is dead. */
 const SILENCE_MS_MAX = 60_000
-const BACKOFF_MS_MIN = 1000
+/** Delay of the first reconnection until the service has sent one, with jitter. */
+const RETRY_MS = 1000
 const BACKOFF_MS_MAX = 30_000
 
 /** Methods about events as they are recorded. */
@@ -89,6 +90,7 @@ async function* linesOf(
   { signal }: StreamOptions
 ): AsyncGenerator<unknown, void> {
   let failures = 0
+  let retryMs = RETRY_MS * (0.5 + Math.random())
   for (;;) {
     signal?.throwIfAborted()
     const connection = new AbortController()
@@ -106,6 +108,10 @@ async function* linesOf(
       for await (const line of linesIn(response, connection)) {
         // Lines that had come before the signal aborted.
         signal?.throwIfAborted()
+        if (isRetry(line)) {
+          retryMs = line.retry
+          continue
+        }
         failures = 0
         yield line
       }
@@ -116,11 +122,14 @@ async function* linesOf(
       signal?.removeEventListener('abort', end)
       connection.abort()
     }
+    await delay(Math.max(waitMs, Math.min(BACKOFF_MS_MAX, retryMs * 2 ** failures)), signal)
     failures += 1
-    const backoffMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** (failures - 1))
-    // Jitter, so that not all clients return at one instant.
-    await delay(Math.max(waitMs, backoffMs * (0.5 + Math.random())), signal)
   }
+}
+
+/** Whether a line is the delay after which to reconnect. The service gives each client another one. */
+function isRetry(line: unknown): line is { readonly retry: number } {
+  return typeof line === 'object' && line !== null && 'retry' in line
 }
 
 /** Milliseconds until the next try. Throws what a next try would not change. */

@@ -97,6 +97,11 @@ export function cursorFrame(format: Format, cursor: string | undefined): string 
   return cursor === undefined ? ':\n\n' : `id: ${cursor}\ndata:\n\n`
 }
 
+/** The delay after which the client reconnects, as `EventSource` understands it. */
+export function retryFrame(format: Format, ms: number): string {
+  return format === 'ndjson' ? `{"retry":${ms}}\n` : `retry: ${ms}\n\n`
+}
+
 /** A state or a difference of states: without a cursor. */
 export function stateFrame(format: Format, kind: string, data: string): string {
   return format === 'ndjson' ? `{"kind":"${kind}","data":${data}}\n` : `event: ${kind}\ndata: ${data}\n\n`

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { type Channel, cursorFrame, type Format, frameOf, type Progress, type Receiver } from './channel.js'
+import { type Channel, cursorFrame, type Format, frameOf, type Progress, type Receiver, retryFrame } from './channel.js'
 import type { Hub } from './hub.js'
 import type { StreamEvent } from './kinds.js'
 
@@ -12,9 +12,8 @@ const EVENTS_MIN = 64
 const EVENTS_MAX = 8192
 /** Clients that read a byte a second would hold 3 MiB each; beyond these characters all get the smallest pages. */
 const CATCH_UP_CHARACTERS_MAX = 64 * 1024 * 1024
-/** Range of the delay after which clients reconnect, so that they do not all come at once. */
-const RETRY_MS_MIN = 1000
-const RETRY_MS_MAX = 5000
+/** The shortest delay after which a client reconnects. */
+export const RETRY_MS_MIN = 1000
 
 /** Why a stream ended. */
 export const ENDINGS = ['client', 'slow', 'lifetime', 'stopped', 'failed'] as const
@@ -30,6 +29,8 @@ type ListenerNeeds = {
   readonly channel: Channel
   readonly format: Format
   readonly endsAtMs: number
+  /** Delay after which the client reconnects when the connection breaks. */
+  readonly retryMs: number
   /** A client that reads nothing for so long is disconnected. */
   readonly drainMs: number
   readonly onEnd: (ending: Ending) => void
@@ -47,6 +48,8 @@ export class Listener implements Receiver {
     // The keep-alive decides when a connection is dead.
     needs.socket.setTimeout(0)
     needs.socket.once('close', () => this.#ended('client'))
+    // At once: a killed service sends nothing at the end.
+    needs.socket.write(retryFrame(needs.format, needs.retryMs))
   }
 
   get channel(): Channel {
@@ -120,10 +123,10 @@ export class Listener implements Receiver {
   /** Ends the stream with the delay after which the client reconnects. */
   end(ending: Ending): void {
     if (this.#hasEnded) return
-    const { socket, format, drainMs } = this.#needs
-    const retryMs = Math.round(RETRY_MS_MIN + Math.random() * (RETRY_MS_MAX - RETRY_MS_MIN))
+    const { socket, format, retryMs, drainMs } = this.#needs
     this.#ended(ending)
-    socket.end(format === 'sse' ? `retry: ${retryMs}\n\n` : '')
+    // Lifetimes have jitter of their own.
+    socket.end(retryFrame(format, ending === 'lifetime' ? RETRY_MS_MIN : retryMs))
     setTimeout(() => socket.destroy(), Math.min(END_MS_MAX, drainMs)).unref()
   }
 

@@ -1,4 +1,5 @@
-import { connect, type Socket } from 'node:net'
+import { connect, Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 
 /*
  * Listeners of a stream in a process of their own. They look for the frames of events and nothing else, so that the service is
@@ -14,8 +15,11 @@ export type ListenRequest =
       readonly count: number
       readonly events: number
     }
-  /** Opens as many again, each 0 to so many events behind the last one received; answers when every one is live. */
-  | { readonly type: 'resume'; readonly port: number; readonly path: string; readonly behindMax: number }
+  /**
+   * Reconnects every listener when its connection breaks, as `EventSource` does, each 0 to so many events behind the last one
+   * received; answers when every one is live again.
+   */
+  | { readonly type: 'reconnect'; readonly port: number; readonly path: string; readonly behindMax: number }
   /** Answers when every listener has received so many further events. */
   | { readonly type: 'await'; readonly events: number }
   | { readonly type: 'close' }
@@ -27,7 +31,10 @@ const OPENING_MAX = 200
 /** More than those of a reconnection; a catch-up has one for each of 200,000 events. */
 const CURSORS_MAX = 1000
 
-type Listener = { readonly socket: Socket; events: number; isOpen: boolean; rest: string }
+/** Delay of a reconnection until the service has sent one: that of Chromium. */
+const RETRY_MS = 3000
+
+type Listener = { socket: Socket; events: number; rest: string; retryMs: number }
 
 const listeners: Listener[] = []
 let wanted = 0
@@ -47,17 +54,13 @@ async function answer(request: ListenRequest): Promise<ListenReply> {
   } else if (request.type === 'open') {
     const { port, path, count, events } = request
     const all = received(events)
-    await openAll(
-      port,
-      Array.from({ length: count }, () => path)
-    )
+    await openAll(port, path, count)
     if (events > 0) await all
-  } else if (request.type === 'resume') {
+  } else if (request.type === 'reconnect') {
     const { port, path, behindMax } = request
     const known = [...cursors].slice(-1 - behindMax)
-    await openAll(
-      port,
-      listeners.splice(0).map((_, n) => `${path}&after=${known[n % known.length]}`)
+    await Promise.all(
+      listeners.map((listener, n) => reconnect(listener, port, `${path}&after=${known[n % known.length]}`))
     )
   } else {
     for (const listener of listeners) listener.events = 0
@@ -66,10 +69,21 @@ async function answer(request: ListenRequest): Promise<ListenReply> {
   return { receivedMs }
 }
 
-async function openAll(port: number, paths: readonly string[]): Promise<void> {
-  for (let opened = 0; opened < paths.length; opened += OPENING_MAX) {
-    await Promise.all(paths.slice(opened, opened + OPENING_MAX).map((path) => open(port, path)))
+async function openAll(port: number, path: string, count: number): Promise<void> {
+  const open = async (): Promise<void> => {
+    const listener: Listener = { socket: new Socket(), events: 0, rest: '', retryMs: RETRY_MS }
+    listeners.push(listener)
+    if (!(await connected(listener, port, path))) throw new Error(`${path} ended before it was live: ${listener.rest}`)
   }
+  for (let left = count; left > 0; left -= OPENING_MAX) {
+    await Promise.all(Array.from({ length: Math.min(left, OPENING_MAX) }, open))
+  }
+}
+
+async function reconnect(listener: Listener, port: number, path: string): Promise<void> {
+  await new Promise((resolve) => listener.socket.once('close', resolve))
+  do await pause(listener.retryMs)
+  while (!(await connected(listener, port, path)))
 }
 
 /** Resolves when every listener has received so many events. */
@@ -81,18 +95,16 @@ function received(events: number): Promise<void> {
   })
 }
 
-function open(port: number, path: string): Promise<void> {
-  return new Promise((resolve, reject) => {
+/** Connects a listener; resolves with whether it became live before the connection ended. */
+function connected(listener: Listener, port: number, path: string): Promise<boolean> {
+  return new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1' })
-    const listener: Listener = { socket, events: 0, isOpen: false, rest: '' }
-    listeners.push(listener)
-    socket.on('error', reject)
+    Object.assign(listener, { socket, rest: '' })
+    socket.on('error', () => undefined)
+    socket.on('close', () => resolve(false))
     socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`)
     socket.on('data', (chunk) => {
-      const isLive = read(listener, chunk.toString('latin1'))
-      if (listener.isOpen || !isLive) return
-      listener.isOpen = true
-      resolve()
+      if (read(listener, chunk.toString('latin1'))) resolve(true)
     })
   })
 }
@@ -109,6 +121,8 @@ function read(listener: Listener, text: string): boolean {
     const cursor = /^id: (.*)$/m.exec(frame)?.[1]
     if (cursor !== undefined && cursors.size < CURSORS_MAX) cursors.add(cursor)
     if (!/^event: /m.test(frame)) {
+      const retryMs = /^retry: (\d+)$/m.exec(frame)?.[1]
+      if (retryMs !== undefined) listener.retryMs = Number(retryMs)
       isLive ||= cursor !== undefined
       continue
     }

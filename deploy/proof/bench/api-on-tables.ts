@@ -4,16 +4,16 @@ import { readSide, storeOver } from '@gamenet/projector'
 import { Registry } from 'prom-client'
 import { Client } from 'undici'
 
-/** What a measurement asks over HTTP. */
+/** The public API over HTTP. */
 export type ServedApi = {
-  /** The body and the `Link` header of a GET; throws on every other status than 200. */
+  /** Returns the body and the `Link` header of a GET; throws unless the status is 200. */
   get(path: string): Promise<{ readonly text: string; readonly link: string }>
-  /** Learns what changed in the tables. */
+  /** Reads the data versions again after the tables have changed. */
   refresh(): Promise<void>
   close(): Promise<void>
 }
 
-/** The public API on tables that a measurement has filled, as the service puts it together. */
+/** Serves the public API, wired as in the service, on tables that a measurement has filled. */
 export async function serveTables({ readers, control }: ClickHouse, writes?: Postgres): Promise<ServedApi> {
   const { changes, serving, positions } = readSide(storeOver(control))
   const dataVersions = new DataVersions({ changes, serving, onFailure: () => undefined })

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import fastify from 'fastify'
 
 /*
- * What answers are measured against: a Fastify that does nothing but send bytes that lie ready, and compare an ETag where one
- * is asked for. `bare-server.js FILE…` serves each file at /0, /1, …; a file that ends in .gz as gzip.
+ * Baseline for ready answers: a Fastify that sends bytes from memory, and 304 if `If-None-Match` has their ETag.
+ * `bare-server.js FILE…` serves the files at /0, /1, …; a file that ends in .gz with `Content-Encoding: gzip`.
  */
 
 const app = fastify({ logger: false })

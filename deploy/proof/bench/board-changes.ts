@@ -9,8 +9,7 @@ import {
 import { randomness } from './count-files.js'
 
 /*
- * Boards as they live: players of uneven strength, each board with scores or times of its own, whose best come and rise more
- * often than the rest. What is appended is what the differ finds.
+ * Changes of boards with random scores, as the messages that ingest would publish: the differ compares successive pages.
  */
 
 const ENTRIES = 1000
@@ -22,7 +21,7 @@ const SCRAPED = { source: '/scrape/boards' }
 type Player = { readonly playerName: string; readonly score: number }
 type Board = { players: Player[]; known: Map<string, KnownEntry> }
 
-/** Visits boards in turn; each visit is the messages of one append: a whole board at first, then so many edits. */
+/** Visits boards round-robin. `next` returns the messages of one append: first the whole board, later `edits` random edits. */
 export function boardVisits(options: { boards: number; edits: number }): { next(): LogMessage[] } {
   const random = randomness(20_260_103)
   const below = (count: number): number => Math.floor(random() * count)
@@ -50,7 +49,7 @@ export function boardVisits(options: { boards: number; edits: number }): { next(
   }
 }
 
-/** Puts a score on a board; a board that is full loses its last one. */
+/** Sets the score of a player; a full board loses its last entry. */
 function change(board: Board, player: Player): void {
   board.players = board.players.filter(({ playerName }) => playerName !== player.playerName)
   board.players.push(player)

@@ -4,15 +4,15 @@ import { BOARD_ENTRIES, type BoardRows, makeChanges, openBoardRows, titleOfBoard
 import { randomness } from './count-files.js'
 import { type Conditions, figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
 
-const QUESTIONS = 60
+const QUERIES = 60
 const WARM = 5
 const PAGE = 500
-const REACH_MS = 30
+const TARGET_MS = 30
 const SQL_RATIO = 1.5
-/** Two pages of the same size with different rows in the engine's caches. */
+/** Allows for rows that the engine has cached for only one of the two pages. */
 const DEPTH_RATIO = 1.5
 
-/** Boards and changes, each question new, through the API over HTTP, against bare SQL on the same engine. */
+/** Boards and changes over HTTP, each query new, against bare SQL on the same engine. */
 export const boards: Measurement = {
   name: 'boards',
   claim:
@@ -29,14 +29,14 @@ export const boards: Measurement = {
   }
 }
 
-/** The least that anyone could ask of the board as it is. */
+/** The cheapest statement for the current board. */
 const NOW_SQL = `
   SELECT e.rank AS rank, e.player AS name, e.rating AS rating, e.time_ms AS timeMs
   FROM leaderboard_entry__0 AS e FINAL
   WHERE e.title_id = {titleId: String} AND e.leaderboard_id = {board: UInt32} AND NOT e.is_gone
   ORDER BY e.place`
 
-/** The board as of an instant, in one statement, for boards of scraped entries alone. */
+/** The board as of an instant in one statement; valid only if all entries were scraped. */
 const AS_OF_SQL = `
   SELECT s.player AS name, s.rating AS rating, sum(s.step) OVER (ORDER BY s.ord ROWS UNBOUNDED PRECEDING) AS rank
   FROM (
@@ -51,7 +51,7 @@ const AS_OF_SQL = `
 async function boardsOf({ scale }: Conditions, { readers }: ClickHouse, rows: BoardRows, api: ServedApi) {
   const random = randomness(5)
   const times = { now: [] as number[], nowSql: [] as number[], asOf: [] as number[], asOfSql: [] as number[] }
-  for (let n = -WARM; n < scaled(QUESTIONS, scale, 10); n += 1) {
+  for (let n = -WARM; n < scaled(QUERIES, scale, 10); n += 1) {
     const board = Math.floor(random() * rows.boards)
     const titleId = titleOfBoard(board)
     const at = Math.floor(rows.fromMs + random() * (rows.toMs - rows.fromMs))
@@ -75,17 +75,17 @@ async function boardsOf({ scale }: Conditions, { readers }: ClickHouse, rows: Bo
 
 function ofBoard(what: string, api: readonly number[], sql: readonly number[], { states }: BoardRows): Result[] {
   const measured = quantile(api, 0.5)
-  const detail = `${api.length} questions; p99 ${figure(quantile(api, 0.99))} ms, ${figure(states)} states`
+  const detail = `${api.length} queries; p99 ${figure(quantile(api, 0.99))} ms, ${figure(states)} states`
   return [
     {
       what: `${what}, median`,
       measured,
       unit: 'ms',
       baseline: { what: 'bare SQL', measured: quantile(sql, 0.5) },
-      reach: { bound: 'at most', value: SQL_RATIO, of: 'ratio' },
+      target: { bound: 'at most', value: SQL_RATIO, of: 'ratio' },
       detail
     },
-    { what, measured, unit: 'ms', reach: { bound: 'at most', value: REACH_MS, of: 'measured' } }
+    { what, measured, unit: 'ms', target: { bound: 'at most', value: TARGET_MS, of: 'measured' } }
   ]
 }
 
@@ -99,29 +99,29 @@ async function changesOf(
   await tables.control.execute('TRUNCATE TABLE leaderboard_feed__0')
   await tables.control.execute('TRUNCATE TABLE leaderboard_change__0')
   await tables.control.execute(`DELETE FROM checkpoint WHERE name LIKE '%:leaderboard-entry'`)
-  // With nothing to read yet, the end of the feed is a cursor that lies deep in what comes.
-  const questions = scaled(QUESTIONS, scale, 10)
-  const depth = changes - (questions + 2 * WARM) * PAGE * 2
-  await storeReadable(tables, depth)
+  // The feed is still empty, so the cursor of its end points at `depth` of the changes that are inserted below.
+  const queries = scaled(QUERIES, scale, 10)
+  const depth = changes - (queries + 2 * WARM) * PAGE * 2
+  await setCheckpoints(tables, depth)
   const deep = pathOf((await api.get(path)).link)
-  note(`making ${changes} changes in two orders`)
+  note(`generating ${changes} changes in two orders`)
   await makeChanges(tables, changes)
-  await storeReadable(tables, changes)
+  await setCheckpoints(tables, changes)
   await tables.control.execute(
     `INSERT INTO data_change (version, projection, key, from_ms, to_ms) VALUES (1, 'leaderboard-entry', '*', 0, 4291747200000)`
   )
   await api.refresh()
-  const atStart = await walked(api, path, questions)
-  const atDepth = await walked(api, deep, questions)
-  const newest = await offsets(api, questions, 0)
-  const further = await offsets(api, questions, 9000)
+  const atStart = await walked(api, path, queries)
+  const atDepth = await walked(api, deep, queries)
+  const newest = await offsets(api, queries, 0)
+  const further = await offsets(api, queries, 9000)
   const result = (what: string, times: readonly number[], baseline: Result['baseline']): Result => ({
     what,
     measured: quantile(times, 0.5),
     unit: 'ms',
     ...(baseline === undefined
       ? {}
-      : { baseline, reach: { bound: 'at most' as const, value: DEPTH_RATIO, of: 'ratio' as const } }),
+      : { baseline, target: { bound: 'at most' as const, value: DEPTH_RATIO, of: 'ratio' as const } }),
     detail: `${times.length} pages of ${PAGE}; p99 ${figure(quantile(times, 0.99))} ms`
   })
   return [
@@ -131,15 +131,15 @@ async function changesOf(
       measured: quantile(atStart, 0.5)
     }),
     result('the newest changes', newest, undefined),
-    result('the newest changes but 9,000', further, undefined)
+    result('changes from offset 9,000 on', further, undefined)
   ]
 }
 
-/** Follows the feed from a path on, page by page. */
-async function walked(api: ServedApi, first: string, questions: number): Promise<number[]> {
+/** Follows the feed page by page; returns the time of each page in ms. */
+async function walked(api: ServedApi, first: string, queries: number): Promise<number[]> {
   const times: number[] = []
   let path = first
-  for (let n = -WARM; n < questions; n += 1) {
+  for (let n = -WARM; n < queries; n += 1) {
     let link = ''
     const { text, ms } = await timed(async () => {
       const answer = await api.get(path)
@@ -153,9 +153,9 @@ async function walked(api: ServedApi, first: string, questions: number): Promise
   return times
 }
 
-async function offsets(api: ServedApi, questions: number, first: number): Promise<number[]> {
+async function offsets(api: ServedApi, queries: number, first: number): Promise<number[]> {
   const times: number[] = []
-  for (let n = 0; n < questions; n += 1) {
+  for (let n = 0; n < queries; n += 1) {
     const { ms } = await timed(
       async () => (await api.get(`/api/leaderboard-changes?limit=${PAGE}&offset=${first + n}`)).text
     )
@@ -164,7 +164,7 @@ async function offsets(api: ServedApi, questions: number, first: number): Promis
   return times
 }
 
-async function storeReadable({ control }: ClickHouse, next: number): Promise<void> {
+async function setCheckpoints({ control }: ClickHouse, next: number): Promise<void> {
   await control.execute(
     `INSERT INTO checkpoint (name, epoch, partition, next)
      VALUES ('project:leaderboard-entry', 1, 0, ${next}), ('load:leaderboard-entry', 1, 0, ${next})`
@@ -173,7 +173,7 @@ async function storeReadable({ control }: ClickHouse, next: number): Promise<voi
 
 function pathOf(link: string): string {
   const path = /^<(.*)>; rel="next"$/.exec(link)?.[1]
-  if (path === undefined) throw new Error(`"${link}" leads to no next page`)
+  if (path === undefined) throw new Error(`expected a link to the next page, got "${link}"`)
   return path
 }
 

@@ -18,15 +18,15 @@ export type StoredRun = z.infer<typeof StoredRun>
 type Report = { readonly name: string; readonly results?: readonly Result[] | undefined }
 
 /**
- * Differences between two runs of the same program that noise explains. Both sides of a ratio share the machine's
- * condition; absolute figures of one day and another differ by a third.
+ * Factors up to which a difference between two runs of the same program is noise. Both sides of a ratio share the machine's
+ * condition; absolute figures differ by a third from day to day.
  */
 const NOISE = { ratio: 1.15, measured: 1.35 } as const
 
-/** A speed: more is better. Of every other figure (ms, s, MiB, bytes, %), less is. */
+/** More is better. For every other unit (ms, s, MiB, bytes, %), less is better. */
 const isSpeed = ({ unit }: Pick<Result, 'unit'>) => unit.endsWith('/s')
 
-/** Returns a line for each figure that is worse than in the earlier run beyond noise; figures of one run alone are not compared. */
+/** Returns a line for each figure that is worse than in the earlier run beyond noise; ignores figures that only one run has. */
 export function slowerThan(before: StoredRun, reports: readonly Report[]): string[] {
   const earlier = new Map(
     before.reports.flatMap(({ name, results = [] }) => results.map((result) => [keyOf(name, result), result]))

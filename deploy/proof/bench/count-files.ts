@@ -7,7 +7,7 @@ import { instantOf } from '@gamenet/schemas'
 const MINUTE_MS = 60_000
 const MINUTES_A_PIECE = 20
 
-/** A seeded generator (mulberry32), 0 to 1, so that two runs write the same bytes. */
+/** Returns a seeded generator (mulberry32) of numbers in [0, 1), so that two runs write the same bytes. */
 export function randomness(seed: number): () => number {
   let state = seed
   return () => {
@@ -26,8 +26,8 @@ export type CountFile = {
 }
 
 /**
- * Writes counts of titles as a file that `gamenet import title-count` takes: each title once a minute, in order of
- * time, counts that wander. As many rows as titles × minutes.
+ * Writes a file for `gamenet import title-count`: titles × minutes rows, ordered by time; the counts of a title are a
+ * random walk.
  */
 export async function writeTitleCounts(path: string, format: 'csv.gz' | 'ndjson', counts: CountFile): Promise<void> {
   const pieces = Readable.from(format === 'csv.gz' ? csvPieces(counts) : ndjsonPieces(counts))

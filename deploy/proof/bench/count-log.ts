@@ -5,7 +5,7 @@ import { type LogChoice, openLog } from '../../src/wiring/log.js'
 import { randomness } from './count-files.js'
 
 /*
- * A log full of counts, and how fast a table fills from it.
+ * A log filled with counts, and the speed of loading a table from it.
  */
 
 const TITLES = 200
@@ -13,7 +13,7 @@ const APPEND_MINUTES = 50
 const POLL_MS = 20
 const LOADED_WITHIN_MS = 120_000
 
-/** Counts of 200 titles by the minute, appended as an import appends them; how many. */
+/** Appends per-minute counts of 200 titles in batches of the size of an import; returns the number of events. */
 export async function fillWithCounts(choice: LogChoice, atLeast: number): Promise<number> {
   const log = await openLog(choice, 'bench')
   const random = randomness(7)
@@ -36,8 +36,8 @@ export async function fillWithCounts(choice: LogChoice, atLeast: number): Promis
 }
 
 /**
- * Rows a second from the first insert seen to the last: a consumer joins its group first, which takes seconds and says
- * nothing of its speed.
+ * Returns rows a second from the first observed insert to the last. The seconds in which a Kafka consumer joins its group
+ * do not count.
  */
 export async function rateInto(tables: ClickHouse, table: string, events: number): Promise<number> {
   const begun = performance.now()

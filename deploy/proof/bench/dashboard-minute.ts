@@ -60,13 +60,13 @@ async function openTab(directory: string): Promise<Result[]> {
         what: 'requests of a dashboard tab in a minute',
         measured: seen.requests,
         unit: 'requests',
-        reach: { bound: 'at most', value: 4, of: 'measured' }
+        target: { bound: 'at most', value: 4, of: 'measured' }
       },
       {
         what: 'bytes of a dashboard tab in a minute, bodies as transferred',
         measured: seen.bytes / 1000,
         unit: 'kB',
-        reach: { bound: 'at most', value: 20, of: 'measured' },
+        target: { bound: 'at most', value: 20, of: 'measured' },
         detail: `${world.titles.length} titles, all counts changed once`
       }
     ]

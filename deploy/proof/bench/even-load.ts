@@ -3,26 +3,26 @@ import { Pool } from 'undici'
 import { minuteNow, type QuietService, titleIds } from './quiet-service.js'
 
 const REQUESTS_PER_SECOND = 500
-/** One request of this many is new; the others repeat earlier ones. */
+/** One in this many requests is new; the others repeat earlier ones. */
 export const NEW_EVERY = 20
-/** Titles that many ask about. All of them at once would be new questions for a second of every minute. */
+/** Titles of the repeated requests. With all titles, every request of the first second of a minute would be new. */
 const KNOWN_TITLES = 20
 const TICK_MS = 10
 const WARMING_MS = 3000
 const DAY_MS = 86_400_000
 
-/** Milliseconds that answers took, and the requests that failed, until it is stopped. */
+/** Response times in ms, and the requests that failed. */
 export type Load = { readonly times: number[]; readonly failures: string[]; stop(): Promise<void> }
 
-/** Asks 500 times a second at an even pace, whatever becomes of what was asked before. */
+/** Sends 500 requests a second at an even pace, without waiting for earlier answers. */
 export function startLoad({ apiUrl }: QuietService): Load {
   const pool = new Pool(apiUrl, { connections: 32 })
   const times: number[] = []
   const failures: string[] = []
-  const underWay = new Set<Promise<void>>()
+  const pending = new Set<Promise<void>>()
   const begun = performance.now()
   let requests = 0
-  const askOne = async (path: string): Promise<void> => {
+  const sendOne = async (path: string): Promise<void> => {
     const sentAt = performance.now()
     try {
       const { statusCode, body } = await pool.request({ method: 'GET', path })
@@ -36,8 +36,8 @@ export function startLoad({ apiUrl }: QuietService): Load {
   const timer = setInterval(() => {
     const due = Math.floor(((performance.now() - begun) * REQUESTS_PER_SECOND) / 1000)
     for (; requests < due; requests += 1) {
-      const one = askOne(pathOf(requests)).finally(() => underWay.delete(one))
-      underWay.add(one)
+      const one = sendOne(pathOf(requests)).finally(() => pending.delete(one))
+      pending.add(one)
     }
   }, TICK_MS)
   return {
@@ -45,13 +45,13 @@ export function startLoad({ apiUrl }: QuietService): Load {
     failures,
     async stop() {
       clearInterval(timer)
-      await Promise.all(underWay)
+      await Promise.all(pending)
       await pool.close()
     }
   }
 }
 
-/** Asks for a while, so that caches are full, then during `ms`; returns what the second part took. */
+/** Sends requests to the idle service for `ms`, after 3 s that fill its caches. */
 export async function loadAlone(service: QuietService, ms: number): Promise<Load> {
   const warming = startLoad(service)
   await pause(WARMING_MS)

@@ -28,11 +28,11 @@ const FORMATS = [
   { format: 'csv', rowsPerSecond: 1_000_000 }
 ]
 
-/** All samples of a title as a file, over HTTP, alone and concurrent 500 requests a second. */
+/** Exports all samples of a title over HTTP, alone and during 500 requests a second. */
 export const exportApi: Measurement = {
   name: 'export-api',
   claim:
-    'a whole series leaves at a million rows a second or more, in 64 MiB, and other answers take twice as long at most',
+    'a whole series is exported at a million rows a second or more, in 64 MiB, and other answers take at most twice as long',
   async run({ directory, scale, note }) {
     const service = await startQuietService(directory)
     try {
@@ -55,14 +55,14 @@ export const exportApi: Measurement = {
             what: `a series as ${format}`,
             measured: rows / seconds,
             unit: 'rows/s',
-            reach: { bound: 'at least', value: rowsPerSecond, of: 'measured' },
-            detail: `${figure(bytes / rows)} bytes a row`
+            target: { bound: 'at least', value: rowsPerSecond, of: 'measured' },
+            detail: `${figure(bytes / rows)} bytes per row`
           },
           {
             what: `memory during it`,
             measured: grown,
             unit: 'MiB more',
-            reach: { bound: 'at most', value: MEMORY_MIB_MAX, of: 'measured' }
+            target: { bound: 'at most', value: MEMORY_MIB_MAX, of: 'measured' }
           }
         )
       }
@@ -77,14 +77,14 @@ export const exportApi: Measurement = {
   }
 }
 
-/** Reads exports in a thread of its own; returns how many. */
+/** Reads exports in a separate thread for `ms` milliseconds. */
 async function exportedRepeatedly(url: string, ms: number): Promise<string> {
   const reader = new Worker(new URL('./export-reader.js', import.meta.url), { workerData: { url, ms } })
   const [exports] = await once(reader, 'message')
   return `${exports} exports`
 }
 
-/** Imports a series by the minute up to now; returns the path of its whole history. */
+/** Imports a count per minute up to now; returns the path of the whole history. */
 async function importSeries(service: QuietService, directory: string, rows: number): Promise<string> {
   const firstMs = minuteNow() - rows * MINUTE_MS
   const file = join(directory, 'series.csv')
@@ -97,7 +97,7 @@ async function importSeries(service: QuietService, directory: string, rows: numb
   return `/api/title/${TITLE}/online-users/history?resolution=raw&from=${instantOf(firstMs)}`
 }
 
-/** Reads an export to its end; returns its bytes. */
+/** Reads an export to its end; returns its size in bytes. */
 async function exported({ apiUrl }: QuietService, path: string): Promise<number> {
   const { statusCode, body } = await request(`${apiUrl}${path}`)
   let bytes = 0

@@ -2,8 +2,8 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { request } from 'undici'
 
 /*
- * A thread that reads an export to its end, repeatedly, then posts how often. A thread of its own: the one that measures other
- * answers would read them later, by the time that 180 MB of CSV a second take.
+ * A thread that reads an export repeatedly and posts the number of exports. It is a separate thread, because reading 180 MB of
+ * CSV a second would delay the thread that measures other answers.
  */
 
 const { url, ms } = workerData as { readonly url: string; readonly ms: number }

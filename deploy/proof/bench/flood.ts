@@ -13,27 +13,27 @@ import {
   titleIds
 } from './quiet-service.js'
 
-const QUESTIONS = 2000
+const QUERIES = 2000
 const FLOODS = 5
 const CALM_MS = 3000
 const AFTER_MS = 3000
 const QUEUE_EVERY_MS = 25
-/** What the engine lets wait for a reader. */
+/** Limit of the engine for statements that wait for a reader. */
 const QUEUE_MAX = 1024
 const MIB = 1024 * 1024
 
 /** 2,000 new queries at once on as many connections, five times. */
 export const flood: Measurement = {
   name: 'flood',
-  claim: '2,000 new questions at once: a bounded queue, 503 beyond it, flat memory, ready answers unharmed',
+  claim: '2,000 new queries at once: a bounded queue, 503 beyond it, constant memory, ready answers unaffected',
   async run({ scale, directory, note }) {
     const service = await startQuietService(directory)
     try {
       await importTitlesAndNetwork(service, directory)
       await importTitleCounts(service, directory, scaled(3000, scale, 200))
       const calm = await withReadyAnswers(service, () => pause(CALM_MS))
-      // One flood before, so that what is read once (code, marks, connections) is not taken for growth.
-      await floodOnce(service, 0, scaled(QUESTIONS, scale, 200))
+      // A first flood, so that what is loaded once (code, marks, connections) does not count as growth.
+      await floodOnce(service, 0, scaled(QUERIES, scale, 200))
       await pause(AFTER_MS)
       const before = await residentBytes(service.pid)
       const watch = watchResident(service.pid, 20)
@@ -41,7 +41,7 @@ export const flood: Measurement = {
       const rest: number[] = []
       const busy = await withReadyAnswers(service, async () => {
         for (let n = 1; n <= FLOODS; n += 1) {
-          floods.push(await floodOnce(service, n, scaled(QUESTIONS, scale, 200)))
+          floods.push(await floodOnce(service, n, scaled(QUERIES, scale, 200)))
           rest.push(await residentBytes(service.pid))
           note(`flood ${n}: ${JSON.stringify(floods.at(-1)?.statuses)}`)
         }
@@ -56,7 +56,7 @@ export const flood: Measurement = {
 }
 
 type Flood = {
-  /** Status → answers; of a 503 without Retry-After and of a broken connection, in words. */
+  /** Number of answers by status, by `503 without Retry-After`, and by error code for broken connections. */
   readonly statuses: Readonly<Record<string, number>>
   readonly seconds: number
   readonly queueMost: number
@@ -81,8 +81,8 @@ function resultsOf(seen: {
       what: 'answers other than 200, and 503 with Retry-After',
       measured: all - sum('200') - sum('503'),
       unit: '',
-      reach: { bound: 'at most', value: 0, of: 'measured' },
-      detail: `${FLOODS} floods: ${sum('200')} × 200, ${sum('503')} × 503, each over in ${figure(
+      target: { bound: 'at most', value: 0, of: 'measured' },
+      detail: `${FLOODS} floods: ${sum('200')} × 200, ${sum('503')} × 503, median duration ${figure(
         quantile(
           floods.map((each) => each.seconds),
           0.5
@@ -90,30 +90,30 @@ function resultsOf(seen: {
       )} s${others.length === 0 ? '' : `; ${[...new Set(others)].join('; ')}`}`
     },
     {
-      what: 'statements that waited, most',
+      what: 'waiting statements, maximum',
       measured: Math.max(...floods.map((each) => each.queueMost)),
       unit: '',
-      reach: { bound: 'at most', value: QUEUE_MAX, of: 'measured' }
+      target: { bound: 'at most', value: QUEUE_MAX, of: 'measured' }
     },
     {
       what: 'memory grown from the first flood to the last',
       measured: growth / MIB,
       unit: 'MiB',
-      reach: { bound: 'at most', value: 64, of: 'measured' },
-      detail: `before ${figure(before / MIB)}, most ${figure(peak / MIB)}, after ${figure(after / MIB)} MiB`
+      target: { bound: 'at most', value: 64, of: 'measured' },
+      detail: `before ${figure(before / MIB)}, maximum ${figure(peak / MIB)}, after ${figure(after / MIB)} MiB`
     },
     {
       what: 'a ready answer meanwhile, p99',
       measured: quantile(busy, 0.99),
       unit: 'ms',
       baseline: { what: 'without a flood', measured: quantile(calm, 0.99) },
-      detail: `${busy.length} answers, p50 ${figure(quantile(busy, 0.5))} ms, most ${figure(Math.max(...busy))} ms; without a flood p50 ${figure(quantile(calm, 0.5))} ms`
+      detail: `${busy.length} answers, p50 ${figure(quantile(busy, 0.5))} ms, maximum ${figure(Math.max(...busy))} ms; without a flood p50 ${figure(quantile(calm, 0.5))} ms`
     }
   ]
 }
 
-/** Asks different windows of different titles, each on a connection of its own. */
-async function floodOnce(service: QuietService, flood: number, questions: number): Promise<Flood> {
+/** Queries different windows of different titles, each on its own connection. */
+async function floodOnce(service: QuietService, flood: number, queries: number): Promise<Flood> {
   const dispatcher = new Agent({ connections: null, pipelining: 1 })
   const statuses: Record<string, number> = {}
   const count = (key: string) => {
@@ -122,7 +122,7 @@ async function floodOnce(service: QuietService, flood: number, questions: number
   const begun = performance.now()
   const watch = watchQueue(service)
   await Promise.all(
-    Array.from({ length: questions }, async (_, i) => {
+    Array.from({ length: queries }, async (_, i) => {
       const titleId = titleIds[i % titleIds.length] ?? ''
       const hours = 24 + flood * 50 + Math.floor(i / titleIds.length)
       try {
@@ -161,12 +161,12 @@ function watchQueue(service: QuietService): { stop(): Promise<number> } {
   }
 }
 
-/** Times (ms) of an answer that lies ready, asked by a thread of its own while `work` goes on. */
+/** Returns the times (ms) of a ready answer, requested by a separate thread during `work`. */
 async function withReadyAnswers(service: QuietService, work: () => Promise<void>): Promise<number[]> {
-  const asker = new Worker(new URL('./ready-asker.js', import.meta.url), { workerData: service.apiUrl })
-  const received = once(asker, 'message')
+  const client = new Worker(new URL('./ready-client.js', import.meta.url), { workerData: service.apiUrl })
+  const received = once(client, 'message')
   await work()
-  asker.postMessage('stop')
+  client.postMessage('stop')
   const [times] = (await received) as [number[]]
   return times
 }

@@ -2,8 +2,8 @@ import { connect, type Socket } from 'node:net'
 import type { Round } from './http-load.js'
 
 /*
- * A client that costs little, so that the server is what is measured: it looks at each answer's status and length, and at
- * nothing else. Bodies are of known length (no chunks).
+ * A cheap client, so that the server is the bottleneck: it checks only the status and length of each answer. Bodies need a
+ * Content-Length (no chunks).
  */
 
 process.on('message', (round) => {
@@ -16,12 +16,12 @@ process.on('disconnect', () => process.exit(0))
 
 async function measure(round: Round): Promise<number> {
   const begun = performance.now()
-  const counts = await Promise.all(Array.from({ length: round.connections }, () => askAgainAndAgain(round, begun)))
+  const counts = await Promise.all(Array.from({ length: round.connections }, () => requestRepeatedly(round, begun)))
   return (counts.reduce((sum, count) => sum + count, 0) / (performance.now() - begun)) * 1000
 }
 
-/** How many answers one connection got until the time was up. */
-function askAgainAndAgain({ port, path, headers, ms, status }: Round, begun: number): Promise<number> {
+/** Returns the number of answers on one connection until `ms` have passed since `begun`. */
+function requestRepeatedly({ port, path, headers, ms, status }: Round, begun: number): Promise<number> {
   const lines = Object.entries({ Host: `127.0.0.1:${port}`, ...headers }).map(
     ([name, value]) => `${name}: ${value}\r\n`
   )
@@ -32,7 +32,7 @@ function askAgainAndAgain({ port, path, headers, ms, status }: Round, begun: num
     let answers = 0
     let bodyBytes: number | undefined
     let held: Buffer | undefined
-    /** Bytes of the answer that are still to come; undefined before its headers are read. */
+    /** Bytes of the answer still to come; undefined until its headers are complete. */
     let missing: number | undefined
     const fail = (why: string) => {
       socket.destroy()
@@ -60,7 +60,7 @@ function askAgainAndAgain({ port, path, headers, ms, status }: Round, begun: num
         missing -= chunk.length
       }
       if (missing > 0) return
-      if (missing < 0) return fail('an answer is longer than the first one was')
+      if (missing < 0) return fail('an answer is longer than the first one')
       missing = undefined
       answers += 1
       if (performance.now() - begun < ms) {

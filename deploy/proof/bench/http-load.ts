@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** One round of load: the same request repeatedly on connections that stay open, one at a time on each. */
+/** One round of load: the same request, repeated on each of several open connections, without pipelining. */
 export type Round = {
   readonly port: number
   readonly path: string
@@ -13,12 +13,12 @@ export type Round = {
 }
 
 export type HttpLoad = {
-  /** Answers a second. Rejects when an answer has another status. */
+  /** Returns answers a second; rejects if an answer has another status. */
   run(round: Round): Promise<number>
   stop(): Promise<void>
 }
 
-/** Starts a separate process that sends requests, so that it costs the servers only half of the machine. */
+/** Starts a separate process that sends requests: it takes at most one core from the servers. */
 export function startHttpLoad(): HttpLoad {
   const child: ChildProcess = fork(fileURLToPath(new URL('./http-load-process.js', import.meta.url)))
   return {

@@ -16,12 +16,12 @@ const MINUTES = 10_000
 const BASE_MINUTES = 3 * 1440
 const MINUTE_MS = 60_000
 const IDLE_MS = 20_000
-/** Time between two questions; they are asked when they are due, whether or not those before were answered. */
+/** Interval of requests; each is sent when it is due, whether or not the earlier ones were answered. */
 const EVERY_MS = 20
-/** Width of the timer that measures the delay: a loop that is never held up reads as this. */
+/** Period of the timer that measures the delay, and so the reading for an event loop that is never delayed. */
 const LAG_RESOLUTION_MS = 10
 
-/** Answers during an import of 2 M counts at full speed, against the same clients on the idle service before it. */
+/** Answers during an import of 2 M counts at full speed, against the same requests to the idle service. */
 export const importQuietApi: Measurement = {
   name: 'import-quiet-api',
   claim: 'answers stay within 10 × of idle (p99), without error, while an import runs at full speed',
@@ -32,7 +32,7 @@ export const importQuietApi: Measurement = {
       await importTitleCounts(service, directory, scaled(BASE_MINUTES, scale, 300))
       const minutes = scaled(MINUTES, scale, 200)
       const file = join(directory, 'quiet.csv.gz')
-      // Of older times than the questions: an analyst's history.
+      // Older than the windows of the queries, like an analyst's history.
       const firstMs = minuteNow() - (BASE_MINUTES + minutes) * MINUTE_MS
       await writeTitleCounts(file, 'csv.gz', { titleIds, firstMs, minutes })
 
@@ -54,28 +54,28 @@ export const importQuietApi: Measurement = {
           measured: quantile(busy.all, 0.99),
           unit: 'ms',
           baseline: { what: 'idle', measured: quantile(idle.all, 0.99) },
-          reach: { bound: 'at most', value: 10, of: 'ratio' },
+          target: { bound: 'at most', value: 10, of: 'ratio' },
           detail: `${busy.all.length} answers, p50 ${figure(quantile(busy.all, 0.5))} ms (idle ${figure(quantile(idle.all, 0.5))}), ${rate}`
         },
-        ...QUESTIONS.map((question) => ({
-          what: `${question}, p99`,
-          measured: quantile(busy.by[question], 0.99),
+        ...QUERIES.map((query) => ({
+          what: `${query}, p99`,
+          measured: quantile(busy.by[query], 0.99),
           unit: 'ms',
-          baseline: { what: 'idle', measured: quantile(idle.by[question], 0.99) }
+          baseline: { what: 'idle', measured: quantile(idle.by[query], 0.99) }
         })),
         {
           what: 'answers that were errors',
           measured: busy.errors.length,
           unit: '',
-          reach: { bound: 'at most', value: 0, of: 'measured' },
+          target: { bound: 'at most', value: 0, of: 'measured' },
           detail: [...new Set(busy.errors)].join('; ')
         },
         {
-          what: 'event-loop delay of the service, most',
-          measured: busyLag.most,
+          what: 'event-loop delay of the service, maximum',
+          measured: busyLag.max,
           unit: 'ms',
-          reach: { bound: 'at most', value: 50, of: 'measured' },
-          detail: `p99 ${figure(busyLag.p99)} ms; idle: most ${figure(idleLag.most)} ms`
+          target: { bound: 'at most', value: 50, of: 'measured' },
+          detail: `p99 ${figure(busyLag.p99)} ms; idle: maximum ${figure(idleLag.max)} ms`
         }
       ]
     } finally {
@@ -84,11 +84,11 @@ export const importQuietApi: Measurement = {
   }
 }
 
-const QUESTIONS = ['live counts', 'network over 30 days', 'one title, not asked before'] as const
-type Question = (typeof QUESTIONS)[number]
-type Answers = { all: number[]; by: Record<Question, number[]>; errors: string[] }
+const QUERIES = ['live counts', 'network over 30 days', 'one title, not asked before'] as const
+type Query = (typeof QUERIES)[number]
+type Answers = { all: number[]; by: Record<Query, number[]>; errors: string[] }
 
-/** Asks the three questions in turn, one every 20 ms, until `work` is done; times from when each was due, in ms. */
+/** Sends one of the three queries every 20 ms until `work` is done; times are in ms since each was due. */
 async function askWhile(service: QuietService, work: Promise<void>): Promise<Answers> {
   const answers: Answers = {
     all: [],
@@ -112,8 +112,8 @@ async function askWhile(service: QuietService, work: Promise<void>): Promise<Ans
     const dueAt = begun + n * EVERY_MS
     const early = dueAt - performance.now()
     if (early > 0) await pause(early)
-    const question = QUESTIONS[n % QUESTIONS.length] ?? 'live counts'
-    requests.push(ask(service.apiUrl + pathOf(question, random), dispatcher, question, dueAt, answers))
+    const query = QUERIES[n % QUERIES.length] ?? 'live counts'
+    requests.push(ask(service.apiUrl + pathOf(query, random), dispatcher, query, dueAt, answers))
   }
   await Promise.all(requests)
   await working
@@ -122,23 +122,23 @@ async function askWhile(service: QuietService, work: Promise<void>): Promise<Ans
   return answers
 }
 
-async function ask(url: string, dispatcher: Agent, question: Question, dueAt: number, answers: Answers): Promise<void> {
+async function ask(url: string, dispatcher: Agent, query: Query, dueAt: number, answers: Answers): Promise<void> {
   try {
     const { statusCode, body } = await request(url, { dispatcher })
     const text = await body.text()
     const ms = performance.now() - dueAt
     answers.all.push(ms)
-    answers.by[question].push(ms)
+    answers.by[query].push(ms)
     if (statusCode !== 200) answers.errors.push(`${statusCode} ${text}`)
   } catch (error) {
     answers.errors.push(String(error))
   }
 }
 
-/** 48 hours, give or take, ending at any minute of the last hours: hardly ever asked before. */
-function pathOf(question: Question, random: () => number): string {
-  if (question === 'live counts') return '/api/online-users'
-  if (question === 'network over 30 days') return '/api/network-stats/online-24h?days=30'
+/** The window of a title is 48 hours that end at one of the last 1,000 minutes: few are repeated. */
+function pathOf(query: Query, random: () => number): string {
+  if (query === 'live counts') return '/api/online-users'
+  if (query === 'network over 30 days') return '/api/network-stats/online-24h?days=30'
   const titleId = titleIds[Math.floor(random() * titleIds.length)] ?? ''
   const toMs = minuteNow() - Math.floor(random() * 1000) * MINUTE_MS
   const fromMs = toMs - 48 * 60 * MINUTE_MS
@@ -146,12 +146,12 @@ function pathOf(question: Question, random: () => number): string {
   return `/api/title/${titleId}/online-users/history?${window}`
 }
 
-async function lagMs(service: QuietService): Promise<{ most: number; p99: number }> {
+async function lagMs(service: QuietService): Promise<{ max: number; p99: number }> {
   const text = await (await fetch(`${service.operatorUrl}/metrics`)).text()
   const of = (name: string): number => {
     const line = new RegExp(`^nodejs_eventloop_lag_${name}_seconds (\\S+)$`, 'm').exec(text)
     if (line === null) throw new Error(`/metrics has no event-loop delay ${name}`)
     return Math.max(0, Number(line[1]) * 1000 - LAG_RESOLUTION_MS)
   }
-  return { most: of('max'), p99: of('p99') }
+  return { max: of('max'), p99: of('p99') }
 }

@@ -10,16 +10,16 @@ const MINUTES = 10_000
 const MINUTE_MS = 60_000
 const RUNS = 2
 
-/** `gamenet import` of a file of 2 M counts against a running service, from its start to its end, when all is readable. */
+/** `gamenet import` of 2 M counts into a running service; the command ends when all rows are readable. */
 export const importSpeed: Measurement = {
   name: 'import',
-  claim: 'an import is readable at 100,000 events a second or more, embedded',
+  claim: 'imported events are readable at 100,000 a second or more, embedded',
   async run(conditions) {
     const service = await startQuietService(conditions.directory)
     try {
       await importTitlesAndNetwork(service, conditions.directory)
       const results: Result[] = []
-      // Each file has minutes of its own, so that no run finds anything that another one stored.
+      // Each file covers its own minutes, so that no run imports rows that another one has stored.
       let endMs = minuteNow()
       for (const format of ['csv.gz', 'ndjson'] as const) {
         const speeds: number[] = []
@@ -32,7 +32,7 @@ export const importSpeed: Measurement = {
           what: `events a second, ${format}, file to readable`,
           measured: quantile(speeds, 0.5),
           unit: '/s',
-          reach: { bound: 'at least', value: 100_000, of: 'measured' },
+          target: { bound: 'at least', value: 100_000, of: 'measured' },
           detail: `slower of ${RUNS} runs; the other ${Math.round(Math.max(...speeds)).toLocaleString('en-US')} /s`
         })
       }
@@ -58,12 +58,12 @@ async function importOne(service: QuietService, conditions: Conditions, file: Fi
   await requireReadable(service, firstMs, minutes)
   const size = ((await stat(path)).size / 1e6).toFixed(1)
   conditions.note(
-    `${format}: ${events} events (${size} MB) in ${seconds.toFixed(1)} s, processor time ${(cost / events).toFixed(1)} µs an event`
+    `${format}: ${events} events (${size} MB) in ${seconds.toFixed(1)} s, processor time ${(cost / events).toFixed(1)} µs per event`
   )
   return events / seconds
 }
 
-/** The last title's last hours must be there, sample by sample. */
+/** Requires the samples of the last title in the last 100 minutes. */
 async function requireReadable({ apiUrl }: QuietService, firstMs: number, minutes: number): Promise<void> {
   const titleId = titleIds.at(-1) ?? ''
   const toMs = firstMs + minutes * MINUTE_MS
@@ -71,6 +71,6 @@ async function requireReadable({ apiUrl }: QuietService, firstMs: number, minute
   const response = await fetch(`${apiUrl}/api/title/${titleId}/online-users/history?${window}`)
   const points: unknown = await response.json()
   if (!Array.isArray(points) || points.length !== 100) {
-    throw new Error(`the import has ended, but ${JSON.stringify(points).slice(0, 200)} is not its last 100 minutes`)
+    throw new Error(`expected the import's last 100 minutes, got ${JSON.stringify(points).slice(0, 200)}`)
   }
 }

@@ -16,9 +16,9 @@ import { randomness } from './count-files.js'
 import { type Conditions, type Measurement, type Result, scaled } from './measurement.js'
 
 /*
- * Bytes an event on disk, and records a second, of the embedded log: events in the batches in which they come, one
- * scrape of 200 titles or 10,000 rows of an import. The size is that of the file, with all pages of LMDB. The baseline
- * is the same batches as JSON lines, each deflated with a dictionary of one message.
+ * Bytes per event on disk, and records a second, of the embedded log. Batches are those of ingest: a scrape of 200 titles, or
+ * 10,000 rows of an import. The size is that of the file, with all pages of LMDB. The baseline is the same batches as JSON
+ * lines, each deflated with a dictionary of one message.
  */
 
 const EVENTS = 500_000
@@ -29,13 +29,13 @@ const SCRAPED = { source: '/scrape/network' }
 const IMPORTED = { source: '/import/7d1f3ab0c2e94b6f8a5d0e1c9b374a62', importId: '7d1f3ab0c2e94b6f8a5d0e1c9b374a62' }
 const BYTES_MAX = 40
 const CHANGE_BYTES_MAX = 100
-/** So many batches of a workload are written as JSON lines. */
+/** Batches of a workload that are written as JSON lines. */
 const LINES_BATCHES = 20
 
-/** The embedded log's file after half a million events of each kind. */
+/** The size of the embedded log's file after up to 500,000 events of each workload. */
 export const logSize: Measurement = {
   name: 'log-size',
-  claim: 'the embedded log keeps an event in 40 bytes or less, a change of a board in 100',
+  claim: 'the embedded log stores an event in 40 bytes or less, a change of a board in 100',
   async run(conditions) {
     const results: Result[] = []
     for (const workload of workloads) results.push(await measure(workload, conditions))
@@ -83,7 +83,7 @@ type Workload = {
   readonly name: string
   readonly topic: string
   readonly events: number
-  /** Whether events come in so that the claim is about them: many in a batch. */
+  /** The claim holds only for batches of many events. */
   readonly isClaimed: boolean
   /** {@link BYTES_MAX} unless given. */
   readonly bytesMax?: number
@@ -133,7 +133,7 @@ const workloads: readonly Workload[] = [
 
 function boardChanges(name: string, options: { boards: number; edits: number }, events: number): Workload {
   const visits = boardVisits(options)
-  // Whole boards pack better than edits do, and are measured by themselves.
+  // Whole boards compress better than edits, and have a workload of their own.
   if (options.edits > 0) for (let board = 0; board < options.boards; board += 1) visits.next()
   return {
     name,
@@ -172,14 +172,14 @@ async function measure(workload: Workload, { scale, directory, note }: Condition
   return {
     what: name,
     measured: size / appended,
-    unit: 'bytes an event',
+    unit: 'bytes per event',
     baseline: { what: 'JSON lines', measured: lines.bytes / lines.events },
-    ...(isClaimed ? { reach: { bound: 'at most', value: bytesMax, of: 'measured' } } : {}),
+    ...(isClaimed ? { target: { bound: 'at most', value: bytesMax, of: 'measured' } } : {}),
     detail: `appended at ${rate(appendMs)}, read at ${rate(readMs)}; JSON lines written at ${lines.written}, read at ${lines.read}`
   }
 }
 
-/** The bytes of batches as deflated JSON lines, and how fast they are written and read, in events a second. */
+/** Writes and reads batches as deflated JSON lines; returns their size in bytes and both speeds. */
 function asJsonLines(batches: readonly (readonly LogMessage[])[]) {
   const events = batches.reduce((sum, batch) => sum + batch.length, 0)
   const rateSince = (start: number): string =>

@@ -12,8 +12,8 @@ import { CannotMeasure, figure, type Measurement, type Result, ratioOf, verdictO
 import { measurements } from './measurements.js'
 
 /*
- * `npm run bench`: every measurement in a process of its own, one after the other, then a table. A measurement that
- * takes longer than forty minutes is ended, with all processes that it started.
+ * `npm run bench`: runs each measurement in its own process, one after the other, and prints a table. A measurement is killed
+ * after forty minutes, with all processes that it started.
  */
 
 const MEASUREMENT_MS_MAX = 2_400_000
@@ -34,12 +34,12 @@ type Report = Outcome & { readonly name: string; readonly claim: string; readonl
 const program = new Command('bench')
   .description('Measures what the service promises.')
   .argument('[name...]', `which measurements: ${measurements.map(({ name }) => name).join(', ')}; all unless given`)
-  .option('--scale <share>', 'sizes as a share of those that are claimed', '0.1')
-  .option('--full', 'the sizes that are claimed: some hours')
-  .option('--compare <file>', 'name what is slower than in this run, stored with --json, beyond noise')
+  .option('--scale <share>', 'amount of data, as a fraction of the claimed amount', '0.1')
+  .option('--full', 'the claimed amount of data; takes hours')
+  .option('--compare <file>', 'report figures that are worse, beyond noise, than in this run (stored with --json)')
   .option('--json', 'print one JSON document instead of a table')
   .option('--one', 'run one measurement in this process')
-  .option('--directory <path>', 'where measurements leave data for one another')
+  .option('--directory <path>', 'directory for the data that measurements share')
   .exitOverride(endOnWrongUsage)
 
 await program.parseAsync()
@@ -55,7 +55,7 @@ if (options.one === true) {
     const outcome = await measured(measurement)
     await new Promise((resolve) => process.send?.(outcome, resolve))
   }
-  // Not by exit: an engine that still holds threads may hang in it.
+  // process.exit may hang while an engine has threads.
   process.kill(process.pid, 'SIGKILL')
 } else {
   await runAll()
@@ -71,11 +71,11 @@ function named(name: string): Measurement {
   const found = measurements.find((measurement) => measurement.name === name)
   if (found !== undefined) return found
   return program.error(
-    `There is no measurement ${JSON.stringify(name)}; there are ${measurements.map((each) => each.name).join(', ')}.`
+    `Unknown measurement ${JSON.stringify(name)}; expected one of ${measurements.map((each) => each.name).join(', ')}.`
   )
 }
 
-/** Runs one measurement here. */
+/** Runs one measurement in this process. */
 async function measured(measurement: Measurement): Promise<Outcome> {
   try {
     const note = (sentence: string) => void process.stderr.write(`  ${sentence}\n`)
@@ -119,14 +119,14 @@ async function inOwnProcess(measurement: Measurement, directory: string): Promis
   const child = fork(
     fileURLToPath(import.meta.url),
     [measurement.name, '--one', '--scale', String(scale), '--directory', directory],
-    // A group of its own, so that what it started ends with it.
+    // A process group, so that its child processes can be killed with it.
     { env: { ...process.env, UV_THREADPOOL_SIZE: THREADS }, detached: true, stdio: ['ignore', 2, 2, 'ipc'] }
   )
   const endGroup = () => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
     } catch {
-      // All of it has ended.
+      // The group has ended.
     }
   }
   const interrupted = () => {
@@ -146,7 +146,7 @@ async function inOwnProcess(measurement: Measurement, directory: string): Promis
   endGroup()
   process.off('SIGINT', interrupted)
   process.off('SIGTERM', interrupted)
-  return outcome ?? { failed: `its process ended with ${signal ?? code} before it had a result` }
+  return outcome ?? { failed: `its process ended with ${signal ?? code} before it reported a result` }
 }
 
 type RunConditions = {
@@ -159,7 +159,7 @@ type RunConditions = {
 
 function tableOf(conditions: RunConditions, reports: readonly Report[]): string {
   const { cores, processor, node, loadBefore } = conditions
-  const header = ['what', 'measured', 'reach', 'ratio to a baseline of this run', 'verdict', '']
+  const header = ['what', 'measured', 'target', 'ratio to a baseline of this run', 'verdict', '']
   const lines = reports.flatMap((report) => [
     '',
     `${report.name} — ${report.claim} (${report.seconds.toFixed(0)} s)`,
@@ -178,13 +178,13 @@ function comparisonOf(slower: readonly string[]): string {
 }
 
 function cellsOf(result: Result): string[] {
-  const { reach, baseline } = result
+  const { target, baseline } = result
   const ratio = ratioOf(result)
-  const unit = reach?.of === 'ratio' ? ' ×' : result.unit === '' ? '' : ` ${result.unit}`
+  const unit = target?.of === 'ratio' ? ' ×' : result.unit === '' ? '' : ` ${result.unit}`
   return [
     result.what,
     `${figure(result.measured)} ${result.unit}`.trimEnd(),
-    reach === undefined ? '' : `${reach.bound === 'at most' ? '≤' : '≥'} ${figure(reach.value)}${unit}`,
+    target === undefined ? '' : `${target.bound === 'at most' ? '≤' : '≥'} ${figure(target.value)}${unit}`,
     ratio === undefined || baseline === undefined
       ? ''
       : `${figure(ratio)} × (${baseline.what}: ${figure(baseline.measured)} ${result.unit})`,

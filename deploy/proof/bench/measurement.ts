@@ -1,13 +1,13 @@
 /*
- * measurement   one promise of the service, measured: the claim and the result
- * result        one figure, with the figure to reach and, where there is one, a baseline of the same run
- * reach         the bound that a figure, or its ratio to the baseline, is held to
+ * measurement   a promise of the service (the claim), and the results that check it
+ * result        one figure, optionally with a target and a baseline of the same run
+ * target        the bound for a figure, or for its ratio to the baseline
  */
 
-export type Reach = {
+export type Target = {
   readonly bound: 'at most' | 'at least'
   readonly value: number
-  /** What the bound is about: the figure itself, or figure ÷ baseline. */
+  /** Whether the bound is for the figure itself or for figure ÷ baseline. */
   readonly of: 'measured' | 'ratio'
 }
 
@@ -17,32 +17,31 @@ export type Result = {
   readonly unit: string
   readonly baseline?: { readonly what: string; readonly measured: number }
   /** Absent: the figure is only reported. */
-  readonly reach?: Reach
-  /** Further figures that help to judge it. */
+  readonly target?: Target
+  /** Further figures that help to interpret this one. */
   readonly detail?: string
 }
 
-/** What a measurement is given. */
 export type Conditions = {
-  /** 1 for the sizes that are claimed; smaller for a quick try. */
+  /** 1 for the claimed amount of data; less for a quick run. */
   readonly scale: number
-  /** A directory of this run; what one measurement leaves there, a later one may use. */
+  /** Shared by the measurements of a run; a later one may reuse the data of an earlier one. */
   readonly directory: string
-  /** Tells what goes on, on stderr. */
+  /** Reports progress on stderr. */
   note(sentence: string): void
 }
 
 export type Measurement = {
   readonly name: string
-  /** The promise in a sentence. */
+  /** The promise as one sentence. */
   readonly claim: string
   run(conditions: Conditions): Promise<Result[]>
 }
 
-/** Something that this machine lacks, so that a measurement cannot be made here: one sentence. */
+/** The machine lacks something that a measurement needs. The message is one sentence. */
 export class CannotMeasure extends Error {}
 
-/** Figure ÷ baseline; undefined without a baseline. */
+/** Returns figure ÷ baseline; undefined without a baseline. */
 export function ratioOf({
   measured,
   baseline
@@ -50,19 +49,19 @@ export function ratioOf({
   return baseline === undefined ? undefined : measured / baseline.measured
 }
 
-/** `reached`, or by how much a figure falls short; empty for a figure that nothing is claimed of. */
+/** Returns `met`, or by how much the figure misses its target; empty without a target. */
 export function verdictOf(result: Result): string {
-  const { reach } = result
-  if (reach === undefined) return ''
-  const judged = reach.of === 'ratio' ? ratioOf(result) : result.measured
-  if (judged === undefined) throw new Error(`${result.what} has a reach for its ratio, but no baseline`)
-  const isReached = reach.bound === 'at most' ? judged <= reach.value : judged >= reach.value
-  if (isReached) return 'reached'
-  const times = reach.bound === 'at most' ? judged / reach.value : reach.value / judged
-  return `short by ${figure((times - 1) * 100)} %`
+  const { target } = result
+  if (target === undefined) return ''
+  const judged = target.of === 'ratio' ? ratioOf(result) : result.measured
+  if (judged === undefined) throw new Error(`${result.what} has a target for its ratio but no baseline`)
+  const isMet = target.bound === 'at most' ? judged <= target.value : judged >= target.value
+  if (isMet) return 'met'
+  const times = target.bound === 'at most' ? judged / target.value : target.value / judged
+  return `missed by ${figure((times - 1) * 100)} %`
 }
 
-/** Three digits where that is exact enough, thousands apart. */
+/** Formats a number with up to three significant decimals and separators between thousands. */
 export function figure(value: number): string {
   if (!Number.isFinite(value)) return String(value)
   const size = Math.abs(value)
@@ -70,15 +69,15 @@ export function figure(value: number): string {
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })
 }
 
-/** The value below which a share of the values lies (nearest rank). */
+/** Returns the quantile of the values at `share`, 0 to 1 (nearest rank). */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b)
   const value = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)]
-  if (value === undefined) throw new Error('a quantile of no values was asked for')
+  if (value === undefined) throw new Error('a quantile needs at least one value')
   return value
 }
 
-/** How many of something at a scale, at least so many. */
+/** Returns `count` × `scale`, rounded, but at least `least`. */
 export function scaled(count: number, scale: number, least = 1): number {
   return Math.max(least, Math.round(count * scale))
 }

@@ -6,15 +6,15 @@ import { type QuietService, startQuietService, world } from './quiet-service.js'
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 
-/** A quiet service with users who are signed in and known. */
+/** A quiet service with signed-in users, each with a profile. */
 export type PeopleService = QuietService & {
   readonly usernames: readonly string[]
-  /** One user rates another; throws on every other status than 200. */
+  /** One user rates another; throws unless the status is 200. */
   rate(rater: number, user: number, stars: number): Promise<void>
   remove(): Promise<void>
 }
 
-/** Starts it with so many users, asked over so many connections. */
+/** Starts the service with `users` users and a client with `connections` connections. */
 export async function startPeopleService(
   directory: string,
   { users, connections, environment = {} }: { users: number; connections: number; environment?: Environment }
@@ -26,7 +26,7 @@ export async function startPeopleService(
     ...environment
   })
   const pool = new Pool(service.apiUrl, { connections })
-  const ask = async (method: 'PATCH' | 'POST', path: string, sessionKey: string, body: object) => {
+  const send = async (method: 'PATCH' | 'POST', path: string, sessionKey: string, body: object) => {
     const answer = await pool.request({
       method,
       path,
@@ -39,13 +39,13 @@ export async function startPeopleService(
   const usernames = auth.people.slice(0, users).map(({ username }) => username)
   const keys = await Promise.all(auth.people.slice(0, users).map((person) => sessionKeyOf(auth, person)))
   for (const [user, username] of usernames.entries()) {
-    await ask('PATCH', `/api/profile/${username}`, keys[user] ?? '', { bio: 'hello' })
+    await send('PATCH', `/api/profile/${username}`, keys[user] ?? '', { bio: 'hello' })
   }
   return {
     ...service,
     usernames,
     rate: (rater, user, stars) =>
-      ask('POST', `/api/profile/${usernames[user]}/reputation`, keys[rater] ?? '', { stars, comment: 'well played' }),
+      send('POST', `/api/profile/${usernames[user]}/reputation`, keys[rater] ?? '', { stars, comment: 'well played' }),
     async remove() {
       await pool.destroy()
       await service.remove()

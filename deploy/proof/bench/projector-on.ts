@@ -5,7 +5,7 @@ import type { Registry } from 'prom-client'
 import type { LogChoice } from '../../src/wiring/log.js'
 import { readingThread, reloadReadersOf } from '../../src/wiring/reading-thread.js'
 
-/** A projector as the service of one process has it. */
+/** Creates a projector, wired as in the service of one process. */
 export function projectorOn(tables: ClickHouse, choice: LogChoice, registry: Registry): Projector {
   return createProjector({
     tables: { loader: tables.loader, projections: tables.projections, rebuild: tables.rebuild },

@@ -7,8 +7,8 @@ import { type Environment, gamenet, type Running, startGamenet } from '../../tes
 import { writeTitleCounts } from './count-files.js'
 
 /*
- * The embedded service as an operator starts it, in a process of its own, with data that nothing changes: no page is
- * scraped unless the measurement asks for it.
+ * The embedded service in its own process, started as an operator starts it. Its data does not change by itself: schedules
+ * of scrapes are off.
  */
 
 const MINUTE_MS = 60_000
@@ -17,9 +17,9 @@ export type QuietService = Running & {
   readonly apiUrl: string
   readonly pid: number
   readonly dataDirectory: string
-  /** `gamenet import`, which returns when all can be read; throws unless every row was published. */
+  /** Runs `gamenet import`, which ends when all rows are readable; throws if it fails or publishes no row. */
   importFile(topic: string, file: string): Promise<void>
-  /** One figure of /metrics; the sum when there are several of the name. */
+  /** Returns the value of a metric in /metrics, summed over its labels. */
   metric(name: string): Promise<number>
   /** Stops it and deletes its data. */
   remove(): Promise<void>
@@ -27,7 +27,7 @@ export type QuietService = Running & {
 
 const Imported = z.array(z.object({ published: z.int(), rejected: z.int() }))
 
-/** Starts the service on an empty directory of its own. */
+/** Starts the service on a new, empty directory. */
 export async function startQuietService(directory: string, environment: Environment = {}): Promise<QuietService> {
   return await startQuietServiceOn(await mkdtemp(join(directory, 'data-')), environment)
 }
@@ -53,7 +53,7 @@ export async function startQuietServiceOn(dataDirectory: string, environment: En
       const done = await gamenet({ DATA_DIR: dataDirectory }, ['import', topic, file, '--json'])
       if (done.code !== 0) throw new Error(`the import of ${file} ended with ${done.code}: ${done.stderr}`)
       const [report] = Imported.parse(JSON.parse(done.stdout))
-      if (report === undefined || report.published === 0) throw new Error(`nothing of ${file} was published`)
+      if (report === undefined || report.published === 0) throw new Error(`no row of ${file} was published`)
     },
     metric: (name) => metricOf(service.operatorUrl, name),
     async remove() {
@@ -70,13 +70,12 @@ async function metricOf(operatorUrl: string, name: string): Promise<number> {
   return values.reduce((sum, value) => sum + value, 0)
 }
 
-/** The demo network's world: 200 titles with names, descriptions and rhythm. */
+/** The demo network's world: 200 titles. */
 export const world: World = createWorld(1)
 
-/** The titles' ids. */
 export const titleIds: readonly string[] = world.titles.map((title) => title.titleId)
 
-/** Describes the 200 titles, and counts the network by the minute over the last 30 days. */
+/** Imports descriptions of the 200 titles, and per-minute network counts of the last 30 days. */
 export async function importTitlesAndNetwork(service: QuietService, directory: string): Promise<void> {
   const nowMs = minuteNow()
   const titles = join(directory, 'titles.ndjson')
@@ -94,12 +93,12 @@ export async function importTitlesAndNetwork(service: QuietService, directory: s
   await service.importFile('network-count', network)
 }
 
-/** Entries of the board that {@link importBoard} brings. */
+/** Entries of the board that {@link importBoard} imports. */
 export const BOARD_ENTRIES = 1000
 const BOARD = { titleId: titleIds[0] ?? '', leaderboardId: 1 }
 export const BOARD_PATH = `/api/game/${BOARD.titleId}/leaderboards/${BOARD.leaderboardId}`
 
-/** One board of times with ranks, as it stood an hour ago. */
+/** Imports one board of ranked times, all changed an hour ago. */
 export async function importBoard(service: QuietService, directory: string): Promise<void> {
   const at = instantOf(minuteNow() - 60 * MINUTE_MS)
   const boards = join(directory, 'boards.ndjson')
@@ -115,14 +114,14 @@ export async function importBoard(service: QuietService, directory: string): Pro
   await service.importFile('leaderboard-entry', entries)
 }
 
-/** Counts the 200 titles by the minute over so many minutes up to now. */
+/** Imports per-minute counts of the 200 titles for the last `minutes` minutes. */
 export async function importTitleCounts(service: QuietService, directory: string, minutes: number): Promise<void> {
   const file = join(directory, 'counts.csv.gz')
   await writeTitleCounts(file, 'csv.gz', { titleIds, firstMs: minuteNow() - minutes * MINUTE_MS, minutes })
   await service.importFile('title-count', file)
 }
 
-/** The minute that has begun, milliseconds since 1970. */
+/** Returns the start of the current minute, milliseconds since 1970. */
 export function minuteNow(): number {
   return Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS
 }

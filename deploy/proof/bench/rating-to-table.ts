@@ -6,7 +6,7 @@ const ROUNDS = 200
 const POLL_MS = 10
 const STORED_WITHIN_MS = 30_000
 
-/** From the answer to a rating to the moment at which the table of ratings in ClickHouse has it. */
+/** Time from the answer to a rating until the table of ratings in ClickHouse has it. */
 export const ratingToTable: Measurement = {
   name: 'rating-to-table',
   claim: 'a rating is in ClickHouse within 2 s (p99), embedded',
@@ -21,13 +21,13 @@ export const ratingToTable: Measurement = {
         await stored(service, round + 1)
         waits.push(performance.now() - begun)
       }
-      const shares = `p50 ${figure(quantile(waits, 0.5))} ms, most ${figure(Math.max(...waits))} ms`
+      const shares = `p50 ${figure(quantile(waits, 0.5))} ms, maximum ${figure(Math.max(...waits))} ms`
       return [
         {
           what: 'rating answered → in the table, p99',
           measured: quantile(waits, 0.99),
           unit: 'ms',
-          reach: { bound: 'at most', value: 2000, of: 'measured' },
+          target: { bound: 'at most', value: 2000, of: 'measured' },
           detail: `${shares}, ${rounds} rounds, resolution ${POLL_MS} ms`
         }
       ]
@@ -37,7 +37,7 @@ export const ratingToTable: Measurement = {
   }
 }
 
-/** Resolves when so many ratings were loaded and the projection has taken them all. */
+/** Resolves when `ratings` ratings are loaded and the projection has caught up. */
 async function stored(service: PeopleService, ratings: number): Promise<void> {
   const begun = performance.now()
   while (performance.now() - begun < STORED_WITHIN_MS) {

@@ -6,22 +6,22 @@ const USERS = 200
 const CONNECTIONS = 64
 const RATINGS = 10_000
 
-/** Ratings over HTTP, each by another pair of users, as fast as 64 callers get their answers. */
+/** Ratings over HTTP by 64 concurrent clients, each for another pair of users. */
 export const rating: Measurement = {
   name: 'rating',
-  claim: 'ratings that survive a SIGKILL: 500 a second on PGlite, 2,000 that survive the power on PostgreSQL',
+  claim: '500 ratings a second on PGlite, which survive a SIGKILL; 2,000 on PostgreSQL, which survive a power loss',
   async run({ scale, directory, note }) {
     const ratings = scaled(RATINGS, scale, 400)
-    const embedded = await measured(directory, {}, ratings, { name: 'PGlite', reach: 500 })
+    const embedded = await measured(directory, {}, ratings, { name: 'PGlite', target: 500 })
     const programs = postgresPrograms()
     if (programs === undefined) {
-      note('PostgreSQL is not installed (Debian: apt-get install postgresql): its half is left out')
+      note('PostgreSQL is not installed (Debian: apt-get install postgresql); only PGlite is measured')
       return embedded
     }
     const server = await startPostgres(programs, { isDurable: true })
     try {
       const environment = { POSTGRES_URL: server.url }
-      return [...embedded, ...(await measured(directory, environment, ratings, { name: 'PostgreSQL', reach: 2000 }))]
+      return [...embedded, ...(await measured(directory, environment, ratings, { name: 'PostgreSQL', target: 2000 }))]
     } finally {
       await server.stop()
     }
@@ -32,7 +32,7 @@ async function measured(
   directory: string,
   environment: Readonly<Record<string, string>>,
   ratings: number,
-  { name, reach }: { readonly name: string; readonly reach: number }
+  { name, target }: { readonly name: string; readonly target: number }
 ): Promise<Result[]> {
   const service = await startPeopleService(directory, { users: USERS, connections: CONNECTIONS, environment })
   try {
@@ -40,13 +40,13 @@ async function measured(
     const begun = performance.now()
     const { times, delayMs } = await rateAll(service, ratings)
     const seconds = (performance.now() - begun) / 1000
-    const shares = `p50 ${figure(quantile(times, 0.5))} ms, p99 ${figure(quantile(times, 0.99))} ms, ${CONNECTIONS} callers`
+    const shares = `p50 ${figure(quantile(times, 0.5))} ms, p99 ${figure(quantile(times, 0.99))} ms, ${CONNECTIONS} clients`
     return [
       {
         what: `ratings on ${name}`,
         measured: ratings / seconds,
         unit: '/s',
-        reach: { bound: 'at least', value: reach, of: 'measured' },
+        target: { bound: 'at least', value: target, of: 'measured' },
         detail: shares
       },
       { what: `event loop's delay meanwhile, ${name}, p99`, measured: delayMs, unit: 'ms' }
@@ -59,7 +59,7 @@ async function measured(
 async function rateAll(service: PeopleService, ratings: number): Promise<{ times: number[]; delayMs: number }> {
   const times: number[] = []
   let next = 0
-  // Discards earlier measurements: each read resets the figure.
+  // Each read resets the metric.
   await service.metric('nodejs_eventloop_lag_p99_seconds')
   await Promise.all(
     Array.from({ length: CONNECTIONS }, async () => {

@@ -12,19 +12,19 @@ const LATE_MS_MAX = 250
 const TIMES_IDLE = 3
 const PROJECTION = 'title-count'
 
-/** 500 requests a second at the embedded service, while a projection is rebuilt, swapped in and taken back. */
+/** 500 requests a second to the embedded service during a rebuild, a swap and a rollback. */
 export const rebuildApi: Measurement = {
   name: 'rebuild-api',
-  claim: 'during a rebuild answers take at most three times as long as before, and none fails or waits at a swap',
+  claim: 'answers take at most three times as long during a rebuild, and none fails or waits at a swap',
   async run({ directory, scale, note }) {
     const service = await startQuietService(directory)
     try {
       await importTitlesAndNetwork(service, directory)
       await importTitleCounts(service, directory, scaled(20_000, scale, 500))
       const operations = operationsAt(service.operatorUrl)
-      note('asking while nothing else goes on')
+      note('requests to the idle service')
       const idle = await loadAlone(service, IDLE_MS)
-      note('asking while a projection is rebuilt')
+      note('requests during rebuilds')
       const rebuilding = startLoad(service)
       const begun = performance.now()
       for (;;) {
@@ -34,7 +34,7 @@ export const rebuildApi: Measurement = {
         await operations.run(rebuild.cancel, { projection: PROJECTION })
       }
       await rebuilding.stop()
-      note('asking while it is swapped in and taken back')
+      note('requests during a swap and a rollback')
       await operations.run(rebuild.verify, { projection: PROJECTION })
       const swapping = startLoad(service)
       await pause(1000)
@@ -51,27 +51,27 @@ export const rebuildApi: Measurement = {
           measured: quantile(rebuilding.times, 0.99),
           unit: 'ms',
           baseline: { what: 'idle', measured: quantile(idle.times, 0.99) },
-          reach: { bound: 'at most', value: TIMES_IDLE, of: 'ratio' },
-          detail: `median ${figure(quantile(rebuilding.times, 0.5))} ms, idle ${figure(quantile(idle.times, 0.5))} ms; new questions are one of ${NEW_EVERY}`
+          target: { bound: 'at most', value: TIMES_IDLE, of: 'ratio' },
+          detail: `median ${figure(quantile(rebuilding.times, 0.5))} ms, idle ${figure(quantile(idle.times, 0.5))} ms; one in ${NEW_EVERY} requests is new`
         },
         {
-          what: 'new data late by a swap',
+          what: 'delay of new data by a swap or rollback',
           measured: Math.max(swap.lateMs, rollback.lateMs),
           unit: 'ms',
-          reach: { bound: 'at most', value: LATE_MS_MAX, of: 'measured' },
+          target: { bound: 'at most', value: LATE_MS_MAX, of: 'measured' },
           detail: `the slowest answer around it ${figure(Math.max(...swapping.times))} ms, idle ${figure(Math.max(...idle.times))} ms`
         },
         {
-          what: 'answers made twice',
+          what: 'answers computed twice',
           measured: await service.metric('gamenet_answer_repeats_total'),
           unit: '',
-          reach: { bound: 'at most', value: 0, of: 'measured' }
+          target: { bound: 'at most', value: 0, of: 'measured' }
         },
         {
           what: `requests that failed, of ${figure(requests)}`,
           measured: failures.length,
           unit: '',
-          reach: { bound: 'at most', value: 0, of: 'measured' },
+          target: { bound: 'at most', value: 0, of: 'measured' },
           detail: failures[0] ?? ''
         }
       ]

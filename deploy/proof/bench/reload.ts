@@ -12,9 +12,9 @@ import { projectorOn } from './projector-on.js'
 const EVENTS = 2_000_000
 const ROUNDS = 3
 const EVENTS_A_SECOND = 200_000
-const LOOK_MS = 20
+const POLL_MS = 20
 
-/** An event table reloaded from the embedded log. */
+/** Reloads an event table from the embedded log. */
 export const reload: Measurement = {
   name: 'reload',
   claim: 'event tables are reloaded from the embedded log at 200,000 events a second',
@@ -37,8 +37,8 @@ export const reload: Measurement = {
           what: 'events a second, first insert to last',
           measured: quantile(rates, 0.5),
           unit: '/s',
-          reach: { bound: 'at least', value: EVENTS_A_SECOND, of: 'measured' },
-          detail: `${figure(events)} counts, median of ${ROUNDS}; the first load, with its projections, ${figure(live)}/s; processor time ${figure(quantile(costs, 0.5))} µs an event`
+          target: { bound: 'at least', value: EVENTS_A_SECOND, of: 'measured' },
+          detail: `${figure(events)} counts, median of ${ROUNDS}; the first load, with its projections, ${figure(live)}/s; processor time ${figure(quantile(costs, 0.5))} µs per event`
         }
       ]
     })
@@ -49,11 +49,11 @@ type Reloads = {
   readonly tables: ClickHouse
   /** Events a second of the first load, with every projection running. */
   readonly live: number
-  /** Reloads the event table, as `gamenet rebuild start title-count --from-log` does it first; events a second. */
+  /** Reloads the event table, the first step of `gamenet rebuild start title-count --from-log`; returns events a second. */
   reloadedPerSecond(): Promise<number>
 }
 
-/** Runs work on tables into which a log full of counts was loaded. */
+/** Loads a log of counts into new tables, then runs `work` on them. */
 export async function withReloads<Result>(
   { directory, note }: Conditions,
   choice: LogChoice,
@@ -66,7 +66,7 @@ export async function withReloads<Result>(
   try {
     projector.start()
     const live = await rateInto(tables, 'event_title_count__0', events)
-    // The checkpoints follow the rows, and a rebuild goes as far as they say.
+    // Checkpoints are written after rows, and a rebuild ends at them.
     await projector.caughtUp()
     note(`first load ${figure(live)}/s, every projection running`)
     return await work({ tables, live, reloadedPerSecond: () => reloadedPerSecond(tables, projector, events) })
@@ -90,6 +90,6 @@ async function freshTable({ control }: ClickHouse): Promise<string> {
        WHERE t.database = currentDatabase() AND match(t.name, '^event_title_count__[1-9]')`
     )
     if (row !== undefined) return String(row.name)
-    await pause(LOOK_MS)
+    await pause(POLL_MS)
   }
 }

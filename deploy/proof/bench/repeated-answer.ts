@@ -18,15 +18,15 @@ import {
   startQuietService
 } from './quiet-service.js'
 
-/** Questions that can be compared, and what the service needs for them. */
+/** Queries to compare, and the data that they need. */
 export type Repeated = {
-  readonly questions: readonly { readonly what: string; readonly path: string }[]
-  /** An answer of less than 1 KiB is not compressed. */
+  readonly queries: readonly { readonly what: string; readonly path: string }[]
+  /** Answers below 1 KiB are not compressed. */
   readonly codings: readonly Coding[]
   prepare(service: QuietService, conditions: Conditions): Promise<void>
 }
 
-const QUESTIONS = [
+const QUERIES = [
   { what: 'online-users, 200 titles', path: '/api/online-users' },
   { what: 'online-24h, 30 days', path: '/api/network-stats/online-24h?days=30' },
   { what: `a board, ${BOARD_ENTRIES} entries`, path: BOARD_PATH }
@@ -35,21 +35,21 @@ const CODINGS = ['identity', 'gzip'] as const
 const ROUNDS = 5
 const ROUND_MS = 1000
 const MINUTE_MS = 60_000
-/** For the request that computes an answer again in a new minute, and for rounds that take longer than they should. */
+/** For the request that recomputes an answer in a new minute, and for rounds that overrun. */
 const MARGIN_MS = 500
 const CONNECTIONS = 32
 
 type Coding = (typeof CODINGS)[number]
 type Ready = { readonly path: string; readonly barePath: string; readonly coding: Coding; readonly bytes: number }
 
-/** Answers from memory against a bare Fastify that sends the same bytes, in turn, loaded by a third process. */
+/** Ready answers against a bare Fastify with the same bytes, in alternating rounds; a third process sends the requests. */
 export const repeatedAnswer: Measurement = {
   name: 'repeated-answer',
-  claim: 'an answer that is asked again comes at 0.85 × the speed of a bare Fastify with the same bytes',
+  claim: 'a repeated answer is sent at 0.85 × the speed of a bare Fastify with the same bytes',
   run: (conditions) => compareRepeated(conditions, counts)
 }
 
-/** Each question asked repeatedly, against a bare Fastify. */
+/** Repeats each query, against a bare Fastify. */
 export function compareRepeated(conditions: Conditions, repeated: Repeated): Promise<Result[]> {
   return withServers(conditions, repeated, async (servers, { what, ready }) =>
     compare(conditions, servers, {
@@ -64,7 +64,7 @@ export function compareRepeated(conditions: Conditions, repeated: Repeated): Pro
 }
 
 const counts: Repeated = {
-  questions: QUESTIONS,
+  queries: QUERIES,
   codings: CODINGS,
   prepare: async (service, { directory, scale }) => {
     await importTitlesAndNetwork(service, directory)
@@ -76,7 +76,7 @@ const counts: Repeated = {
 /** 304 against a bare Fastify that compares an ETag. */
 export const notModified: Measurement = {
   name: 'not-modified',
-  claim: 'a 304 comes at 0.85 × the speed of a bare Fastify that compares an ETag',
+  claim: 'a 304 is sent at 0.85 × the speed of a bare Fastify that compares an ETag',
   run: (conditions) =>
     withServers(conditions, counts, async (servers, { what, ready, bareEtag }) =>
       compare(conditions, servers, {
@@ -101,10 +101,10 @@ type Servers = {
 }
 type Case = { readonly what: string; readonly ready: Ready; readonly bareEtag: string }
 
-/** Both servers with the same bytes, and the load; one result of each question and coding. */
+/** Runs `measure` for each query and coding, with both servers sending the same bytes. */
 async function withServers(
   conditions: Conditions,
-  { questions, codings, prepare }: Repeated,
+  { queries, codings, prepare }: Repeated,
   measure: (servers: Servers, each: Case) => Promise<Result>
 ): Promise<Result[]> {
   const { directory } = conditions
@@ -116,7 +116,7 @@ async function withServers(
     const files = await mkdtemp(join(directory, 'bytes-'))
     const cases: Omit<Case, 'bareEtag'>[] = []
     const paths: string[] = []
-    for (const { what, path } of questions) {
+    for (const { what, path } of queries) {
       for (const coding of codings) {
         const { bytes } = await fetchBytes(service.apiUrl + path, coding)
         const file = join(files, `${paths.length}${coding === 'gzip' ? '.gz' : ''}`)
@@ -148,7 +148,7 @@ async function fetchBytes(url: string, coding: Coding): Promise<{ bytes: Buffer;
   const bytes = Buffer.from(await body.arrayBuffer())
   if (statusCode !== 200) throw new Error(`${url}: ${statusCode} ${bytes.toString()}`)
   const found = headers['content-encoding'] ?? 'identity'
-  if (found !== coding) throw new Error(`${url} was asked for as ${coding} and came as ${String(found)}`)
+  if (found !== coding) throw new Error(`${url}: expected the coding ${coding}, got ${String(found)}`)
   return { bytes, etag: String(headers.etag) }
 }
 
@@ -176,7 +176,7 @@ async function compare({ scale, note }: Conditions, servers: Servers, compared: 
   }
   const theirs = { ...compared.bare, ...bounds, port: barePort, ms }
   const runBare = () => withCost(bare.pid ?? 0, () => load.run(theirs), ms)
-  // To warm both up.
+  // Warms up both servers.
   await runOurs()
   await runBare()
   const rates = { ours: [] as number[], bare: [] as number[] }
@@ -195,12 +195,12 @@ async function compare({ scale, note }: Conditions, servers: Servers, compared: 
     measured: quantile(rates.ours, 0.5),
     unit: '/s',
     baseline: { what: 'bare', measured: quantile(rates.bare, 0.5) },
-    reach: { bound: 'at least', value: least, of: 'ratio' },
-    detail: `${figure(compared.bytes / 1024)} KiB, processor time an answer ${figure(quantile(costs.ours, 0.5))} µs, bare ${figure(quantile(costs.bare, 0.5))} µs; medians of ${ROUNDS} rounds`
+    target: { bound: 'at least', value: least, of: 'ratio' },
+    detail: `${figure(compared.bytes / 1024)} KiB, processor time per answer ${figure(quantile(costs.ours, 0.5))} µs, bare ${figure(quantile(costs.bare, 0.5))} µs; medians of ${ROUNDS} rounds`
   }
 }
 
-/** Waits until a round ends in the minute in which it begins: with the minute the windows of answers change, and their ETags and lengths. */
+/** Waits for the next minute if a round would not end in this one: with the minute, answers change their windows and ETags. */
 async function enterMinute(roundMs: number): Promise<void> {
   const leftMs = MINUTE_MS - (Date.now() % MINUTE_MS)
   if (leftMs < roundMs + MARGIN_MS) await pause(leftMs)

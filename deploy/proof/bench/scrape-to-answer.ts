@@ -16,12 +16,12 @@ import {
 
 const ROUNDS = 120
 const POLL_MS = 4
-/** A count that no title of the world has, so that its digits in an answer mean this round. */
+/** Above every count of the world, so that it identifies a round in an answer. */
 export const FIRST_COUNT = 700_000_000
 const STEP_MS = 60_000
 const ANSWERED_WITHIN_MS = 30_000
 
-/** From the moment at which the page of 200 titles was sent, to an answer of the public API with its counts. */
+/** Time from sending the page of 200 titles to an answer of the public API with its counts. */
 export const scrapeToAnswer: Measurement = {
   name: 'scrape-to-answer',
   claim: 'a scraped page is in the answer within 2 s (p99), embedded',
@@ -33,19 +33,19 @@ export const scrapeToAnswer: Measurement = {
       await importTitleCounts(service, directory, scaled(1440, scale, 60))
       const client = new Client(service.apiUrl)
       const rounds = scaled(ROUNDS, scale, 10)
-      note(`${rounds} rounds, each a scrape of 200 titles, asked every ${POLL_MS} ms`)
+      note(`${rounds} rounds, each a scrape of 200 titles, polled every ${POLL_MS} ms`)
       const waits: number[] = []
       for (let round = 0; round < rounds; round += 1) {
         waits.push(await scrapeUntilAnswered(service, client, upstream, FIRST_COUNT + round))
       }
       await client.close()
-      const shares = `p50 ${quantile(waits, 0.5).toFixed(0)} ms, most ${Math.max(...waits).toFixed(0)} ms`
+      const shares = `p50 ${quantile(waits, 0.5).toFixed(0)} ms, maximum ${Math.max(...waits).toFixed(0)} ms`
       return [
         {
           what: 'page sent → counts in the answer, p99',
           measured: quantile(waits, 0.99),
           unit: 'ms',
-          reach: { bound: 'at most', value: 2000, of: 'measured' },
+          target: { bound: 'at most', value: 2000, of: 'measured' },
           detail: `${shares}, ${rounds} rounds, resolution ${POLL_MS} ms`
         }
       ]
@@ -56,7 +56,7 @@ export const scrapeToAnswer: Measurement = {
   }
 }
 
-/** Milliseconds from the moment at which a page with this count was sent, to an answer with it. */
+/** Returns the milliseconds from sending a page with this count to an answer with it. */
 export async function scrapeUntilAnswered(
   { operatorUrl }: QuietService,
   client: Client,
@@ -81,7 +81,7 @@ async function answerWith(client: Client, text: string): Promise<number> {
   throw new Error(`${text} was not in the answer within ${ANSWERED_WITHIN_MS} ms`)
 }
 
-/** The demo network's pages, with a first title whose count says which round it is. */
+/** Serves the demo network's pages; the count of the first title identifies the round. */
 export async function startPages() {
   let page = ''
   let sent: (at: number) => void = () => {}

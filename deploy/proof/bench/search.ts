@@ -3,10 +3,10 @@ import { randomness } from './count-files.js'
 import { figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
 import { openSearchRows, type SearchRows } from './search-rows.js'
 
-const QUESTIONS = 60
+const QUERIES = 60
 const WARM = 5
 
-/** A kind of question, each one new, with the milliseconds that it may take. */
+/** A random query, with its target in ms. */
 type Request = { readonly what: string; readonly atMost?: number; path(random: () => number, rows: SearchRows): string }
 
 const requests: readonly Request[] = [
@@ -47,17 +47,16 @@ const requests: readonly Request[] = [
   }
 ]
 
-/** Searches over 20 million entries, each question new, through the API over HTTP. */
+/** Searches over 20 million entries, each query new, over HTTP. */
 export const search: Measurement = {
   name: 'search',
-  claim: 'searches over 20 million entries, not asked before, take at most 25 ms',
+  claim: 'new searches over 20 million entries take at most 25 ms',
   async run(conditions) {
     const { tables, ...rows } = await openSearchRows(conditions)
     const api = await serveTables(tables)
     try {
       const results: Result[] = []
-      for (const each of requests)
-        results.push(await measured(api, each, rows, scaled(QUESTIONS, conditions.scale, 10)))
+      for (const each of requests) results.push(await measured(api, each, rows, scaled(QUERIES, conditions.scale, 10)))
       return results
     } finally {
       await api.close()
@@ -70,12 +69,12 @@ async function measured(
   api: ServedApi,
   { what, atMost, path }: Request,
   rows: SearchRows,
-  questions: number
+  queries: number
 ): Promise<Result> {
   const random = randomness(7)
   const times: number[] = []
   let characters = 0
-  for (let n = -WARM; n < questions; n += 1) {
+  for (let n = -WARM; n < queries; n += 1) {
     const begun = performance.now()
     const { text } = await api.get(path(random, rows))
     if (n < 0) continue
@@ -86,12 +85,12 @@ async function measured(
     what,
     measured: quantile(times, 0.5),
     unit: 'ms',
-    ...(atMost === undefined ? {} : { reach: { bound: 'at most', value: atMost, of: 'measured' } as const }),
-    detail: `p95 ${figure(quantile(times, 0.95))} ms, ${figure(characters / times.length / 1024)} KiB an answer, ${figure(rows.rows)} entries`
+    ...(atMost === undefined ? {} : { target: { bound: 'at most', value: atMost, of: 'measured' } as const }),
+    detail: `p95 ${figure(quantile(times, 0.95))} ms, ${figure(characters / times.length / 1024)} KiB per answer, ${figure(rows.rows)} entries`
   }
 }
 
-/** Most of the times lie between one and nine minutes. */
+/** Returns seconds between one and nine minutes, where most times are. */
 function anyTime(random: () => number): string {
   return (60 + random() * 480).toFixed(3)
 }

@@ -12,7 +12,7 @@ const SQL_PASSWORD = 'password-of-benchmarks'
 const SECONDS = 1
 const ROUNDS = { rounds: 3, ms: 15_000, timesIdle: 1.5 }
 const FORBIDDEN = 403
-/** Allowed, and greedy for processor time, memory or bytes until a limit ends them. */
+/** Allowed statements that use processor time, memory or bytes until a limit stops them. */
 const GREEDY = [
   'SELECT sum(cityHash64(number)) FROM numbers(1000000000000)',
   'SELECT count() FROM title_count AS a CROSS JOIN title_count AS b WHERE a.online < b.online',
@@ -20,19 +20,19 @@ const GREEDY = [
   'SELECT toString(cityHash64(number)) FROM numbers(1000000)'
 ]
 
-/** Statements for `gamenet sql --serve`, one after the other: all hostile ones of the tests, then greedy ones. */
+/** Statements sent to `gamenet sql --serve` one after the other: the hostile ones of the tests, then greedy ones. */
 export const sqlApi: Measurement = {
   name: 'sql-api',
   claim: 'hostile statements slow answers of the service by at most half',
   async run({ directory, note }) {
     const service = await startQuietService(directory)
-    let port: ChildProcess | undefined
+    let sqlServer: ChildProcess | undefined
     try {
       await importTitlesAndNetwork(service, directory)
       await importTitleCounts(service, directory, 500)
       const args = ['sql', '--serve', '--port', '0', '--seconds', String(SECONDS), '--json']
-      port = spawnGamenet({ DATA_DIR: service.dataDirectory, SQL_PASSWORD }, args)
-      const [line] = await once(port.stdout ?? port, 'data')
+      sqlServer = spawnGamenet({ DATA_DIR: service.dataDirectory, SQL_PASSWORD }, args)
+      const [line] = await once(sqlServer.stdout ?? sqlServer, 'data')
       const { url } = z.object({ url: z.string() }).parse(JSON.parse(String(line)))
       const work = async (ms: number) => {
         const begun = performance.now()
@@ -44,7 +44,7 @@ export const sqlApi: Measurement = {
       }
       return await concurrentAnswers(service, [{ what: 'hostile statements', work }], ROUNDS, note)
     } finally {
-      port?.kill('SIGTERM')
+      sqlServer?.kill('SIGTERM')
       await service.remove()
     }
   }

@@ -15,7 +15,7 @@ const MIB = 1024 * 1024
 
 const Progress = z.object({ background: z.array(z.object({ done: z.int(), total: z.int() })) })
 
-/** The service with its demo network, as `npm start` runs it on a clone that is built. */
+/** The service with its demo network, as `npm start` runs it in a built clone. */
 export const start: Measurement = {
   name: 'start',
   claim: 'a start answers within 10 s, and an idle service with its history takes less than 1 GiB',
@@ -26,7 +26,7 @@ export const start: Measurement = {
     try {
       const first = await timedStart(environment)
       results.push(startResult('on an empty directory', first))
-      if (scale < 1) note('the history is waited for at any scale')
+      if (scale < 1) note('the history has its full size at any scale')
       const filledMs = await waitUntilFilled(first.service)
       note(`the demo's history was readable ${figure(filledMs / 1000)} s after the start`)
       results.push(...(await idleResults(first.service, scaled(IDLE_MS, scale, 2000), filledMs)))
@@ -43,7 +43,7 @@ export const start: Measurement = {
 
 type Started = { readonly service: Running; readonly firstAnswerMs: number; readonly liveCountsMs: number }
 
-/** From the start of the process to its first answer, and to live counts of the demo's titles. */
+/** Starts the service; measures the time to its first answer, and to live counts of the demo's titles. */
 async function timedStart(environment: Readonly<Record<string, string>>): Promise<Started> {
   const begun = performance.now()
   const service = await startGamenet(environment)
@@ -64,7 +64,7 @@ function startResult(where: string, { firstAnswerMs, liveCountsMs }: Started): R
     what: `first answer after a start ${where}`,
     measured: firstAnswerMs / 1000,
     unit: 's',
-    reach: { bound: 'at most', value: START_SECONDS_MAX, of: 'measured' },
+    target: { bound: 'at most', value: START_SECONDS_MAX, of: 'measured' },
     detail: `live counts in it after ${figure(liveCountsMs / 1000)} s`
   }
 }
@@ -84,7 +84,7 @@ async function waitUntilFilled(service: Running): Promise<number> {
 
 async function idleResults({ process }: Running, idleMs: number, filledMs: number): Promise<Result[]> {
   const pid = process.pid ?? 0
-  const atOnce = await residentBytes(pid)
+  const filledBytes = await residentBytes(pid)
   const cpuBefore = await processorMs(pid)
   await pause(idleMs)
   const used = (await processorMs(pid)) - cpuBefore
@@ -93,8 +93,8 @@ async function idleResults({ process }: Running, idleMs: number, filledMs: numbe
       what: `memory after the history and ${figure(idleMs / 1000)} s idle`,
       measured: (await residentBytes(pid)) / MIB,
       unit: 'MiB',
-      reach: { bound: 'at most', value: MEMORY_MIB_MAX, of: 'measured' },
-      detail: `${figure(atOnce / MIB)} MiB when the history was in, ${figure(filledMs / 1000)} s after the start`
+      target: { bound: 'at most', value: MEMORY_MIB_MAX, of: 'measured' },
+      detail: `${figure(filledBytes / MIB)} MiB when the history was readable, ${figure(filledMs / 1000)} s after the start`
     },
     { what: 'processor while idle, of one core', measured: (100 * used) / idleMs, unit: '%' }
   ]

@@ -2,12 +2,11 @@ import { connect, Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
 /*
- * Listeners of a stream in a process of their own. They look for the frames of events and nothing else, so that the service is
- * what is measured.
+ * Listeners of a stream, in a separate process. They only look for frames of events, so that the service is the bottleneck.
  */
 
 export type ListenRequest =
-  /** Answers when every listener is live, and has so many events. */
+  /** Answered when every listener is live and has received `events` events. */
   | {
       readonly type: 'open'
       readonly port: number
@@ -16,19 +15,19 @@ export type ListenRequest =
       readonly events: number
     }
   /**
-   * Reconnects every listener when its connection breaks, as `EventSource` does, each 0 to so many events behind the last one
-   * received; answers when every one is live again.
+   * Reconnects all listeners when their connections break, as `EventSource` does, each 0 to `behindMax` events behind the last
+   * one; answered when all are live again.
    */
   | { readonly type: 'reconnect'; readonly port: number; readonly path: string; readonly behindMax: number }
-  /** Answers when every listener has received so many further events. */
+  /** Answered when every listener has received `events` further events. */
   | { readonly type: 'await'; readonly events: number }
   | { readonly type: 'close' }
 /** Instants of receipt, milliseconds since 1970. */
 export type ListenReply = { readonly receivedMs: readonly number[] }
 
-/** Connections that are opened at the same time. */
+/** Limit of concurrently opened connections. */
 const OPENING_MAX = 200
-/** More than those of a reconnection; a catch-up has one for each of 200,000 events. */
+/** Enough for reconnections; a catch-up has 200,000 events, each with a cursor. */
 const CURSORS_MAX = 1000
 
 /** Delay of a reconnection until the service has sent one: that of Chromium. */
@@ -39,9 +38,9 @@ type Listener = { socket: Socket; events: number; rest: string; retryMs: number 
 const listeners: Listener[] = []
 let wanted = 0
 let receivedMs: number[] = []
-/** All received cursors, the oldest one first. */
+/** Received cursors, oldest first. */
 const cursors = new Set<string>()
-let reached = (): void => undefined
+let onAllReceived = (): void => undefined
 
 process.on('disconnect', () => process.exit(0))
 process.on('message', (request: ListenRequest) => {
@@ -86,12 +85,12 @@ async function reconnect(listener: Listener, port: number, path: string): Promis
   while (!(await connected(listener, port, path)))
 }
 
-/** Resolves when every listener has received so many events. */
+/** Resolves when every listener has received `events` events. */
 function received(events: number): Promise<void> {
   wanted = events
   receivedMs = []
   return new Promise((resolve) => {
-    reached = resolve
+    onAllReceived = resolve
   })
 }
 
@@ -110,8 +109,8 @@ function connected(listener: Listener, port: number, path: string): Promise<bool
 }
 
 /**
- * Counts the events in a text; returns whether it had a cursor without an event, as a listener gets when it becomes live. The head of
- * the answer is a part of the first frame.
+ * Counts the events in a text; returns whether it has a cursor without an event, which marks a listener as live. The first
+ * frame includes the head of the answer.
  */
 function read(listener: Listener, text: string): boolean {
   const frames = (listener.rest + text).split('\n\n')
@@ -129,7 +128,7 @@ function read(listener: Listener, text: string): boolean {
     listener.events += 1
     if (listener.events !== wanted) continue
     receivedMs.push(Date.now())
-    if (receivedMs.length === listeners.length) reached()
+    if (receivedMs.length === listeners.length) onAllReceived()
   }
   return isLive
 }

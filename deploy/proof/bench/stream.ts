@@ -28,22 +28,22 @@ const PATH = '/api/stream?kinds=count'
 const LATENCIES = 40
 const BEHIND_MAX = 100
 const ANSWER_EVERY_MS = 20
-/** An answer that is read from the tables: no two have the same window. */
+/** A new query: no two have the same window. */
 const answerPath = (n: number) =>
   `/api/network-stats/online-24h?from=${instantOf(minuteNow() - 2 * 86_400_000 + n)}&to=${instantOf(minuteNow())}`
 const WATCHED = answerPath(0)
 const READS = 'gamenet_stream_reads_total'
 const DELAY = 'nodejs_eventloop_lag_max_seconds'
-/** The period of the timer by which Node measures the delay. */
+/** Period of the timer with which Node measures the delay. */
 const TIMER_MS = 10
 
 /** Idle listeners, the fan-out of an event, and the time until it is received. */
-export const stream = measurement('stream', 'an event reaches 10,000 listeners within 250 ms, which cost 20 KiB each', [
+export const stream = measurement('stream', 'an event reaches 10,000 listeners, of 20 KiB each, within 250 ms', [
   idleAndFanOut,
   latency
 ])
 
-export const streamReconnect = measurement('stream-reconnect', '10,000 listeners are live 15 s after a restart', [
+export const streamReconnect = measurement('stream-reconnect', '10,000 listeners are live within 15 s of a restart', [
   reconnection
 ])
 
@@ -80,7 +80,7 @@ function measurement(
 }
 
 type Measured = Conditions & {
-  /** Of a measurement that starts it again, the running one. */
+  /** Replaced by a restart. */
   service: QuietService
   readonly clients: readonly ChildProcess[]
   readonly listeners: number
@@ -88,7 +88,7 @@ type Measured = Conditions & {
 
 async function idleAndFanOut(measured: Measured): Promise<Result[]> {
   const { service, listeners, note } = measured
-  // The first events and a few listeners: what the stream needs once is not what a listener needs.
+  // A first event and 50 listeners, so that one-time costs of the stream are not attributed to listeners.
   await importCounts(measured, 0, 1)
   await openListeners(measured, `${PATH}&after=start`, 50)
   await service.metric(DELAY)
@@ -105,7 +105,7 @@ async function idleAndFanOut(measured: Measured): Promise<Result[]> {
   const idleMs = await costOf(service, () => pause(IDLE_MS), mainThreadMs)
   note(`${listeners} listeners, ${figure(bytes / 1024)} KiB each`)
   const costs: number[] = []
-  // What was collected before does not count.
+  // Each read resets the maximum.
   await service.metric(DELAY)
   const spreads: number[] = []
   for (let n = 1; n <= EVENTS; n += 1) {
@@ -127,39 +127,39 @@ async function idleAndFanOut(measured: Measured): Promise<Result[]> {
       what: 'memory of an idle listener',
       measured: bytes / 1024,
       unit: 'KiB',
-      reach: { bound: 'at most', value: 20, of: 'measured' }
+      target: { bound: 'at most', value: 20, of: 'measured' }
     },
     {
       what: `processor of ${listeners} idle listeners`,
       measured: (100 * Math.max(0, idleMs - quietMs)) / IDLE_MS,
       unit: '% of a core',
-      reach: { bound: 'at most', value: 1, of: 'measured' },
+      target: { bound: 'at most', value: 1, of: 'measured' },
       detail: `of the main thread, on top of ${figure((100 * quietMs) / IDLE_MS)} % without them`
     },
     {
       what: `an event to ${listeners} listeners, from the first to the last, p99`,
       measured: quantile(spreads, 0.99),
       unit: 'ms',
-      reach: { bound: 'at most', value: 250, of: 'measured' }
+      target: { bound: 'at most', value: 250, of: 'measured' }
     },
     {
       what: 'processor time of a listener and event',
       measured: each,
       unit: 'µs',
-      reach: { bound: 'at most', value: 16, of: 'measured' },
+      target: { bound: 'at most', value: 16, of: 'measured' },
       detail: `of the main thread; an import of one count alone ${figure(quantile(alone, 0.5))} ms; medians of ${EVENTS}`
     },
     {
       what: 'event-loop delay meanwhile, maximum',
       measured: delayMs,
       unit: 'ms',
-      reach: { bound: 'at most', value: 50, of: 'measured' },
+      target: { bound: 'at most', value: 50, of: 'measured' },
       detail: `${figure(delayAloneMs)} ms without listeners`
     }
   ]
 }
 
-/** From the last answer that does not have an event to its receipt. */
+/** Time from the last answer without an event to the receipt of the event. */
 async function latency(measured: Measured): Promise<Result[]> {
   const { service } = measured
   await openListeners(measured, PATH, PROCESSES)
@@ -181,13 +181,13 @@ async function latency(measured: Measured): Promise<Result[]> {
       what: 'readable → received, p99',
       measured: quantile(latencies, 0.99),
       unit: 'ms',
-      reach: { bound: 'at most', value: 100, of: 'measured' },
+      target: { bound: 'at most', value: 100, of: 'measured' },
       detail: `p50 ${figure(quantile(latencies, 0.5))} ms`
     }
   ]
 }
 
-/** The instant of the last answer before a change; requested repeatedly until the answer has changed. */
+/** Repeats a query until its answer changes; returns the instant of the last unchanged answer. */
 async function lastUnread(apiUrl: string, state: { readonly isImported: boolean }): Promise<number> {
   const tagOf = async (): Promise<string | null> => {
     const answer = await fetch(apiUrl + WATCHED)
@@ -203,10 +203,7 @@ async function lastUnread(apiUrl: string, state: { readonly isImported: boolean 
   }
 }
 
-/**
- * The service is killed under its listeners; they come back after the delay that it has told them, each 0 to 100 events behind,
- * while others ask for answers.
- */
+/** Kills the service; its listeners reconnect after the delay that they were sent, each 0 to 100 events behind, during other queries. */
 async function reconnection(measured: Measured): Promise<Result[]> {
   const { listeners } = measured
   const port = await freePort()
@@ -235,21 +232,21 @@ async function reconnection(measured: Measured): Promise<Result[]> {
       what: `${listeners} listeners reconnect after a kill, 0 to ${BEHIND_MAX} events behind`,
       measured: (ended - begun) / 1000,
       unit: 's',
-      reach: { bound: 'at most', value: 15, of: 'measured' },
+      target: { bound: 'at most', value: 15, of: 'measured' },
       detail: `since the service listened; ${figure((ended - killed) / 1000)} s since the kill; ${figure((ms * 1000) / listeners)} µs each`
     },
     {
       what: 'reads of the tables meanwhile',
       measured: reads,
       unit: 'reads',
-      reach: { bound: 'at most', value: 50, of: 'measured' }
+      target: { bound: 'at most', value: 50, of: 'measured' }
     },
     {
       what: 'other answers meanwhile, p99',
       measured: quantile(busy, 0.99),
       unit: 'ms',
       baseline: { what: 'after a start without listeners', measured: quantile(alone, 0.99) },
-      reach: { bound: 'at most', value: 3, of: 'ratio' },
+      target: { bound: 'at most', value: 3, of: 'ratio' },
       detail: `of ${busy.length} and ${alone.length}`
     }
   ]
@@ -261,19 +258,19 @@ async function killAndStart(measured: Measured, port: number): Promise<void> {
   measured.service = await startQuietServiceOn(service.dataDirectory, { PORT: `${port}` })
 }
 
-/** Times of new queries at an even pace while work lasts, milliseconds. */
+/** Sends new queries at an even pace during `work`; returns their times in milliseconds. */
 async function answersDuring(apiUrl: string, work: Promise<unknown>): Promise<number[]> {
   let isOver = false
   const over = work.finally(() => {
     isOver = true
   })
-  const asked: Promise<number>[] = []
+  const answers: Promise<number>[] = []
   while (!isOver) {
-    asked.push(timed(`${apiUrl}${answerPath(1 + asked.length)}`))
+    answers.push(timed(`${apiUrl}${answerPath(1 + answers.length)}`))
     await pause(ANSWER_EVERY_MS)
   }
   await over
-  return await Promise.all(asked)
+  return await Promise.all(answers)
 }
 
 async function timed(url: string): Promise<number> {
@@ -295,7 +292,7 @@ async function catchUp(measured: Measured): Promise<Result[]> {
       what: `catch-up from the start, ${clients.length} listeners`,
       measured: (events * clients.length) / seconds,
       unit: 'events/s',
-      reach: { bound: 'at least', value: 100_000, of: 'measured' }
+      target: { bound: 'at least', value: 100_000, of: 'measured' }
     }
   ]
 }

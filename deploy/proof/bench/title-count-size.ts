@@ -12,7 +12,7 @@ const PARQUET_BYTES_MAX = 1
 const MONTH_MS = 31 * 86_400_000
 const COLUMNS = ['title_id', 'ts', 'online', 'sessions', 'lobby_players', 'position']
 
-/** Bytes a sample of `title_count`, columns, marks and keys, of a year by the minute; and in the dataset's file of a month. */
+/** Bytes per sample of `title_count` over a year of minutes, and in the dataset's Parquet file of a month. */
 export const titleCountSize: Measurement = {
   name: 'title-count-size',
   claim: 'a sample of a title takes 0.25 bytes or less in its table, and 1 byte or less in Parquet',
@@ -29,14 +29,18 @@ export const titleCountSize: Measurement = {
         what: `bytes a sample, ${figure(rows)} rows, merged`,
         measured: merged.bytes / merged.rows,
         unit: 'bytes',
-        reach: { bound: 'at most', value: BYTES_MAX, of: 'measured' },
+        target: { bound: 'at most', value: BYTES_MAX, of: 'measured' },
         detail: `as inserted ${figure(asInserted.bytes / asInserted.rows)} in ${asInserted.parts} parts`
       })
       for (const column of COLUMNS) {
-        results.push({ what: `  of it ${column}`, measured: (perColumn.get(column) ?? 0) / merged.rows, unit: 'bytes' })
+        results.push({
+          what: `  column ${column}`,
+          measured: (perColumn.get(column) ?? 0) / merged.rows,
+          unit: 'bytes'
+        })
       }
       const others = (perColumn.get('') ?? 0) / merged.rows
-      results.push({ what: '  of it keys, marks, the rest', measured: others, unit: 'bytes' })
+      results.push({ what: '  keys, marks, the rest', measured: others, unit: 'bytes' })
       conditions.note('writing the files of a month')
       return [...results, await fileOf(tables, toMs), ...(await instantsOf(tables, rows))]
     } finally {
@@ -64,7 +68,7 @@ async function columnsOf(tables: ClickHouse): Promise<Map<string, number>> {
   return columns.set('', bytes - known)
 }
 
-/** The file of the last month, as the service makes it, and the same rows as CSV in gzip. */
+/** The size of the last month's file, as the service writes it, and of the same rows as CSV in gzip. */
 async function fileOf({ readers }: ClickHouse, toMs: number): Promise<Result> {
   const dataset = datasets.find(({ name }) => name === 'title-count')
   if (dataset === undefined) throw new Error('there is no dataset title-count')
@@ -79,7 +83,7 @@ async function fileOf({ readers }: ClickHouse, toMs: number): Promise<Result> {
     what: `a sample in the Parquet file of a month, ${figure(rows)} rows`,
     measured: (await lengthOf(parquet)) / rows,
     unit: 'bytes',
-    reach: { bound: 'at most', value: PARQUET_BYTES_MAX, of: 'measured' },
+    target: { bound: 'at most', value: PARQUET_BYTES_MAX, of: 'measured' },
     baseline: { what: 'CSV in gzip', measured: (await lengthOf(csv.pipe(createGzip()))) / rows }
   }
 }
@@ -90,7 +94,7 @@ async function lengthOf(stream: Readable): Promise<number> {
   return bytes
 }
 
-/** What instants alone take on other schedules: they are the same for all titles, so one column tells. */
+/** The size of the column of instants on each schedule; the instants are the same for all titles. */
 async function instantsOf(tables: ClickHouse, rows: number): Promise<Result[]> {
   const { control, rebuild } = tables
   const titles = 20
@@ -123,5 +127,5 @@ async function instantsOf(tables: ClickHouse, rows: number): Promise<Result[]> {
 const DESCRIPTIONS: Readonly<Record<keyof typeof SCHEDULES, string>> = {
   minutes: 'on whole minutes',
   scrapes: 'one offset for all scrapes',
-  jittered: 'up to 3 s of chance at each scrape'
+  jittered: 'a random delay of up to 3 s per scrape'
 }

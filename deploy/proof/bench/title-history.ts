@@ -4,12 +4,12 @@ import { randomness } from './count-files.js'
 import { figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
 import { openTitleCountRows } from './title-count-rows.js'
 
-const QUESTIONS = 60
+const QUERIES = 60
 const WARMING = 3
 const WIDTH_SECONDS = 21_600
 const HOUR_MS = 3_600_000
 const HOURS = 8760
-/** Whole weeks and more than a year: copies of the year keep their hours of the week and do not overlap. */
+/** Whole weeks and more than a year: copies shifted by it keep their hours of the week and do not overlap. */
 const YEAR_DAYS = 371
 const YEARS = 5
 const MATRIX_MS_MAX = 30
@@ -17,20 +17,20 @@ const MATRIX_MS_MAX = 30
 /** Title history over a year (`GET /api/title/:titleId/online-users/history`), each query new, over HTTP against bare SQL. */
 export const titleHistory: Measurement = {
   name: 'title-history',
-  claim: 'a year of a title, not asked before, takes at most twice the bare SQL',
+  claim: 'a new query for a year of a title takes at most twice the bare SQL',
   async run(conditions) {
     const { tables, titleIds, rows, fromMs, toMs } = await openTitleCountRows(conditions)
     await describeTitles(tables)
-    conditions.note('making the hours')
+    conditions.note('generating the hours')
     await makeHours(tables)
     const api = await serveTables(tables)
     try {
       const times = { api: [] as number[], samples: [] as number[], hours: [] as number[] }
       const random = randomness(3)
-      const questions = scaled(QUESTIONS, conditions.scale, 10)
-      for (let n = -WARMING; n < questions; n += 1) {
+      const queries = scaled(QUERIES, conditions.scale, 10)
+      for (let n = -WARMING; n < queries; n += 1) {
         const titleId = titleIds[Math.floor(random() * titleIds.length)] ?? ''
-        // A year that begins some minutes off the hour, so that edges are read too.
+        // A year that does not begin on the hour, so that its edges are read from samples.
         const from = fromMs - 1_000 * n * 60 - 600_000
         const window = { titleId, from, to: Math.max(toMs, from + HOURS * HOUR_MS) }
         const path = `/api/title/${titleId}/online-users/history?from=${iso(from)}&to=${iso(window.to)}&resolution=${WIDTH_SECONDS}`
@@ -46,7 +46,7 @@ export const titleHistory: Measurement = {
         times.hours.push(hours.ms)
       }
       const matrix = await hourMatrix(tables, api, titleIds)
-      const detail = `${times.api.length} questions; p99 ${figure(quantile(times.api, 0.99))} ms, ${figure(rows)} rows`
+      const detail = `${times.api.length} queries; p99 ${figure(quantile(times.api, 0.99))} ms, ${figure(rows)} rows`
       const measured = quantile(times.api, 0.5)
       return [
         {
@@ -54,7 +54,7 @@ export const titleHistory: Measurement = {
           measured,
           unit: 'ms',
           baseline: { what: 'bare SQL over the samples', measured: quantile(times.samples, 0.5) },
-          reach: { bound: 'at most', value: 2, of: 'ratio' },
+          target: { bound: 'at most', value: 2, of: 'ratio' },
           detail
         },
         {
@@ -62,7 +62,7 @@ export const titleHistory: Measurement = {
           measured,
           unit: 'ms',
           baseline: { what: 'bare SQL over the hours, no edges', measured: quantile(times.hours, 0.5) },
-          reach: { bound: 'at most', value: 2, of: 'ratio' }
+          target: { bound: 'at most', value: 2, of: 'ratio' }
         },
         matrix
       ]
@@ -73,7 +73,7 @@ export const titleHistory: Measurement = {
   }
 }
 
-/** The hours of the week (`GET /api/calendar/hours`) of five years, each title asked once. */
+/** The hours of the week (`GET /api/calendar/hours`) of five years, one query per title. */
 async function hourMatrix(tables: ClickHouse, api: ServedApi, titleIds: readonly string[]): Promise<Result> {
   for (let years = 1; years < YEARS; years += 1) {
     await tables.rebuild.execute(
@@ -92,12 +92,12 @@ async function hourMatrix(tables: ClickHouse, api: ServedApi, titleIds: readonly
     what: `hours of the week of ${YEARS} years of a title, median`,
     measured: quantile(times, 0.5),
     unit: 'ms',
-    reach: { bound: 'at most', value: MATRIX_MS_MAX, of: 'measured' },
+    target: { bound: 'at most', value: MATRIX_MS_MAX, of: 'measured' },
     detail: `${times.length} titles, each new; p99 ${figure(quantile(times, 0.99))} ms`
   }
 }
 
-/** The same answer from the samples alone. */
+/** The same answer from the samples only. */
 const SAMPLES_SQL = `
   SELECT formatDateTime(toStartOfInterval(c.ts, INTERVAL ${WIDTH_SECONDS} SECOND, 'UTC'), '%F %T', 'UTC') AS recorded_at,
     max(c.online) AS online_count
@@ -106,7 +106,7 @@ const SAMPLES_SQL = `
     AND c.ts >= fromUnixTimestamp64Milli({from: Int64}, 'UTC') AND c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
   GROUP BY recorded_at ORDER BY recorded_at`
 
-/** The least that anyone could ask: whole hours, whatever the window's edges. */
+/** The cheapest statement: whole hours, without the edges of the window. */
 const HOURS_SQL = `
   SELECT formatDateTime(toStartOfInterval(h.hour, INTERVAL ${WIDTH_SECONDS} SECOND, 'UTC'), '%F %T', 'UTC') AS recorded_at,
     max(h.max) AS online_count
@@ -145,7 +145,7 @@ async function describeTitles({ rebuild }: ClickHouse): Promise<void> {
   )
 }
 
-/** As the projection makes them, for all titles at once. */
+/** Fills the hours with the projection's aggregates, for all titles at once. */
 async function makeHours({ rebuild }: ClickHouse): Promise<void> {
   await rebuild.execute(
     `INSERT INTO title_count_hour__0 (title_id, hour, min, max, max_at, sum, samples, position)

@@ -27,11 +27,11 @@ const TIMES_IDLE = 2
 const START_SECONDS_MAX = 10
 const POLL_MS = 25
 
-/** `gamenet verify` of the embedded service, while it answers 500 requests a second; then its start after a SIGKILL. */
+/** `gamenet verify` of the embedded service during 500 requests a second; then its start after a SIGKILL. */
 export const verifySpeed: Measurement = {
   name: 'verify',
   claim:
-    'gamenet verify reads 200 MB/s of a log and 50 M samples, answers take at most twice as long meanwhile, and a service that was killed answers within 10 s',
+    'gamenet verify reads 200 MB/s of a log and 50 M samples, answers take at most twice as long meanwhile, and a killed service answers within 10 s of its start',
   async run({ directory, scale, note }) {
     const service = await startQuietService(directory)
     try {
@@ -40,9 +40,9 @@ export const verifySpeed: Measurement = {
       await importTitlesAndNetwork(service, directory)
       await importTitleCounts(service, directory, Math.ceil(counts / titleIds.length))
       await importSightings(service, directory, Math.ceil(counts / COUNTS_PER_SIGHTING))
-      note('asking while nothing else goes on')
+      note('requests to the idle service')
       const idle = await loadAlone(service, IDLE_MS)
-      note('asking while everything is checked')
+      note('requests during the verification')
       const phases = new Map<string, { bytes: number; ms: number }>()
       let [bytesBefore, before] = [0, performance.now()]
       const busy = startLoad(service)
@@ -68,7 +68,7 @@ export const verifySpeed: Measurement = {
           what: 'stored bytes checked',
           measured: (bytes / tookMs) * 1000,
           unit: 'bytes/s',
-          reach: { bound: 'at least', value: BYTES_PER_SECOND, of: 'measured' },
+          target: { bound: 'at least', value: BYTES_PER_SECOND, of: 'measured' },
           detail: `${figure(bytes / 1e6)} MB in ${figure(tookMs / 1000)} s: ${shares.join(', ')}`
         },
         {
@@ -76,14 +76,14 @@ export const verifySpeed: Measurement = {
           measured: quantile(busy.times, 0.99),
           unit: 'ms',
           baseline: { what: 'idle', measured: quantile(idle.times, 0.99) },
-          reach: { bound: 'at most', value: TIMES_IDLE, of: 'ratio' },
+          target: { bound: 'at most', value: TIMES_IDLE, of: 'ratio' },
           detail: `median ${figure(quantile(busy.times, 0.5))} ms, idle ${figure(quantile(idle.times, 0.5))} ms`
         },
         {
           what: 'requests that failed',
           measured: busy.failures.length + idle.failures.length,
           unit: '',
-          reach: { bound: 'at most', value: 0, of: 'measured' },
+          target: { bound: 'at most', value: 0, of: 'measured' },
           detail: busy.failures[0] ?? idle.failures[0] ?? ''
         },
         await startAfterKill(service)
@@ -94,7 +94,7 @@ export const verifySpeed: Measurement = {
   }
 }
 
-/** From the start of the process after a SIGKILL to its first answer from the counts. */
+/** Time from the start of the process after a SIGKILL to its first answer with counts. */
 async function startAfterKill(killed: QuietService): Promise<Result> {
   await killed.kill()
   const begun = performance.now()
@@ -106,14 +106,14 @@ async function startAfterKill(killed: QuietService): Promise<Result> {
       what: 'first answer of a service that was killed',
       measured: (performance.now() - begun) / 1000,
       unit: 's',
-      reach: { bound: 'at most', value: START_SECONDS_MAX, of: 'measured' }
+      target: { bound: 'at most', value: START_SECONDS_MAX, of: 'measured' }
     }
   } finally {
     await service.stop()
   }
 }
 
-/** Users seen online, one every second up to now. */
+/** Imports sightings of users online, one per second up to now. */
 async function importSightings(service: QuietService, directory: string, sightings: number): Promise<void> {
   const file = join(directory, 'sightings.csv')
   const firstMs = minuteNow() - sightings * 1000

@@ -2,8 +2,8 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { Client } from 'undici'
 
 /*
- * A thread that asks for an answer that lies ready, repeatedly, on one connection, until it is stopped; then it
- * posts the times in ms. A thread of its own, because a loop that opens 2,000 connections is late itself.
+ * A thread that requests a ready answer repeatedly on one connection until it is stopped, then posts the times in ms. It is a
+ * separate thread, because opening 2,000 connections delays an event loop.
  */
 
 const EVERY_MS = 10
@@ -18,7 +18,7 @@ while (!isStopping) {
   const begun = performance.now()
   const { statusCode, body } = await client.request({ method: 'GET', path: '/api/online-users' })
   await body.arrayBuffer()
-  if (statusCode !== 200) throw new Error(`a ready answer came as ${statusCode}`)
+  if (statusCode !== 200) throw new Error(`expected a ready answer with status 200, got ${statusCode}`)
   times.push(performance.now() - begun)
   await new Promise((resolve) => setTimeout(resolve, EVERY_MS))
 }

@@ -6,7 +6,7 @@ import type { Row } from './replacing-table.js'
 import { TITLE_IDS, USERS } from './simulated.js'
 import { BEGIN_MS } from './virtual-time.js'
 
-/** A query: what its answer reads, a statement for each table. */
+/** A query: the reads of its answer, one statement per table. */
 export type SimulatedQuery = {
   readonly name: string
   readonly reads: readonly (Dependency & { readonly table: string; isWanted?(row: Row): boolean })[]
@@ -29,7 +29,7 @@ export function identityOfAnswer(
 
 const now = BEGIN_MS - (BEGIN_MS % HOUR_MS)
 
-/** Queries to every table with published changes, some to several tables of one unit. */
+/** Queries of every table with published changes, some of several tables of one unit. */
 export const QUERIES: readonly SimulatedQuery[] = [
   ...TITLE_IDS.flatMap((titleId): SimulatedQuery[] => {
     const ofTitle = (row: Row) => row.title_id === titleId

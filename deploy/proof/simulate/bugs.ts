@@ -16,18 +16,18 @@ import {
 import type { ServingTables } from '@gamenet/schemas'
 import { identityOfAnswer, type SimulatedQuery } from './answer-queries.js'
 import { type Call, intercepted } from './intercepted-store.js'
-import type { AnyOperation } from './operations/carry-out.js'
+import type { AnyOperation } from './operations/implementation.js'
 import { HOUR_MS, type PlainFold } from './plain-folds.js'
 import {
-  adoptedByHalf,
-  currentWhatever,
-  droppedBefore,
+  alwaysCurrent,
+  droppedEarly,
   erasedWhereRead,
+  halfAdopted,
   headsUnread,
-  keptByAll,
-  pointerOfBefore,
   readsFirst,
-  withNumbersAgain
+  reusingNumbers,
+  stalePointers,
+  withoutGenerations
 } from './pointer-bugs.js'
 import { keepingUndone, notCaughtUp, unchangedCheckpoint } from './rebuild-bugs.js'
 import type { Definition, Row } from './replacing-table.js'
@@ -83,7 +83,7 @@ type Mistake = { readonly says: string; make(): Partial<Bug> }
 /** The mistakes that the simulator is proven to find, by name. */
 export const mistakes: Readonly<Record<string, Mistake>> = {
   'commit-before-store': {
-    says: 'The loader stores the checkpoint first and the rows behind it.',
+    says: 'The loader stores the checkpoint before the rows.',
     make: () => ({
       loaderStore: (store) => laterThan(store, storeCheckpoints, ({ operation }) => operation === storeEvents)
     })
@@ -96,7 +96,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     }
   },
   'dedup-window': {
-    says: 'An insert with a known token passes as stored, though the first one may have failed.',
+    says: 'An insert with a known token is skipped, although the first one may have failed.',
     make: () => {
       const tokens = new Set<string>()
       return {
@@ -112,7 +112,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     }
   },
   'swallowed-failure': {
-    says: 'A dead letter that could not be stored is logged and forgotten.',
+    says: 'A dead letter that could not be stored is logged and dropped.',
     make: () => ({ loaderStore: (store) => swallowing(store, storeDeadLetters) })
   },
   'sum-over-increments': {
@@ -120,26 +120,26 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     make: () => ({ folds: { 'title-count-hour': sumOfIncrements } })
   },
   'last-write-wins': {
-    says: 'Rows have no version: the one that was stored last counts.',
+    says: 'Rows have no version: the row that was stored last wins.',
     make: () => {
       const { version: _, ...latest } = TABLES.title_latest ?? { key: [] }
       return { tables: { title_latest: latest } }
     }
   },
   'checkpoint-before-rows': {
-    says: 'A projection stores its checkpoint first and its rows behind it.',
+    says: 'A projection stores its checkpoint before its rows.',
     make: () => ({ runnerStore: (store) => laterThan(store, storeCheckpoints, isLast) })
   },
   'change-before-rows': {
     says: 'Readers are notified of a change before its rows are stored.',
     make: () => ({ runnerStore: (store) => laterThan(store, storeChanges, isLast) })
   },
-  'untold-change': {
+  'unpublished-change': {
     says: 'A change that could not be published is logged and dropped.',
     make: () => ({ runnerStore: (store) => swallowing(store, storeChanges) })
   },
   'version-from-clock': {
-    says: 'The version of a change is the clock, whatever came before.',
+    says: 'The version of a change is the clock, even if earlier versions are higher.',
     make: () => ({ runnerStore: versionFromClock })
   },
   'narrow-touch': {
@@ -152,15 +152,15 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     })
   },
   'feed-past-checkpoint': {
-    says: 'The feed of changes is read as far as there are rows, not as far as the fold has come.',
+    says: 'The feed of changes is read up to the last loaded event, not up to the checkpoint of the fold.',
     make: () => ({ readSide: pastCheckpoint })
   },
   'stream-past-fold': {
-    says: 'The cursor of the stream passes changes that are loaded and not folded yet.',
+    says: 'The cursor of the stream passes changes that are loaded but not folded yet.',
     make: () => ({ streamSide: loadedAsReadable })
   },
   'relay-deletes-early': {
-    says: 'The relay takes events out of the outbox before the log has them.',
+    says: 'The relay deletes events from the outbox before the log has them.',
     make: () => ({
       relayedLog: (log) => ({
         append: async (topic, messages) => {
@@ -170,7 +170,7 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     })
   },
   'stale-board': {
-    says: 'A page is compared with the board of the tables, whether these have what was published of it or not.',
+    says: 'A page is compared with the board of the tables before these have all events that were published for it.',
     make: () => ({
       leases: (leases) => ({
         ...leases,
@@ -191,63 +191,63 @@ export const mistakes: Readonly<Record<string, Mistake>> = {
     })
   },
   'swap-before-catch-up': {
-    says: 'Events since the fill are not consumed before the swap.',
+    says: 'A swap does not wait until the events since the fill are consumed.',
     make: () => ({ rebuildStore: notCaughtUp })
   },
   'old-tables-not-caught-up': {
     says: 'After a swap the old tables get the checkpoints of the serving tables.',
     make: () => ({ rebuildStore: unchangedCheckpoint })
   },
-  'late-untold': {
-    says: 'A retried dead letter is stored in its event table, and no projection is notified.',
+  'unannounced-late-batch': {
+    says: 'A retried dead letter is stored in its event table without a late batch.',
     make: () => ({ retryStore: (store) => without(store, storeLateBatch) })
   },
   'retry-decided-first': {
     says: 'A dead letter counts as retried before its event is stored.',
     make: () => ({ retryStore: decidedFirst })
   },
-  'retracted-reloaded': {
+  'undone-import-reloaded': {
     says: 'A rebuild from the log also loads the events of undone imports.',
     make: () => ({ rebuildStore: keepingUndone })
   },
   'reads-before-caught-up': {
-    says: 'Answers read the other generation before passes have consumed there what answers have shown.',
+    says: 'Answers read the other generation before it has consumed all that answers have shown.',
     make: () => ({ rebuildStore: headsUnread })
   },
   'pointer-before-heads': {
     says: 'A pass reads the pointer before it reads how far the log is loaded.',
-    make: () => ({ runnerStore: pointerOfBefore })
+    make: () => ({ runnerStore: stalePointers })
   },
   'reads-before-writes': {
     says: 'Answers read the other generation before steps write it.',
     make: () => ({ rebuildStore: readsFirst })
   },
-  'number-again': {
-    says: 'A generation gets the number of one that is dropped.',
-    make: () => ({ rebuildStore: withNumbersAgain })
+  'reused-number': {
+    says: 'A generation gets the number of a dropped one.',
+    make: () => ({ rebuildStore: reusingNumbers })
   },
   'dropped-before-swap': {
-    says: 'The former generation is dropped when steps do not write it any more, though answers still read it.',
-    make: () => ({ rebuildStore: droppedBefore })
+    says: 'The former generation is dropped when steps no longer write it, although answers still read it.',
+    make: () => ({ rebuildStore: droppedEarly })
   },
   'identity-without-counter': {
-    says: 'The identity of an answer has the versions of its data, and nothing of its tables.',
+    says: 'The identity of an answer has the versions of its data, but not the count of changes of `reads`.',
     make: () => ({ identity: (query, _, versions) => identityOfAnswer(query, { counterOf: () => 0 }, versions) })
   },
   'loader-unbound': {
-    says: 'The loader stores what it reads in whatever generation steps write, from the position of another.',
-    make: () => ({ loaderStore: currentWhatever })
+    says: 'The loader stores into the generation that steps write now, from the position of another one.',
+    make: () => ({ loaderStore: alwaysCurrent })
   },
-  'late-of-no-generation': {
-    says: 'A late batch that is taken in one generation counts as taken in all.',
-    make: () => ({ runnerStore: keptByAll, rebuildStore: keptByAll })
+  'late-without-generation': {
+    says: 'A late batch that is consumed in one generation counts as consumed in all.',
+    make: () => ({ runnerStore: withoutGenerations, rebuildStore: withoutGenerations })
   },
-  'adopted-by-half': {
-    says: 'A process learns table by table which generation is read.',
-    make: () => ({ readSide: adoptedByHalf() })
+  'half-adopted-pointers': {
+    says: 'A process adopts a changed pointer table by table.',
+    make: () => ({ readSide: halfAdopted() })
   },
   'erases-one-generation': {
-    says: 'A user is erased from the generations that answers read, and from no other.',
+    says: 'A user is erased only from the generations that answers read.',
     make: () => ({ erasureStore: erasedWhereRead })
   }
 }
@@ -256,7 +256,7 @@ export function bugOf(name: string | undefined): Bug {
   if (name === undefined) return NO_BUG
   const mistake = mistakes[name]
   if (mistake !== undefined) return { ...NO_BUG, ...mistake.make() }
-  throw new Error(`There is no bug ${JSON.stringify(name)}; there are ${Object.keys(mistakes).join(', ')}.`)
+  throw new Error(`Unknown bug ${JSON.stringify(name)}; expected one of ${Object.keys(mistakes).join(', ')}.`)
 }
 
 /** The operations by which a loader stores. */
@@ -266,7 +266,7 @@ function textOfBytes(_: string, value: unknown): unknown {
   return value instanceof Uint8Array ? Buffer.from(value).toString() : value
 }
 
-/** Rows of tables that no other projection reads. */
+/** Whether a call stores rows that no other projection reads. */
 function isLast({ operation, input }: Call): boolean {
   if (operation === storeRows) return input[1] === 'rating'
   if (operation !== makeRows) return false
@@ -274,18 +274,18 @@ function isLast({ operation, input }: Call): boolean {
   return ['title-latest', 'rating', 'title-count-hour'].includes(name)
 }
 
-/** Delays some writes until another one has been done. */
-function laterThan(store: Store, first: AnyOperation, isPutOff: (call: Call) => boolean): Store {
-  let putOff: (() => Promise<unknown>)[] = []
+/** Delays some writes until the operation `first` has been executed. */
+function laterThan(store: Store, first: AnyOperation, isDelayed: (call: Call) => boolean): Store {
+  let delayed: (() => Promise<unknown>)[] = []
   return intercepted(store, async (call) => {
-    if (isPutOff(call)) {
-      putOff.push(call.next)
+    if (isDelayed(call)) {
+      delayed.push(call.next)
       return undefined
     }
     const result = await call.next()
     if (call.operation !== first) return result
-    const now = putOff
-    putOff = []
+    const now = delayed
+    delayed = []
     for (const write of now) await write()
     return result
   })
@@ -336,7 +336,7 @@ function pastCheckpoint(side: ReadSide): ReadSide {
   }
 }
 
-/** The stream reads pairs: the position of a projection, and that of its topic's loader. */
+/** The stream reads positions in pairs, of a projection and of the loader of its topic. Returns the second one for both. */
 function loadedAsReadable(side: ReadSide): ReadSide {
   return {
     ...side,
@@ -353,7 +353,7 @@ function without(store: Store, left: AnyOperation): Store {
   return intercepted(store, async ({ operation, next }) => (operation === left ? undefined : await next()))
 }
 
-/** Stores wait for the decision. */
+/** Delays the events and the late batch until the decision is stored. */
 function decidedFirst(store: Store): Store {
   return laterThan(store, storeDecisions, ({ operation }) => operation === storeEvents || operation === storeLateBatch)
 }

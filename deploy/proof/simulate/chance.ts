@@ -6,7 +6,7 @@ export class Chance {
     this.#state = Math.imul(seed + 1, 0x9e3779b1) >>> 0
   }
 
-  /** The place in the sequence: equal for two runs that drew the same numbers. */
+  /** Position in the sequence; equal for two runs that drew the same numbers. */
   get state(): number {
     return this.#state
   }

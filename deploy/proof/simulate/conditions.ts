@@ -14,7 +14,7 @@ export type Conditions = {
   readonly areReadersAttentive: boolean
   /** Period of faults other than failing calls. */
   readonly disturbedEveryMs: number
-  /** Counts arrive also while the last rebuilds end. */
+  /** Counts also arrive during the final rebuilds. */
   readonly isTrickling: boolean
   /** How long a swap waits for passes: after a short wait swaps are abandoned. */
   readonly catchUpMs: number

@@ -10,7 +10,7 @@ import { USERS } from './simulated.js'
 import { storeIn } from './store.js'
 import { baseName } from './table-set.js'
 
-/** Share of worlds in which a user is erased, of those with an operator. */
+/** Share of the worlds with an operator in which a user is erased. */
 const ERASING_SHARE = 0.3
 const AFTER_MS_MAX = 15_000
 const STEPS = [undefined, undefined, 'wait', 'verify', 'swap', 'rollback'] as const
@@ -29,7 +29,7 @@ export function erasureOf(seed: number): Erasure | undefined {
   }
 }
 
-/** Erases a user, as `eraseUser` does: keys, then readers of the log, then rows. */
+/** Erases a user in the order of `eraseUser`: deletes the key, waits for readers of the log, deletes rows. */
 export async function erase(place: Place, { stepsEnded }: RunningProjector, erasure: Erasure): Promise<void> {
   const { world, tables, postgres, promises, bug } = place
   const { signal } = new AbortController()

@@ -25,7 +25,7 @@ const ON_ITS_WAY_MS = 12_000
 const LOOK_MS = 300
 const PATIENCE_MS = 60_000
 
-/** Publishes a file of counts: its events, and before and after them the events of the import. */
+/** Publishes a file of counts, with the events of its import before and after it. */
 export async function publishImport(place: Place): Promise<void> {
   const { world, log, imports, acknowledged, bug } = place
   const { chance, time } = world
@@ -64,7 +64,7 @@ export async function publishImport(place: Place): Promise<void> {
   }
 }
 
-/** An import that can be undone: it is listed, has ended, and all its messages have arrived. */
+/** Returns the id of an import that can be undone: it is listed, has ended, and all its messages have arrived. */
 export function undoable({ world, imports, tables }: Place): string | undefined {
   const { nowMs } = world.time
   const ended: string[] = []
@@ -85,7 +85,7 @@ export async function undo(place: Place, projector: Rebuilding, importId: string
 }
 
 /** Completes interrupted import undos, as a process does at its start. */
-export async function undoWhatWasCutOff(place: Place, projector: Rebuilding): Promise<void> {
+export async function finishInterruptedUndos(place: Place, projector: Rebuilding): Promise<void> {
   await finishUndos(undoNeedsIn(place, projector))
 }
 
@@ -115,5 +115,5 @@ export async function untilConsumed({ world, tables, log }: Place, topics: reado
     if (isConsumed) return
     await time.pause(life, LOOK_MS)
   }
-  throw new Error('The log is not read to its end in time.')
+  throw new Error('The log was not consumed to its end in time.')
 }

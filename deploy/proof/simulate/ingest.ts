@@ -71,8 +71,8 @@ export function runIngest(place: Place, process: Process): Running {
 async function publishCounts(place: Place): Promise<void> {
   const { world, log, acknowledged } = place
   const { chance } = world
-  if (!place.isLively && !place.isTrickling) return
-  if (place.isLively && chance.happens(UNREADABLE_SHARE)) {
+  if (!place.isActive && !place.isTrickling) return
+  if (place.isActive && chance.happens(UNREADABLE_SHARE)) {
     const headers = {
       ce_type: chance.oneOf(['gamenet.title-count.v9', 'gamenet.title-count.v1', LATER_TYPE, LATER_TYPE])
     }
@@ -85,7 +85,7 @@ async function publishCounts(place: Place): Promise<void> {
     await log.append(titleCountTopic.name, [{ key: event.titleId, headers, value }])
     return
   }
-  if (place.isLively && chance.happens(IMPORT_SHARE)) return await publishImport(place)
+  if (place.isActive && chance.happens(IMPORT_SHARE)) return await publishImport(place)
   const atMs = Math.floor(Date.now() / 1000) * 1000
   const events: TitleCounted[] = TITLE_IDS.map((titleId) => {
     return { titleId, observedAt: instantOf(atMs), online: chance.below(50) }

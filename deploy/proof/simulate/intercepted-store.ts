@@ -1,5 +1,5 @@
 import type { Operation, Store, StoreView } from '@gamenet/projector/internals'
-import type { AnyOperation } from './operations/carry-out.js'
+import type { AnyOperation } from './operations/implementation.js'
 
 /** An operation before it reaches the tables. */
 export type Call = {

@@ -16,8 +16,8 @@ type Member = Consumption & {
   readonly failed: (error: unknown) => void
   /** The partitions that it reads, whether or not the group has assigned them to another member meanwhile. */
   readonly readings: Map<Partition, { isOver: boolean }>
-  /** All partitions that were ever assigned to it. */
-  readonly given: Set<{ isOver: boolean }>
+  /** The readings of all partitions that were ever assigned to it. */
+  readonly assigned: Set<{ isOver: boolean }>
   /** The end of the last reading, by partition: readings are sequential. */
   readonly ends: Map<Partition, Promise<void>>
 }
@@ -77,7 +77,7 @@ export class SimulatedLog {
   }
 
   extents(topic: string): Promise<readonly PartitionExtent[]> {
-    return this.#world.call('log', { what: `asks extents of ${topic}`, done: () => this.extentsNow(topic) })
+    return this.#world.call('log', { what: `reads extents of ${topic}`, done: () => this.extentsNow(topic) })
   }
 
   extentsNow(topic: string): PartitionExtent[] {
@@ -106,7 +106,7 @@ export class SimulatedLog {
     const failure = new Promise<never>((_, reject) => {
       failed = reject
     })
-    const reading = { readings: new Map(), given: new Set<{ isOver: boolean }>(), ends: new Map() }
+    const reading = { readings: new Map(), assigned: new Set<{ isOver: boolean }>(), ends: new Map() }
     const member: Member = { ...consumption, group, life, failed, ...reading }
     let abort: () => void = () => undefined
     const aborted = new Promise<void>((resolve) => {
@@ -121,7 +121,7 @@ export class SimulatedLog {
     } finally {
       consumption.signal.removeEventListener('abort', abort)
       this.#leave(member)
-      // Nothing is delivered after its end.
+      // Nothing is delivered after `consume` has returned.
       await Promise.allSettled(member.ends.values())
     }
   }
@@ -152,8 +152,8 @@ export class SimulatedLog {
         owners.set(partition, owner)
         const reading = { isOver: false }
         owner.readings.set(partition, reading)
-        owner.given.add(reading)
-        this.#world.note(`is given ${partition.topic}/${partition.partition}`, owner.life)
+        owner.assigned.add(reading)
+        this.#world.note(`is assigned ${partition.topic}/${partition.partition}`, owner.life)
         time.after(owner.life, chance.below(20), () => {
           const end = (owner.ends.get(partition) ?? Promise.resolve()).then(() => this.#read(owner, partition, reading))
           owner.ends.set(partition, end)
@@ -163,7 +163,7 @@ export class SimulatedLog {
     }
   }
 
-  /** The group notices a death late. */
+  /** Removes a dead member when its session times out. */
   noticeDeath(life: Life): void {
     for (const member of this.#allMembers()) {
       if (member.life === life)
@@ -184,7 +184,7 @@ export class SimulatedLog {
 
   #leave(member: Member): void {
     if (!member.group.members.delete(member)) return
-    for (const reading of member.given) reading.isOver = true
+    for (const reading of member.assigned) reading.isOver = true
     for (const partition of member.ends.keys()) this.#wake(partition)
     this.#share(member.group)
   }

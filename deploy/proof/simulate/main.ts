@@ -6,7 +6,7 @@ import { type Outcome, runSeed } from './run-seed.js'
 
 /*
  * `npm run simulate`: runs random worlds, one per seed, and compares the tables of each with a plain fold of the
- * events. A seed that fails can be run again with the same course of events.
+ * events. A failed seed can be run again: its world has the same events in the same order.
  */
 
 type Options = {
@@ -26,10 +26,10 @@ const program = new Command('simulate')
   .description('Searches simulated worlds full of crashes and faults for lost or wrong rows.')
   .option('--seeds <number>', 'number of worlds', '200')
   .option('--seed <number>', 'the first seed', '1')
-  .option('--bug <name>', `with a planted mistake: ${Object.keys(mistakes).join(', ')}`)
+  .option('--bug <name>', `plant a mistake: ${Object.keys(mistakes).join(', ')}`)
   .option('--prove', `for each mistake, the first seed of ${PROVE_SEEDS_MAX} that finds it`)
   .option('--write', 'with --prove, write these seeds to deploy/proof/simulate/found-by.json, which the tests read')
-  .option('--keep-going', 'continue after a seed that fails; one line for each')
+  .option('--keep-going', 'continue after a failed seed; print one line for each')
   .option('--trace', 'print the last events of every seed, not only of one that fails')
   .exitOverride(endOnWrongUsage)
 
@@ -38,7 +38,7 @@ const options = program.opts<Options>()
 const first = wholeNumber('--seed', options.seed)
 const seeds = wholeNumber('--seeds', options.seeds)
 if (options.bug !== undefined && mistakes[options.bug] === undefined) {
-  program.error(`There is no bug ${JSON.stringify(options.bug)}; there are ${Object.keys(mistakes).join(', ')}.`)
+  program.error(`Unknown bug ${JSON.stringify(options.bug)}; expected one of ${Object.keys(mistakes).join(', ')}.`)
 }
 process.exitCode = options.prove === true ? await prove() : await search(options.bug)
 
@@ -63,7 +63,7 @@ async function search(bug: string | undefined): Promise<number> {
     } else if (outcome.faults.length > 0) {
       print(await runSeed(seed, { ...(bug !== undefined && { bug }), isTraced: true }))
       const bugText = bug === undefined ? '' : ` --bug ${bug}`
-      process.stdout.write(`\nAgain: npm run simulate -- --seeds 1 --seed ${seed}${bugText}\n`)
+      process.stdout.write(`\nRun it again: npm run simulate -- --seeds 1 --seed ${seed}${bugText}\n`)
       return 1
     }
     printProgress(seed - first + 1)

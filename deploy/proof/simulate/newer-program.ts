@@ -16,10 +16,10 @@ const changed = projections.flatMap((each): SqlProjection[] =>
     : []
 )
 
-/** Every projection that a program of this installation may have: the current and the later ones. */
+/** The projections of the current and of the later program. */
 export const anyProjections: readonly Projection[] = [...projections, ...changed]
 
-/** A later program's projections. */
+/** Returns the later program's version of these projections. */
 export function newerOf(own: readonly Projection[]): readonly Projection[] {
   return own.map((each) => changed.find(({ name }) => name === each.name) ?? each)
 }

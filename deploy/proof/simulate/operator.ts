@@ -25,7 +25,7 @@ const UNDO_SHARE = 0.06
 const ACTIONS = ['start', 'pause', 'resume', 'cancel', 'verify', 'swap', 'rollback', 'drop'] as const
 type Action = (typeof ACTIONS)[number]
 
-/** The work of an operator while everything else is idle. */
+/** A result of {@link Operator.end}. */
 export type Ended = { readonly swapped: string } | { readonly fault: string }
 
 const STEPS_MAX = 60
@@ -33,7 +33,7 @@ const ATTEMPTS = 5
 const LOOK_MS = 1000
 const ENDED = new Set(['rolled-back', 'cancelled', 'dropped'])
 
-function lastFor(newest: RebuildStatus | undefined): Action | 'wait' {
+function finalActionFor(newest: RebuildStatus | undefined): Action | 'wait' {
   if (newest === undefined) return 'start'
   const { state, verification, until } = newest
   if (state === 'paused' || state === 'failed') return 'resume'
@@ -70,7 +70,7 @@ export class Operator {
     const { chance } = world
     for (;;) {
       await pause(chance.below(2 * conditions.operatorEveryMs))
-      if (!this.#place.isLively) return
+      if (!this.#place.isActive) return
       const projector = chance.oneOf(this.#projectors as [Projecting])
       const drawn = chance.number()
       if (drawn < RETRY_SHARE) {
@@ -100,15 +100,15 @@ export class Operator {
     for (let steps = 0; steps < STEPS_MAX; steps += 1) {
       const listed = (await run((rebuilds) => rebuilds.list()))?.answer as readonly RebuildStatus[] | undefined
       const newest = listed?.find(({ state }) => !ENDED.has(state))
-      const action = lastFor(newest)
-      const projection = newest?.projection ?? this.#lastProjection()
+      const action = finalActionFor(newest)
+      const projection = newest?.projection ?? this.#finalProjection()
       const unerased = await this.eraseBefore(action, until)
       if (unerased !== undefined) yield { fault: unerased }
       if (action === 'wait') {
         await until(world.time.pause(WORLD, LOOK_MS))
         continue
       }
-      world.note(`operator, at last: ${action} ${projection}`, WORLD)
+      world.note(`operator, finally: ${action} ${projection}`, WORLD)
       const done = await run((rebuilds) => this.#do(rebuilds, action, projection))
       const answer = done?.answer
       if (answer === undefined)
@@ -122,8 +122,8 @@ export class Operator {
   }
 
   /**
-   * Retries all dead letters and completes the pending import undos while everything else is idle, perhaps one more: an
-   * operator that finds a half-undone import repeats the undo. Returns the fault, or undefined.
+   * Retries all dead letters, repeats the undos of imports that may be half undone, and sometimes undoes one more import, while
+   * everything else is idle. Returns the fault, or undefined.
    */
   async undoAll(until: <Result>(work: Promise<Result>) => Promise<Result | undefined>): Promise<string | undefined> {
     const [projector] = this.#projectors as [Projecting]
@@ -173,7 +173,7 @@ export class Operator {
   ): Promise<string | undefined> {
     const { erasure } = this.#place
     const refusal = { reason: '' }
-    // Each last rebuild ends with a rollback.
+    // Each final rebuild ends with a rollback.
     const isNow = step === erasure?.before || step === 'rollback'
     if (erasure?.isDone !== false || !isNow || (await until(this.erase(refusal))) === true) return undefined
     return `no user can be erased while everything is idle: ${refusal.reason}`
@@ -193,7 +193,7 @@ export class Operator {
   }
 
   /** Undone imports must stay undone, and erased users erased, when the log is read again. */
-  #lastProjection(): string {
+  #finalProjection(): string {
     if (this.#place.erasure !== undefined) return ratingTopic.name
     return this.#hasUndone ? titleCountTopic.name : this.#place.world.chance.oneOf(PROJECTIONS)
   }
@@ -243,7 +243,7 @@ export class Operator {
     await this.#do(rebuilds, action, projection)
   }
 
-  /** Mostly the command that continues a rebuild. */
+  /** Returns a command for a rebuild, usually the one that continues it. */
   #nextFor(newest: RebuildStatus | undefined): Action | undefined {
     const { chance } = this.#place.world
     if (newest === undefined) return 'start'
@@ -263,7 +263,7 @@ export class Operator {
     if (action === 'start')
       await rebuilds.start(
         projection,
-        this.#place.isLively
+        this.#place.isActive
           ? this.#options()
           : { isFromLog: world.chance.happens(this.#hasUndone ? 0.8 : conditions.fromLogShare) }
       )

@@ -50,8 +50,8 @@ export async function faultsIn(place: Place, follower: Follower, subscriber: Sub
 }
 
 /**
- * Returns the tables of ended rebuilds, by the clock of their end; with a single process also those of no rebuild. No
- * pointer names them.
+ * Returns leftover tables, which no pointer names: those of ended rebuilds (unless a skewed clock puts their end in the
+ * future), and with a single process also those of no rebuild. Returns leftover checkpoints too.
  */
 export function leftTables({ tables, isShared, world }: Place): string[] {
   const isDue = ({ state, changedAt }: RebuildRow) => ENDED.has(state) && Date.parse(changedAt) < world.time.nowMs
@@ -93,7 +93,7 @@ function rebuildsIn(tables: Tables): RebuildRow[] {
   return tables.final('rebuild').map(({ record }) => JSON.parse(String(record)))
 }
 
-/** Whether all projections consumed all events of the log, late ones included. */
+/** Whether all projections have consumed all events of the log, including late ones. */
 export function isCaughtUp({ tables, log }: Place): boolean {
   const { pointers } = tables
   const { serving } = pointers
@@ -116,7 +116,7 @@ export function isCaughtUp({ tables, log }: Place): boolean {
   })
 }
 
-/** Returns the events of the log, each once, as one step. */
+/** Returns the expected tables: each event of the log projected once, in one step. */
 async function plainFold({ log, postgres, tables: found, areLaterRead }: Place): Promise<Tables> {
   const tables = new Tables()
   const { pointers } = tables
@@ -201,7 +201,7 @@ function lostEvents({ log, acknowledged }: Place): string[] {
   return lost.length === 0 ? [] : [`${lost.length} acknowledged events are not in the log, such as ${lost[0]}`]
 }
 
-/** A comparison with the current board publishes no change without effect, and none twice. */
+/** Returns changes of entries that were published twice or have no effect. */
 function eventsWithoutEffect({ log }: Place): string[] {
   const faults: string[] = []
   const states = new Map<string, string>()

@@ -7,7 +7,7 @@ type Held = 'shared' | 'exclusive'
 type Transaction = { readonly life: Life; isBroken: boolean; held: Held | undefined }
 type Waiting = { readonly by: Transaction; readonly wants: Held; grant(): void; fail(error: Error): void }
 
-/** The program's setting for its transactions. */
+/** The program's `lock_timeout`. */
 const LOCK_WAIT_MS = 8000
 
 /** PostgreSQL's advisory lock, held by transactions: shared by many, or exclusive. */
@@ -20,7 +20,7 @@ export class PassesLock {
     this.#world = world
   }
 
-  /** As `sharedPasses` uses it. */
+  /** The interface for `sharedPasses`. */
   readonly transactions: LockTransactions = (work) => this.#transaction(work)
 
   /** Releases the locks of a process that has died. */
@@ -47,15 +47,15 @@ export class PassesLock {
         throw error
       })
     try {
-      await this.#ask(transaction, 'sets its limits')
+      await this.#execute(transaction, 'sets its limits')
       const result = await work({
         lock: async (_, how) => {
-          await this.#ask(transaction, `asks for the lock, ${how}`)
+          await this.#execute(transaction, `asks for the lock, ${how}`)
           await this.#lock(transaction, how)
         },
-        check: () => this.#ask(transaction, 'checks its connection')
+        check: () => this.#execute(transaction, 'checks its connection')
       })
-      await this.#ask(transaction, 'commit')
+      await this.#execute(transaction, 'commit')
       return result
     } finally {
       this.#end(transaction)
@@ -63,7 +63,7 @@ export class PassesLock {
   }
 
   /** A failed or unanswered statement ends the connection. */
-  async #ask(transaction: Transaction, what: string): Promise<void> {
+  async #execute(transaction: Transaction, what: string): Promise<void> {
     const broken = () => {
       if (transaction.isBroken) throw new Error('the connection to PostgreSQL has ended')
     }
@@ -94,7 +94,7 @@ export class PassesLock {
     })
   }
 
-  /** In the order of requests. */
+  /** Grants waiting requests in their order. */
   #grant(): void {
     for (;;) {
       const [first] = this.#waiting

@@ -15,7 +15,7 @@ export type Import = { readonly by: Life; endedMs: number | undefined; isUndone:
 /** A user to be erased. */
 export type Erasure = {
   readonly userKey: string
-  /** The step of the last rebuilds before which it happens; undefined: at an instant while the world is active. */
+  /** The step of the final rebuilds before which it happens; undefined: after `afterMs`, while the world is active. */
   readonly before: 'wait' | 'verify' | 'swap' | 'rollback' | undefined
   readonly afterMs: number
   isDone: boolean
@@ -43,11 +43,12 @@ export type Place = {
   readonly stepSizes: StepSizes
   /** New processes run a later program. */
   isNewer: boolean
+  /** Reading threads may die. */
   areReadingsMortal: boolean
   /** A later program has retried all messages that only it can read. */
   areLaterRead: boolean
   /** New facts are generated. */
-  isLively: boolean
-  /** Counts are generated nevertheless. */
+  isActive: boolean
+  /** Counts are generated although the world is not active. */
   isTrickling: boolean
 }

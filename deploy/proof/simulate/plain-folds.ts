@@ -14,7 +14,7 @@ export type PlainFold = (facts: Facts) => Row[]
 
 export const HOUR_MS = 3_600_000
 
-/** Each SQL projection that the simulator runs, by its name. A test shows on chDB that they equal the SQL. */
+/** The SQL projections that the simulator runs, by name. A test compares them with the SQL on chDB. */
 export const plainFolds: Readonly<Record<string, PlainFold>> = {
   'title-count': ({ events }) =>
     events.map(({ title_id, observed_at: ts, online, sessions, lobby_players, position }) => {
@@ -63,7 +63,7 @@ export function liesIn(range: Range, { epoch, partition, offset }: Row): boolean
   )
 }
 
-/** By instant, then by position. */
+/** Orders events by instant, then by position. */
 export function versionOf({ observed_at, position }: Row): bigint {
   return (BigInt(Number(observed_at)) << 64n) | BigInt(Number(position))
 }

@@ -21,17 +21,17 @@ import {
 } from '@gamenet/projector/internals'
 import { generationName, type ServingTables } from '@gamenet/schemas'
 import { intercepted } from './intercepted-store.js'
-import type { AnyOperation } from './operations/carry-out.js'
+import type { AnyOperation } from './operations/implementation.js'
 import { simulatedProjections } from './simulated.js'
 import { baseName } from './table-set.js'
 
 /*
- * Mistakes with pointers.
+ * Mistakes with pointers and generations.
  */
 
 const isMoving = (pointers: readonly Pointer[]) => pointers.some(({ writes, reads }) => writes !== reads)
 
-/** Waits for nothing. */
+/** Hides pending late batches and loaded positions, so that a swap waits for nothing. */
 export function headsUnread(store: Store): Store {
   return intercepted(store, async ({ operation, view, next }) => {
     if (operation === readPending) return []
@@ -41,8 +41,8 @@ export function headsUnread(store: Store): Store {
 
 const KEPT_MS = 2000
 
-/** Outdated pointers with the current heads. */
-export function pointerOfBefore(store: Store): Store {
+/** Returns pointers that are up to two seconds old. */
+export function stalePointers(store: Store): Store {
   let kept: { readonly atMs: number; readonly pointers: unknown } | undefined
   return intercepted(store, async ({ operation, next }) => {
     if (operation !== readPointers) return await next()
@@ -52,7 +52,7 @@ export function pointerOfBefore(store: Store): Store {
   })
 }
 
-/** `reads` moves first, and `writes` with it afterwards. */
+/** Moves `reads` before `writes`. */
 export function readsFirst(store: Store): Store {
   return intercepted(store, async ({ operation, input, next, base }) => {
     const [version, pointers] = input as [number, readonly Pointer[]]
@@ -64,8 +64,8 @@ export function readsFirst(store: Store): Store {
 
 const ENDED = /"state":"(rolled-back|cancelled|dropped)"/
 
-/** Ended rebuilds leave no record of their number. */
-export function withNumbersAgain(store: Store): Store {
+/** Hides the numbers of ended rebuilds. */
+export function reusingNumbers(store: Store): Store {
   return intercepted(store, async ({ operation, next }) => {
     const result = await next()
     if (operation === readDefinitions) {
@@ -79,8 +79,8 @@ export function withNumbersAgain(store: Store): Store {
   })
 }
 
-/** The generation that answers read is dropped as soon as steps write another one. */
-export function droppedBefore(store: Store): Store {
+/** Drops the generation that answers read as soon as steps write another one. */
+export function droppedEarly(store: Store): Store {
   return intercepted(store, async ({ operation, input, next, base }) => {
     const result = await next()
     const [, pointers] = input as [number, readonly Pointer[]]
@@ -93,8 +93,8 @@ export function droppedBefore(store: Store): Store {
 
 const LATE: ReadonlySet<AnyOperation> = new Set([readConsumed, readKnownBatches, readPending, storeConsumed])
 
-/** Consumed late batches are recorded per projection instead of per generation. */
-export function keptByAll(store: Store): Store {
+/** Records consumed late batches per projection instead of per generation. */
+export function withoutGenerations(store: Store): Store {
   return intercepted(store, async ({ operation, input, next }) => {
     if (operation === copyConsumed) return undefined
     return await (LATE.has(operation) ? store.do(operation, ...input) : next())
@@ -103,10 +103,10 @@ export function keptByAll(store: Store): Store {
 
 const STORED: ReadonlySet<AnyOperation> = new Set([storeEvents, storeCheckpoints])
 
-/** A session keeps its position, and stores into the current generation. */
-export function currentWhatever(store: Store): Store {
+/** A loader session keeps its position but stores into the current generation. */
+export function alwaysCurrent(store: Store): Store {
   return intercepted(store, async ({ operation, input, next }) => {
-    // Equal pointers at each read: no session is outdated.
+    // The pointers seem unchanged at each read, so no session ends.
     if (operation === readPointers) return new Pointers([], 0)
     if (!STORED.has(operation)) return await next()
     const names = (await store.do(readPointers)).names('writes', ownersOf(simulatedProjections))
@@ -114,7 +114,7 @@ export function currentWhatever(store: Store): Store {
   })
 }
 
-/** Only the tables about users that answers read are known. */
+/** Hides tables with rows of users that answers do not read. */
 export function erasedWhereRead(store: Store): Store {
   return intercepted(store, async ({ operation, next }) => {
     const result = await next()
@@ -124,8 +124,8 @@ export function erasedWhereRead(store: Store): Store {
   })
 }
 
-/** Every second table is adopted one read later. */
-export function adoptedByHalf(): (side: ReadSide) => ReadSide {
+/** Adopts about half of the tables one read late. */
+export function halfAdopted(): (side: ReadSide) => ReadSide {
   return (side) => {
     let before: ServingTables | undefined
     return {

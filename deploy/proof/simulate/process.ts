@@ -5,7 +5,7 @@ import type { World } from './world.js'
 export type Running = { stop(): Promise<void> }
 
 const RESTART_MS_MAX = 8000
-/** A graceful stop that takes longer is ended as by `kill -9`. */
+/** A graceful stop that takes longer ends in a `kill -9`. */
 const STOP_MS_MAX = 15_000
 
 /** A process that is restarted after each end, without its memory; its clock continues. */
@@ -36,7 +36,7 @@ export class Process {
     })
   }
 
-  /** A thread: dies with the process, or separately. */
+  /** Adds a thread, which dies with the process or separately. */
   thread(name: string): Life {
     const life = { name: `${this.life.name}/${name}`, isOver: false, skewMs: this.skewMs }
     this.#threads.push(life)

@@ -14,7 +14,7 @@ import {
 } from '@gamenet/projector/internals'
 import type { Topic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
-import { undoWhatWasCutOff } from './imports.js'
+import { finishInterruptedUndos } from './imports.js'
 import { newerOf } from './newer-program.js'
 import type { Place } from './place.js'
 import type { Process, Running } from './process.js'
@@ -24,7 +24,7 @@ import { storeIn } from './store.js'
 import type { Life } from './virtual-time.js'
 import type { World } from './world.js'
 
-/** Share of reader threads that die by themselves. */
+/** Share of reading threads that die without their process. */
 const READING_DEATHS = 0.1
 const READING_LIFE_MS = 30_000
 /** Answers may take longer, and then meet a dropped table. */
@@ -38,7 +38,7 @@ export type RunningProjector = Running & {
   stepsEnded(): Promise<void>
 }
 
-/** Loader, projections and rebuilds, composed like in `createProjector`. */
+/** Loader, projections and rebuilds, composed as in `createProjector`. */
 export function runProjector(place: Place, process: Process, onChange: () => void): RunningProjector {
   const { world, postgres, bug, isShared } = place
   const logger = loggerOf(world)
@@ -102,7 +102,9 @@ export function runProjector(place: Place, process: Process, onChange: () => voi
   loader.start()
   runner.start()
   rebuilds.open()
-  undoWhatWasCutOff(place, { rebuilds }).catch((error: Error) => world.note(`undoes nothing: ${error.message}`))
+  finishInterruptedUndos(place, { rebuilds }).catch((error: Error) =>
+    world.note(`cannot finish undos: ${error.message}`)
+  )
   return {
     rebuilds,
     runner,

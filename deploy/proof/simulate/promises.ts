@@ -60,16 +60,16 @@ export class Promises {
     this.#pointersStored()
   }
 
-  /** An answer is made of the generations of one instant. */
-  requireOneInstant(question: string, reads: readonly Read[]): void {
+  /** Requires that an answer reads the generations of one instant. */
+  requireOneInstant(query: string, reads: readonly Read[]): void {
     const isOf = ({ serving }: Pointers) => reads.every(({ table, name }) => serving.nameOf(table) === name)
     if (!this.#pointers.some(isOf))
-      this.broken.push(`an answer to ${question} has ${reads.map(({ name }) => name).join(' and ')}`)
+      this.broken.push(`an answer to ${query} has ${reads.map(({ name }) => name).join(' and ')}`)
   }
 
-  /** The identity of an answer is of one generation, in all processes. */
-  requireOwnIdentity(question: string, identity: string, reads: readonly Read[]): void {
-    const key = `${question}: ${identity}`
+  /** Requires that an identity stands for the same generations in all processes. */
+  requireOwnIdentity(query: string, identity: string, reads: readonly Read[]): void {
+    const key = `${query}: ${identity}`
     const names = reads.map(({ name }) => name).join(' and ')
     const before = this.#identities.get(key)
     if (before !== undefined && before !== names) this.broken.push(`${key} stands for ${before} and for ${names}`)
@@ -84,17 +84,15 @@ export class Promises {
     return { next: this.#checkpointsOf(reader), taken: new Set(taken.map(({ id }) => String(id))) }
   }
 
-  /** A process answers from no position behind one that it had shown when the answer began. */
-  requireNotBehind(question: string, shown: Shown, reads: readonly (Read & Position)[]): void {
+  /** Requires that an answer is not behind the positions that its process had shown when the answer began. */
+  requireNotBehind(query: string, shown: Shown, reads: readonly (Read & Position)[]): void {
     for (const { projection, name, next, taken } of reads) {
       const before = shown.get(projection)
       const behind = [...(before?.next ?? [])].find(([partition, to]) => (next.get(partition) ?? 0) < to)
       const missing = [...(before?.taken ?? [])].find((id) => !taken.has(id))
       if (behind !== undefined)
-        this.broken.push(
-          `${question} is answered from ${name} at ${next.get(behind[0])}, behind ${behind.join(' at ')}`
-        )
-      if (missing !== undefined) this.broken.push(`${question} is answered from ${name} without late batch ${missing}`)
+        this.broken.push(`${query} is answered from ${name} at ${next.get(behind[0])}, behind ${behind.join(' at ')}`)
+      if (missing !== undefined) this.broken.push(`${query} is answered from ${name} without late batch ${missing}`)
     }
   }
 
@@ -117,14 +115,14 @@ export class Promises {
       if (!this.#tables.has(name)) this.broken.push(`a pointer names ${name}, which is missing`)
   }
 
-  /** The generation that answers read no longer changes once steps write another one; only running steps end. */
+  /** Once steps write another generation, only steps that were already running may change the one that answers read. */
   #checkpointsStored(checkpoints: readonly Checkpoint[]): void {
     if (checkpoints.length === 0) return
     for (const [projection, heads] of this.#heads) {
       const reader = this.#tables.pointers.serving.checkpointOf(projectionCheckpoint(projection))
       const beyond = [...this.#checkpointsOf(reader)].find(([partition, next]) => next > (heads.get(partition) ?? 0))
       if (beyond !== undefined)
-        this.broken.push(`${reader} is at ${beyond.join(' at ')} though steps write another generation since before`)
+        this.broken.push(`${reader} is at ${beyond.join(' at ')} although steps already write another generation`)
     }
   }
 
@@ -133,14 +131,14 @@ export class Promises {
       const name = `${projection} ${generation}`
       // The statement of a dead process may arrive after the same one of another process.
       if (this.#defined.has(name) && this.#defined.get(name) !== definition)
-        this.broken.push(`generation ${name} is defined a second time, in another way`)
+        this.broken.push(`generation ${name} is defined twice, with different definitions`)
       this.#defined.set(name, definition)
     }
   }
 
   #tableChanged(what: 'created' | 'dropped', name: string): void {
     if (!GENERATION.test(name)) return
-    if (what === 'created' && this.#gone.has(name)) this.broken.push(`${name} is created a second time`)
+    if (what === 'created' && this.#gone.has(name)) this.broken.push(`${name} is created twice`)
     if (what === 'created') return
     this.#gone.add(name)
     if (this.#pointed(this.#tables.pointers).includes(name))

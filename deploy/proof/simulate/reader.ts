@@ -15,7 +15,7 @@ const READ_EVERY_MS = 1500
 const FEED_EVERY_MS = 4000
 const CONNECT_EVERY_MS = 6000
 
-/** A client's place in the feed of changes; the client stores it, so any process can answer. */
+/** A client's position in the feed of changes. The client stores it, so any process can continue. */
 export class Follower {
   readonly seen: ChangeRow[] = []
   places: readonly PartitionPlace[] = []
@@ -25,9 +25,9 @@ export class Follower {
 export type Reading = {
   readonly versions: DataVersions
   readonly kept: Map<string, { identity: string; answer: string }>
-  /** The positions of the answers of each projection. */
+  /** The positions that answers have shown, by projection. */
   shown: Shown
-  /** Follows the feed of changes and the stream to their end. */
+  /** Reads the feed of changes and the stream to their end. */
   follow(): Promise<void>
 }
 
@@ -43,12 +43,12 @@ export function runReader(
   const tables = queriesIn(world, place.tables)
   const side = bug.readSide(readSide(storeIn(world, place.tables)))
   const versions = new DataVersions(side)
-  let turned: Promise<unknown> = Promise.resolve()
-  /** One page after the other: a cursor is used once. */
-  const turnPage = (): Promise<number> => {
-    const turn = turned.then(readPage)
-    turned = turn.catch(() => undefined)
-    return turn
+  let lastRead: Promise<unknown> = Promise.resolve()
+  /** Reads pages one after the other: each cursor is used once. */
+  const readNextPage = (): Promise<number> => {
+    const read = lastRead.then(readPage)
+    lastRead = read.catch(() => undefined)
+    return read
   }
   const readPage = async (): Promise<number> => {
     const query = { filter: ALL_CHANGES, limit: chance.between(1, 12), places: follower.places }
@@ -59,7 +59,7 @@ export function runReader(
   }
   const streaming = new Streaming(place, process, subscriber, { tables, side, versions })
   const follow = async () => {
-    while ((await turnPage()) > 0);
+    while ((await readNextPage()) > 0);
     await streaming.connect()
   }
   const reading: Reading = { versions, kept: new Map(), shown: new Map(), follow }
@@ -76,9 +76,9 @@ export function runReader(
   void versions.start(conditions.watchEveryMs)
   const loops = [
     every(READ_EVERY_MS, () => answer(place, reading, chance.oneOf(QUERIES as [SimulatedQuery]))),
-    every(FEED_EVERY_MS, turnPage),
+    every(FEED_EVERY_MS, readNextPage),
     every(CONNECT_EVERY_MS, () => streaming.connect()),
-    ...(conditions.areReadersAttentive ? [every(conditions.watchEveryMs, () => askAgain(place, reading))] : [])
+    ...(conditions.areReadersAttentive ? [every(conditions.watchEveryMs, () => repeatQueries(place, reading))] : [])
   ]
   return {
     reading,
@@ -100,11 +100,11 @@ function contextOf(tables: ReturnType<typeof queriesIn>, { positions }: ReadSide
 }
 
 /** Repeats earlier queries, as open pages do; most answers are cached. */
-async function askAgain(place: Place, reading: Reading): Promise<void> {
+async function repeatQueries(place: Place, reading: Reading): Promise<void> {
   for (const query of QUERIES) if (reading.kept.has(query.name)) await answer(place, reading, query)
 }
 
-/** The cached answer, if nothing has changed. Versions and pointers are read before the tables. */
+/** Returns the cached answer if its identity is unchanged. Versions and pointers are read before the tables. */
 export async function answer(place: Place, reading: Reading, query: SimulatedQuery): Promise<string> {
   const { world, tables, promises, bug } = place
   const { versions, kept } = reading
@@ -134,7 +134,7 @@ export async function answer(place: Place, reading: Reading, query: SimulatedQue
   })
 }
 
-/** The answer of the current tables. */
+/** Returns the answer according to the current tables. */
 export function answerIn(tables: Tables, { reads }: SimulatedQuery): string {
   const { serving } = tables.pointers
   return answerText(

@@ -18,11 +18,11 @@ import { simulatedProjections } from './simulated.js'
 
 /** Whether an operation reads checkpoints of the generations that live steps write. */
 async function isOfLive({ operation, view, base }: Call): Promise<boolean> {
-  return operation === readCheckpoints && view.names !== undefined && !(await isWaiting(base, view))
+  return operation === readCheckpoints && view.names !== undefined && !(await showsRebuilt(base, view))
 }
 
 /** Whether a view shows some generation that live steps do not write. */
-async function isWaiting(store: Store, { names = new Map() }: Call['view']): Promise<boolean> {
+async function showsRebuilt(store: Store, { names = new Map() }: Call['view']): Promise<boolean> {
   const pointers = await store.do(readPointers)
   const written = pointers.names('writes', OWNERS)
   return OWNERS.some(({ tables: [table = ''] }) => names.get(table) !== written.get(table))
@@ -30,7 +30,7 @@ async function isWaiting(store: Store, { names = new Map() }: Call['view']): Pro
 
 const OWNERS = ownersOf(simulatedProjections)
 
-/** The positions of the live tables are those of the end of the fill. */
+/** Returns the positions of the live tables at the end of the fill, not the current ones. */
 export function notCaughtUp(store: Store): Store {
   let filledAt: Promise<unknown> | undefined
   return intercepted(store, async (call) => {
@@ -49,14 +49,14 @@ export function notCaughtUp(store: Store): Store {
   })
 }
 
-/** Events of undone imports are deleted only from the generation that live steps write. */
+/** Deletes events of undone imports only from the generation that live steps write. */
 export function keepingUndone(store: Store): Store {
   return intercepted(store, async ({ operation, view, next, base }) => {
-    return operation === deleteImports && (await isWaiting(base, view)) ? undefined : await next()
+    return operation === deleteImports && (await showsRebuilt(base, view)) ? undefined : await next()
   })
 }
 
-/** The former generation gets the checkpoints of the serving one. */
+/** Gives the former generation the checkpoints of the serving one. */
 export function unchangedCheckpoint(store: Store): Store {
   return intercepted(store, async ({ operation, input, next, base }) => {
     if (operation !== storePointers) return await next()

@@ -3,11 +3,11 @@ export type Row = Readonly<Record<string, unknown>>
 
 export type Definition = {
   readonly key: readonly string[]
-  /** The current row of a key: that of the highest version, among equal ones the last; without versions, the last. */
+  /** The row of the highest version wins, the last one among equal versions. Without versions, the last row wins. */
   readonly version?: (row: Row) => number | bigint
 }
 
-/** The reads of statements. */
+/** A table as statements read it. */
 export type ReadTable = {
   /** All unmerged rows, in the order of their insertion. */
   readonly rows: readonly Row[]
@@ -64,7 +64,7 @@ export class ReplacingTable implements ReadTable {
   }
 }
 
-/** Returns the events of a table before an instant. */
+/** The events of a table before an instant. */
 export class EventView implements ReadTable {
   readonly #of: ReplacingTable
   readonly #beforeMs: number

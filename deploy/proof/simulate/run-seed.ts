@@ -23,7 +23,7 @@ import { SimulatedPostgres } from './write-side.js'
 /** The outcome of one seed. */
 export type Outcome = {
   readonly seed: number
-  /** The faults; none: the seed passed. */
+  /** Empty if the seed passed. */
   readonly faults: readonly string[]
   readonly events: number
   readonly deaths: number
@@ -40,7 +40,7 @@ export type SeedOptions = {
   readonly isCalm?: boolean
 }
 
-const LIVELY_MS = { least: 12_000, most: 40_000 }
+const ACTIVE_MS = { least: 12_000, most: 40_000 }
 const CAUGHT_UP_MS_MAX = 1_200_000
 const CHECK_EVERY_MS = 500
 /** Earlier requests may arrive for eight seconds; readers poll every two. */
@@ -55,36 +55,36 @@ const OPERATED_SHARE = 0.5
 /** Latest start of a later program. */
 const NEWER_MS_MAX = 20_000
 
-/** Runs one world: some minutes of facts and faults, then a calm period, then the comparison. */
+/** Runs one world: 12 to 40 s of facts and faults, then a calm period, then the comparison. */
 export async function runSeed(seed: number, options: SeedOptions = {}): Promise<Outcome> {
   const world = new World(seed, options.isTraced === true)
   if (options.isCalm === true) world.calm()
   const place = placeOf(world, seed, options)
   world.areEmbedded = !place.isShared
   const uninstall = world.time.install()
-  const town = new Town(place, options.isCalm === true)
+  const installation = new Installation(place, options.isCalm === true)
   const broken: string[] = []
   const onRejection = (error: unknown) => {
     broken.push(`unhandled failure: ${error instanceof Error ? error.stack : String(error)}`)
   }
   process.on('unhandledRejection', onRejection)
   try {
-    town.begin()
+    installation.begin()
     // The first broken promise ends a world with a planted mistake.
     const isFound = () => options.bug !== undefined && place.promises.broken.length > 0
-    await world.time.run(BEGIN_MS + world.chance.between(LIVELY_MS.least, LIVELY_MS.most), isFound)
-    const faults = isFound() ? [] : await town.settle()
+    await world.time.run(BEGIN_MS + world.chance.between(ACTIVE_MS.least, ACTIVE_MS.most), isFound)
+    const faults = isFound() ? [] : await installation.settle()
     return {
       seed,
       faults: [...new Set([...broken, ...place.promises.broken, ...faults])],
       events: world.time.events,
-      deaths: town.deaths,
+      deaths: installation.deaths,
       fingerprint: `${world.time.events}/${world.time.nowMs}/${world.chance.state}`,
       trace: world.trace,
       played: place.tables.played ?? []
     }
   } finally {
-    for (const each of town.processes) each.die()
+    for (const each of installation.processes) each.die()
     uninstall()
     process.off('unhandledRejection', onRejection)
   }
@@ -124,7 +124,7 @@ function placeOf(world: World, seed: number, { bug: name, isPlayed = false }: Se
     isNewer: false,
     areReadingsMortal: true,
     areLaterRead: false,
-    isLively: true,
+    isActive: true,
     isTrickling: false
   }
 }
@@ -141,7 +141,7 @@ function stepSizesOf({ chance }: World): StepSizes {
 }
 
 /** The processes of one installation, and their faults. */
-class Town {
+class Installation {
   deaths = 0
   readonly processes: readonly Process[]
   readonly #place: Place
@@ -157,10 +157,10 @@ class Town {
     const { world } = place
     this.#place = place
     this.#isCalm = isCalm
-    this.processes = place.isShared ? this.#several() : this.#alone()
+    this.processes = place.isShared ? this.#several() : this.#single()
     this.#operator = world.chance.happens(OPERATED_SHARE) ? new Operator(place, this.#projectors) : undefined
     world.onDeath = (life) => this.#dieOf(life)
-    this.#disturbances = this.#kinds().filter(() => world.chance.happens(0.6))
+    this.#disturbances = this.#faultKinds().filter(() => world.chance.happens(0.6))
   }
 
   begin(): void {
@@ -191,7 +191,7 @@ class Town {
   /** Ends all faults, waits until all work has ended, and compares; again after each swap of tables. */
   async settle(): Promise<string[]> {
     const { world, postgres, conditions } = this.#place
-    this.#place.isLively = false
+    this.#place.isActive = false
     this.#place.areReadingsMortal = false
     world.calm()
     world.note('no faults from here on', WORLD)
@@ -204,15 +204,15 @@ class Town {
     // The running processes have completed their work.
     postgres.endLeasesOf(calmMs)
     postgres.hastenAll()
-    if (!(await this.#rest(() => postgres.boardsAtRest))) return this.#restless()
+    if (!(await this.#rest(() => postgres.boardsAtRest))) return this.#unsettled()
     // Pages may have been read just before the calm period, so they are visited once more.
     postgres.hastenAll()
-    if (!(await this.#rest())) return this.#restless()
+    if (!(await this.#rest())) return this.#unsettled()
     const undone = await this.#operator?.undoAll((work) => this.#until(work))
     if (undone !== undefined) return [undone]
     const unerased = await this.#operator?.eraseBefore(undefined, (work) => this.#until(work))
     if (unerased !== undefined) return [unerased]
-    const faults = await this.#compare('at last')
+    const faults = await this.#compare('finally')
     if (faults.length > 0 || this.#operator === undefined) return faults
     this.#place.isTrickling = conditions.isTrickling
     for await (const done of this.#operator.end((work) => this.#until(work))) {
@@ -236,7 +236,7 @@ class Town {
     return postgres.boardsAtRest && postgres.outbox.length === 0 && isCaughtUp(this.#place)
   }
 
-  #restless(): string[] {
+  #unsettled(): string[] {
     const { log, postgres } = this.#place
     const behind = log.partitions.map(({ topic, partition, records }) => `${topic}/${partition} ${records.length}`)
     return [`it does not settle: ${postgres.outbox.length} in the outbox, heads ${behind.join(', ')}`]
@@ -245,9 +245,9 @@ class Town {
   async #compare(when: string): Promise<string[]> {
     const { world } = this.#place
     this.#place.isTrickling = false
-    if (!(await this.#rest())) return this.#restless()
+    if (!(await this.#rest())) return this.#unsettled()
     await world.time.run(world.time.nowMs + SEEN_MS)
-    if (!(await this.#rest())) return this.#restless()
+    if (!(await this.#rest())) return this.#unsettled()
     // A table that a pointer names may be missing.
     if (this.#place.promises.broken.length > 0) return [...this.#place.promises.broken]
     const found = [...(await this.#staleAnswers()), ...(await faultsIn(this.#place, this.#follower, this.#subscriber))]
@@ -272,7 +272,7 @@ class Town {
   async #staleAnswers(): Promise<string[]> {
     const { world, tables } = this.#place
     const reader = this.#reading
-    if (reader === undefined) return ['nobody answers']
+    if (reader === undefined) return ['no process answers']
     const stale: string[] = []
     const ask = async () => {
       for (const query of QUERIES) {
@@ -291,7 +291,7 @@ class Town {
   }
 
   /** A single process with all roles. */
-  #alone(): Process[] {
+  #single(): Process[] {
     return [
       this.#process('service', (process) => {
         const reader = this.#startReader(process)
@@ -339,7 +339,7 @@ class Town {
   }
 
   /** Faults other than failing calls. */
-  #kinds(): readonly (() => void)[] {
+  #faultKinds(): readonly (() => void)[] {
     const { world, log, postgres } = this.#place
     const { time, chance } = world
     const any = () => chance.oneOf(this.processes as [Process])
@@ -347,7 +347,7 @@ class Town {
       world.note(`${what}, for a while`, WORLD)
       begin()
       time.after(WORLD, chance.between(300, 8000), () => {
-        world.note(`${what} no more`, WORLD)
+        world.note(`no longer: ${what}`, WORLD)
         end()
       })
     }
@@ -397,13 +397,13 @@ class Town {
   #often(ms: number, work: () => void): void {
     const { world } = this.#place
     world.time.after(WORLD, world.chance.below(2 * ms), () => {
-      if (!this.#place.isLively) return
+      if (!this.#place.isActive) return
       work()
       this.#often(ms, work)
     })
   }
 
-  /** Expensive checks run only sometimes. */
+  /** Limits an expensive check to one per `ms` of virtual time. */
   #every(ms: number, check: () => boolean): () => boolean {
     const { time } = this.#place.world
     let nextMs = time.nowMs + ms

@@ -1,7 +1,7 @@
 import { projections } from '@gamenet/projector'
 import { topics } from '@gamenet/schemas'
 
-/** One projection of each shape: rows, a rollup, the newest, a list, states, boards by a fold, ratings, imports. */
+/** One projection of each kind: rows, a rollup, newest values, a list, states, a fold of boards, ratings, imports. */
 const SIMULATED: readonly string[] = [
   'title-count',
   'title-count-hour',

@@ -10,7 +10,7 @@ import {
 import { generationName, tablesIn } from '@gamenet/schemas'
 import { newerFolds } from './newer-program.js'
 import { bookkeeping, pointersIn } from './operations/bookkeeping.js'
-import type { AnyOperation, Implementation, Seen } from './operations/carry-out.js'
+import type { AnyOperation, Implementation, Seen } from './operations/implementation.js'
 import { messages } from './operations/messages.js'
 import { queries } from './operations/queries.js'
 import { steps } from './operations/steps.js'
@@ -24,7 +24,7 @@ import type { World } from './world.js'
 
 type Parameters = Readonly<Record<string, unknown>>
 
-/** The operations on the tables, in order. Repeated on the real engine, they must give the same answers. */
+/** An executed operation or query. Repeated in order on the real engine, they must give the same answers. */
 export type Played =
   | {
       readonly kind: Implementation['kind']
@@ -37,7 +37,7 @@ export type Played =
   | { readonly kind: 'query'; readonly sql: string; readonly parameters: Parameters; readonly answer: readonly Row[] }
   | { readonly kind: 'block'; readonly table: string; readonly block: RowBlock }
 
-/** Columns that the engine fills by its clock. */
+/** Columns that the engine fills from its clock. */
 const STAMPS: Readonly<Record<string, string>> = {
   rebuild_owner: 'seen_at',
   parked_message: 'parked_at',
@@ -84,13 +84,13 @@ export class Tables extends TableSet {
     return pointersIn(this)
   }
 
-  /** The rows of the generation of a table that answers read. */
+  /** Returns the rows of the generation of a table that answers read. */
   served(table: string): Row[] {
     return this.final(this.pointers.serving.nameOf(table))
   }
 
   /** Executes an operation, or a `share` of it. */
-  carryOut(operation: AnyOperation, view: StoreView, input: readonly unknown[], share = 1): unknown {
+  execute(operation: AnyOperation, view: StoreView, input: readonly unknown[], share = 1): unknown {
     const { kind, run, isOfMachine = () => true } = implementationOf(operation)
     const answer = run(this.#seen(view), input, share)
     this.onDone(operation, view, input)
@@ -152,15 +152,15 @@ export function storeIn(world: World, tables: Tables, view: StoreView = {}): Sto
   const call = (operation: AnyOperation, input: readonly unknown[]): Promise<unknown> => {
     const { kind, cut, risk = 1, freesSpace = false } = implementationOf(operation)
     const done = () => {
-      const answer = tables.carryOut(operation, view, input)
+      const answer = tables.execute(operation, view, input)
       if (kind === 'insert' && world.chance.happens(MERGED_SHARE)) tables.merge()
       return answer
     }
     const torn = () => {
       const share = world.chance.number()
-      if (kind === 'statement') tables.carryOut(operation, view, input, share)
+      if (kind === 'statement') tables.execute(operation, view, input, share)
       const left = kind === 'insert' ? cut?.(input, share) : undefined
-      if (left !== undefined) tables.carryOut(operation, view, left)
+      if (left !== undefined) tables.execute(operation, view, left)
     }
     const what = `${operation.name} ${detailsOf(view, input)}`
     if (kind === 'read') return world.call('tables', { what, done })
@@ -177,7 +177,7 @@ export function storeIn(world: World, tables: Tables, view: StoreView = {}): Sto
 export function storeAtOnce(tables: Tables, view: StoreView = {}): Store {
   return {
     do: async <Input extends readonly unknown[], Result>(operation: Operation<Input, Result>, ...input: Input) =>
-      tables.carryOut(operation, view, input) as Result,
+      tables.execute(operation, view, input) as Result,
     with: (more) => storeAtOnce(tables, { ...view, ...more })
   }
 }
@@ -198,7 +198,7 @@ export function lookUp<Result>(world: World, tables: Tables, what: string, look:
   return world.call('tables', { what: `reads ${what}`, done: () => look(tables) })
 }
 
-/** For traces: names and numbers, the state of a rebuild, and generations other than the first. */
+/** Details for traces: names and numbers, the state of a rebuild, and generations other than the first. */
 function detailsOf({ names = new Map() }: StoreView, input: readonly unknown[]): string {
   const texts = input.flatMap((each) => {
     if (typeof each === 'number') return [String(each)]

@@ -33,7 +33,7 @@ export class Subscriber {
   cursor = 'start'
   #connections = 0
 
-  /** Its end of a new connection; the earlier one is cut at any frame. */
+  /** Opens a connection; the earlier one is cut, at any frame. */
   connection(): Socket {
     this.#connections += 1
     const number = this.#connections
@@ -200,7 +200,7 @@ export function streamUnlikeTables({ tables, log }: Pick<Place, 'tables' | 'log'
   const partitions = new Map<string, number>()
   /** Events that a client may lack: retried dead letters are stored at positions before its cursor. */
   const late = new Set<string>()
-  /** Events that it may have although the tables do not. */
+  /** Events that it may have although the tables lack them. */
   const gone = new Set<string>()
   for (const { topic, partition, records } of log.partitions) {
     for (const { key, offset, headers } of records) {
@@ -236,6 +236,10 @@ export function streamUnlikeTables({ tables, log }: Pick<Place, 'tables' | 'log'
     const alien = received.filter((each) => !there.has(each.text) && !gone.has(nameOf(each)))
     const fault = (what: string, [first]: readonly Streamed[]) =>
       first === undefined ? [] : [`the stream of ${kind}s ${what} ${first.text}`]
-    return [...fault('has missed', missed), ...fault('has twice or too late', unordered), ...fault('has', alien)]
+    return [
+      ...fault('misses', missed),
+      ...fault('repeats or reorders', unordered),
+      ...fault('has, unlike the tables,', alien)
+    ]
   })
 }

@@ -25,7 +25,7 @@ export class UnknownTable extends Error {
 /** The tables of the engine, in memory. */
 export class TableSet {
   readonly machine: Machine
-  /** Called after a table or a view is made or dropped. */
+  /** Called after a table or a view is created or dropped. */
   onTable: (what: 'created' | 'dropped', name: string) => void = () => undefined
   readonly #tables = new Map<string, ReplacingTable>()
   readonly #views = new Map<string, EventView>()

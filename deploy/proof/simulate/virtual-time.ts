@@ -17,7 +17,7 @@ export const WORLD: Life = { name: 'world', isOver: false, skewMs: 0 }
 export const BEGIN_MS = Date.UTC(2026, 2, 14, 20, 41)
 const TIMERS_MAX = 100_000
 
-/** The exports of a builtin module, which can be replaced; earlier imports follow. */
+/** The exports of a builtin module. They can be replaced, also for modules that have imported them already. */
 const timersPromises = createRequire(import.meta.url)('node:timers/promises') as {
   -readonly [Name in keyof typeof TimersPromises]: (typeof TimersPromises)[Name]
 }
@@ -143,7 +143,7 @@ export class VirtualTime {
       })
       if (signal?.aborted === true) abort()
       else if (signal !== undefined) {
-        // As many waiters as partitions are possible.
+        // A signal may have one waiter per partition.
         setMaxListeners(0, signal)
         signal.addEventListener('abort', abort, { once: true })
       }
@@ -151,7 +151,7 @@ export class VirtualTime {
   }
 }
 
-/** The dates of another clock. */
+/** Returns a `Date` of another clock. */
 function dateOf(Real: DateConstructor, now: () => number): DateConstructor {
   return class extends Real {
     static override now = now

@@ -1,7 +1,7 @@
 import { Chance } from './chance.js'
 import { BEGIN_MS, type Life, VirtualTime, WORLD } from './virtual-time.js'
 
-/** Reachable over the network, so it can be unavailable. */
+/** Processes call these over the network, so each can be unavailable. */
 export const ENGINES = ['tables', 'log', 'postgres', 'upstream'] as const
 export type Engine = (typeof ENGINES)[number]
 
@@ -14,7 +14,7 @@ export type Faults = {
   /** A part of the rows is stored, then an error is returned. */
   readonly torn: number
   readonly slow: number
-  /** The process dies with the call: before or after it was done. */
+  /** The process dies during the call, before or after its effect. */
   readonly death: number
   /** Maximum delay of a request or an answer, ms. */
   readonly delayMs: number
@@ -27,11 +27,11 @@ const TRACE_LINES_MAX = 20_000
 export type Effect<Result> = {
   readonly what: string
   done(): Result
-  /** Has a part of the effect. */
+  /** Applies a part of the effect. */
   torn?(): void
-  /** It stores something, which fails on a full disk. */
+  /** Fails on a full disk. */
   readonly takesSpace?: boolean
-  /** Factor of faults relative to other calls, for rare calls. */
+  /** Factor of the fault rates, above 1 for rare calls. */
   readonly risk?: number
   /** Whether it inserts rows. */
   readonly isWriting?: boolean
@@ -77,12 +77,12 @@ export class World {
     this.faults = { refused: 0, unanswered: 0, torn: 0, slow: 0, death: 0, delayMs: 3 }
   }
 
-  /** A call over the network, with its faults. Nothing returns to an ended life. */
+  /** Makes a call over the network, with its faults. Never settles for an ended life. */
   call<Result>(engine: Engine, effect: Effect<Result>): Promise<Result> {
     const { chance, time, faults } = this
     const life = time.current
     if (life.isOver) return new Promise(() => undefined)
-    const isLeftUndone = chance.happens(0.5)
+    const isLost = chance.happens(0.5)
     const fate = this.#fate(effect)
     const wayMs = () => chance.below(faults.delayMs + 1) + (fate === 'slow' ? chance.below(SLOW_MS) : 0)
     const backMs = wayMs()
@@ -94,7 +94,7 @@ export class World {
       }
       time.after(WORLD, wayMs(), () => {
         if (insert !== undefined) this.inserts.delete(insert)
-        if (life.isOver && (isLeftUndone || this.areEmbedded)) return
+        if (life.isOver && (isLost || this.areEmbedded)) return
         if (this.away.has(engine)) return fail(`${engine} is unavailable`)
         if (fate === 'refused') return fail('refused')
         if (effect.takesSpace === true && this.isFull) return fail('ENOSPC, no space left on the disk')

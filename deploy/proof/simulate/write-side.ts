@@ -16,7 +16,7 @@ type LeaseRow = Omit<VisitResult, 'restS'> & {
 }
 
 const LEASE_S = 45
-/** PostgreSQL notices late that the owner of a lock is dead. */
+/** Maximum delay until PostgreSQL notices that the owner of a lock is dead. */
 const LOCK_MS = 3000
 
 /** The simulated PostgreSQL: ratings, their outbox, people and leases of boards. */
@@ -42,7 +42,7 @@ export class SimulatedPostgres {
     this.shortestS = shortestS
   }
 
-  /** One transaction: the rating and its event. */
+  /** Stores a rating and its event in one transaction. */
   rate(username: string, raterUsername: string, stars: number): Promise<void> {
     return this.#call({
       what: `${raterUsername} rates ${username}: ${stars}`,
@@ -61,7 +61,7 @@ export class SimulatedPostgres {
     })
   }
 
-  /** One transaction: the person with the key, the ratings and the unpublished events. */
+  /** Deletes the person with the key, the ratings and the unpublished events in one transaction. */
   erase(userKey: string): Promise<void> {
     return this.#call({
       what: `erases ${userKey}`,
@@ -92,7 +92,7 @@ export class SimulatedPostgres {
         }),
       readLeft: (ids) =>
         this.#call({
-          what: 'reads what is left of the outbox',
+          what: 'reads the remaining rows of the outbox',
           done: () => new Set(this.outbox.map(({ id }) => String(id)).filter((id) => ids.includes(id)))
         }),
       deleteRows: (ids) =>
@@ -132,7 +132,7 @@ export class SimulatedPostgres {
     return {
       seals: (names) =>
         this.#call({
-          what: 'asks for seals',
+          what: 'reads seals',
           done: () =>
             new Map(
               [...names].map(nameKey).flatMap((userKey) => {
@@ -147,7 +147,7 @@ export class SimulatedPostgres {
 
   sealKeys(people: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>> {
     return this.#call({
-      what: 'asks for seal keys',
+      what: 'reads seal keys',
       done: () =>
         new Map([...this.#people.values()].filter(({ id }) => people.includes(id)).map(({ id, key }) => [id, key]))
     })
@@ -157,7 +157,7 @@ export class SimulatedPostgres {
     return [...this.#people.values()].find(({ id }) => id === person)?.key
   }
 
-  /** The locks of its transaction are released after a while. */
+  /** Releases the locks of a dead process, after a delay. */
   noticeDeath(life: Life): void {
     const { time, chance } = this.#world
     time.after(WORLD, chance.below(LOCK_MS), () => {
@@ -262,7 +262,7 @@ export class SimulatedPostgres {
           }
         }),
       count: () => this.#call({ what: 'counts leases', done: () => ({ all: this.#leases.length, due: 0 }) }),
-      now: () => this.#call({ what: 'asks for the time', done: () => new Date(this.#world.time.nowMs) })
+      now: () => this.#call({ what: 'reads the time', done: () => new Date(this.#world.time.nowMs) })
     }
   }
 
@@ -312,7 +312,7 @@ export class SimulatedPostgres {
       }
     })
     await this.#call({
-      what: `lets the list of ${titleId} rest`,
+      what: `postpones the list of ${titleId}`,
       done: () => {
         const row = this.#leases.find((each) => each.titleId === titleId && each.leaderboardId === null)
         if (row !== undefined) row.dueAtMs = Math.max(row.dueAtMs, this.#world.time.nowMs + row.periodS * 1000)

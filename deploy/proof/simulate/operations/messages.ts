@@ -22,7 +22,7 @@ import {
   partOfBlock,
   reading,
   type Seen
-} from './carry-out.js'
+} from './implementation.js'
 
 /*
  * Events, dead letters and imports.

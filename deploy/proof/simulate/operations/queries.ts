@@ -24,7 +24,7 @@ export const ALL_CHANGES = {
   untilMs: null
 }
 
-/** The answer of each query in memory. */
+/** The queries as plain functions, by their SQL. */
 export const queries: ReadonlyMap<string, Query> = new Map([
   [recordedChanges(ALL_CHANGES).sql, recorded],
   [recordedTitleCounts.sql, titleCounts],
@@ -76,7 +76,7 @@ function knownLists(seen: Seen, { titleIds }: Parameters): Row[] {
   })
 }
 
-/** No title in the simulator is without boards, and none leaves. */
+/** Every simulated title has boards, and none departs. */
 function titles(seen: Seen): Row[] {
   const ids = seen.table('event_title').rows.map(({ title_id }) => String(title_id))
   return [...new Set(ids)].sort().map((titleId) => ({ titleId, isDeparted: 0 }))
@@ -100,7 +100,7 @@ function recorded(seen: Seen, parameters: Parameters): Row[] {
     .map(changeOf)
 }
 
-/** The rows of a part of an event table; a row that is stored twice and not merged is returned twice. */
+/** The rows of a part of an event table; an unmerged duplicate is returned twice. */
 function eventsIn(seen: Seen, table: string, parameters: Parameters): Row[] {
   const { recordedEpoch, recordedPartition, firstOffset, endOffset } = parameters
   return seen

@@ -16,7 +16,7 @@ import {
 import { type Topic, topics } from '@gamenet/schemas'
 import { liesIn } from '../plain-folds.js'
 import type { Row } from '../replacing-table.js'
-import { changing, type Implementation, inserting, partOfBlock, reading, type Seen } from './carry-out.js'
+import { changing, type Implementation, inserting, partOfBlock, reading, type Seen } from './implementation.js'
 
 /* The parts of steps: plain folds instead of SQL projections, and the reads of the fold of boards. */
 
@@ -95,7 +95,7 @@ const KEYS: ReadonlyMap<string, (event: Row) => string> = new Map([
   )
 ])
 
-/** The engine's hash differs, but each key is in one slice too. */
+/** Assigns each key to one slice, as the engine does with another hash. */
 function liesInSlice(event: Row, slice: KeySlice | undefined): boolean {
   return slice === undefined || Number(event.leaderboard_id) % slice.of === slice.n
 }
@@ -181,13 +181,13 @@ function entriesOf(seen: Seen, boards: Map<string, Board>): Row[] {
   })
 }
 
-/** The instant of its first entry on the board; 0 without one. */
+/** Returns the first instant at which the entry was on the board; 0 without one. */
 function firstOf(states: readonly Row[]): number {
   const there = states.filter(({ is_gone }) => is_gone !== true).map(({ ts }) => Number(ts))
   return there.length === 0 ? 0 : Math.min(...there)
 }
 
-/** All states of a touched entry; of another one the deciding states: see the statement. */
+/** Returns all states of a touched entry, but only the deciding states of another one, like the SQL statement. */
 function wantedStates(states: readonly Row[], sinceMs: number): Row[] {
   const all = [...states].sort(byInstant)
   const last = all.at(-1)

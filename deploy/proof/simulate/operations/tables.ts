@@ -20,13 +20,13 @@ import {
 import { anyProjections } from '../newer-program.js'
 import type { ReplacingTable, Row } from '../replacing-table.js'
 import { baseName } from '../table-set.js'
-import { always, changingWhole, type Implementation, reading, type Seen } from './carry-out.js'
+import { always, changingWhole, type Implementation, reading, type Seen } from './implementation.js'
 
 /*
  * The tables themselves, and comparisons of two of them by key and content. The engine's own hashes are tested on the engine.
  */
 
-const ROOM_BYTES = 2 ** 40
+const DISK_BYTES = 2 ** 40
 
 export const tables: readonly Implementation[] = [
   changingWhole(createTable, ({ tables }, name, like) => {
@@ -42,7 +42,7 @@ export const tables: readonly Implementation[] = [
     always
   ),
   reading(readSizes, (_, names) => new Map(names.map((name) => [name, { rows: 0, bytes: 0 }])), always),
-  reading(readDisks, ({ machine }) => [{ free: machine.isFull() ? 0 : ROOM_BYTES, size: 2 * ROOM_BYTES }], always),
+  reading(readDisks, ({ machine }) => [{ free: machine.isFull() ? 0 : DISK_BYTES, size: 2 * DISK_BYTES }], always),
   // No simulated part is damaged.
   reading(readLostParts, () => [], always),
 
@@ -89,7 +89,7 @@ const VERSIONS: Readonly<Record<string, readonly string[]>> = {
 
 const VOIDS: ReadonlySet<string> = new Set(anyProjections.flatMap(({ voids }) => Object.values(voids ?? {})))
 
-/** Whether both sides may lack a row. */
+/** Whether a row is excluded from the comparison. */
 function isLeftOut(leftOut: LeftOut, row: Row): boolean {
   if (leftOut === undefined) return false
   if ('beyond' in leftOut)

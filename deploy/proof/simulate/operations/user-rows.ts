@@ -12,10 +12,10 @@ import {
 } from '@gamenet/projector/erasure'
 import type { Row } from '../replacing-table.js'
 import { baseName } from '../table-set.js'
-import { always, changingWhole, type Implementation, reading } from './carry-out.js'
+import { always, changingWhole, type Implementation, reading } from './implementation.js'
 
 /*
- * Rows about users. Deletions end at once here, and deleted rows leave no files.
+ * Rows about users. Simulated deletions finish at once and leave no old parts.
  */
 
 /** Columns with a user_key, by the tables that have some. */

@@ -10,13 +10,13 @@ export type Seen = {
   readonly tables: TableSet
   /** The plain folds of SQL projections, by their names or their statements. */
   readonly folds: Readonly<Record<string, PlainFold>>
-  /** Maps a table or a checkpoint to the one that is read instead, back, and to the one that is written instead. */
+  /** Maps the name of a table or a checkpoint to the one that is read, back, and to the one that is written. */
   source(name: string): string
   nameOf(source: string): string | undefined
   target(name: string): string
   table(name: string): ReadTable
   final(name: string): Row[]
-  /** Returns the table that is written instead of a table. */
+  /** Returns the table that is written under this name. */
   written(name: string): ReplacingTable
   /** Adds rows, with the columns that the engine fills in. */
   insert(table: string, rows: readonly Row[]): void
@@ -32,9 +32,9 @@ export type Implementation = {
   /** `insert` adds rows; `statement` changes tables in other ways. */
   readonly kind: 'read' | 'insert' | 'statement'
   run(seen: Seen, input: readonly unknown[], share: number): unknown
-  /** For inserts: the part of the input that was stored before it failed; undefined where nothing was. */
+  /** For inserts: returns the part of the input that a failed insert has stored; undefined if none. */
   cut?(input: readonly unknown[], share: number): readonly unknown[] | undefined
-  /** Factor of failures relative to other operations, for rare operations. */
+  /** Factor of the fault rates, above 1 for rare operations. */
   readonly risk?: number
   readonly freesSpace?: true
   /** True if the engine's answer differs, because it depends on its machine or its hashes. */
@@ -45,7 +45,7 @@ type InputOf<Of extends AnyOperation> = Of extends Operation<infer Input, unknow
 type ResultOf<Of extends AnyOperation> = Of extends Operation<never, infer Result> ? Result : never
 type Run<Of extends AnyOperation> = (seen: Seen, ...input: InputOf<Of>) => ResultOf<Of>
 
-/** A read. */
+/** Implements a read. */
 export function reading<Of extends AnyOperation>(
   operation: Of,
   run: Run<Of>,
@@ -59,7 +59,7 @@ export function reading<Of extends AnyOperation>(
   }
 }
 
-/** An insert. If it fails, the part given by `cut` may be stored, else nothing. */
+/** Implements an insert. If it fails, the part given by `cut` may be stored, else nothing. */
 export function inserting<Of extends AnyOperation>(
   operation: Of,
   run: Run<Of>,
@@ -73,7 +73,7 @@ export function inserting<Of extends AnyOperation>(
   }
 }
 
-/** Another statement, and the share of it that is done if it is interrupted. */
+/** Implements another statement, which executes a share of its effect if it is interrupted. */
 export function changing<Of extends AnyOperation>(
   operation: Of,
   run: (seen: Seen, input: InputOf<Of>, share: number) => void,
@@ -82,7 +82,7 @@ export function changing<Of extends AnyOperation>(
   return { operation, kind: 'statement', run: (seen, input, share) => run(seen, input as InputOf<Of>, share), ...more }
 }
 
-/** The same, all or nothing. */
+/** Implements another statement, which is all or nothing. */
 export function changingWhole<Of extends AnyOperation>(
   operation: Of,
   run: Run<Of>,
@@ -93,12 +93,12 @@ export function changingWhole<Of extends AnyOperation>(
 
 export const always = (): boolean => true
 
-/** The first of a list. */
+/** Returns the first values of a list, by share. */
 export function part<Value>(values: readonly Value[], share: number): Value[] {
   return values.slice(0, Math.floor(values.length * share))
 }
 
-/** The first rows of a block. */
+/** Returns the first rows of a block, by share. */
 export function partOfBlock(block: RowBlock, share: number): RowBlock {
   const { types, rows } = readRows(block)
   const writer = new RowWriter(types)

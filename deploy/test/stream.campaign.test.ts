@@ -11,7 +11,7 @@ import { boardRowsAt } from '../demo/network/boards.js'
 import { readCatalogue } from '../demo/network/samples.js'
 import { startDemoNetwork } from '../demo/network/server.js'
 import { createWorld } from '../demo/network/world.js'
-import { bringToAnEnd, scrapedOften } from '../proof/torture/embedded.js'
+import { scrapedOften, scrapeToEnd } from '../proof/torture/embedded.js'
 import { startRealEngines } from '../proof/torture/engine-actors.js'
 import { type Facts, openFacts } from '../proof/torture/facts.js'
 import { rebuilder } from '../proof/torture/rebuilder.js'
@@ -165,7 +165,7 @@ async function follows(t: Test, { open, scraped, listeners: count }: Campaign, l
   const failed = followed.filter((result) => result.status === 'rejected')
   t.same(failed.map(({ reason }) => String(reason)).slice(0, SENTENCES), [], 'no cursor is refused')
   network.freeze()
-  await bringToAnEnd(service)
+  await scrapeToEnd(service)
   await service.endScrapes()
   const { behind } = await operationsAt(service.projectorUrl).run(caughtUp, { seconds: CAUGHT_UP_SECONDS_MAX })
   t.same(behind, [], 'everything is readable')

@@ -7,7 +7,7 @@ import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { openFacts } from '../proof/torture/facts.js'
 import { differencesFromShown } from '../proof/torture/oracle.js'
-import { bringUp } from '../proof/torture/replay.js'
+import { projectLog } from '../proof/torture/replay.js'
 import { shownAt } from '../proof/torture/world.js'
 import { openTestWrites } from './service/open-engines.js'
 
@@ -52,13 +52,13 @@ test('the oracle accepts the pages of two processes that read in one second, and
   const [first, second] = [counts(BEFORE), counts(AFTER)]
   await say({ sightings: online(BEFORE), counts: [...first.slice(0, 2), ...second, ...first.slice(2)] })
   await say({ sightings: online(AFTER) })
-  await bringUp({ tables, reader: log, writes, logger: QUIET })
+  await projectLog({ tables, reader: log, writes, logger: QUIET })
   t.same(await differences(), [])
   t.match(await differences(false), [/steps at/], 'a single process publishes one page at a time')
 
   const elsewhere = online(AFTER).map((each) => ({ ...each, game: 'Game 9' }))
   await say({ sightings: [...elsewhere, ...sightings(AFTER, SECOND - 1)] })
-  await bringUp({ tables, reader: log, writes, logger: QUIET })
+  await projectLog({ tables, reader: log, writes, logger: QUIET })
   t.match(await differences(), [
     /^sightings of step 28: found/,
     /^sightings at \d+ shows step 28, which was shown from/

@@ -4,7 +4,7 @@ import { type ClickHouse, openChdb, type Postgres } from '@gamenet/engines'
 import type { LogReader } from '@gamenet/projector'
 import type { Facts } from './facts.js'
 import { differencesFromShown, differencesFromWritten } from './oracle.js'
-import { bringUp, differenceOf, differingTables, linesOf, printsOf } from './replay.js'
+import { differenceOf, differingTables, linesOf, printsOf, projectLog } from './replay.js'
 
 /** The data of a stopped service. */
 export type Stores = {
@@ -17,16 +17,16 @@ export type Stores = {
 const QUIET = { info: () => {}, warn: () => {}, error: () => {} }
 
 /**
- * Returns every difference between the stored and the expected data, a sentence each. One directory of ClickHouse is
- * open at a time.
+ * Returns every difference between the stored and the expected data, as one sentence each. A process can open only one
+ * directory of ClickHouse at a time.
  */
 export async function differences(
   { tables, writes, reader }: Stores,
   { facts, canBePartial }: { readonly facts: Facts; readonly canBePartial: boolean }
 ): Promise<string[]> {
   const first = await using(tables, async (opened) => {
-    // The events that were published during the stop.
-    await bringUp({ tables: opened, reader, writes, logger: QUIET })
+    // Loads the events that were published during the stop.
+    await projectLog({ tables: opened, reader, writes, logger: QUIET })
     const found = [
       ...(await differencesFromShown({ facts, tables: opened, canBePartial })),
       ...(await differencesFromWritten({ facts, tables: opened }, writes))
@@ -36,7 +36,7 @@ export async function differences(
   const directory = await mkdtemp(join(tables, '..', 'replay-'))
   try {
     const wanted = await using(directory, async (fresh) => {
-      await bringUp({ tables: fresh, reader, writes, logger: QUIET })
+      await projectLog({ tables: fresh, reader, writes, logger: QUIET })
       const names = differingTables(first.prints, await printsOf(fresh))
       return new Map(await Promise.all(names.map(async (name) => [name, await linesOf(fresh, name)] as const)))
     })

@@ -12,7 +12,7 @@ import { operationsAt } from '../../test/service/gamenet.js'
 import { differences } from './compare.js'
 import { inTime } from './in-time.js'
 import { startLoad } from './load.js'
-import { killAgainAndAgain, type OneProcessNeeds, startOnce, stopWell } from './one-process.js'
+import { killRepeatedly, type OneProcessNeeds, startOnce, stopCleanly } from './one-process.js'
 import type { Outcome, Surroundings } from './surroundings.js'
 
 const CAUGHT_UP_MS_MAX = 300_000
@@ -20,7 +20,7 @@ const SCRAPES_MAX = 5
 const RESTING_LOOKS = 5
 const LOOK_MS = 200
 
-/** Every second or two under full load, so that some work is always running. */
+/** Scrape periods of one or two seconds under full load, so that some work is always running. */
 export const scrapedOften = (calm = 1) => ({
   SCRAPE_NETWORK_SECONDS: `${calm}`,
   SCRAPE_GAMES_SECONDS: `${2 * calm}`,
@@ -70,15 +70,15 @@ export async function tortureEmbedded({
     written: (text) => appendFileSync(join(directory, 'service.log'), text)
   }
   try {
-    const { startsMs } = await killAgainAndAgain(needs)
+    const { startsMs } = await killRepeatedly(needs)
     // The start succeeds after any kill.
     const last = await startOnce(needs)
     try {
       await load.rebuilt()
       await load.drain()
       upstream.freeze()
-      await inTime('the last scrape of everything', bringToAnEnd(last))
-      await stopWell(last)
+      await inTime('the final scrapes', scrapeToEnd(last))
+      await stopCleanly(last)
     } finally {
       needs.written(last.stderr())
       await last.kill()
@@ -91,16 +91,15 @@ export async function tortureEmbedded({
 }
 
 /** Scrapes everything in its final state, and waits until it is readable. */
-export async function bringToAnEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<void> {
+export async function scrapeToEnd({ operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<void> {
   const operations = operationsAt(operatorUrl)
-  // While messages wait for the log, boards cannot be compared with their known state.
+  // Boards cannot be compared while messages wait in the spool, nor while the tables lag.
   while (Number(await metric(operatorUrl, 'gamenet_spool_messages')) > 0) await pause(LOOK_MS)
-  // Nor while the tables lag: each run would wait for them and give up.
   await waitUntilCaughtUp(operations)
   for (let run = 1; ; run += 1) {
     const runs = await operations.run(scrape, { source: 'all' })
     if (runs.every(({ outcome }) => outcome === 'succeeded')) break
-    if (run === SCRAPES_MAX) throw new Error(`The last scrape failed ${run} times: ${JSON.stringify(runs)}`)
+    if (run === SCRAPES_MAX) throw new Error(`The final scrape failed ${run} times: ${JSON.stringify(runs)}`)
   }
   await untilCaughtUp({ operatorUrl })
 }
@@ -116,7 +115,7 @@ async function waitUntilCaughtUp(operations: Operations): Promise<void> {
   if (!settled) throw new Error(`Not all events are readable within ${CAUGHT_UP_MS_MAX} ms: ${behind.join('; ')}`)
 }
 
-/** Resolves when the relay has relayed everything: it is notified of each change and drains the outbox. */
+/** Resolves when the count of relayed events stays equal for a second: the outbox is then empty. */
 async function untilRelayRests(operatorUrl: string): Promise<void> {
   let before = ''
   for (let same = 0; same < RESTING_LOOKS; ) {
@@ -127,13 +126,13 @@ async function untilRelayRests(operatorUrl: string): Promise<void> {
   }
 }
 
-/** '' if the process does not report it. */
+/** Returns the value of a metric; '' if the process does not report it. */
 async function metric(operatorUrl: string, name: string): Promise<string> {
   const metrics = await (await fetch(`${operatorUrl}/metrics`)).text()
   return new RegExp(`^${name} (.*)$`, 'm').exec(metrics)?.[1] ?? ''
 }
 
-/** Returns every difference of a stopped service. */
+/** Returns every difference in the data of a stopped service. */
 export async function comparedWhenStopped(data: string, facts: Surroundings['facts']): Promise<string[]> {
   const writes = await openPglite({ dir: join(data, 'writes') })
   const log = openEmbeddedLog({ path: join(data, 'log'), epoch: 1 })

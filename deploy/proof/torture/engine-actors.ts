@@ -20,14 +20,14 @@ export type RealEngines = {
   readonly tables: string
   /** Number of times that the front hung and was killed. */
   timesStuck(): number
-  /** Ends only the front, so that its tables can be opened. */
+  /** Stops only the front, so that its tables can be opened. */
   stopFront(): Promise<void>
   stop(): Promise<void>
 }
 
 const LOOK_MS = 5000
 const LOOK_MS_MAX = 10_000
-/** Our statements end within a second here. */
+/** Far above the second within which all statements end here. */
 const STUCK_SECONDS = 60
 const STUCK_SQL = `SELECT p.query FROM system.processes AS p WHERE p.elapsed > ${STUCK_SECONDS} ORDER BY p.elapsed DESC LIMIT 1 FORMAT TSV`
 
@@ -46,7 +46,7 @@ export async function startRealEngines(directory: string, note: (sentence: strin
   const startFront = async (): Promise<void> => {
     front = await startClickHouseFront({ path: tables, port })
   }
-  /** An engine is killed again only when it runs. */
+  /** Prevents a second kill until the engine runs again. */
   const mortal = (work: (downMs: number) => Promise<void>): Pick<Actor, 'isAlive' | 'strike'> => {
     let isUp = true
     return {
@@ -77,7 +77,7 @@ export async function startRealEngines(directory: string, note: (sentence: strin
     timesStuck += 1
     note(sentence)
   }
-  const watching = endWhatIsStuck(frontActor, firstFront.url, noteStuck, over.signal)
+  const watching = killWhenStuck(frontActor, firstFront.url, noteStuck, over.signal)
   const actors: Actor[] = [
     {
       name: 'broker',
@@ -123,10 +123,10 @@ export async function startRealEngines(directory: string, note: (sentence: strin
 }
 
 /**
- * Ends a front whose statement hangs, as a supervisor would: in chDB 3.4.0 an INSERT of five rows sometimes hangs, and
+ * Kills a front whose statement hangs, as a supervisor would: in chDB 3.4.0 an INSERT of five rows sometimes hangs, and
  * its time limit does not stop it.
  */
-async function endWhatIsStuck(
+async function killWhenStuck(
   front: Actor,
   url: string,
   note: (sentence: string) => void,
@@ -140,7 +140,7 @@ async function endWhatIsStuck(
     })
     const statement = await response.then((answer) => (answer.ok ? answer.text() : '')).catch(() => '')
     if (statement === '' || signal.aborted || !front.isAlive()) continue
-    note(`ClickHouse has not ended this for ${STUCK_SECONDS} s, and is killed: ${statement}`)
+    note(`ClickHouse is killed, because this statement has run for ${STUCK_SECONDS} s: ${statement}`)
     await front.strike({ downMs: 0 }).catch((error: unknown) => note(String(error)))
   }
 }

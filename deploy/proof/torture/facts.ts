@@ -3,14 +3,13 @@ import { join } from 'node:path'
 import { z } from 'zod'
 
 /*
- * Facts of the harness, in a file that survives each run: the pages shown, the requests sent
- * and the acknowledgements.
+ * Facts that the harness knows, in a file that survives each run: pages shown, requests sent, acknowledgements.
  */
 
 const Fact = z.discriminatedUnion('fact', [
-  /** The seed of the upstream pages; the first one of a directory applies to all runs. */
+  /** The seed of the upstream pages; the first one of a directory applies to all its runs. */
   z.object({ fact: z.literal('begun'), seed: z.int(), engines: z.string() }),
-  /** Epoch seconds from which it was shown. */
+  /** `second`: seconds since 1970 from which the step was shown. */
   z.object({ fact: z.literal('shown'), step: z.int(), second: z.int() }),
   z.object({
     fact: z.enum(['sent', 'acknowledged']),
@@ -28,14 +27,14 @@ const Fact = z.discriminatedUnion('fact', [
 type Fact = z.infer<typeof Fact>
 
 export type Facts = {
-  /** Start of the first run of this directory. */
+  /** The seed of the first run of this directory. */
   readonly seed: number
   lastStep(): number
   /** Returns the second from which a step was shown, until the next one; undefined if it was not shown. */
   shownFrom(step: number): number | undefined
   /** Possible final values, by kind and user: the last acknowledged one, and those sent after it. */
   readonly possible: ReadonlyMap<string, readonly string[]>
-  /** Those with an acknowledged write. */
+  /** The kinds and users with an acknowledged write. */
   readonly acknowledged: ReadonlySet<string>
   readonly imported: ReadonlySet<number>
   /** Start and end of each successful run of the home page. */
@@ -64,7 +63,7 @@ export type Facts = {
   copyTo(directory: string): void
 }
 
-/** Opens the facts of a directory; those of earlier runs count. */
+/** Opens the facts of a directory, including those of earlier runs. */
 export function openFacts(directory: string, seed: number, engines: string): Facts {
   mkdirSync(directory, { recursive: true })
   const file = join(directory, 'facts.ndjson')
@@ -72,7 +71,7 @@ export function openFacts(directory: string, seed: number, engines: string): Fac
   const begun = kept.find((fact) => fact.fact === 'begun')
   if (begun !== undefined && begun.engines !== engines) {
     throw new Error(
-      `${directory} holds a run on engines ${begun.engines}, and this one is on ${engines}; give another --directory.`
+      `${directory} holds a run on ${begun.engines} engines, but this one is on ${engines}; use another --directory.`
     )
   }
   const possible = new Map<string, string[]>()
@@ -159,7 +158,7 @@ function readFacts(file: string): Fact[] {
   } catch {
     return []
   }
-  // The last line of a run that was itself ended may be torn.
+  // The last line of a killed run may be torn.
   const lines = text.slice(0, text.lastIndexOf('\n') + 1).split('\n')
   return lines.filter((line) => line !== '').map((line) => Fact.parse(JSON.parse(line)))
 }

@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
- * Resolves when this number of parts of tables has been added to a directory of ClickHouse, or when it is cancelled.
+ * Resolves when `count` parts have been added to the tables in a directory of ClickHouse, or when the signal aborts.
  */
 export async function insertsInto(tables: string, count: number, signal: AbortSignal): Promise<void> {
   const store = join(tables, 'store')

@@ -12,20 +12,20 @@ import { rebuilder } from './rebuilder.js'
 import { importedFile } from './world.js'
 
 /*
- * Users who rate and edit, readers, imported files, requested scrapes and rebuilds, repeated when a process dies.
+ * Users who rate and edit, readers, imports, scrapes and rebuilds; each request is retried when a process dies.
  * Acknowledged writes are recorded as facts.
  */
 
 export type Load = {
-  /** Resolves after this number of further acknowledgements. */
+  /** Resolves after `count` further acknowledgements. */
   acknowledged(count: number): Promise<void>
   /** Resolves when `import`, `scrape`, `rebuild` or a user's next write begins. */
   begun(who: string): Promise<void>
-  /** Resolves when all requested projections have served from rebuilt tables; rejects when the load stops before. */
+  /** Resolves when all requested projections have served from rebuilt tables; rejects if none is rebuilt for five minutes. */
   rebuilt(): Promise<void>
-  /** Wrong answers. */
+  /** Wrong answers, as one sentence each. */
   readonly wrong: readonly string[]
-  /** Ends after one more acknowledgement of each actor; rejects when one is missing. */
+  /** Ends after one more acknowledgement of each actor; rejects if one is missing after five minutes. */
   drain(): Promise<void>
   /** Ends at once. */
   stop(): Promise<void>
@@ -34,13 +34,13 @@ export type Load = {
 type LoadNeeds = {
   readonly facts: Facts
   readonly auth: DemoAuth
-  /** Addresses of all processes that answer; the first one gets all writes. */
+  /** Addresses of all API processes; the first one gets all writes. */
   readonly apiUrls: readonly [string, ...string[]]
   /** Address of a process that imports and scrapes. */
   readonly operatorUrl: string
   /** Addresses of all projectors. */
   readonly projectorUrls: readonly string[]
-  /** Projections that are to be rebuilt, before any other. */
+  /** Projections to be rebuilt before any other. */
   readonly rebuilt: readonly string[]
   /** Factor of the pauses of users and readers relative to full load. */
   readonly calm?: number
@@ -63,27 +63,27 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
   let isDraining = false
   let isOver = false
   /** The actors that have not ended, and the outcome of their last attempt. */
-  const atWork = new Map<string, string>()
-  /** Repeats `work` until the load is drained, and once after it. Refused and interrupted work is retried. */
+  const unfinished = new Map<string, string>()
+  /** Repeats `work` until the load drains, and once more. Refused and interrupted work is retried. */
   const loop = async (who: string, restMs: number, work: (round: number) => Promise<boolean>): Promise<void> => {
-    atWork.set(who, 'was never answered')
+    unfinished.set(who, 'was never answered')
     let round = 0
     while (!isOver) {
       const isLast = isDraining
       report.begin(who)
       const isDone = await work(round).catch((error: unknown) => {
-        atWork.set(who, `was last refused with ${String(error).slice(0, REFUSAL_CHARACTERS)}`)
+        unfinished.set(who, `was last refused with ${String(error).slice(0, REFUSAL_CHARACTERS)}`)
         return false
       })
       if (isDone) {
         report.acknowledge()
-        atWork.set(who, 'was last acknowledged')
+        unfinished.set(who, 'was last acknowledged')
         round += 1
       }
       if (isDone && isLast) break
       await pause(isDone ? restMs : AGAIN_MS)
     }
-    atWork.delete(who)
+    unfinished.delete(who)
   }
   const { edit, rate } = userWork(needs.facts, caller, users, report)
   const { importNext, scrape } = operatorWork(needs, report)
@@ -100,7 +100,7 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
     loop('rebuild', OPERATOR_REST_MS, rebuilds.next),
     ...needs.apiUrls.map((url) => loop(`reader of ${url}`, READER_REST_MS * calm, readers.reader(url)))
   ])
-  const stillAtWork = (): string => [...atWork].map(([who, how]) => `${who} ${how}`).join('; ')
+  const unfinishedText = (): string => [...unfinished].map(([who, how]) => `${who} ${how}`).join('; ')
   const stop = async (): Promise<void> => {
     if (isOver) return
     isOver = true
@@ -118,7 +118,7 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
         if (left.length < before) [before, since] = [left.length, Date.now()]
         if (Date.now() - since > DRAIN_MS)
           throw new Error(
-            `For ${DRAIN_MS} ms no other projection was rebuilt; missing are ${left.join(', ')}; ${stillAtWork()}.`
+            `No further projection was rebuilt for ${DRAIN_MS} ms; missing: ${left.join(', ')}; ${unfinishedText()}.`
           )
         await pause(OPERATOR_REST_MS)
       }
@@ -126,7 +126,7 @@ export async function startLoad(needs: LoadNeeds): Promise<Load> {
     async drain() {
       isDraining = true
       await withTimeout(working, DRAIN_MS, () => {
-        throw new Error(`Not acknowledged within ${DRAIN_MS} ms: ${stillAtWork()}.`)
+        throw new Error(`Not acknowledged within ${DRAIN_MS} ms: ${unfinishedText()}.`)
       })
     },
     stop
@@ -165,7 +165,7 @@ class LoadReport {
   }
 }
 
-/** Each user writes sequentially, so the last acknowledged write must be stored. */
+/** Each user writes sequentially, so the last acknowledged write must not be lost. */
 function userWork(facts: Facts, caller: Caller, users: readonly SignedIn[], report: LoadReport) {
   let texts = Date.now()
   const send = async (

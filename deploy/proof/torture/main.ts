@@ -7,8 +7,8 @@ import { REBUILT_NAMES } from './rebuilder.js'
 import { type Engines, type Report, torture } from './torture.js'
 
 /*
- * `npm run torture`: real processes under load, killed at random instants; then all their data is compared with the
- * shown pages and the acknowledged writes. A second run with the same directory resumes and adds to its figures.
+ * `npm run torture`: kills real processes under load at random instants, then compares all data with the pages shown and the
+ * writes acknowledged. A further run with the same directory continues on its data and adds to its figures.
  */
 
 const SEEDS = 2 ** 31
@@ -16,10 +16,12 @@ const SEEDS = 2 ** 31
 const program = new Command('torture')
   .description('Kills the service repeatedly, then compares its data with the expected data.')
   .option('--kills <n>', 'number of kills', '30')
-  .addOption(new Option('--engines <engines>', 'which engines').choices(['embedded', 'kafka']).default('embedded'))
-  .option('--seed <n>', 'decides the kills and the upstream pages; random unless given')
-  .option('--directory <path>', 'the directory for all data, also for the next run; a new one unless given')
-  .option('--rebuild-all', 'continue until every projection has been rebuilt, and served')
+  .addOption(
+    new Option('--engines <engines>', 'engines of the service').choices(['embedded', 'kafka']).default('embedded')
+  )
+  .option('--seed <n>', 'seed of the kills and of the upstream pages; random unless given')
+  .option('--directory <path>', 'directory for all data, which a further run can continue on; a new one unless given')
+  .option('--rebuild-all', 'continue until every projection has been rebuilt and has served')
   .option('--json', 'print one JSON document')
   .exitOverride(endOnWrongUsage)
   .parse()
@@ -70,8 +72,8 @@ function textOf({ engines, counts, differences, seconds, struckBy, startsMs, ...
   return [
     `Engines ${engines}, seed ${report.seed}: ${counts.kills} kills and ${counts.pauses} pauses in ${counts.runs} runs, ${Math.round(counts.seconds)} s (this one ${Math.round(seconds)} s).`,
     ...Object.entries(struckBy).map(([what, times]) => `  ${what}: ${times}`),
-    `Acknowledged: ${counts.ratings} ratings, ${counts.edits} edits, ${counts.imports} imports, ${counts.scrapes} scrapes. Read: ${counts.answers} answers, ${counts.refusals} refusals for a while. Rebuilds: ${counts.rebuilds}, with ${counts.swaps} swaps and rollbacks.`,
-    starts.length === 0 ? '' : `A start took ${Math.round(starts[Math.floor(starts.length / 2)] ?? 0)} ms (median).`,
+    `Acknowledged: ${counts.ratings} ratings, ${counts.edits} edits, ${counts.imports} imports, ${counts.scrapes} scrapes. Read: ${counts.answers} answers, ${counts.refusals} temporary refusals. Rebuilds: ${counts.rebuilds}, with ${counts.swaps} swaps and rollbacks.`,
+    starts.length === 0 ? '' : `Starts took ${Math.round(starts[Math.floor(starts.length / 2)] ?? 0)} ms (median).`,
     differences.length === 0 ? 'No row is lost or wrong.' : `${differences.length} DIFFERENCES:`,
     ...differences.slice(0, 20).map((difference) => `  ${difference}`),
     ''

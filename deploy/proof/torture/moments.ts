@@ -1,19 +1,19 @@
 import { chance, wholeChance } from './world.js'
 
-/** The moment at which a running or starting process is killed. It follows from the seed and the number of the kill. */
+/** The moment of a kill, which follows from the seed and the number of the kill. */
 export type Moment =
-  /** During its start, after a share of the usual time. */
+  /** During the start, after a share of the usual duration. */
   | { readonly at: 'start'; readonly share: number }
-  /** At any time of its work. */
+  /** This time after the start. */
   | { readonly at: 'any'; readonly afterMs: number }
-  /** At an acknowledgement. */
+  /** After `count` acknowledgements. */
   | { readonly at: 'acknowledged'; readonly count: number }
-  /** When rows appear on the disk. */
+  /** When ClickHouse has added `count` parts. */
   | { readonly at: 'insert'; readonly count: number }
   /** This time after the stop request. */
   | { readonly at: 'shutdown'; readonly afterMs: number }
-  /** During a stop of the process (SIGSTOP), or this time after it. */
-  | { readonly at: 'frozen'; readonly frozenMs: number; readonly goneOnMs: number | undefined }
+  /** While the process is stopped (SIGSTOP), or this time after it was resumed. */
+  | { readonly at: 'frozen'; readonly frozenMs: number; readonly resumedMs: number | undefined }
 
 const ANY_MS_MAX = 1500
 const SHUTDOWN_MS_MAX = 1200
@@ -25,12 +25,12 @@ export function momentOf(seed: number, kill: number): Moment {
   const kind = chance(seed, kill, 101)
   const how = chance(seed, kill, 102)
   if (kind < 0.38) return { at: 'start', share: how * 1.1 }
-  // Twice in quick succession: the next start has hardly begun.
+  // Early in the start, soon after the last kill.
   if (kind < 0.44) return { at: 'start', share: how * 0.3 }
   if (kind < 0.58) return { at: 'any', afterMs: how * ANY_MS_MAX }
   if (kind < 0.72) return { at: 'acknowledged', count: 1 + wholeChance(ACKNOWLEDGED_MAX, seed, kill, 103) }
   if (kind < 0.86) return { at: 'insert', count: 1 + wholeChance(INSERTS_MAX, seed, kill, 104) }
   if (kind < 0.93) return { at: 'shutdown', afterMs: how * how * SHUTDOWN_MS_MAX }
-  const goneOnMs = chance(seed, kill, 105) < 0.5 ? undefined : chance(seed, kill, 106) * 300
-  return { at: 'frozen', frozenMs: how * FROZEN_MS_MAX, goneOnMs }
+  const resumedMs = chance(seed, kill, 105) < 0.5 ? undefined : chance(seed, kill, 106) * 300
+  return { at: 'frozen', frozenMs: how * FROZEN_MS_MAX, resumedMs }
 }

@@ -8,9 +8,9 @@ import { insertsInto } from './inserts.js'
 import type { Load } from './load.js'
 import { type Moment, momentOf } from './moments.js'
 
-/** Maximum time of a first start; later ones are measured. */
+/** Assumed duration of the first start; later starts are measured. */
 const FIRST_START_MS = 8000
-/** Without the awaited event, it is killed after this time. */
+/** The process is killed after this time if the awaited event does not happen. */
 const AIM_MS_MAX = 5000
 const STOP_MS_MAX = 15_000
 
@@ -19,13 +19,13 @@ export type OneProcessNeeds = {
   readonly load: Load
   readonly environment: Environment & { readonly DATA_DIR: string }
   readonly kills: number
-  /** Called for each kill with all output of the process. */
   readonly note: (sentence: string) => void
+  /** Called with all output of each process. */
   readonly written: (text: string) => void
 }
 
-/** Starts the whole service on embedded engines repeatedly, and kills it each time. */
-export async function killAgainAndAgain(needs: OneProcessNeeds): Promise<{ readonly startsMs: readonly number[] }> {
+/** Repeatedly starts the whole service on embedded engines and kills it. Returns the durations of complete starts, in ms. */
+export async function killRepeatedly(needs: OneProcessNeeds): Promise<{ readonly startsMs: readonly number[] }> {
   const { facts, environment } = needs
   const startsMs: number[] = []
   for (const until = facts.counts.kills + needs.kills; facts.counts.kills < until; ) {
@@ -45,7 +45,7 @@ export async function killAgainAndAgain(needs: OneProcessNeeds): Promise<{ reado
       needs.written(life.stderr())
       await life.kill()
     }
-    // A process with a stop request may have been faster.
+    // A process that got SIGTERM may have ended before the SIGKILL.
     const kind = life.process.signalCode === 'SIGKILL' ? 'kill' : 'stop'
     facts.add({ fact: 'struck', kind, who: 'service', when: moment.at })
     needs.note(`${kind} ${facts.counts[`${kind}s`]}: ${JSON.stringify(moment)}`)
@@ -53,7 +53,7 @@ export async function killAgainAndAgain(needs: OneProcessNeeds): Promise<{ reado
   return { startsMs }
 }
 
-/** Starts it again. */
+/** Starts the service; rejects if it does not listen. */
 export async function startOnce({ environment, written }: OneProcessNeeds): Promise<Running> {
   const life = launchGamenet(environment)
   try {
@@ -78,9 +78,9 @@ async function aim({ facts, load, environment }: OneProcessNeeds, life: Launched
       life.process.kill('SIGSTOP')
       await pause(moment.frozenMs)
       facts.add({ fact: 'struck', kind: 'pause', who: 'service', when: 'any' })
-      if (moment.goneOnMs === undefined) return
+      if (moment.resumedMs === undefined) return
       life.process.kill('SIGCONT')
-      await pause(moment.goneOnMs)
+      await pause(moment.resumedMs)
     } else if (moment.at === 'shutdown') {
       life.process.kill('SIGTERM')
       await pause(moment.afterMs)
@@ -90,15 +90,15 @@ async function aim({ facts, load, environment }: OneProcessNeeds, life: Launched
   }
 }
 
-/** Rejects when the process ends before its kill, unless it got a stop request and exits with 0. */
+/** Rejects when the process ends by itself with another code than 0; otherwise never settles. */
 async function diedByItself(life: Launched): Promise<never> {
   const [code, signal] = (await once(life.process, 'exit')) as [number | null, NodeJS.Signals | null]
   if (signal === 'SIGKILL' || code === 0) return await new Promise<never>(() => undefined)
   throw new Error(`The service ended by itself with ${signal ?? code}: ${life.stderr().slice(-4000)}`)
 }
 
-/** Ends it by SIGTERM; the exit code must be 0. */
-export async function stopWell(service: Running): Promise<void> {
+/** Stops the service by SIGTERM; rejects unless it exits with 0. */
+export async function stopCleanly(service: Running): Promise<void> {
   const code = await withTimeout(service.stop(), STOP_MS_MAX, () => 'late')
   if (code === 0) return
   await service.kill()

@@ -19,21 +19,21 @@ import {
 } from './world.js'
 
 /*
- * The expected read tables, by a plain fold of the upstream pages and the acknowledged writes. Each check returns the
- * differences that it found, a sentence each.
+ * Compares the read tables with a plain fold of the upstream pages and the acknowledged writes. Each check returns the
+ * differences that it found, as one sentence each.
  */
 
 type Needs = {
   readonly facts: Facts
   readonly tables: ClickHouse
-  /** Whether an interrupted append can leave some of its events, as one to several partitions can. */
+  /** Whether an interrupted append may have stored some of its events, as with several partitions. */
   readonly canBePartial: boolean
 }
 type Row = Record<string, unknown>
 
 const IMPORTS_BEFORE = '2020-01-01'
 const TEXTS_MAX = 5
-/** Callers wait 20 s for an answer, and may be stopped before they read their clock. */
+/** Ingest waits 20 s for a page, and may be paused before it reads its clock. */
 const READ_SECONDS_MAX = 60
 
 export async function differencesFromShown(needs: Needs): Promise<string[]> {
@@ -65,7 +65,7 @@ function grouped(rows: readonly Row[], column: string): Map<string, Row[]> {
   return groups
 }
 
-/** The home page: the rows of one instant are one page, complete if the scrape completed. */
+/** Compares the counts with the home page: the rows of one instant are those of one page, all of them if the scrape completed. */
 async function countDifferences({ facts, tables, canBePartial }: Needs): Promise<string[]> {
   const found: string[] = []
   const network = grouped(
@@ -91,7 +91,7 @@ async function countDifferences({ facts, tables, canBePartial }: Needs): Promise
     found.push(...equal(`network_count at ${ms}`, [value('online'), value('lobbies')], wanted))
   }
   for (const [ms, rows] of titles) {
-    // If two processes read two pages in one second, the one that published last decides for each title.
+    // If two processes read two pages in one second, the last publication wins for each title.
     const steps = new Set(rows.map((row) => stepOfOnline(Number(row.online))))
     if (!canBePartial) found.push(...equal(`steps at ${ms}`, [...steps], [stepOf.get(ms) ?? [...steps][0]]))
     const shown = new Map([...steps].map((step) => [step, shownAt(facts.seed, step).titles]))
@@ -110,7 +110,7 @@ async function countDifferences({ facts, tables, canBePartial }: Needs): Promise
   for (const { fromMs, toMs } of facts.scraped) {
     // Samples are of whole seconds.
     if (!instants.some((ms) => ms > fromMs - 1000 && ms <= toMs))
-      found.push(`the scrape from ${fromMs} to ${toMs} succeeded, and has no row`)
+      found.push(`the scrape from ${fromMs} to ${toMs} succeeded but has no row`)
   }
   return [...found, ...(await rollupDifferences(tables))]
 }
@@ -137,7 +137,7 @@ async function rollupDifferences(tables: ClickHouse): Promise<string[]> {
   ]
 }
 
-/** An acknowledged file has every row; any other file has only rows of its own. */
+/** Requires every row of an acknowledged file, and no other row than its own of any other file. */
 async function importDifferences({ facts, tables }: Needs): Promise<string[]> {
   const found: string[] = []
   const rows = await tables.control.rows(`
@@ -174,7 +174,7 @@ async function matchDifferences({ facts, tables }: Needs): Promise<string[]> {
   })
 }
 
-/** Each sighting equals its page; of several in one second the last published one counts. */
+/** Compares each sighting with its page; the last published one of a second wins. */
 async function presenceDifferences({ facts, tables, canBePartial }: Needs): Promise<string[]> {
   const events = await tables.control.rows(`SELECT e.user_key AS userKey, e.is_online AS isOnline, e.game AS game,
       e.gamertag AS gamertag, toUnixTimestamp64Milli(e.observed_at) AS ms
@@ -205,12 +205,12 @@ async function presenceDifferences({ facts, tables, canBePartial }: Needs): Prom
   return [...found, ...equal('presence', ...firstDifference(kept ?? [], wanted ?? []))]
 }
 
-/** No page is stored before it was shown, nor long after. */
+/** Returns a difference if a page was stored before it was shown, or long after. */
 function misdated(facts: Facts, what: string, step: number, ms: number): string[] {
   const [from, next] = [facts.shownFrom(step), facts.shownFrom(step + 1)]
   const second = ms / 1000
   if (from !== undefined && second >= from && (next === undefined || second <= next + READ_SECONDS_MAX)) return []
-  return [`${what} shows step ${step}, which was shown from second ${from} on, until ${next}`]
+  return [`${what} shows step ${step}, which was shown from second ${from} to ${next}`]
 }
 
 type State = { readonly isGone: boolean; readonly rating: string; readonly ord: bigint; readonly step: number }
@@ -278,7 +278,7 @@ async function differencesOfBoard(
   return found
 }
 
-/** The entries that were not removed, in their order; each has a distance in ranks from the one above it. */
+/** Returns the entries that were not removed, in order; `step` is the distance in ranks from the entry above. */
 function shownBy(states: ReadonlyMap<string, State>): UpstreamEntry[] {
   let rank = 0
   return [...states]
@@ -294,7 +294,7 @@ function textOf(entries: Shown): string[] {
   return entries.map(({ rank, name, score }) => `${String(rank).padStart(3)} ${name} ${score}`).sort()
 }
 
-/** Returns the entries that came, left, or have another score, by name. */
+/** Returns the changes between two pages, by name: entries that were added, removed, or have another score. */
 function changesBetween(before: Shown, now: Shown, ms: string): unknown[][] {
   const was = new Map(before.map((entry) => [entry.name, entry]))
   const is = new Map(now.map((entry) => [entry.name, entry]))
@@ -311,7 +311,7 @@ function byText(a: string, b: string): number {
   return a < b ? -1 : Number(a > b)
 }
 
-/** Returns the first difference of long lists, with both lengths. */
+/** Returns the first differing elements of two lists, each with its index and the length of its list. */
 function firstDifference(found: readonly unknown[], wanted: readonly unknown[]): [unknown, unknown] {
   const length = Math.max(found.length, wanted.length)
   for (let at = 0; at < length; at += 1) {
@@ -327,7 +327,7 @@ function firstDifference(found: readonly unknown[], wanted: readonly unknown[]):
 type Written = { readonly key: string; readonly text: string | null; readonly revision: string }
 
 /**
- * Profiles and ratings: PostgreSQL has the last acknowledged value or one sent after it, and ClickHouse has the same.
+ * Compares profiles and ratings: PostgreSQL must have the last acknowledged value or one sent after it, and ClickHouse the same.
  */
 export async function differencesFromWritten(
   { facts, tables }: Omit<Needs, 'canBePartial'>,
@@ -353,7 +353,7 @@ export async function differencesFromWritten(
       acknowledged.delete(`${what} ${key}`)
     }
   }
-  for (const key of acknowledged) found.push(`${key} was acknowledged, and is not there`)
+  for (const key of acknowledged) found.push(`${key} was acknowledged but is missing`)
   return found
 }
 
@@ -372,7 +372,7 @@ const WRITTEN = [
   }
 ] as const
 
-/** `<what> <names>` with the names as they are stored for comparison. */
+/** Returns `<what> <names>` with the names as keys. */
 function keyOf(key: string): string {
   const [what = '', ...names] = key.split(' ')
   return [what, ...names.map(nameKey)].join(' ')

@@ -3,8 +3,8 @@ import type { Facts } from './facts.js'
 import { boardAt, boardsOfAll, titleIds, versionOfScore } from './world.js'
 
 /*
- * Readers while processes and engines die and tables are swapped: each answer is complete, or a refusal with
- * Retry-After, and a board equals one page, never parts of two.
+ * Readers, while processes and engines die and tables are swapped. Each answer must be complete or a 503 with Retry-After, and
+ * a board must equal one page, not parts of two.
  */
 
 const REQUESTS_MS_MAX = 60_000
@@ -23,10 +23,10 @@ const PATHS: readonly string[] = [
   '/api/player/player%203'
 ]
 
-/** Readers of processes, and the numbers of their answers and temporary refusals. */
+/** Creates readers of processes, and counts their answers and temporary refusals. */
 export function readersOf(facts: Facts, say: (sentence: string) => void) {
   const counts = { answers: 0, refusals: 0 }
-  /** Boards with entries in an answer of a process: its later answers must have entries too. */
+  /** Boards of which a process has shown entries: its later answers must have entries too. */
   const shownBy = new Set<string>()
   const ask = async (url: string): Promise<unknown> => {
     const answer = await fetch(url, { signal: AbortSignal.timeout(REQUESTS_MS_MAX) })
@@ -52,7 +52,7 @@ export function readersOf(facts: Facts, say: (sentence: string) => void) {
         if (body === undefined) return false
         const entries = Board.parse(body).entries
         const board = `${url} ${titleId} ${leaderboardId}`
-        // A game's list names a board before its page is read.
+        // A board is listed before its page is read.
         if (entries.length === 0 && !shownBy.has(board)) return true
         shownBy.add(board)
         const version = versionOfScore(leaderboardId, entries[0]?.rating ?? '')
@@ -61,8 +61,7 @@ export function readersOf(facts: Facts, say: (sentence: string) => void) {
           entries.map(({ rank, name, rating }) => `${rank} ${name} ${rating}`),
           shown.map(({ rank, name, score }) => `${rank} ${name} ${score}`)
         ].map((lines) => lines.sort().join('; '))
-        if (found !== wanted)
-          say(`${url}: board ${leaderboardId} of ${titleId} shows ${found}, and no page showed more than ${wanted}`)
+        if (found !== wanted) say(`${url}: board ${leaderboardId} of ${titleId} shows ${found}, but its page ${wanted}`)
         return true
       }
   }

@@ -5,7 +5,7 @@ import { rebuild } from '../../src/operations/rebuild.js'
 import type { Facts } from './facts.js'
 import { chance } from './world.js'
 
-/** Their tables stay empty here: no import is undone, and no title leaves the network. */
+/** Projections whose tables stay empty here: no import is undone, and no title leaves the network. */
 const EMPTY_NAMES: ReadonlySet<string> = new Set(['import-retraction', 'title-status'])
 /** Rebuilt one after another, each with its dependents. */
 export const REBUILT_NAMES: readonly string[] = projections
@@ -15,15 +15,15 @@ const FROM_LOG_SHARE = 0.25
 const OVER: readonly RebuildStatus['state'][] = ['cancelled', 'dropped', 'rolled-back']
 
 type Rebuilder = {
-  /** Takes one step; returns whether something was done. */
+  /** Takes one step; returns false if there was nothing to do. */
   next(round: number): Promise<boolean>
   /** Projections to be rebuilt whose rebuilt tables have not served yet. */
   unserved(): readonly string[]
 }
 
 /**
- * One step at a time of successive rebuilds: start, verify, swap, roll back or not, drop. It reads the state again
- * before each step, because the called process may have died.
+ * Creates a rebuilder, which takes one step of a rebuild at a time: start, verify, swap, sometimes roll back, drop. It reads the
+ * state before each step, because the process of the last step may have died.
  */
 export function rebuilder({
   projectors,
@@ -38,7 +38,7 @@ export function rebuilder({
   readonly say: (sentence: string) => void
 }): Rebuilder {
   const served = new Set<string>()
-  /** The projections whose tables all had rows when they were compared. */
+  /** The rebuilds whose tables all had rows when they were compared. */
   const full = new Set<RebuildStatus['id']>()
   const did = (what: 'start' | 'verify' | 'swap' | 'rollback'): true => {
     facts.add({ fact: 'rebuilt', what })
@@ -65,7 +65,7 @@ export function rebuilder({
     else if (state === 'filled' && one.verification === null) {
       const report = await operations.run(rebuild.verify, { projection })
       if (report.tables.every(({ liveRows }) => liveRows > 0)) full.add(one.id)
-      if (!report.isEqual) say(`rebuilt, ${projection} differs: ${textOf(report)}`)
+      if (!report.isEqual) say(`the rebuilt tables of ${projection} differ: ${textOf(report)}`)
       return did('verify')
     } else if (state === 'filled') {
       await operations.run(rebuild.swap, { projection, acceptDifferences: one.verification?.isEqual !== true })

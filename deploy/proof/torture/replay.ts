@@ -14,18 +14,17 @@ import { topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 
 /**
- * Version columns, `version` unless named: the newest position that the step read. Two runs with steps of different
- * lengths store the same row with different versions; in `presence_day` if the sightings of the next day are in one
- * step or in several.
+ * Version columns, `version` unless listed here. A version is the newest position that the step read, so steps of different
+ * lengths store the same row with different versions.
  */
 const VERSIONS: Readonly<Record<string, string>> = { presence_day: 'position' }
-/** Rows that only correct another row: whether one is needed depends on the time of each step. */
+/** Conditions of rows that only correct another row; whether they are needed depends on the time of each step. */
 const VOIDS: Readonly<Record<string, string>> = Object.assign({}, ...projections.map(({ voids }) => voids))
 const STANDSTILL_MS = 300_000
 const ROWS_SHOWN = 3
 
-/** Loads and projects a complete log into tables, without faults. */
-export async function bringUp(needs: {
+/** Loads and projects the complete log into tables, without faults. */
+export async function projectLog(needs: {
   readonly tables: ClickHouse
   readonly reader: LogReader
   readonly writes: Postgres
@@ -49,7 +48,7 @@ export async function bringUp(needs: {
   }
 }
 
-/** Name of a table in statements → number of its rows, and a hash independent of their order. */
+/** By table: the number of its rows, and a hash that does not depend on their order. */
 export type Prints = ReadonlyMap<string, string>
 
 export async function printsOf(tables: ClickHouse): Promise<Prints> {
@@ -79,7 +78,7 @@ export function differingTables(found: Prints, wanted: Prints): string[] {
   return [...new Set([...found.keys(), ...wanted.keys()])].filter((name) => found.get(name) !== wanted.get(name))
 }
 
-/** The rows of a table as lines. */
+/** Returns the rows of a table as lines. */
 export async function linesOf(tables: ClickHouse, name: string): Promise<string[]> {
   const rows = await tables.projections.rows(
     `SELECT ${lineOf(name)} AS line FROM {name: Identifier} AS r FINAL WHERE ${notVoid(name)}`,
@@ -92,5 +91,5 @@ export function differenceOf(name: string, found: readonly string[], wanted: rea
   const only = (these: readonly string[], those: ReadonlySet<string>) => these.filter((line) => !those.has(line))
   const [extra, missing] = [only(found, new Set(wanted)), only(wanted, new Set(found))]
   const text = (lines: readonly string[]) => lines.slice(0, ROWS_SHOWN).join(' ') || 'none'
-  return `${name} differs from an undisturbed run on the log: ${extra.length} rows of ${found.length} that should not be (${text(extra)}), ${missing.length} that are missing (${text(missing)})`
+  return `${name} differs from an undisturbed run on the log: ${extra.length} of ${found.length} rows are unexpected (${text(extra)}), ${missing.length} are missing (${text(missing)})`
 }

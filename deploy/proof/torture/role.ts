@@ -8,9 +8,9 @@ export type Actor = {
   readonly name: string
   /** Whether it runs or starts, so that it can be killed. */
   isAlive(): boolean
-  /** Kills it now, and restarts it after this time. Resolves when it runs. */
+  /** Kills it, after a stop request with `afterMs`, and restarts it after `downMs`. Resolves when it runs. */
   strike(blow: Blow): Promise<void>
-  /** Stops one process (SIGSTOP) for this time. */
+  /** Pauses it (SIGSTOP) for this time. */
   freeze?(ms: number): Promise<void>
 }
 
@@ -23,16 +23,16 @@ export type Blow = {
 const AGAIN_MS = 500
 const UP_MS_MAX = 240_000
 const LAST_CHARACTERS = 1000
-/** For a machine with other load. */
+/** Enough for a machine with other load. */
 const STOP_MS_MAX = 60_000
 
-/** One process of several, started again whenever it ends, as a supervisor does. */
+/** A process that is restarted whenever it ends, as by a supervisor. */
 export class Role implements Actor {
   readonly name: string
   readonly #start: () => Launched
   readonly #needs: { readonly written: (text: string) => void; readonly fault: (sentence: string) => void }
   #life: Launched | undefined
-  /** Expected ends, by process. */
+  /** The processes whose end is expected. */
   readonly #ordered = new WeakSet<Launched>()
   #downMs = 0
   #isWanted = false
@@ -72,8 +72,8 @@ export class Role implements Actor {
     return exitCode === null && signalCode === null
   }
 
-  /** The end of its output, for the diagnosis. */
-  lastWords(): string {
+  /** Returns the end of its output, for diagnosis. */
+  outputTail(): string {
     return `${this.name}${this.isAlive() ? '' : ' (ended)'}: ${this.#life?.stderr().slice(-LAST_CHARACTERS)}`
   }
 
@@ -84,7 +84,7 @@ export class Role implements Actor {
       this.#end('SIGTERM')
       await pause(afterMs)
     }
-    // It may have stopped, and another one may have started, meanwhile.
+    // It may have ended meanwhile, and another process may have started.
     if (this.#life === life) this.#end('SIGKILL')
     await this.isUp()
   }
@@ -96,7 +96,7 @@ export class Role implements Actor {
     life?.process.kill('SIGCONT')
   }
 
-  /** Stops it by SIGTERM; the exit code must be 0. */
+  /** Stops it by SIGTERM; reports another exit code than 0 as a fault. */
   async stop(): Promise<void> {
     this.#isWanted = false
     const life = this.#life
@@ -109,7 +109,7 @@ export class Role implements Actor {
       this.#needs.fault(`${this.name} ended with ${life.process.signalCode ?? life.process.exitCode} at SIGTERM`)
   }
 
-  /** Kills it at the end of a run. */
+  /** Kills it, without a restart. */
   async kill(): Promise<void> {
     this.#isWanted = false
     this.#end('SIGKILL')

@@ -8,7 +8,7 @@ import { freePort } from '@gamenet/engines/testing'
 import { endLeases } from '@gamenet/ingest'
 import type { Environment } from '../../test/service/gamenet.js'
 import { differences } from './compare.js'
-import { bringToAnEnd, scrapedOften } from './embedded.js'
+import { scrapedOften, scrapeToEnd } from './embedded.js'
 import { type RealEngines, startRealEngines } from './engine-actors.js'
 import { inTime } from './in-time.js'
 import { startLoad } from './load.js'
@@ -23,12 +23,12 @@ const DOWN_MS_MAX = 3000
 const REST_MS_MAX = 2500
 const FROZEN_MS_MAX = 6000
 const FREEZE_SHARE = 0.2
-/** Shares above that of stopped processes up to this one get a stop request first. */
+/** Cumulative share: between {@link FREEZE_SHARE} and this one, processes get a stop request before the kill. */
 const TERMINATED_SHARE = 0.3
-/** Shorter than the stop of any process. */
+/** Shorter than the graceful stop of any process. */
 const TERMINATE_AFTER_MS_MAX = 250
 
-/** Roles in separate processes on real engines; all of them are killed. */
+/** Runs roles in separate processes on real engines and kills all of them; returns every difference found at the end. */
 export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
   const { directory, facts, rebuilt, calm, auth, upstream, note } = surroundings
   const engines = await startRealEngines(join(directory, 'engines'), note)
@@ -69,8 +69,8 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     calm
   })
   try {
-    await inTime('a first start', Promise.all(roles.map((each) => each.start())))
-    note('everything is up')
+    await inTime('the first start of all processes', Promise.all(roles.map((each) => each.start())))
+    note('all processes run')
     await strikeAll(surroundings, [...roles, ...engines.actors])
     await Promise.all(roles.map((each) => each.isUp()))
     note('everything is up again')
@@ -81,7 +81,7 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     await Promise.all(ingests.map((ingest) => ingest.stop()))
     await freeLeases(engines)
     await ingests[0]?.start()
-    await inTime('the last scrape of everything', bringSomehowToAnEnd(engines, operatorUrl))
+    await inTime('the last scrape of everything', scrapeToEndDespiteHangs(engines, operatorUrl))
     note('everything is published')
     await Promise.all([...projectors, ...apis, ...ingests.slice(0, 1)].map((each) => each.stop()))
     await inTime('the end of the load', load.stop())
@@ -89,22 +89,22 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     const compared = await inTime('comparing', comparedWhenStopped(engines, facts))
     return { differences: [...load.wrong, ...faults, ...compared], startsMs: [] }
   } catch (error) {
-    for (const each of roles) note(each.lastWords())
+    for (const each of roles) note(each.outputTail())
     throw error
   } finally {
-    // Before the end of the load: this interrupts unanswered requests.
+    // Before the load stops, because this interrupts unanswered requests.
     await Promise.all(roles.map((each) => each.kill()))
     await load.stop()
     await engines.stop()
   }
 }
 
-/** A stopped front may be killed meanwhile; nothing else may fail. */
-async function bringSomehowToAnEnd(engines: RealEngines, operatorUrl: string): Promise<void> {
+/** Repeats the final scrapes if the front hung and was killed meanwhile; rejects for every other failure. */
+async function scrapeToEndDespiteHangs(engines: RealEngines, operatorUrl: string): Promise<void> {
   for (;;) {
     const before = engines.timesStuck()
     try {
-      await bringToAnEnd({ operatorUrl })
+      await scrapeToEnd({ operatorUrl })
       return
     } catch (error) {
       if (engines.timesStuck() === before) throw error
@@ -113,14 +113,14 @@ async function bringSomehowToAnEnd(engines: RealEngines, operatorUrl: string): P
   }
 }
 
-/** No process visits boards now, and some of the earlier ones are dead. */
+/** Ends the leases of dead processes; no process visits boards now. */
 async function freeLeases({ postgres }: RealEngines): Promise<void> {
   const writes = openPostgres({ url: postgres })
   await endLeases(writes)
   await writes.close()
 }
 
-/** Kills or stops one process after another, while earlier ones restart. */
+/** Kills or pauses one process after another, while earlier ones restart. */
 async function strikeAll({ facts, kills, note }: Surroundings, actors: readonly Actor[]): Promise<void> {
   const rising = new Set<Promise<void>>()
   const failed: unknown[] = []
@@ -141,9 +141,9 @@ async function strikeAll({ facts, kills, note }: Surroundings, actors: readonly 
       rising.add(restart)
     }
     await pause(chance(seed, number, 204) * REST_MS_MAX)
-    while (rising.size >= DOWN_MAX) await inTime(`coming up after blow ${number}`, Promise.race(rising))
+    while (rising.size >= DOWN_MAX) await inTime(`the restart after blow ${number}`, Promise.race(rising))
   }
-  await inTime('coming up after the last blow', Promise.all(rising))
+  await inTime('the restarts after the last blow', Promise.all(rising))
   if (failed.length > 0) throw failed[0]
 }
 
@@ -163,7 +163,7 @@ async function comparedWhenStopped(engines: RealEngines, facts: Surroundings['fa
   const reader = openKafkaLog({
     brokers: [engines.kafka],
     clientId: 'torture',
-    // A separate group: Kafka still counts dead members of the service's group.
+    // A separate group: Kafka may still assign partitions to dead members of the service's group.
     groupId: `torture-${randomUUID()}`,
     topicPrefix: 'gamenet.',
     partitions: PARTITIONS,

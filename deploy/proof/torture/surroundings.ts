@@ -2,7 +2,7 @@ import type { DemoAuth } from '../../demo/auth/server.js'
 import type { Facts } from './facts.js'
 import type { SteppingUpstream } from './upstream.js'
 
-/** The parts that are not killed. */
+/** The parts that are not killed, and the options of the run. */
 export type Surroundings = {
   /** The directory for all data, also for the next run. */
   readonly directory: string
@@ -19,6 +19,6 @@ export type Surroundings = {
 
 export type Outcome = {
   readonly differences: readonly string[]
-  /** Durations of the complete starts in milliseconds, in order. */
+  /** Durations of complete starts in milliseconds, in order. */
   readonly startsMs: readonly number[]
 }

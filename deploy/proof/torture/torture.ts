@@ -8,9 +8,9 @@ import { startSteppingUpstream } from './upstream.js'
 
 /*
  * kill       the end of a process by SIGKILL
- * pause      a process stopped by SIGSTOP, then resumed
- * fact       known for certain: a shown page, a sent request, an acknowledgement
- * difference a row that the tables have and must not have, or the reverse
+ * pause      a stop of a process by SIGSTOP, until SIGCONT
+ * fact       what the harness knows: a page was shown, a request sent, a write acknowledged
+ * difference a row that is missing in the tables or wrong
  */
 
 export type Engines = 'embedded' | 'kafka'
@@ -27,7 +27,7 @@ export type Report = Outcome & {
 
 const NOON = Date.UTC(2026, 10, 21, 12)
 
-/** Kills this number of times, then compares. Rejects if a process does not start, or ends by itself. */
+/** Kills processes `kills` times, then compares. Rejects if a process does not start or ends by itself. */
 export async function torture(options: {
   readonly engines: Engines
   readonly kills: number

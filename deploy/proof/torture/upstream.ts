@@ -8,7 +8,7 @@ export type SteppingUpstream = Pick<Upstream, 'url' | 'close'> & {
   freeze(): void
 }
 
-/** No answer is sent this shortly before the end of a second, because pages are dated by the second of their answer. */
+/** No answer is sent in the last 25 ms of a second, because pages are dated by the second of their answer. */
 const BOUNDARY_MS = 25
 
 /** An upstream network that advances one step in each second in which its home page is requested. */
@@ -24,7 +24,7 @@ export async function startSteppingUpstream(facts: Facts): Promise<SteppingUpstr
   }
   show(facts.lastStep())
   upstream.beforeAnswer = async (path) => {
-    // It is not used here, and would grow for hours.
+    // Unused here, it would grow for hours.
     upstream.asked.length = 0
     const leftMs = 1000 - (Date.now() % 1000)
     if (leftMs < BOUNDARY_MS) await pause(leftMs + 1)

@@ -7,9 +7,8 @@ import type {
 } from '../../test/service/upstream.js'
 
 /*
- * The pages of upstream at each step: a pure function of seed and step, so the harness stores only
- * the number of steps. Every page contains its step in a number, so rows identify the page that they
- * were read from.
+ * The pages of upstream: a pure function of seed and step, so the harness stores only the number of steps. One of the numbers of
+ * each page encodes its step, so rows identify their page.
  */
 
 export type Shown = {
@@ -32,10 +31,10 @@ export const REGISTERED_FROM = 10_000
 export const LOBBY_MOST_FROM = 1000
 const TIME_MAX = 2_147_483_647
 const SCORE_FROM = 1_000_000
-/** Number of steps for which a board stays unchanged. */
+/** Steps for which a board stays unchanged. */
 const BOARD_STEPS = 2
 
-/** A number from 0 to below 1, a pure function of the numbers. */
+/** Returns a number in [0, 1), a pure function of the arguments. */
 export function chance(...of: readonly number[]): number {
   let hash = 2_166_136_261
   for (const each of of) {
@@ -96,12 +95,12 @@ export function lobbiesAt(seed: number, title: number, step: number): UpstreamGa
   }))
 }
 
-/** The step of the page that shows this count of a title. */
+/** Returns the step of the page with this count of a title. */
 export function stepOfOnline(online: number): number {
   return Math.floor(online / ONLINE_MAX)
 }
 
-/** The step of the page that shows this gamertag. */
+/** Returns the step of the page with this gamertag. */
 export function stepOfTag(gamertag: string): number {
   return Number(gamertag.slice(TAG.length))
 }
@@ -114,7 +113,7 @@ export function playersAt(seed: number, step: number): UpstreamPlayer[] {
   })
 }
 
-/** Its first entry shows the version. */
+/** Returns a board whose first entry encodes the version. */
 export function boardAt(seed: number, titleId: string, leaderboardId: number, version: number): UpstreamBoard {
   const isTimes = leaderboardId === 2
   const at = [seed, Number.parseInt(titleId, 16), leaderboardId] as const
@@ -143,12 +142,12 @@ function scoreOfVersion(isTimes: boolean, version: number): string {
   return `${isTimes ? TIME_MAX - SCORE_FROM + version : SCORE_FROM + version}`
 }
 
-/** The version of a board that shows this score of its first entry. */
+/** Returns the version of the board whose first entry has this score. */
 export function versionOfScore(leaderboardId: number, score: string): number {
   return leaderboardId === 2 ? Number(score) - TIME_MAX + SCORE_FROM : Number(score) - SCORE_FROM
 }
 
-/** The content of the n-th imported file: hours of a separate title. */
+/** Returns the content of an imported file: hourly counts of its own title. */
 export function importedFile(seed: number, file: number): { titleId: string; text: string; online: readonly number[] } {
   const titleId = (0x5f000000 + file).toString(16)
   const rows = file % 5 === 4 ? 20_000 : 200

@@ -11,7 +11,7 @@ import { Caller, signIn } from '../../../test/service/people-service.js'
 import type { Load } from '../load.js'
 import { chance, wholeChance } from '../world.js'
 
-/** Activities during the power cut, in addition to the load. */
+/** Activities during a power cut, in addition to the load. */
 export const activities = [
   'migration',
   'import',
@@ -24,7 +24,7 @@ export const activities = [
 ] as const
 export type Activity = (typeof activities)[number]
 
-/** The acknowledged work that a cut must not undo. */
+/** Acknowledged work that a cut must not undo. */
 export type Promised = {
   /** Whether the backup was acknowledged. */
   hasBackup: boolean
@@ -46,11 +46,11 @@ export type Scene = {
 const WRITERS = 6
 const ERASED_MAX = 100
 const REBUILD_STEPS_MAX = 3
-/** Slightly longer than each of them takes. */
+/** Slightly longer than each activity takes. */
 const MS_MAX = { import: 500, boards: 400, rating: 40, rebuild: 400, backup: 2500, erasure: 1500, restart: 1500 }
 
-/** Resolves in the middle of the activity, or shortly after its end. */
-export async function reach(activity: Exclude<Activity, 'migration'>, scene: Scene): Promise<void> {
+/** Begins an activity; resolves in the middle of it, or shortly after its end. */
+export async function beginActivity(activity: Exclude<Activity, 'migration'>, scene: Scene): Promise<void> {
   const { service, load, auth, numbers } = scene
   const operations = operationsAt(service.operatorUrl)
   await pause(200 + chance(...numbers, 1) * 600)
@@ -62,7 +62,7 @@ export async function reach(activity: Exclude<Activity, 'migration'>, scene: Sce
   else if (activity === 'restart') service.process.kill('SIGTERM')
   else if (activity === 'backup') await beginBackup(scene)
   else await beginErasure(scene)
-  // Squared, so mostly early: more work is unfinished then.
+  // Squared, so that most cuts are early, when more work is unfinished.
   await pause(chance(...numbers, 3) ** 2 * MS_MAX[activity])
 }
 
@@ -80,7 +80,7 @@ async function beginBackup({ service, backup: directory, promised }: Scene): Pro
     )
 }
 
-/** Creates a user who writes nothing else, and starts the erasure. */
+/** Creates a user who writes nothing else, and begins the erasure. */
 async function beginErasure({ service, auth, numbers, promised }: Scene): Promise<void> {
   const others = auth.people
     .slice(WRITERS, WRITERS + ERASED_MAX)
@@ -93,8 +93,8 @@ async function beginErasure({ service, auth, numbers, promised }: Scene): Promis
   try {
     const me = await signIn(auth, somebody)
     for (const [method, path, body] of [
-      ['PATCH', `/api/profile/${username}`, { bio: 'soon forgotten' }],
-      ['POST', `/api/profile/${other}/reputation`, { stars: 1, comment: 'soon forgotten' }]
+      ['PATCH', `/api/profile/${username}`, { bio: 'soon erased' }],
+      ['POST', `/api/profile/${other}/reputation`, { stars: 1, comment: 'soon erased' }]
     ] as const) {
       const { status } = await caller.ask(method, path, me, body)
       // Only users who have written can be rated.
@@ -115,13 +115,13 @@ async function beginErasure({ service, auth, numbers, promised }: Scene): Promis
     )
 }
 
-/** Returns the broken promises after a cut. */
+/** Returns the promises that a cut has broken. */
 export async function broken(promised: Promised, { operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<string[]> {
   const found: string[] = []
   for (const { username, isAcknowledged } of promised.erased) {
     const { wasKnown, isEntered } = await operationsAt(operatorUrl).run(erase, { username, anyway: true })
-    if (isAcknowledged && wasKnown) found.push(`${username} was erased, and exists again`)
-    if (!isEntered) found.push(`${username} was erased, and is not in the ledger`)
+    if (isAcknowledged && wasKnown) found.push(`${username} was erased but exists again`)
+    if (!isEntered) found.push(`${username} was erased but is not in the ledger`)
   }
   return found
 }

@@ -7,17 +7,17 @@ import { type Mutex, withTimeout } from '@gamenet/schemas'
 import type { DemoAuth } from '../../../demo/auth/server.js'
 import { restore } from '../../../src/backup/restore.js'
 import { type Environment, type Launched, launchGamenet, type Running } from '../../../test/service/gamenet.js'
-import { bringToAnEnd, comparedWhenStopped, scrapedOften, untilCaughtUp } from '../embedded.js'
+import { comparedWhenStopped, scrapedOften, scrapeToEnd, untilCaughtUp } from '../embedded.js'
 import { type Facts, openFacts } from '../facts.js'
 import { type Load, startLoad } from '../load.js'
-import { stopWell } from '../one-process.js'
+import { stopCleanly } from '../one-process.js'
 import { startSteppingUpstream } from '../upstream.js'
 import { chance, wholeChance } from '../world.js'
-import { type Activity, broken, type Promised, reach } from './activities.js'
+import { type Activity, beginActivity, broken, type Promised } from './activities.js'
 import type { Disk } from './disk.js'
 import { contentsUnder, flushHalf, tear } from './writeback.js'
 
-/** The plan of one cut. It follows from a seed and its number; only the work of the service until then does not. */
+/** The plan of one cut. It follows from the seed and the number; the work of the service until the cut does not. */
 export type Plan = {
   readonly seed: number
   readonly number: number
@@ -28,13 +28,13 @@ export type Plan = {
   readonly tornBytes: 0 | 512 | 4096
   /** Whether the power fails again during the next start. */
   readonly isTwice: boolean
-  /** Number of earlier instants of the same life whose disk state is kept. */
+  /** Number of earlier instants of the same life at which the disk is copied. */
   readonly states: number
 }
 
-/** The disk as a cut would have left it, and the acknowledgements until then. */
+/** A copy of the disk as a cut at that instant would have left it, with the acknowledgements until then. */
 export type State = {
-  /** Its number among the states before one cut, from 1. */
+  /** 1, 2, … among the states before one cut. */
   readonly number: number
   readonly plan: Plan
   readonly disk: Disk
@@ -48,21 +48,21 @@ export type Place = {
   readonly facts: Facts
   readonly auth: DemoAuth
   readonly ports: { readonly api: number; readonly operator: number }
-  /** Not on the disk that is cut. */
+  /** A directory that is not on the disk that is cut. */
   readonly directory: string
   readonly calm: number
 }
 
 /** The result of one cut. */
 export type Outcome = {
-  /** Whether the service started on what was left. */
+  /** Whether the service started after the cut. */
   readonly isStarted: boolean
-  /** Each a sentence. */
+  /** One sentence each. */
   readonly differences: readonly string[]
   readonly tornFiles: number
   /** Parts that ClickHouse has detached. */
   readonly detached: number
-  /** Durations of the life, the start, the rest and the comparison. */
+  /** Durations of the life, the start, the wait until idle, and the comparison. */
   readonly ms: { readonly life: number; readonly start: number; readonly rest: number; readonly compare: number }
 }
 
@@ -72,7 +72,7 @@ const START_MS_MAX = 120_000
 const SUSPEND_MS_MAX = 5000
 const LOOK_MS = 5
 const LOG_CHARACTERS = 3000
-/** Greater than the number of cuts of a life. */
+/** Above the number of cuts of a life. */
 const STATE_NUMBERS = 1000
 /** A service that recovers a state gets no new input. */
 const SILENT = {
@@ -100,8 +100,8 @@ export function planOf(seed: number, number: number, activity: Activity, states 
 }
 
 /**
- * Cuts the power of a service under load, starts it again, and compares all its data; its disk is mounted before and
- * after. Each state before the cut is passed to `keep`, for {@link recover}.
+ * Cuts the power of a service under load, starts it again, and compares all its data. The disk is mounted before and after. Each
+ * state before the cut is passed to `keep`, for {@link recover}.
  */
 export async function cutOnce(place: Place, plan: Plan, keep: (state: State) => void = () => {}): Promise<Outcome> {
   const { facts, auth, ports, calm } = place
@@ -125,10 +125,10 @@ export async function cutOnce(place: Place, plan: Plan, keep: (state: State) => 
     AUTH_URL: auth.url
   }
   const promised: Promised = { hasBackup: false, erased: [] }
-  const forgiven = new Set<string>()
+  const ignored = new Set<string>()
   const { ms, took } = stopwatch()
   try {
-    const tornFiles = await liveUntilCut({ ...place, plan, keep, load, environment, promised, forgiven })
+    const tornFiles = await liveUntilCut({ ...place, plan, keep, load, environment, promised, ignored })
     took('life')
     const service = await started(place, environment)
     took('start')
@@ -137,10 +137,10 @@ export async function cutOnce(place: Place, plan: Plan, keep: (state: State) => 
       await load.drain()
       found.push(...(await broken(promised, alive)))
       upstream.freeze()
-      await bringToAnEnd(alive)
+      await scrapeToEnd(alive)
     })
     took('rest')
-    found.push(...load.wrong.filter((sentence) => !forgiven.has(sentence)), ...(await brokenBackup(place, promised)))
+    found.push(...load.wrong.filter((sentence) => !ignored.has(sentence)), ...(await brokenBackup(place, promised)))
     found.push(...(await comparedWhenStopped(environment.DATA_DIR, facts)))
     took('compare')
     return { tornFiles, ms, isStarted: true, differences: found, detached }
@@ -154,8 +154,8 @@ export async function cutOnce(place: Place, plan: Plan, keep: (state: State) => 
 }
 
 /**
- * Starts a service on a state without load, and compares all its data: one at a time, since a process can open one
- * directory of chDB. The state's disk is not mounted before and after.
+ * Starts a service on a state, without load, and compares all its data. Comparisons run one at a time, because a process can
+ * open only one directory of chDB. The disk is unmounted before and after.
  */
 export async function recover(
   auth: DemoAuth,
@@ -210,7 +210,7 @@ async function rested(
   const detached = await detachedParts(data)
   try {
     await Promise.race([diedByItself(service), rest(service)])
-    await stopWell(service)
+    await stopCleanly(service)
     return detached
   } finally {
     written(place, service)
@@ -224,7 +224,7 @@ type Living = Place & {
   readonly load: Load
   readonly environment: Environment & { readonly DATA_DIR: string }
   readonly promised: Promised
-  readonly forgiven: Set<string>
+  readonly ignored: Set<string>
 }
 
 async function liveUntilCut(living: Living): Promise<number> {
@@ -259,14 +259,14 @@ async function nextInstant(living: Living, before: Launched, state: number): Pro
   const life = before.process.killed ? await launchedAgain(living, before) : before
   const service = await life.listening
   const backup = join(disk.path, 'backups', 'backup')
-  await reach(plan.activity, { service, load, auth, numbers, backup, promised })
+  await beginActivity(plan.activity, { service, load, auth, numbers, backup, promised })
   if (plan.activity !== 'restart' || chance(...numbers, 5) >= 0.6) return life
   const again = await launchedAgain(living, life)
   await pause(chance(...numbers, 6) * START_MS)
   return again
 }
 
-/** For a service with a pending stop request: a second signal would kill it. */
+/** Waits for the end of a service with a pending stop request, which a second signal would kill, and starts it again. */
 async function launchedAgain(living: Living, { process, stderr }: Launched): Promise<Launched> {
   if (process.exitCode === null) await once(process, 'exit')
   written(living, { stderr })
@@ -297,10 +297,10 @@ async function captured(living: Living, life: Launched, state: number): Promise<
 }
 
 /**
- * With torn files, the process is stopped first, and its last writes are between the cut and the earlier ones. Otherwise it is
- * running: requests that wait for the disk never return.
+ * Cuts the power, and tears files if planned; returns the number of torn files. For torn files the process is suspended first, so
+ * that the unflushed contents are known. Otherwise it may be running: its requests to the disk never return.
  */
-async function cut({ disk, plan, load, forgiven }: Living, life: Launched, time: number): Promise<number> {
+async function cut({ disk, plan, load, ignored }: Living, life: Launched, time: number): Promise<number> {
   const numbers = [plan.seed, plan.number, 420, time]
   if (plan.flushed === 'before') {
     await flushHalf(disk, ...numbers)
@@ -315,8 +315,8 @@ async function cut({ disk, plan, load, forgiven }: Living, life: Launched, time:
   disk.cut()
   await life.kill()
   await turn()
-  // Without its disk its output until the end is meaningless.
-  for (const sentence of load.wrong.slice(said)) forgiven.add(sentence)
+  // Wrong answers after the cut have no meaning.
+  for (const sentence of load.wrong.slice(said)) ignored.add(sentence)
   disk.unmount()
   disk.mount()
   const torn = before === undefined ? 0 : tear(disk.path, before, plan.tornBytes, ...numbers)
@@ -341,7 +341,7 @@ async function suspendProcess({ process: { pid, exitCode } }: Launched): Promise
   const until = performance.now() + SUSPEND_MS_MAX
   for (let running = true; running; ) {
     const states = await Promise.all(
-      // None is left of a process that has ended meanwhile.
+      // The process may have ended meanwhile.
       (await readdir(tasks).catch(() => [])).map((task) =>
         readFile(join(tasks, task, 'stat'), 'utf8').catch(() => ') T')
       )
@@ -382,7 +382,7 @@ function written({ directory }: DiskPlace, life: Pick<Launched, 'stderr'>): void
   appendFileSync(join(directory, 'service.log'), life.stderr())
 }
 
-/** Each file of a backup is compared with its hash. */
+/** Restores an acknowledged backup, which compares each file with its hash; returns the failure. */
 async function brokenBackup({ disk, directory }: DiskPlace, { hasBackup }: Promised): Promise<string[]> {
   const dataDirectory = join(directory, 'restored')
   const { signal } = new AbortController()
@@ -391,7 +391,7 @@ async function brokenBackup({ disk, directory }: DiskPlace, { hasBackup }: Promi
     if (hasBackup) await restore({ backup, dataDirectory, ledger: undefined, onProgress: () => undefined, signal })
     return []
   } catch (error) {
-    return [`The backup was acknowledged, and is incomplete: ${error}`]
+    return [`The backup was acknowledged but is incomplete: ${error}`]
   } finally {
     await rm(dataDirectory, { recursive: true, force: true })
     await rm(join(disk.path, 'backups'), { recursive: true, force: true })

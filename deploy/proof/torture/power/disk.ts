@@ -3,22 +3,22 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSy
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 
-/* A separate disk whose power can be cut: a sparse file with ext4 on a loop device. Needs root. */
+/* A disk whose power can be cut: a sparse file with ext4 on a loop device. Needs root. */
 
 export type Disk = {
   /** Where it is mounted. */
   readonly path: string
-  /** Since 1970. */
+  /** Milliseconds since 1970. */
   readonly mountedMs: number
   mount(): void
   unmount(): void
-  /** Cuts the power: nothing is written to the disk any more. */
+  /** Cuts the power: nothing more is written to the disk. */
   cut(): void
   /** Copies the unmounted disk next to its image. */
   keep(): void
   /**
-   * The disk as a cut at this instant would leave it, unmounted, in a separate directory. No process writes to the disk
-   * meanwhile.
+   * Copies the disk, as a cut at this instant would leave it, to another directory; returns the copy, unmounted. No process may
+   * write to the disk meanwhile.
    */
   copyTo(directory: string): Disk
 }
@@ -27,21 +27,21 @@ const MEBIBYTE = 2 ** 20
 const UNMOUNT_TRIES_MAX = 50
 const RETRY_MS = 100
 const COPIES_MAX = 20
-/** EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH: neither data nor journal are flushed. Node has no ioctl, and each Debian has perl. */
+/** EXT4_IOC_SHUTDOWN with EXT4_GOING_FLAGS_NOLOGFLUSH flushes neither data nor journal. In perl, because Node has no ioctl. */
 const SHUTDOWN = `use Fcntl; sysopen(my $directory, $ARGV[0], O_RDONLY) or die "open: $!";
   my $flags = pack("L", 2); ioctl($directory, 0x8004587D, $flags) or die "ioctl: $!"`
 /**
- * Without barriers a flush does not wait for the disk under the image, which loses nothing here. Without automatic allocation a file that is
- * renamed over another is not flushed for it, as on other file systems.
+ * `barrier=0`: a flush does not wait for the disk under the image, which is not cut. `noauto_da_alloc`: a file that is renamed
+ * over another is not flushed implicitly, as on other file systems.
  */
 const OPTIONS = 'loop,noatime,barrier=0,noauto_da_alloc'
 
 const mounted = new Set<string>()
 
-/** Creates an empty, unmounted file system in a directory and deletes the directory's content. */
+/** Deletes a directory's content and creates an empty, unmounted file system in it. */
 export function makeDisk(directory: string, { mebibytes }: { mebibytes: number }): Disk {
   const disk = diskIn(directory)
-  // A killed run leaves it mounted.
+  // A killed run may have left it mounted.
   tryIt(() => run('umount', '-l', disk.path))
   rmSync(directory, { recursive: true, force: true })
   mkdirSync(disk.path, { recursive: true })
@@ -96,15 +96,15 @@ function diskIn(directory: string): Disk {
       for (let copies = 1; ; copies += 1) {
         const before = writesTo(path)
         run('cp', '--sparse=always', image, imageIn(other))
-        // The kernel also writes the journal and the pages of the last minute while no process writes.
+        // The kernel writes the journal and recent pages even while no process writes.
         if (writesTo(path) === before) return diskIn(other)
-        if (copies === COPIES_MAX) throw new Error(`The disk was written during each of ${copies} copies of it.`)
+        if (copies === COPIES_MAX) throw new Error(`The disk changed during each of ${copies} copies.`)
       }
     }
   }
 }
 
-/** The kernel's counts of writes to the device that is mounted here, done and under way. */
+/** Returns the kernel's counts of completed and pending writes to the device that is mounted here. */
 function writesTo(path: string): string {
   const device = readFileSync('/proc/mounts', 'utf8')
     .split('\n')
@@ -116,7 +116,7 @@ function writesTo(path: string): string {
   return `${counts[4]} ${counts[8]}`
 }
 
-/** The reason why disks cannot be created here, or undefined. */
+/** Returns the reason why disks cannot be created here, or undefined. */
 export function whyNoDisk(): string | undefined {
   const directory = mkdtempSync(join(tmpdir(), 'gamenet-power-'))
   try {
@@ -146,7 +146,7 @@ function tryIt<Result>(work: () => Result): Result | string {
   }
 }
 
-/** Mounts outlive a process; a loop device goes with its mount. */
+/** A mount would outlive the process; unmounting also frees the loop device. */
 function unmountAtExit(): void {
   if (mounted.size > 0 || process.listeners('exit').includes(unmountAll)) return
   process.on('exit', unmountAll)

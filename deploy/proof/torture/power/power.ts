@@ -13,8 +13,8 @@ import { makeDisk } from './disk.js'
 
 /*
  * cut    one loss of power, and the start after it
- * state  the disk as a cut at an earlier instant of the same life would have left it, and the start on a copy of it
- * life   the cuts that one disk goes through, one after another: one of each activity, the first during the first start
+ * state  a copy of the disk as a cut at an earlier instant of the same life would have left it, and the start on it
+ * life   successive cuts of one disk: one during each activity, the first during the first start
  */
 
 const Cut = z.object({
@@ -40,7 +40,7 @@ export type Power = {
   /** The directory for all data, also for the next run. */
   readonly directory: string
   readonly cuts: number
-  /** How many states of each life are recovered before each cut; they count as cuts. */
+  /** Number of states to recover for each cut; they count as cuts. */
   readonly states?: number
   /** Seed of the first life; those of the others follow from it. */
   readonly seed: number
@@ -54,11 +54,11 @@ export type Power = {
 const SEEDS = 2 ** 31
 const NOON = Date.UTC(2026, 10, 21, 12)
 const IMAGE_MEBIBYTES = 4096
-/** A starting service waits for half of its time. */
+/** A start waits for half of its time, so two run concurrently. */
 const AT_ONCE = 2
 const OUTPUT_CHARACTERS_MAX = 2000
 
-/** Makes this number of cuts, and returns all cuts of the directory, including those of earlier runs. */
+/** Makes `cuts` further cuts; returns all cuts of the directory, including those of earlier runs. */
 export async function cutPower(power: Power): Promise<Cut[]> {
   const { directory, note } = power
   mkdirSync(directory, { recursive: true })
@@ -129,7 +129,7 @@ async function* cutsOfActivity(
   }
 }
 
-/** Keeps the evidence of a difference: the disk after the cut, and the facts. */
+/** Runs a cut; a failure counts as a difference. */
 async function tried(which: Tried & Pick<Cut, 'state'>, plan: Plan, cut: () => Promise<Outcome>): Promise<Cut> {
   const began = performance.now()
   const { flushed, tornBytes, isTwice } = plan
@@ -180,12 +180,12 @@ export function textOf(cut: Cut): string {
   ].join('\n')
 }
 
-/** Returns the number of cuts of each kind, and how many of them lost something. */
+/** Returns the number of cuts of each kind, and of those that lost something. */
 export function tableOf(cuts: readonly Cut[]): string {
   const line = (what: string, these: readonly Cut[]): string => {
     const wrong = these.filter(({ differences }) => differences.length > 0)
     const unstarted = wrong.filter(({ isStarted }) => !isStarted)
-    return `${what}: ${these.length} cuts, ${wrong.length} with differences, of which ${unstarted.length} did not start`
+    return `${what}: ${these.length} cuts, ${wrong.length} with differences, ${unstarted.length} without a start`
   }
   return [
     ...activities.map((activity) =>
@@ -199,7 +199,7 @@ export function tableOf(cuts: readonly Cut[]): string {
       cuts.filter(({ tornBytes }) => tornBytes > 0)
     ),
     line(
-      'once more during the start after it',
+      'with a second cut during the next start',
       cuts.filter(({ isTwice }) => isTwice)
     ),
     line(

@@ -13,10 +13,10 @@ import { open } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { chance } from '../world.js'
 
-/* The unflushed pages that have reached a disk before a power cut: any of them, and any sectors of the last ones. */
+/* Simulates which unflushed pages reach the disk before a power cut: any of them, and any sectors of the last ones. */
 
 const PAGE = 4096
-/** Files whose pages were being written. */
+/** Share of files with torn writes. */
 const TORN_SHARE = 0.5
 /** Maximum lag of the clock of a file system. */
 const CLOCK_MS = 100
@@ -24,7 +24,7 @@ const CLOCK_MS = 100
 /** A file system with all unchanged data flushed. */
 type Root = { readonly path: string; readonly mountedMs: number }
 
-/** Flushes half of the directories; the numbers decide which ones. */
+/** Flushes a random half of the directories, chosen by the numbers. */
 export async function flushHalf(root: Root, ...of: readonly number[]): Promise<void> {
   for (const { directory, files } of directoriesUnder(root)) {
     if (chance(...of, ...Buffer.from(relative(root.path, directory))) < 0.5) continue
@@ -92,7 +92,7 @@ function tearFile(file: number, lost: Buffer, unit: number, seeds: readonly numb
   return !torn.equals(kept)
 }
 
-/** The number of an inode is reused; with the birth time it is unique. */
+/** Inode numbers are reused; with the birth time they are unique. */
 function identityOf(file: number): string {
   const { ino, birthtimeNs } = fstatSync(file, { bigint: true })
   return `${ino} ${birthtimeNs}`
@@ -112,7 +112,7 @@ function* filesUnder(root: Root): Iterable<string> {
   for (const { directory, files } of directoriesUnder(root)) for (const file of files) yield join(directory, file)
 }
 
-/** All directories, with those of their files that may have pages which are not flushed. */
+/** Yields all directories, each with the files that may have unflushed pages. */
 function* directoriesUnder({ path, mountedMs }: Root): Iterable<{ directory: string; files: readonly string[] }> {
   const files: string[] = []
   const directories: string[] = []
@@ -122,7 +122,7 @@ function* directoriesUnder({ path, mountedMs }: Root): Iterable<{ directory: str
       else if (entry.isFile() && statSync(join(path, entry.name)).ctimeMs > mountedMs - CLOCK_MS) files.push(entry.name)
     }
   } catch (error) {
-    // The service may be at work.
+    // The service may delete files meanwhile.
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
   yield { directory: path, files }

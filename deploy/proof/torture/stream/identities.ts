@@ -2,8 +2,8 @@ import { nameKey } from '@gamenet/schemas'
 import { z } from 'zod'
 
 /*
- * identity   what names an event, the same for an event of the stream and for the rows that it was read from; a number in journals
- * key        events of one kind and key come in the order of recording
+ * identity   the fields that identify an event, the same for an event of the stream and for its row; journals store its number
+ * key        events of one kind and key are in the order of recording
  */
 
 export type Identity = {
@@ -32,7 +32,7 @@ export class Identities {
   readonly #byText = new Map<string, number>()
   readonly #all: Identity[] = []
 
-  /** The number of an event, given as its JSON without the cursor. */
+  /** Returns the number of an event, given as its JSON without the cursor. */
   of(event: string): number {
     const known = this.#byText.get(event)
     if (known !== undefined) return known

@@ -16,25 +16,25 @@ export type Filter = {
 type Place = { readonly cursor: string; readonly length: number }
 
 /**
- * Counted from the start of the answer, so that connections to a busy service are useful; for some connections from the
- * request.
+ * Maximum duration of a connection, from the start of the answer, so that connections to a busy service receive events; a
+ * share of {@link EARLY} is counted from the request.
  */
 const CONNECTED_MS_MAX = 1000
 const EARLY = 0.1
 /** Pause while the service is down: with a shorter one, a thousand listeners slow its start. */
 const AGAIN_MS = 2000
-/** Share of reconnections to an earlier place, with the journal cut there: half of all events are read again, on average. */
+/** Share of reconnections from an earlier cursor, with the journal truncated there; on average half of all events are read twice. */
 const BACK = 0.03
 const PLACES_MAX = 8
 const POLL_SECONDS = 1
-/** At the end: longer than a process needs to learn of the last swap or rollback. */
+/** For the final polls: longer than a process needs to adopt the last swap or rollback. */
 const LAST_POLL_SECONDS = 5
 /** Errors of requests while the service is down. */
 const DOWN = /ECONNREFUSED|"error"/
 const WAYS = ['sse', 'last-event-id', 'ndjson', 'poll'] as const
 type Way = (typeof WAYS)[number]
 
-/** When a connection is cut. */
+/** When a connection is cut: after `ms`, from the request if `isEarly`. */
 type Cut = { readonly ms: number; readonly isEarly: boolean }
 
 const Polled = z.object({
@@ -43,20 +43,20 @@ const Polled = z.object({
 })
 
 /**
- * A client that is disconnected at random instants, resumes from its cursor or from an earlier one, over each way to read the
- * stream, and keeps a journal: the identities of the events that it received.
+ * A client of the stream that is disconnected at random instants and resumes, from its cursor or an earlier one, by a random
+ * protocol. Its journal has the identities of the events that it received.
  */
 export class RestlessListener {
   readonly filter: Filter
   journal: number[] = []
   /**
-   * Copies of the journal before each return to an earlier place: events that were lost live may have been read from
-   * the tables since.
+   * Copies of the journal before each return to an earlier cursor: an event that was missed live may be read from the tables
+   * later.
    */
   readonly abandoned: (readonly number[])[] = []
-  /** Connections that ended after their answer had begun, by the listener or by the other side. */
+  /** Connections that ended after their answer had begun, by either side. */
   disconnections = 0
-  /** Durations of the last polls. */
+  /** Longest duration of a final poll. */
   slowestPollMs = 0
   readonly #identities: Identities
   readonly #numbers: readonly number[]
@@ -70,7 +70,7 @@ export class RestlessListener {
     this.#numbers = numbers
   }
 
-  /** Follows the stream at random ports for this number of connections. Throws the refusals of the service. */
+  /** Follows the stream at random ports until `disconnections` is reached. Throws if the service refuses. */
   async run(ports: readonly number[], disconnections: number): Promise<void> {
     while (this.disconnections < disconnections) {
       const draw = (number: number): number => chance(...this.#numbers, this.#connections, number)
@@ -93,7 +93,7 @@ export class RestlessListener {
       const refused = await this.#connect(port, 'poll', undefined, LAST_POLL_SECONDS)
       const tookMs = Math.round(performance.now() - begunMs)
       this.slowestPollMs = Math.max(this.slowestPollMs, tookMs)
-      if (refused !== undefined) throw new Error(`A last poll at port ${port} failed after ${tookMs} ms: ${refused}`)
+      if (refused !== undefined) throw new Error(`A final poll at port ${port} failed after ${tookMs} ms: ${refused}`)
       if (this.#cursor === before) return
     }
   }
@@ -107,7 +107,7 @@ export class RestlessListener {
     this.#places = this.#places.filter(({ length }) => length <= place.length)
   }
 
-  /** Connects until it is cut; returns why there was no answer. */
+  /** Reads until the connection ends; returns the reason if there was no answer. */
   async #connect(port: number, way: Way, cut: Cut | undefined, seconds = POLL_SECONDS): Promise<string | undefined> {
     const query = new URLSearchParams()
     const { kinds, titleId, leaderboardId, player } = this.filter

@@ -6,7 +6,7 @@ import type { Filter } from './restless-listener.js'
 const AT = 'toFloat64(toUnixTimestamp64Milli(observed_at)) AS atMs'
 const RECORDED = 'epoch, partition, offset'
 
-/** Returns all events of the tables in the order of recording, read with other statements than those of the stream. */
+/** Returns all events of the tables in the order of recording, with statements that differ from those of the stream. */
 export async function feedOfTables(tables: ClickHouse): Promise<Identity[]> {
   const rows = (sql: string) => tables.projections.rows(sql)
   const counts = await rows(`SELECT ${AT}, online FROM event_network_count ORDER BY ${RECORDED}`)
@@ -59,7 +59,7 @@ export async function feedOfTables(tables: ClickHouse): Promise<Identity[]> {
   ]
 }
 
-/** Whether a filter lets an event pass. */
+/** Whether an event passes a filter. */
 export function passes({ kind, titleId, leaderboardId, player }: Identity, filter: Filter): boolean {
   return (
     (filter.kinds === undefined || filter.kinds.includes(kind)) &&
@@ -71,7 +71,7 @@ export function passes({ kind, titleId, leaderboardId, player }: Identity, filte
 
 export type Deviation = { readonly missed: number; readonly duplicates: number; readonly sentence: string | undefined }
 
-/** Compares a journal with the events of the feed that its filter lets pass, key by key; an abandoned one may lack the last. */
+/** Compares a journal with the filtered events of the feed, key by key; an abandoned journal may lack the newest ones. */
 export function deviationOf(
   journal: readonly number[],
   feed: readonly number[],

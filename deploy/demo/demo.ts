@@ -19,7 +19,7 @@ export type Demo = {
   readonly chat: Pick<DemoChat, 'url' | 'token' | 'hosts' | 'avatarUrl'> | undefined
   /** A user to sign in as: with a gamertag and an account of the chat platform. */
   readonly person: DemoPerson | undefined
-  /** Number of the history's events that the log has. */
+  /** Progress of the history: `done` of `total` events are in the log. */
   progress(): { name: string; done: number; total: number }
   /** Fills in the history that a first start lacks, in the background. Returns the function that stops it. */
   fill(needs: FillNeeds): () => Promise<void>
@@ -105,7 +105,7 @@ function historyFilling({
         auth === undefined
           ? undefined
           : actAsPeople({ seed: SEED, apiUrl, auth, chat, doneFile, signal }).catch(
-              logged('the users of the demo could not act')
+              logged('the activity of the demo users failed')
             )
       ])
       return async () => {

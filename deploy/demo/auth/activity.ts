@@ -12,14 +12,14 @@ export type ActivityOptions = {
   readonly apiUrl: string
   readonly auth: Pick<DemoAuth, 'url' | 'people'>
   readonly chat: Pick<DemoChat, 'hosts' | 'accountOf'> | undefined
-  /** Created when everything is done; while it exists, nothing is done again. */
+  /** Created when all work is done; if it exists, the work is skipped. */
   readonly doneFile: string
   readonly signal: AbortSignal
 }
 
 const PEOPLE = 60
 const RATINGS_EACH = 6
-/** The comment of one person on another; null without one. */
+/** `viewer`: the rating by the requesting person; null without one. */
 const Reputation = z.object({ viewer: z.object({}).nullable() })
 /** Streams of chance that no other part of the demo uses. */
 const RATED = 120
@@ -63,7 +63,7 @@ export async function actAsPeople(options: ActivityOptions): Promise<void> {
   await writeFile(doneFile, '')
 }
 
-/** Signs a person in and edits their profile, which makes them known. Returns the session key. */
+/** Signs a person in and edits their profile, which creates it. Returns the session key. */
 async function begin(options: ActivityOptions, person: DemoPerson): Promise<string> {
   const { apiUrl, auth, chat } = options
   const { username, gamertag, email, password, user } = person

@@ -15,7 +15,7 @@ export type DemoPerson = {
   readonly user: number
   readonly username: string
   readonly email: string
-  /** Every tenth person has linked none. */
+  /** Undefined for every tenth person. */
   readonly gamertag: string | undefined
   readonly password: string
 }
@@ -34,7 +34,7 @@ type PlayedGame = { readonly title: string; readonly lastPlayed: string; readonl
 
 /** Streams of chance that no other part of the demo uses: those of the network end at 99. */
 const FRIENDSHIP = 100
-/** Of 400 users a person knows about 32; two or three of them are online in the evening. */
+/** About 32 of the 400 users are friends of a person; two or three of them are online in the evening. */
 const FRIENDSHIP_SHARE = 0.08
 const PASSWORD_LETTERS = 12
 const GAMES_MAX = 12
@@ -42,7 +42,7 @@ const GAMES_MAX = 12
 const LOOKS_MAX = 20
 const WITHOUT_GAMERTAG_EACH = 10
 
-/** All accounts of a seed. */
+/** Returns all accounts of a seed. */
 export function demoPeople(seed: number): DemoPerson[] {
   return Array.from({ length: USER_COUNT }, (_, user) => {
     const username = usernameOf(seed, user)
@@ -57,7 +57,7 @@ export function demoPeople(seed: number): DemoPerson[] {
   })
 }
 
-/** The friends of a user at an instant of the world, those online first. Friendship goes both ways. */
+/** Returns the friends of a user at an instant of the world, those online first. Friendship is mutual. */
 export function friendsAt(world: World, user: number, ms: number): Friend[] {
   const friends = world.sightingsAt(ms).filter((_, other) => areFriends(world.seed, user, other))
   const entries = friends.map(({ gamertag, playing, lastSeenMs }): Friend => {
@@ -79,7 +79,7 @@ export function stateAt(world: World, user: number, ms: number) {
 }
 
 /**
- * Returns the games that a user played lately, newest first, each once. `networkUrl` is the address of their pictures.
+ * Returns the games that a user has played recently, newest first, each once. `networkUrl` is the address of their pictures.
  */
 export function gamesAt(world: World, user: number, ms: number, networkUrl: string): PlayedGame[] {
   const games = new Map<string, PlayedGame>()

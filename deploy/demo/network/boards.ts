@@ -6,8 +6,8 @@ import type { DemoTitle } from './titles.js'
  * board    a ranking of one title; its id is unique within the title only
  * form     its columns, and the format of a result
  * result   milliseconds where less is better, else points
- * cycle    a player's time on a board: enters, improves ever more slowly, leaves, enters again
- * event    a board that its title lists only some of the time; each time it begins empty and fills gradually
+ * cycle    a period of a player on a board: enters, improves more and more slowly, leaves; the next cycle follows
+ * event    a board that is listed for a part of each period; it is empty at the start of a period and fills gradually
  * given    a board whose id and name are configured
  */
 
@@ -54,9 +54,9 @@ const CARS = ['Falcon GT', 'Comet S', 'R-4', 'Vortex', 'Model 12', 'Zephyr']
 
 /** The share of boards that are events. */
 const EVENT_SHARE = 0.04
-/** The part of an event's time in which it is listed. */
+/** Share of an event's period in which it is listed. */
 const EVENT_LISTED_SHARE = 0.8
-/** The shares of an event's time before which nobody, and after which everybody, has a result. */
+/** Shares of an event's period: no player has a result before the first, every player after the second. */
 const EVENT_FIRST_SHARE = 0.1
 const EVENT_FULL_SHARE = 0.7
 /** Shares of the entries under the name of another player: in capitals, or identical. */
@@ -87,7 +87,7 @@ export function isListedAt(seed: number, board: Board, ms: number): boolean {
   return eventShare(seed, board, ms) < EVENT_LISTED_SHARE
 }
 
-/** The share of an event's time that has passed; 0 for a board that is always listed. */
+/** Returns the share of an event's period that has passed; 0 for a board that is always listed. */
 function eventShare(seed: number, board: Board, ms: number): number {
   if (board.eventMs === undefined) return 0
   const turn = ms / board.eventMs + chance(seed, stream.boardLife, placeOf(board), 2)
@@ -168,14 +168,14 @@ function entriesAt(seed: number, board: Board, ms: number): Entry[] {
   return entries
 }
 
-/** Mostly the player's own name; sometimes that of another contender, in capitals or identical. */
+/** Returns the player's own name, or sometimes that of another player, in capitals or identical. */
 function nameOnBoard(seed: number, key: number, player: number, other: number): string {
   const luck = chance(seed, stream.entryName, key)
   if (luck >= SHOUTED_SHARE) return shownNameOf(seed, player)
   return luck < REPEATED_SHARE ? shownNameOf(seed, other) : shownNameOf(seed, other).toUpperCase()
 }
 
-/** The best possible result: a lap of half a minute to five minutes, or up to some millions of points. */
+/** Returns the best possible result: a lap of half a minute to five minutes, or up to some millions of points. */
 function parOf(seed: number, board: Board, place: number): number {
   const size = chance(seed, stream.boardPar, place)
   switch (board.form) {
@@ -189,7 +189,7 @@ function parOf(seed: number, board: Board, place: number): number {
 
 function resultOf(par: number, luck: number, improvements: number, form: BoardForm): number {
   const shortfall = luck / (1 + 0.08 * improvements)
-  // Points are multiples of ten, so that some are equal; times in milliseconds hardly ever are.
+  // Points are multiples of ten, so that some are equal; times in milliseconds rarely are.
   if (form === 'score' || form === 'career') return 10 * Math.floor((par * (1 - 0.9 * shortfall)) / 10)
   return Math.floor(par * (1 + 0.4 * shortfall))
 }

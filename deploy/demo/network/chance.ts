@@ -1,10 +1,10 @@
 /*
  * seed     chooses one demo network among many
- * stream   a number that separates one use of chance from all others
- * drift    chance that is smooth in time
+ * stream   a number for one use of random values, which makes it independent of all others
+ * drift    a random value that changes smoothly over time
  *
  * All pages of the demo network are a pure function of (seed, instant): there is no state that could be lost, and the
- * page of an earlier instant can be computed again. So random values are hashes and not the output of a generator.
+ * page of an earlier instant can be computed again. Therefore random values are hashes, not the output of a generator.
  */
 
 /** The streams, each with its own number; none is used for two purposes. */
@@ -48,7 +48,7 @@ export const stream = {
   playerName: 65
 } as const
 
-/** A value in [0, 1), a pure function of the arguments. */
+/** Returns a value in [0, 1), a pure function of the arguments. */
 export function chance(seed: number, use: number, a = 0, b = 0): number {
   let hash = mixed(seed ^ Math.imul(use, 0x9e3779b1))
   hash = mixed(hash ^ Math.imul(a | 0, 0x85ebca6b))
@@ -56,14 +56,14 @@ export function chance(seed: number, use: number, a = 0, b = 0): number {
   return hash / 4_294_967_296
 }
 
-/** A whole number in [0, below). */
+/** Returns an integer in [0, below). */
 export function chanceBelow(below: number, seed: number, use: number, a = 0, b = 0): number {
   return Math.floor(chance(seed, use, a, b) * below)
 }
 
 /**
- * A value in [-1, 1] that is smooth in time: random at instants `periodMs` apart, eased in between. Every key has its
- * own phase, so that not all of them turn at the same instant.
+ * Returns a value in [-1, 1] that changes smoothly over time: random at instants `periodMs` apart, eased in between. Every key
+ * has its own phase, so that keys do not turn at the same instant.
  */
 export function drift(seed: number, use: number, key: number, ms: number, periodMs: number): number {
   const place = ms / periodMs + chance(seed, stream.phase, key, use)
@@ -73,13 +73,13 @@ export function drift(seed: number, use: number, key: number, ms: number, period
   return 2 * (before + (after - before) * eased(place - point)) - 1
 }
 
-/** 0 to 1 with level ends, for 0 to 1; flat outside. */
+/** Maps [0, 1] to [0, 1] with a slope of 0 at both ends; constant outside. */
 export function eased(share: number): number {
   const x = Math.min(1, Math.max(0, share))
   return x * x * (3 - 2 * x)
 }
 
-/** The finaliser of MurmurHash3 (Austin Appleby, public domain): every bit of the input moves every bit of the result. */
+/** The finaliser of MurmurHash3 (Austin Appleby, public domain): every bit of the input affects every bit of the result. */
 function mixed(value: number): number {
   let hash = value
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)

@@ -39,7 +39,7 @@ export class FaultBook {
     this.#orders.set(order.path, order)
   }
 
-  /** The fault of the next answer of a path; counts it as used. */
+  /** Returns the fault of the next answer of a path, and counts it as used. */
   take(path: string): Fault | undefined {
     const order = this.#orders.get(path)
     if (order === undefined) return undefined

@@ -4,7 +4,7 @@ import { Instant, parseJson } from '@gamenet/schemas'
 import { z } from 'zod'
 
 /**
- * The progress of the first-start history. Its parts are named by absolute times, so that names mean the same later.
+ * The progress of the first-start history. Its parts are named by absolute times, so that names stay valid.
  */
 export const HistoryProgress = z.object({
   seed: z.int(),

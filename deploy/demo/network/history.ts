@@ -48,11 +48,11 @@ export type FillHistoryOptions = {
 
 /** A stretch of history: at most {@link PART_EVENTS_MAX} events of one topic, a pure function of world and times. */
 export type HistoryPart = {
-  /** Unique and lasting: noun, step and first instant. */
+  /** Unique and stable: noun, step and first instant. */
   readonly name: string
   /** Its number of events. */
   readonly size: number
-  /** Makes the events and appends them in their order, {@link APPEND_EVENTS_MAX} at a time, yielding the event loop. */
+  /** Generates the events and appends them in order, {@link APPEND_EVENTS_MAX} at a time, yielding the event loop. */
   append(append: AppendHistory): Promise<void>
 }
 
@@ -66,11 +66,11 @@ const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const MINUTES_SPAN_MS = 2 * DAY_MS
 const HOURS_SPAN_MS = 90 * DAY_MS
-/** Number of users with sightings: sealed events do not compress, and these take about 15 MB. */
+/** Longer spans would fill the disk: sealed events do not compress, and these take about 15 MB. */
 const PRESENCE_SPAN_MS = 28 * DAY_MS
 const PRESENCE_STEP_MS = 15 * MINUTE_MS
 const PRESENCE_PART_MS = 2 * DAY_MS
-/** The time in which the sample's last week fades into the demo's own rhythm. */
+/** Time in which the repeated last week of the sample fades into the demo's own numbers. */
 const BLEND_MS = 42 * DAY_MS
 const WEEK_HOURS = 168
 /** Generating events blocks the event loop for at most about this time. */
@@ -80,7 +80,7 @@ const SLICE_MS = 8
  * Fills the log with history up to the minute of the first start: the shipped sample, the demo's own counts of the
  * network, counts of every title, and sightings of the users. Newest and shortest parts come first, so that pages fill
  * soon. The next call resumes after a crash at any instant. A part is marked after the log has it; a part that was
- * appended and not marked is appended again, with the same event ids, so it counts once. The first call fixes the end.
+ * appended but not marked is appended again, with the same event ids, so it counts once. The first call fixes the end.
  */
 export async function fillHistory(options: FillHistoryOptions): Promise<{ readonly finished: boolean }> {
   const { append, world, journal, signal, now = Date.now } = options
@@ -113,9 +113,9 @@ export async function fillHistory(options: FillHistoryOptions): Promise<{ readon
 }
 
 /**
- * The parts of history up to an instant, in the order in which they are appended. With the sample's end at the left:
- * network counts hourly, the last two days by the minute; titles hourly for 90 days, the last two days by the minute; users
- * every quarter of an hour for four weeks.
+ * Returns the parts of history up to an instant, in the order of their appends. In addition to the sample: network counts since
+ * its end, hourly, and by the minute for the last two days; counts of titles for 90 days, likewise; sightings every quarter of
+ * an hour for four weeks.
  */
 export function planHistory(world: World, sample: readonly NetworkCounted[], untilMs: number): HistoryPart[] {
   const minutesMs = floorTo(untilMs - MINUTES_SPAN_MS, HOUR_MS)
@@ -140,7 +140,7 @@ export function planHistory(world: World, sample: readonly NetworkCounted[], unt
   ]
 }
 
-/** If the clock is before the sample's end, no count may be in the future. */
+/** Returns the sample without counts in the future, in case the clock is before its end. */
 function sampleBefore(sample: readonly NetworkCounted[], untilMs: number): readonly NetworkCounted[] {
   let length = sample.length
   while (length > 0 && millisecondsOf(sample[length - 1]?.observedAt ?? '') >= untilMs) length -= 1
@@ -161,8 +161,9 @@ async function begin(journal: HistoryJournal, seed: number, nowMs: number): Prom
 }
 
 /**
- * What the network counted at an instant of history. After the sample's end its last week repeats, and fades into the
- * world's own numbers. From the first minutely count on, only these are used, so that live counts continue them.
+ * Returns the function that computes the network's counts at an instant of history. After the end of the sample its last week
+ * repeats, and fades into the world's own numbers. From the first minutely count on, only these are used, so that live counts
+ * continue without a jump.
  */
 function networkCounts(world: World, sample: readonly NetworkCounted[], startMs: number, minutesMs: number) {
   const lastWeek = new Map(

@@ -38,7 +38,7 @@ export function matchesAt(
   }))
 }
 
-/** `total` as whole numbers from 1 to `most`, in proportion to `pulls`; it fits when 1 ≤ total / pulls.length ≤ most. */
+/** Divides `total` into integers from 1 to `most`, in proportion to `pulls`; requires 1 ≤ total / pulls.length ≤ most. */
 function shared(pulls: readonly number[], total: number, most: number): number[] {
   const pullOfAll = pulls.reduce((sum, pull) => sum + pull, 0)
   const spare = total - pulls.length

@@ -4,8 +4,7 @@ import type { DemoTitle } from './titles.js'
 import type { TitleState, World } from './world.js'
 
 /*
- * The pages of the network as HTML text. `origin` is the network's own address, for links and for those images that are
- * given absolutely.
+ * The pages of the network as HTML. `origin` is the network's own address, for links and for images with absolute addresses.
  */
 
 /** The home page `/`: the network's counts and a row for every title. */
@@ -40,7 +39,7 @@ ${rows.join('\n')}
   )
 }
 
-/** A title's page `/games/<titleId>`: its matches, the choice of its boards, and the board that was chosen. */
+/** A title's page `/games/<titleId>`: its matches, the list of its boards, and the chosen board. */
 export function gamePage(world: World, title: DemoTitle, ms: number, chosen: Board | undefined): string {
   const boards = world.boardsAt(title, ms).map((board) => {
     const isChosen = board.leaderboardId === chosen?.leaderboardId ? ' selected' : ''
@@ -62,7 +61,7 @@ ${chosen === undefined ? '' : boardTable(world.seed, chosen, ms)}`
 
 const MODES = ['Free for all', 'Team & Flag', 'Race', 'Co-op']
 
-/** Titles name the first column differently, and some show more between host and players. */
+/** The header of the first column differs between titles, and some have a column between host and players. */
 function matchTable(world: World, title: DemoTitle, ms: number): string {
   const host = title.matchSize > 8 ? 'Server' : 'Host'
   const hasMode = title.index % 5 === 2
@@ -95,7 +94,7 @@ export function refusalPage(sentence: string): string {
   return page('Not here', `<p>${escaped(sentence)}</p>`)
 }
 
-/** A title's picture: its code on a colour of its own. */
+/** A title's picture: its product code on a colour per title. */
 export function titleImage(title: DemoTitle): string {
   const hue = (title.index * 47) % 360
   return `<svg xmlns="http://www.w3.org/2000/svg" width="64" height="64" viewBox="0 0 64 64">
@@ -161,7 +160,7 @@ function whereabouts({ playing, lastSeenMs }: Sighting, ms: number): string {
   return `Online in ${escaped(playing.title.name)} for ${durationText(ms - playing.sinceMs)}`
 }
 
-/** A length of time in words, the largest unit that fits: `1 minute`, `3 hours`; below a minute it is `0 minutes`. */
+/** Returns a duration in its largest unit: `1 minute`, `3 hours`; below a minute it is `0 minutes`. */
 function durationText(ms: number): string {
   const minutes = Math.floor(ms / 60_000)
   if (minutes < 60) return counted(minutes, 'minute')

@@ -5,7 +5,7 @@ import type { DemoTitle } from './titles.js'
 /** Number of names on boards and of hosts. */
 export const PLAYER_COUNT = 20_000
 
-/** Players who are also users of the site: the rows of the players page. */
+/** Number of players who are also users of the site: the rows of the players page. */
 export const USER_COUNT = 400
 
 const FIRST = [
@@ -107,7 +107,7 @@ export function gamertagOf(seed: number, player: number): string {
   return round === 0 ? spaced : `${spaced} ${round + 1}`
 }
 
-/** Unusual names: characters that pages must escape, other scripts, letters of several characters. */
+/** Unusual names: characters that pages must escape, other scripts, combining characters. */
 const ODD = [
   '<b>Bold</b>',
   `"O'Neil" & Sons`,
@@ -152,14 +152,14 @@ const BLOCK_MS = 6 * 60 * MINUTE_MS
 /** Number of blocks that are searched for the last evening of play: 30 days. */
 const BLOCKS_MAX = 120
 
-/** The first `users` users of the site at an instant. `titles` is ordered by popularity: users play the first ones most. */
+/** Returns the first `users` users at an instant. `titles` is ordered by popularity: users play the first ones most. */
 export function sightingsAt(seed: number, titles: readonly DemoTitle[], users: number, ms: number): Sighting[] {
   return Array.from({ length: users }, (_, user) => sighting(seed, titles, user, ms))
 }
 
 /**
- * A user's time is cut into blocks of six hours, with an offset of the user's own; in each there is at most one evening
- * of play, more likely where the network is full. An evening has one title or, past its middle, a second one.
+ * Each user's time is divided into blocks of six hours, with an offset per user. A block has at most one evening of play, more
+ * probably when the load of the network is high. An evening has one title until its middle, then another one.
  */
 function sighting(seed: number, titles: readonly DemoTitle[], user: number, ms: number): Sighting {
   const names = { gamertag: gamertagOf(seed, user), username: usernameOf(seed, user) }
@@ -214,7 +214,7 @@ export function stretchesBetween(
   return stretches.filter((stretch) => stretch.toMs > fromMs && stretch.fromMs < toMs)
 }
 
-/** Users do not begin their blocks at the same time. */
+/** Returns the offset of a user's blocks. */
 function offsetOf(seed: number, user: number): number {
   return Math.floor(chance(seed, stream.playerBlock, user) * BLOCK_MS)
 }

@@ -5,7 +5,7 @@ const DAY_MS = 86_400_000
 const YEAR_MS = 365.2425 * DAY_MS
 
 /**
- * People online, mean over a year: with the season below it reproduces the sample's last week (7 to 14 March 2026, mean
+ * Yearly mean of people online. With the season below it reproduces the sample's last week (7 to 14 March 2026, mean
  * 25,900).
  */
 const LEVEL = 24_900
@@ -25,14 +25,14 @@ const WEEKDAYS = [35274, 29066, 26940, 26600, 25903, 27610, 32850]
 const dayShape = relative(HOURS)
 const weekShape = relative(WEEKDAYS)
 
-/** The load of a network at an instant relative to its mean: rhythm of day and week. `aheadHours` shifts the day. */
+/** Returns the load at an instant relative to its mean, by the cycles of day and week. `aheadHours` shifts the day. */
 export function fullness(ms: number, aheadHours = 0): number {
   const hours = ms / HOUR_MS + aheadHours
   // 1970-01-01 was a Thursday, 4 days after a Sunday; a weekday's mean is that of its noon.
   return between(dayShape, hours - 0.5) * between(weekShape, ms / DAY_MS + 4 - 0.5)
 }
 
-/** People on the network at an instant, before rounding: level, season, rhythm and a slow random change. */
+/** Returns the people online at an instant, before rounding: level, season, cycles and a slow random change. */
 export function peopleOnline(seed: number, ms: number): number {
   const season = 1 + SEASON_SHARE * Math.cos((2 * Math.PI * ms) / YEAR_MS)
   const weather =
@@ -47,7 +47,7 @@ const REGISTERED_AT_MS = Date.UTC(2026, 2, 15)
 const REGISTERED_THEN = 1_846_000
 const REGISTERED_A_DAY = 310
 
-/** Registered users at an instant: they only grow, most in the evening (the wave stays below the growth). */
+/** Returns the registered users at an instant. They never decrease, and grow fastest in the evening. */
 export function peopleRegistered(ms: number): number {
   const days = (ms - REGISTERED_AT_MS) / DAY_MS
   const wave = 0.1 * Math.sin(2 * Math.PI * (days - 0.7))
@@ -59,7 +59,7 @@ function relative(values: readonly number[]): readonly number[] {
   return values.map((value) => value / mean)
 }
 
-/** The value of a closed curve at a place between two of its points. */
+/** Interpolates linearly between the points of a closed curve. */
 function between(curve: readonly number[], place: number): number {
   const point = Math.floor(place)
   const index = ((point % curve.length) + curve.length) % curve.length

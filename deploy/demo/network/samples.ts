@@ -23,7 +23,7 @@ const CatalogueTitle = z.object({
 })
 export type CatalogueTitle = z.infer<typeof CatalogueTitle>
 
-/** The titles of the catalogue, in the file's order. Names repeat, ids do not. */
+/** Returns the titles of the catalogue, in the order of the file. Ids are unique, names are not. */
 export function readCatalogue(file: string = CATALOGUE_FILE): CatalogueTitle[] {
   const lines = gunzipSync(readFileSync(file)).toString('utf8').split('\n')
   return lines.filter((line) => line !== '').map((line) => CatalogueTitle.parse(JSON.parse(line)))

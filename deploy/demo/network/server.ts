@@ -8,7 +8,7 @@ import { gamePage, gamesPage, homePage, playersPage, refusalPage, titleImage, ti
 import { createWorld, type World } from './world.js'
 
 export type DemoNetworkOptions = {
-  /** Default `127.0.0.1`. The network knows no users and no secrets, but its faults can be ordered by anyone. */
+  /** Default `127.0.0.1`. The network has no secrets, but anyone can order its faults. */
   readonly host?: string
   /** Default 0: a free port. */
   readonly port?: number
@@ -17,10 +17,10 @@ export type DemoNetworkOptions = {
   readonly now?: () => number
   /** Speed of the world relative to the clock; default 1. */
   readonly speed?: number
-  /** How long a slow answer takes; default 10 s. */
+  /** Duration of a slow answer; default 10 s. */
   readonly slowMs?: number
   readonly logger?: FastifyBaseLogger
-  /** The world to show; default one made of the seed. */
+  /** The world to show; default: the one of the seed. */
   readonly world?: World
   /** Called after every answer with a page: its content and instant. */
   readonly onShown?: (shown: Shown) => void
@@ -143,7 +143,7 @@ type Page = {
   readonly modifiedMs: number
 }
 
-/** The page at an address and an instant; undefined when there is none. */
+/** Returns the page at an address and an instant; undefined if there is none. */
 function render(world: World, request: FastifyRequest, ms: number, origin: string): string | undefined {
   const path = pathOf(request)
   if (path === '/') return homePage(world, ms, origin)
@@ -231,7 +231,7 @@ async function sendFaulty(
   return reply
 }
 
-/** The first half of a page, up to and with the beginning of its next tag. */
+/** Returns the first half of a page, extended into the next tag. */
 function cutInTag(bytes: Buffer): Buffer {
   return bytes.subarray(0, bytes.indexOf('<', Math.floor(bytes.length / 2)) + 2)
 }

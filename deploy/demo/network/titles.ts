@@ -12,7 +12,7 @@ export type DemoTitle = {
   readonly productCode: string
   /** Live-aware, matchmaking, leaderboards, user content: the order of the page's icons. */
   readonly features: readonly [boolean, boolean, boolean, boolean]
-  /** Its share of the players before rhythm and chance; only ratios matter. */
+  /** Its share of the players, before cycles and random changes; only ratios matter. */
   readonly weight: number
   /** Hours by which its day is ahead of the network's (its players live elsewhere). */
   readonly dayAheadHours: number
@@ -50,7 +50,7 @@ const FAVOURITES = [
 /** Characters of a name that addresses must encode; titles with them are always part of the network. */
 const AWKWARD = /[/#&+]/
 
-/** Names of two titles each, so that the rule for shared names applies. */
+/** Number of names that several titles share, so that the rule for shared names applies. */
 const SHARED_NAMES = 12
 
 /** Sizes of matches, smallest first; the favourites have sizes from 8 on. */
@@ -58,8 +58,8 @@ const MATCH_SIZES = [4, 4, 4, 8, 8, 12, 16, 16, 24, 32]
 const MATCH_SIZES_OF_FAVOURITES = MATCH_SIZES.slice(3)
 
 /**
- * The titles of the network, most played first: the favourites, those with awkward or shared names, and others by
- * chance. The weight of rank r is 1/r, as popularity usually falls (Zipf), cut off by e^(-r/25): the first titles hold
+ * Returns the titles of the network, most played first: the favourites, those with awkward or shared names, and random
+ * others. The weight of rank r is 1/r, as popularity usually falls (Zipf), cut off by e^(-r/25): the first titles hold
  * thousands of players and the second half of the list is empty most of the time.
  */
 export function chooseTitles(catalogue: readonly CatalogueTitle[], seed: number): DemoTitle[] {

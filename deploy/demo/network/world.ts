@@ -41,7 +41,7 @@ export type World = {
   boardsOf(title: DemoTitle): readonly Board[]
   /** The boards that a title lists at an instant. */
   boardsAt(title: DemoTitle, ms: number): readonly Board[]
-  /** How many users the site has. */
+  /** Number of users of the site. */
   readonly users: number
   /** Every user of the site with the current state. */
   sightingsAt(ms: number): Sighting[]
@@ -56,13 +56,13 @@ export type WorldOptions = {
   readonly catalogue?: readonly CatalogueTitle[]
   /** Boards that titles have instead of their own, by title id. */
   readonly boards?: Readonly<Record<string, readonly GivenBoard[]>>
-  /** Number of people relative to a network of this kind; default 1. */
+  /** Factor of the number of people online; default 1. */
   readonly crowd?: number
   /** Number of users of the site, at most {@link USER_COUNT}; default: all. */
   readonly users?: number
 }
 
-/** Makes the demo network of a seed, a whole number. */
+/** Creates the demo network of a seed, an integer. */
 export function createWorld(seed: number, options: WorldOptions = {}): World {
   const { catalogue = readCatalogue(), boards: given = {}, crowd = 1, users = USER_COUNT } = options
   if (!Number.isInteger(seed)) throw new Error(`The seed of the demo network is ${seed}; expected a whole number.`)
@@ -93,7 +93,7 @@ function remembered(stateAt: (ms: number) => NetworkState): (ms: number) => Netw
   }
 }
 
-/** Distributes the people of the network among the titles by weight, so that the sum follows the network's rhythm. */
+/** Distributes the people of the network among the titles by weight, so that the sum follows the network's cycles. */
 function networkState(seed: number, titles: readonly DemoTitle[], ms: number, crowd: number): NetworkState {
   const people = crowd * peopleOnline(seed, ms)
   const inMenus = people * MENUS_SHARE * (1 + 0.2 * drift(seed, stream.menus, 0, ms, 40 * 60_000))
@@ -113,8 +113,8 @@ function networkState(seed: number, titles: readonly DemoTitle[], ms: number, cr
 }
 
 /**
- * The attraction of a title at an instant: popularity that changes over weeks, random changes of an evening, and the
- * day of its players.
+ * Returns the weight of a title at an instant: popularity that changes over weeks, random changes within an evening, and the
+ * time of day of its players.
  */
 function pullOf(seed: number, title: DemoTitle, ms: number): number {
   const fortune =
@@ -138,7 +138,7 @@ function titleState(seed: number, title: DemoTitle, expected: number, ms: number
   return { title, online, lobbies: Math.ceil(lobbyPlayers / playersEach), lobbyPlayers }
 }
 
-/** 0 to 1, another value every ten minutes, at an instant of the title's own. */
+/** Returns a random value in [0, 1) that changes every ten minutes, at another instant for each title. */
 function roundingOf(seed: number, title: DemoTitle, ms: number): number {
   const stretch = Math.floor(ms / 600_000 + chance(seed, stream.phase, title.index, stream.titleRounding))
   return chance(seed, stream.titleRounding, title.index, stretch)

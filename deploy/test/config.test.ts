@@ -251,7 +251,7 @@ test('the files of the example name the same ports, addresses and disks', async 
   const roles = (await deployedProcesses()).filter(({ where }) => where.startsWith('example'))
   const portsOf = (name: string) => roles.map(({ environment }) => environment[name])
   const ports = ['PORT', 'OPERATOR_PORT', 'METRICS_PORT'].flatMap(portsOf).filter((port) => port !== undefined)
-  t.equal(new Set(ports).size, 7, 'the three processes of a machine have ports of their own')
+  t.equal(new Set(ports).size, 7, 'the three processes of a machine have different ports')
   const targets = [...(await file('prometheus.yml')).matchAll(/service-[12]\.internal\.example:(\d+)/g)]
   t.same(
     targets.map(([, port]) => port),

@@ -49,7 +49,7 @@ test('a visitor sees live counts next to the history, and zooms in', { skip }, a
     await text(page, '#now-online', /^2,000$/)
     await text(page, '#chart-facts', /^Samples · 290 points · 1 gap · highest 2,000 at 20\d\d-/)
     t.ok(await linePixels(page, -5 * HOUR_MS), 'there is a line where counts are')
-    t.ok(await linePixels(page, -2 * HOUR_MS), 'there is a line behind the gap')
+    t.ok(await linePixels(page, -2 * HOUR_MS), 'there is a line after the gap')
     t.equal(await linePixels(page, -3.5 * HOUR_MS), 0, 'there is none in the gap')
     t.equal(await linePixels(page, -12 * HOUR_MS), 0, 'there is none before the first count')
   })
@@ -202,7 +202,7 @@ async function looksAtBoards(t: Test, page: Page, client: Environment): Promise<
   await page.focus('#board-list button')
   await page.keyboard.press('Enter')
   await text(page, '#board-facts', /^4 entries, now$/)
-  t.equal(await page.evaluate('document.activeElement.id'), 'board-id', 'the keyboard goes where the board comes')
+  t.equal(await page.evaluate('document.activeElement.id'), 'board-id', 'the board has the focus')
   t.same(await boardRows(page), ['1 ann 1:00.000', `2 ${evilName} 1:01.000`, '3 Ann 1:02.345', `4 ${rtlName} 1:30.000`])
   await text(page, '#board-changes li:first-child', /abc came 1:30\.000 \(rank 4\) 2024-05-04 12:00 UTC$/)
   t.equal(await page.locator('#board-changes li').count(), 4)
@@ -271,7 +271,7 @@ async function looksAtMatches(t: Test, page: Page, client: Environment): Promise
   await text(page, '#match-stats', /^Matches in 24 hours2In 30 days2/)
   for (const width of [390, 1280]) {
     await page.setViewportSize({ width, height: 1000 })
-    // The chart follows the window a moment later; a name that is not broken keeps the page wide for good.
+    // The chart follows the window with a delay; a name without line breaks keeps the page wide permanently.
     t.equal(await evaluateUntil(page, 'document.documentElement.scrollWidth', width), width, 'the page holds the names')
   }
 }

@@ -14,7 +14,7 @@ test('a first start that was interrupted while it wrote its format leaves a usab
   t.match(JSON.parse(await readFile(join(path, 'format.json'), 'utf8')), { format: Number, program: '0.9.0' })
   await directory.release()
   await writeFile(join(path, 'format.json'), '{"form')
-  await t.rejects(claimDataDirectory(path, VERSIONS), /cannot be read/, 'what is damaged is not taken')
+  await t.rejects(claimDataDirectory(path, VERSIONS), /cannot be read/, 'a damaged directory is not claimed')
 })
 
 test('a data directory and its subdirectories are made private to their user', async (t) => {

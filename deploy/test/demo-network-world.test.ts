@@ -112,7 +112,7 @@ test('the first titles have thousands of players, and the last ones are mostly e
   t.ok(meanOf(10) > 5 * meanOf(60))
   const emptyAtEnd = evenings.flatMap((titles) => titles.slice(150)).filter((title) => title.online === 0)
   t.ok(emptyAtEnd.length > 0.8 * 50 * 60)
-  t.ok(emptyAtEnd.length < 50 * 60, 'now and then somebody plays them')
+  t.ok(emptyAtEnd.length < 50 * 60, 'they have players at times')
 })
 
 test('the matches of a title agree with its counts', async (t) => {

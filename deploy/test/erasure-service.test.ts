@@ -81,7 +81,7 @@ test('an operator erases a user while the service runs; after a kill, the next s
     code: 0,
     stdout: /^Nothing was stored about this user/
   })
-  t.match(await rate(first, ben, 3), { status: 200 }, 'who does something again is somebody new')
+  t.match(await rate(first, ben, 3), { status: 200 }, 'a user who returns is a new user')
   t.match(await caller.ask('GET', path(ann)), { status: 200, body: { playTime: { totalMinutes: 0 } } })
   t.match(await gamenet(environment, ['erase', 'a\u200bb']), { code: 2, stderr: /not a username/ })
   t.match(await gamenet(environment, ['erase']), { code: 2 })

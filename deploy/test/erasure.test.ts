@@ -202,7 +202,7 @@ function filesOfDropped(control: ClickHouse['control'], looks: number) {
   return { seen: { ...control, rows }, looksLeft: () => left }
 }
 
-/** A statement that the engine continues by itself, and whether it had ended when rows were first deleted. */
+/** A statement that continues in the engine, and whether it had ended when rows were first deleted. */
 function orphanedInsert({ control, rebuild }: ClickHouse, from: string, into: string) {
   let isEnded = false
   let hadEnded: boolean | undefined

@@ -126,7 +126,7 @@ async function provesScrapes(t: Test, stage: Stage): Promise<void> {
   }
   world.clock.ms -= roundMs
   await two[0].ingest.runNow('boards')
-  t.ok(deaths > 0, `${deaths} processes died behind an append`)
+  t.ok(deaths > 0, `${deaths} processes died after an append`)
   t.ok(stage.moving.length > 0, `the clock moved in ${stage.moving.length} scrapes`)
   t.same([...stage.faults.keys()].sort(), FAULTS.toSorted(), JSON.stringify([...stage.faults]))
   await world.caughtUp()
@@ -254,7 +254,7 @@ async function provesChanges(t: Test, { world, journal }: Stage): Promise<void> 
 
 type PageChange = { readonly before: BoardRow | undefined; readonly after: BoardRow | undefined }
 
-/** Entries that came, left or have another rating; the n-th of one name is compared with the n-th before. */
+/** Returns entries that are new, gone or have another rating; the n-th of a name is compared with the former n-th. */
 function changesBetween(before: readonly BoardRow[], after: readonly BoardRow[]): PageChange[] {
   const [then, now] = [numbered(before), numbered(after)]
   const keys = [...new Set([...then.keys(), ...now.keys()])]

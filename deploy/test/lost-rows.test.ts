@@ -56,7 +56,7 @@ test('requests that need lost rows are refused until the rows are restored, all 
   requireRepaired(lostRows.repairing())
   t.same(await readers.rows(SQL, { network_count: 'network_count__0' }), [])
   t.match(await registry.metrics(), /gamenet_lost_parts\{table="network_count"\} 0/)
-  t.match(await lostRows.status(), [{ table: 'title__7' }], 'what nobody made again stays reported')
+  t.match(await lostRows.status(), [{ table: 'title__7' }], 'rows that were not restored stay reported')
   await lostRows.stop()
 })
 
@@ -153,7 +153,7 @@ test('a part that vanished while nothing was running is restored like a detached
   const last = await start()
   t.same(await last.lostRows.status(), [], 'it is not restored twice')
 
-  // A damaged count.txt: the engine takes the part for shorter.
+  // A damaged count.txt: the engine assumes that the part is shorter.
   await tables.execute('INSERT INTO network_count__0 SELECT * FROM generateRandom(4) LIMIT 1')
   await tables.execute("INSERT INTO checkpoint (name, epoch, partition, next) VALUES ('load:title', 0, 0, 7)")
   await last.parts.close()

@@ -37,6 +37,6 @@ test('a reader thread that is stopped during a backlog ends without harm to the 
     await stopped
     await close()
     await ended
-    t.same(await code, [0], 'it ended by itself')
+    t.same(await code, [0], 'it ended without a kill')
   }
 })

@@ -82,7 +82,7 @@ async function keepsMembers(t: Test, kafka: KafkaBroker, operatorUrl: string): P
 
 type Restarted = { readonly command: string; readonly url: string; running: Running; start(): Promise<Running> }
 
-/** Two answering processes and two projectors, each on ports that it keeps; the number of partitions of all topics. */
+/** Two API processes and two projectors, each on its own fixed ports; the number of partitions of all topics. */
 async function cluster(t: Test) {
   const programs = postgresPrograms()
   const missing = (await kafkaBrokerMissing()) ?? (programs === undefined ? 'PostgreSQL is not installed' : undefined)

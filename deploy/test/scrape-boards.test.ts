@@ -275,7 +275,7 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
       t.same(await world.writes.query(due, [HALO.titleId]), [{ due: true }])
       t.equal((await shownBoard(world, HALO.titleId, 7)).length, 1, 'its entries stay')
       upstream.missing.clear()
-      t.match(await ingest.runNow('boards'), [{ outcome: 'succeeded', published: 0 }], 'and it may come back')
+      t.match(await ingest.runNow('boards'), [{ outcome: 'succeeded', published: 0 }], 'and it may be listed again')
     }
   )
 }
@@ -295,7 +295,7 @@ function folded(events: readonly LeaderboardEntryChanged[]) {
       before === undefined ? event.changeType !== 'removed' : state(before) !== state(event),
       `twice: ${state(event)}`
     )
-    assert.ok(event.changedAt >= lastAt, 'each scrape comes after the one before it')
+    assert.ok(event.changedAt >= lastAt, 'each scrape is later than the one before')
     lastAt = event.changedAt
     newest.set(key, event)
   }
@@ -440,7 +440,7 @@ async function provesStop(t: Test, world: ScrapedWorld) {
   const ran = (await world.events(scrapeTopic)).slice(ranBefore)
   const cut = ran.filter(({ outcome }) => outcome !== 'succeeded')
   t.match(cut, [{ source: 'boards', outcome: 'partial', reason: 'the service is stopping' }], 'is partial, once')
-  t.same(warnings, [], 'and nobody is warned')
+  t.same(warnings, [], 'without a warning')
   const listed = (await world.events(leaderboardTopic)).length - listedBefore
   const progressReports = (await world.events(leaderboardEntryTopic)).length - before
   const published = ran.reduce((sum, each) => sum + each.published, 0)

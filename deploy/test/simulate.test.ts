@@ -11,17 +11,17 @@ const foundBy = readFoundBy()
 const SEEDS = new Set([...Array.from({ length: 40 }, (_, n) => n + 1), ...Object.values(foundBy)])
 
 /**
- * Operations to repeat on chDB, the rarest first: the world that needs the fewest further statements is repeated up to
- * that one and slightly further.
+ * Operations to repeat on chDB, the rarest first: the world that reaches one with the fewest further statements is repeated up
+ * to it and slightly further.
  */
 const PLAYED: Readonly<Record<string, (played: Done) => boolean>> = {
   'rebuilt boards are swapped': ({ operation, input }) =>
     operation === storePointers && JSON.stringify(input).includes('"leaderboard_entry"'),
-  'what comes late goes into an event table that is reloaded': ({ operation }) => operation === copyEvents,
-  'an import is taken back': ({ operation }) => operation === deleteImports,
+  'late events enter an event table that is reloaded': ({ operation }) => operation === copyEvents,
+  'an import is undone': ({ operation }) => operation === deleteImports,
   'rows of a user are deleted': ({ operation }) => operation === deleteUserRows,
-  'records are carried on': (played) => isRead(played, 'records'),
-  'reached ranks are carried on': (played) => isRead(played, 'goals'),
+  'records of former folds are read': (played) => isRead(played, 'records'),
+  'reached ranks of former folds are read': (played) => isRead(played, 'goals'),
   'boards are rebuilt by keys': ({ operation, input }) =>
     operation === readWeights && (input[0] as { name: string }).name === 'leaderboard-entry'
 }
@@ -47,7 +47,7 @@ test(`${SEEDS.size} worlds of crashes, lost answers and jumping clocks end with 
   t.ok(deaths > 0, `${deaths} deaths`)
 })
 
-test('a seed gives the same world again', async (t) => {
+test('a seed always gives the same world', async (t) => {
   const [first, second] = [await runSeed(4, { isTraced: true }), await runSeed(4, { isTraced: true })]
   t.equal(first.fingerprint, second.fingerprint)
   t.same(first.trace, second.trace)
@@ -72,7 +72,7 @@ test('the plain folds and answers of the simulator are those of the SQL on chDB'
     const found = worlds.map((world) => ({ world, at: happens(world.played) })).filter(({ at }) => at >= 0)
     const added = ({ world, at }: (typeof found)[number]) => at - (lengths.get(world) ?? 0)
     const [least] = found.sort((a, b) => added(a) - added(b))
-    if (least === undefined) t.fail(`in no world ${name}`)
+    if (least === undefined) t.fail(`no world in which ${name}`)
     else lengths.set(least.world, least.at + PLAYED_BEHIND)
   }
   for (const [{ seed, played }, length] of lengths) {

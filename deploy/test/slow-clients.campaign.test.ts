@@ -73,7 +73,7 @@ test('the slowest possible clients delay no others', async (t) => {
   t.equal(service.process.exitCode, null, 'the service lives')
 })
 
-test('exports that clients read by a byte a second', async (t) => {
+test('exports that clients read at a byte a second', async (t) => {
   const { running, environment, directory } = await startQuietService(t)
   const rows = Array.from(
     { length: EXPORTED_ROWS },

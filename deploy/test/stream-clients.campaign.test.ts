@@ -129,7 +129,7 @@ test('the EventSource of npm, httpx-sse and curl receive each event once, over a
   await gamenetJson(world.environment, ['backup', backup])
   await importCounts(world.running, 710, 5)
   await all([node, python], 715)
-  // The restored log has 710; what is recorded next has the offsets of those that are lost, in an epoch of its own.
+  // The restored log has 710. Later events get the offsets of the lost ones, in a new epoch.
   await world.restart(async () => {
     await rm(DATA_DIR, { recursive: true })
     await gamenetJson(world.environment, ['restore', backup])
@@ -150,7 +150,7 @@ function lines(t: Test, child: ChildProcess): string[] {
   return all
 }
 
-test(`${SILENT} silent connections, a listener of a byte a second and a huge Last-Event-ID hold up no other`, async (t) => {
+test(`${SILENT} silent connections, a listener at a byte a second and a huge Last-Event-ID delay no other`, async (t) => {
   const { url, running } = await startOn(t)
   const port = Number(new URL(url).port)
   await importCounts(running, 0, 10)

@@ -30,7 +30,7 @@ import { type Environment, operationsAt } from './service/gamenet.js'
 
 const LISTENERS = Number(process.env.STREAM_LISTENERS ?? 1000)
 const DISCONNECTIONS = Number(process.env.STREAM_DISCONNECTIONS ?? 100)
-/** Parts of the disconnections, each with a service of its own; those in CAMPAIGN_DIRECTORY are not repeated. */
+/** Parts of the disconnections, each with a separate service; those in CAMPAIGN_DIRECTORY are not repeated. */
 const ROUNDS = Number(process.env.STREAM_ROUNDS ?? 4)
 /** The only round to carry out, such as `kafka-2`; all unless given. */
 const ROUND = process.env.STREAM_ROUND
@@ -122,7 +122,7 @@ async function demoNetwork({ seed }: Facts): Promise<Network> {
 async function once(t: Test, name: string, work: (log: string) => Promise<object>): Promise<void> {
   const file = join(process.env.CAMPAIGN_DIRECTORY ?? t.testdir({}), name)
   if (existsSync(`${file}.json`)) {
-    t.pass(`carried out before: ${readFileSync(`${file}.json`, 'utf8')}`)
+    t.pass(`done in an earlier run: ${readFileSync(`${file}.json`, 'utf8')}`)
     return
   }
   const figures = JSON.stringify(await work(`${file}.log`))

@@ -37,7 +37,7 @@ async function tablesOf(t: Test): Promise<{ readonly tables: string; readonly ta
   return { tables, table: each[0] ?? '' }
 }
 
-/** Watchers are gone at the end of the turn in which they are closed. */
+/** Watchers disappear at the end of the turn of the event loop in which they are closed. */
 async function stillWatched(): Promise<number> {
   await turn()
   await turn()

@@ -61,6 +61,6 @@ test('two services on one machine do not affect each other', async (t) => {
   const before = await ask(`${right.service.apiUrl}/api/online-users`)
   t.equal(await left.service.stop(), 0, 'one ends')
   const after = await ask(`${right.service.apiUrl}/api/online-users`)
-  t.same([after.status, after.text], [200, before.text], 'the other goes on')
+  t.same([after.status, after.text], [200, before.text], 'the other one continues')
   t.match(await gamenetJson(right.environment, ['scrape', 'network']), [{ outcome: 'succeeded' }])
 })

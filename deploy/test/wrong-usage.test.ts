@@ -38,7 +38,7 @@ test('wrong usage is reported with what was found, what was expected, and where 
   }
 })
 
-test('help is not wrong usage, unless nothing was asked', async (t) => {
+test('help is not wrong usage, but a missing command is', async (t) => {
   t.match(await run(['rebuild', '--help']), { code: 0, text: /Usage: gamenet rebuild/ })
   for (const args of ['help rebuild plan', 'rebuild help plan'])
     t.match(await run(args.split(' ')), { code: 0, text: /^Usage: gamenet rebuild plan / })
@@ -113,7 +113,7 @@ test('standard input is stored while it is used, and refused if the disk has no 
     message:
       /^Standard input is kept in .* until it ends\. 0 bytes have arrived; .* must stay free .* set TMPDIR to a larger disk/
   })
-  t.ok(taken < 100, 'it is not read on')
+  t.ok(taken < 100, 'the rest is not read')
   t.same(await readdir(directory), [], 'and nothing of it is left')
   const failing = withStandardInput({ input: Readable.from([Buffer.from('a')]), config: config(0) }, async () => {
     throw new Error('the import failed')

@@ -7,8 +7,8 @@ import { type Environment, gamenet, type Running, startGamenet } from '../../tes
 import { writeTitleCounts } from './count-files.js'
 
 /*
- * The embedded service in its own process, started as an operator starts it. Its data does not change by itself: schedules
- * of scrapes are off.
+ * The embedded service in its own process, started as an operator starts it. Its data changes only on request: upstream is
+ * unreachable unless the measurement provides one, and scrapes of it are not scheduled.
  */
 
 const MINUTE_MS = 60_000

@@ -133,7 +133,11 @@ export async function provesCounts(t: Test, service: TestService, options: { isW
       const answer = await ask(`${network}/online-24h?${windowOf(firstDay, endDay)}&resolution=${width}`)
       sameList(t, peaksIn(answer.body, width), peaksOf(samples, firstDay, endDay, width), `nine years by ${width} s`)
     }
-    t.same((await ask(`${network}/lobbies-24h?${windowOf(firstDay, endDay)}`)).body, [], 'what nobody counted is empty')
+    t.same(
+      (await ask(`${network}/lobbies-24h?${windowOf(firstDay, endDay)}`)).body,
+      [],
+      'counts that do not exist are empty'
+    )
     t.same((await ask(`${network}/registered-users?days=365`)).body, [])
   })
 

@@ -3,8 +3,8 @@ import { achievements, nameKey } from '@gamenet/schemas'
 import { type Stand, standsByPlayer } from './stand-model.js'
 
 /*
- * The achievements of all users, computed plainly over the rows of the read tables. The rules are written here a second
- * time, in another language.
+ * The achievements of all users, computed from the rows of the read tables by an independent implementation of the rules in
+ * plain code.
  */
 
 const HOUR_S = 3600
@@ -27,7 +27,7 @@ type Facts = {
 }
 type Rule = (facts: Facts) => number | undefined
 
-/** `<user_key>/<achievement id>` → the instant of the unlock, for every user who has it. */
+/** Returns the instants of all unlocks, by `<user_key>/<achievement id>`. */
 export async function reachedNow(tables: ClickHouse, nowMs: number): Promise<Map<string, number>> {
   const facts = await factsByUser(tables, nowMs)
   const reached = new Map<string, number>()

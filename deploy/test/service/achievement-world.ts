@@ -269,7 +269,7 @@ function gameOf(number: number): string {
   return [...GAMES, ...MORE_GAMES][number] ?? `Game ${number}`
 }
 
-/** `<user_key>/<achievement id>` → instant, as the table has it. */
+/** Returns the instants of the unlocks in the table, by `<user_key>/<achievement id>`. */
 export async function unlocked({ tables }: World): Promise<Map<string, number>> {
   const rows = await tables.readers.rows(
     `SELECT u.user_key, u.achievement_id AS id, toUnixTimestamp64Milli(u.ts) AS at FROM achievement_unlock AS u FINAL`,
@@ -301,8 +301,8 @@ export async function storedTables({ tables }: World): Promise<Map<string, strin
 const endLeases = (writes: Postgres) => writes.query("UPDATE achievement_turn SET lease_until = '-infinity'")
 
 /**
- * Runs steps in separate worlds, and compares the unlocks with a plain model: an achievement that is reached at an
- * evaluation is unlocked once, permanently.
+ * Runs steps in separate worlds, and compares the unlocks with a plain model: an achievement whose rule holds
+ * at an evaluation is unlocked once, permanently.
  */
 export function compareUnlocks(t: Test, world: World) {
   let number = 0

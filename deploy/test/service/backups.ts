@@ -165,13 +165,13 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
       restored = await openPeopleService(t, part('later'), auth)
       asked = new Caller(restored, 8)
     } else await settle(restored)
-    t.match(await asked.ask('GET', `/api/profile/${ann}`), { status: 200 }, 'as somebody new')
+    t.match(await asked.ask('GET', `/api/profile/${ann}`), { status: 200 }, 'as a new user')
     const { body } = await asked.ask('GET', `/api/profile/${ben}/reputation?feedbackLimit=30`)
     t.match(body, { feedback: [{ raterUsername: ann, stars: 2 }] })
     await restored.stop()
   })
 
-  await t.test('a backup that cannot be restored is refused with a sentence, and nothing is left behind', (t) =>
+  await t.test('a backup that cannot be restored is refused with a sentence, and leaves nothing', (t) =>
     provesRestoreRefusals(t, part, scale)
   )
 }
@@ -366,7 +366,7 @@ async function provesRestoreRefusals(t: Test, part: (name: string) => string, { 
   // From here on each attempt ends at its first file, instead of after copies of all files.
   await rm(join(backup, 'data'), { recursive: true })
   await t.rejects(restoreHere(backup, join(part('new'), 'below')), /damaged/)
-  await t.rejects(readdir(part('new')), /ENOENT/, 'a folder that it made goes again')
+  await t.rejects(readdir(part('new')), /ENOENT/, 'a folder that it created is deleted')
   await mkdir(part('cut-off'))
   await writeFile(join(part('cut-off'), 'restoring.json'), `${part('busy')}\n`)
   await t.rejects(restoreHere(backup, part('cut-off')), /damaged/)

@@ -22,7 +22,7 @@ import { Caller, type SignedIn, signIn, startAuth, startPeopleService } from './
 export const PARTS = ['log', 'rows', 'tables', 'writes', 'own'] as const
 export type Part = (typeof PARTS)[number]
 
-/** `share`: the place in the file, from 0 to below 1. */
+/** `share`: the position in the file, in [0, 1). */
 export type Damage = {
   readonly file: string
   readonly how: 'flip' | 'truncate' | 'delete'
@@ -40,7 +40,7 @@ export type Outcome = {
 
 export type DamagedWorld = {
   readonly folder: string
-  /** Directory of damaged copies: in memory if there is room. */
+  /** Directory of damaged copies: in memory if it has the space. */
   readonly copies: string
   readonly auth: DemoAuth
   readonly sessions: readonly SignedIn[]
@@ -104,7 +104,7 @@ export function partOf(file: string): Part {
   return /\/(all|\d+)(_\d+){2,}\/|_\d+_\d+_\d+(_\d+)?\/[^/]+$/.test(file) ? 'rows' : 'tables'
 }
 
-/** The damage of a case: every part of the directory is as likely as another, and so is every file of a part. */
+/** Returns the damage of a case: a random file of a random part of the directory. */
 export function damageOf(world: Pick<DamagedWorld, 'files'>, seed: number): Damage {
   const [drawn] = fc.sample(
     fc.record({
@@ -136,7 +136,7 @@ async function damage(directory: string, { file, how, share, bit }: Damage): Pro
   await handle.close()
 }
 
-/** A copy of the directory under another name. */
+/** Returns a copy of the directory under another name. */
 async function copyOf({ folder, copies }: DamagedWorld, name: string): Promise<string> {
   const directory = join(copies, name)
   await rm(directory, { recursive: true, force: true })
@@ -288,7 +288,7 @@ function reportOf(status: Status): string {
 function faultsOfText(text: string): string[] {
   return [
     ...(/does not know/.test(text) ? ['"does not know"'] : []),
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are looked for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: it searches for them
     ...(/[\u0000-\u0008\u000b-\u001a\u001c-\u001f\ufffd]/.test(text) ? ['raw bytes'] : []),
     ...(/\n\s+at \S+ \(/.test(text) ? ['a stack'] : [])
   ].map((fault) => `${fault}: ${lastLine(text)}`)

@@ -37,8 +37,8 @@ export async function closedFiles(apiUrl: string): Promise<Record<string, string
 }
 
 /**
- * Makes the files of closed months again after a rebuild of projections, from the log through the event tables, and a restart: they
- * have the same bytes.
+ * Rebuilds projections from the log, restarts the service, and requires that the files of closed months are written again with
+ * the same bytes.
  * @returns the service that runs afterwards
  */
 export async function provesSameBytes(

@@ -3,7 +3,7 @@ import { parse, parseAllDocuments } from 'yaml'
 import { z } from 'zod'
 import { ROOT } from './gamenet.js'
 
-/** One process as a file of deploy/ starts it. */
+/** A process that a file of deploy/ starts. */
 export type DeployedProcess = {
   readonly where: string
   readonly command: string

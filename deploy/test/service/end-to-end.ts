@@ -50,7 +50,7 @@ const lobbies = [
 const LAPS = 3
 const TIME_MAX = 2_147_483_647
 
-/** A board of times as upstream shows them: the greatest number minus the milliseconds. */
+/** A board of times in the format of upstream: 2,147,483,647 minus the milliseconds. */
 function laps(...entries: readonly (readonly [rank: number, name: string, timeMs: number])[]): UpstreamBoard {
   return {
     leaderboardId: LAPS,

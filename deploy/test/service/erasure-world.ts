@@ -20,7 +20,7 @@ import type { Test } from 'tap'
 import { type EraseNeeds, eraseUser, finishErasures } from '../../src/erasure/erase-user.js'
 import { readLedger } from '../../src/erasure/ledger.js'
 
-/** These words occur in no other text. */
+/** Words that occur in no other text. */
 const WORDS = ['zebrafish', 'quagga', 'ocelots', 'lemurs']
 export const USER = 'ZebraFish'
 const OTHERS = ['ann', 'ben']
@@ -168,7 +168,7 @@ export async function tablesThatName({ control }: ClickHouse): Promise<string[]>
   return found.filter(({ rows }) => Number(rows) > 0).map(({ name, rows }) => `${name}: ${rows}`)
 }
 
-/** A condition contains the hash of a name and the key of the hash: anyone with both can try names. */
+/** Conditions of mutations contain the hash of a name and the key of the hash: anyone with both can guess names. */
 export async function storedMutations({ control }: ClickHouse): Promise<string[]> {
   const rows = await control.rows(
     // Those of migrations are about bookkeeping.

@@ -47,7 +47,7 @@ export async function surroundings(
   return { upstream, environment }
 }
 
-/** A second log with another group than the service's. */
+/** Opens a log with another consumer group than the service. */
 export async function logOfOtherProcess(t: Test, kafka: SharedKafka, environment: Environment): Promise<OpenLog> {
   const log = await openLog(
     {
@@ -66,8 +66,8 @@ export async function logOfOtherProcess(t: Test, kafka: SharedKafka, environment
 }
 
 /**
- * Appends and reads by one log before the broker is killed, and returns the function that continues when it is back: no
- * acknowledged message is lost, and reading resumes.
+ * Appends and reads through one log before the broker is killed. Returns the function that continues when the broker runs
+ * again: no acknowledged message is lost, and reading resumes.
  */
 export async function provesReadingResumes(t: Test, kafka: KafkaBroker): Promise<() => Promise<void>> {
   const log = openKafkaLog({
@@ -205,8 +205,8 @@ export async function provesTwoIngests(
 }
 
 /**
- * A rebuild whose projector is killed when it has begun is filled by another, and swapped both ways while two processes
- * answer out of a table and its rollup: each answer is of before or after the swap.
+ * Kills the projector that has begun a rebuild; the other one fills it. Then swaps and rolls back while two processes answer
+ * from a table and its rollup: each answer is entirely from before or from after the swap.
  */
 export async function provesRebuild(
   t: Test,
@@ -243,7 +243,7 @@ export async function provesRebuild(
   let questions = 0
   const ask = async (n: number): Promise<void> => {
     while (isOn) {
-      // Never the same twice, so it is read from the tables.
+      // Each query is new, so its answer is read from the tables.
       questions += 1
       const window = `from=${instantOf(T0 + HOUR_MS / 2 - questions)}&to=${instantOf(T0 + 4 * HOUR_MS - 1)}`
       const answer = await fetch(`${apiUrls[n]}/api/title/${TITLE}/online-users/history?${window}&resolution=3600`)
@@ -270,7 +270,7 @@ export async function provesRebuild(
   await provesReload(t, other)
 }
 
-/** A rebuild reads a topic from Kafka again; its partitions are shared out among several threads. */
+/** A rebuild reads a topic from Kafka again; its partitions are divided among several threads. */
 export async function provesReload(t: Test, { operatorUrl }: Pick<Running, 'operatorUrl'>): Promise<void> {
   const reach = { OPERATOR_URL: operatorUrl }
   await gamenetJson(reach, ['rebuild', 'start', 'title', '--from-log', '--follow'])
@@ -343,7 +343,7 @@ export async function provesSwaps(
   t.same(readers.faults, [])
   for (const { operatorUrl } of world.apis) {
     const metrics = await (await fetch(`${operatorUrl}/metrics`)).text()
-    t.match(metrics, /^gamenet_answer_repeats_total 0$/m, 'no answer is made twice')
+    t.match(metrics, /^gamenet_answer_repeats_total 0$/m, 'no answer is computed twice')
   }
   const most = (values: readonly number[]) => Math.round(Math.max(...values))
   const middle = (values: readonly number[]) => Math.round(values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0)
@@ -431,7 +431,7 @@ type Event = {
   readonly topic: string
   readonly partition: number
   readonly offset: number
-  /** Its source and id, which together name an event: two pages of one second may show one title. */
+  /** Source and id together identify an event: two pages of one second may show the same title. */
   readonly id: string
   readonly value: string
 }

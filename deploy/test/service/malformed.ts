@@ -14,7 +14,7 @@ const AT_ONCE = 16
 /** Reached only by a hang. */
 const WAIT_MS = 30_000
 
-/** A number from 0 to below `below`. */
+/** Returns an integer in [0, below). */
 type Chance = (below: number) => number
 
 /** mulberry32 */

@@ -40,7 +40,7 @@ export async function provesNothingLost(t: Test, proof: Proof & { readonly seed:
   return await provesInDirectory(t, { ...proof, directory, keep })
 }
 
-/** The same with a random seed. An interrupted or failed run is resumed in the directory of the campaign. */
+/** Runs it with a random seed. An interrupted or failed run is resumed in the directory of the campaign. */
 export async function provesInCampaign(t: Test, proof: Proof): Promise<void> {
   const directory = join(process.env.CAMPAIGN_DIRECTORY ?? t.testdir({}), 'torture')
   const { seed, counts } = openFacts(directory, randomInt(SEEDS), proof.engines)
@@ -60,7 +60,7 @@ async function provesInDirectory(
     if (differences.length > 0) throw new Error(differences.join('\n'))
     t.ok(counts.kills >= kills, `${counts.kills} kills`)
     for (const what of ['ratings', 'edits', 'imports', 'scrapes', 'answers'] as const)
-      t.ok(counts[what] > 0, `${what} came to their end`)
+      t.ok(counts[what] > 0, `${what} were completed`)
     t.comment(`${engines}, seed ${seed}: ${JSON.stringify(counts)} in ${Math.round(seconds)} s`)
     await rm(directory, { recursive: true, force: true })
     return report
@@ -69,7 +69,7 @@ async function provesInDirectory(
     const again = `npm run torture -- --engines ${engines} --kills ${kills}${more} --seed ${seed}`
     const reason = errorMessage(error)
     throw new Error(
-      [reason, `Kept in ${await keep()}. The same again: ${again}`, ...trace.slice(-LINES_MAX)].join('\n'),
+      [reason, `Kept in ${await keep()}. Run it again: ${again}`, ...trace.slice(-LINES_MAX)].join('\n'),
       {
         cause: error
       }

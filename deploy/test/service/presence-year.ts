@@ -5,8 +5,8 @@ import { createGzip } from 'node:zlib'
 import { chance } from '../../proof/torture/world.js'
 
 /*
- * Players who play in the evenings, sighted every ten minutes, as rows of files; and their minutes of play, computed
- * plainly. Shares no code with the product.
+ * Players who play in the evenings, sighted every ten minutes, as rows of files; and their play time, computed by plain code
+ * that shares nothing with the product.
  */
 
 export const PERIOD_S = 600

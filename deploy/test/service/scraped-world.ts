@@ -53,7 +53,7 @@ export function lifeUntil(calls: number, isDone: boolean): Life & { isOver(): bo
   }
 }
 
-/** The engine as a process has it. */
+/** Returns an engine as a process sees it. */
 function living(tables: Tables, life: Life): Tables {
   return {
     execute: (sql, parameters) => life.call('execute', () => tables.execute(sql, parameters)),

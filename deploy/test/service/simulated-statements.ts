@@ -43,7 +43,7 @@ export async function playAgain(tables: Tables, played: readonly Played[]): Prom
     } else if (each.kind === 'insert' || each.kind === 'statement') {
       known.clear()
       await storeOver(tables, each.view).do(each.operation, ...each.input)
-      // The simulator deletes at once.
+      // Deletions of the simulator are immediate.
       if (each.operation === deleteUserRows) await mutationsEnded(tables, each.input[0] as UserTable)
     } else if (each.kind === 'query' || !each.isOfMachine) {
       const question = questionOf(each)
@@ -91,7 +91,7 @@ function shortOf(value: unknown): unknown {
   return typeof name === 'string' ? name : value
 }
 
-/** Values in any order; numbers as texts, like wide integers; duplicates as the engine merges them. */
+/** Normalizes an answer: values in any order, numbers as texts like wide integers, duplicates merged. */
 function textOf(value: unknown): string {
   return JSON.stringify(plain(value))
 }
@@ -110,7 +110,7 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(entries.sort().map(([name, each]) => [name, plain(each)]))
 }
 
-/** An array of rows, or a message. */
+/** Normalizes an array of rows, or a message. */
 function textOfBytes(text: string): unknown {
   return text.startsWith('[') ? plain(JSON.parse(text)) : text
 }

@@ -2,7 +2,7 @@ import type { ClickHouse } from '@gamenet/engines'
 import { boardOf, type EntryEvent, historyOf, type RankedEntry } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
 
-/** The rank of a player on a board from an instant on. */
+/** The rank of a player on a board, valid from an instant on. */
 export type Stand = {
   readonly board: string
   readonly title: string
@@ -13,7 +13,7 @@ export type Stand = {
   readonly isShared: boolean
 }
 
-/** Boards with the same number of events are not computed again. */
+/** Cache: boards with the same number of events are not computed again. */
 const known = new Map<string, { readonly events: number; readonly stands: ReadonlyMap<string, readonly Stand[]> }>()
 
 /** Returns the ranks of all players on all boards, by player, computed from the events, instant by instant. */

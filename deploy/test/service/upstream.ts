@@ -41,7 +41,7 @@ export type Upstream = {
   showPlayers(players: readonly UpstreamPlayer[] | string): void
   /** The requested paths so far, in order. */
   readonly asked: string[]
-  /** Paths that answer 404, whatever the lists say. */
+  /** Paths that answer 404, even if they are listed. */
   readonly missing: Set<string>
   /** Answers that were 304, among these. */
   unchanged(): number
@@ -127,7 +127,7 @@ function row(title: UpstreamTitle): string {
   return `<tr>${firstCells(title)}<td>${title.online}</td><td>${sessions}</td><td><i></i><i></i><i${title.hasBoards === true ? '' : ' class="invisible"'}></i><i></i></td></tr>`
 }
 
-/** As many lobbies and players as the home page counts, and no list of boards. */
+/** Returns a page with as many lobbies and players as the home page counts, and no list of boards. */
 function gameOf({ lobbies }: UpstreamTitle): UpstreamGame {
   const { players, sessions } = lobbies ?? { players: 0, sessions: 0 }
   return {

@@ -13,7 +13,7 @@ const SCRAPES = 40
 const MINUTE_MS = 60_000
 const COST_MAX = 1.05
 
-/** A preloaded library: flushes return at once, and files are opened without O_SYNC and O_DSYNC, one of which LMDB uses. */
+/** A preloaded library: flushes return at once, and files are opened without O_SYNC and O_DSYNC, which LMDB uses. */
 const NO_FLUSH = `
 #define _GNU_SOURCE
 #include <dlfcn.h>

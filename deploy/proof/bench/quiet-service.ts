@@ -8,7 +8,7 @@ import { writeTitleCounts } from './count-files.js'
 
 /*
  * The embedded service in its own process, started as an operator starts it. Its data changes only on request: upstream is
- * unreachable unless the measurement provides one, and scrapes of it are not scheduled.
+ * unreachable unless the measurement provides one, and its home page is not scraped on schedule.
  */
 
 const MINUTE_MS = 60_000

@@ -26,7 +26,7 @@ const PATHS: readonly string[] = [
 /** Creates readers of processes, and counts their answers and temporary refusals. */
 export function readersOf(facts: Facts, say: (sentence: string) => void) {
   const counts = { answers: 0, refusals: 0 }
-  /** Boards of which a process has shown entries: its later answers must have entries too. */
+  /** Boards whose entries a process has shown: its later answers must have entries too. */
   const shownBy = new Set<string>()
   const ask = async (url: string): Promise<unknown> => {
     const answer = await fetch(url, { signal: AbortSignal.timeout(REQUESTS_MS_MAX) })

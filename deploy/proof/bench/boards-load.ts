@@ -21,7 +21,7 @@ const ENTRIES = 1000
 const BOARDS_A_TITLE = 20
 const PLAYERS = 200_000
 const FIRST_MS = Date.UTC(2026, 0, 1)
-const LEAST = 50_000
+const LEAST = 30_000
 const SCRAPED = { source: '/scrape/boards' }
 
 type Page = Parameters<typeof diffBoard>[0]['page']

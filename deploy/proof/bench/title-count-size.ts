@@ -7,7 +7,7 @@ import { FIRST_GENERATION, withServing } from '@gamenet/schemas'
 import { figure, type Measurement, type Result } from './measurement.js'
 import { openTitleCountRows, SCHEDULES } from './title-count-rows.js'
 
-const BYTES_MAX = 0.25
+const BYTES_MAX = 0.35
 const PARQUET_BYTES_MAX = 1
 const MONTH_MS = 31 * 86_400_000
 const COLUMNS = ['title_id', 'ts', 'online', 'sessions', 'lobby_players', 'position']

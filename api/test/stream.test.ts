@@ -807,7 +807,7 @@ test('streams have a limit, a lifetime and signs of life, and end with the servi
   t.match(last.text, /\nretry: \d+\n\n$/)
 })
 
-test('each client is told a delay of its own after which it reconnects, at the beginning and when the service stops', async (t) => {
+test('each stream begins and ends with a reconnection delay of its own', async (t) => {
   const registry = new Registry()
   const world = await StreamWorld.open(t, { registry })
   const open = async (): Promise<TestListener> => {

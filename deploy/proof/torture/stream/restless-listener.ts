@@ -44,7 +44,8 @@ const Polled = z.object({
 
 /**
  * A client of the stream that is disconnected at random instants and resumes, from its cursor or an earlier one, by a random
- * protocol. Its journal has the identities of the events that it received.
+ * protocol. Its journal has the identities of the events that it received. It does not wait for the `retry:` of the service,
+ * so that a round takes minutes.
  */
 export class RestlessListener {
   readonly filter: Filter

@@ -3,23 +3,23 @@ import { delay } from './call.js'
 import { GamenetError } from './gamenet-error.js'
 import type { Open } from './request.js'
 
-/** A kind of recorded events. An undone import comes as an event of the kind `retracted` besides them. */
+/** A kind of recorded events. Undone imports arrive as events of the kind `retracted`. */
 export type StreamKind = Exclude<StreamEvent['kind'], 'retracted'>
 
-/** Which events, and from where on. */
+/** Filter and start of a stream. */
 export type StreamParameters = {
-  /** All kinds that the filter fits when not given. */
+  /** Default: all kinds that the filter fits. */
   readonly kinds?: readonly StreamKind[] | undefined
   readonly titleId?: string | undefined
   readonly game?: string | undefined
   readonly leaderboardId?: number | undefined
   readonly player?: string | undefined
-  /** `start`, `now` (when not given), or the `cursor` of an event of a stream with the same kinds and filter. */
+  /** `start`, `now` (the default), or the `cursor` of an event of a stream with the same kinds and filter. */
   readonly after?: string | undefined
 }
 
 export type StreamOptions = {
-  /** Ends the stream, whose iteration then rejects with the signal's reason. */
+  /** Ends the stream; its iteration rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -31,7 +31,7 @@ const SILENCE_MS_MAX = 60_000
 const RETRY_MS = 1000
 const BACKOFF_MS_MAX = 30_000
 
-/** Methods about events as they are recorded. */
+/** Methods that stream events as they are recorded. */
 export function streamMethods(open: Open) {
   return {
     /**
@@ -40,7 +40,7 @@ export function streamMethods(open: Open) {
      */
     stream: (parameters: StreamParameters = {}, options: StreamOptions = {}): AsyncGenerator<StreamEvent, void> =>
       eventsOf(open, parameters, options),
-    /** The counts of all games, as `getOnlineUsers` has them: at first, and again whenever one has changed. */
+    /** The counts of all games, as in `getOnlineUsers`: once at the start, and again after each change. */
     liveCounts: (options: StreamOptions = {}): AsyncGenerator<OnlineUsers, void> => countsOf(open, options)
   }
 }
@@ -70,7 +70,7 @@ async function* countsOf(open: Open, options: StreamOptions): AsyncGenerator<Onl
   }
 }
 
-/** Of a game that was known before, only the fields that have changed. */
+/** Has only the changed fields of a known game. */
 type Difference = {
   readonly changed: Readonly<Record<string, Partial<OnlineUsers[string]>>>
   readonly gone: readonly string[]
@@ -83,7 +83,7 @@ function folded(before: OnlineUsers, { changed, gone }: Difference): OnlineUsers
   return Object.fromEntries(games) as OnlineUsers
 }
 
-/** Yields the lines of one connection after the other. */
+/** Yields the lines of successive connections. */
 async function* linesOf(
   parameters: () => Readonly<Record<string, string | number | undefined>>,
   open: Open,
@@ -106,7 +106,7 @@ async function* linesOf(
         )
       }
       for await (const line of linesIn(response, connection)) {
-        // Lines that had come before the signal aborted.
+        // The signal may have aborted after the line was received.
         signal?.throwIfAborted()
         if (isRetry(line)) {
           retryMs = line.retry
@@ -132,7 +132,7 @@ function isRetry(line: unknown): line is { readonly retry: number } {
   return typeof line === 'object' && line !== null && 'retry' in line
 }
 
-/** Milliseconds until the next try. Throws what a next try would not change. */
+/** Returns the minimum delay of the next attempt in milliseconds. Throws an error that a retry would not change. */
 function waitAfter(error: unknown): number {
   if (!(error instanceof GamenetError)) return 0
   const isPassing = error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500
@@ -140,7 +140,7 @@ function waitAfter(error: unknown): number {
   return (error.retryAfterSeconds ?? 0) * 1000
 }
 
-/** Yields the values of the lines of a body; ends a connection that is silent for too long. */
+/** Yields the parsed lines of a body; ends a connection that is silent for too long. */
 async function* linesIn(response: Response, connection: AbortController): AsyncGenerator<unknown, void> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''

@@ -2,16 +2,16 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { cursorOf, fingerprintOf, type PartitionId, type Place, type Position, positionText } from './cursor.js'
 import { type RecordedKind, recordedKinds, type StreamEvent, type StreamFilter } from './kinds.js'
 
-/** How events are written. */
+/** The wire format of a stream. */
 export type Format = 'sse' | 'ndjson'
 
-/** A connection that receives the events of a channel from now on. */
+/** A connection that receives the new events of a channel. */
 export type Receiver = {
   readonly format: Format
   write(frame: Uint8Array): void
 }
 
-/** Time of writes in one turn of the event loop: a write to 10,000 connections takes 0.2 s. */
+/** Limit of the writes in one turn of the event loop: writing to 10,000 connections takes 0.2 s. */
 const TURN_MS = 5
 
 type Write = { readonly texts: Readonly<Record<Format, string>>; readonly owed: Set<Receiver> }
@@ -22,7 +22,7 @@ export class Channel {
   readonly fingerprint: string
   readonly kinds: readonly RecordedKind[]
   readonly hasLiveCounts: boolean
-  /** Those that are at the head of every kind. */
+  /** Listeners at the head of every kind. */
   readonly live = new Set<Receiver>()
   /** Connections, live or catching up. */
   connections = 0
@@ -37,12 +37,12 @@ export class Channel {
     this.hasLiveCounts = filter.kinds?.includes('live-counts') === true
   }
 
-  /** Frames an event that passes at a cursor, for the next flush. */
+  /** Frames an event with its cursor for the next flush. */
   add(event: StreamEvent, cursor: string): void {
     for (const format of FORMATS) this.#pending[format] += frameOf(format, event, cursor)
   }
 
-  /** Writes what was framed; resolves when all have it. */
+  /** Writes the framed events to all live listeners; resolves when all are written. */
   flush(): Promise<void> {
     if (this.#pending.sse === '') return Promise.resolve()
     const written = this.send({ ...this.#pending })
@@ -50,14 +50,14 @@ export class Channel {
     return written
   }
 
-  /** Writes a text to everyone who is live now, as one buffer, after all texts before it; resolves when all have it. */
+  /** Writes a text to all live listeners as one buffer, after all earlier texts; resolves when all are written. */
   send(texts: Readonly<Record<Format, string>>): Promise<void> {
     this.#writes.push({ texts, owed: new Set(this.live) })
     if (this.#writes.length === 1) this.#writing = this.#writeAll()
     return this.#writing
   }
 
-  /** Whether a live listener does not have everything yet, so that its cursor is not the channel's. */
+  /** Whether writes to a live listener are pending, so that it is behind the cursor of the channel. */
   owes(receiver: Receiver): boolean {
     return this.#writes.some(({ owed }) => owed.has(receiver))
   }
@@ -85,29 +85,29 @@ export class Channel {
 
 const FORMATS = ['sse', 'ndjson'] as const
 
-/** An event with its cursor. */
+/** Returns the frame of an event with its cursor. */
 export function frameOf(format: Format, { kind, body }: StreamEvent, cursor: string): string {
   if (format === 'ndjson') return `{"cursor":"${cursor}",${body}}\n`
   return `event: ${kind}\nid: ${cursor}\ndata: {${body}}\n\n`
 }
 
-/** A cursor without an event. An `EventSource` of npm remembers an `id` only if the frame has data. */
+/** Returns a frame with a cursor alone, or a comment. The `EventSource` of npm stores an `id` only if the frame has data. */
 export function cursorFrame(format: Format, cursor: string | undefined): string {
   if (format === 'ndjson') return cursor === undefined ? '\n' : `{"cursor":"${cursor}"}\n`
   return cursor === undefined ? ':\n\n' : `id: ${cursor}\ndata:\n\n`
 }
 
-/** The delay after which the client reconnects, as `EventSource` understands it. */
+/** Returns a frame with the delay after which the client reconnects. */
 export function retryFrame(format: Format, ms: number): string {
   return format === 'ndjson' ? `{"retry":${ms}}\n` : `retry: ${ms}\n\n`
 }
 
-/** A state or a difference of states: without a cursor. */
+/** Returns the frame of a state or a difference; it has no cursor. */
 export function stateFrame(format: Format, kind: string, data: string): string {
   return format === 'ndjson' ? `{"kind":"${kind}","data":${data}}\n` : `event: ${kind}\ndata: ${data}\n\n`
 }
 
-/** Where a listener stands that is not live yet. */
+/** The position of a listener that is not live yet. */
 export class Progress {
   readonly #fingerprint: string
   readonly #positions: Map<RecordedKind, Map<PartitionId, Place>>

@@ -4,8 +4,8 @@ import { digestOf } from '../answers/etag.js'
 /*
  * partition id  one partition of a source in one epoch, as `epoch.partition`
  * place         the offset of the log at which a partition continues, then numbers that order the rows of one offset
- * position      a listener's place in each partition of one kind; a partition without a place, and a kind without a position, is
- *               at its beginning
+ * position      a listener's place in each partition of one kind; a partition without a place, and a kind without a position,
+ *               is at its start
  * cursor        the positions of a listener in all its kinds, bound to its filter. Places never move, so a cursor is
  *               valid after restarts, rebuilds and restores, in every process
  */
@@ -71,7 +71,7 @@ function placeText(place: Place): string {
   return text
 }
 
-/** Returns what binds a cursor to a filter. Null is left out: a part that only later programs have does not change it. */
+/** Returns the hash that binds a cursor to a filter. Null is left out, so that parts of later versions do not change it. */
 export function fingerprintOf(filter: object): string {
   const given = JSON.stringify(filter, (_name, value) => value ?? undefined)
   return digestOf(given, 8)
@@ -84,18 +84,18 @@ export function cursorOf(fingerprint: string, positions: readonly string[]): str
 }
 
 /**
- * Returns the positions of a cursor, one for each kind; kinds that are newer than it begin at their start. Refuses a cursor that is
- * broken, and one of another filter.
+ * Returns the positions of a cursor, one per kind; kinds that are newer than the cursor begin at their start. Refuses a broken
+ * cursor and one of another filter.
  */
 export function readCursor(fingerprint: string, kinds: number, cursor: string): Position[] {
   const [given = '', ...parts] = Buffer.from(cursor, 'base64url').toString('latin1').split('~')
   parts.pop()
-  // A cursor has exactly one spelling, and its checksum finds a changed character.
+  // A cursor has exactly one spelling; the checksum detects a changed character.
   if (cursorOf(given, parts) !== cursor) throw new Refusal('cursor_invalid', ['it is broken'])
   if (given !== fingerprint || parts.length > kinds) {
     throw new Refusal('cursor_invalid', ['it belongs to another filter'])
   }
-  // The position of undone imports is the last one in every program.
+  // The position of undone imports is the last one in every version.
   const retracted = parts.pop() ?? ''
   const newer = Array.from({ length: kinds - parts.length - 1 }, () => '')
   return [...parts, ...newer, retracted].map(readPosition)
@@ -120,7 +120,7 @@ function readPosition(text: string): Position {
   return position
 }
 
-/** FNV-1a, 32 bits: finds accidents. A cursor needs no secret: it only says where its client wants to begin. */
+/** FNV-1a, 32 bits, against accidents. A cursor needs no signature: it only says where to begin. */
 function checksumOf(text: string): string {
   let hash = 0x811c9dc5
   for (let n = 0; n < text.length; n += 1) hash = Math.imul(hash ^ text.charCodeAt(n), 0x01000193)

@@ -1,7 +1,7 @@
 import { comparePlaces, type PartitionId, type Place, type Position, partsOf, positionText } from './cursor.js'
 import type { RecordedKind, StreamEvent } from './kinds.js'
 
-/** Bytes of one kind's recent events. */
+/** Limit of the recent events of one kind. */
 const RECENT_BYTES_MAX = 8 * 1024 * 1024
 /** Size of an event without its body. */
 const EVENT_BYTES = 300
@@ -10,8 +10,8 @@ const EVENT_BYTES = 300
 type Recent = { start: Place; readonly events: StreamEvent[] }
 
 /**
- * One kind in this process: how far it was read, and its recent events, from which listeners that are little behind are
- * served without a query.
+ * One kind in this process: the position up to which it was read, and its recent events, which reach listeners that are
+ * slightly behind without a query.
  */
 export class Feed {
   readonly kind: RecordedKind
@@ -27,34 +27,34 @@ export class Feed {
     this.kind = kind
   }
 
-  /** How far it was read: the position of every live listener. */
+  /** The position up to which it was read: that of every live listener. */
   get head(): Position {
     return this.#head
   }
 
-  /** The head inside a cursor. */
+  /** The head as it is written in a cursor. */
   get headText(): string {
     this.#text ??= positionText(this.#head)
     return this.#text
   }
 
-  /** Adds a partition, read from a place. */
+  /** Adds a partition, to be read from a place. */
   begin(partitionId: PartitionId, start: Place): void {
     this.#recent.set(partitionId, { start, events: [] })
     this.moveTo(partitionId, start)
   }
 
-  /** Whether its partitions were ever looked up. */
+  /** Whether its partitions are known, after the first read. */
   get isKnown(): boolean {
     return this.#isKnown
   }
 
-  /** The position behind everything that was readable at the last look. */
+  /** The position after all events that were readable at the last read. */
   get now(): Position {
     return new Map([...this.#extents].map(([partitionId, { readable }]) => [partitionId, [readable]]))
   }
 
-  /** Records how far its partitions reach. A rollback to older tables takes nothing back. */
+  /** Records the extents of its partitions. They do not shrink on a rollback to older tables. */
   setExtents(
     extents: Iterable<{ readonly partitionId: PartitionId; readonly readable: number; readonly loaded: number }>
   ): void {
@@ -68,7 +68,7 @@ export class Feed {
     }
   }
 
-  /** Moves the head of a partition past everything that was read. */
+  /** Moves the head of a partition. */
   moveTo(partitionId: PartitionId, place: Place): void {
     this.#head.set(partitionId, place)
     this.#text = undefined
@@ -82,7 +82,7 @@ export class Feed {
     while (this.#bytes > RECENT_BYTES_MAX) this.#dropOldest()
   }
 
-  /** Forgets all recent events: they may name an erased user. */
+  /** Drops all recent events: they may name an erased user. */
   dropRecent(): void {
     for (const [partitionId, recent] of this.#recent) {
       recent.events.length = 0
@@ -91,20 +91,20 @@ export class Feed {
     this.#bytes = 0
   }
 
-  /** Whether all events behind a position are recent ones. */
+  /** Whether all events after a position are recent ones. */
   covers(position: Position): boolean {
     for (const [partitionId, { start }] of this.#recent)
       if (comparePlaces(position.get(partitionId), start) < 0) return false
     return true
   }
 
-  /** Whether a position is not behind the head, in every partition. */
+  /** Whether a position has reached the head in every partition. */
   isReached(position: Position): boolean {
     for (const [partitionId, place] of this.#head) if (comparePlaces(position.get(partitionId), place) < 0) return false
     return true
   }
 
-  /** Whether a position is beyond the head in a partition that may continue, or has such a partition unknown here. */
+  /** Whether a position is beyond the head of a partition that may continue, known here or not. */
   isAhead(position: Position): boolean {
     for (const [partitionId, place] of position) {
       const head = this.#head.get(partitionId)
@@ -115,8 +115,8 @@ export class Feed {
   }
 
   /**
-   * Whether a position is beyond everything that was recorded in the epoch of new events. Other epochs may have been longer: a
-   * backup was restored since, and an earlier restore of it may have drawn a later epoch.
+   * Whether a position is beyond all events of the current epoch. Other epochs may have been longer before a restore, and an
+   * earlier restore of the same backup may have drawn a later epoch.
    */
   isBeyond(position: Position, epoch: number): boolean {
     for (const [partitionId, [offset = 0]] of position) {
@@ -127,9 +127,7 @@ export class Feed {
     return false
   }
 
-  /**
-   * Returns at most `limit` recent events of a partition behind a place that pass, and the place up to which it looked.
-   */
+  /** Returns at most `limit` recent events of a partition after a place that pass, and the place up to which it searched. */
   since(
     partitionId: PartitionId,
     place: Place | undefined,
@@ -148,7 +146,7 @@ export class Feed {
     return { events: found, next: place !== undefined && comparePlaces(place, head) > 0 ? place : head }
   }
 
-  /** Whether a partition was read to its end: there are events of a later epoch, which are loaded after it. */
+  /** Whether a partition was read to its end: events of a later epoch are loaded after it. */
   #hasEnded(partitionId: PartitionId): boolean {
     const { epoch } = partsOf(partitionId)
     const { readable, loaded } = this.#extents.get(partitionId) ?? { readable: 0, loaded: 0 }
@@ -169,7 +167,7 @@ function bytesOf({ body }: StreamEvent): number {
   return EVENT_BYTES + body.length
 }
 
-/** The index of the first event that is not before a place. */
+/** Returns the index of the first event after a place. */
 function firstBehind(events: readonly StreamEvent[], place: Place | undefined): number {
   let low = 0
   let high = events.length

@@ -27,29 +27,29 @@ import { RetriedRun } from './retried-run.js'
 /*
  * feed      one kind in this process; its recent events are in memory
  * channel   all listeners with one filter
- * live      a listener that is at the head of every feed of its channel: it receives what is added to them
- * catch-up  what brings a listener there: pages of the tables as long as it is behind the recent events, then those
+ * live      a listener at the head of every feed of its channel: it receives new events as they are added to the feeds
+ * catch-up  how a listener gets there: by pages of the tables while it is behind the recent events, then by recent events
  */
 
 /** Rows per page of a feed. */
 const PAGE_ROWS = 2000
-/** Delays until the next look while events are loaded that cannot be read yet. */
+/** Range of the delay until the next read while loaded events are not readable yet. */
 const BEHIND_MS_MIN = 10
 const BEHIND_MS_MAX = 250
-/** Pages that are read for listeners at the same time: the other answers need the engine, too. */
+/** Concurrent reads of pages; the other answers need the engine, too. */
 const READS_MAX = 4
 
 export type HubNeeds = ReadNeeds & {
   /** The epoch of new events. */
   readonly epoch: number
-  /** Offsets behind the head of each partition that a feed begins with: reconnected listeners need no query for them. */
+  /** Newest offsets of each partition that a new feed reads: reconnecting listeners need no query for them. */
   readonly recentOffsets: number
-  /** Called for each look for new events and each page of history that is read from the tables. */
+  /** Called for each read of new events and of a page of history. */
   readonly onRead: () => void
   readonly onFailure: (error: unknown) => void
 }
 
-/** A partition in which a listener needs a page of the tables. */
+/** A partition whose next page a listener needs from the tables. */
 export type PartitionBehind = { readonly kind: RecordedKind; readonly partitionId: PartitionId }
 type Extent = { readonly partitionId: PartitionId; readonly readable: number; readonly loaded: number }
 type Read = {
@@ -61,18 +61,18 @@ type Read = {
 
 /** Reads new events once for all listeners. */
 export class Hub {
-  /** Of pages that clients have not read yet. */
+  /** Characters of pages that clients have not read yet. */
   unsentCharacters = 0
   readonly #needs: HubNeeds
   readonly #feeds = new Map<RecordedKind, Feed>()
-  /** By their filter: its fingerprint takes longer than all else that a connection needs here. */
+  /** By the filter as JSON: its fingerprint would cost a connection more than everything else here. */
   readonly #channels = new Map<string, Channel>()
   readonly #advancing = new SharedRun(() => this.#advance())
   readonly #closed = new AbortController()
   readonly #unsubscribe: () => void
   readonly #looking: RetriedRun
   #delayMs = BEHIND_MS_MIN
-  /** Rises when recent events are dropped: what was read before may name an erased user. */
+  /** Incremented when recent events are dropped: events read before that may name an erased user. */
   #generation = 0
   #reads = 0
   readonly #waitingReads = new Set<() => void>()
@@ -88,7 +88,7 @@ export class Hub {
     return this.#channels.values()
   }
 
-  /** Joins the channel of a filter; `leave` ends that. */
+  /** Adds a connection to the channel of a filter, until `leave`. */
   join(filter: StreamFilter): Channel {
     const key = JSON.stringify(filter)
     const channel = this.#channels.get(key) ?? new Channel(filter)
@@ -102,13 +102,13 @@ export class Hub {
     if (channel.connections === 0) this.#channels.delete(JSON.stringify(channel.filter))
   }
 
-  /** Stops to follow the tables: nobody listens. */
+  /** Stops reading new events if nobody listens. */
   rest(): void {
     if (this.#channels.size > 0) return
     this.#feeds.clear()
   }
 
-  /** Forgets recent events, because a user was erased or an import is undone. */
+  /** Drops recent events, because a user was erased or an import undone. */
   dropRecent(): void {
     this.#generation += 1
     for (const feed of this.#feeds.values()) feed.dropRecent()
@@ -122,7 +122,7 @@ export class Hub {
     this.#notify()
   }
 
-  /** Returns where a listener begins: at the start, now, or at a cursor. Refuses a cursor that cannot be of this filter. */
+  /** Returns the progress with which a listener begins: at the start, now, or at a cursor. Refuses a cursor that does not fit. */
   async begin(channel: Channel, after: string): Promise<Progress> {
     const { kinds, fingerprint } = channel
     const feeds = kinds.map((kind) => this.#feed(kind))
@@ -145,8 +145,8 @@ export class Hub {
   }
 
   /**
-   * Returns at most `limit` events behind a progress; their consumer moves it past them. The progress is moved past a
-   * partition that has no event left. Without events, the listener is at the head of these kinds until control returns to
+   * Returns at most `limit` recent events after a progress; the caller moves the progress past them. A partition without
+   * further events is passed here. Without any events, the listener is at the head of these kinds until the next turn of
    * the event loop.
    */
   recent(channel: Channel, progress: Progress, limit: number): readonly StreamEvent[] {
@@ -165,7 +165,7 @@ export class Hub {
     return events
   }
 
-  /** Whether a listener can be live: it has no event left, and none of its places is beyond what this process has read. */
+  /** Whether a listener can become live: it has all events that this process has read, and is not ahead of them. */
   isAtHead({ kinds }: Channel, progress: Progress): boolean {
     return kinds.every((kind) => {
       const feed = this.#feed(kind)
@@ -173,10 +173,10 @@ export class Hub {
     })
   }
 
-  /** Returns the partition whose next page has to be read from the tables; undefined if the rest are recent events. */
+  /** Returns a partition whose next page must be read from the tables; undefined if all further events are recent ones. */
   behind(channel: Channel, progress: Progress): PartitionBehind | undefined {
     const kinds = channel.kinds.filter((kind) => !this.#feed(kind).covers(progress.of(kind)))
-    // By chance, so that no kind waits for the history of another one.
+    // At random, so that no kind waits for the history of another.
     const kind = kinds[Math.floor(Math.random() * kinds.length)]
     if (kind === undefined) return undefined
     const feed = this.#feed(kind)
@@ -187,9 +187,9 @@ export class Hub {
   }
 
   /**
-   * Reads the next page of a partition from the tables. `done` moves the progress behind it, when its events are consumed.
-   * A page that is not readable yet needs a wait until the hub has `advanced`: older tables are served after a rollback.
-   * Nothing is readable once the hub is closed.
+   * Reads the next page of a partition from the tables. `done` moves the progress past it once its events are consumed.
+   * If it is not readable yet, as after a rollback to older tables, the caller waits until the hub has `advanced`. Once the
+   * hub is closed, nothing is readable.
    */
   async read(
     { kind, partitionId }: PartitionBehind,
@@ -220,7 +220,7 @@ export class Hub {
     return { events, isReadable, done: () => progress.move(kind, partitionId, next) }
   }
 
-  /** Where the live listeners of a channel stand. */
+  /** Returns the progress of the live listeners of a channel. */
   progressOf(channel: Channel): Progress {
     return new Progress(
       channel,
@@ -228,7 +228,7 @@ export class Hub {
     )
   }
 
-  /** Resolves when new events were read, or the hub has closed, or the signal aborts. */
+  /** Resolves when new events were read, the hub is closed or the signal aborts. */
   async advanced(signal: AbortSignal): Promise<void> {
     if (!this.#closed.signal.aborted) await called(this.#onAdvance, signal)
   }
@@ -249,7 +249,7 @@ export class Hub {
       signal.throwIfAborted()
       return await work()
     } finally {
-      // The next one takes its place.
+      // The next read takes over this one's place.
       const [next] = this.#waitingReads
       if (next === undefined) this.#reads -= 1
       else next()
@@ -262,7 +262,7 @@ export class Hub {
     this.#looking.after(0)
   }
 
-  /** Reads a page of each partition that has something new; runs again at once if it had, later if more is loaded. */
+  /** Reads new events and writes them to live listeners. Runs again at once if there were any, later if some are not readable. */
   async #advance(): Promise<void> {
     this.#needs.onRead()
     const generation = this.#generation
@@ -282,7 +282,7 @@ export class Hub {
     }
   }
 
-  /** Reads a page of each partition that has something new. */
+  /** Reads a page of each partition with new events. */
   async #look(feeds: readonly Feed[], context: ReadContext): Promise<{ pages: Read[]; isBehind: boolean }> {
     const extents = await this.#extents(feeds, context)
     let isBehind = false
@@ -294,7 +294,7 @@ export class Hub {
         if (loaded > readable) isBehind = true
         if (feed.head.has(partitionId)) continue
         const isNewest = partsOf(partitionId).epoch === newestEpoch
-        // Live listeners are at the beginning of a partition that is new.
+        // Live listeners are at the start of a new partition.
         const offsets = feed.isKnown ? Number.POSITIVE_INFINITY : isNewest ? this.#needs.recentOffsets : 0
         feed.begin(partitionId, [Math.max(0, readable - offsets)])
       }
@@ -333,8 +333,8 @@ export class Hub {
   }
 
   /**
-   * Adds a page to its feed and begins to write it to those who are live, synchronously: a listener that joins misses
-   * nothing. Returns what resolves when they have it.
+   * Adds a page to its feed and starts writing it to live listeners, synchronously: a listener that joins misses nothing.
+   * Returns promises of the writes.
    */
   #apply({ feed, partitionId, next, events }: Read): Promise<void>[] {
     const channels = [...this.#channels.values()].filter(
@@ -356,7 +356,7 @@ export class Hub {
   }
 }
 
-/** Resolves with true when the function that it adds to a set is called, with false when the signal aborts before. */
+/** Adds a function to a set; resolves with true when it is called, with false when the signal aborts first. */
 function called(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const end = (isCalled: boolean) => (): void => {
@@ -371,7 +371,7 @@ function called(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean>
   })
 }
 
-/** The partitions of the oldest epoch among these: its events of a key come before those of the next epoch. */
+/** Returns the partitions of the oldest epoch: its events of a key precede those of the next epoch. */
 function firstEpochOf(extents: readonly Extent[]): Extent[] {
   const epochOf = ({ partitionId }: Extent): number => partsOf(partitionId).epoch
   const first = Math.min(...extents.map(epochOf))

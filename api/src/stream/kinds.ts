@@ -33,30 +33,30 @@ import { changesOf } from '../routes/leaderboard-change.js'
 import { measureShown } from '../routes/shown-measure.js'
 import { type PartitionId, type Place, partsOf } from './cursor.js'
 
-/** The kinds with a cursor. A stream of any of them tells undone imports, too. */
+/** Kinds with a cursor. A stream of any of them also reports undone imports. */
 export type RecordedKind = Exclude<StreamKind, 'live-counts'> | 'retracted'
 
-/** The filter of a stream, in one spelling; null means all. */
+/** The normalized filter of a stream; null means all. */
 export type StreamFilter = {
-  /** Null means all recorded ones that know the other parts, also those of later programs. */
+  /** Null means all recorded kinds that the other parts fit, including those of later versions. */
   readonly kinds: readonly StreamKind[] | null
   readonly titleId: string | null
   readonly leaderboardId: number | null
   readonly playerKey: string | null
 }
 
-/** An event, framed once: everything but its cursor. */
+/** An event, serialized once, without its cursor. */
 export type StreamEvent = {
   readonly kind: RecordedKind
   readonly partitionId: PartitionId
-  /** The place behind it. */
+  /** The place after it. */
   readonly next: Place
   readonly titleId?: string | undefined
   readonly leaderboardId?: number
   readonly playerKey?: string
   /** Of an undone import: the topic of its events. */
   readonly topic?: string
-  /** JSON without the braces around it. */
+  /** JSON without the outer braces. */
   readonly body: string
 }
 
@@ -67,7 +67,7 @@ type Range = {
   readonly endOffset: number
   readonly limit: number
 }
-/** Everything that a page reads of the tables; what it names is added later. */
+/** The rows of a page; `toEvents` adds names. */
 type Rows = {
   readonly count: number
   toEvents(context: ReadContext): Promise<StreamEvent[]>
@@ -78,12 +78,12 @@ type KindReader = {
   readonly source: Source
   /** The topics whose undone imports concern this kind. */
   readonly topics: readonly string[]
-  /** The parts of a filter that the kind knows. */
+  /** The parts of a filter that fit the kind. */
   readonly filters: readonly ('titleId' | 'leaderboardId' | 'playerKey')[]
   read(range: Range, filter: StreamFilter | undefined, context: ReadContext): Promise<Rows>
 }
 
-/** What each kind is read from and how its events look. */
+/** Source and form of the events of each kind. */
 const kindReaders: Readonly<Record<RecordedKind, KindReader>> = {
   count: {
     source: 'count',
@@ -213,15 +213,15 @@ const kindReaders: Readonly<Record<RecordedKind, KindReader>> = {
   }
 }
 
-/** Offsets of the first range: a granule of the tables, which has the largest page if each event passes. */
+/** Offsets of the first range: a granule of the tables, which fills the largest page if every event passes. */
 const SPAN = 8192
-/** Growth of the range when it had too few events that pass. */
+/** Growth of the range after one in which too few events passed. */
 const WIDER = 16
 
-/** The rows of a page, and the place up to which everything was read. */
+/** The rows of a page, and the place up to which the partition was read. */
 export type Page = { readonly next: Place; toEvents(context: ReadContext): Promise<StreamEvent[]> }
 
-/** Reads at most `limit` rows of one partition from a place to below an offset; up to the offset if there are fewer. */
+/** Reads at most `limit` rows of one partition, from a place up to an offset. */
 export async function readPage(
   kind: RecordedKind,
   { partitionId, place, endOffset, limit }: Range,
@@ -246,13 +246,13 @@ export function sourceOf(kind: RecordedKind): Source {
 
 const FILTERS = ['titleId', 'leaderboardId', 'playerKey'] as const
 
-/** Whether a kind knows all parts of a filter that are given. */
+/** Whether all given parts of a filter fit a kind. */
 export function fits(kind: StreamKind, filter: Omit<StreamFilter, 'kinds'>): boolean {
   const known = kind === 'live-counts' ? [] : kindReaders[kind].filters
   return FILTERS.every((name) => filter[name] === null || known.includes(name))
 }
 
-/** The recorded kinds of a filter, in the order of its cursors. An undone import comes behind its events. */
+/** The recorded kinds of a filter, in the order of its cursors. `retracted` is last, after the events of its import. */
 export function recordedKinds(filter: StreamFilter): RecordedKind[] {
   const recorded = kindsOf(filter).filter((kind) => kind !== 'live-counts')
   return recorded.length === 0 ? [] : [...recorded, 'retracted']
@@ -324,7 +324,7 @@ async function readEvents<Row extends { offset: number; atMs: number; importId: 
     const titles = await catalog()
     const names = { nameOf: (titleId: string) => titles.named(titleId).shownName }
     return rows.flatMap((row, n): StreamEvent[] => {
-      // A row that was stored twice and is not merged yet.
+      // A row stored twice and not merged yet.
       if (row.offset === rows[n - 1]?.offset) return []
       const shown = show(row, names)
       if (shown === undefined) return []
@@ -372,7 +372,7 @@ function lastOf(rows: readonly ChangeRow[]): Place | undefined {
   return last === undefined ? undefined : placeBehind(last)
 }
 
-/** When the events that recorded these changes became known, by offset. */
+/** Returns when the events that recorded these changes became known, by offset. */
 async function knownOfChanges(
   partitionId: PartitionId,
   rows: readonly ChangeRow[],
@@ -391,7 +391,7 @@ async function knownOfChanges(
   return new Map(events.map(({ offset, importId, atMs }) => [offset, starts.get(importId) ?? atMs]))
 }
 
-/** When the imports of these events began: they were not known before. */
+/** Returns the start of each import of these events: they became known then. */
 async function importStartsOf(
   rows: readonly { readonly importId: string }[],
   { tables, signal }: ReadContext
@@ -432,12 +432,12 @@ function bodyOf(kind: RecordedKind, atMs: number, knownMs: number, data: unknown
   return `"kind":"${kind}",${instants},"data":${JSON.stringify(data)}`
 }
 
-/** The form of series: the second, without a zone. */
+/** Returns an instant as series have it: to the second, without a zone. */
 function recordedAt(ms: number): string {
   return happened.text(ms).slice(0, 19).replace('T', ' ')
 }
 
-/** The last instant with its text: the titles of one list have the same, and all events of an import became known at once. */
+/** Caches the text of the last instant: the titles of one list, and the events of an import, share one. */
 class InstantText {
   #ms = Number.NaN
   #text = ''

@@ -3,14 +3,14 @@ import { type Channel, cursorFrame, type Format, frameOf, type Progress, type Re
 import type { Hub } from './hub.js'
 import type { StreamEvent } from './kinds.js'
 
-/** A live client with more unsent bytes catches up at its own speed: nothing is queued for it. */
+/** A live client with more unsent bytes falls back to catch-up, so that nothing is queued for it. */
 const UNSENT_BYTES_MAX = 64 * 1024
 /** Time for a client to read the end of its stream. */
 const END_MS_MAX = 5000
-/** Events per write; a client that reads them gets twice as many the next time, as each page costs two or three queries. */
+/** Events per page; doubled whenever the client has read a page, because each costs two or three queries. */
 const EVENTS_MIN = 64
 const EVENTS_MAX = 8192
-/** Clients that read a byte a second would hold 3 MiB each; beyond these characters all get the smallest pages. */
+/** Unsent characters above which all pages are the smallest: a client that reads a byte a second would hold 3 MiB. */
 const CATCH_UP_CHARACTERS_MAX = 64 * 1024 * 1024
 /** The shortest delay after which a client reconnects. */
 export const RETRY_MS_MIN = 1000
@@ -19,7 +19,7 @@ export const RETRY_MS_MIN = 1000
 export const ENDINGS = ['client', 'slow', 'lifetime', 'stopped', 'failed'] as const
 export type Ending = (typeof ENDINGS)[number]
 
-/** What a listener of states begins with. */
+/** The state with which a listener of live counts begins. */
 export type States = { readonly isReady: boolean; ready(): Promise<void>; frame(format: Format): string }
 
 type ListenerNeeds = {
@@ -31,7 +31,7 @@ type ListenerNeeds = {
   readonly endsAtMs: number
   /** Delay after which the client reconnects when the connection breaks. */
   readonly retryMs: number
-  /** A client that reads nothing for so long is disconnected. */
+  /** A client that reads nothing for this long is disconnected. */
   readonly drainMs: number
   readonly onEnd: (ending: Ending) => void
   readonly onFailure: (error: unknown) => void
@@ -45,7 +45,7 @@ export class Listener implements Receiver {
 
   constructor(needs: ListenerNeeds) {
     this.#needs = needs
-    // The keep-alive decides when a connection is dead.
+    // Keep-alives detect dead connections.
     needs.socket.setTimeout(0)
     needs.socket.once('close', () => this.#ended('client'))
     // At once: a killed service sends nothing at the end.
@@ -64,7 +64,7 @@ export class Listener implements Receiver {
     return this.#needs.endsAtMs
   }
 
-  /** Sends everything behind a progress, then joins the live listeners of its channel. */
+  /** Sends all events after a progress, then joins the live listeners of its channel. */
   async follow(progress: Progress): Promise<void> {
     const { hub, states, channel, format } = this.#needs
     const { signal } = this.#abort
@@ -90,13 +90,13 @@ export class Listener implements Receiver {
     }
   }
 
-  /** Writes a frame that all listeners share; a client that does not read it in time catches up instead. */
+  /** Writes a frame that all listeners share; a client that is too slow falls back to catch-up. */
   write(frame: Uint8Array): void {
     const { socket, channel, hub } = this.#needs
     if (this.#hasEnded) return
     socket.write(frame)
     if (socket.writableLength <= UNSENT_BYTES_MAX) return
-    // Where it stands is known only to its client.
+    // Only its client knows its position.
     if (channel.owes(this)) {
       this.end('slow')
       return
@@ -108,13 +108,13 @@ export class Listener implements Receiver {
       .catch((error: unknown) => this.fail(error))
   }
 
-  /** Writes a comment while nothing else is on its way: what is behind may not be readable for minutes. */
+  /** Writes a comment if nothing is unsent: after a rollback, a catch-up can wait minutes for its next page. */
   comment(): void {
     const { socket, format } = this.#needs
     if (!this.#hasEnded && socket.writableLength === 0) socket.write(cursorFrame(format, undefined))
   }
 
-  /** Ends the stream after a failure: the client resumes from its cursor, and is refused with the reason if that lasts. */
+  /** Ends the stream after a failure. The client resumes; if the failure persists, it is refused with the reason. */
   fail(error: unknown): void {
     if (!this.#hasEnded) this.#needs.onFailure(error)
     this.end('failed')
@@ -130,7 +130,7 @@ export class Listener implements Receiver {
     setTimeout(() => socket.destroy(), Math.min(END_MS_MAX, drainMs)).unref()
   }
 
-  /** Becomes live, synchronously after everything was sent. */
+  /** Becomes live, synchronously after the last event was sent. */
   #join(): void {
     const { socket, hub, states, channel, format } = this.#needs
     const state = channel.hasLiveCounts ? states.frame(format) : ''
@@ -156,12 +156,12 @@ export class Listener implements Receiver {
     hub.unsentCharacters -= text.length
   }
 
-  /** Resolves when the client has read everything, or the stream has ended. */
+  /** Resolves when the client has read everything or the stream has ended. */
   #drained(): Promise<void> {
     const { socket, drainMs } = this.#needs
     return new Promise((resolve) => {
       if (this.#hasEnded || socket.writableLength === 0) return resolve()
-      // The timeout of a socket begins again when the client has read a part.
+      // A partial read restarts the timeout of the socket.
       const stalled = (): void => this.end('slow')
       const done = (): void => {
         socket.setTimeout(0, stalled)
@@ -176,7 +176,7 @@ export class Listener implements Receiver {
   }
 }
 
-/** Frames events, each at the cursor behind it. */
+/** Returns the frames of events, each with the cursor after it, and moves the progress past them. */
 function framesOf(format: Format, events: readonly StreamEvent[], progress: Progress): string {
   let text = ''
   for (const event of events) {

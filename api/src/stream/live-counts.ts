@@ -15,7 +15,7 @@ type LiveCountsNeeds = {
   readonly onFailure: (error: unknown) => void
 }
 
-/** The newest counts of all games, computed once for all listeners: a state first, then what differs. */
+/** The newest counts of all games, computed once for all listeners: a state, then differences. */
 export class LiveCounts {
   readonly #needs: LiveCountsNeeds
   readonly #unsubscribe: () => void
@@ -32,22 +32,22 @@ export class LiveCounts {
     this.#unsubscribe = needs.versions.onChange(() => this.#updating.after(0))
   }
 
-  /** Whether there is a state, which differences keep current. */
+  /** Whether there is a state that is kept current. */
   get isReady(): boolean {
     return this.#version !== -1
   }
 
-  /** Makes a state. */
+  /** Computes the state. */
   ready(): Promise<void> {
     return this.#computing.run()
   }
 
-  /** The whole state as a frame. */
+  /** Returns the whole state as a frame. */
   frame(format: Format): string {
     return stateFrame(format, 'state', this.#state)
   }
 
-  /** Computes nothing until somebody asks again. */
+  /** Stops updates until the next `ready`. */
   rest(): void {
     this.#version = -1
   }
@@ -81,10 +81,10 @@ export class LiveCounts {
   }
 }
 
-/** What the counts are read from. */
+/** Projections that the counts are read from. */
 const PROJECTIONS = ['title-latest', 'match-latest', 'title'] as const
 
-/** The games that differ, each with the fields that differ; a new one with all of its fields. */
+/** Returns the games that differ, each with the fields that differ; a new game with all fields. */
 function changedIn(games: Games, before: Games): Games {
   const changed = Object.entries(games).map(([name, game]) => {
     const known = Object.hasOwn(before, name) ? before[name] : undefined

@@ -63,7 +63,7 @@ export async function filterOf(input: StreamInput, context: Pick<ResolveContext,
   return { kinds: kinds ?? null, ...filter }
 }
 
-/** Returns where a stream begins: the newest event that the client has, else `after`. */
+/** Returns the cursor to begin at: `Last-Event-ID`, else `after`. */
 export function afterOf({ after = 'now' }: StreamInput, lastEventId: string | string[] | undefined): string {
   if (typeof lastEventId !== 'string' || lastEventId === '') return after
   if (lastEventId.length <= CURSOR_CHARACTERS_MAX) return lastEventId

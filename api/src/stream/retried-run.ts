@@ -1,6 +1,6 @@
 import { backoffMs, DEFAULT_BACKOFF } from '@gamenet/schemas'
 
-/** Runs work after a delay, and again with growing delays while it fails. */
+/** Runs work after a delay, and retries it with growing delays while it fails. */
 export class RetriedRun {
   readonly #work: () => Promise<void>
   readonly #onFailure: (error: unknown) => void
@@ -13,14 +13,14 @@ export class RetriedRun {
     this.#onFailure = onFailure
   }
 
-  /** Runs it after so many milliseconds, instead of a run that was planned before. */
+  /** Schedules the run after `ms`; replaces a scheduled one. */
   after(ms: number): void {
     clearTimeout(this.#timer)
     if (this.#isClosed) return
     this.#timer = setTimeout(() => void this.#run(), ms).unref()
   }
 
-  /** Runs nothing more. */
+  /** Cancels the scheduled run and all later ones. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)

@@ -20,15 +20,15 @@ import { afterOf, filterOf, StreamInput } from './request.js'
 
 /** Limits of the stream. */
 export type StreamLimits = {
-  /** Connections at the same time, long polls included. */
+  /** Concurrent connections, including long polls. */
   readonly streamsMax: number
-  /** Lifetime of a stream, plus up to a fifth: proxies are restarted, and clients move to new processes. */
+  /** Lifetime of a stream, plus up to 20 %: clients move to new proxies and processes. */
   readonly streamLifetimeMs: number
-  /** Between two signs of life on a quiet stream; shorter than the 60 s after which proxies give up. */
+  /** Interval of keep-alives on a quiet stream; proxies commonly close a connection after 60 s without data. */
   readonly streamKeepAliveMs: number
-  /** A client that reads nothing for so long is disconnected. */
+  /** A client that reads nothing for this long is disconnected. */
   readonly streamDrainMs: number
-  /** Events of each partition in memory when the first listener comes: reconnected ones need no query for them. */
+  /** Newest offsets of each partition that are read for the first listener: reconnecting ones need no query for them. */
   readonly streamRecentOffsets: number
 }
 
@@ -41,21 +41,21 @@ export const STREAM_LIMITS: StreamLimits = {
 }
 
 export const STREAM_PATH = '/api/stream'
-/** Events of one answer to a long poll. */
+/** Events per answer to a long poll. */
 const POLLED_MAX = 500
-/** A long poll answers without an event, and with the cursor that it has reached, when it has read for so long. */
+/** Time of reading after which a long poll without a match answers with the cursor reached. */
 const POLL_READS_MS_MAX = 5000
 /**
- * Steps of beginning streams, and turns of the event loop between them. Each turn accepts one connection, so a step in every turn
- * would let others wait behind all the clients that reconnect at once.
+ * Steps of new streams, and turns of the event loop between them. Each turn accepts one connection: with a step in every turn,
+ * other requests would wait behind all clients that reconnect at once.
  */
 const STEPS_AT_ONCE = 2
 const TURNS_BETWEEN = 8
-/** While other work fills the turns, fewer of them: streams would hardly begin. */
+/** Limit of these turns: while other work fills them, streams would hardly begin. */
 const TURNS_MS_MAX = 2
-/** Keep-alives are spread over so many ticks, so that none of them takes long. */
+/** Keep-alives are spread over this many ticks, so that each is short. */
 const TICKS = 40
-/** Ticks without a connection after which the tables are no longer followed. */
+/** Ticks without a connection after which new events are no longer read. */
 const IDLE_TICKS = 50
 const RETRY_SECONDS_MAX = 10
 const COUNTS_MS_MAX = 10_000
@@ -157,14 +157,14 @@ class Streams {
       return reply
     } catch (error) {
       leave()
-      // Its reads were aborted. An EventSource reconnects when a connection breaks, but not after the status of an error.
+      // Its reads were aborted. EventSource reconnects after a broken connection, but not after an error status.
       if (this.#isClosed && !(error instanceof Refusal)) request.socket.destroy()
       if (request.socket.destroyed) return reply.hijack()
       throw error
     }
   }
 
-  /** Forgets what is in memory. */
+  /** Drops the events in memory. */
   dropRecent(): void {
     this.#hub.dropRecent()
   }
@@ -178,14 +178,14 @@ class Streams {
     this.#liveCounts.close()
   }
 
-  /** Resolves in the turn for the next step of a beginning stream. */
+  /** Resolves when a new stream may take its next step. */
   async #inTurn(): Promise<void> {
     this.#steps += 1
     if (this.#steps % STEPS_AT_ONCE === 0) this.#turn = this.#turn.then(turnsBetween)
     await this.#turn
   }
 
-  /** Sends the head of the answer; the body lasts until the connection ends, so that frames need no chunks of their own. */
+  /** Sends the head of the answer. The body ends with the connection, so that frames need no chunked encoding. */
   #sendHead({ id, raw }: FastifyRequest, reply: FastifyReply, format: Format, unknown: string | undefined): boolean {
     if (raw.socket.destroyed) return false
     if (reply.raw.socket === null) {
@@ -206,7 +206,7 @@ class Streams {
       reply.raw.end()
       return false
     }
-    // The head and what is in memory leave in one write: each write is a sixth of what a reconnection costs.
+    // Head and recent events leave in one write: a write is a sixth of the cost of a reconnection.
     raw.socket.cork()
     process.nextTick(() => raw.socket.uncork())
     reply.raw.flushHeaders()
@@ -233,7 +233,7 @@ class Streams {
       onFailure: (error) => logger.warn({ err: error }, 'a stream is ended, because its events cannot be read')
     })
     slot.add(listener)
-    // The service may have begun to stop while the beginning was looked up.
+    // The service may have started to stop meanwhile.
     if (this.#isClosed) listener.end('stopped')
     listener.follow(progress).catch((error: unknown) => listener.fail(error))
   }
@@ -247,7 +247,7 @@ class Streams {
     return RETRY_MS_MIN + this.#retry
   }
 
-  /** Answers with the next events, as soon as there is one. */
+  /** Returns the answer to a long poll, as soon as there is an event. */
   async #poll(channel: Channel, progress: Progress, waitSeconds: number, reply: FastifyReply): Promise<string> {
     const closed = new AbortController()
     const onClose = (): void => closed.abort()
@@ -294,7 +294,7 @@ class Streams {
     this.#timer ??= setInterval(() => this.#tick(), this.#needs.limits.streamKeepAliveMs / TICKS).unref()
   }
 
-  /** Writes a sign of life to a part of the listeners, with their cursor, and ends those that are old. */
+  /** Writes keep-alives with the cursor to a part of the listeners, and ends those whose lifetime is over. */
   #tick(): void {
     this.#tickNumber = (this.#tickNumber + 1) % TICKS
     const nowMs = this.#needs.now()

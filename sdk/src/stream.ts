@@ -27,8 +27,8 @@ const PATH = '/api/stream'
 const NDJSON = 'application/x-ndjson'
 /** The service sends a keep-alive every 40 s; a connection that is silent for longer is dead. */
 const SILENCE_MS_MAX = 60_000
-/** Delay of the first reconnection until the service has sent one, with jitter. */
-const RETRY_MS = 1000
+/** Delay of a reconnection before the service has sent one. */
+const RETRY_SECONDS = 1
 const BACKOFF_MS_MAX = 30_000
 
 /** Methods that stream events as they are recorded. */
@@ -90,7 +90,7 @@ async function* linesOf(
   { signal }: StreamOptions
 ): AsyncGenerator<unknown, void> {
   let failures = 0
-  let retryMs = RETRY_MS * (0.5 + Math.random())
+  let retrySeconds = RETRY_SECONDS
   for (;;) {
     signal?.throwIfAborted()
     const connection = new AbortController()
@@ -105,13 +105,10 @@ async function* linesOf(
           `${PATH} answered no events; check that baseUrl is a Gamenet Stats service.`
         )
       }
+      retrySeconds = Number(response.headers.get('Retry-After') ?? RETRY_SECONDS)
       for await (const line of linesIn(response, connection)) {
         // The signal may have aborted after the line was received.
         signal?.throwIfAborted()
-        if (isRetry(line)) {
-          retryMs = line.retry
-          continue
-        }
         failures = 0
         yield line
       }
@@ -122,14 +119,11 @@ async function* linesOf(
       signal?.removeEventListener('abort', end)
       connection.abort()
     }
+    // The delays of the service are whole seconds; each client takes another instant around its own.
+    const retryMs = 1000 * (retrySeconds - 0.5 + Math.random())
     await delay(Math.max(waitMs, Math.min(BACKOFF_MS_MAX, retryMs * 2 ** failures)), signal)
     failures += 1
   }
-}
-
-/** Whether a line is the delay after which to reconnect. The service gives each client another one. */
-function isRetry(line: unknown): line is { readonly retry: number } {
-  return typeof line === 'object' && line !== null && 'retry' in line
 }
 
 /** Returns the minimum delay of the next attempt in milliseconds. Throws an error that a retry would not change. */

@@ -97,9 +97,9 @@ export function cursorFrame(format: Format, cursor: string | undefined): string 
   return cursor === undefined ? ':\n\n' : `id: ${cursor}\ndata:\n\n`
 }
 
-/** Returns a frame with the delay after which the client reconnects. */
+/** Returns a frame with the delay after which the client reconnects; lines of NDJSON have none. */
 export function retryFrame(format: Format, ms: number): string {
-  return format === 'ndjson' ? `{"retry":${ms}}\n` : `retry: ${ms}\n\n`
+  return format === 'ndjson' ? '' : `retry: ${ms}\n\n`
 }
 
 /** Returns the frame of a state or a difference; it has no cursor. */

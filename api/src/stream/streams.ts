@@ -78,6 +78,9 @@ export function addStream(app: FastifyInstance, needs: StreamNeeds): () => void 
   return () => streams.dropRecent()
 }
 
+/** How a client is answered: in which format, and the delay after which it reconnects. */
+type Connection = { readonly format: Format; readonly retryMs: number }
+
 class Streams {
   readonly #needs: StreamNeeds
   readonly #hub: Hub
@@ -150,9 +153,10 @@ class Streams {
         return reply.header('Content-Encoding', coding).send(await compress[coding](answer))
       }
       const format = formatOf(request)
-      const isStream = this.#sendHead(request, reply, format, unknown)
+      const retryMs = this.#nextRetryMs()
+      const isStream = this.#sendHead(request, reply, { format, retryMs, unknown })
       this.#observe(request.raw.method ?? 'GET', 200, (performance.now() - startedAt) / 1000)
-      if (isStream) this.#listen(reply, channel, format, progress, leave)
+      if (isStream) this.#listen(reply, channel, { format, retryMs }, progress, leave)
       else leave()
       return reply
     } catch (error) {
@@ -186,7 +190,11 @@ class Streams {
   }
 
   /** Sends the head of the answer. The body ends with the connection, so that frames need no chunked encoding. */
-  #sendHead({ id, raw }: FastifyRequest, reply: FastifyReply, format: Format, unknown: string | undefined): boolean {
+  #sendHead(
+    { id, raw }: FastifyRequest,
+    reply: FastifyReply,
+    { format, retryMs, unknown }: Connection & { readonly unknown: string | undefined }
+  ): boolean {
     if (raw.socket.destroyed) return false
     if (reply.raw.socket === null) {
       throw new Refusal('request_invalid', ['A stream needs a connection of its own; wait for the answers before it'])
@@ -200,6 +208,8 @@ class Streams {
       'Cache-Control': 'no-store, no-transform',
       'X-Accel-Buffering': 'no',
       Connection: 'close',
+      // Instead of `retry:`, in seconds; clients add jitter.
+      ...(format === 'ndjson' ? { 'Retry-After': String(Math.round(retryMs / 1000)) } : {}),
       ...(unknown === undefined ? {} : { 'X-Unknown-Parameters': unknown })
     })
     if (raw.method === 'HEAD') {
@@ -213,7 +223,13 @@ class Streams {
     return true
   }
 
-  #listen(reply: FastifyReply, channel: Channel, format: Format, progress: Progress, leave: () => void): void {
+  #listen(
+    reply: FastifyReply,
+    channel: Channel,
+    { format, retryMs }: Connection,
+    progress: Progress,
+    leave: () => void
+  ): void {
     const { limits, now, logger } = this.#needs
     const slot = this.#slots[Math.floor(Math.random() * TICKS)] ?? new Set()
     const listener = new Listener({
@@ -223,7 +239,7 @@ class Streams {
       channel,
       format,
       endsAtMs: now() + limits.streamLifetimeMs * (1 + Math.random() / 5),
-      retryMs: this.#nextRetryMs(),
+      retryMs,
       drainMs: limits.streamDrainMs,
       onEnd: (ending) => {
         slot.delete(listener)

@@ -10,6 +10,7 @@ import { daysLeft, growthOf, openSamples, type Sample } from '../src/disk/disk-g
 import { LowDisk } from '../src/disk/disk-guard.js'
 import { Status } from '../src/operations/status.js'
 import { gamenet, gamenetJson, openGamenet, type Running, startGamenet } from './service/gamenet.js'
+import { Caller, openPeopleService, signIn, startAuth } from './service/people-service.js'
 
 const MB = 1_000_000
 const HOUR_MS = 3_600_000
@@ -175,6 +176,8 @@ test('samples of used space survive a restart, but not a day; an unreadable file
   t.equal(again.isDue(24 * HOUR_MS), true, 'the clock was set back')
 })
 
+/** Far above what fits into the free pages and the present segment of the write-ahead log; reached only by a defect. */
+const WRITES_UNTIL_FULL = 10_000
 const QUIET = { UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0' }
 
 test('a nearly full disk stops imports with a sentence; with free space they resume', async (t) => {
@@ -248,6 +251,37 @@ test('a write that a full disk cannot store is refused, and stored once there is
   t.match(await postgres.query('SELECT count(*)::int AS rows FROM filler'), [{ rows: 10_000 }])
 })
 
+test('a rating or edit that a full disk cannot store is 503 with the reason, and stored once there is space', async (t) => {
+  const small = await smallDisk(t, 400)
+  if (small === undefined) return t.comment('NO SMALL DISK: this user may not mount one.')
+  const auth = await startAuth(t)
+  const service = await openPeopleService(t, join(small, 'data'), auth)
+  const caller = new Caller(service, 1)
+  t.teardown(() => caller.close())
+  const users = await Promise.all(auth.people.slice(0, 20).map((person) => signIn(auth, person)))
+  let writes = 0
+  const edit = (user = users[0]) => {
+    writes += 1
+    return caller.ask('PATCH', `/api/profile/${user?.person.username}`, user, { bio: letters(writes) })
+  }
+  const rate = () => {
+    writes += 1
+    const rated = users[1 + (writes % (users.length - 1))]?.person.username
+    return caller.ask('POST', `/api/profile/${rated}/reputation`, users[0], { stars: 5, comment: letters(writes) })
+  }
+  for (const user of users) t.equal((await edit(user)).status, 200)
+  await fill(small, 0)
+  for (const write of [rate, edit]) {
+    let answer = await write()
+    for (let n = 0; n < WRITES_UNTIL_FULL && answer.status === 200; n += 1) answer = await write()
+    t.match(answer, { status: 503, body: { error: /disk of the service is full/ } })
+  }
+  const read = await caller.ask('GET', `/api/profile/${users[0]?.person.username}`)
+  t.equal(read.status, 200, 'reads continue')
+  await rm(join(small, 'ballast'))
+  for (const write of [rate, edit]) await until(async () => (await write()).status === 200)
+})
+
 test('a start on a full disk names the disk and what to free; with free space it starts', async (t) => {
   const small = await smallDisk(t, 200)
   if (small === undefined) return t.comment('NO SMALL DISK: this user may not mount one.')
@@ -267,6 +301,12 @@ test('a start on a full disk names the disk and what to free; with free space it
   await fill(small, 0)
   await refused()
 })
+
+/** Returns 500 letters of three bytes, which do not compress. */
+function letters(seed: number): string {
+  const letterAt = (n: number) => String.fromCharCode(0x4e00 + ((seed * 509 + n * 7919) % 20_000))
+  return Array.from({ length: 500 }, (_, n) => letterAt(n)).join('')
+}
 
 /** Rows that do not compress to nothing, in time order. */
 function countsOf(rows: number): string {

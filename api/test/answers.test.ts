@@ -114,6 +114,10 @@ test('If-None-Match gives 304 with the same headers and no query, even if the an
     }
   }
   t.equal(again.tables.asked, 0)
+  const exposed = 'access-control-expose-headers'
+  const asPage = await app.inject({ url: URL, headers: { origin: 'https://example.org', 'if-none-match': '*' } })
+  t.equal(asPage.statusCode, 304)
+  t.equal(asPage.headers[exposed], full.headers[exposed])
   for (const other of ['"x"', `${etag}`.slice(1, -1), `"${etag}"`, '', ',', `x${etag}`]) {
     t.equal((await app.inject({ url: URL, headers: { 'if-none-match': other } })).statusCode, 200, other)
   }

@@ -529,20 +529,26 @@ async function usesClient(t: Test, browser: Browser, baseUrl: string): Promise<v
   const seen = await page.evaluate(`(async () => {
     const { gamenetClient } = await import('/index.js')
     const statuses = []
+    const readable = []
     const noting = async (...request) => {
       const response = await fetch(...request)
       statuses.push(response.status)
+      readable.push(response.headers.has('X-Request-Id'))
       return response
     }
     const client = gamenetClient({ baseUrl: '${baseUrl}', fetch: noting })
     const answers = [await client.getOnlineUsers(), await client.getOnlineUsers()]
     const { status, message } = await client.getGame({ game: 'a/b' }).catch((error) => error)
     const plain = await gamenetClient({ baseUrl: '${baseUrl}' }).getGame({ game: '4D530064' })
-    return { answers: answers.map((answer) => answer['Halo 2'].online), statuses, status, message, name: plain.name }
+    // The second comes from the browser's cache, revalidated.
+    for (let n = 0; n < 2; n += 1) await (await noting('${baseUrl}/api/games')).text()
+    const online = answers.map((answer) => answer['Halo 2'].online)
+    return { answers: online, statuses, readable, status, message, name: plain.name }
   })()`)
   t.same(seen, {
     answers: [43, 43],
-    statuses: [200, 304, 404],
+    statuses: [200, 304, 404, 200, 200],
+    readable: [true, true, true, true, true],
     status: 404,
     message: 'No game "a/b" is known.',
     name: 'Halo 2'

@@ -24,7 +24,7 @@ import type { HttpMetrics, Outcome } from './http-metrics.js'
 import { requestFault } from './reply/errors.js'
 import { fileHeaders, fileIdentity, sendFile } from './reply/file.js'
 import { frameOf, privateFrameOf } from './reply/frame.js'
-import { FOR_ONE_ALONE, JSON_TYPE } from './reply/headers.js'
+import { EXPOSED_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './reply/headers.js'
 import { codingOf } from './request/accept-encoding.js'
 import { readBody } from './request/body.js'
 import { acceptedFormat, FILE_FORMATS, FORMAT_PARAMETER, type FormatName, formatOf } from './request/format.js'
@@ -38,6 +38,8 @@ import { questionOf, type ResolvedUrl, ResolvedUrls, resolveUrl, type Versions }
  *             and one write, before Fastify, which would halve the speed
  * slow path   parse → resolve → cached, joined or computed answer → frame → write
  */
+
+const EXPOSED = flat(EXPOSED_HEADERS)
 
 /** The dependencies of endpoints and actions. */
 export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> & {
@@ -329,7 +331,10 @@ class Answering {
     const { request, response, id } = exchange
     const tag = this.#matchingTag(request, identity)
     if (tag === undefined) return false
-    response.writeHead(304, ['X-Request-Id', id, 'ETag', tag, ...resolved.notModified])
+    const headers = ['X-Request-Id', id, 'ETag', tag, ...resolved.notModified]
+    // Browsers send `Origin` where they obey this; a cached answer keeps it (RFC 9111, 4.3.4).
+    if (request.headers.origin !== undefined) headers.push(...EXPOSED)
+    response.writeHead(304, headers)
     response.end()
     this.#count(exchange, 304, 'not_modified')
     return true

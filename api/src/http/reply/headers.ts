@@ -1,12 +1,17 @@
-/**
- * Sent with every answer, errors included: any page may read it, credentials are never needed, browsers do not guess
- * types.
- */
-export const COMMON_HEADERS = {
-  'Access-Control-Allow-Origin': '*',
+/** Lets pages of any origin read an answer; credentials are never needed. */
+export const ANY_ORIGIN = { 'Access-Control-Allow-Origin': '*' } as const
+
+/** The headers that pages of other origins may read. */
+export const EXPOSED_HEADERS = {
   'Access-Control-Expose-Headers':
     'ETag, Retry-After, Link, Deprecation, X-Request-Id, X-Data-Version, X-Resolution-Seconds, ' +
-    'X-Error-Code, X-Unknown-Parameters, Content-Range, Accept-Ranges, Content-Disposition, Sunset',
+    'X-Error-Code, X-Unknown-Parameters, Content-Range, Accept-Ranges, Content-Disposition, Sunset'
+} as const
+
+/** Sent with every answer that may have a body, errors included. Browsers do not guess types. */
+export const COMMON_HEADERS = {
+  ...ANY_ORIGIN,
+  ...EXPOSED_HEADERS,
   'X-Content-Type-Options': 'nosniff'
 } as const satisfies Record<string, string>
 

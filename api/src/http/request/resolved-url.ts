@@ -4,7 +4,7 @@ import type { Dependency, Endpoint, ResolveContext } from '../../answers/endpoin
 import { identityOf } from '../../answers/etag.js'
 import type { CatalogCache } from '../../queries/catalog.js'
 import { counterOf } from '../../queries/versioned-cache.js'
-import { COMMON_HEADERS, flat, REVALIDATED } from '../reply/headers.js'
+import { ANY_ORIGIN, flat, REVALIDATED } from '../reply/headers.js'
 
 const MINUTE_MS = 60_000
 /** Longer URLs are not cached: 10,000 cached ones take at most 10 MB. */
@@ -38,7 +38,7 @@ export type ResolvedUrl = {
   readonly serving: ServingTables
   /** Headers of the answer that do not depend on it. */
   readonly headers: Readonly<Record<string, string>>
-  /** All headers of a 304 except its ETag and the request's id. */
+  /** The headers of each 304 except its ETag and the request's id. */
   readonly notModified: readonly string[]
   readonly revision: number
   readonly minute: number
@@ -112,7 +112,7 @@ export async function resolveUrl(
     ...endpoint.headers?.(resolved),
     ...deprecation(endpoint, input)
   }
-  const notModified = flat({ ...COMMON_HEADERS, ...answerHeaders(dataVersion), ...headers })
+  const notModified = flat({ ...ANY_ORIGIN, ...answerHeaders(dataVersion), ...headers })
   const minute = minuteOf(clock.nowMs)
   return { question, resolved, identity, dataVersion, serving, headers, notModified, revision, minute }
 }

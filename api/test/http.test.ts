@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect } from 'node:net'
 import { type RefusalCode, refusals } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
+import { API_LIMITS } from '../src/app.js'
 import { exchange, game, logOfLines, testApp } from './support/test-app.js'
 
 const EXPOSED =
@@ -271,6 +272,15 @@ test('the log has the cause of a 5xx under its request id, with the id that the 
   const { app: untrusting } = await testApp(t, { ...withBodies(), logger })
   await untrusting.inject({ url: '/api/defect', headers: forwarded })
   t.equal(JSON.parse(lines.at(-1) ?? '').client, '127.0.0.1')
+})
+
+test('an idle connection stays open for longer than its answer says, and is closed at last', async (t) => {
+  const { app } = await testApp(t, { limits: { connectionTimeoutMs: 100 } })
+  const { status, headers } = apart(await exchange(app, 'GET /api/counts HTTP/1.1\r\nHost: x\r\n\r\n'))
+  t.equal(status, 200)
+  t.equal(headers.connection, 'keep-alive')
+  const seconds = Number(/^timeout=(\d+)$/.exec(headers['keep-alive'] ?? '')?.[1])
+  t.ok(seconds > 60 && 1000 * seconds < API_LIMITS.connectionTimeoutMs, `${headers['keep-alive']}`)
 })
 
 test('bytes that are not a request get the same kind of answer, and the connection is closed', async (t) => {

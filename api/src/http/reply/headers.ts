@@ -15,6 +15,9 @@ export const COMMON_HEADERS = {
   'X-Content-Type-Options': 'nosniff'
 } as const satisfies Record<string, string>
 
+/** Tells clients how long they may reuse a connection: longer than the usual 60 s of load balancers. */
+export const KEEP_ALIVE = { 'Keep-Alive': 'timeout=72' } as const
+
 /** The headers of a preflight answer besides the path's methods; browsers may cache them for a day. */
 export const PREFLIGHT_HEADERS = {
   'Access-Control-Allow-Headers': 'X-Session-Key, Content-Type, If-None-Match, Last-Event-ID',

@@ -4,7 +4,7 @@ import type { Dependency, Endpoint, ResolveContext } from '../../answers/endpoin
 import { identityOf } from '../../answers/etag.js'
 import type { CatalogCache } from '../../queries/catalog.js'
 import { counterOf } from '../../queries/versioned-cache.js'
-import { ANY_ORIGIN, flat, REVALIDATED } from '../reply/headers.js'
+import { ANY_ORIGIN, flat, KEEP_ALIVE, REVALIDATED } from '../reply/headers.js'
 
 const MINUTE_MS = 60_000
 /** Longer URLs are not cached: 10,000 cached ones take at most 10 MB. */
@@ -119,7 +119,7 @@ export async function resolveUrl(
 
 /** Returns the common headers of a 200 and its 304, except the ETag. */
 export function answerHeaders(dataVersion: string): Record<string, string> {
-  return { 'Cache-Control': REVALIDATED, Vary: 'Accept-Encoding', 'X-Data-Version': dataVersion }
+  return { ...KEEP_ALIVE, 'Cache-Control': REVALIDATED, Vary: 'Accept-Encoding', 'X-Data-Version': dataVersion }
 }
 
 function deprecation({ deprecated }: Endpoint, input: unknown): Record<string, string> {

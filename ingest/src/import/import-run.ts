@@ -9,8 +9,6 @@ import { importableOf } from './importables.js'
 import { type ImportFault, type RowSource, readRows, type Tally } from './read-rows.js'
 import { checkMapping, type Mapping } from './row-plan.js'
 
-/** Maximum number of events per append: unpacking them for Kafka blocks the main thread for a few milliseconds. */
-const APPEND_EVENTS_MAX = 2000
 /** Maximum number of rows that an interrupted import repeats. */
 const PROGRESS_ROWS = 100_000
 const PROGRESS_MS = 2000
@@ -260,9 +258,7 @@ async function appendAll(
     run.signal.throwIfAborted()
     return abortable(run.signal, run.needs.log.append(name, messages))
   }
-  for (let first = 0; first < events.length; first += APPEND_EVENTS_MAX) {
-    await append(topic, events.slice(first, first + APPEND_EVENTS_MAX))
-  }
+  if (events.length > 0) await append(topic, events)
   if (progress !== undefined) await append(importRunTopic.name, [progress])
 }
 

@@ -9,6 +9,11 @@ import { type Row, rowsOf } from './rows.js'
 /** Gathered events are appended when they contain this many rows (about 1.5 MB), or are this many. */
 const GATHERED_ROWS = 20_000
 const GATHERED_EVENTS = 500
+/**
+ * Maximum number of events per block. Unpacking them for Kafka blocks the main thread for a few milliseconds, and each garbage
+ * collection copies those in memory.
+ */
+const BLOCK_EVENTS_MAX = 2000
 /** Number of faults that are kept with line and reason unless the request asks for more; all are counted. */
 const FAULTS_KEPT = 100
 
@@ -44,6 +49,7 @@ export type RowUse = {
   take(event: unknown): void
   /** Called at the first row that waits for others: another run would have to resume from here. */
   hold(): void
+  /** Called after some rows, at the latest after {@link BLOCK_EVENTS_MAX} events. */
   afterBlock(): Promise<void>
   /** @param bytesRead bytes of the file so far */
   onProgress(bytesRead: number): void
@@ -63,6 +69,7 @@ export async function readRows(run: RowSource, tally: Tally, use: RowUse): Promi
   const gathering = run.target.gather?.()
   let row = 0
   for await (const rows of rowsOf(blocks, reader.cutter)) {
+    let events = 0
     for (const { line, outcome } of reader.read(rows)) {
       row += 1
       if (row <= tally.skipped) continue
@@ -70,6 +77,8 @@ export async function readRows(run: RowSource, tally: Tally, use: RowUse): Promi
       if (outcome.kind === 'event') {
         use.take(outcome.event)
         tally.published += 1
+        events += 1
+        if (events % BLOCK_EVENTS_MAX === 0) await use.afterBlock()
       } else if (outcome.kind === 'part') {
         use.hold()
         gathering?.add(outcome.part, line)

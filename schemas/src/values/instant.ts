@@ -53,8 +53,17 @@ export function isStorableMs(ms: number): boolean {
   return Number.isInteger(ms) && ms >= FIRST_MS && ms < INSTANTS_END_MS
 }
 
+/** The last valid text: all entries of a board, and all titles of one minute, have the same instant. */
+let lastCanonical = ''
+
 function isCanonical(text: string): boolean {
-  if (isPlain(text)) return true
+  if (text === lastCanonical) return true
+  if (!isPlain(text) && !isMillisecond(text)) return false
+  lastCanonical = text
+  return true
+}
+
+function isMillisecond(text: string): boolean {
   if (!INSTANT.test(text)) return false
   const ms = Date.parse(text)
   return isStorableMs(ms) && instantOf(ms) === text

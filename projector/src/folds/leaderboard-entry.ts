@@ -187,10 +187,11 @@ function foldRows(
   }
 }
 
-function byBoard(rows: readonly AnswerRow[]): (board: AnswerRow) => AnswerRow | undefined {
+function byBoard(rows: Iterable<AnswerRow>): (board: AnswerRow) => AnswerRow | undefined {
   const keyOf = ({ title_id, leaderboard_id }: AnswerRow) =>
     boardKey({ titleId: String(title_id), leaderboardId: Number(leaderboard_id) })
-  const found = new Map(rows.map((row) => [keyOf(row), row]))
+  const found = new Map<string, AnswerRow>()
+  for (const row of rows) found.set(keyOf(row), row)
   return (board) => found.get(keyOf(board))
 }
 
@@ -198,23 +199,22 @@ function entriesOf({ players, occurrences, player_keys, states, first_ms, since_
   return players.map((playerName, entry) => {
     const occurrence = occurrences[entry] ?? 1
     const history = (states[entry] ?? []).map(
-      ([ms, epoch, partition, offset, isGone, rating, timeMs, statedRank, order, step, details]): State => {
-        const position = { epoch, partition, offset }
-        return {
-          entry,
-          playerName,
-          occurrence,
-          ms,
-          ...position,
-          isGone,
-          rating,
-          timeMs,
-          statedRank,
-          order,
-          step,
-          details
-        }
-      }
+      ([ms, epoch, partition, offset, isGone, rating, timeMs, statedRank, order, step, details]): State => ({
+        entry,
+        playerName,
+        occurrence,
+        ms,
+        epoch,
+        partition,
+        offset,
+        isGone,
+        rating,
+        timeMs,
+        statedRank,
+        order,
+        step,
+        details
+      })
     )
     const first = history.findIndex(({ ms }) => ms >= since_ms)
     return {

@@ -166,7 +166,7 @@ function larger(a: bigint, b: bigint): bigint {
   return a > b ? a : b
 }
 
-function grouped(rows: readonly AnswerRow[]): Map<string, AnswerRow[]> {
+function grouped(rows: Iterable<AnswerRow>): Map<string, AnswerRow[]> {
   const byTitle = new Map<string, AnswerRow[]>()
   for (const row of rows) {
     const titleId = String(row.title_id)

@@ -154,7 +154,7 @@ export const readWeights = operation(
 /** A statement of a fold, with its name among the projection's reads. */
 export type FoldRead = { readonly name: string; readonly sql: string }
 
-/** Reads the rows that a fold needs of keys, as the UTF-8 bytes of a JSON array. */
+/** Reads the rows that a fold needs of keys, as the UTF-8 bytes of a JSON array, one row per line. */
 export const readForFold = operation(
   'reads for a fold',
   async (tables, projection: FoldProjection, read: FoldRead, keys: readonly TouchedKey[]): Promise<Uint8Array> => {

@@ -8,7 +8,7 @@ import type { RowBlock } from '../rows/row-writer.js'
 export type Tables = ReadTables & {
   /** Runs a statement without a result (DDL, INSERT … SELECT). */
   execute(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<void>
-  /** Returns rows as the UTF-8 bytes of one JSON array of objects, to be parsed in another thread. */
+  /** Returns rows as the UTF-8 bytes of one JSON array of objects, one per line, to be parsed in another thread. */
   json(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<Uint8Array>
   /** Inserts lines of JSONCompactEachRow, or columns; all or none. Resolves when they are stored. */
   insert(table: string, columns: readonly string[], body: Uint8Array | RowBlock): Promise<void>

@@ -21,7 +21,7 @@ export type Lane = {
   execute(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<void>
   /** Returns the rows of a SELECT as objects by column name; integers wider than 32 bits are strings. */
   rows(sql: string, parameters?: Parameters, options?: AbortOptions): Promise<Record<string, unknown>[]>
-  /** Returns the same rows as the UTF-8 bytes of one JSON array of objects, not parsed. */
+  /** Returns the same rows as the UTF-8 bytes of one JSON array of objects, one per line, not parsed. */
   json(sql: string, parameters?: Parameters, options?: ReadOptions): Promise<Uint8Array>
   /**
    * Returns the answer of a SELECT as bytes in a format, at the pace of its reader, so that its size does not matter.

@@ -71,7 +71,8 @@ export const steps: readonly Implementation[] = [
   reading(readForFold, (seen, projection, { name }, keys) => {
     const read = BOARD_READS[name]
     if (read === undefined) throw new Error(`The simulator does not know what ${projection.name} reads as ${name}.`)
-    return new TextEncoder().encode(JSON.stringify(read(seen, boardsOf(keys))))
+    const lines = read(seen, boardsOf(keys)).map((row) => `\n${JSON.stringify(row)}`)
+    return new TextEncoder().encode(lines.length === 0 ? '[]' : `[${lines.join()}\n]`)
   }),
   reading(readBasis, (seen, _: FoldProjection, keys) => {
     const boards = boardsOf(keys)

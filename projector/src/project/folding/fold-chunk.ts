@@ -2,7 +2,7 @@ import { foldNamed } from '../../folds/folds.js'
 import { type RowBlock, RowWriter } from '../../rows/row-writer.js'
 import type { AnswerRow } from './fold.js'
 
-/** The engine's answers for a chunk: JSON arrays by the name of the read. */
+/** The engine's answers for a chunk by the name of the read: JSON arrays, one row per line. */
 export type ChunkAnswers = Readonly<Record<string, Uint8Array>>
 
 /** The folded rows of a chunk by table. */
@@ -11,10 +11,9 @@ export type ChunkRows = Readonly<Record<string, RowBlock>>
 /** Runs a fold over one chunk: bytes in, bytes out; or `again` if the reads are inconsistent. */
 export function foldChunk(name: string, answers: ChunkAnswers): ChunkRows | 'again' {
   const { fold, tables } = foldNamed(name)
-  const parsed: Record<string, readonly AnswerRow[]> = {}
-  for (const [read, bytes] of Object.entries(answers)) parsed[read] = JSON.parse(Buffer.from(bytes).toString())
+  const rows = Object.fromEntries(Object.entries(answers).map(([read, bytes]) => [read, rowsOf(bytes)]))
   const writers = new Map<string, RowWriter>()
-  const verdict = fold(parsed, (table, values) => {
+  const verdict = fold(rows, (table, values) => {
     let writer = writers.get(table)
     if (writer === undefined) {
       writer = new RowWriter(tables[table] ?? {})
@@ -24,4 +23,17 @@ export function foldChunk(name: string, answers: ChunkAnswers): ChunkRows | 'aga
   })
   if (verdict === 'again') return verdict
   return Object.fromEntries([...writers].map(([table, writer]) => [table, writer.take()]))
+}
+
+const NEWLINE = 0x0a
+const COMMA = 0x2c
+
+/** Parses each row when it is reached: every garbage collection would copy the rows of a whole chunk. */
+function* rowsOf(answer: Uint8Array): Generator<AnswerRow> {
+  const bytes = Buffer.from(answer.buffer, answer.byteOffset, answer.length)
+  let start = bytes.indexOf(NEWLINE) + 1
+  for (let end = bytes.indexOf(NEWLINE, start); start > 0 && end > 0; end = bytes.indexOf(NEWLINE, start)) {
+    yield JSON.parse(bytes.toString('utf8', start, bytes[end - 1] === COMMA ? end - 1 : end))
+    start = end + 1
+  }
 }

@@ -13,7 +13,7 @@ export type WriteRow = (table: string, values: readonly Value[]) => void
  * inconsistent because another process wrote in between; its rows are then discarded.
  */
 export type FoldFunction = (
-  answers: Readonly<Record<string, readonly AnswerRow[]>>,
+  answers: Readonly<Record<string, Iterable<AnswerRow>>>,
   write: WriteRow
 ) => 'again' | undefined
 

@@ -19,7 +19,7 @@ const ENTRIES_SHOWN = 200
 const LISTED = 12
 /** Reigns are listed oldest first; the last of them are shown. */
 const REIGNS_MAX = 10_000
-const KINDS = { new: 'came', updated: 'now', removed: 'left' }
+const KINDS = { new: 'entered with', updated: 'changed to', removed: 'left with' }
 
 /** @typedef {{ value: string, name: string }} Choice */
 
@@ -204,7 +204,9 @@ export class BoardsSection {
     const listed = board.listed ? '' : '; the game does not list this board any more'
     setText(element('board-facts'), `${size}${entries}, ${asOf}${listed}`)
     if (board.total > 0) return ''
-    return board.asOf === undefined ? 'Nobody is known on this board.' : 'Nobody is known on this board at that time.'
+    return board.asOf === undefined
+      ? 'No entry of this board is known.'
+      : 'No entry of this board is known at that time.'
   }
 
   /** @param {string} name */
@@ -270,7 +272,7 @@ export class BoardsSection {
       element('board-changes'),
       changes.map((change) => this.#change(change))
     )
-    return changes.length === 0 ? 'No change has been seen.' : ''
+    return changes.length === 0 ? 'No change is known.' : ''
   }
 
   /** @param {LeaderboardChanges[number]} change */

@@ -96,7 +96,7 @@ export class HistorySection {
     const span = spanOf(this.#view, nowMs) ?? { fromMs: firstMs, toMs: nowMs }
     this.#span = span
     const isEmpty = series.every(({ points }) => points === 0)
-    this.#message(isEmpty ? 'There is no count in this stretch.' : '')
+    this.#message(isEmpty ? 'There is no count in this range.' : '')
     this.#chart.draw({
       series,
       span,

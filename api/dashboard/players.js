@@ -99,7 +99,7 @@ export class PlayersSection {
     )
     const shown = total > boards.length ? `; the best ${boards.length} are shown` : ''
     setText(element('player-facts'), `${spellings.join(', ')}: on ${counted(total, 'board')}${shown}`)
-    return total === 0 ? `Nobody of the name ${playerName} stands on a board.` : ''
+    return total === 0 ? `No board has an entry of ${playerName}.` : ''
   }
 
   /** @param {Player['boards'][number]} board */

@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { errorCode } from '@gamenet/schemas'
 
 /*
  * PostgreSQL's data checksums (src/include/storage/checksum_impl.h): 32 parallel sums over the words of a page, each with
@@ -20,10 +22,17 @@ const STARTS = Uint32Array.of(
   ...[0x783125bb, 0x6ca8eaa2, 0xe407eac6, 0x4b5cfc3e, 0x9fbf8c76, 0x15ca20be, 0xf2ca9fd3, 0x959bd756]
 )
 
+/** A page that is read while PostgreSQL writes it looks damaged, so files with damaged pages are read again. */
+const READ_AGAIN_MAX = 3
+const READ_AGAIN_MS = 20
+
 /** A file of tables or indexes, and its damaged pages. */
 export type PageFault = { readonly filenode: number; readonly file: string; readonly pages: readonly number[] }
 
-/** Verifies every page of the database's own tables and indexes. After each file, awaits `onBytes` with its size. */
+/**
+ * Verifies every page of the database's own tables and indexes, also while PostgreSQL writes to them. After each file,
+ * awaits `onBytes` with its size.
+ */
 export async function checkPages(dir: string, onBytes: (bytes: number) => Promise<void>): Promise<PageFault[]> {
   const faults: PageFault[] = []
   for (const folder of [...readdirSync(join(dir, 'base')).map((name) => join('base', name)), 'global']) {
@@ -31,13 +40,29 @@ export async function checkPages(dir: string, onBytes: (bytes: number) => Promis
       const [, filenode, segment = '0'] = /^(\d+)(?:_(?:vm|fsm))?(?:\.(\d+))?$/.exec(name) ?? []
       if (filenode === undefined) continue
       const file = join(folder, name)
-      const bytes = readFileSync(join(dir, file))
-      const pages = damagedPages(bytes, Number(segment) * SEGMENT_PAGES)
+      const bytes = bytesOf(join(dir, file))
+      const first = Number(segment) * SEGMENT_PAGES
+      let pages = damagedPages(bytes, first)
+      for (let again = 0; pages.length > 0 && again < READ_AGAIN_MAX; again += 1) {
+        await pause(READ_AGAIN_MS)
+        const still = new Set(damagedPages(bytesOf(join(dir, file)), first))
+        pages = pages.filter((page) => still.has(page))
+      }
       if (pages.length > 0) faults.push({ filenode: Number(filenode), file, pages })
       await onBytes(bytes.length)
     }
   }
   return faults
+}
+
+/** Returns the bytes of a file; none if it has been deleted with its table or index. */
+function bytesOf(path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error
+    return Buffer.alloc(0)
+  }
 }
 
 function damagedPages(bytes: Buffer, first: number): number[] {

@@ -17,6 +17,7 @@ import {
 import { storeOver } from '../src/store/operation.js'
 import { createTable } from '../src/store/table.js'
 import type { Tables } from '../src/store/tables.js'
+import { resetOldParts, shortenOldParts } from '../src/store/user-rows.js'
 import { around } from './around.js'
 
 const SCHEMA = new URL('../../schema.sql', import.meta.url)
@@ -71,6 +72,26 @@ test('migrations', async (t) => {
       'projector/schema.sql is not what the migrations make; REFRESH_SCHEMA=1 npm test -- migrate.test writes it again; the next run passes'
     )
   })
+
+  await t.test(
+    'a table is not reported as changed while a user is erased from it, or when it is dropped',
+    async (t) => {
+      const store = storeOver(tables)
+      const names = await definedTables(tables)
+      const shortened = names.filter((name) => /__0$/.test(name))
+      for (const name of shortened) await store.do(shortenOldParts, name)
+      t.same(await changedDefinitions(tables), [])
+      for (const name of shortened) await store.do(resetOldParts, name)
+      await tables.execute('CREATE TABLE title__9 AS title__0')
+      const dropping: Pick<Tables, 'rows'> = {
+        rows: async (sql, parameters) => {
+          if (sql === 'SHOW CREATE TABLE title__9') await tables.execute('DROP TABLE title__9 SYNC')
+          return await tables.rows(sql, parameters)
+        }
+      }
+      t.same(await changedDefinitions(dropping), [])
+    }
+  )
 
   await t.test('a missing table is refused, and a changed one is reported', async (t) => {
     t.same(await changedDefinitions(tables), [])

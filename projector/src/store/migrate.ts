@@ -7,6 +7,7 @@ import { storeOver } from './operation.js'
 import { replaceReadViews } from './read-view.js'
 import { createMigrationTable, readMigrationsApplied, storeMigrationApplied } from './schema-migration.js'
 import type { Tables } from './tables.js'
+import { OLD_PARTS_SETTINGS } from './user-rows.js'
 
 /** One file of statements, applied once and never changed afterwards. */
 export type Migration = {
@@ -103,11 +104,14 @@ async function executeOnEveryGeneration(tables: Tables, statement: string): Prom
   }
 }
 
+const OLD_PARTS = new RegExp(`, (?:${OLD_PARTS_SETTINGS.join('|')}) = 1\\b`, 'g')
+
 /** Reads the definition of a table or view, in the form of `schema.sql`. */
 export async function definitionOf(tables: Pick<Tables, 'rows'>, name: string): Promise<string> {
   const [row] = await tables.rows(`SHOW CREATE TABLE ${name}`)
   const statement = String(row?.statement)
     .replace(/^CREATE TABLE \w+\./, 'CREATE TABLE ')
+    .replaceAll(OLD_PARTS, '')
     .replace(/\nSETTINGS index_granularity = 8192$/, '')
   return `${statement};\n`
 }
@@ -122,12 +126,15 @@ export async function definedTables(tables: Pick<Tables, 'rows'>): Promise<strin
   return rows.map(({ name }) => String(name))
 }
 
-/** Returns the tables and views of an embedded engine whose definition differs from `schema.sql`. */
+/**
+ * Returns the tables and views of an embedded engine whose definition differs from `schema.sql`; without those that are
+ * dropped meanwhile.
+ */
 export async function changedDefinitions(tables: Pick<Tables, 'rows'>): Promise<string[]> {
   const schema = await readFile(new URL('../../../schema.sql', import.meta.url), 'utf8')
   const changed: string[] = []
   for (const name of await definedTables(tables)) {
-    const definition = await definitionOf(tables, name).catch(() => '-')
+    const definition = await definitionOf(tables, name).catch((error: unknown) => (isTableDropped(error) ? '' : '-'))
     if (!schema.includes(asFirst(definition))) changed.push(name)
   }
   return changed

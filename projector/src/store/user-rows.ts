@@ -104,13 +104,15 @@ export const readRunningInserts = operation('reads running inserts', async (tabl
   return rows.map(({ id }) => String(id))
 })
 
+/** Settings that tables have while a user is erased. */
+export const OLD_PARTS_SETTINGS = ['old_parts_lifetime', 'merge_tree_clear_old_parts_interval_seconds']
+
 /** Lets the engine delete replaced parts of a table after a second; by default minutes, in case the machine fails before new ones are on the disk. */
 export const shortenOldParts = operation(
   'shortens the life of replaced parts',
   async (tables, table: string): Promise<void> => {
-    await tables.execute(
-      `ALTER TABLE ${table} MODIFY SETTING old_parts_lifetime = 1, merge_tree_clear_old_parts_interval_seconds = 1`
-    )
+    const settings = OLD_PARTS_SETTINGS.map((name) => `${name} = 1`)
+    await tables.execute(`ALTER TABLE ${table} MODIFY SETTING ${settings.join(', ')}`)
   }
 )
 
@@ -118,9 +120,7 @@ export const shortenOldParts = operation(
 export const resetOldParts = operation(
   'resets the life of replaced parts',
   async (tables, table: string): Promise<void> => {
-    await tables.execute(
-      `ALTER TABLE ${table} RESET SETTING old_parts_lifetime, merge_tree_clear_old_parts_interval_seconds`
-    )
+    await tables.execute(`ALTER TABLE ${table} RESET SETTING ${OLD_PARTS_SETTINGS.join(', ')}`)
   }
 )
 

@@ -36,23 +36,24 @@ export type CheckedPartition = Partition & {
 }
 export type CheckedLog = { readonly faults: readonly LogFault[]; readonly partitions: readonly CheckedPartition[] }
 
-/** Bytes between two reports: a batch of a scrape has some kilobytes, and each report waits for the host. */
-const REPORT_BYTES = 4 * 1024 * 1024
+/** Bytes between two reports: batches and files of some kilobytes are common, and each report waits for the busy host. */
+const REPORT_BYTES = 32 * 1024 * 1024
 
 const sealedTopics = new Set(topics.filter(({ people }) => people !== undefined).map(({ name }) => name))
 
 if (parentPort === null) throw new Error('this file runs only as a worker thread')
 const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
-  pages: (directory) => checkPages(directory, (bytes) => host.call('read', 'writes', bytes)),
+  pages: async (directory) => {
+    const { add, report } = reporter('writes')
+    const faults = await checkPages(directory, add)
+    await report()
+    return faults
+  },
   log: async (choice, loaded) => {
     const log = await openLog(choice, 'verify')
     try {
       const partitions: ReturnType<typeof partitionCheck>[] = []
-      let bytes = 0
-      const report = async (): Promise<void> => {
-        await host.call('read', 'log', bytes)
-        bytes = 0
-      }
+      const { add, report } = reporter('log')
       const take = async (batch: CheckedEvents): Promise<void> => {
         let current = partitions.at(-1)
         if (current === undefined || !isSame(current.partition, batch)) {
@@ -60,8 +61,7 @@ const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
           partitions.push(current)
         }
         await current.take(batch)
-        bytes += batch.bytes
-        if (bytes >= REPORT_BYTES) await report()
+        await add(batch.bytes)
       }
       const faults = (await log.files?.check(take, (batch) => isToRead(batch, loaded))) ?? []
       await report()
@@ -71,6 +71,20 @@ const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
     }
   }
 } satisfies CheckThread)
+
+/** Sums up bytes that were read, and reports them to the host in steps. */
+function reporter(phase: 'log' | 'writes') {
+  let bytes = 0
+  const report = async (): Promise<void> => {
+    await host.call('read', phase, bytes)
+    bytes = 0
+  }
+  const add = async (more: number): Promise<void> => {
+    bytes += more
+    if (bytes >= REPORT_BYTES) await report()
+  }
+  return { add, report }
+}
 
 function isSame(a: Partition, b: Partition): boolean {
   return a.topic === b.topic && a.epoch === b.epoch && a.partition === b.partition

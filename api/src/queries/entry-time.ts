@@ -68,8 +68,8 @@ export const titleTimesNear = query({
 
 /**
  * Selects the current state of timed entries by their keys, given as parallel arrays; entries that left are missing.
- * Comparing names first, and reading the other columns only for matching keys, takes half the time: a hundred keys are
- * 100,000 rows.
+ * Comparing names first, and reading the other columns only for matching keys, takes half the time: a hundred keys are up to
+ * 200,000 rows. With `identity` only the keys choose rows by the primary key, which takes a fifth of the time less.
  */
 export const timedEntries = query({
   params: z.object({
@@ -82,7 +82,7 @@ export const timedEntries = query({
   sql: `
     SELECT ${COLUMNS}
     FROM {leaderboard_entry: Identifier} AS e FINAL
-    PREWHERE e.player IN {playerNames: Array(String)}
+    PREWHERE identity(e.player) IN {playerNames: Array(String)}
       AND (e.title_id, e.leaderboard_id, e.player, e.occurrence) IN arrayZip(
         {titleIds: Array(String)}, {leaderboardIds: Array(UInt32)}, {playerNames: Array(String)}, {occurrences: Array(UInt16)}
       )

@@ -32,7 +32,8 @@ test('operations on a stopped service show in its answers after the start', asyn
     'more.csv': `${COUNTS}yesterday,5\n`,
     'other.csv': 'When,Peak\n2017-02-17 06:00:00,9234\n',
     'cut.csv.gz': 'no gzip',
-    questions: { 'a-good.sql': '-- Samples.\nSELECT count() AS samples FROM title_count', 'bad.sql': 'SELECT' }
+    'no-text': { 'folder.sql': {} },
+    questions: { 'a-good.sql': '\uFEFF-- Samples.\nSELECT count() AS samples FROM title_count', 'bad.sql': 'SELECT' }
   })
   const upstream = await startUpstream()
   t.teardown(() => upstream.close())
@@ -126,6 +127,10 @@ test('operations on a stopped service show in its answers after the start', asyn
     t.match(await gamenet({ ...environment, QUESTIONS_DIR: join(directory, 'questions') }, ['start']), {
       code: 1,
       stderr: /^Questions cannot be served\.\nbad\.sql:1/m
+    })
+    t.match(await gamenet({ ...environment, QUESTIONS_DIR: join(directory, 'no-text') }, ['start']), {
+      code: 1,
+      stderr: /^Questions cannot be served\.\nfolder\.sql:1: it cannot be read \(EISDIR\)/m
     })
     t.match(await gamenet({ ...environment, PORT: 'x' }, ['doctor']), {
       code: 1,

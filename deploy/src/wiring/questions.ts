@@ -33,9 +33,15 @@ export async function readQuestions(
     )
   })
   const names = found.filter((name) => name.endsWith('.sql')).sort()
-  const files = await Promise.all(
-    names.map(async (file) => ({ file, text: await readFile(join(directory, file), 'utf8') }))
-  )
+  const files = await Promise.all(names.map(async (file) => ({ file, text: await textOf(directory, file) })))
   const check = await openStatementCheck(clickhouse.readers, QUESTION_TABLES)
   return await questionEndpoints({ files, tables, check, codeOf })
+}
+
+async function textOf(directory: string, file: string): Promise<string> {
+  const text = await readFile(join(directory, file), 'utf8').catch((error: unknown) => {
+    throw new FailureError(`Questions cannot be served.\n${file}:1: it cannot be read (${errorCode(error)}).`)
+  })
+  // Editors on Windows begin a file with a byte order mark.
+  return text.replace(/^\uFEFF/, '')
 }

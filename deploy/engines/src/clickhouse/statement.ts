@@ -120,7 +120,7 @@ export const WRITE_SETTINGS: Settings = {
 
 /**
  * Settings of streams: instants in ISO form, missing values of CSV as empty cells, integers of NDJSON as numbers, and
- * blocks and row groups that keep the memory of a stream below 64 MiB.
+ * blocks and row groups that keep the memory of a stream below 64 MiB: 262,144 rows, and blocks that are read ahead, took 145 MiB.
  */
 export const STREAM_SETTINGS: Settings = {
   date_time_output_format: 'iso',
@@ -129,10 +129,11 @@ export const STREAM_SETTINGS: Settings = {
   output_format_json_quote_64bit_integers: 0,
   output_format_json_quote_denormals: 0,
   // Files are sorted, so that bloom filters, which take 0.4 bytes a sample, exclude no row group.
-  output_format_parquet_row_group_size: 262_144,
+  output_format_parquet_row_group_size: 65_536,
   output_format_parquet_write_bloom_filter: 0,
   output_format_parquet_parallel_encoding: 0,
   output_format_parallel_formatting: 0,
+  read_in_order_use_buffering: 0,
   min_insert_block_size_rows: 0,
   min_insert_block_size_bytes: 0,
   engine_file_truncate_on_insert: 1

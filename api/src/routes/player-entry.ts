@@ -68,7 +68,7 @@ type RosterInput = {
 }
 type RosterRequest = PlayersRequest & { readonly ranks: readonly number[]; readonly tolerance: number }
 
-/** `GET /api/datasearch/roster`: the boards with entries of players at given ranks. */
+/** `POST /api/datasearch/roster`: the boards with entries of players at given ranks. */
 export const searchRoster: Endpoint<RosterInput, RosterRequest> = {
   operationId: 'searchRoster',
   path: '/api/datasearch/roster',

@@ -1,5 +1,5 @@
 import { runProgram } from './commands/program.js'
-import { keepTickShape } from './tick-shape.js'
+import { keepTickShape } from './wiring/tick-shape.js'
 
 keepTickShape()
 // Files and directories are private: they contain seal keys, profiles and events of people.

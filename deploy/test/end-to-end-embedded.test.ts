@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
+import { caughtUp } from '../src/operations/caught-up.js'
 import { Status } from '../src/operations/status.js'
 import { provesEndToEnd } from './service/end-to-end.js'
 import {
@@ -13,6 +14,7 @@ import {
   gamenet,
   gamenetJson,
   openGamenet,
+  operationsAt,
   spawnedGamenet,
   spawnGamenet,
   startGamenet
@@ -56,7 +58,8 @@ test('one process on embedded engines answers from pages and files, and restarts
     importing.kill('SIGINT')
     t.equal((await once(importing, 'close'))[0], 1)
     t.match(await errors, /^The import of .*long\.csv\.gz was interrupted; the same command resumes it\..*\n$/)
-    // The command ends without waiting for the service, which then ends the import.
+    // The list is read from the tables. The command ends without waiting for the service, which then ends the import.
+    t.match(await operationsAt(operatorUrl).run(caughtUp, { seconds: 60 }), { settled: true })
     const list = () => gamenet({ OPERATOR_URL: operatorUrl }, ['import', 'list'])
     let listed = await list()
     while (/being published/.test(listed.stdout)) listed = await list()

@@ -230,7 +230,7 @@ function refusalOf(response: Response, text: string): GamenetError {
 }
 
 /** Seconds of `Retry-After`; infinite without one, or one that is a date. */
-function retryAfterOf(headers: Headers): number {
+export function retryAfterOf(headers: Headers): number {
   const retryAfter = headers.get('retry-after') ?? ''
   return /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : Number.POSITIVE_INFINITY
 }

@@ -1,7 +1,7 @@
 import type { OnlineUsers, StreamEvent } from './answers.js'
 import { delay } from './call.js'
 import { GamenetError } from './gamenet-error.js'
-import type { Open } from './request.js'
+import { type Open, retryAfterOf } from './request.js'
 
 /** A kind of recorded events. Undone imports arrive as events of the kind `retracted`. */
 export type StreamKind = Exclude<StreamEvent['kind'], 'retracted'>
@@ -105,7 +105,8 @@ async function* linesOf(
           `${PATH} answered no events; check that baseUrl is a Gamenet Stats service.`
         )
       }
-      retrySeconds = Number(response.headers.get('Retry-After') ?? RETRY_SECONDS)
+      const sentSeconds = retryAfterOf(response.headers)
+      if (Number.isFinite(sentSeconds)) retrySeconds = sentSeconds
       for await (const line of linesIn(response, connection)) {
         // The signal may have aborted after the line was received.
         signal?.throwIfAborted()

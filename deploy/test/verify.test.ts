@@ -1,8 +1,10 @@
 import { cp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { openPglite } from '@gamenet/engines'
+import { openChdb, openPglite } from '@gamenet/engines'
+import { migrate } from '@gamenet/projector'
 import { test } from 'tap'
 import { VerifyReport } from '../src/operations/damage-report.js'
+import { damageOfTables } from '../src/operations/find-damage.js'
 import { ask } from './service/ask.js'
 import { gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
 
@@ -90,6 +92,21 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     // The engine itself writes to the standard error of its process.
     await refuses(spawnedGamenet, 'tables', /ClickHouse cannot open .*move the folder `tables`/)
   })
+})
+
+test('a table that is dropped while tables are checked is not damaged', async (t) => {
+  const { control, rebuild, close } = await openChdb({ path: t.testdir() })
+  t.teardown(close)
+  await migrate(control)
+  await control.execute('CREATE TABLE title__9 AS title__0')
+  const dropping: typeof rebuild = {
+    ...rebuild,
+    rows: async (sql, ...given) => {
+      if (sql === 'CHECK TABLE title__9') await control.execute('DROP TABLE title__9 SYNC')
+      return await rebuild.rows(sql, ...given)
+    }
+  }
+  t.same(await damageOfTables({ control, rebuild: dropping }, { repair: false, lost: [] }, () => undefined), [])
 })
 
 /** Replaces the seal keys; a second call restores them. */

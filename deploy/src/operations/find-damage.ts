@@ -16,7 +16,7 @@ import {
   storeAt,
   storeOver
 } from '@gamenet/projector'
-import { errorMessage, loadCheckpoint, topics } from '@gamenet/schemas'
+import { errorMessage, isTableDropped, loadCheckpoint, topics } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
 import { TABLES_WAY_OUT } from '../wiring/engine-failures.js'
@@ -202,8 +202,8 @@ function damageOfLog({ faults, partitions }: CheckedLog): Damage[] {
 }
 
 /** Verifies every part of every table, as long statements: large tables take minutes on a slow disk. */
-async function damageOfTables(
-  { control: tables, rebuild }: ClickHouse,
+export async function damageOfTables(
+  { control: tables, rebuild }: Pick<ClickHouse, 'control' | 'rebuild'>,
   { repair, lost }: { readonly repair: boolean; readonly lost: readonly string[] },
   report: ReportBytes
 ): Promise<Damage[]> {
@@ -227,7 +227,9 @@ async function damageOfTables(
     const [name, path] = [String(row.name), String(row.path)]
     const parts = await rebuild
       .rows(`CHECK TABLE ${name}`)
-      .catch((error: unknown) => [{ is_passed: 0, part_path: '', message: reasonOf(error) }])
+      .catch((error: unknown) =>
+        isTableDropped(error) ? [] : [{ is_passed: 0, part_path: '', message: reasonOf(error) }]
+      )
     for (const part of parts) {
       if (Number(part.is_passed) === 1) continue
       const partName = String(part.part_path)

@@ -639,6 +639,8 @@ test('a failed run is retried at growing intervals until it succeeds', async (t)
   let [isAway, failures] = [true, 0]
   let changed = (): void => undefined
   const online: number[] = [1]
+  const filter = { kinds: ['live-counts'], titleId: null, leaderboardId: null, playerKey: null } as const
+  const channels = [new Channel(filter)]
   const counts = new LiveCounts({
     versions: {
       versionOf: () => online.length,
@@ -651,7 +653,7 @@ test('a failed run is retried at growing intervals until it succeeds', async (t)
       if (isAway && online.length > 1) throw new Error('the engine is away')
       return { Halo: { online: online.at(-1) } }
     },
-    channels: () => [],
+    channels: () => channels,
     onFailure: () => {
       failures += 1
     }
@@ -671,6 +673,13 @@ test('a failed run is retried at growing intervals until it succeeds', async (t)
   isAway = false
   await pass(2000)
   t.match(counts.frame('ndjson'), /"Halo":{"online":2}/)
+  channels.pop()
+  online.push(3)
+  changed()
+  await pass(0)
+  t.notOk(counts.isReady, 'nothing is computed without a listener')
+  await counts.ready()
+  t.match(counts.frame('ndjson'), /"Halo":{"online":3}/)
   counts.close()
 })
 

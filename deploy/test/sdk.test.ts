@@ -405,7 +405,7 @@ test('a stream reconnects after the delay that the service has sent, and after g
   const { timers } = mock
   timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => timers.reset())
-  const answers = ['{"cursor":"1","kind":"count"}\n', '', '', '{"cursor":"2","kind":"count"}\n']
+  const answers = ['{"cursor":"1","kind":"count"}\n', '', '<p>No such host</p>', '{"cursor":"2","kind":"count"}\n']
   const asked: string[] = []
   const client = gamenetClient({
     baseUrl: 'http://localhost',
@@ -413,6 +413,8 @@ test('a stream reconnects after the delay that the service has sent, and after g
       asked.push(String(url))
       const body = answers.shift()
       if (body === '') throw new TypeError('fetch failed')
+      // A proxy's answer while it has no service.
+      if (body?.startsWith('<')) return new Response(body, { status: 404, headers: { 'content-type': 'text/html' } })
       return new Response(body, { headers: { 'content-type': 'application/x-ndjson', 'retry-after': '5' } })
     }
   })

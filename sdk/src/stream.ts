@@ -90,6 +90,7 @@ async function* linesOf(
   { signal }: StreamOptions
 ): AsyncGenerator<unknown, void> {
   let failures = 0
+  let hasBegun = false
   let retrySeconds = RETRY_SECONDS
   for (;;) {
     signal?.throwIfAborted()
@@ -106,7 +107,8 @@ async function* linesOf(
         )
       }
       const sentSeconds = retryAfterOf(response.headers)
-      if (Number.isFinite(sentSeconds)) retrySeconds = sentSeconds
+      if (Number.isFinite(sentSeconds)) retrySeconds = Math.max(RETRY_SECONDS, sentSeconds)
+      hasBegun = true
       for await (const line of linesIn(response, connection)) {
         // The signal may have aborted after the line was received.
         signal?.throwIfAborted()
@@ -115,7 +117,7 @@ async function* linesOf(
       }
     } catch (error) {
       signal?.throwIfAborted()
-      waitMs = waitAfter(error)
+      waitMs = waitAfter(error, hasBegun)
     } finally {
       signal?.removeEventListener('abort', end)
       connection.abort()
@@ -127,10 +129,15 @@ async function* linesOf(
   }
 }
 
-/** Returns the minimum delay of the next attempt in milliseconds. Throws an error that a retry would not change. */
-function waitAfter(error: unknown): number {
+/**
+ * Returns the minimum delay of the next attempt in milliseconds. Throws an error that a retry would not change. After the first
+ * answer of the service, one without its error code is a proxy's, which has no service at the moment.
+ */
+function waitAfter(error: unknown, hasBegun: boolean): number {
   if (!(error instanceof GamenetError)) return 0
-  const isPassing = error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500
+  const isOfProxy = hasBegun && error.code === undefined
+  const isPassing =
+    isOfProxy || error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500
   if (!isPassing) throw error
   return (error.retryAfterSeconds ?? 0) * 1000
 }

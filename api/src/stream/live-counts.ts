@@ -58,7 +58,9 @@ export class LiveCounts {
   }
 
   async #update(): Promise<void> {
-    if (this.isReady && this.#version !== this.#newest()) await this.#computing.run()
+    if (!this.isReady || this.#version === this.#newest()) return
+    if ([...this.#needs.channels()].some(({ hasLiveCounts }) => hasLiveCounts)) await this.#computing.run()
+    else this.rest()
   }
 
   #newest(): number {

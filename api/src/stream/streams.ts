@@ -26,7 +26,7 @@ export type StreamLimits = {
   readonly streamLifetimeMs: number
   /** Interval of keep-alives on a quiet stream; proxies commonly close a connection after 60 s without data. */
   readonly streamKeepAliveMs: number
-  /** A client that reads nothing for this long is disconnected. */
+  /** A client that reads nothing for this long is disconnected; after twice as long if the kernel took bytes at first. */
   readonly streamDrainMs: number
   /** Newest offsets of each partition that are read for the first listener: reconnecting ones need no query for them. */
   readonly streamRecentOffsets: number
@@ -316,7 +316,10 @@ class Streams {
     const nowMs = this.#needs.now()
     const frames = new Map<string, Uint8Array>()
     for (const listener of [...(this.#slots[this.#tickNumber] ?? [])]) {
-      if (nowMs >= listener.endsAtMs) listener.end('lifetime')
+      if (nowMs >= listener.endsAtMs) {
+        listener.end('lifetime')
+        continue
+      }
       const { channel, format } = listener
       if (!channel.live.has(listener)) {
         listener.comment()

@@ -58,7 +58,7 @@ export async function openBoardRows(conditions: Conditions): Promise<{ tables: C
 /** Inserts the changes in both orders. */
 export async function makeChanges({ rebuild }: ClickHouse, changes: number): Promise<void> {
   const step = Math.ceil(changes / PARTS)
-  for (const table of ['leaderboard_feed', 'leaderboard_change']) {
+  for (const table of ['leaderboard_feed__0', 'leaderboard_change__0']) {
     for (let first = 0; first < changes; first += step) {
       await rebuild.execute(changesSql(table, first, Math.min(step, changes - first)))
     }

@@ -66,7 +66,7 @@ export const reloadKafka: Measurement = {
  */
 async function loadedByTheirs(tables: ClickHouse, address: string, events: number): Promise<number> {
   const { control } = tables
-  await control.execute('CREATE TABLE theirs AS event_title_count')
+  await control.execute('CREATE TABLE theirs AS event_title_count__0')
   await control.execute(`
     CREATE TABLE theirs_in (
       titleId String, observedAt String, online UInt32, sessions Nullable(UInt32), lobbyPlayers Nullable(UInt32)

@@ -827,7 +827,7 @@ test('each stream begins and ends with a reconnection delay of its own', async (
   const retryOf = ({ text }: TestListener) => Number(/\r\n\r\nretry: (\d+)\n\n/.exec(text)?.[1])
   const listeners: TestListener[] = []
   for (let n = 0; n < 10; n += 1) listeners.push(await open())
-  const all = Array.from({ length: 10 }, (_, n) => 1000 + n)
+  const all = Array.from({ length: 10 }, (_, n) => 3000 + n)
   t.same(listeners.map(retryOf), all)
   const returned: TestListener[] = []
   for (const listener of listeners) {
@@ -837,7 +837,7 @@ test('each stream begins and ends with a reconnection delay of its own', async (
   }
   t.same(returned.map(retryOf), all)
   const lines = new TestListener(world.port, '/api/stream?kinds=change', 'Accept: application/x-ndjson\r\n')
-  await lines.until(({ text }) => /\r\nRetry-After: 1\r\n(.*\r\n)*\r\n\{"cursor":"[\w-]+"\}\n$/.test(text))
+  await lines.until(({ text }) => /\r\nRetry-After: 3\r\n(.*\r\n)*\r\n\{"cursor":"[\w-]+"\}\n$/.test(text))
   await world.api.app.close()
   for (const each of [...returned, lines]) await each.closed
   t.same(

@@ -12,8 +12,13 @@ const EVENTS_MIN = 64
 const EVENTS_MAX = 8192
 /** Unsent characters above which all pages are the smallest: a client that reads a byte a second would hold 3 MiB. */
 const CATCH_UP_CHARACTERS_MAX = 64 * 1024 * 1024
-/** The shortest delay after which a client reconnects. */
-export const RETRY_MS_MIN = 1000
+/**
+ * The shortest delay after which a client reconnects to a service that stopped or failed: a restart is over by then, and
+ * its first answers, which are slow, are not slowed down further.
+ */
+export const RETRY_MS_MIN = 3000
+/** Delay after a stream whose lifetime is over; lifetimes have jitter of their own. */
+const LIFETIME_RETRY_MS = 1000
 
 /** Why a stream ended. */
 export const ENDINGS = ['client', 'slow', 'lifetime', 'stopped', 'failed'] as const
@@ -125,8 +130,7 @@ export class Listener implements Receiver {
     if (this.#hasEnded) return
     const { socket, format, retryMs, drainMs } = this.#needs
     this.#ended(ending)
-    // Lifetimes have jitter of their own.
-    socket.end(retryFrame(format, ending === 'lifetime' ? RETRY_MS_MIN : retryMs))
+    socket.end(retryFrame(format, ending === 'lifetime' ? LIFETIME_RETRY_MS : retryMs))
     setTimeout(() => socket.destroy(), Math.min(END_MS_MAX, drainMs)).unref()
   }
 

@@ -9,9 +9,14 @@ import { CannotMeasure } from './measurement.js'
 const TICK_MS = 10
 
 /** Resident memory of a process. */
-export async function residentBytes(pid: number): Promise<number> {
-  const line = /^VmRSS:\s+(\d+) kB$/m.exec(await read(`/proc/${pid}/status`))
-  if (line === null) throw new CannotMeasure(`/proc/${pid}/status has no VmRSS; memory is measured on Linux only`)
+export const residentBytes = (pid: number): Promise<number> => sizeOf('VmRSS', pid)
+
+/** The maximum of its resident memory since it started. */
+export const peakBytes = (pid: number): Promise<number> => sizeOf('VmHWM', pid)
+
+async function sizeOf(name: string, pid: number): Promise<number> {
+  const line = new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(await read(`/proc/${pid}/status`))
+  if (line === null) throw new CannotMeasure(`/proc/${pid}/status has no ${name}; memory is measured on Linux only`)
   return Number(line[1]) * 1024
 }
 

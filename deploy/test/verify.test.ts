@@ -1,11 +1,15 @@
 import { cp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { openChdb, openPglite } from '@gamenet/engines'
+import { publish } from '@gamenet/ingest'
 import { migrate } from '@gamenet/projector'
+import { presenceTopic } from '@gamenet/schemas'
 import { test } from 'tap'
+import { eraseUser } from '../src/erasure/erase-user.js'
 import { VerifyReport } from '../src/operations/damage-report.js'
-import { damageOfTables } from '../src/operations/find-damage.js'
+import { damageOfTables, findDamage } from '../src/operations/find-damage.js'
 import { ask } from './service/ask.js'
+import { fill, needsOf, openWorld, sighting, USERS } from './service/erasure-world.js'
 import { gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
 
 /* The short form of the corruption campaign: one damaged file of each kind, and its repair. */
@@ -77,6 +81,21 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     )
   })
 
+  await t.test('a write side that was deleted is reported before and after the next start', async (t) => {
+    await cp(whole, join(folder, 'emptied'), { recursive: true })
+    await rm(join(folder, 'emptied', 'writes'), { recursive: true })
+    const finding = {
+      part: 'writes',
+      what: /the write side has no key of 1 users with events in the tables/,
+      cost: /cannot be loaded again/,
+      repair: /gamenet restore/
+    }
+    t.match(await verified('emptied'), [finding])
+    const service = await openGamenet(t, environment('emptied'))
+    t.match(await verified('emptied'), [finding])
+    await service.stop()
+  })
+
   await t.test('a directory that cannot be opened is refused with a sentence', async (t) => {
     const refuses = async (start: typeof gamenet, name: string, sentence: RegExp) => {
       const done = await start({ ...environment(name), PORT: '0', OPERATOR_PORT: '0' }, ['start'])
@@ -107,6 +126,42 @@ test('a table that is dropped while tables are checked is not damaged', async (t
     }
   }
   t.same(await damageOfTables({ control, rebuild: dropping }, { repair: false, lost: [] }, () => undefined), [])
+})
+
+test('no event is missing because its user is erased meanwhile', async (t) => {
+  const world = await openWorld(t, (folder) => openPglite({ dir: join(folder, 'writes') }))
+  await fill(world)
+  // Enough for blocks of events that are not unpacked.
+  for (const username of USERS) {
+    const sightings = Array.from({ length: 600 }, (_, minute) => sighting(username, 60 + minute))
+    await publish(world.log, presenceTopic, sightings, { source: '/test' }, world.people)
+  }
+  await world.projector.caughtUp()
+  const { clickhouse, folder, log, writes } = world
+  const left = [...USERS]
+  const erasing: typeof clickhouse.rebuild = {
+    ...clickhouse.rebuild,
+    rows: async (sql, ...given) => {
+      const username = sql.includes('event_presence') ? left.pop() : undefined
+      if (username !== undefined) await eraseUser(needsOf(world), username)
+      return await clickhouse.rebuild.rows(sql, ...given)
+    }
+  }
+  const { findings } = await findDamage(
+    {
+      clickhouse: { ...clickhouse, rebuild: erasing },
+      directory: undefined,
+      log: { ...log, files: log },
+      logChoice: { engine: 'lmdb', path: join(folder, 'log'), epoch: 1 },
+      names: { tables: 'chDB', writes: 'PGlite' },
+      writes: async () => writes
+    },
+    { repair: false, lost: [] },
+    () => undefined,
+    new AbortController().signal
+  )
+  t.same(left, [], 'all were erased, each before another statement')
+  t.same(findings, [])
 })
 
 /** Replaces the seal keys; a second call restores them. */

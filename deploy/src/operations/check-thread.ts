@@ -24,6 +24,8 @@ type Partition = Pick<LogFault, 'topic' | 'epoch' | 'partition'>
 export type LoadedPartition = Partition & {
   /** The offset up to which it was loaded. */
   readonly next: number
+  /** Its rows in the tables; undefined if they cannot be read. */
+  readonly stored: { readonly events: number; readonly deadLetters: number } | undefined
   /** For topics about people: the blocks that need not be unpacked, because all their rows are in the event table. */
   readonly whole: Blocks | undefined
 }

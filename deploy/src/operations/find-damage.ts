@@ -10,6 +10,7 @@ import {
   findLostParts,
   projections,
   readCheckpoints,
+  readEventUsers,
   readRetractions,
   readWholeBlocks,
   type Store,
@@ -19,6 +20,7 @@ import {
 import { errorMessage, isTableDropped, loadCheckpoint, topics } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
+import { countWithoutKey } from '../erasure/ledger.js'
 import { TABLES_WAY_OUT } from '../wiring/engine-failures.js'
 import type { Engines } from '../wiring/engines.js'
 import { withCheckThread } from './check-files.js'
@@ -34,7 +36,7 @@ type ReportBytes = (phase: VerifyProgress['phase'], bytes: number) => void
 
 /** Verifies all checksums, and compares the parts with each other. `lost` are tables that lacked parts when they were opened. */
 export async function findDamage(
-  engines: Engines,
+  engines: Pick<Engines, 'clickhouse' | 'directory' | 'log' | 'logChoice' | 'names' | 'writes'>,
   { repair, lost }: { readonly repair: boolean; readonly lost: readonly string[] },
   onProgress: (progress: VerifyProgress) => void,
   signal: AbortSignal
@@ -65,7 +67,7 @@ export async function findDamage(
   const checkedLog = await withCheckThread(host, async (call) => {
     if (writesDirectory !== undefined)
       damages.push(...(await damageOfPages(await call('pages', writesDirectory), writes, repair)))
-    if (writes !== undefined) damages.push(...(await damageOfWrites(writes)))
+    if (writes !== undefined) damages.push(...(await damageOfWrites(writes)), ...(await damageOfKeys(store, writes)))
     if (log.files === undefined) return undefined
     return await call('log', engines.logChoice, loaded).catch((error: unknown) => {
       signal.throwIfAborted()
@@ -172,7 +174,24 @@ async function damageOfWrites(writes: Postgres): Promise<Damage[]> {
   return damages
 }
 
-/** Reads how far the partitions of the log are loaded. */
+/** Finds users whose events were loaded with keys that the write side lacks: it was deleted, or restored from an older copy. */
+async function damageOfKeys(store: Store, writes: Postgres): Promise<Damage[]> {
+  const users = new Set<string>()
+  for (const { name } of topics.filter(({ people }) => people !== undefined)) {
+    // An unreadable table is a finding of its own.
+    for (const userKey of await store.do(readEventUsers, name).catch(() => [])) users.add(userKey)
+  }
+  const lost = await countWithoutKey(writes, [...users])
+  if (lost === 0) return []
+  const what = `the write side has no key of ${lost} users with events in the tables: it was deleted, or is older than the tables`
+  const cost = 'their events cannot be loaded again; profiles, ratings and erasures since then are lost'
+  return [{ part: 'writes', what, cost, repair: RESTORE }]
+}
+
+/**
+ * Reads how far the partitions of the log are loaded. Rows are counted before the log is read: an erasure deletes keys before rows, so
+ * events without a row at this time are not counted there either.
+ */
 async function loadedPartitions(store: Store): Promise<LoadedPartition[]> {
   const topicOf = new Map(topics.map((topic) => [loadCheckpoint(topic.name), topic]))
   const partitions: LoadedPartition[] = []
@@ -180,8 +199,9 @@ async function loadedPartitions(store: Store): Promise<LoadedPartition[]> {
     const topic = topicOf.get(name)
     if (topic === undefined) continue
     // An unreadable table is a finding of its own.
+    const stored = await store.do(countLoaded, topic.name, place).catch(() => undefined)
     const whole = topic.people && (await store.do(readWholeBlocks, topic.name, place).catch(() => undefined))
-    partitions.push({ topic: topic.name, ...place, whole })
+    partitions.push({ topic: topic.name, ...place, stored, whole })
   }
   return partitions
 }
@@ -275,7 +295,7 @@ async function damageOfCheckpoints(
   for (const { name: topic } of topics) {
     const table = eventTableNames.get(topic)
     const extents = await log.extents(topic)
-    for (const { epoch, partition, next } of loaded.filter((each) => each.topic === topic)) {
+    for (const { epoch, partition, next, stored } of loaded.filter((each) => each.topic === topic)) {
       const isHere = (each: { epoch: number; partition: number }) =>
         each.epoch === epoch && each.partition === partition
       const extent = extents.find(isHere)
@@ -290,10 +310,13 @@ async function damageOfCheckpoints(
         })
         continue
       }
-      if (table === undefined || retracted.length > 0) continue
-      // An unreadable table is a finding of its own.
-      const stored = await store.do(countLoaded, topic, { epoch, partition, next }).catch(() => undefined)
-      if (stored === undefined || stored.events + stored.deadLetters >= events) continue
+      if (
+        table === undefined ||
+        retracted.length > 0 ||
+        stored === undefined ||
+        stored.events + stored.deadLetters >= events
+      )
+        continue
       damages.push({
         part: 'checkpoints',
         what: `${table} holds ${stored.events} events of ${place} below ${next}; the log has ${events}`,

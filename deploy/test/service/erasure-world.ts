@@ -24,6 +24,7 @@ import { readLedger } from '../../src/erasure/ledger.js'
 const WORDS = ['zebrafish', 'quagga', 'ocelots', 'lemurs']
 export const USER = 'ZebraFish'
 const OTHERS = ['ann', 'ben']
+export const USERS = [USER, ...OTHERS]
 const logger = pino({ level: 'silent' })
 
 export type WorldUnderTest = {
@@ -97,9 +98,8 @@ export function sighting(username: string, minute: number): PresenceSeen {
 /** Creates all kinds of data about the user, and about two related users. */
 export async function fill(world: WorldUnderTest): Promise<void> {
   const { writes, log, people, projector } = world
-  const names = [USER, ...OTHERS]
   const at = '2026-05-02T00:00:00Z'
-  const profiles = names.map((username, number): ProfileChanged => {
+  const profiles = USERS.map((username, number): ProfileChanged => {
     const bio = username === USER ? 'I like ocelots' : 'hello'
     return {
       username,
@@ -115,13 +115,11 @@ export async function fill(world: WorldUnderTest): Promise<void> {
       social_links: []
     }
   })
-  const ratings = names.flatMap((username) =>
-    names
-      .filter((rater) => rater !== username)
-      .map((raterUsername, number): ProfileRated => {
-        const comment = raterUsername === USER ? 'better than lemurs' : 'good'
-        return { username, raterUsername, stars: 4, comment, revision: 10 + number, ratedAt: at }
-      })
+  const ratings = USERS.flatMap((username) =>
+    USERS.filter((rater) => rater !== username).map((raterUsername, number): ProfileRated => {
+      const comment = raterUsername === USER ? 'better than lemurs' : 'good'
+      return { username, raterUsername, stars: 4, comment, revision: 10 + number, ratedAt: at }
+    })
   )
   for (const { username, linked_gamertag, bio, revision } of profiles) {
     await writes.query(
@@ -144,11 +142,11 @@ export async function fill(world: WorldUnderTest): Promise<void> {
     await writes.query('SELECT pg_notify($1, $2)', ['gamenet_changed', JSON.stringify(['rating', keys[0]])])
   }
   const source = { source: '/test' }
-  const sightings = names.flatMap((username) => Array.from({ length: 60 }, (_, minute) => sighting(username, minute)))
+  const sightings = USERS.flatMap((username) => Array.from({ length: 60 }, (_, minute) => sighting(username, minute)))
   await publish(log, presenceTopic, sightings, source, people)
   await publish(log, profileTopic, profiles, source, people)
   await publish(log, ratingTopic, ratings, source, people)
-  const unlocks = names.map((username) => ({ username, achievementId: 1, points: 5, unlockedAt: at }))
+  const unlocks = USERS.map((username) => ({ username, achievementId: 1, points: 5, unlockedAt: at }))
   await publish(log, achievementUnlockTopic, unlocks, source, people)
   await projector.caughtUp()
 }

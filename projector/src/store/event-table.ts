@@ -110,6 +110,16 @@ export const readWholeBlocks = operation(
   }
 )
 
+/** Reads the users with events in the event table of a topic about people. */
+export const readEventUsers = operation('reads users with events', async (tables, topic: string): Promise<string[]> => {
+  const { table, columns } = eventTableOf({ name: topic })
+  const users = columns.filter((column) => USER_COLUMNS.includes(column)).map((column) => `e.${column}`)
+  const rows = await tables.rows(
+    `SELECT DISTINCT arrayJoin([${users.join(', ')}]) AS user FROM {${table}: Identifier} AS e`
+  )
+  return rows.map(({ user }) => String(user))
+})
+
 /** The newest state of the write side in these tables. */
 export type NewestWrites = {
   /** The highest revision of a profile or rating; 0 without any. */

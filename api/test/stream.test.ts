@@ -975,6 +975,44 @@ test('pages grow with a client that reads them, and are small while clients leav
   t.same(limits, [64, 128, 256, 512, 1024, 2048, 4096, 8192, 8192, 64, 64, 64])
 })
 
+test('a page does not wait behind many that read their history, and these go on while others begin', async (t) => {
+  const held: (() => void)[] = []
+  const hub = new Hub({
+    tables: {},
+    versions: { serving: {}, onChange: () => () => undefined },
+    onRead: () => undefined,
+    positions: () => new Promise((resolve) => held.push(() => resolve([])))
+  } as unknown as ConstructorParameters<typeof Hub>[0])
+  const channel = new Channel({ kinds: ['count'], titleId: null, leaderboardId: null, playerKey: null })
+  let read: string[] = []
+  const follow = async (name: string, pages: number): Promise<void> => {
+    const progress = new Progress(channel, [])
+    for (let n = 0; n < pages; n += 1) {
+      await hub.read({ kind: 'count', partitionId: '1.0' }, channel, progress, 1, new AbortController().signal)
+      read.push(name)
+    }
+  }
+  const pass = async (): Promise<void> => {
+    held.shift()?.()
+    await nextTurn()
+  }
+  for (let n = 0; n < 40; n += 1) void follow('history', 5)
+  while (read.length < 80) await pass()
+  read = []
+  void follow('poll', 1)
+  while (!read.includes('poll')) await pass()
+  // Those that had begun, and the next of those that wait longest.
+  t.ok(read.length <= 4 + 2, `${read.length} reads`)
+  read = []
+  for (let n = 0; n < 60; n += 1) {
+    void follow('poll', 1)
+    await pass()
+  }
+  t.ok(read.filter((name) => name === 'history').length >= 25, read.join(' '))
+  while (held.length > 0) await pass()
+  hub.close()
+})
+
 test('a write to many listeners takes several turns, between which listeners arrive and others are owed nothing', async (t) => {
   const channel = new Channel({ kinds: ['count'], titleId: null, leaderboardId: null, playerKey: null })
   const receiver = () => {

@@ -109,6 +109,8 @@ export function stateFrame(format: Format, kind: string, data: string): string {
 
 /** The position of a listener that is not live yet. */
 export class Progress {
+  /** Reads of pages of the tables so far. */
+  reads = 0
   readonly #fingerprint: string
   readonly #positions: Map<RecordedKind, Map<PartitionId, Place>>
   readonly #texts: Map<RecordedKind, string>

@@ -52,6 +52,8 @@ export type HubNeeds = ReadNeeds & {
 /** A partition whose next page a listener needs from the tables. */
 export type PartitionBehind = { readonly kind: RecordedKind; readonly partitionId: PartitionId }
 type Extent = { readonly partitionId: PartitionId; readonly readable: number; readonly loaded: number }
+/** What waits for a call, and the earlier reads for its client. */
+type Waiting = { readonly call: () => void; readonly reads: number }
 type Read = {
   readonly feed: Feed
   readonly partitionId: PartitionId
@@ -75,8 +77,9 @@ export class Hub {
   /** Incremented when recent events are dropped: events read before that may name an erased user. */
   #generation = 0
   #reads = 0
-  readonly #waitingReads = new Set<() => void>()
-  readonly #onAdvance = new Set<() => void>()
+  readonly #waitingReads = new Set<Waiting>()
+  #isOldestNext = false
+  readonly #onAdvance = new Set<Waiting>()
 
   constructor(needs: HubNeeds) {
     this.#needs = needs
@@ -118,7 +121,7 @@ export class Hub {
     this.#unsubscribe()
     this.#looking.close()
     this.#closed.abort()
-    for (const next of [...this.#waitingReads]) next()
+    for (const { call } of [...this.#waitingReads]) call()
     this.#notify()
   }
 
@@ -215,7 +218,7 @@ export class Hub {
       })
       return generation === this.#generation ? page : await read()
     }
-    const { next, events } = await this.#limited(read, signal)
+    const { next, events } = await this.#limited(read, progress, signal)
     const isReadable = comparePlaces(next, place) > 0
     return { events, isReadable, done: () => progress.move(kind, partitionId, next) }
   }
@@ -242,18 +245,31 @@ export class Hub {
     return feed
   }
 
-  async #limited<Result>(work: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+  async #limited<Result>(work: () => Promise<Result>, progress: Progress, signal: AbortSignal): Promise<Result> {
+    const { reads } = progress
+    progress.reads += 1
     if (this.#reads < READS_MAX) this.#reads += 1
-    else if (!(await called(this.#waitingReads, signal))) throw signal.reason
+    else if (!(await called(this.#waitingReads, signal, reads))) throw signal.reason
     try {
       signal.throwIfAborted()
       return await work()
     } finally {
       // The next read takes over this one's place.
-      const [next] = this.#waitingReads
+      const next = this.#nextRead()
       if (next === undefined) this.#reads -= 1
-      else next()
+      else next.call()
     }
+  }
+
+  /**
+   * Returns in turn the read that waits longest, so that none waits forever, and that of the client with the fewest reads, so
+   * that it does not wait behind many that read their history.
+   */
+  #nextRead(): Waiting | undefined {
+    this.#isOldestNext = !this.#isOldestNext
+    const [oldest, ...others] = this.#waitingReads
+    if (this.#isOldestNext || oldest === undefined) return oldest
+    return others.reduce((least, each) => (each.reads < least.reads ? each : least), oldest)
   }
 
   #wake(): void {
@@ -352,21 +368,21 @@ export class Hub {
   }
 
   #notify(): void {
-    for (const resolve of [...this.#onAdvance]) resolve()
+    for (const { call } of [...this.#onAdvance]) call()
   }
 }
 
-/** Adds a function to a set; resolves with true when it is called, with false when the signal aborts first. */
-function called(waiting: Set<() => void>, signal: AbortSignal): Promise<boolean> {
+/** Adds a call to a set; resolves with true when it is called, with false when the signal aborts first. */
+function called(waiting: Set<Waiting>, signal: AbortSignal, reads = 0): Promise<boolean> {
   return new Promise((resolve) => {
     const end = (isCalled: boolean) => (): void => {
-      waiting.delete(call)
+      waiting.delete(each)
       signal.removeEventListener('abort', abort)
       resolve(isCalled)
     }
-    const [call, abort] = [end(true), end(false)]
+    const [each, abort] = [{ call: end(true), reads }, end(false)]
     if (signal.aborted) return resolve(false)
-    waiting.add(call)
+    waiting.add(each)
     signal.addEventListener('abort', abort, { once: true })
   })
 }

@@ -176,7 +176,16 @@ test('a request that cannot be followed is refused in a sentence that says why',
   }
   await refused(`?kinds=record&after=${cursor}`, /it belongs to another filter/)
   await refused(`?kinds=change&titleId=4d530001&after=${cursor}`, /it belongs to another filter/)
-  await refused('?kinds=change', /it is broken/, { 'last-event-id': 'x' })
+  const ofRecords = (await get(world, '?wait=0&kinds=record&after=start')).json().cursor
+  for (const [lastEventId, reason] of [
+    ['x', 'it is broken'],
+    [ofRecords, 'it belongs to another filter'],
+    [cursorOf(fingerprint, ['1.0:zzz', '']), 'it is beyond everything']
+  ]) {
+    const sentence = new RegExp(`^The header Last-Event-ID is not a cursor of this feed: ${reason}`)
+    await refused('?kinds=change&after=now', sentence, { 'last-event-id': lastEventId })
+  }
+  await refused('?kinds=change&after=x', /^after is not a cursor of this feed: it is broken/, { 'last-event-id': '' })
   await refused('?kinds=change', /Last-Event-ID must be a cursor of at most 12000 characters/, {
     'last-event-id': 'x'.repeat(12_001)
   })

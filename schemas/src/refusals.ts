@@ -128,7 +128,7 @@ export const refusals = {
   cursor_invalid: {
     status: 400,
     message:
-      'after is not a cursor of this feed: %s; begin with after=start, or continue with the cursor of an answer to the same filter.',
+      '%s is not a cursor of this feed: %s; begin with after=start, or continue with the cursor of an answer to the same filter.',
     when: 'The cursor is malformed, belongs to another filter, or is ahead of all recorded changes; the sentence says which. Of a stream, `after` or the header `Last-Event-ID`',
     example:
       'after is not a cursor of this feed: it is broken; begin with after=start, or continue with the cursor of an answer to the same filter.'

@@ -98,7 +98,7 @@ function readingsOf(extents: readonly Extent[], places: readonly PartitionPlace[
 }
 
 function fromTheFuture(): Refusal {
-  return new Refusal('cursor_invalid', ['it is beyond everything that this service has recorded'])
+  return new Refusal('cursor_invalid', ['after', 'it is beyond everything that this service has recorded'])
 }
 
 /** Reads this many changes of a partition in growing ranges. The first range takes the same time at every depth. */

@@ -87,26 +87,26 @@ export function cursorOf(fingerprint: string, positions: readonly string[]): str
  * Returns the positions of a cursor, one per kind; kinds that are newer than the cursor begin at their start. Refuses a broken
  * cursor and one of another filter.
  */
-export function readCursor(fingerprint: string, kinds: number, cursor: string): Position[] {
+export function readCursor(fingerprint: string, kinds: number, cursor: string, name?: string): Position[] {
   const [given = '', ...parts] = Buffer.from(cursor, 'base64url').toString('latin1').split('~')
   parts.pop()
   // A cursor has exactly one spelling; the checksum detects a changed character.
-  if (cursorOf(given, parts) !== cursor) throw new Refusal('cursor_invalid', ['it is broken'])
+  if (cursorOf(given, parts) !== cursor) throw invalid('it is broken', name)
   if (given !== fingerprint || parts.length > kinds) {
-    throw new Refusal('cursor_invalid', ['it belongs to another filter'])
+    throw invalid('it belongs to another filter', name)
   }
   // The position of undone imports is the last one in every version.
   const retracted = parts.pop() ?? ''
   const newer = Array.from({ length: kinds - parts.length - 1 }, () => '')
-  return [...parts, ...newer, retracted].map(readPosition)
+  return [...parts, ...newer, retracted].map((text) => readPosition(text, name))
 }
 
-function readPosition(text: string): Position {
+function readPosition(text: string, name: string | undefined): Position {
   const position = new Map<PartitionId, Place>()
   if (text === '') return position
   for (const part of text.split(',')) {
     const match = /^(\d+\.\d+):([0-9a-z]+(?:\.[0-9a-z]+)*)$/.exec(part)
-    if (match === null) throw new Refusal('cursor_invalid', ['it is broken'])
+    if (match === null) throw invalid('it is broken', name)
     const [, partitionId = '', numbers = ''] = match
     const place = numbers.split('.').map((number) => Number.parseInt(number, 36))
     const { epoch, partition } = partsOf(partitionId)
@@ -114,10 +114,15 @@ function readPosition(text: string): Position {
       Math.max(epoch, partition) <= PARTITION_MAX &&
       place.length <= PLACE_NUMBERS_MAX &&
       place.every(Number.isSafeInteger)
-    if (!isPossible) throw new Refusal('cursor_invalid', ['it is broken'])
+    if (!isPossible) throw invalid('it is broken', name)
     position.set(partitionId, place)
   }
   return position
+}
+
+/** Returns the refusal of a cursor, by the name of its parameter or header. */
+export function invalid(reason: string, name = 'after'): Refusal {
+  return new Refusal('cursor_invalid', [name, reason])
 }
 
 /** FNV-1a, 32 bits, against accidents. A cursor needs no signature: it only says where to begin. */

@@ -1,4 +1,4 @@
-import { Refusal, SharedRun } from '@gamenet/schemas'
+import { SharedRun } from '@gamenet/schemas'
 import { atOneInstant, type ReadNeeds } from '../answers/one-instant.js'
 import { checkpointsOf } from '../queries/stream.js'
 import { Channel, Progress } from './channel.js'
@@ -6,6 +6,7 @@ import {
   comparePartitionIds,
   comparePlaces,
   cursorOf,
+  invalid,
   type PartitionId,
   type Place,
   partitionIdOf,
@@ -125,15 +126,18 @@ export class Hub {
     this.#notify()
   }
 
-  /** Returns the progress with which a listener begins: at the start, now, or at a cursor. Refuses a cursor that does not fit. */
-  async begin(channel: Channel, after: string): Promise<Progress> {
+  /**
+   * Returns the progress with which a listener begins: at the start, now, or at a cursor. Refuses a cursor that does not fit, by
+   * the name of the parameter or header.
+   */
+  async begin(channel: Channel, after: string, name?: string): Promise<Progress> {
     const { kinds, fingerprint } = channel
     const feeds = kinds.map((kind) => this.#feed(kind))
-    const given = after === 'start' || after === 'now' ? [] : readCursor(fingerprint, kinds.length, after)
+    const given = after === 'start' || after === 'now' ? [] : readCursor(fingerprint, kinds.length, after, name)
     const isAhead = () => given.some((position, n) => feeds[n]?.isAhead(position))
     if (feeds.some((feed) => !feed.isKnown) || isAhead()) await this.#advancing.run()
     if (given.some((position, n) => feeds[n]?.isBeyond(position, this.#needs.epoch))) {
-      throw new Refusal('cursor_invalid', ['it is beyond everything that this service has recorded'])
+      throw invalid('it is beyond everything that this service has recorded', name)
     }
     return new Progress(channel, after === 'now' ? feeds.map(({ now }) => now) : given)
   }

@@ -63,10 +63,10 @@ export async function filterOf(input: StreamInput, context: Pick<ResolveContext,
   return { kinds: kinds ?? null, ...filter }
 }
 
-/** Returns the cursor to begin at: `Last-Event-ID`, else `after`. */
-export function afterOf({ after = 'now' }: StreamInput, lastEventId: string | string[] | undefined): string {
-  if (typeof lastEventId !== 'string' || lastEventId === '') return after
-  if (lastEventId.length <= CURSOR_CHARACTERS_MAX) return lastEventId
+/** Returns the cursor to begin at, `Last-Event-ID`, else `after`, and the name that refusals give it. */
+export function afterOf({ after = 'now' }: StreamInput, lastEventId: string | string[] | undefined): [string, string?] {
+  if (typeof lastEventId !== 'string' || lastEventId === '') return [after]
+  if (lastEventId.length <= CURSOR_CHARACTERS_MAX) return [lastEventId, 'The header Last-Event-ID']
   throw new Refusal('request_invalid', [
     `Last-Event-ID must be a cursor of at most ${CURSOR_CHARACTERS_MAX} characters; got ${shown(lastEventId)}`
   ])

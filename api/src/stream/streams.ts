@@ -138,9 +138,9 @@ class Streams {
       const unknown = unknownNames(given, KNOWN)
       const input = parseInput(StreamInput, given)
       const filter = await filterOf(input, { catalog: () => catalog.held(versions.serving) })
-      const after = afterOf(input, request.headers['last-event-id'])
+      const [after, name] = afterOf(input, request.headers['last-event-id'])
       channel = this.#hub.join(filter)
-      const progress = await this.#hub.begin(channel, after)
+      const progress = await this.#hub.begin(channel, after, name)
       // All that come before the first look at the tables wait for it together.
       await this.#inTurn()
       if (input.wait !== undefined) {

@@ -5,6 +5,7 @@ import { publish } from '@gamenet/ingest'
 import { migrate } from '@gamenet/projector'
 import { presenceTopic } from '@gamenet/schemas'
 import { test } from 'tap'
+import { claimDataDirectory } from '../src/data-directory.js'
 import { eraseUser } from '../src/erasure/erase-user.js'
 import { VerifyReport } from '../src/operations/damage-report.js'
 import { damageOfTables, findDamage } from '../src/operations/find-damage.js'
@@ -147,22 +148,30 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
       return await clickhouse.rebuild.rows(sql, ...given)
     }
   }
-  const { findings } = await findDamage(
-    {
-      clickhouse: { ...clickhouse, rebuild: erasing },
-      directory: undefined,
-      log: { ...log, files: log },
-      logChoice: { engine: 'lmdb', path: join(folder, 'log'), epoch: 1 },
-      names: { tables: 'chDB', writes: 'PGlite' },
-      writes: async () => writes
-    },
-    { repair: false, lost: [] },
-    () => undefined,
-    new AbortController().signal
-  )
+  const engines: Parameters<typeof findDamage>[0] = {
+    clickhouse: { ...clickhouse, rebuild: erasing },
+    directory: undefined,
+    log: { ...log, files: log },
+    logChoice: { engine: 'lmdb', path: join(folder, 'log'), epoch: 1 },
+    names: { tables: 'chDB', writes: 'PGlite' },
+    writes: async () => writes
+  }
+  const { findings } = await found(engines)
   t.same(left, [], 'all were erased, each before another statement')
   t.same(findings, [])
+
+  await t.test('a write side that a full disk does not let start is not damaged', async (t) => {
+    const directory = await claimDataDirectory(join(folder, 'full'), { program: '0', engines: {} })
+    const writes = async () => {
+      throw new Error('PANIC: could not write to file "pg_logical/replorigin_checkpoint.tmp": No space left on device')
+    }
+    await t.rejects(found({ ...engines, directory, writes }), { message: /^The disk of the data directory .* is full/ })
+  })
 })
+
+async function found(engines: Parameters<typeof findDamage>[0]) {
+  return await findDamage(engines, { repair: false, lost: [] }, () => undefined, new AbortController().signal)
+}
 
 /** Replaces the seal keys; a second call restores them. */
 async function reverseKeys(directory: string): Promise<void> {

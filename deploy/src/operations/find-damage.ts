@@ -20,6 +20,7 @@ import {
 import { errorMessage, isTableDropped, loadCheckpoint, topics } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
+import { fullDisk } from '../disk/full-disk.js'
 import { countWithoutKey } from '../erasure/ledger.js'
 import { TABLES_WAY_OUT } from '../wiring/engine-failures.js'
 import type { Engines } from '../wiring/engines.js'
@@ -44,7 +45,9 @@ export async function findDamage(
   const begun = performance.now()
   const { clickhouse, directory, log } = engines
   const damages: Damage[] = []
-  const writes = await engines.writes().catch((error: unknown) => {
+  const writes = await engines.writes().catch(async (error: unknown) => {
+    const full = directory && (await fullDisk(directory.path, error))
+    if (full !== undefined) throw full
     const what = `the write side is unusable: ${reasonOf(error)}`
     damages.push({ part: 'writes', what, cost: 'edits, ratings and events about people fail', repair: RESTORE })
     return undefined

@@ -1,4 +1,4 @@
-import { existsSync, writeSync } from 'node:fs'
+import { statSync, writeSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import {
@@ -108,7 +108,7 @@ export async function openEngines({
         'KAFKA_REPLICATION is 1: topics that are created now are lost with the disk of one broker. Unset, the brokers’ default applies.'
       )
     const onUnavailable = (await isSpoolKnown(config, role)) ? warn : undefined
-    if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory)
+    if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory, logChoice.epoch)
     const log = opened(await openLog(logChoice, role, { onUnavailable }))
     const clickhouse = opened(await openTables(config, part('tables'), { warn, threadPoolSize }))
     const postgres = await writing
@@ -130,6 +130,8 @@ export async function openEngines({
 }
 
 const OVERDUE_MS = 30_000
+/** Default of LOG_EPOCH. */
+const FIRST_EPOCH = 1
 
 /**
  * Ends the process, which a supervisor starts again. `process.exit` would wait for the hanging thread. The signal differs
@@ -163,14 +165,15 @@ export function openTables(
 }
 
 /**
- * Refuses a missing log file: a recreated log would reuse offsets, and its new events would be skipped as already
- * loaded.
+ * Refuses a missing or empty log file: a recreated log would reuse offsets, and its new events would be skipped as already
+ * loaded. Without a backup, a higher LOG_EPOCH begins another log, once the rest of the lost one is removed.
  */
-function refuseLostLog(directory: DataDirectory): void {
-  const isThere = (...path: string[]) => existsSync(join(directory.path, ...path))
-  if (!isThere('log', 'lock.mdb') || isThere('log', 'data.mdb') || !isThere('tables', 'store')) return
+function refuseLostLog(directory: DataDirectory, epoch: number): void {
+  const bytesOf = (...path: string[]) => statSync(join(directory.path, ...path), { throwIfNoEntry: false })?.size
+  const isLost = epoch === FIRST_EPOCH || bytesOf('log', 'lock.mdb') !== undefined
+  if (!isLost || (bytesOf('log', 'data.mdb') ?? 0) > 0 || bytesOf('tables', 'store') === undefined) return
   throw new LogDamaged(
-    `The log's file ${join(directory.path, 'log', 'data.mdb')} is missing. Restore the newest backup (gamenet restore DIR); docs/operators/verify.md lists the repairs.`
+    `The log's file ${join(directory.path, 'log', 'data.mdb')} is missing or empty. Restore the newest backup (gamenet restore DIR); docs/operators/verify.md lists the repairs.`
   )
 }
 

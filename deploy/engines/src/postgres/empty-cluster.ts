@@ -10,12 +10,15 @@ import { flushPath, flushTree } from '../flush-files.js'
 const TEMPLATE = fileURLToPath(new URL(`../../empty-cluster-${versionOf('@electric-sql/pglite')}`, import.meta.url))
 
 /**
- * Copies a new database cluster into an empty directory; leaves any other directory unchanged. Creating a cluster takes
+ * Copies a new database cluster into an empty directory; leaves any other directory unchanged, and refuses one without the file that
+ * identifies a cluster: PGlite would create a new cluster over its tables. Creating a cluster takes
  * 6 s of processor time, so it is created once per program and copied. The directory has all of it or nothing, also
  * after a crash or power loss.
  */
 export const layEmptyCluster = async (dir: string): Promise<void> => {
-  if ((await readdir(dir)).length > 0) return
+  const names = await readdir(dir)
+  if (names.length > 0 && !names.includes('PG_VERSION')) throw new Error('its file PG_VERSION is missing')
+  if (names.length > 0) return
   const draft = `${dir}.new`
   await rm(draft, { recursive: true, force: true })
   // Its 1,000 files take 50 ms of processor time; the asynchronous copy takes 200.

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { errorCode } from '@gamenet/schemas'
@@ -35,8 +35,8 @@ export type PageFault = { readonly filenode: number; readonly file: string; read
  */
 export async function checkPages(dir: string, onBytes: (bytes: number) => Promise<void>): Promise<PageFault[]> {
   const faults: PageFault[] = []
-  for (const folder of [...readdirSync(join(dir, 'base')).map((name) => join('base', name)), 'global']) {
-    for (const name of readdirSync(join(dir, folder))) {
+  for (const folder of [...namesIn(join(dir, 'base')).map((name) => join('base', name)), 'global']) {
+    for (const name of namesIn(join(dir, folder))) {
       const [, filenode, segment = '0'] = /^(\d+)(?:_(?:vm|fsm))?(?:\.(\d+))?$/.exec(name) ?? []
       if (filenode === undefined) continue
       const file = join(folder, name)
@@ -53,6 +53,11 @@ export async function checkPages(dir: string, onBytes: (bytes: number) => Promis
     }
   }
   return faults
+}
+
+/** Returns the names in a folder; none if it is missing, without which PostgreSQL does not start. */
+function namesIn(path: string): string[] {
+  return existsSync(path) ? readdirSync(path) : []
 }
 
 /** Returns the bytes of a file; none if it has been deleted with its table or index. */

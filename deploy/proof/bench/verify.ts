@@ -17,8 +17,10 @@ import {
 } from './quiet-service.js'
 
 const COUNTS = 50_000_000
-/** Sealed events are larger than counts, and their batches are unpacked. */
+/** Sealed events do not compress. With names as long as allowed, in letters of three bytes, they fill the log to 2 GB. */
 const COUNTS_PER_SIGHTING = 50
+const LONG_NAME = '界'.repeat(200)
+const SIGHTINGS_PER_FILE = 100_000
 const PEOPLE = 5000
 const IDLE_MS = 10_000
 const BYTES_PER_SECOND = 200e6
@@ -117,9 +119,11 @@ async function startAfterKill(killed: QuietService): Promise<Result> {
 async function importSightings(service: QuietService, directory: string, sightings: number): Promise<void> {
   const file = join(directory, 'sightings.csv')
   const firstMs = minuteNow() - sightings * 1000
-  const rows = Array.from({ length: sightings }, (_, n) => {
-    return `Player ${(n * 7919) % PEOPLE},online,${instantOf(firstMs + n * 1000)}`
-  })
-  await writeFile(file, `username,state,observedAt\n${rows.join('\n')}\n`)
-  await service.importFile('presence', file)
+  const rowOf = (n: number) =>
+    `Player ${(n * 7919) % PEOPLE},${LONG_NAME},online,${LONG_NAME},${instantOf(firstMs + n * 1000)}\n`
+  for (let first = 0; first < sightings; first += SIGHTINGS_PER_FILE) {
+    const rows = Array.from({ length: Math.min(SIGHTINGS_PER_FILE, sightings - first) }, (_, n) => rowOf(first + n))
+    await writeFile(file, `username,gamertag,state,game,observedAt\n${rows.join('')}`)
+    await service.importFile('presence', file)
+  }
 }

@@ -891,12 +891,12 @@ ORDER BY (title_id, field);
 
 CREATE TABLE title_count__0
 (
-    `title_id` LowCardinality(String),
+    `title_id` LowCardinality(String) CODEC(ZSTD(1)),
     `ts` DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
-    `online` UInt32 CODEC(T64, ZSTD(1)),
+    `online` UInt32 CODEC(Delta(4), T64('bit'), ZSTD(9)),
     `sessions` Nullable(UInt32) CODEC(T64, ZSTD(1)),
-    `lobby_players` Nullable(UInt32) CODEC(T64, ZSTD(1)),
-    `position` UInt64 CODEC(Delta(8), T64, ZSTD(1))
+    `lobby_players` Nullable(UInt32) CODEC(Delta(4), T64('bit'), ZSTD(9)),
+    `position` UInt64 CODEC(Delta(8), T64, ZSTD(3))
 )
 ENGINE = ReplacingMergeTree(position)
 PARTITION BY toYear(ts)

@@ -1,4 +1,4 @@
-import { deepStrictEqual } from 'node:assert'
+import { deepStrictEqual, ok } from 'node:assert'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
@@ -11,10 +11,11 @@ import { runInNewContext } from 'node:vm'
 import { gunzipSync } from 'node:zlib'
 import { runs } from '@gamenet/engines/testing'
 import { nameKey } from '@gamenet/schemas'
+import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
 import { Channel, Progress } from '../src/stream/channel.js'
-import { cursorOf, readCursor } from '../src/stream/cursor.js'
+import { CURSOR_CHARACTERS_MAX, cursorOf, partitionIdOf, positionText, readCursor } from '../src/stream/cursor.js'
 import { Feed } from '../src/stream/feed.js'
 import { Hub } from '../src/stream/hub.js'
 import type { StreamFilter } from '../src/stream/kinds.js'
@@ -167,11 +168,11 @@ test('a request that cannot be followed is refused in a sentence that says why',
     await refused(`?kinds=change&after=${text}`, /it is broken/)
   }
   // With a right checksum.
-  const [fingerprint = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split('~')
-  for (const position of ['70000.0:1', '0.70000:1', '0.0:1.1.1.1.1', `0.0:${'z'.repeat(300)}`]) {
+  const fingerprint = fingerprintIn(cursor)
+  for (const position of ['70000E0P1', '0E70000P1', '0E65535P1-1', '1', '0E0P1E1E1E1E1', `0E0P${'z'.repeat(300)}`]) {
     await refused(`?kinds=change&after=${cursorOf(fingerprint, [position, ''])}`, /it is broken/)
   }
-  for (const position of ['1.0:zzz', '1.9:0']) {
+  for (const position of ['1E0Pzzz', '1E9P0']) {
     await refused(`?kinds=change&after=${cursorOf(fingerprint, [position, ''])}`, /it is beyond everything/)
   }
   await refused(`?kinds=record&after=${cursor}`, /it belongs to another filter/)
@@ -180,7 +181,7 @@ test('a request that cannot be followed is refused in a sentence that says why',
   for (const [lastEventId, reason] of [
     ['x', 'it is broken'],
     [ofRecords, 'it belongs to another filter'],
-    [cursorOf(fingerprint, ['1.0:zzz', '']), 'it is beyond everything']
+    [cursorOf(fingerprint, ['1E0Pzzz', '']), 'it is beyond everything']
   ]) {
     const sentence = new RegExp(`^The header Last-Event-ID is not a cursor of this feed: ${reason}`)
     await refused('?kinds=change&after=now', sentence, { 'last-event-id': lastEventId })
@@ -453,9 +454,9 @@ test('after a restore, listeners behind the end of the backup continue with the 
   const world = await StreamWorld.open(t, { epoch: 2, limits: { streamKeepAliveMs: 50 } })
   await world.record(50, random(9))
   const { cursor } = (await get(world, '?wait=0&kinds=change&after=now')).json()
-  const [fingerprint = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split('~')
+  const fingerprint = fingerprintIn(cursor)
   // The restored log has less of the first epoch, and no undone import.
-  const lost = cursorOf(fingerprint, ['1.0:zzz,1.1:zzz', '1.0:1'])
+  const lost = cursorOf(fingerprint, ['1E0Pzzz-zzz', '1E0P1'])
   const listener = new TestListener(world.port, `/api/stream?kinds=change&after=${lost}`)
   await listener.until(({ text }) => /\n:\n\n/.test(text))
   await world.record(50, random(10), 2)
@@ -478,8 +479,8 @@ test('a listener of an epoch that a second restore of the backup has dropped con
   const world = await StreamWorld.open(t, { epoch: 2 })
   await world.record(50, random(9))
   const { cursor } = (await get(world, '?wait=0&kinds=change&after=now')).json()
-  const [fingerprint = ''] = Buffer.from(cursor, 'base64url').toString('latin1').split('~')
-  const lost = cursorOf(fingerprint, ['1.0:zzz,1.1:zzz,5.0:zzz', '1.0:1'])
+  const fingerprint = fingerprintIn(cursor)
+  const lost = cursorOf(fingerprint, ['1E0Pzzz-zzz-5E0Pzzz', '1E0P1'])
   const listener = new TestListener(world.port, `/api/stream?kinds=change&after=${lost}`)
   await world.record(50, random(10), 2)
   const news = world.recorded.filter(({ epoch }) => epoch === 2)
@@ -583,9 +584,9 @@ test('a cursor of a program without the last kind continues, and that kind begin
   const world = await StreamWorld.open(t)
   await world.record(200, random(15))
   const { cursor } = (await get(world, '?wait=0&after=now')).json()
-  const parts = Buffer.from(cursor, 'base64url').toString('latin1').split('~')
+  const parts = cursor.slice(10).split('_')
   // Behind the positions stands the checksum, before it the position of undone imports.
-  const older = cursorOf(parts[0] ?? '', [...parts.slice(1, -3), parts.at(-2) ?? ''])
+  const older = cursorOf(fingerprintIn(cursor), [...parts.slice(0, -3), parts.at(-2) ?? ''])
   const names = async (query: string) => {
     const { events } = (await get(world, `?wait=0&${query}`)).json()
     return events.map((data: Line) => `${data.kind} ${nameOf({ cursor: undefined, kind: data.kind, data })}`)
@@ -593,6 +594,57 @@ test('a cursor of a program without the last kind continues, and that kind begin
   const achievements = await names('kinds=achievement&after=start')
   t.ok(achievements.length > 0)
   t.same(await names(`after=${older}`), achievements)
+})
+
+test('a cursor has the positions that it was made of, and fits into a URL after many restores', (t) => {
+  const { fingerprint } = new Channel({ kinds: null, titleId: null, leaderboardId: null, playerKey: null })
+  const entry = fc.tuple(
+    fc.integer({ min: 0, max: 65_535 }),
+    fc.integer({ min: 0, max: 65_535 }),
+    fc.array(fc.maxSafeNat(), { minLength: 1, maxLength: 4 })
+  )
+  const position = fc.array(entry, { maxLength: 20 })
+  const property = fc.property(fc.array(position, { minLength: 1, maxLength: 7 }), (drawn) => {
+    const positions = drawn.map(
+      (entries) => new Map(entries.map(([e, p, place]) => [partitionIdOf({ epoch: e, partition: p }), place]))
+    )
+    const cursor = cursorOf(fingerprint, positions.map(positionText))
+    deepStrictEqual(readCursor(fingerprint, positions.length, cursor), positions)
+    ok(/^[\w-]+$/.test(cursor))
+  })
+  fc.assert(property, runs(200))
+  const full = new Map<string, number[]>()
+  for (let epoch = 1; epoch <= 4; epoch += 1) {
+    for (let partition = 0; partition < 64; partition += 1)
+      full.set(partitionIdOf({ epoch, partition }), [60e6 + partition])
+  }
+  const longest = cursorOf(
+    fingerprint,
+    Array.from({ length: 7 }, () => positionText(full))
+  )
+  t.ok(longest.length <= CURSOR_CHARACTERS_MAX, `${longest.length} characters`)
+  t.same(
+    readCursor(fingerprint, 7, longest),
+    Array.from({ length: 7 }, () => full)
+  )
+  t.end()
+})
+
+test('a stream whose cursor would be too long to send is refused before it begins', async (t) => {
+  const world: StreamWorld = await StreamWorld.open(t, {
+    limits: { streamRecentOffsets: 0 },
+    positions: async (_serving, names) =>
+      names.flatMap((name) =>
+        Array.from({ length: 1000 }, (_, n) => ({ name, epoch: 1, partition: 999 - n, next: 36 ** 3 }))
+      )
+  })
+  const { statusCode, body } = await get(world, '?after=now&wait=0')
+  t.match(
+    [statusCode, JSON.parse(body).error],
+    [400, /A cursor of so many kinds has \d+ characters, .* ask for fewer kinds/]
+  )
+  const { cursor } = (await get(world, '?kinds=match&after=now&wait=0')).json()
+  t.equal((await get(world, `?kinds=match&after=${cursor}&wait=0`)).statusCode, 200)
 })
 
 test('cursors that this program has given are valid in every later one', (t) => {
@@ -611,6 +663,11 @@ test('cursors that this program has given are valid in every later one', (t) => 
   t.same(positionsOf(board, 'OGs5a2RmMUV-MS4zOnp6LjEuMy4yc35-MWh0OHptdg'), ['change 1.3,1295,1,3,100', 'retracted '])
   t.end()
 })
+
+/** The characters behind the first one. */
+function fingerprintIn(cursor: string): string {
+  return cursor.slice(1, 9)
+}
 
 type Line = { readonly cursor: string; readonly kind: string; readonly data: unknown }
 

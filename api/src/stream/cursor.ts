@@ -14,8 +14,17 @@ export type PartitionId = string
 export type Place = readonly number[]
 export type Position = ReadonlyMap<PartitionId, Place>
 
-/** Number of characters of the longest accepted cursor: six kinds of 64 partitions in three epochs. */
+/**
+ * Number of characters of the longest cursor, so that it fits into a URL: seven positions of 64 partitions in four epochs, each
+ * with 60 million events.
+ */
 export const CURSOR_CHARACTERS_MAX = 12_000
+
+/** The first character of a cursor; an older one, base64 of a text with other separators, begins with a letter. */
+const MARK = '0'
+const FINGERPRINT_CHARACTERS = 8
+/** The separators of older cursors and their successors. A URL and base36 leave these. */
+const SEPARATORS: Readonly<Record<string, string>> = { '~': '_', ',': '-', ':': 'P', '.': 'E' }
 
 /** Epochs and partitions are UInt16 in the tables. */
 const PARTITION_MAX = 65_535
@@ -53,34 +62,41 @@ export function comparePartitionIds(a: PartitionId, b: PartitionId): number {
   return first.epoch - second.epoch || first.partition - second.partition
 }
 
-/** Returns the text of a position inside a cursor. */
+/** Returns the text of a position inside a cursor. A partition that follows the one before it is not named. */
 export function positionText(position: Position): string {
   let text = ''
+  let following = ''
   for (const [partitionId, place] of position) {
-    if (text !== '') text += ','
-    text += partitionId
-    text += ':'
+    if (text !== '') text += '-'
+    if (partitionId !== following) text += `${partitionId.replace('.', 'E')}P`
     text += placeText(place)
+    following = nextPartition(partitionId)
   }
   return text
 }
 
+/** Returns the next partition of the same epoch. */
+function nextPartition(partitionId: PartitionId): PartitionId {
+  const digits = partitionId.indexOf('.') + 1
+  return partitionId.slice(0, digits) + (Number(partitionId.slice(digits)) + 1)
+}
+
 function placeText(place: Place): string {
   let text = ''
-  for (let n = 0; n < place.length; n += 1) text += (n === 0 ? '' : '.') + (place[n] ?? 0).toString(36)
+  for (let n = 0; n < place.length; n += 1) text += (n === 0 ? '' : 'E') + (place[n] ?? 0).toString(36)
   return text
 }
 
 /** Returns the hash that binds a cursor to a filter. Null is left out, so that parts of later versions do not change it. */
 export function fingerprintOf(filter: object): string {
   const given = JSON.stringify(filter, (_name, value) => value ?? undefined)
-  return digestOf(given, 8)
+  return digestOf(given, FINGERPRINT_CHARACTERS)
 }
 
 /** Returns a cursor from the texts of its positions, in the order of the filter's kinds. */
 export function cursorOf(fingerprint: string, positions: readonly string[]): string {
-  const text = `${fingerprint}~${positions.join('~')}`
-  return Buffer.from(`${text}~${checksumOf(text)}`, 'latin1').toString('base64url')
+  const text = `${MARK}${fingerprint}_${positions.join('_')}`
+  return `${text}_${checksumOf(text)}`
 }
 
 /**
@@ -88,34 +104,49 @@ export function cursorOf(fingerprint: string, positions: readonly string[]): str
  * cursor and one of another filter.
  */
 export function readCursor(fingerprint: string, kinds: number, cursor: string, name?: string): Position[] {
-  const [given = '', ...parts] = Buffer.from(cursor, 'base64url').toString('latin1').split('~')
-  parts.pop()
-  // A cursor has exactly one spelling; the checksum detects a changed character.
-  if (cursorOf(given, parts) !== cursor) throw invalid('it is broken', name)
-  if (given !== fingerprint || parts.length > kinds) {
-    throw invalid('it belongs to another filter', name)
-  }
+  const text = cursor.startsWith(MARK) ? withoutChecksum(cursor, '_') : textOfOlder(cursor)
+  if (text === undefined) throw invalid('it is broken', name)
+  const [given, parts] = [text.slice(1, 1 + FINGERPRINT_CHARACTERS), text.slice(2 + FINGERPRINT_CHARACTERS).split('_')]
+  if (given !== fingerprint || parts.length > kinds) throw invalid('it belongs to another filter', name)
   // The position of undone imports is the last one in every version.
   const retracted = parts.pop() ?? ''
   const newer = Array.from({ length: kinds - parts.length - 1 }, () => '')
   return [...parts, ...newer, retracted].map((text) => readPosition(text, name))
 }
 
+/** Returns the text of a cursor before its checksum; undefined if a character was changed. */
+function withoutChecksum(text: string, separator: string): string | undefined {
+  const end = text.lastIndexOf(separator)
+  return text.slice(end + 1) === checksumOf(text.slice(0, end)) ? text.slice(0, end) : undefined
+}
+
+/** Returns the text of an older cursor as this program writes it. */
+function textOfOlder(cursor: string): string | undefined {
+  const given = Buffer.from(cursor, 'base64url').toString('latin1')
+  if (Buffer.from(given, 'latin1').toString('base64url') !== cursor) return undefined
+  const text = withoutChecksum(given, '~')
+  return text === undefined ? undefined : MARK + text.replace(/[~,:.]/g, (separator) => SEPARATORS[separator] ?? '')
+}
+
 function readPosition(text: string, name: string | undefined): Position {
   const position = new Map<PartitionId, Place>()
   if (text === '') return position
-  for (const part of text.split(',')) {
-    const match = /^(\d+\.\d+):([0-9a-z]+(?:\.[0-9a-z]+)*)$/.exec(part)
+  let following = ''
+  for (const part of text.split('-')) {
+    const match = /^(?:(\d+)E(\d+)P)?([0-9a-z]+(?:E[0-9a-z]+)*)$/.exec(part)
     if (match === null) throw invalid('it is broken', name)
-    const [, partitionId = '', numbers = ''] = match
-    const place = numbers.split('.').map((number) => Number.parseInt(number, 36))
+    const [, epochText, partitionText, numbers = ''] = match
+    const partitionId = epochText === undefined ? following : `${epochText}.${partitionText}`
+    const place = numbers.split('E').map((number) => Number.parseInt(number, 36))
     const { epoch, partition } = partsOf(partitionId)
     const isPossible =
+      partitionId !== '' &&
       Math.max(epoch, partition) <= PARTITION_MAX &&
       place.length <= PLACE_NUMBERS_MAX &&
       place.every(Number.isSafeInteger)
     if (!isPossible) throw invalid('it is broken', name)
     position.set(partitionId, place)
+    following = nextPartition(partitionId)
   }
   return position
 }

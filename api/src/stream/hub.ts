@@ -1,8 +1,9 @@
-import { SharedRun } from '@gamenet/schemas'
+import { Refusal, SharedRun } from '@gamenet/schemas'
 import { atOneInstant, type ReadNeeds } from '../answers/one-instant.js'
 import { checkpointsOf } from '../queries/stream.js'
 import { Channel, Progress } from './channel.js'
 import {
+  CURSOR_CHARACTERS_MAX,
   comparePartitionIds,
   comparePlaces,
   cursorOf,
@@ -138,6 +139,12 @@ export class Hub {
     if (feeds.some((feed) => !feed.isKnown) || isAhead()) await this.#advancing.run()
     if (given.some((position, n) => feeds[n]?.isBeyond(position, this.#needs.epoch))) {
       throw invalid('it is beyond everything that this service has recorded', name)
+    }
+    const { length = 0 } = this.cursorOf(channel) ?? ''
+    if (length > CURSOR_CHARACTERS_MAX) {
+      throw new Refusal('request_invalid', [
+        `A cursor of so many kinds has ${length} characters, above ${CURSOR_CHARACTERS_MAX}; ask for fewer kinds`
+      ])
     }
     return new Progress(channel, after === 'now' ? feeds.map(({ now }) => now) : given)
   }
@@ -338,10 +345,12 @@ export class Hub {
   async #extents(feeds: readonly Feed[], { positions }: ReadContext): Promise<Map<RecordedKind, Extent[]>> {
     const names = feeds.map(({ kind }) => checkpointsOf(sourceOf(kind)))
     const rows = await positions([...new Set(names.flatMap(({ readable, loaded }) => [readable, loaded]))])
+    // A cursor in this order is the shortest.
+    const sorted = [...rows].sort((a, b) => a.epoch - b.epoch || a.partition - b.partition)
     const extents = new Map<RecordedKind, Extent[]>()
     for (const [n, { kind }] of feeds.entries()) {
       const partitions = new Map<PartitionId, Extent>()
-      for (const { name, epoch, partition, next } of rows) {
+      for (const { name, epoch, partition, next } of sorted) {
         const partitionId = partitionIdOf({ epoch, partition })
         const extent = partitions.get(partitionId) ?? { partitionId, readable: 0, loaded: 0 }
         if (name === names[n]?.readable) partitions.set(partitionId, { ...extent, readable: next })

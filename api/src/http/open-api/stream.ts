@@ -29,7 +29,7 @@ export const streamRoute = {
   ] as readonly RefusalCode[]
 }
 
-const CURSOR = 'QlU4RGc1Vl9-MS4wOjI3fn4xMjN4eXo'
+const CURSOR = '0BU8Dg5V__1E0P27__1vxt5d0'
 const EVENT =
   '"kind":"count","happenedAt":"2026-03-14T20:00:00.000Z","knownAt":"2026-03-14T20:00:00.000Z","data":{"recorded_at":"2026-03-14 20:00:00","registered_count":21345,"online_count":87,"lobby_count":3}'
 

@@ -1,8 +1,12 @@
 /** Lets pages of any origin read an answer; credentials are never needed. */
 export const ANY_ORIGIN = { 'Access-Control-Allow-Origin': '*' } as const
 
-/** Lets pages of other origins read all headers; named one by one, their check by Node takes 0.6 µs of each answer. */
-export const EXPOSED_HEADERS = { 'Access-Control-Expose-Headers': '*' } as const
+/** The headers that pages of other origins may read. */
+export const EXPOSED_HEADERS = {
+  'Access-Control-Expose-Headers':
+    'ETag, Retry-After, Link, Deprecation, X-Request-Id, X-Data-Version, X-Resolution-Seconds, ' +
+    'X-Error-Code, X-Unknown-Parameters, Content-Range, Accept-Ranges, Content-Disposition, Sunset'
+} as const
 
 /** Sent with every answer that may have a body, errors included. Browsers do not guess types. */
 export const COMMON_HEADERS = {

@@ -10,10 +10,10 @@ import { type Row, rowsOf } from './rows.js'
 const GATHERED_ROWS = 20_000
 const GATHERED_EVENTS = 500
 /**
- * Maximum number of events per block. Unpacking them for Kafka blocks the main thread for a few milliseconds, and each garbage
+ * Number of rows per block. Unpacking their events for Kafka blocks the main thread for a few milliseconds, and each garbage
  * collection copies those in memory.
  */
-const BLOCK_EVENTS_MAX = 2000
+const BLOCK_ROWS = 2000
 /** Number of faults that are kept with line and reason unless the request asks for more; all are counted. */
 const FAULTS_KEPT = 100
 
@@ -49,7 +49,7 @@ export type RowUse = {
   take(event: unknown): void
   /** Called at the first row that waits for others: another run would have to resume from here. */
   hold(): void
-  /** Called after some rows, at the latest after {@link BLOCK_EVENTS_MAX} events. */
+  /** Called after each {@link BLOCK_ROWS} rows, and after the last one. */
   afterBlock(): Promise<void>
   /** @param bytesRead bytes of the file so far */
   onProgress(bytesRead: number): void
@@ -69,7 +69,6 @@ export async function readRows(run: RowSource, tally: Tally, use: RowUse): Promi
   const gathering = run.target.gather?.()
   let row = 0
   for await (const rows of rowsOf(blocks, reader.cutter)) {
-    let events = 0
     for (const { line, outcome } of reader.read(rows)) {
       row += 1
       if (row <= tally.skipped) continue
@@ -77,18 +76,17 @@ export async function readRows(run: RowSource, tally: Tally, use: RowUse): Promi
       if (outcome.kind === 'event') {
         use.take(outcome.event)
         tally.published += 1
-        events += 1
-        if (events % BLOCK_EVENTS_MAX === 0) await use.afterBlock()
       } else if (outcome.kind === 'part') {
         use.hold()
         gathering?.add(outcome.part, line)
       } else if (outcome.kind === 'missing') tally.missing += 1
       else reject(run, tally, 1, { line, reason: outcome.reason })
+      if (tally.rowsRead % BLOCK_ROWS === 0) await use.afterBlock()
     }
-    await use.afterBlock()
     signal.throwIfAborted()
     use.onProgress(bytesRead)
   }
+  await use.afterBlock()
   reader.finish()
   if (gathering !== undefined) await useGathered(run, tally, gathering, use)
   use.onProgress(bytesRead)

@@ -2,12 +2,16 @@ import type { Fold } from '../project/folding/fold.js'
 import { BOARD_TABLES, foldLeaderboardEntry, foldLeaderboardEntryByValue } from './leaderboard-entry.js'
 import { foldMatchSession, MATCH_TYPES } from './match-session.js'
 
-const BOARD_BASIS = { table: 'leaderboard_history' }
+const BOARDS = {
+  tables: BOARD_TABLES,
+  copies: { leaderboard_change: 'leaderboard_feed' },
+  basis: { table: 'leaderboard_history' }
+}
 
 /** The folds of projections of form `fold`, by the name in the projection. */
 const folds: Readonly<Record<string, Fold>> = {
-  'leaderboard-entry': { fold: foldLeaderboardEntry, tables: BOARD_TABLES, basis: BOARD_BASIS },
-  'leaderboard-entry-by-value': { fold: foldLeaderboardEntryByValue, tables: BOARD_TABLES, basis: BOARD_BASIS },
+  'leaderboard-entry': { fold: foldLeaderboardEntry, ...BOARDS },
+  'leaderboard-entry-by-value': { fold: foldLeaderboardEntryByValue, ...BOARDS },
   'match-session': {
     fold: foldMatchSession,
     tables: { match_session: MATCH_TYPES },

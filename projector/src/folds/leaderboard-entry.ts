@@ -1,6 +1,5 @@
 import { boardKey, rankGoals } from '@gamenet/schemas'
 import type { AnswerRow, FoldFunction, WriteRow } from '../project/folding/fold.js'
-import type { Value } from '../rows/columns.js'
 import type { ColumnTypes } from '../rows/row-writer.js'
 import { type FoldedBoard, foldBoard, type RankedChange } from './board-fold.js'
 import type { Reached } from './board-goals.js'
@@ -277,22 +276,43 @@ function writeEntries(
   for (const state of gone) writeOne(state, 0, 0)
 }
 
-function writeChange(written: Written, entries: readonly Entry[], ranked: RankedChange): void {
-  const { state, before, change, recorded, previousRank, newRank } = ranked
-  const { playerName, occurrence } = state
-  const player = { playerName, playerKey: entries[state.entry]?.playerKey ?? '', occurrence }
+/** Writes a change in the order of time, and so, by the fold's `copies`, in that of the feed. */
+function writeChange(
+  { titleId, leaderboardId, version, write }: Written,
+  entries: readonly Entry[],
+  { state, before, change, recorded, previousRank, newRank }: RankedChange
+): void {
   const previous = change === undefined || change === 'new' ? undefined : before
   const now = change === undefined || change === 'removed' ? undefined : state
-  const ratings = [previous?.rating ?? null, now?.rating ?? null]
-  const times = [previous?.timeMs ?? null, now?.timeMs ?? null]
-  const isTime = typeof (now ?? previous)?.timeMs === 'number'
-  const values = [previousRank, newRank, ...ratings, ...times, isTime]
-  writeRows(written, { at: state, ms: state.ms, recorded, change, player, values }, true)
+  write('leaderboard_change', [
+    state.ms,
+    titleId,
+    leaderboardId,
+    state.epoch,
+    state.partition,
+    state.offset,
+    recorded.epoch,
+    recorded.partition,
+    recorded.offset,
+    change !== undefined,
+    change ?? '',
+    state.playerName,
+    entries[state.entry]?.playerKey ?? '',
+    state.occurrence,
+    previousRank,
+    newRank,
+    previous?.rating ?? null,
+    now?.rating ?? null,
+    previous?.timeMs ?? null,
+    now?.timeMs ?? null,
+    typeof (now ?? previous)?.timeMs === 'number',
+    version
+  ])
 }
 
-/** Voids published changes whose position of recording has moved. */
+/** Voids published changes whose position of recording has moved: in the feed only, unless their event is gone. */
 function voidMovedChanges(
-  written: Written,
+  { titleId, leaderboardId, version, write }: Written,
   changes: readonly RankedChange[],
   sinceMs: number,
   stored: readonly ChangeRow[]
@@ -307,30 +327,12 @@ function voidMovedChanges(
     const at = { epoch, partition, offset }
     const recorded = { epoch: recordedEpoch, partition: recordedPartition, offset: recordedOffset }
     if (ms < sinceMs || now.has(placeOf(ms, at, recorded))) continue
-    const player = { playerName, playerKey, occurrence }
+    const place = [epoch, partition, offset, recordedEpoch, recordedPartition, recordedOffset]
+    const what = [false, '', playerName, playerKey, occurrence, null, null, null, null, null, null, false]
     const isEventGone = !eventsNow.has(`${ms}/${epoch}/${offset}`)
-    const values = [null, null, null, null, null, null, false]
-    writeRows(written, { at, ms, recorded, change: undefined, player, values }, isEventGone)
+    const table = isEventGone ? 'leaderboard_change' : 'leaderboard_feed'
+    write(table, [ms, titleId, leaderboardId, ...place, ...what, version])
   }
-}
-
-type Published = {
-  readonly at: Position
-  readonly ms: number
-  readonly recorded: Position
-  readonly change: RankedChange['change']
-  readonly player: { readonly playerName: string; readonly playerKey: string; readonly occurrence: number }
-  readonly values: readonly Value[]
-}
-
-/** Writes one row for the order of the feed and, unless the change has left this position, for the order of time. */
-function writeRows({ titleId, leaderboardId, version, write }: Written, published: Published, isInBoth: boolean): void {
-  const { at, ms, recorded, change, player, values } = published
-  const place = [at.epoch, at.partition, at.offset, recorded.epoch, recorded.partition, recorded.offset]
-  const what = [change !== undefined, change ?? '', player.playerName, player.playerKey, player.occurrence]
-  const row = [ms, titleId, leaderboardId, ...place, ...what, ...values, version]
-  if (isInBoth) write('leaderboard_change', row)
-  write('leaderboard_feed', row)
 }
 
 function writeReached({ titleId, leaderboardId, version, write }: Written, reached: readonly Reached[]): void {

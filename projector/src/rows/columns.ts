@@ -260,7 +260,7 @@ class Keywords implements Column {
 }
 
 class Nullables implements Column {
-  readonly #nulls = new Booleans()
+  readonly #nulls = new Numbers(new Uint8Array(ROWS_START))
   readonly #values: Column
   readonly #empty: unknown
 
@@ -271,7 +271,7 @@ class Nullables implements Column {
 
   add(value: unknown): void {
     this.#values.add(value === null ? this.#empty : value)
-    this.#nulls.add(value === null)
+    this.#nulls.add(value === null ? 1 : 0)
   }
 
   truncate(rows: number): void {

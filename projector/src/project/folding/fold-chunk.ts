@@ -10,7 +10,7 @@ export type ChunkRows = Readonly<Record<string, RowBlock>>
 
 /** Runs a fold over one chunk: bytes in, bytes out; or `again` if the reads are inconsistent. */
 export function foldChunk(name: string, answers: ChunkAnswers): ChunkRows | 'again' {
-  const { fold, tables } = foldNamed(name)
+  const { fold, tables, copies = {} } = foldNamed(name)
   const rows = Object.fromEntries(Object.entries(answers).map(([read, bytes]) => [read, rowsOf(bytes)]))
   const writers = new Map<string, RowWriter>()
   const verdict = fold(rows, (table, values) => {
@@ -22,7 +22,18 @@ export function foldChunk(name: string, answers: ChunkAnswers): ChunkRows | 'aga
     writer.add(values)
   })
   if (verdict === 'again') return verdict
-  return Object.fromEntries([...writers].map(([table, writer]) => [table, writer.take()]))
+  const made = Object.fromEntries([...writers].map(([table, writer]) => [table, writer.take()]))
+  for (const [table, copy] of Object.entries(copies)) {
+    const block = made[table]
+    if (block !== undefined) made[copy] = joined(block, made[copy])
+  }
+  return made
+}
+
+function joined(first: RowBlock, second: RowBlock | undefined): RowBlock {
+  if (second === undefined) return first
+  const native = new Uint8Array(Buffer.concat([first.native, second.native]))
+  return { rows: first.rows + second.rows, columns: first.columns, native }
 }
 
 const NEWLINE = 0x0a

@@ -22,6 +22,8 @@ export type Fold = {
   readonly fold: FoldFunction
   /** The columns of the tables that it writes. */
   readonly tables: Readonly<Record<string, ColumnTypes>>
+  /** By table, another one with the same columns that gets each of its rows too. */
+  readonly copies?: Readonly<Record<string, string>>
   readonly basis: FoldBasis
 }
 

@@ -23,7 +23,7 @@ export type StepSizes = {
   /** Least and most of a step of the fill. */
   readonly least: number
   readonly most: number
-  /** Of a slice of a fold's keys: about five chunks, so that reading, folding and storing overlap. */
+  /** Of a slice of a fold's keys: about three chunks, so that reading, folding and storing overlap. */
   readonly sliceOfFold: number
   /** Of a slice of the keys of a statement. */
   readonly sliceOfStatement: number

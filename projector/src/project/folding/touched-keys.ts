@@ -3,10 +3,10 @@ import { readKeys, readWeights, type StepInput, type TouchedKey } from '../../st
 import type { FoldProjection } from '../projection.js'
 
 /**
- * Maximum weight of a chunk in rows, about 5 MB as JSON; three chunks are in memory. A heavier key is a chunk by
- * itself.
+ * Maximum weight of a chunk in rows, about 12 MB as JSON; three chunks are in memory. Its rows are one part of each
+ * table, and half of this weight takes twice the merges. A heavier key is a chunk by itself.
  */
-const CHUNK_WEIGHT_MAX = 50_000
+const CHUNK_WEIGHT_MAX = 100_000
 /** Maximum number of keys in a chunk: they are looked up one by one. */
 const CHUNK_KEYS_MAX = 256
 /** Maximum number of keys that are weighed at once. */

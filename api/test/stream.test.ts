@@ -831,6 +831,7 @@ test('records and the changes of a player are Atom feeds', async (t) => {
   t.equal(entries, (await world.api.get('/api/records/recent?game=Halo')).json().length)
   t.ok(entries > 0)
   t.notMatch(records.body, /<b>/, 'names are text')
+  t.equal(records.body.match(/<link href="[^"]*\/#title=4d530001"\/><\/entry>/g)?.length, entries)
   t.match(records.body, /<link rel="self" href="[^"]*\/api\/records\/recent.atom\?game=Halo"\/>/)
   const again = await world.api.get('/api/records/recent.atom?game=Halo', {
     'if-none-match': String(records.headers.etag)
@@ -839,6 +840,8 @@ test('records and the changes of a player are Atom feeds', async (t) => {
   t.equal((await world.api.get('/api/records/recent.atom?game=x')).statusCode, 404)
   const changes = await world.api.get('/api/player/ann/changes.atom')
   t.match([changes.statusCode, changes.body], [200, /<title>Changes of ann<\/title>/])
+  const none = await world.api.get('/api/player/nobody/changes.atom')
+  t.match(none.body, `<updated>${new Date(world.api.clock.nowMs).toISOString()}</updated>`)
 })
 
 test('streams have a limit, a lifetime and signs of life, and end with the service', async (t) => {

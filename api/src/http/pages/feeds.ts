@@ -14,7 +14,7 @@ import { questionOf, resolveUrl } from '../request/resolved-url.js'
 const ENTRIES = 50
 
 type FeedNeeds = ReadNeeds & Pick<PipelineNeeds, 'now' | 'openListAgeMs'> & { readonly publicUrl: string }
-type Entry = { readonly id: string; readonly title: string; readonly at: string }
+type Entry = { readonly id: string; readonly title: string; readonly at: string; readonly titleId: string }
 
 /** Adds the Atom feeds (RFC 4287): new records, and the changes of a player's entries. */
 export function addFeeds(app: FastifyInstance, needs: FeedNeeds): void {
@@ -23,7 +23,8 @@ export function addFeeds(app: FastifyInstance, needs: FeedNeeds): void {
       records.map(({ titleId, leaderboardId, playerName, rating, timeFormatted, ...record }) => ({
         id: `record/${titleId}/${leaderboardId}/${record.setAt}/${encodeURIComponent(playerName)}`,
         title: `${playerName}: ${timeFormatted || rating} on ${record.leaderboardName} (${record.gameName})`,
-        at: record.setAt
+        at: record.setAt,
+        titleId
       }))
     )
   )
@@ -35,13 +36,16 @@ export function addFeeds(app: FastifyInstance, needs: FeedNeeds): void {
       playerHistory,
       `Changes of ${request.params.playerName}`,
       (changes: LeaderboardChanges) =>
-        changes.map(({ id, playerName, changeType, newRating, newRank, leaderboardName, gameName, changedAt }) => ({
-          id: `change/${id}`,
-          title: `${playerName} ${CHANGES[changeType]} ${leaderboardName} (${gameName})${
-            newRating === null ? '' : `: ${newRating}, rank ${newRank ?? '?'}`
-          }`,
-          at: changedAt
-        }))
+        changes.map(
+          ({ id, titleId, playerName, changeType, newRating, newRank, leaderboardName, gameName, changedAt }) => ({
+            id: `change/${id}`,
+            title: `${playerName} ${CHANGES[changeType]} ${leaderboardName} (${gameName})${
+              newRating === null ? '' : `: ${newRating}, rank ${newRank ?? '?'}`
+            }`,
+            at: changedAt,
+            titleId
+          })
+        )
     )
   )
 }
@@ -66,27 +70,32 @@ async function answer<Input, Resolved, Body>(
   void reply.headers({ 'Cache-Control': REVALIDATED, ETag: `"${tag}"` })
   const ifNoneMatch = request.headers['if-none-match']
   if (ifNoneMatch !== undefined && namedTag(ifNoneMatch, tag) !== undefined) return reply.code(304).send()
-  const { publicUrl } = needs
   const { body } = await atOneInstant(needs, AbortSignal.timeout(READ_MS_MAX), (context) =>
     endpoint.answer(url.resolved as Resolved, context)
   )
-  const self = publicUrl + (request.raw.url ?? '')
-  return reply.type('application/atom+xml; charset=utf-8').send(atomOf(self, title, entriesOf(body as Body), publicUrl))
+  const self = needs.publicUrl + (request.raw.url ?? '')
+  return reply.type('application/atom+xml; charset=utf-8').send(atomOf(self, title, entriesOf(body as Body), needs))
 }
 
 const READ_MS_MAX = 10_000
 
-function atomOf(self: string, title: string, entries: readonly Entry[], publicUrl: string): string {
+function atomOf(
+  self: string,
+  title: string,
+  entries: readonly Entry[],
+  { publicUrl, now }: Pick<FeedNeeds, 'publicUrl' | 'now'>
+): string {
   const [newest] = entries
   const shown = entries.map(
-    ({ id, title, at }) =>
+    ({ id, title, at, titleId }) =>
       `<entry><id>${xml(`${publicUrl}/${id}`)}</id><title>${xml(title)}</title><updated>${at}</updated>` +
-      `<link href="${xml(publicUrl)}/"/></entry>`
+      // The dashboard's view of the game, with its boards.
+      `<link href="${xml(publicUrl)}/#title=${titleId}"/></entry>`
   )
   return [
     '<?xml version="1.0" encoding="utf-8"?>',
     `<feed xmlns="http://www.w3.org/2005/Atom"><id>${xml(self)}</id><title>${xml(title)}</title>`,
-    `<updated>${newest?.at ?? shownInstant(0)}</updated><author><name>Gamenet Stats</name></author>`,
+    `<updated>${newest?.at ?? shownInstant(now())}</updated><author><name>Gamenet Stats</name></author>`,
     `<link rel="self" href="${xml(self)}"/>`,
     ...shown,
     '</feed>\n'

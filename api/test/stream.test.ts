@@ -1082,6 +1082,42 @@ test('a page does not wait behind many that read their history, and these go on 
   hub.close()
 })
 
+test('kinds that nobody listens to any more are no longer read, also while others are', async (t) => {
+  let change = (): void => undefined
+  let looks: (readonly string[])[] = []
+  const hub = new Hub({
+    tables: {},
+    versions: {
+      serving: {},
+      onChange: (listener: () => void) => {
+        change = listener
+        return () => undefined
+      }
+    },
+    onRead: () => undefined,
+    positions: async (_serving: unknown, names: readonly string[]) => {
+      looks.push(names)
+      return []
+    }
+  } as unknown as ConstructorParameters<typeof Hub>[0])
+  const of = async (kind: 'count' | 'match') => {
+    const channel = hub.join({ kinds: [kind], titleId: null, leaderboardId: null, playerKey: null })
+    await hub.begin(channel, 'now')
+    return channel
+  }
+  await of('count')
+  hub.leave(await of('match'))
+  for (const isRead of [true, false]) {
+    looks = []
+    change()
+    while (looks.length === 0) await nextTurn()
+    t.equal(looks[0]?.includes('load:match-list'), isRead)
+    t.ok(looks[0]?.includes('load:network-count'))
+    hub.rest()
+  }
+  hub.close()
+})
+
 test('a write to many listeners takes several turns, between which listeners arrive and others are owed nothing', async (t) => {
   const channel = new Channel({ kinds: ['count'], titleId: null, leaderboardId: null, playerKey: null })
   const receiver = () => {

@@ -107,10 +107,10 @@ export class Hub {
     if (channel.connections === 0) this.#channels.delete(JSON.stringify(channel.filter))
   }
 
-  /** Stops reading new events if nobody listens. */
+  /** Stops reading new events of kinds that nobody listens to. */
   rest(): void {
-    if (this.#channels.size > 0) return
-    this.#feeds.clear()
+    const wanted = new Set([...this.#channels.values()].flatMap(({ kinds }) => kinds))
+    for (const kind of this.#feeds.keys()) if (!wanted.has(kind)) this.#feeds.delete(kind)
   }
 
   /** Drops recent events, because a user was erased or an import undone. */

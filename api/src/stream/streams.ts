@@ -331,6 +331,7 @@ class Streams {
       frames.set(key, frame)
       listener.write(frame)
     }
+    if (this.#tickNumber === 0 && this.#open > 0) this.#hub.rest()
     this.#idleTicks = this.#open === 0 ? this.#idleTicks + 1 : 0
     if (this.#idleTicks < IDLE_TICKS) return
     clearInterval(this.#timer)

@@ -54,7 +54,10 @@ export function followStream(onChange) {
         onChange()
       }, BOARDS_MS)
     })
-    source.addEventListener('retracted', () => outdate(/./))
+    source.addEventListener('retracted', () => {
+      outdate(/./)
+      onChange()
+    })
     source.addEventListener('error', () => {
       follow(false)
       // Refused: it does not reconnect by itself.

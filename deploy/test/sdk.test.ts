@@ -436,6 +436,36 @@ test('a stream reconnects after the delay that the service has sent, and after g
   t.match(asked.at(-1), /after=1$/)
 })
 
+test('a stream reconnects after a line that is no event, and soon after a Retry-After of an hour', async (t) => {
+  const { timers } = mock
+  timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => timers.reset())
+  const event = '{"cursor":"1","kind":"count"}\n'
+  const bodies = ['null\n', '{}\n', '5\n', '{"kind":"count"}\n', 'x\n'].map((line) => event + line)
+  for (const body of bodies) {
+    const asked: string[] = []
+    const client = gamenetClient({
+      baseUrl: 'http://localhost',
+      fetch: async (url) => {
+        asked.push(String(url))
+        if (asked.length === 2) return new Response('', { status: 503, headers: { 'retry-after': '3600' } })
+        const text = asked.length === 1 ? body : event
+        return new Response(text, { headers: { 'content-type': 'application/x-ndjson' } })
+      }
+    })
+    const events = client.stream({ after: '0' })
+    t.match(await events.next(), { value: { cursor: '1' } })
+    const next = events.next()
+    for (const ms of [0, 3000, 60_000]) {
+      timers.tick(ms)
+      for (let turn = 0; turn < 20; turn += 1) await new Promise(setImmediate)
+    }
+    t.match(await next, { value: { cursor: '1' } }, body)
+    t.match(asked.at(-1), /after=1$/)
+    await events.return()
+  }
+})
+
 /** Follows a stream whose connections break. */
 async function streams(
   t: Test,

@@ -30,6 +30,8 @@ const SILENCE_MS_MAX = 60_000
 /** Delay of a reconnection before the service has sent one. */
 const RETRY_SECONDS = 1
 const BACKOFF_MS_MAX = 30_000
+/** Limit of a `Retry-After`: a proxy may send an hour, and the service be back in a minute. */
+const RETRY_AFTER_MS_MAX = 60_000
 
 /** Methods that stream events as they are recorded. */
 export function streamMethods(open: Open) {
@@ -139,10 +141,10 @@ function waitAfter(error: unknown, hasBegun: boolean): number {
   const isPassing =
     isOfProxy || error.status === 0 || error.status === 408 || error.status === 429 || error.status >= 500
   if (!isPassing) throw error
-  return (error.retryAfterSeconds ?? 0) * 1000
+  return Math.min(RETRY_AFTER_MS_MAX, (error.retryAfterSeconds ?? 0) * 1000)
 }
 
-/** Yields the parsed lines of a body; ends a connection that is silent for too long. */
+/** Yields the parsed lines of a body; ends a connection that is silent for too long. Throws at a line that is none of a stream. */
 async function* linesIn(response: Response, connection: AbortController): AsyncGenerator<unknown, void> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
@@ -152,6 +154,13 @@ async function* linesIn(response: Response, connection: AbortController): AsyncG
     if (chunk === undefined || chunk.done) return
     const lines = (rest + chunk.value).split('\n')
     rest = lines.pop() ?? ''
-    for (const line of lines) if (line !== '') yield JSON.parse(line)
+    for (const line of lines) {
+      if (line === '') continue
+      const parsed = JSON.parse(line)
+      // Without a cursor the next connection would begin elsewhere.
+      if (typeof parsed?.cursor !== 'string' && parsed?.data === undefined)
+        throw new SyntaxError(`${PATH} sent a line that is no event`)
+      yield parsed
+    }
   }
 }

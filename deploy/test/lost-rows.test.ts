@@ -2,7 +2,7 @@ import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
-import { migrate, readSide, storeOver } from '@gamenet/projector'
+import { dataTables, migrate, readSide, storeOver } from '@gamenet/projector'
 import { topics } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
@@ -121,12 +121,14 @@ test('a part that vanished while nothing was running is restored like a detached
     const parts = await openPartList(list, tables)
     return { parts, ...(await open(clickhouse, 'now')) }
   }
+  const setPosition = "INSERT INTO checkpoint (name, epoch, partition, next) VALUES ('load:title', 0, 0, 7)"
   await tables.execute('INSERT INTO event_network_count__0 SELECT * FROM generateRandom(4) LIMIT 1')
+  await tables.execute(setPosition)
   const before = await start()
   t.same(await before.lostRows.status(), [])
   await tables.execute('INSERT INTO network_count__0 SELECT * FROM generateRandom(4) LIMIT 1')
   await before.parts.close()
-  for (const name of ['event_network_count__0', 'network_count__0']) {
+  for (const name of ['checkpoint', 'event_network_count__0', 'network_count__0']) {
     await tables.execute(`ALTER TABLE ${name} DETACH PARTITION ALL`)
     const [row] = await tables.rows(
       'SELECT d.path AS path FROM system.detached_parts AS d WHERE d.table = {name: String}',
@@ -139,6 +141,7 @@ test('a part that vanished while nothing was running is restored like a detached
     t.match(
       await lostRows.status(),
       [
+        { table: 'checkpoint', parts: 1, state: 'repairing' },
         { table: 'event_network_count', parts: 1, state: 'repairing' },
         { table: 'network_count', parts: 1, state: 'repairing' }
       ],
@@ -155,7 +158,7 @@ test('a part that vanished while nothing was running is restored like a detached
 
   // A damaged count.txt: the engine assumes that the part is shorter.
   await tables.execute('INSERT INTO network_count__0 SELECT * FROM generateRandom(4) LIMIT 1')
-  await tables.execute("INSERT INTO checkpoint (name, epoch, partition, next) VALUES ('load:title', 0, 0, 7)")
+  await tables.execute(setPosition)
   await last.parts.close()
   await writeFile(list, (await readFile(list, 'utf8')).replaceAll('"rows":1', '"rows":9'))
   const { lostRows: miscounted } = await start()
@@ -163,6 +166,25 @@ test('a part that vanished while nothing was running is restored like a detached
     { table: 'checkpoint', parts: 1, state: 'repairing' },
     { table: 'network_count', parts: 1, state: 'repairing' }
   ])
+})
+
+test('while all tables are made again from the log, because their folder was lost, none is read', async (t) => {
+  const clickhouse = await brokenTables(t, [])
+  const list = join(t.testdirName, 'parts.json')
+  await clickhouse.control.execute('DROP TABLE title__7 SYNC')
+  await clickhouse.control.execute('INSERT INTO network_count__0 SELECT * FROM generateRandom(4) LIMIT 1')
+  await (await openPartList(list, clickhouse.control)).close()
+  await writeFile(list, (await readFile(list, 'utf8')).replaceAll(/"table":"[^"]+"/g, '"table":"that-is-lost"'))
+  await (await openPartList(list, clickhouse.control)).close()
+  const { lostRows } = await open(clickhouse, 'now')
+  t.same(new Set(lostRows.repairing()), new Set([...dataTables, 'checkpoint']))
+  const readers = lostRows.guarded(clickhouse.readers)
+  await t.rejects(readers.rows(SQL, { network_count: 'network_count__0' }), { code: 'table_incomplete' })
+  lostRows.finish({ caughtUp: async () => undefined }, async () => undefined)
+  t.ok(await lostRows.whenRepaired())
+  await lostRows.stop()
+  await (await openPartList(list, clickhouse.control)).close()
+  t.same((await open(clickhouse, 'now')).lostRows.found, [], 'they are not made again')
 })
 
 test('tables of a server are only reported, with the commands to type', async (t) => {

@@ -10,12 +10,11 @@ import { replaceFile } from '../data-directory.js'
 /** The query takes 10 ms. A part inserted after the last list and lost before the next one is not noticed. */
 const LIST_INTERVAL_MS = 60_000
 
-/** With checkpoints: of these, the engine may also drop a part in which all rows were deleted. */
 const LISTED = [...dataTables, 'checkpoint']
 
 /**
  * A file that lists the parts of event tables, read tables and checkpoints. The engine does not notice a part whose directory vanished,
- * or whose number of rows is wrong.
+ * or whose number of rows is wrong, nor that all tables vanished.
  */
 export type PartList = {
   /** Writes the last list. */
@@ -34,7 +33,6 @@ export async function openPartList(
   // A crash may have damaged the file.
   const listed = z.array(ListedPart).safeParse(parseJson(written)).data ?? []
   for (const { table, path, part, isMiscounted } of await vanishedParts(tables, listed, LISTED)) {
-    if (table === 'checkpoint' && !isMiscounted) continue
     const detached = join(path, 'detached')
     const mark = join(detached, `broken-on-start_${part}`)
     if (isMiscounted) {

@@ -52,6 +52,12 @@ export async function vanishedParts(
     `SELECT ${TABLE_UUID} AS id, t.name AS table, t.data_paths[1] AS path FROM system.tables AS t
      WHERE t.database = currentDatabase()`
   )
+  if (listed.length > 0 && !listed.some(({ table }) => existing.some(({ id }) => id === table))) {
+    // The folder of all tables is lost, and these are new.
+    return existing
+      .filter(({ table }) => names.includes(String(table).split('__')[0] ?? ''))
+      .map(({ table, path }) => ({ table: String(table), part: 'all_0_0_0', path: String(path), isMiscounted: false }))
+  }
   return listed.flatMap(({ table: uuid, partition, part, firstBlock, lastBlock, rows }) => {
     const now = active.find((each) => each.table === uuid && each.part === part)
     const isMiscounted = now !== undefined && rows !== undefined && now.rows !== rows
@@ -64,6 +70,8 @@ export async function vanishedParts(
         lastBlock <= each.lastBlock
     )
     if (table === undefined || (isHeld && !isMiscounted)) return []
+    // Of checkpoints, the engine also drops a part in which all rows were deleted.
+    if (table.table === 'checkpoint' && !isMiscounted && active.some((each) => each.table === uuid)) return []
     return [{ table: String(table.table), part, path: String(table.path), isMiscounted }]
   })
 }

@@ -436,7 +436,7 @@ test('a stream reconnects after the delay that the service has sent, and after g
   t.match(asked.at(-1), /after=1$/)
 })
 
-test('a stream reconnects after a line that is no event, and soon after a Retry-After of an hour', async (t) => {
+test('a stream reconnects after a line that is not an event, and soon after a Retry-After of an hour', async (t) => {
   const { timers } = mock
   timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => timers.reset())

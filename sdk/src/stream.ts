@@ -144,7 +144,7 @@ function waitAfter(error: unknown, hasBegun: boolean): number {
   return Math.min(RETRY_AFTER_MS_MAX, (error.retryAfterSeconds ?? 0) * 1000)
 }
 
-/** Yields the parsed lines of a body; ends a connection that is silent for too long. Throws at a line that is none of a stream. */
+/** Yields the parsed lines of a body; ends a connection that is silent for too long. Throws at a line of another kind. */
 async function* linesIn(response: Response, connection: AbortController): AsyncGenerator<unknown, void> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
@@ -159,7 +159,7 @@ async function* linesIn(response: Response, connection: AbortController): AsyncG
       const parsed = JSON.parse(line)
       // Without a cursor the next connection would begin elsewhere.
       if (typeof parsed?.cursor !== 'string' && parsed?.data === undefined)
-        throw new SyntaxError(`${PATH} sent a line that is no event`)
+        throw new SyntaxError(`${PATH} sent a line that is not an event`)
       yield parsed
     }
   }

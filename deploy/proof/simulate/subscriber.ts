@@ -69,6 +69,7 @@ export class Streaming {
   readonly #hub: Hub
   #listener: Listener | undefined
   #connecting: Promise<unknown> = Promise.resolve()
+  #isStopped = false
 
   constructor(
     place: Place,
@@ -98,6 +99,7 @@ export class Streaming {
   }
 
   stop(): void {
+    this.#isStopped = true
     this.#listener?.end('stopped')
     this.#hub.close()
   }
@@ -115,6 +117,8 @@ export class Streaming {
         format: 'ndjson',
         onEnd: () => this.#hub.leave(channel)
       } as unknown as ConstructorParameters<typeof Listener>[0])
+      // The process may have stopped meanwhile.
+      if (this.#isStopped) this.#listener.end('stopped')
       await this.#listener.follow(progress)
     } catch (error) {
       if (error instanceof Refusal && error.code === 'cursor_invalid')

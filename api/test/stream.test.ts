@@ -1044,6 +1044,19 @@ test('pages grow with a client that reads them, and are small while clients leav
   t.same(limits, [64, 128, 256, 512, 1024, 2048, 4096, 8192, 8192, 64, 64, 64])
 })
 
+test('pages have fewer events for a client with a long cursor, which each event has', async (t) => {
+  const world = await StreamWorld.open(t)
+  await world.record(2000, random(23))
+  const { cursor: given } = (await get(world, '?kinds=count&wait=0')).json()
+  // Another network's, or made to cost much: positions in 5,900 partitions that are not known here.
+  const position = positionText(
+    new Map(Array.from({ length: 5900 }, (_, partition) => [partitionIdOf({ epoch: 0, partition }), [1]]))
+  )
+  const cursor = cursorOf(fingerprintIn(given), [position, ''])
+  const { events } = (await get(world, `?kinds=count&wait=0&after=${cursor}`)).json()
+  t.equal(events.length, Math.ceil(2 ** 20 / cursor.length))
+})
+
 test('a page does not wait behind many that read their history, and these go on while others begin', async (t) => {
   const held: (() => void)[] = []
   const hub = new Hub({

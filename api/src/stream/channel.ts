@@ -14,6 +14,9 @@ export type Receiver = {
 /** Limit of the writes in one turn of the event loop: writing to 10,000 connections takes 0.2 s. */
 const TURN_MS = 5
 
+/** Limit of the cursors in a page: an event with a cursor of 12,000 characters costs milliseconds. */
+const CURSORS_CHARACTERS_MAX = 1024 * 1024
+
 type Write = { readonly texts: Readonly<Record<Format, string>>; readonly owed: Set<Receiver> }
 
 /** All listeners with one filter: an event is framed once for all of them. */
@@ -134,5 +137,9 @@ export class Progress {
 
   get cursor(): string {
     return cursorOf(this.#fingerprint, [...this.#texts.values()])
+  }
+  /** Returns the size of a page of at most `limit` events: less with a long cursor, which each event has. */
+  pageOf(limit: number): number {
+    return Math.ceil(Math.min(limit, CURSORS_CHARACTERS_MAX / this.cursor.length))
   }
 }

@@ -75,7 +75,8 @@ export class Listener implements Receiver {
     const { signal } = this.#abort
     let limit = EVENTS_MIN
     while (!this.#hasEnded) {
-      const recent = hub.recent(channel, progress, limit)
+      const page = progress.pageOf(limit)
+      const recent = hub.recent(channel, progress, page)
       const behind = hub.behind(channel, progress)
       if (recent.length > 0) {
         await this.#send(framesOf(format, recent, progress))
@@ -85,7 +86,7 @@ export class Listener implements Receiver {
       } else if (behind === undefined) {
         await hub.advanced(signal)
       } else {
-        const { events, isReadable, done } = await hub.read(behind, channel, progress, limit, signal)
+        const { events, isReadable, done } = await hub.read(behind, channel, progress, page, signal)
         const frames = framesOf(format, events, progress)
         done()
         if (frames !== '') await this.#send(frames)

@@ -274,7 +274,8 @@ class Streams {
     const events: string[] = []
     try {
       while (events.length === 0) {
-        const recent = this.#hub.recent(channel, progress, POLLED_MAX)
+        const limit = progress.pageOf(POLLED_MAX)
+        const recent = this.#hub.recent(channel, progress, limit)
         const behind = this.#hub.behind(channel, progress)
         if (recent.length > 0) {
           events.push(...polled(recent, progress))
@@ -282,7 +283,7 @@ class Streams {
           if (ended.aborted || this.#isClosed) break
           await this.#hub.advanced(ended)
         } else {
-          const page = await this.#hub.read(behind, channel, progress, POLLED_MAX, closed.signal)
+          const page = await this.#hub.read(behind, channel, progress, limit, closed.signal)
           events.push(...polled(page.events, progress))
           page.done()
           if (this.#isClosed || (ended.aborted && !page.isReadable)) break

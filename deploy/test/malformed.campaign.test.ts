@@ -8,5 +8,5 @@ test(`${REQUESTS} malformed and smuggling requests are refused, and the service 
   const service = await startGamenet({ DATA_DIR: t.testdir() })
   t.teardown(() => service.kill())
   await provesRefusalOfMalformed(t, service.apiUrl ?? '', { seed: 1, requests: REQUESTS })
-  t.equal(service.process.exitCode, null, 'the service lives')
+  t.ok(service.isAlive(), 'the service lives')
 })

@@ -81,7 +81,7 @@ test('the service takes what /openapi.json allows, refuses what it forbids, and 
     [...answered].filter(([status]) => status.startsWith('5')),
     []
   )
-  t.equal(service.process.exitCode, null, 'the service lives')
+  t.ok(service.isAlive(), 'the service lives')
   t.comment(
     `${total} answers in ${SECONDS} s: ${[...answered].map(([status, count]) => `${status} ${count}`).join(', ')}`
   )

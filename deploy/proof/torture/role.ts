@@ -68,8 +68,7 @@ export class Role implements Actor {
   }
 
   isAlive(): boolean {
-    const { exitCode, signalCode } = this.#life?.process ?? { exitCode: 0, signalCode: null }
-    return exitCode === null && signalCode === null
+    return this.#life?.isAlive() ?? false
   }
 
   /** Returns the end of its output, for diagnosis. */

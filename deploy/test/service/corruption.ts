@@ -205,8 +205,8 @@ export async function tryDamage(
   })
   const service = await within(START_MS, launched.listening).catch(() => undefined)
   if (service === undefined) {
-    const { exitCode, signalCode } = launched.process
-    if (exitCode === null && signalCode === null) faults.push('the start hangs')
+    const { signalCode } = launched.process
+    if (launched.isAlive()) faults.push('the start hangs')
     if (signalCode !== null) faults.push(`the start died of ${signalCode}`)
     await launched.kill()
     faults.push(...faultsOfText(launched.stderr()))

@@ -73,6 +73,8 @@ export type Running = z.infer<typeof Started> & {
   readonly process: ChildProcess
   /** Its log so far. */
   stderr(): string
+  /** Returns false once it has exited or was killed. */
+  isAlive(): boolean
   /** SIGTERM; the exit code. */
   stop(): Promise<number | null>
   /** SIGKILL; resolves when the process is gone. */
@@ -140,6 +142,7 @@ export function launchGamenet(environment: Environment, command = 'start'): Laun
   const handle = {
     process: child,
     stderr,
+    isAlive: () => child.exitCode === null && child.signalCode === null,
     async stop() {
       child.kill('SIGTERM')
       await closed

@@ -267,9 +267,9 @@ async function nextInstant(living: Living, before: Launched, state: number): Pro
 }
 
 /** Waits for the end of a service with a pending stop request, which a second signal would kill, and starts it again. */
-async function launchedAgain(living: Living, { process, stderr }: Launched): Promise<Launched> {
-  if (process.exitCode === null) await once(process, 'exit')
-  written(living, { stderr })
+async function launchedAgain(living: Living, life: Launched): Promise<Launched> {
+  if (life.isAlive()) await once(life.process, 'exit')
+  written(living, life)
   return launchGamenet(living.environment)
 }
 
@@ -330,12 +330,12 @@ function tailOf(life: Pick<Launched, 'stderr'>): string {
   return life.stderr().slice(-LOG_CHARACTERS)
 }
 
-function resumeProcess({ process: { pid, exitCode } }: Launched): void {
-  if (pid !== undefined && exitCode === null) process.kill(pid, 'SIGCONT')
+function resumeProcess({ process: { pid }, isAlive }: Launched): void {
+  if (pid !== undefined && isAlive()) process.kill(pid, 'SIGCONT')
 }
 
-async function suspendProcess({ process: { pid, exitCode } }: Launched): Promise<void> {
-  if (pid === undefined || exitCode !== null) return
+async function suspendProcess({ process: { pid }, isAlive }: Launched): Promise<void> {
+  if (pid === undefined || !isAlive()) return
   process.kill(pid, 'SIGSTOP')
   const tasks = `/proc/${pid}/task`
   const until = performance.now() + SUSPEND_MS_MAX

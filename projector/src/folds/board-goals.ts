@@ -48,6 +48,7 @@ export class BoardGoals {
     for (let mark = 0; mark < this.#goals.length; mark += 1) {
       const goal = this.#goals[mark]
       if (goal === undefined || ranks.entries < goal.entries) continue
+      if (goal.isShared === true && !ranks.mayHaveSeveralLeaders()) continue
       while (ranks.bestRank(mark) <= goal.rank) {
         const leader = ranks.leader(mark)
         if (leader === undefined || (goal.isShared === true && !this.#isShared(leader.state, leader.rank, ranks))) break

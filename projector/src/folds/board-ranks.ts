@@ -120,6 +120,12 @@ export class BoardRanks {
     return leader
   }
 
+  /** Returns false if a single entry has the best rank, which takes less time than {@link leaders}. */
+  mayHaveSeveralLeaders(): boolean {
+    const { ordered, stated, measured } = this.#trees
+    return ordered.isLeastShared() || !stated.isEmpty || !measured.isEmpty
+  }
+
   /** Yields the entries with the board's best rank. */
   *leaders(rank: number): Generator<State> {
     for (const kind of KINDS) {

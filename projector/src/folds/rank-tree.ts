@@ -82,6 +82,18 @@ export class RankTree {
     return { place: node - this.#leaves, sum }
   }
 
+  /** Returns whether several places have the least running sum. */
+  isLeastShared(): boolean {
+    for (let node = 1; node < this.#leaves; ) {
+      const left = 2 * node
+      const ofLeft = this.#least(left, 0)
+      const ofRight = (this.#sums[left] ?? 0) + this.#least(left + 1, 0)
+      if (ofLeft === ofRight) return ofLeft !== Number.POSITIVE_INFINITY
+      node = ofLeft < ofRight ? left : left + 1
+    }
+    return false
+  }
+
   /** Returns the first occupied place from `from` with a running sum of at most `most`; undefined if there is none. */
   nextWithin(most: number, from = 0): number | undefined {
     if (from >= this.#leaves) return undefined

@@ -15,27 +15,46 @@ const Measure = fc.oneof(
     .tuple(fc.constantFrom('', '0'), fc.integer({ min: 0, max: 3 }))
     .map(([zero, timeMs]) => ({ rating: `${zero}0:00.00${timeMs}`, timeMs }))
 )
-const Place = fc.oneof(
-  fc.record({ order: fc.integer({ min: -2, max: 3 }), step: fc.integer({ min: -1, max: 3 }), rank: fc.constant(1) }),
-  fc.record({ rank: fc.integer({ min: -1, max: 3 }) }),
-  { arbitrary: fc.constant({}), weight: 2 }
-)
+const Order = fc.record({
+  order: fc.integer({ min: -2, max: 3 }),
+  step: fc.integer({ min: -1, max: 3 }),
+  rank: fc.constant(1)
+})
+type Place = Partial<Pick<LeaderboardEntryChanged, 'order' | 'step' | 'rank'>>
+const AnyPlace: fc.Arbitrary<Place> = fc.oneof(Order, fc.record({ rank: fc.integer({ min: -1, max: 3 }) }), {
+  arbitrary: fc.constant({}),
+  weight: 2
+})
 const Details = fc.constantFrom({}, {}, { details: { car: 'x' } })
 
 /** Any event of one board: scraped, stated or measured, or a removal, with or without the last values of the entry. */
-export const BoardEvent: fc.Arbitrary<LeaderboardEntryChanged> = fc.oneof(
-  {
-    arbitrary: fc
-      .tuple(Who, When, Measure, Place, Details, fc.constantFrom('new' as const, 'updated' as const, 'moved' as const))
-      .map(([who, when, measure, place, details, changeType]) =>
-        eventOf({ ...who, ...when, ...measure, ...place, ...details, changeType })
-      ),
-    weight: 3
-  },
-  fc
-    .tuple(Who, When, fc.oneof(fc.constant({}), Measure))
-    .map(([who, when, measure]) => eventOf({ ...who, ...when, ...measure, changeType: 'removed' as const }))
-)
+export const BoardEvent = boardEvent(AnyPlace)
+
+/** The same of a board whose entries all have order keys, as scraped ones do. */
+export const OrderedEvent = boardEvent(Order)
+
+function boardEvent(place: fc.Arbitrary<Place>): fc.Arbitrary<LeaderboardEntryChanged> {
+  return fc.oneof(
+    {
+      arbitrary: fc
+        .tuple(
+          Who,
+          When,
+          Measure,
+          place,
+          Details,
+          fc.constantFrom('new' as const, 'updated' as const, 'moved' as const)
+        )
+        .map(([who, when, measure, place, details, changeType]) =>
+          eventOf({ ...who, ...when, ...measure, ...place, ...details, changeType })
+        ),
+      weight: 3
+    },
+    fc
+      .tuple(Who, When, fc.oneof(fc.constant({}), Measure))
+      .map(([who, when, measure]) => eventOf({ ...who, ...when, ...measure, changeType: 'removed' as const }))
+  )
+}
 
 function eventOf({
   occurrence,

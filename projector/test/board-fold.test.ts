@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { test } from 'tap'
 import { type FoldedBoard, type FormerRows, foldBoard } from '../src/folds/board-fold.js'
 import { compareStates, type Entry, type State } from '../src/folds/board-history.js'
-import { BoardEvent } from './board-events.js'
+import { BoardEvent, OrderedEvent } from './board-events.js'
 import { type PlacedEntry, plainBoard } from './board-model.js'
 
 const RUNS = 75
@@ -19,10 +19,14 @@ const GOALS: readonly RankGoal[] = [
 ]
 
 /** Events in their order of arrival, cut into steps. */
-const Arrival = fc.record({
-  steps: fc.array(fc.array(BoardEvent, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 6 }),
-  again: fc.array(fc.nat(30), { maxLength: 4 })
-})
+const Arrival = fc.oneof(
+  ...[BoardEvent, OrderedEvent].map((event) =>
+    fc.record({
+      steps: fc.array(fc.array(event, { minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 6 }),
+      again: fc.array(fc.nat(30), { maxLength: 4 })
+    })
+  )
+)
 
 /** The tables of a board as a projector fills them, but read with whole histories. */
 class SteppedBoard {

@@ -719,7 +719,7 @@ CREATE TABLE player_entry__0
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY (player_key, title_id, leaderboard_id, player, occurrence)
-SETTINGS index_granularity = 1024;
+SETTINGS index_granularity = 1024, min_bytes_for_wide_part = 1000000000000;
 
 CREATE TABLE presence__0
 (

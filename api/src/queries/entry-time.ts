@@ -67,25 +67,38 @@ export const titleTimesNear = query({
 })
 
 /**
- * Selects the current state of timed entries by their keys, given as parallel arrays; entries that left are missing.
- * Comparing names first, and reading the other columns only for matching keys, takes half the time: a hundred keys are up to
- * 200,000 rows. With `identity` only the keys choose rows by the primary key, which takes a fifth of the time less.
+ * Binds a look-up of timed entries by their keys, given as parallel arrays. `hint` chooses granules, in which only the time is compared for
+ * every row. `identity` keeps whole keys out of that choice, which would take several ms for a hundred of them.
  */
-export const timedEntries = query({
-  params: z.object({
-    titleIds: z.array(TitleId),
-    leaderboardIds: z.array(LeaderboardId),
-    playerNames: z.array(z.string()),
-    occurrences: z.array(z.int())
-  }),
-  row: TimedRow,
-  sql: `
+const timedEntriesFrom = (table: 'player_entry' | 'leaderboard_entry', hint: string) =>
+  query({
+    params: z.object({
+      playerKeys: z.array(z.string()),
+      titleIds: z.array(TitleId),
+      leaderboardIds: z.array(LeaderboardId),
+      playerNames: z.array(z.string()),
+      occurrences: z.array(z.int()),
+      times: z.array(Count)
+    }),
+    row: TimedRow,
+    sql: `
     SELECT ${COLUMNS}
-    FROM {leaderboard_entry: Identifier} AS e FINAL
-    PREWHERE identity(e.player) IN {playerNames: Array(String)}
-      AND (e.title_id, e.leaderboard_id, e.player, e.occurrence) IN arrayZip(
+    FROM {${table}: Identifier} AS e FINAL
+    PREWHERE e.time_ms IN {times: Array(UInt32)} AND indexHint(${hint})
+    WHERE identity((e.title_id, e.leaderboard_id, e.player, e.occurrence)) IN arrayZip(
         {titleIds: Array(String)}, {leaderboardIds: Array(UInt32)}, {playerNames: Array(String)}, {occurrences: Array(UInt16)}
       )
-    WHERE NOT e.is_gone
-      AND e.time_ms IS NOT NULL`
-})
+      AND NOT e.is_gone`
+  })
+
+/**
+ * Selects the current state of timed entries. The table sorted by player finds a hundred of them in half as many granules as the table sorted
+ * by board, which takes 17 instead of 29 ms of processor time.
+ */
+export const timedEntries = timedEntriesFrom('player_entry', 'e.player_key IN {playerKeys: Array(String)}')
+
+/** The same for one title, whose boards are next to each other. */
+export const titleTimedEntries = timedEntriesFrom(
+  'leaderboard_entry',
+  'e.title_id IN {titleIds: Array(String)} AND e.leaderboard_id IN {leaderboardIds: Array(UInt32)}'
+)

@@ -1,9 +1,9 @@
-import { boardKey, TimeMatches, timeText } from '@gamenet/schemas'
+import { boardKey, nameKey, TimeMatches, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { listIn } from '../answers/table.js'
 import { integer, time, titleId } from '../http/request/parameters.js'
-import { type TimedKey, timedEntries, timesNear, titleTimesNear } from '../queries/entry-time.js'
+import { type TimedKey, timedEntries, timesNear, titleTimedEntries, titleTimesNear } from '../queries/entry-time.js'
 import { rowsOf } from '../queries/query.js'
 import { entryExample, entryMatches, readsNames, SEARCH_TAGS, titleFilter } from './entry-match.js'
 
@@ -39,7 +39,12 @@ export const searchByTime: Endpoint<
     limit: integer({ min: 1, max: 500 }).default(100).describe('Maximum number of entries.')
   }),
   resolve: async ({ titleId, ...request }, context) => ({ ...request, titleId: await titleFilter(titleId, context) }),
-  reads: ({ titleId }) => [{ projection: 'entry-time' }, { projection: 'leaderboard-entry' }, ...readsNames(titleId)],
+  reads: ({ titleId }) => [
+    { projection: 'entry-time' },
+    { projection: 'leaderboard-entry' },
+    { projection: 'player-entry' },
+    ...readsNames(titleId)
+  ],
   answer: async (request, context) => {
     const rows = await nearest(request, context)
     const found = await entryMatches(rows, context)
@@ -65,25 +70,32 @@ async function nearest(request: TimeSearch, context: AnswerContext): Promise<Tim
   const { titleId, tolerance, limit } = request
   const narrow = Math.min(tolerance, NARROW_MS)
   const near = await rowsOf(tables, timesNear, { ...request, tolerance: narrow }, { signal })
-  if (near.length === limit || narrow === tolerance) return await shownOf(near, context)
+  if (near.length === limit || narrow === tolerance) return await shownOf(near, titleId, context)
   // Too few within the narrow range, so the title's boards are small.
   if (titleId !== '') return await rowsOf(tables, titleTimesNear, request, { signal })
-  return await shownOf(await rowsOf(tables, timesNear, request, { signal }), context)
+  return await shownOf(await rowsOf(tables, timesNear, request, { signal }), titleId, context)
 }
 
 /**
- * Returns the current state of entries, in their order. During a step of the projections a board can have another time
- * than the search found; such an entry is omitted, and the answer is rebuilt when the step is done.
+ * Returns the current state of entries, in their order. During a step of the projections an entry can have another time
+ * than the search found; it is omitted or shown as before, and the answer is rebuilt when the step is done.
  */
-async function shownOf(near: readonly TimedKey[], { tables, signal }: AnswerContext): Promise<TimedRow[]> {
+async function shownOf(
+  near: readonly TimedKey[],
+  titleId: string,
+  { tables, signal }: AnswerContext
+): Promise<TimedRow[]> {
   if (near.length === 0) return []
   const params = {
-    titleIds: near.map(({ titleId }) => titleId),
+    playerKeys: near.map(({ playerName }) => nameKey(playerName)),
+    titleIds: near.map((found) => found.titleId),
     leaderboardIds: near.map(({ leaderboardId }) => leaderboardId),
     playerNames: near.map(({ playerName }) => playerName),
-    occurrences: near.map(({ occurrence }) => occurrence)
+    occurrences: near.map(({ occurrence }) => occurrence),
+    times: near.map(({ timeMs }) => timeMs)
   }
-  const rows = new Map((await rowsOf(tables, timedEntries, params, { signal })).map((row) => [keyOf(row), row]))
+  const question = titleId === '' ? timedEntries : titleTimedEntries
+  const rows = new Map((await rowsOf(tables, question, params, { signal })).map((row) => [keyOf(row), row]))
   return near.flatMap((found) => {
     const row = rows.get(keyOf(found))
     return row?.timeMs === found.timeMs ? [row] : []

@@ -13,7 +13,7 @@ export const titleCountDay: Projection = {
     SELECT toDate(h.hour), h.title_id, min(h.min), max(h.max), argMin(h.max_at, (-toInt64(h.max), h.max_at)),
       sum(h.sum), sum(h.samples), countIf(h.max > 0), max(h.position)
     FROM {title_count_hour: Identifier} AS h FINAL
-    WHERE (h.title_id, toDate(h.hour)) IN (
+    PREWHERE (h.title_id, toDate(h.hour)) IN (
       SELECT e.title_id, toDate(e.observed_at) FROM {event_title_count: Identifier} AS e WHERE {range})
     GROUP BY toDate(h.hour), h.title_id`,
   touches: { key: 'e.title_id', bucketMs: DAY_MS }

@@ -66,7 +66,9 @@ async function answer<Input, Resolved, Body>(
   const { versions, catalog, now, openListAgeMs } = needs
   const context = { versions, catalog, nowMs: now(), openListAgeMs }
   const url = await resolveUrl(endpoint as Endpoint, input, questionOf(`${endpoint.path}.atom`, input), context)
-  const tag = `${url.identity}-a`
+  // A feed without entries is dated at the start of the day, so the day is part of the tag.
+  const dayMs = Math.floor(context.nowMs / DAY_MS) * DAY_MS
+  const tag = `${url.identity}-a${dayMs / DAY_MS}`
   void reply.headers({ 'Cache-Control': REVALIDATED, ETag: `"${tag}"` })
   const ifNoneMatch = request.headers['if-none-match']
   if (ifNoneMatch !== undefined && namedTag(ifNoneMatch, tag) !== undefined) return reply.code(304).send()
@@ -74,16 +76,18 @@ async function answer<Input, Resolved, Body>(
     endpoint.answer(url.resolved as Resolved, context)
   )
   const self = needs.publicUrl + (request.raw.url ?? '')
-  return reply.type('application/atom+xml; charset=utf-8').send(atomOf(self, title, entriesOf(body as Body), needs))
+  const feed = atomOf(self, title, entriesOf(body as Body), { publicUrl: needs.publicUrl, emptyAtMs: dayMs })
+  return reply.type('application/atom+xml; charset=utf-8').send(feed)
 }
 
+const DAY_MS = 86_400_000
 const READ_MS_MAX = 10_000
 
 function atomOf(
   self: string,
   title: string,
   entries: readonly Entry[],
-  { publicUrl, now }: Pick<FeedNeeds, 'publicUrl' | 'now'>
+  { publicUrl, emptyAtMs }: { readonly publicUrl: string; readonly emptyAtMs: number }
 ): string {
   const [newest] = entries
   const shown = entries.map(
@@ -95,7 +99,7 @@ function atomOf(
   return [
     '<?xml version="1.0" encoding="utf-8"?>',
     `<feed xmlns="http://www.w3.org/2005/Atom"><id>${xml(self)}</id><title>${xml(title)}</title>`,
-    `<updated>${newest?.at ?? shownInstant(now())}</updated><author><name>Gamenet Stats</name></author>`,
+    `<updated>${newest?.at ?? shownInstant(emptyAtMs)}</updated><author><name>Gamenet Stats</name></author>`,
     `<link rel="self" href="${xml(self)}"/>`,
     ...shown,
     '</feed>\n'

@@ -138,6 +138,7 @@ export class Progress {
   get cursor(): string {
     return cursorOf(this.#fingerprint, [...this.#texts.values()])
   }
+
   /** Returns the size of a page of at most `limit` events: less with a long cursor, which each event has. */
   pageOf(limit: number): number {
     return Math.ceil(Math.min(limit, CURSORS_CHARACTERS_MAX / this.cursor.length))

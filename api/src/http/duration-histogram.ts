@@ -4,7 +4,7 @@ type Labels = { readonly route: string; readonly method: string; readonly status
 type Child = { readonly labels: Labels; readonly counts: number[]; sum: number }
 
 const NAME = 'gamenet_http_request_duration_seconds'
-const HELP = 'Time from a request until its answer is handed to the socket.'
+const HELP = 'Time from a request until its answer is handed to the socket; 0 for a ready answer.'
 const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /**

@@ -216,12 +216,17 @@ function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, 
   })
   // A timeout of its own between two requests makes two timers per request: 1 of the 15 µs of a ready answer.
   app.server.keepAliveTimeout = 0
+  // Node drops headers beyond the 2,000th silently, a second Host too; `maxHeaderSize` limits them.
+  app.server.maxHeadersCount = 0
   answerOddRequests(app.server, nextId, (status) => observeUnread('none', status, 0))
   closeOpenConnections(app, limits.finishMs)
   addJsonBodies(app)
   app.addHook('onRequest', (request, reply, done) => {
     const fault = requestFault(request.raw)
-    if (fault !== undefined) throw fault
+    if (fault !== undefined) {
+      void reply.header('Connection', 'close')
+      throw fault
+    }
     if (!answersOtherMethod(app, request, reply)) done()
   })
   app.addHook('onSend', async (request, reply) => setCommonHeaders(request, reply))

@@ -30,6 +30,8 @@ function isCleanError(
   t.equal(headers.link, `</docs/errors#${code}>; rel="help"`, note)
 }
 
+const CHUNKED_1_0 = '1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked'
+
 /** A raw answer, taken apart. */
 function apart(raw: string) {
   const [head = '', ...rest] = raw.split('\r\n\r\n')
@@ -344,6 +346,17 @@ test('bytes that are not a request get the same kind of answer, and the connecti
     ...['', 'a b', 'x/y', 'u@x', 'x:port', 'x:1:2', '[::1', '[:::1]', '%zz', 'x?'].map(
       (host) =>
         [`GET /api/game/x HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`, 400, /not exactly one host/] as const
+    ),
+    [`GET /api/game/x HTTP/1.1\r\nHost: x\r\n${'a:\r\n'.repeat(2100)}Host: y\r\n\r\n`, 400, /not exactly one host/],
+    ...(
+      ['1.1\r\nTransfer-Encoding: gzip, chunked', '1.1\r\nTransfer-Encoding: foo, chunked', CHUNKED_1_0] as const
+    ).map(
+      (head) =>
+        [
+          `POST /api/echo HTTP/${head}\r\nHost: x\r\nContent-Type: application/json\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+          400,
+          'The request is not valid HTTP/1.1.'
+        ] as const
     ),
     ['GET http://x/nope HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 404, /^There is nothing at/]
   ] as const) {

@@ -42,6 +42,8 @@ export function buildOperatorApp(
 export function buildMetricsApp(needs: MetricsNeeds): FastifyInstance {
   const { logger } = needs
   const app = fastify({ logger: false, forceCloseConnections: true })
+  // Node drops headers beyond the 2,000th silently, such as `Origin`.
+  app.server.maxHeadersCount = 0
   app.removeAllContentTypeParsers()
   // Bodies stay streams: an import is not read into memory.
   app.addContentTypeParser(OCTETS, (_request, payload, done) => done(null, payload))

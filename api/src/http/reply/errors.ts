@@ -48,10 +48,14 @@ function titleOf(code: string): string {
   return code.charAt(0).toUpperCase() + code.slice(1).replaceAll('_', ' ')
 }
 
-/** Returns the refusal of a request that nothing can answer. Called before every answer. */
+/** Returns the refusal of a request that nothing can answer; its connection is to be closed. Called before every answer. */
 export function requestFault(request: IncomingMessage): Refusal | undefined {
   // Node accepts a request line with another major version and would answer with HTTP/1.1.
   if (request.httpVersionMajor !== 1) return new Refusal('request_malformed')
+  // RFC 9112, 6.1: Node reads any coding before `chunked` as none, and a chunked HTTP/1.0 request as if it were valid.
+  const coding = request.headers['transfer-encoding']
+  if (coding !== undefined && (coding.toLowerCase() !== 'chunked' || request.httpVersion === '1.0'))
+    return new Refusal('request_malformed')
   const fault = hostFault(request)
   if (fault !== undefined) return new Refusal(fault)
   // RFC 9112, 3.2.4: the path `*` is only valid for OPTIONS.

@@ -62,7 +62,8 @@ onPostgres('a key is sent by header, body or query, and the first of these count
 })
 
 onPostgres('a username that only looks like another one is not a session', async (t, postgres) => {
-  const api = await openPeopleApi(t, postgres)
+  const { logger, lines } = logOfLines()
+  const api = await openPeopleApi(t, postgres, { logger })
   const fish = api.signIn('fish')
   api.see('fish')
   api.see('Bob')
@@ -75,6 +76,22 @@ onPostgres('a username that only looks like another one is not a session', async
     t.match(await api.reputation('Bob', { key }), { status: 200, body: { viewer: null } }, username)
   }
   t.match(await api.reputation('ﬁsh'), { status: 200 }, 'a lookup by path stays')
+  t.same(lines, [], 'the log does not name them')
+})
+
+onPostgres('a gamertag that only looks like another one verifies no link', async (t, postgres) => {
+  const api = await openPeopleApi(t, postgres)
+  const eve = api.signIn('Eve', 'Ａｎｎ')
+  for (const linked of ['Ann', 'Ａｎｎ']) {
+    t.match(await api.edit('Eve', eve, { linked_gamertag: linked }), { status: 200, body: { console_verified: false } })
+  }
+  const ann = api.signIn('Ann', 'Ann')
+  t.match((await api.edit('Ann', ann, { linked_gamertag: 'ANN' })).body, { console_verified: true })
+  const published = (await api.outbox()).filter(({ topic }) => topic === 'profile').map(({ event }) => event)
+  t.same(
+    published.filter((event) => event.console_verified).map(({ username }) => username),
+    ['Ann']
+  )
 })
 
 onPostgres('an impossible key is not checked, and is not a session', async (t, postgres) => {

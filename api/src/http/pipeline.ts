@@ -267,6 +267,8 @@ class Answering {
   async #viewerOf(sessionKey: string | undefined, reqId: string): Promise<Session | undefined> {
     if (sessionKey === undefined) return undefined
     return await this.#needs.sessions.of(sessionKey).catch((error: unknown) => {
+      // The refusal contains the username, and anybody can repeat it; the metric of session checks counts it.
+      if (error instanceof Refusal && error.code === 'username_unstable') return undefined
       this.#needs.logger.warn(
         { err: error, reqId },
         'a session cannot be checked; the request is answered without a viewer'

@@ -83,9 +83,13 @@ export async function publishProfile(transaction: WriteSide, state: ProfileState
   await addToOutbox(transaction, profileTopic, eventOf(state), ['profile', state.user_key])
 }
 
-/** Returns whether the gamertag that a user has linked is that of their last verified session. */
+/**
+ * Returns whether the gamertag that a user has linked is that of their last verified session. One that Unicode's NFKC changes
+ * counts as none: folded, `Ａｎｎ` would be `Ann`.
+ */
 export function isConsoleVerified(state: Pick<ProfileState, 'linked_gamertag' | 'session_gamertag'>): boolean {
-  return state.linked_gamertag !== '' && nameKey(state.linked_gamertag) === nameKey(state.session_gamertag)
+  const { linked_gamertag: linked, session_gamertag: verified } = state
+  return linked !== '' && verified === verified.normalize('NFKC') && nameKey(linked) === nameKey(verified)
 }
 
 /** Returns the fields of a profile that answers and the log have in common. */

@@ -1,7 +1,9 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { openChdb } from '@gamenet/engines'
 import { migrate, readPointers, storeOver } from '@gamenet/projector'
 import { test } from 'tap'
-import { freezeTables } from '../src/backup/freeze.js'
+import { freezeTables, unfreeze } from '../src/backup/freeze.js'
 import { provesBackups } from './service/backups.js'
 
 test('a backup of a busy service contains all acknowledged data, and answers are equal after a restore elsewhere', (t) =>
@@ -29,4 +31,16 @@ test('a swap after the copy of the rebuild records is not copied without its rec
   }
   await freezeTables({ ...control, execute }, path, 'backup')
   t.same(seen, [1, 1], 'all tables are copied again')
+})
+
+test('a freeze that a full disk ended does not prevent later ones', async (t) => {
+  const path = t.testdir()
+  const { control, close } = await openChdb({ path })
+  t.teardown(close)
+  await migrate(control)
+  await mkdir(join(path, 'shadow'))
+  await writeFile(join(path, 'shadow', 'increment.txt'), '')
+  await t.rejects(freezeTables(control, path, 'backup'), /increment\.txt is empty/)
+  await unfreeze(path, 'backup')
+  await freezeTables(control, path, 'backup')
 })

@@ -9,6 +9,7 @@ import { bytesText } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import { DATA_FORMAT, type DataDirectory, OWNER_FILE } from '../data-directory.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
+import { saysFull } from '../disk/full-disk.js'
 import { VERSION } from '../version.js'
 import type { BackupProgress, BackupReport } from './backup-report.js'
 import { copyFiles } from './copy.js'
@@ -235,9 +236,8 @@ function ignoreAbsent(error: NodeJS.ErrnoException): undefined {
 }
 
 function sentenceOf(error: unknown, target: string): unknown {
-  if (!(error instanceof Error && 'code' in error)) return error
-  if (error.code !== 'ENOSPC' && error.code !== 'EDQUOT') return error
+  if (!saysFull(error)) return error
   return new FailureError(
-    `The disk of ${target} became full; nothing is left there. Free some space, or use another disk.`
+    `The disk of ${target} or of the data directory became full; nothing is left in ${target}. Free some space, or use another disk.`
   )
 }

@@ -66,9 +66,12 @@ export async function freezeTables(tables: ClickHouse['control'], folder: string
   throw new Error(`tables were created, dropped or swapped ${ROUNDS_MAX} times while they were copied`)
 }
 
-/** Releases the frozen files of a name, or all. */
+/**
+ * Releases the frozen files of a name, or all. The engine's counter of freezes goes too: on a full disk it stays empty, and
+ * the engine refuses to freeze with an empty one.
+ */
 export async function unfreeze(folder: string, name = ''): Promise<void> {
-  await rm(join(folder, SHADOW, name), { recursive: true, force: true })
+  for (const part of [name, 'increment.txt']) await rm(join(folder, SHADOW, part), { recursive: true, force: true })
 }
 
 type TableNow = {

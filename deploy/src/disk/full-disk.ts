@@ -30,7 +30,7 @@ function fullDiskSentence(path: string, disk: { freeBytes: number; sizeBytes: nu
 }
 
 /** Returns whether an error, or one of its causes, reports a full disk or an exhausted quota. */
-function saysFull(error: unknown): boolean {
+export function saysFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   const text = `${errorCode(error)} ${error.message}`
   return /\b(ENOSPC|EDQUOT|disk_full|NOT_ENOUGH_SPACE)\b|No space left on device/i.test(text) || saysFull(error.cause)

@@ -296,8 +296,7 @@ async function untilWhole(target: string) {
 }
 
 /** Returns the frozen tables; the engine counts its freezes in a file next to them. */
-const shadowOf = async (data: string) =>
-  (await readdir(join(data, 'tables', 'shadow')).catch(() => [])).filter((name) => name !== 'increment.txt')
+const shadowOf = async (data: string) => await readdir(join(data, 'tables', 'shadow')).catch(() => [])
 
 function restoreHere(backup: string, dataDirectory: string, ledger?: string) {
   const signal = new AbortController().signal

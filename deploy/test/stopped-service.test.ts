@@ -32,6 +32,8 @@ test('operations on a stopped service show in its answers after the start', asyn
     'more.csv': `${COUNTS}yesterday,5\n`,
     'other.csv': 'When,Peak\n2017-02-17 06:00:00,9234\n',
     'cut.csv.gz': 'no gzip',
+    'hidden.csv': 'observedAt,online,\u009b2J\n\u009b31myester\u202eday\u00ad,5,\n',
+    empty: {},
     'no-text': { 'folder.sql': {} },
     questions: { 'a-good.sql': '\uFEFF-- Samples.\nSELECT count() AS samples FROM title_count', 'bad.sql': 'SELECT' }
   })
@@ -181,6 +183,9 @@ test('operations on a stopped service show in its answers after the start', asyn
     const reported = await gamenet(environment, ['import', 'network-count', join(directory, 'more.csv'), '--strict'])
     t.match(reported.stdout, /1 rows rejected.*nothing was published/s)
     t.notMatch(reported.stdout, /events published/)
+    const hidden = await gamenet(environment, ['import', 'network-count', join(directory, 'hidden.csv')])
+    t.match(hidden.stdout, /\\u009b31myester\\u202eday\\u00ad.*without a field: \\u009b2J/s)
+    t.notMatch(hidden.stdout, /[\u009b\u202e\u00ad]/, 'no raw character of the file')
     await t.test('an impossible command sets the exit code and prints one sentence', async (t) => {
       const cases: [readonly string[], number, RegExp, Environment?][] = [
         [['import', 'network-count', join(directory, 'other.csv')], 2, /observedAt/],

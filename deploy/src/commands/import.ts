@@ -74,7 +74,7 @@ export function addImport(program: Command, terminal: Terminal): void {
           return reports
         })
       const reports = files.includes('-') ? await withStandardInput(terminal, importAll) : await importAll('')
-      print(terminal, options.json, reports, reports.flatMap(linesOf))
+      print(terminal, options.json, reports, reports.flatMap(linesOf).map(plain))
       if (reports.some((report) => report.rejected > 0 || !report.finished)) terminal.exitCode = 1
     })
   addImportUndo(command, terminal)
@@ -132,7 +132,7 @@ async function importLogs(terminal: Terminal, files: readonly string[], { json, 
     `${file}: ${events} events published${rejected === 0 ? '' : `, ${rejected} lines rejected`}`,
     ...faults.map(({ line, reason }) => `  line ${line}: ${reason}`)
   ])
-  print(terminal, json, reports, lines)
+  print(terminal, json, reports, lines.map(plain))
   if (reports.some(({ rejected }) => rejected > 0)) terminal.exitCode = 1
 }
 

@@ -63,7 +63,7 @@ test('an operator erases a user while the service runs; after a kill, the next s
   while (Ledger.parse(await gamenetJson(environment, ['erase', '--list'])).length === 0) await pause(50)
   await killed.kill()
   await caller.close()
-  t.match(await erasing, { code: 1, stderr: /continues when a service starts/ })
+  t.match(await erasing, { code: 1, stderr: /is recorded and not complete; a running service completes it/ })
   const service = await openPeopleService(t, environment.DATA_DIR, auth, writes)
   caller = new Caller(service, 4)
   t.teardown(() => caller.close())

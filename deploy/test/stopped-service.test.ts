@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { access, readFile } from 'node:fs/promises'
+import { access, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -62,6 +62,10 @@ test('operations on a stopped service show in its answers after the start', asyn
     )
 
   await refuses(t, ['status'], 1, /There is no service and no data in/)
+  const nothingErased = /^Nothing was erased; repeat the command once this is solved: /
+  await refuses(t, ['erase', 'ann'], 1, nothingErased)
+  await refuses(t, ['erase', 'ann'], 1, nothingErased, { DATA_DIR: join(directory, 'empty') })
+  t.same(await readdir(join(directory, 'empty')), [], 'no data directory is created')
 
   await t.test('migrate creates the tables', async (t) => {
     const Applied = z.object({ applied: z.array(z.string()) })
@@ -210,7 +214,8 @@ test('operations on a stopped service show in its answers after the start', asyn
         [['migrate', '--fast'], 2, /has no option --fast/],
         [['migrate'], 1, /cannot be written/, { DATA_DIR: join(directory, 'file') }],
         [['migrate'], 2, /LOG_LEVEL/, { LOG_LEVEL: 'loud' }],
-        [['status'], 1, /\S/, { OPERATOR_URL: 'http://127.0.0.1:9' }]
+        [['status'], 1, /\S/, { OPERATOR_URL: 'http://127.0.0.1:9' }],
+        [['erase', 'ann'], 1, /^Nothing was erased; .* cannot be reached/, { OPERATOR_URL: 'http://127.0.0.1:9' }]
       ]
       for (const each of cases) await refuses(t, ...each)
     })

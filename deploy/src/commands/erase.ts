@@ -27,10 +27,18 @@ export function addErase(program: Command, terminal: Terminal): void {
       }
       if (username === undefined) throw new UsageError('No username was given; give one, or --list.')
       const input = { username, anyway: options.anyway === true }
-      const report = await runShown(terminal, options, erase, input, progressOf).catch((error: unknown) => {
+      // After the first phase the ledger has the erasure.
+      let isRecorded = false
+      const shown = (progress: ErasureProgress) => {
+        isRecorded ||= progress.phase !== 'keys'
+        return progressOf(progress)
+      }
+      const report = await runShown(terminal, options, erase, input, shown).catch((error: unknown) => {
         if (error instanceof UsageError) throw error
         throw new FailureError(
-          `The erasure is not complete; it continues when a service starts, or now by the same command. ${errorMessage(error)}`
+          isRecorded
+            ? `The erasure is recorded and not complete; a running service completes it, a stopped one when it starts. ${errorMessage(error)}`
+            : `Nothing was erased; repeat the command once this is solved: ${errorMessage(error)}`
         )
       })
       print(terminal, options.json, report, [lineOf(report)])

@@ -1,4 +1,5 @@
-import { stat } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
+import { errorCode } from '@gamenet/schemas'
 import { type Config, FailureError } from '../config.js'
 import { runningOperatorPort } from '../data-directory.js'
 import type { Operation, Operations } from '../operations/operation.js'
@@ -55,9 +56,9 @@ export function noServiceLine({ KAFKA_BROKERS, CLICKHOUSE_URL, DATA_DIR }: Confi
 /** Returns whether there is data for a command to open. */
 async function dataExists(config: Config): Promise<boolean> {
   if (config.KAFKA_BROKERS !== undefined && config.CLICKHOUSE_URL !== undefined) return true
-  return stat(config.DATA_DIR).then(
-    () => true,
-    () => false
+  return readdir(config.DATA_DIR).then(
+    (names) => names.length > 0,
+    (error: unknown) => errorCode(error) !== 'ENOENT'
   )
 }
 

@@ -1,14 +1,17 @@
 import { appendFile, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { openChdb, openPglite } from '@gamenet/engines'
 import { smallDisk } from '@gamenet/engines/testing'
 import fc from 'fast-check'
 import { test } from 'tap'
+import { z } from 'zod'
 import { type Disk, openDisk } from '../src/disk/disk.js'
 import { daysLeft, growthOf, openSamples, type Sample } from '../src/disk/disk-growth.js'
 import { LowDisk } from '../src/disk/disk-guard.js'
 import { Status } from '../src/operations/status.js'
+import { ask } from './service/ask.js'
 import { gamenet, gamenetJson, openGamenet, type Running, startGamenet } from './service/gamenet.js'
 import { Caller, openPeopleService, signIn, startAuth } from './service/people-service.js'
 
@@ -233,6 +236,33 @@ test('a nearly full disk stops imports with a sentence; with free space they res
   t.match(done.stdout, new RegExp(`${rows} rows read, ${rows} events published`))
   t.match(await metrics(service), /^gamenet_disk_low\{path=".*"\} 0$/m)
   t.match(service.stderr(), /sufficient again/)
+})
+
+test('erasures that a low disk interrupts are completed once there is space, without a restart', async (t) => {
+  const small = await smallDisk(t, 400)
+  if (small === undefined) return t.comment('NO SMALL DISK: this user may not mount one.')
+  const sighting = (username: string) =>
+    JSON.stringify({ username, state: 'online', observedAt: '2026-03-14T20:00:00Z' })
+  const files = t.testdir({ 'users.ndjson': `${sighting('Ann')}\n${sighting('Ben')}\n` })
+  const environment = { ...QUIET, DATA_DIR: join(small, 'data'), DISK_FREE_MIN_BYTES: String(20 * MB) }
+  const pending = async () =>
+    z
+      .array(z.object({ doneAt: z.string().nullable() }))
+      .parse(await gamenetJson(environment, ['erase', '--list']))
+      .filter(({ doneAt }) => doneAt === null).length
+  t.equal((await gamenet(environment, ['import', 'presence', join(files, 'users.ndjson')])).code, 0)
+  await fill(small, 19 * MB)
+  const interrupted = { code: 1, stderr: /is recorded and not complete.*Deleting the rows of a user is refused/s }
+  t.match(await gamenet(environment, ['erase', 'ann']), interrupted, 'on a stopped service')
+  const service = await openGamenet(t, environment)
+  t.match(await gamenet(environment, ['erase', 'ben']), interrupted, 'on a running service')
+  t.equal(await pending(), 2)
+  t.match(Status.parse(await gamenetJson(environment, ['status'])).erasures, { pending: 2 })
+  t.match((await gamenet(environment, ['status'])).stdout, /^2 erasures are not complete, the oldest for \d+ s: /m)
+  await rm(join(small, 'ballast'))
+  while ((await pending()) > 0) await pause(250)
+  t.match(Status.parse(await gamenetJson(environment, ['status'])).erasures, { pending: 0 })
+  t.equal((await ask(`${service.apiUrl}/api/profile/ann`)).status, 404)
 })
 
 test('a write that a full disk cannot store is refused, and stored once there is space', async (t) => {

@@ -12,7 +12,6 @@ import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { z } from 'zod'
 import { projectorOn } from '../proof/bench/projector-on.js'
-import type { OperationNeeds } from '../src/operations/operation.js'
 import { serviceOperations } from '../src/operations/service-operations.js'
 import { AUTHORIZED, plainWrites, ROOT, startGamenet, untilLoaded } from './service/gamenet.js'
 import { openTestEngines } from './service/open-engines.js'
@@ -101,7 +100,7 @@ test('a stop interrupts the completion of import undos, which is not a failure',
   const { tables, log } = await openTestEngines(t)
   const projector = projectorOn(tables, { engine: 'lmdb', path: t.testdirName, epoch: 1 }, new Registry())
   const engines = { log, store: storeOver(tables.control) }
-  const operations = serviceOperations({ engines, projector } as unknown as OperationNeeds)
+  const operations = serviceOperations({ engines, projector } as unknown as Parameters<typeof serviceOperations>[0])
   const finished = operations.finish.importUndos()
   await operations.stop()
   t.equal(await finished, 0)

@@ -22,10 +22,10 @@ function ofService({ notReady, degraded, disk, sources, spool }: Status): string
   ]
 }
 
-/** Events of this age should be readable, unless an import or a rebuild keeps the engines busy. */
+/** Events of this age should be readable, and erasures complete, unless an import or a rebuild keeps the engines busy. */
 const LAG_SECONDS_MAX = 300
 
-function ofData({ halts, lostRows, projections, rebuilds, parked, trouble }: Status): string[] {
+function ofData({ halts, lostRows, projections, rebuilds, parked, trouble, erasures }: Status): string[] {
   const failing = projections.filter(({ state }) => state === 'failing')
   const topics = Object.keys(parked)
   const oldest = Math.max(...projections.map(({ lagSeconds }) => lagSeconds ?? 0), 0)
@@ -35,6 +35,7 @@ function ofData({ halts, lostRows, projections, rebuilds, parked, trouble }: Sta
     ...(oldest > LAG_SECONDS_MAX
       ? [`an event is ${durationText(oldest)} old and not readable yet (BEHIND names the topic or the projection)`]
       : []),
+    ...((erasures?.oldestSeconds ?? 0) > LAG_SECONDS_MAX ? ['an erasure is not complete (gamenet erase --list)'] : []),
     ...lostRows.map(({ table }) => `rows of ${table} are missing (gamenet verify)`),
     ...failing.map(({ projection }) => `the projection ${projection} fails (the reason is below)`),
     ...rebuilds

@@ -95,6 +95,7 @@ function linesOf(status: Status): string[] {
     ),
     ...status.halts.map(({ topic, reason }) => `Loading of ${topic} is stalled: ${reason}`),
     ...status.lostRows.map(({ reason }) => reason),
+    ...erasureLines(status.erasures),
     ...spoolLines(status.spool),
     ...(status.trouble === null || status.halts.some(({ reason }) => reason === status.trouble)
       ? []
@@ -110,6 +111,12 @@ function linesOf(status: Status): string[] {
 
 function secondsText(seconds: number | null): string {
   return seconds === null ? '?' : `${Math.round(seconds)} s`
+}
+
+function erasureLines(erasures: Status['erasures']): string[] {
+  if (erasures === null || erasures.pending === 0) return []
+  const { pending, oldestSeconds } = erasures
+  return [`${pending} erasures are not complete, the oldest for ${oldestSeconds} s: \`gamenet erase --list\``]
 }
 
 function spoolLines(spool: Status['spool']): string[] {

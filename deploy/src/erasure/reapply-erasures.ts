@@ -14,7 +14,8 @@ export async function reapplyErasures({ engines, role, concurrentWriters, logger
       tables: engines.clickhouse.control,
       stepsEnded: stepsEnded(concurrentWriters),
       signal: new AbortController().signal,
-      isOnlyReader: role === 'all' && engines.isEmbedded
+      // On a low disk merges are stopped and no deletion of rows ends; the running service completes pending erasures later.
+      isOnlyReader: role === 'all' && engines.isEmbedded && !engines.disk.isLow()
     })
     if (done > 0)
       logger.warn({ erasures: done }, 'an older copy was restored: users who were erased since are erased again')

@@ -1,4 +1,4 @@
-import { Username } from '@gamenet/schemas'
+import { pause, Username } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
 import type { EraseNeeds } from '../erasure/erase-user.js'
@@ -7,6 +7,7 @@ import { waitUntilCaughtUp } from './caught-up.js'
 import { Flag, Instant, NoInput, type OperationNeeds, operation } from './operation.js'
 
 const CAUGHT_UP_MS_MAX = 600_000
+const RETRY_MS = 60_000
 /** Far above the longest username. */
 const USERNAME_BYTES_MAX = 4096
 
@@ -22,8 +23,8 @@ export const Erasure = z.object({
 export type Erasure = z.infer<typeof Erasure>
 
 /**
- * Permanently erases a user. A username about which nothing is stored is entered in the ledger only with `anyway`. An
- * interrupted erasure is completed when a service starts.
+ * Permanently erases a user. A username about which nothing is stored is entered in the ledger only with `anyway`. A
+ * running service completes an interrupted erasure, a stopped one when it starts.
  */
 export const erase = operation({
   name: 'erasure',
@@ -43,15 +44,20 @@ export const erase = operation({
       import('../erasure/erase-user.js'),
       import('../erasure/ledger-file.js')
     ])
-    const report = await eraseUser(await erasureNeeds(needs, onProgress), name.data, anyway)
-    const repairing = needs.lostRows.repairing()
-    if (!report.isEntered && repairing.length > 0) {
-      throw new FailureError(
-        `Rows of ${repairing.join(', ')} were lost and are not restored yet, and no other row names the user. Erase again when gamenet status reports no lost rows, or use --anyway.`
-      )
+    try {
+      const report = await eraseUser(await erasureNeeds(needs, onProgress), name.data, anyway)
+      const repairing = needs.lostRows.repairing()
+      if (!report.isEntered && repairing.length > 0) {
+        throw new FailureError(
+          `Rows of ${repairing.join(', ')} were lost and are not restored yet, and no other row names the user. Erase again when gamenet status reports no lost rows, or use --anyway.`
+        )
+      }
+      await writeLedgerCopy(needs.engines)
+      return report
+    } catch (error) {
+      needs.finishErasures()
+      throw error
     }
-    await writeLedgerCopy(needs.engines)
-    return report
   }
 })
 
@@ -73,11 +79,27 @@ export const listErasures = operation({
   }
 })
 
-/** Completes the erasures that an earlier process left, once the disk has free space; returns how many. */
-export async function finishErasures(needs: OperationNeeds): Promise<number> {
-  const { finishErasures } = await import('../erasure/erase-user.js')
-  await needs.engines.disk.whenSpace(needs.stopping)
-  return await finishErasures(await erasureNeeds(needs, () => undefined))
+/**
+ * Completes the pending erasures, once the disk has free space; after a failure it tries again, until the service stops.
+ * @returns how many there were
+ */
+export async function finishErasures(needs: OperationNeeds, onFailure: (error: unknown) => void): Promise<number> {
+  const [{ finishErasures }, { writeLedgerCopy }] = await Promise.all([
+    import('../erasure/erase-user.js'),
+    import('../erasure/ledger-file.js')
+  ])
+  for (;;) {
+    needs.stopping.throwIfAborted()
+    try {
+      await needs.engines.disk.whenSpace(needs.stopping)
+      const finished = await finishErasures(await erasureNeeds(needs, () => undefined))
+      await writeLedgerCopy(needs.engines)
+      return finished
+    } catch (error) {
+      if (!needs.stopping.aborted) onFailure(error)
+    }
+    await pause(RETRY_MS, needs.stopping)
+  }
 }
 
 async function erasureNeeds(
@@ -93,7 +115,7 @@ async function erasureNeeds(
     if (isUnread) return
     const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, CAUGHT_UP_MS_MAX, topics)
     if (isCaughtUp) return
-    throw new FailureError(`The tables have not caught up with the log; the next start retries: ${behind.join('; ')}.`)
+    throw new FailureError(`The tables have not caught up with the log: ${behind.join('; ')}.`)
   }
   const tables = engines.clickhouse.control
   const writes = await engines.writes()

@@ -80,6 +80,8 @@ export type OperationNeeds = {
   /** Migrations that were applied when the engines were opened; the first `migrate` reports them. */
   readonly applied: string[]
   readonly startedAt: string
+  /** Completes pending erasures in the background, if a service runs. */
+  readonly finishErasures: () => void
   /** Aborts when the service stops. */
   readonly stopping: AbortSignal
   /** Ids of the imports that this process is publishing. */

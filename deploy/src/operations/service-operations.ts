@@ -1,12 +1,15 @@
-import { shownInstant } from '@gamenet/schemas'
+import { SharedRun, shownInstant } from '@gamenet/schemas'
+import type { Logger } from 'pino'
 import { FailureError, UsageError } from '../config.js'
 import { finishErasures } from './erase.js'
 import { finishImportUndos } from './import-undo.js'
 import type { Operation, OperationNeeds, Operations } from './operation.js'
 
-/** Completes work that an earlier process left, until a stop; each method returns how many there were. */
+/** Completes work that an earlier process left, until a stop. */
 type Unfinished = {
-  erasures(): Promise<number>
+  /** In the background: also erasures that fail while the service runs. */
+  erasures(): void
+  /** Returns how many there were. */
   importUndos(): Promise<number>
 }
 
@@ -19,14 +22,17 @@ export type ServiceOperations = {
 
 /** The operations of this process, run by its own parts; for the work of other processes they read the tables. */
 export function serviceOperations(
-  given: Omit<OperationNeeds, 'stopping' | 'importing' | 'startedAt'>
+  given: Omit<OperationNeeds, 'stopping' | 'importing' | 'startedAt' | 'finishErasures'> & { readonly logger: Logger }
 ): ServiceOperations {
   const stop = new AbortController()
   const needs: OperationNeeds = {
     ...given,
     startedAt: shownInstant(Date.now()),
     stopping: stop.signal,
-    importing: new Set<string>()
+    importing: new Set<string>(),
+    finishErasures: () => {
+      if (given.isRunning) void erasures.run()
+    }
   }
   const running = new Set<Promise<unknown>>()
   const awaitedAtStop = async <Result>(run: Promise<Result>): Promise<Result> => {
@@ -43,6 +49,9 @@ export function serviceOperations(
       if (stop.signal.aborted) return 0
       throw error
     })
+  const erasures = new SharedRun(() => untilStop(finishErasures(needs, onErasureFailure)))
+  const onErasureFailure = (error: unknown) =>
+    given.logger.error({ err: error }, 'an interrupted erasure could not be completed; it is tried again in a minute')
   return {
     operations: {
       run: async (operation, input, { onProgress = () => undefined, signal = new AbortController().signal } = {}) => {
@@ -52,7 +61,7 @@ export function serviceOperations(
       }
     },
     finish: {
-      erasures: () => untilStop(finishErasures(needs)),
+      erasures: needs.finishErasures,
       importUndos: () => untilStop(finishImportUndos(needs))
     },
     stop: async () => {

@@ -70,6 +70,8 @@ export const Status = z.object({
   lostRows: z.array(
     z.object({ table: z.string(), parts: z.int(), state: z.enum(['repairing', 'left']), reason: z.string() })
   ),
+  /** Erasures that are not complete; null if PostgreSQL is not open or does not answer. */
+  erasures: z.object({ pending: z.int(), oldestSeconds: z.number() }).nullable(),
   /** Why loading is stalled, or null. */
   trouble: z.string().nullable(),
   disk: DiskStatus,
@@ -86,13 +88,14 @@ export const status = operation({
   result: Status,
   run: async (needs) => {
     const { engines, ingest, demo, startedAt } = needs
-    const [readiness, runs, progress, rebuilds, disk, lostRows] = await Promise.all([
+    const [readiness, runs, progress, rebuilds, disk, lostRows, erasures] = await Promise.all([
       needs.ready(),
       newestRuns(engines),
       progressOf(needs),
       unfinishedRebuilds(needs),
       engines.disk.status(),
-      needs.lostRows.status()
+      needs.lostRows.status(),
+      pendingErasures(engines).catch(() => null)
     ])
     return {
       version: VERSION,
@@ -111,12 +114,21 @@ export const status = operation({
       ...progress,
       spool: needs.spooling?.status() ?? null,
       lostRows,
+      erasures,
       rebuilds,
       disk,
       background: [demo?.progress() ?? []].flat().filter((work) => work.total > 0)
     }
   }
 })
+
+async function pendingErasures({ postgres }: Engines): Promise<Status['erasures']> {
+  if (postgres === undefined) return null
+  const { readLedger } = await import('../erasure/ledger.js')
+  const pending = (await readLedger(postgres)).filter(({ doneAt }) => doneAt === null)
+  const oldestMs = Math.max(...pending.map(({ forgottenAt }) => Date.now() - forgottenAt.getTime()), 0)
+  return { pending: pending.length, oldestSeconds: Math.round(oldestMs / 1000) }
+}
 
 type TableProgress = Awaited<ReturnType<typeof readProgress>>
 type Progress = Pick<Status, 'topics' | 'parked' | 'projections' | 'halts' | 'trouble'>

@@ -140,7 +140,7 @@ const components: Components<Dependencies> = {
 
   scraping: { roles: ['all', 'ingest'], open: ({ ingest }) => ingest?.start() },
   relay: { roles: ['all', 'ingest'], open: startRelay, close: (relay) => relay.stop() },
-  unfinishedErasures: { roles: ['all', 'ingest'], open: finishErasures },
+  unfinishedErasures: { roles: ['all', 'ingest'], open: ({ operations }) => operations.finish.erasures() },
   unfinishedImportUndos: { roles: ['all', 'projector'], open: finishImportUndos },
   // Closed first: demo users act through the API.
   demoHistory: {
@@ -234,7 +234,8 @@ function openOperations(needs: Needs): ServiceOperations {
     spooling: spool,
     isRunning: role !== 'offline',
     onChange: () => dataVersions.refresh(),
-    applied: role === 'offline' ? migrations : []
+    applied: role === 'offline' ? migrations : [],
+    logger: needs.logger
   })
 }
 
@@ -257,13 +258,6 @@ async function openMetricsPort({ config, readiness, ...needs }: Needs): Promise<
   const app = buildMetricsApp({ ...needs, ready: readiness.ready, host })
   needs.disposers.add(app, () => app.close())
   return await listen(app, host, port, 'METRICS_PORT')
-}
-
-/** Completes erasures that an earlier process left, in the background. */
-function finishErasures({ operations, logger }: Needs): void {
-  operations.finish.erasures().catch((error: unknown) => {
-    logger.error({ err: error }, 'an interrupted erasure could not be completed; the next start retries')
-  })
 }
 
 /** Completes import undos that an earlier process left, in the background, once all lost rows are restored. */

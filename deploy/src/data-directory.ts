@@ -1,15 +1,17 @@
-import { access, chmod, constants, link, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { spawnSync } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { access, chmod, constants, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { flushPath } from '@gamenet/engines/files'
 import { errorCode, parseJson, pause } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError } from './config.js'
-import { type ProcessIdentity, startOf, stateOf } from './process-state.js'
+import { startOf, stateOf } from './process-state.js'
 
 /*
- * The directory of the embedded engines belongs to one process. `service.json` names that process and its operator port;
- * `format.json` names the layout and the versions that wrote it, so that an older program refuses a newer directory. The
- * schema versions of the engines are in the engines themselves.
+ * The directory of the embedded engines belongs to one process, which holds its lock. `service.json` names that process and
+ * its operator port; `format.json` names the layout and the versions that wrote it, so that an older program refuses a
+ * newer directory. The schema versions of the engines are in the engines themselves.
  */
 
 /** Incremented when an older program can no longer read a new directory. 2: seals are bound to topic and event id. */
@@ -17,12 +19,15 @@ export const DATA_FORMAT = 2
 
 /** Names the process that owns the directory. */
 export const OWNER_FILE = 'service.json'
+const FORMAT_FILE = 'format.json'
 /** Exists while a backup is being restored into the directory. */
 export const RESTORING_FILE = 'restoring.json'
 
 /** Longest wait of a start for a killed process, and the interval between checks. */
 const DYING_MS_MAX = 10_000
 const DYING_POLL_MS = 20
+/** Exit code of flock(1) if another process has the lock. */
+const LOCKED = 1
 
 /** Only the service's user may read the directories: they contain seal keys, profiles and events of people. */
 const PRIVATE = 0o700
@@ -60,28 +65,45 @@ export type DataDirectory = {
   release(): Promise<void>
 }
 
+/** `command`: an operation on the directory of a stopped service. */
+export type Purpose = 'run' | 'command' | 'restore'
+
 /**
  * Claims a data directory for this process, and creates it if necessary. Throws a {@link FailureError} when it is in
- * use, not writable, or of a newer program.
+ * use, not writable, or of a newer program. Nothing in the directory changes before its lock is held.
  */
 export async function claimDataDirectory(
   directory: string,
   versions: Versions,
-  purpose: 'run' | 'restore' = 'run'
+  purpose: Purpose = 'run'
 ): Promise<DataDirectory> {
   const path = resolve(directory)
+  // A container may run the service as root on a volume of another user, so a start is only warned.
+  if (purpose !== 'run') await refuseRoot(path)
   await mkdirWritable(path)
-  for (const folder of [path, ...SUBDIRECTORIES.map((name) => join(path, name))]) await makePrivate(folder)
-  if (purpose !== 'restore') await refuseHalfRestored(path)
-  await checkFormat(path, versions)
-  const ownerFile = join(path, OWNER_FILE)
-  const me = { pid: process.pid, startedAt: await startOf(process.pid), operatorUrl: null as string | null }
-  await claim(path, ownerFile, me)
-  return {
-    path,
-    part: (name) => join(path, name),
-    announce: (operator) => replaceFile(ownerFile, JSON.stringify({ ...me, ...operator }), PRIVATE_FILE),
-    release: () => rm(ownerFile, { force: true })
+  const lock = openSync(path, 'r')
+  try {
+    await takeLock(path, lock)
+    for (const folder of [path, ...SUBDIRECTORIES.map((name) => join(path, name))]) await makePrivate(folder)
+    if (purpose !== 'restore') await refuseHalfRestored(path)
+    await checkFormat(path, versions)
+    const ownerFile = join(path, OWNER_FILE)
+    const me = { pid: process.pid, startedAt: await startOf(process.pid), operatorUrl: null }
+    const announce = (operator?: OperatorPort) =>
+      replaceFile(ownerFile, JSON.stringify({ ...me, ...operator }), PRIVATE_FILE)
+    await announce()
+    return {
+      path,
+      part: (name) => join(path, name),
+      announce,
+      release: async () => {
+        await rm(ownerFile, { force: true })
+        closeSync(lock)
+      }
+    }
+  } catch (error) {
+    closeSync(lock)
+    throw error
   }
 }
 
@@ -90,7 +112,7 @@ export async function runningOperatorPort(directory: string): Promise<OperatorPo
   const owner = await readOwner(join(resolve(directory), OWNER_FILE))
   if (owner === undefined || (await stateOf(owner)) !== 'running') return undefined
   const { operatorUrl, operatorToken } = owner
-  if (operatorUrl === null) throw new FailureError(inUse(resolve(directory), owner.pid))
+  if (operatorUrl === null) throw new FailureError(inUse(resolve(directory), `process ${owner.pid}`))
   return { operatorUrl, operatorToken }
 }
 
@@ -105,17 +127,28 @@ export async function mkdirWritable(path: string): Promise<string | undefined> {
     await access(there, constants.W_OK | constants.X_OK)
     await mkdirSteps(path)
     await access(path, constants.W_OK | constants.X_OK)
-    await writeFile(join(path, '.writable'), '')
-    await rm(join(path, '.writable'))
     const [first] = relative(there, path).split(sep)
     return first === undefined || first === '' ? undefined : join(there, first)
   } catch (error) {
     const code = errorCode(error)
     if (code === 'ENOSPC') throw error
+    const owner = await stat(path).then(
+      ({ uid }) => `, it belongs to user ${uid}`,
+      () => ''
+    )
     throw new FailureError(
-      `The data directory ${path} cannot be written (${code}); give DATA_DIR a folder that this user may write.`
+      `The data directory ${path} cannot be written (${code}${owner}); give DATA_DIR a folder that this user may write.`
     )
   }
+}
+
+/** Refuses root on data of another user, whose service could not open the files that root creates. */
+async function refuseRoot(path: string): Promise<void> {
+  const found = await stat(join(path, FORMAT_FILE)).catch(() => stat(path).catch(() => undefined))
+  if (process.getuid?.() !== 0 || found === undefined || found.uid === 0) return
+  throw new FailureError(
+    `The data in ${path} belong to user ${found.uid}, whose service cannot open files that root creates there. Run this command as that user (sudo -u '#${found.uid}'), or give the data to root (chown -R root ${path}).`
+  )
 }
 
 /** Removes the permissions of other users, unless the directory belongs to another user or is shared, as /tmp is. */
@@ -144,12 +177,14 @@ async function nearestExisting(path: string): Promise<string> {
 async function mkdirSteps(path: string): Promise<void> {
   if ((await nearestExisting(path)) === path) return
   await mkdirSteps(dirname(path))
-  await mkdir(path, { mode: PRIVATE })
+  await mkdir(path, { mode: PRIVATE }).catch((error) => {
+    if (errorCode(error) !== 'EEXIST') throw error
+  })
   await flushPath(dirname(path))
 }
 
 async function checkFormat(path: string, versions: Versions): Promise<void> {
-  const file = join(path, 'format.json')
+  const file = join(path, FORMAT_FILE)
   const text = await readFile(file, 'utf8').catch(() => undefined)
   // A crash can leave an empty new file; the directory is empty otherwise.
   if (text !== undefined && text !== '') refuseNewer(path, formatOf(path, file, text), versions)
@@ -194,44 +229,46 @@ function isNewer(version: string, than: string): boolean {
 /** Replaces a file atomically: a crash or power loss leaves the new text or the old one. */
 export async function replaceFile(file: string, text: string, mode = 0o666): Promise<void> {
   const draft = `${file}.${process.pid}`
-  await writeFile(draft, text, { flush: true, mode })
-  await rename(draft, file)
+  try {
+    await writeFile(draft, text, { flush: true, mode })
+    await rename(draft, file)
+  } finally {
+    await rm(draft, { force: true })
+  }
   await flushPath(dirname(file))
 }
 
-async function claim(path: string, file: string, me: z.infer<typeof Owner>): Promise<void> {
-  for (;;) {
-    const draft = `${file}.${process.pid}`
-    await writeFile(draft, JSON.stringify(me))
-    try {
-      // A link appears with its full content; a file created in place could be read while it is empty.
-      return await link(draft, file)
-    } catch (error) {
-      if (errorCode(error) !== 'EEXIST') throw error
-    } finally {
-      await rm(draft, { force: true })
-    }
-    const owner = await readOwner(file)
-    if (owner !== undefined && !(await hasEnded(owner))) throw new FailureError(inUse(path, owner.pid))
-    await rm(file, { force: true })
-  }
-}
-
 /**
- * Returns whether the owner has ended. Waits for a dying one: after a kill, the kernel first frees gigabytes of memory.
+ * Locks the directory until this process ends or closes the descriptor. Waits for a dying process: after a kill, the
+ * kernel first frees gigabytes of memory.
  */
-async function hasEnded(owner: ProcessIdentity): Promise<boolean> {
+async function takeLock(path: string, descriptor: number): Promise<void> {
   const begun = performance.now()
   for (;;) {
-    const state = await stateOf(owner)
-    if (state !== 'dying') return state === 'ended'
-    if (performance.now() - begun > DYING_MS_MAX) return false
+    const owner = await readOwner(join(path, OWNER_FILE))
+    const state = owner === undefined ? 'ended' : await stateOf(owner)
+    if (state === 'ended') {
+      if (tryLock(descriptor)) return
+      throw new FailureError(inUse(path, 'another process, perhaps in another container'))
+    }
+    if (state === 'running' || performance.now() - begun > DYING_MS_MAX)
+      throw new FailureError(inUse(path, `process ${owner?.pid}`))
     await pause(DYING_POLL_MS)
   }
 }
 
-function inUse(path: string, pid: number): string {
-  return `The data directory ${path} is in use by process ${pid}; stop that one, or give this one another DATA_DIR.`
+/**
+ * Returns false if another process has the lock: a process of another container is not visible by its id. Node has no
+ * flock(2). The lock belongs to the open descriptor, which the command shares. Without that command (macOS), and on
+ * file systems without locks, only `service.json` protects the directory.
+ */
+function tryLock(descriptor: number): boolean {
+  const { status } = spawnSync('flock', ['-n', '3'], { stdio: ['ignore', 'ignore', 'ignore', descriptor] })
+  return status !== LOCKED
+}
+
+function inUse(path: string, holder: string): string {
+  return `The data directory ${path} is in use by ${holder}; stop that one, or give this one another DATA_DIR.`
 }
 
 async function readOwner(file: string): Promise<z.infer<typeof Owner> | undefined> {

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test } from 'tap'
-import { claimDataDirectory } from '../src/data-directory.js'
+import { type Test, test } from 'tap'
+import { claimDataDirectory, replaceFile } from '../src/data-directory.js'
 import { stateFrom } from '../src/process-state.js'
 
 const VERSIONS = { program: '0.9.0', engines: { chdb: '3.4.0' } }
@@ -39,31 +39,71 @@ test('a data directory and its subdirectories are made private to their user', a
 
 test('a start waits for a killed process, and is refused while one runs', async (t) => {
   const path = join(t.testdir(), 'data')
-  const module = new URL('../src/data-directory.js', import.meta.url)
-  // It touches memory, which the kernel takes some time to free.
-  const script = `
-    const { claimDataDirectory } = await import(${JSON.stringify(module.href)})
-    await claimDataDirectory(${JSON.stringify(path)}, ${JSON.stringify(VERSIONS)})
-    globalThis.memory = Buffer.alloc(200e6, 1)
-    console.log('claimed')
-    setInterval(() => undefined, 1000)`
-  const start = async (command: string, args: readonly string[]) => {
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-    t.teardown(() => child.kill('SIGKILL'))
-    await once(child.stdout, 'data')
-    return child
-  }
-  const node = ['--input-type=module', '-e', script]
-  const child = await start(process.execPath, node)
+  const child = await start(t, process.execPath, claiming(path))
   await t.rejects(claimDataDirectory(path, VERSIONS), { message: new RegExp(`in use by process ${child.pid}`) })
   child.kill('SIGKILL')
   await (await claimDataDirectory(path, VERSIONS)).release()
 
   // `sleep` never collects the exit status of its child, which stays a zombie.
-  await start('sh', ['-c', '"$@" & exec sleep 60', 'sh', process.execPath, ...node])
+  await start(t, 'sh', ['-c', '"$@" & exec sleep 60', 'sh', process.execPath, ...claiming(path)])
   const { pid } = JSON.parse(await readFile(join(path, 'service.json'), 'utf8'))
   process.kill(pid, 'SIGKILL')
   await (await claimDataDirectory(path, VERSIONS)).release()
+})
+
+test('a process that is not visible here, as in another container, keeps its directory', async (t) => {
+  const path = join(t.testdir(), 'data')
+  const child = await start(t, process.execPath, claiming(path))
+  const owner = JSON.stringify({ pid: 2 ** 30, startedAt: '1', operatorUrl: null })
+  await writeFile(join(path, 'service.json'), owner)
+  const newer = { program: '9.0.0', engines: { chdb: '9.0.0' } }
+  await t.rejects(claimDataDirectory(path, newer), /in use by another process, perhaps in another container; stop that/)
+  t.equal(await readFile(join(path, 'service.json'), 'utf8'), owner)
+  t.match(JSON.parse(await readFile(join(path, 'format.json'), 'utf8')), VERSIONS)
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  await (await claimDataDirectory(path, newer)).release()
+})
+
+test('one of several claims at the same time succeeds', async (t) => {
+  for (let round = 0; round < 10; round += 1) {
+    const path = join(t.testdir(), 'data')
+    const isStale = round % 2 === 1
+    if (isStale) {
+      await mkdir(path)
+      await writeFile(join(path, 'service.json'), JSON.stringify({ pid: 2 ** 30, startedAt: '1', operatorUrl: null }))
+    }
+    const claims = await Promise.allSettled(Array.from({ length: 4 }, () => claimDataDirectory(path, VERSIONS)))
+    const owners = claims.flatMap((claim) => (claim.status === 'fulfilled' ? [claim.value] : []))
+    const reasons = claims.flatMap((claim) => (claim.status === 'rejected' ? [String(claim.reason.message)] : []))
+    t.equal(owners.length, 1)
+    t.ok(
+      reasons.every((reason) => / is in use by /.test(reason)),
+      reasons.join('\n')
+    )
+    for (const owner of owners) await owner.release()
+    t.same(await readdir(path), ['format.json'])
+  }
+})
+
+test('a file that cannot be replaced leaves no draft', async (t) => {
+  const path = t.testdir({ 'service.json': { folder: '' } })
+  await t.rejects(replaceFile(join(path, 'service.json'), '{}'))
+  t.same(await readdir(path), ['service.json'])
+})
+
+const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can give files to another user' }
+
+test('root operates on the data of another user only as a service', asRoot, async (t) => {
+  const path = t.testdir()
+  await chown(path, 1234, 1234)
+  for (const purpose of ['command', 'restore'] as const)
+    await t.rejects(claimDataDirectory(path, VERSIONS, purpose), /belong to user 1234.*sudo -u '#1234'.*chown -R root/)
+  t.same(await readdir(path), [])
+  await (await claimDataDirectory(path, VERSIONS)).release()
+  await (await claimDataDirectory(path, VERSIONS, 'command')).release()
+  await chown(join(path, 'format.json'), 1234, 1234)
+  await t.rejects(claimDataDirectory(path, VERSIONS, 'command'), /belong to user 1234/)
 })
 
 test('a process is dying when it is killed, exiting, or a zombie whose threads still run', async (t) => {
@@ -81,3 +121,22 @@ test('a process is dying when it is killed, exiting, or a zombie whose threads s
   t.equal(stateFrom(stat('Z', 0x40000c), status(NONE, NONE), 1), 'ended')
   t.equal(stateFrom('', '', 0), 'running', 'where there is no /proc')
 })
+
+/** Arguments of a Node that claims a directory and keeps it. It touches memory, which the kernel takes some time to free. */
+function claiming(path: string): readonly string[] {
+  const module = new URL('../src/data-directory.js', import.meta.url)
+  const script = `
+    const { claimDataDirectory } = await import(${JSON.stringify(module.href)})
+    await claimDataDirectory(${JSON.stringify(path)}, ${JSON.stringify(VERSIONS)})
+    globalThis.memory = Buffer.alloc(200e6, 1)
+    console.log('claimed')
+    setInterval(() => undefined, 1000)`
+  return ['--input-type=module', '-e', script]
+}
+
+async function start(t: Test, command: string, args: readonly string[]) {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  return child
+}

@@ -75,7 +75,9 @@ export async function openEngines({
       (server) => server === undefined
     )
     // `gamenet start` claims the directory even if no engine needs it, so that commands find the service.
-    const directory = needsDirectory || role === 'all' ? await claimDataDirectory(config.DATA_DIR, VERSIONS) : undefined
+    const purpose = role === 'offline' ? 'command' : 'run'
+    const directory =
+      needsDirectory || role === 'all' ? await claimDataDirectory(config.DATA_DIR, VERSIONS, purpose) : undefined
     if (directory !== undefined) {
       disposers.add(directory, () => directory.release())
       // Remains of a killed process: incomplete uploads and copies.

@@ -66,7 +66,7 @@ export type DataDirectory = {
 }
 
 /** `command`: an operation on the directory of a stopped service. */
-export type Purpose = 'run' | 'command' | 'restore'
+type Purpose = 'run' | 'command' | 'restore'
 
 /**
  * Claims a data directory for this process, and creates it if necessary. Throws a {@link FailureError} when it is in

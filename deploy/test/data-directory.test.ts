@@ -1,7 +1,9 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { type Test, test } from 'tap'
 import { claimDataDirectory, replaceFile } from '../src/data-directory.js'
 import { stateFrom } from '../src/process-state.js'
@@ -104,6 +106,34 @@ test('root operates on the data of another user only as a service', asRoot, asyn
   await (await claimDataDirectory(path, VERSIONS, 'command')).release()
   await chown(join(path, 'format.json'), 1234, 1234)
   await t.rejects(claimDataDirectory(path, VERSIONS, 'command'), /belong to user 1234/)
+})
+
+test('a start that cannot open a file names it, its owner and the repair', asRoot, async (t) => {
+  // The other user cannot reach the fixtures, which may be in a private folder in memory.
+  const path = await mkdtemp(join(tmpdir(), 'gamenet-denied-'))
+  t.teardown(() => rm(path, { recursive: true }))
+  await mkdir(join(path, 'log'))
+  await mkdir(join(path, 'writes'))
+  await writeFile(join(path, 'log', 'data.mdb'), '')
+  for (const name of ['.', 'log', 'log/data.mdb', 'writes']) await chown(join(path, name), 1234, 1234)
+  const denied = async () => {
+    const script = `
+      const { deniedFile } = await import(${JSON.stringify(new URL('../src/denied-file.js', import.meta.url).href)})
+      console.log((await deniedFile(${JSON.stringify(path)}, new Error('EACCES')))?.message)`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { uid: 1234 })
+    return stdout.trim()
+  }
+  t.equal(await denied(), 'undefined')
+  await chmod(join(path, 'log', 'data.mdb'), 0o400)
+  t.equal(await denied(), 'undefined', 'a read-only file of the user')
+  await chown(join(path, 'log', 'data.mdb'), 0, 0)
+  t.match(
+    await denied(),
+    /^.*log\/data.mdb belongs to user 0 and has the mode 400; .* user 1234, .* chown -R 1234 .*, as/
+  )
+  await chown(join(path, 'log', 'data.mdb'), 1234, 1234)
+  await chmod(join(path, 'writes'), 0o500)
+  t.match(await denied(), /^.*writes belongs to user 1234 and has the mode 500; .* Repair: chmod -R u\+rwX /)
 })
 
 test('a process is dying when it is killed, exiting, or a zombie whose threads still run', async (t) => {

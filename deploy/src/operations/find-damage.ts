@@ -48,6 +48,7 @@ export async function findDamage(
   const writes = await engines.writes().catch(async (error: unknown) => {
     const full = directory && (await fullDisk(directory.path, error))
     if (full !== undefined) throw full
+    if (error instanceof FailureError) throw error
     const what = `the write side is unusable: ${reasonOf(error)}`
     damages.push({ part: 'writes', what, cost: 'edits, ratings and events about people fail', repair: RESTORE })
     return undefined

@@ -19,6 +19,7 @@ import { CHANGED_CHANNEL } from '@gamenet/schemas'
 import { unfreeze } from '../backup/freeze.js'
 import { type Config, FailureError, UsageError } from '../config.js'
 import { claimDataDirectory, type DataDirectory } from '../data-directory.js'
+import { deniedFile } from '../denied-file.js'
 import { type Disk, openDisk } from '../disk/disk.js'
 import { fullDisk } from '../disk/full-disk.js'
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
@@ -87,7 +88,14 @@ export async function openEngines({
     }
     const part = (name: string) => directory?.part(name) ?? name
     const writesPath = directory?.part('writes')
-    const openWrites = once(async () => opened(await openWriteSide(config, writesPath)))
+    const openWrites = once(async () => {
+      try {
+        return opened(await openWriteSide(config, writesPath))
+      } catch (error) {
+        // A command opens it late.
+        throw (directory && (await deniedFile(directory.path, error))) ?? error
+      }
+    })
     const migrated = once(async () => {
       const opened = await openWrites()
       await asFailure(migratePostgres(opened))
@@ -127,7 +135,8 @@ export async function openEngines({
     // Engines that are still opening are closed too.
     await writing?.catch(() => undefined)
     await disposers.close()
-    throw (await fullDisk(resolve(config.DATA_DIR), error)) ?? orDamaged(error)
+    const path = resolve(config.DATA_DIR)
+    throw (await fullDisk(path, error)) ?? (await deniedFile(path, error)) ?? orDamaged(error)
   }
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,7 +11,7 @@ import { type Test, test } from 'tap'
 import { erase } from '../src/operations/erase.js'
 import { requireRepaired } from '../src/operations/rebuild.js'
 import { openLostRows, type RepairTime } from '../src/wiring/lost-rows.js'
-import { openPartList } from '../src/wiring/part-list.js'
+import { comparePartList, openPartList } from '../src/wiring/part-list.js'
 
 const SQL = 'SELECT 1 AS one FROM {network_count: Identifier} AS n'
 
@@ -32,7 +33,7 @@ test('requests that need lost rows are refused until the rows are restored, all 
   t.same(await readers.rows('SELECT t.title_id FROM {title: Identifier} AS t', { title: 'title__0' }), [])
   t.match(await lostRows.status(), [
     { table: 'network_count', parts: 1, state: 'repairing', reason: /being restored from the log/ },
-    { table: 'title__7', parts: 1, state: 'left', reason: /discard that rebuild/ }
+    { table: 'title__7', parts: 1, state: 'left', reason: /the service drops it/ }
   ])
   t.same(lostRows.repairing(), ['network_count'])
   t.match(await registry.metrics(), /gamenet_lost_parts\{table="network_count"\} 1/)
@@ -118,7 +119,7 @@ test('a part that vanished while nothing was running is restored like a detached
   const tables = clickhouse.control
   const list = join(t.testdirName, 'parts.json')
   const start = async () => {
-    const parts = await openPartList(list, tables)
+    const parts = await openPartList(list, tables, (sentence) => t.fail(sentence))
     return { parts, ...(await open(clickhouse, 'now')) }
   }
   const setPosition = "INSERT INTO checkpoint (name, epoch, partition, next) VALUES ('load:title', 0, 0, 7)"
@@ -155,17 +156,54 @@ test('a part that vanished while nothing was running is restored like a detached
   await lostRows.stop()
   const last = await start()
   t.same(await last.lostRows.status(), [], 'it is not restored twice')
+})
 
-  // A damaged count.txt: the engine assumes that the part is shorter.
-  await tables.execute('INSERT INTO network_count__0 SELECT * FROM generateRandom(4) LIMIT 1')
-  await tables.execute(setPosition)
-  await last.parts.close()
-  await writeFile(list, (await readFile(list, 'utf8')).replaceAll('"rows":1', '"rows":9'))
-  const { lostRows: miscounted } = await start()
-  t.match(await miscounted.status(), [
-    { table: 'checkpoint', parts: 1, state: 'repairing' },
-    { table: 'network_count', parts: 1, state: 'repairing' }
-  ])
+test('the number of rows of a part is corrected, and a damaged list detaches nothing', async (t) => {
+  const clickhouse = await brokenTables(t, [])
+  const tables = clickhouse.control
+  const list = join(t.testdirName, 'parts.json')
+  const warnings: string[] = []
+  const start = async () => await openPartList(list, tables, (sentence) => warnings.push(sentence))
+  const count = async () => {
+    const [row] = await tables.rows('SELECT count() AS rows FROM event_network_count__0 AS n')
+    return row
+  }
+  await tables.execute('INSERT INTO event_network_count__0 SELECT * FROM generateRandom(4) LIMIT 3')
+  const whole = await count()
+  await (await start()).close()
+  const [part] = await tables.rows(
+    `SELECT p.path AS path FROM system.parts AS p WHERE p.table = 'event_network_count__0' AND p.active`
+  )
+  await writeFile(join(String(part?.path), 'count.txt'), '1')
+  await tables.execute('DETACH TABLE event_network_count__0 SYNC')
+  await tables.execute('ATTACH TABLE event_network_count__0')
+  t.notSame(await count(), whole, 'the engine does not notice it')
+  await (await start()).close()
+  t.same(await count(), whole)
+  t.same(warnings, [])
+
+  await writeFile(list, (await readFile(list, 'utf8')).replace('"rows":3', '"rows":4'))
+  await (await start()).close()
+  t.same(await count(), whole)
+  t.match(warnings, [/parts\.json is damaged and ignored/])
+  t.same((await open(clickhouse, 'now')).lostRows.found, [])
+  await (await start()).close()
+  t.equal(warnings.length, 1, 'it is written again')
+})
+
+test('parts that an erasure empties are not missing after a crash', async (t) => {
+  const { control: tables } = await brokenTables(t, [])
+  const list = join(t.testdirName, 'parts.json')
+  for (const name of ['event_presence__0', 'event_network_count__0'])
+    await tables.execute(`INSERT INTO ${name} SELECT * FROM generateRandom(4) LIMIT 1`)
+  const parts = await openPartList(list, tables, (sentence) => t.fail(sentence))
+  await parts.whileErasing(async () => {
+    await tables.execute('ALTER TABLE event_presence__0 DELETE WHERE 1 SETTINGS mutations_sync = 1')
+    await tables.execute('TRUNCATE TABLE event_presence__0')
+    await tables.execute('TRUNCATE TABLE event_network_count__0')
+    t.match((await comparePartList(list, tables)).vanished, [{ table: 'event_network_count__0' }])
+  })
+  await parts.close()
 })
 
 test('while all tables are made again from the log, because their folder was lost, none is read', async (t) => {
@@ -173,9 +211,12 @@ test('while all tables are made again from the log, because their folder was los
   const list = join(t.testdirName, 'parts.json')
   await clickhouse.control.execute('DROP TABLE title__7 SYNC')
   await clickhouse.control.execute('INSERT INTO network_count__0 SELECT * FROM generateRandom(4) LIMIT 1')
-  await (await openPartList(list, clickhouse.control)).close()
-  await writeFile(list, (await readFile(list, 'utf8')).replaceAll(/"table":"[^"]+"/g, '"table":"that-is-lost"'))
-  await (await openPartList(list, clickhouse.control)).close()
+  await (await openPartList(list, clickhouse.control, (sentence) => t.fail(sentence))).close()
+  const lost = (await readFile(list, 'utf8'))
+    .replace(/^.*\n/, '')
+    .replaceAll(/"table":"[^"]+"/g, '"table":"that-is-lost"')
+  await writeFile(list, `${createHash('sha256').update(lost).digest('hex')}\n${lost}`)
+  await (await openPartList(list, clickhouse.control, (sentence) => t.fail(sentence))).close()
   const { lostRows } = await open(clickhouse, 'now')
   t.same(new Set(lostRows.repairing()), new Set([...dataTables, 'checkpoint']))
   const readers = lostRows.guarded(clickhouse.readers)
@@ -183,7 +224,7 @@ test('while all tables are made again from the log, because their folder was los
   lostRows.finish({ caughtUp: async () => undefined }, async () => undefined)
   t.ok(await lostRows.whenRepaired())
   await lostRows.stop()
-  await (await openPartList(list, clickhouse.control)).close()
+  await (await openPartList(list, clickhouse.control, (sentence) => t.fail(sentence))).close()
   t.same((await open(clickhouse, 'now')).lostRows.found, [], 'they are not made again')
 })
 
@@ -205,7 +246,7 @@ test('tables of a server are only reported, with the commands to type', async (t
 test('a username is not reported as unknown while rows that may name it are restored', async (t) => {
   const none = { rows: async () => [], query: async () => [] }
   const needs = (repairing: readonly string[]) => ({
-    engines: { clickhouse: { control: none }, writes: async () => none },
+    engines: { clickhouse: { control: none }, names: {}, writes: async () => none },
     lostRows: { repairing: () => repairing },
     stopping: new AbortController().signal
   })

@@ -68,10 +68,18 @@ export {
   incompleteTableIn,
   type MissingEvents,
   type NamedLostPart,
+  namesOfUsedTables,
   readMissingEvents,
   repairOf
 } from './repair/lost-rows.js'
-export { ListedPart, listParts, vanishedParts } from './repair/vanished-parts.js'
+export {
+  ListedPart,
+  listParts,
+  type MiscountedPart,
+  miscountedParts,
+  type VanishedPart,
+  vanishedParts
+} from './repair/vanished-parts.js'
 export { type Progress, readCheckpoints } from './store/checkpoint.js'
 export { readDeadLetters } from './store/dead-letter.js'
 export { type Blocks, countLoaded, readEventUsers, readNewestWrites, readWholeBlocks } from './store/event-table.js'

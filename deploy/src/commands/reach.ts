@@ -13,7 +13,8 @@ import type { Terminal } from './terminal.js'
  */
 export async function withOperations<Answer>(
   terminal: Terminal,
-  use: (operations: Operations, isRunning: boolean) => Promise<Answer>
+  use: (operations: Operations, isRunning: boolean) => Promise<Answer>,
+  role: 'offline' | 'verify' = 'offline'
 ): Promise<Answer> {
   const config = terminal.config()
   const { OPERATOR_URL: operatorUrl, OPERATOR_TOKEN: operatorToken } = config
@@ -21,7 +22,7 @@ export async function withOperations<Answer>(
   if (port !== undefined) return use(operatorClient(port), true)
   // Engines are loaded only when they are opened: without them a command takes a fifth of the processor time.
   const { openService } = await import('../wiring/service.js')
-  const service = await openService(config, 'offline', terminal.threadPoolSize)
+  const service = await openService(config, role, terminal.threadPoolSize)
   try {
     return await use(service.operations, false)
   } finally {
@@ -35,7 +36,8 @@ export async function withOperations<Answer>(
  */
 export async function withData<Answer>(
   terminal: Terminal,
-  use: (operations: Operations, isRunning: boolean) => Promise<Answer>
+  use: (operations: Operations, isRunning: boolean) => Promise<Answer>,
+  role?: 'offline' | 'verify'
 ): Promise<Answer> {
   const config = terminal.config()
   if (config.OPERATOR_URL === undefined && !(await dataExists(config))) {
@@ -43,7 +45,7 @@ export async function withData<Answer>(
       `There is no service and no data in ${config.DATA_DIR}; \`npm start\` creates both, DATA_DIR or OPERATOR_URL names another.`
     )
   }
-  return await withOperations(terminal, use)
+  return await withOperations(terminal, use, role)
 }
 
 /** Returns the line that a command prints if it has asked no process. */
@@ -65,14 +67,14 @@ async function dataExists(config: Config): Promise<boolean> {
 /** Runs an operation on existing data and shows its progress on standard error, unless `--json` is given. */
 export async function runShown<Input, OperationProgress, Result>(
   terminal: Terminal,
-  { json = false }: { readonly json?: boolean },
+  { json = false, role }: { readonly json?: boolean; readonly role?: 'offline' | 'verify' },
   operation: Operation<Input, OperationProgress, Result>,
   input: NoInfer<Input>,
   progressOf: (progress: NoInfer<OperationProgress>) => Progress
 ): Promise<Result> {
   const display = showProgress(terminal, !json)
   const onProgress = (progress: OperationProgress) => display.update(progressOf(progress))
-  return await withData(terminal, (operations) => operations.run(operation, input, { onProgress })).finally(
+  return await withData(terminal, (operations) => operations.run(operation, input, { onProgress }), role).finally(
     display.stop
   )
 }

@@ -10,7 +10,8 @@ export function addVerify(program: Command, terminal: Terminal): void {
   addCommand(program, 'verify', 'verify the checksums of all stored data; exit code 1 when something is damaged')
     .option('--repair', 'repair what can be restored, only while the service is stopped')
     .action(async ({ json = false, repair = false }: { json?: boolean; repair?: boolean }) => {
-      const report = await runShown(terminal, { json }, verify, { repair }, ({ phase, bytes, bytesTotal }) =>
+      const role = repair ? 'offline' : 'verify'
+      const report = await runShown(terminal, { json, role }, verify, { repair }, ({ phase, bytes, bytesTotal }) =>
         progressOfBytes(phase, bytes, bytesTotal)
       )
       const { findings, bytes, tookMs, notChecked } = report

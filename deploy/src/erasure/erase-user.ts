@@ -2,6 +2,7 @@ import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { readAppliedErasures, SEAL_KEY_CACHE_MS, storeAppliedErasures, storeOver } from '@gamenet/projector'
 import { discardDeletions } from '@gamenet/projector/erasure'
 import { nameKey, pause, topics } from '@gamenet/schemas'
+import { emptyDetachedParts } from './detached-parts.js'
 import { eraseRows, isKnownToTables, usersInTables } from './erase-rows.js'
 import type { ErasureProgress, ErasureReport } from './erasure-report.js'
 import {
@@ -23,6 +24,10 @@ export type EraseNeeds = {
   readonly whenCaughtUp: (topics: readonly string[]) => Promise<void>
   /** Resolves when every running step that writes rows has ended. */
   readonly stepsEnded: () => Promise<void>
+  /** Runs work that deletes rows; nobody may take the parts that it empties for lost ones. Default: only runs it. */
+  readonly whileErasing?: <Result>(work: () => Promise<Result>) => Promise<Result>
+  /** Whether this process may change the files of the tables. */
+  readonly ownsFiles: boolean
   /** Called when the tables have changed. */
   readonly onChange: () => Promise<unknown>
   readonly onProgress: (progress: ErasureProgress) => void
@@ -48,8 +53,7 @@ export async function eraseUser(needs: EraseNeeds, username: string, anyway = fa
   needs.onProgress({ phase: 'keys', done: 0, total: 1 })
   const { nameHash, rows } = await eraseFromWrites(writes, userKey)
   await waitForReaders(needs)
-  const rowsOfTables = await clean(needs, [userKey])
-  await finish(needs, [nameHash])
+  const rowsOfTables = await clean(needs, [userKey], [nameHash])
   return { wasKnown: rows + rowsOfTables > 0, isEntered: true, rowsOfWrites: rows, rowsOfTables }
 }
 
@@ -64,39 +68,41 @@ export async function finishErasures(needs: EraseNeeds): Promise<number> {
   for (const userKey of await usersInWrites(writes, open)) await eraseFromWrites(writes, userKey)
   await waitForReaders(needs)
   const userKeys = await usersInTables({ store: storeOver(tables), salt: await readSalt(writes), signal }, open)
-  await clean(needs, userKeys)
-  await finish(needs, open)
+  await clean(needs, userKeys, open)
   return open.length
 }
 
-export type ReapplyNeeds = Pick<EraseNeeds, 'writes' | 'tables' | 'stepsEnded' | 'signal'> & {
+export type ReapplyNeeds = Pick<
+  EraseNeeds,
+  'writes' | 'tables' | 'stepsEnded' | 'whileErasing' | 'ownsFiles' | 'signal'
+> & {
   /** Whether no other process reads the log; then pending erasures run at once, without a wait for readers. */
   readonly isOnlyReader: boolean
 }
 
 /**
- * Repeats erasures after an older copy was restored. To be called before anything is loaded or answered: a user who
+ * Completes interrupted erasures, and repeats others after an older copy was restored. To be called before anything is loaded or answered: a user who
  * returned may have new rows, and only events loaded from here on bring them.
  *
  * PostgreSQL has the ledger, and the tables record the erasures applied to them. An entry that only the tables have
  * indicates an older PostgreSQL: it is entered again as pending. An entry that the tables lack indicates older tables:
  * their rows of the person are from before the erasure.
- * @returns the number of repeated erasures
+ * @returns the number of completed and of repeated erasures
  */
-export async function reapplyMissingErasures(needs: ReapplyNeeds): Promise<number> {
-  const { writes, tables, stepsEnded, signal, isOnlyReader } = needs
+export async function reapplyMissingErasures(
+  needs: ReapplyNeeds
+): Promise<{ readonly completed: number; readonly repeated: number }> {
+  const { writes, tables, isOnlyReader, signal } = needs
+  const pending = hashesOf((await readLedger(writes)).filter(({ doneAt }) => doneAt === null))
   const cleaned = await storeOver(tables).do(readAppliedErasures)
   await addToLedger(writes, cleaned)
   const cleanedAt = new Map(cleaned.map(({ nameHash, forgottenAtMs }) => [nameHash, forgottenAtMs]))
   const due = (await readLedger(writes)).filter(({ nameHash, forgottenAt, doneAt }) =>
     doneAt === null ? isOnlyReader : (cleanedAt.get(nameHash) ?? 0) < forgottenAt.getTime()
   )
-  if (due.length === 0) return 0
+  if (due.length === 0) return { completed: 0, repeated: 0 }
   const all: EraseNeeds = {
-    writes,
-    tables,
-    stepsEnded,
-    signal,
+    ...needs,
     whenCaughtUp: async () => undefined,
     onChange: async () => undefined,
     onProgress: () => undefined
@@ -108,9 +114,9 @@ export async function reapplyMissingErasures(needs: ReapplyNeeds): Promise<numbe
     { store: storeOver(tables), salt: await readSalt(writes), signal },
     hashesOf(due)
   )
-  await clean(all, userKeys)
-  await finish(all, hashesOf(due))
-  return due.length
+  await clean(all, userKeys, hashesOf(due))
+  const completed = hashesOf(due).filter((nameHash) => pending.includes(nameHash)).length
+  return { completed, repeated: due.length - completed }
 }
 
 function hashesOf(erasures: readonly Erasure[]): string[] {
@@ -125,13 +131,19 @@ async function waitForReaders(needs: EraseNeeds): Promise<void> {
   await needs.whenCaughtUp(PEOPLE_TOPICS)
 }
 
-async function clean(needs: EraseNeeds, userKeys: readonly string[]): Promise<number> {
-  const { tables, writes, stepsEnded, signal } = needs
+/** Deletes the rows of these users, then records the erasures as done. */
+async function clean(needs: EraseNeeds, userKeys: readonly string[], nameHashes: readonly string[]): Promise<number> {
+  const { tables, writes, stepsEnded, ownsFiles, signal, whileErasing = (work) => work() } = needs
   const onTable = (done: number, total: number) => needs.onProgress({ phase: 'tables', done, total })
   const store = storeOver(tables)
-  const deleted = await eraseRows({ store, salt: await readSalt(writes), stepsEnded, onTable, signal }, userKeys)
-  await needs.onChange()
-  return deleted
+  const salt = await readSalt(writes)
+  return await whileErasing(async () => {
+    const deleted = await eraseRows({ store, salt, stepsEnded, onTable, signal }, userKeys)
+    await emptyDetachedParts(store, { ownsFiles })
+    await needs.onChange()
+    await finish(needs, nameHashes)
+    return deleted
+  })
 }
 
 /** The tables record completion before the ledger does; a crash in between repeats the erasure. */

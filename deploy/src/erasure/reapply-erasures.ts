@@ -7,18 +7,21 @@ import { writeLedgerCopy } from './ledger-file.js'
  * Erases again users that an older copy contains, before anything is loaded or answered. Failures are logged and
  * retried at the next start.
  */
-export async function reapplyErasures({ engines, role, concurrentWriters, logger }: Needs): Promise<void> {
+export async function reapplyErasures({ engines, role, concurrentWriters, partList, logger }: Needs): Promise<void> {
   try {
-    const done = await reapplyMissingErasures({
+    const { completed, repeated } = await reapplyMissingErasures({
       writes: await engines.writes(),
       tables: engines.clickhouse.control,
       stepsEnded: stepsEnded(concurrentWriters),
+      ...(partList && { whileErasing: partList.whileErasing }),
+      ownsFiles: engines.names.tables === 'chDB',
       signal: new AbortController().signal,
       // On a low disk merges are stopped and no deletion of rows ends; the running service completes pending erasures later.
       isOnlyReader: role === 'all' && engines.isEmbedded && !engines.disk.isLow()
     })
-    if (done > 0)
-      logger.warn({ erasures: done }, 'an older copy was restored: users who were erased since are erased again')
+    if (completed > 0) logger.warn({ erasures: completed }, 'interrupted erasures are completed')
+    if (repeated > 0)
+      logger.warn({ erasures: repeated }, 'an older copy was restored: users who were erased since are erased again')
     await writeLedgerCopy(engines)
   } catch (error) {
     logger.error({ err: error }, 'the erasures could not be compared with the tables; the next start retries')

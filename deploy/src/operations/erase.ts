@@ -106,7 +106,7 @@ async function erasureNeeds(
   needs: OperationNeeds,
   onProgress: (progress: ErasureProgress) => void
 ): Promise<EraseNeeds> {
-  const { engines, isRunning, onChange, stopping, stepsEnded } = needs
+  const { engines, isRunning, onChange, partList, stopping, stepsEnded } = needs
   const isUnread = !isRunning && engines.isEmbedded
   const whenCaughtUp = async (topics: readonly string[]) => {
     // The deletion of rows never ends while merges are stopped.
@@ -119,6 +119,16 @@ async function erasureNeeds(
   }
   const tables = engines.clickhouse.control
   const writes = await engines.writes()
-  const keyCache = isUnread ? { keyCacheMs: 0 } : {}
-  return { writes, tables, whenCaughtUp, stepsEnded, onChange, onProgress, signal: stopping, ...keyCache }
+  return {
+    writes,
+    tables,
+    whenCaughtUp,
+    stepsEnded,
+    ...(partList && { whileErasing: partList.whileErasing }),
+    ownsFiles: engines.names.tables === 'chDB',
+    onChange,
+    onProgress,
+    signal: stopping,
+    ...(isUnread && { keyCacheMs: 0 })
+  }
 }

@@ -8,9 +8,11 @@ import {
   countLoaded,
   eventTableNames,
   findLostParts,
+  namesOfUsedTables,
   projections,
   readCheckpoints,
   readEventUsers,
+  readMissingEvents,
   readRetractions,
   readWholeBlocks,
   type Store,
@@ -24,6 +26,7 @@ import { fullDisk } from '../disk/full-disk.js'
 import { countWithoutKey } from '../erasure/ledger.js'
 import { TABLES_WAY_OUT } from '../wiring/engine-failures.js'
 import type { Engines } from '../wiring/engines.js'
+import type { PartComparison } from '../wiring/part-list.js'
 import { withCheckThread } from './check-files.js'
 import type { CheckedLog, CheckedPartition, CheckHost, LoadedPartition } from './check-thread.js'
 import type { Finding, VerifyProgress, VerifyReport } from './damage-report.js'
@@ -32,18 +35,30 @@ const RESTORE = 'stop the service and restore the newest backup: gamenet restore
 const LOG_COST = 'these events cannot be loaded again; rows of them in the tables stay'
 const REASON_LENGTH_MAX = 300
 
+const COST_UNUSED = 'neither steps nor answers use this table; its rebuild cannot be continued or rolled back'
+const NO_DIFFERENCE: PartComparison = { vanished: [], miscounted: [], isDamaged: false }
+
 type Damage = Omit<Finding, 'isRepaired'> & { isRepaired?: boolean }
 type ReportBytes = (phase: VerifyProgress['phase'], bytes: number) => void
 
-/** Verifies all checksums, and compares the parts with each other. `lost` are tables that lacked parts when they were opened. */
+export type DamageOptions = {
+  readonly repair: boolean
+  /** The tables that lacked parts when they were opened. */
+  readonly lost: readonly string[]
+  /** How the tables of a stopped service differ from the list of their parts. */
+  readonly parts?: PartComparison | undefined
+}
+
+/** Verifies all checksums, and compares the parts with each other. */
 export async function findDamage(
   engines: Pick<Engines, 'clickhouse' | 'directory' | 'log' | 'logChoice' | 'names' | 'writes'>,
-  { repair, lost }: { readonly repair: boolean; readonly lost: readonly string[] },
+  options: DamageOptions,
   onProgress: (progress: VerifyProgress) => void,
   signal: AbortSignal
 ): Promise<VerifyReport> {
   const begun = performance.now()
   const { clickhouse, directory, log } = engines
+  const { repair } = options
   const damages: Damage[] = []
   const writes = await engines.writes().catch(async (error: unknown) => {
     const full = directory && (await fullDisk(directory.path, error))
@@ -81,7 +96,7 @@ export async function findDamage(
     })
   })
   if (checkedLog !== undefined) damages.push(...damageOfLog(checkedLog))
-  damages.push(...(await damageOfTables(clickhouse, { repair, lost }, report)))
+  damages.push(...(await damageOfTables(clickhouse, options, report)))
   if (engines.names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
   damages.push(...(await damageOfCheckpoints({ store, log }, loaded, checkedLog?.partitions ?? [])))
   return {
@@ -228,20 +243,34 @@ function damageOfLog({ faults, partitions }: CheckedLog): Damage[] {
 /** Verifies every part of every table, as long statements: large tables take minutes on a slow disk. */
 export async function damageOfTables(
   { control: tables, rebuild }: Pick<ClickHouse, 'control' | 'rebuild'>,
-  { repair, lost }: { readonly repair: boolean; readonly lost: readonly string[] },
+  { repair, lost, parts: { vanished, miscounted, isDamaged } = NO_DIFFERENCE }: DamageOptions,
   report: ReportBytes
 ): Promise<Damage[]> {
   const damages: Damage[] = []
-  const again = 'gamenet verify --repair detaches them, and the next start restores their rows'
-  const missing = (await findLostParts(storeOver(tables))).map(({ table }) => table)
+  const nameOf = await namesOfUsedTables(storeOver(tables))
+  const isUnused = (table: string) => table.includes('__') && !nameOf.has(table)
+  const detached = (await findLostParts(storeOver(tables))).map(({ table }) => table)
+  const missing = [...detached, ...vanished.map(({ table }) => nameOf.get(table) ?? table)]
   for (const table of [...missing, ...lost.filter((each) => !missing.includes(each))]) {
     damages.push({
       part: 'tables',
       what: `a part of ${table} is missing, or was detached because it was unreadable`,
-      cost: 'its rows are missing until they are restored',
-      repair: 'gamenet start',
-      isRepaired: !missing.includes(table)
+      cost: isUnused(table) ? COST_UNUSED : 'its rows are missing until they are restored',
+      repair: isUnused(table) ? 'gamenet start, which drops the table' : 'gamenet start',
+      isRepaired: repair && !missing.includes(table)
     })
+  }
+  for (const { table, part, rows } of miscounted) {
+    damages.push({
+      part: 'tables',
+      what: `part ${part} of ${table} has ${rows} rows, but its count.txt says otherwise`,
+      cost: 'answers lack rows',
+      repair: 'gamenet start'
+    })
+  }
+  if (isDamaged) {
+    const cost = 'this check and the next start do not notice parts that vanished'
+    damages.push({ part: 'tables', what: 'parts.json is damaged', cost, repair: 'gamenet start' })
   }
   const names = await tables.rows(
     `SELECT t.name AS name, t.data_paths[1] AS path, t.total_bytes AS bytes FROM system.tables AS t
@@ -257,12 +286,13 @@ export async function damageOfTables(
     for (const part of parts) {
       if (Number(part.is_passed) === 1) continue
       const partName = String(part.part_path)
+      if (miscounted.some((each) => each.table === name && each.part === partName)) continue
       if (repair && partName !== '') await detachPart(tables, name, path, partName)
       damages.push({
         part: 'tables',
         what: `part ${partName} of ${name} is damaged: ${String(part.message)}`,
-        cost: 'queries that read it fail, or return wrong answers',
-        repair: again,
+        cost: isUnused(name) ? COST_UNUSED : 'queries that read it fail, or return wrong answers',
+        repair: `gamenet verify --repair detaches it, and the next start ${isUnused(name) ? 'drops the table' : 'restores its rows'}`,
         isRepaired: repair && partName !== ''
       })
     }
@@ -295,6 +325,7 @@ async function damageOfCheckpoints(
   checked: readonly CheckedPartition[]
 ): Promise<Damage[]> {
   const damages: Damage[] = []
+  // Events of an undone import are in the log, but not in the table.
   const retracted = await store.do(readRetractions)
   for (const { name: topic } of topics) {
     const table = eventTableNames.get(topic)
@@ -316,7 +347,7 @@ async function damageOfCheckpoints(
       }
       if (
         table === undefined ||
-        retracted.length > 0 ||
+        retracted.some((each) => each.topic === topic) ||
         stored === undefined ||
         stored.events + stored.deadLetters >= events
       )
@@ -329,6 +360,14 @@ async function damageOfCheckpoints(
           'load them again: `gamenet rebuild start <projection> --from-log`, for a projection that reads the table'
       })
     }
+  }
+  for (const { table, topic, epoch, partition, next } of await readMissingEvents(store)) {
+    damages.push({
+      part: 'checkpoints',
+      what: `${table} lost rows of ${topic} ${epoch}/${partition}; the log has only the events from offset ${next} on`,
+      cost: 'rows of earlier events may be missing',
+      repair: RESTORE
+    })
   }
   return damages
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { FailureError } from '../config.js'
+import { comparePartList, PART_LIST } from '../wiring/part-list.js'
 import { VerifyProgress, VerifyReport } from './damage-report.js'
 import { Flag, operation } from './operation.js'
 
@@ -18,6 +19,9 @@ export const verify = operation({
     const { findDamage } = await import('./find-damage.js')
     // Opening the tables of a stopped service starts the repair of lost parts, which may have ended by now.
     const lost = isRunning ? [] : lostRows.found
-    return await findDamage(engines, { repair, lost }, onProgress, stopping)
+    // With `repair`, the list was compared when the tables were opened.
+    const file = isRunning || repair ? undefined : engines.directory?.part(PART_LIST)
+    const parts = file === undefined ? undefined : await comparePartList(file, engines.clickhouse.control)
+    return await findDamage(engines, { repair, lost, parts }, onProgress, stopping)
   }
 })

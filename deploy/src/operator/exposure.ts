@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { type Config, UsageError } from '../config.js'
-import type { Role } from '../wiring/component.js'
+import { isCommand, type Role } from '../wiring/component.js'
 
 /** Returns whether a listening address, or the host of a request, is a loopback address. */
 export function isLoopback(host: string): boolean {
@@ -29,7 +29,7 @@ export function exposureOf(config: Config, role: Role): string[] {
 
 /** Refuses an operator port that other machines reach and that has no token. A process with a data directory makes one. */
 export function requireOperatorToken({ OPERATOR_HOST, OPERATOR_TOKEN }: Config, role: Role): void {
-  if (role === 'all' || role === 'offline' || OPERATOR_TOKEN !== undefined || isLoopback(OPERATOR_HOST)) return
+  if (role === 'all' || isCommand(role) || OPERATOR_TOKEN !== undefined || isLoopback(OPERATOR_HOST)) return
   throw new UsageError(
     `OPERATOR_HOST is ${JSON.stringify(OPERATOR_HOST)}, which other machines reach: set OPERATOR_TOKEN (or OPERATOR_TOKEN_FILE), or listen on 127.0.0.1. METRICS_PORT serves health and metrics alone.`
   )

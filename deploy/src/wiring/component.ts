@@ -3,8 +3,16 @@ import type { Registry } from 'prom-client'
 import { type Config, UsageError } from '../config.js'
 import { Disposers } from './disposers.js'
 
-/** The role of a process. `offline`: a command runs its operations, and the process ends. */
-export type Role = 'all' | 'ingest' | 'projector' | 'api' | 'offline'
+/**
+ * The role of a process. `offline`: a command runs its operations, and the process ends. `verify`: so does a command that neither loads
+ * nor repairs anything.
+ */
+export type Role = 'all' | 'ingest' | 'projector' | 'api' | 'offline' | 'verify'
+
+/** Returns whether a process of this role runs one command. */
+export function isCommand(role: Role): boolean {
+  return role === 'offline' || role === 'verify'
+}
 
 /** Passed to every component. */
 export type ProcessContext = {
@@ -67,7 +75,7 @@ export async function openComponents<Values extends object>(
 
 /** Refuses embedded engines for a role that shares them with other processes. */
 export function requireServers(config: Config, role: Role): void {
-  if (role === 'all' || role === 'offline') return
+  if (role === 'all' || isCommand(role)) return
   const missing = [
     ...(config.KAFKA_BROKERS === undefined && role !== 'api' ? ['KAFKA_BROKERS'] : []),
     ...(config.CLICKHOUSE_URL === undefined ? ['CLICKHOUSE_URL'] : []),

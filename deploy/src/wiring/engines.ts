@@ -25,7 +25,7 @@ import { fullDisk } from '../disk/full-disk.js'
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
 import { removeSnapshots } from '../sql/snapshot.js'
 import { VERSIONS } from '../version.js'
-import type { ProcessContext } from './component.js'
+import { isCommand, type ProcessContext } from './component.js'
 import { Disposers } from './disposers.js'
 import { asFailure, TABLES_WAY_OUT } from './engine-failures.js'
 import { type LogChoice, type OpenLog, openLog } from './log.js'
@@ -64,7 +64,7 @@ export async function openEngines({
   logger
 }: Pick<ProcessContext, 'config' | 'role' | 'threadPoolSize' | 'logger'>): Promise<Engines> {
   // A command opens PostgreSQL only when it needs it: the first start of PGlite takes seven seconds.
-  const withPostgres = role !== 'offline'
+  const withPostgres = !isCommand(role)
   const warn = (sentence: string) => logger.warn(sentence)
   const disposers = new Disposers()
   let writing: Promise<Postgres> | undefined

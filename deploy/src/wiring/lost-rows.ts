@@ -125,7 +125,7 @@ export async function openLostRows({
         if (!isDone) return false
         incomplete = new Set()
         repairing.clear()
-        logger.warn({ tables: [...tablesOf(ours)] }, 'the lost rows are restored')
+        if (ours.length > 0) logger.warn({ tables: [...tablesOf(ours)] }, 'the lost rows are restored')
         return true
       })
       finishing = repaired.then(async (isDone) => {

@@ -1,48 +1,63 @@
-import { mkdir, readFile, rename } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClickHouse } from '@gamenet/engines'
 import { flushPath } from '@gamenet/engines/files'
-import { dataTables, ListedPart, listParts, vanishedParts } from '@gamenet/projector'
+import {
+  dataTables,
+  ListedPart,
+  listParts,
+  type MiscountedPart,
+  miscountedParts,
+  storeOver,
+  type VanishedPart,
+  vanishedParts
+} from '@gamenet/projector'
+import { readUserTables } from '@gamenet/projector/erasure'
 import { parseJson, pause } from '@gamenet/schemas'
 import { z } from 'zod'
 import { replaceFile } from '../data-directory.js'
+
+/** The file of the list in the data directory. */
+export const PART_LIST = 'parts.json'
 
 /** The query takes 10 ms. A part inserted after the last list and lost before the next one is not noticed. */
 const LIST_INTERVAL_MS = 60_000
 
 const LISTED = [...dataTables, 'checkpoint']
+/** The engine reports a detached folder as unreadable only if it is named like a part. */
+const WHOLE_TABLE = 'all_0_0_0'
 
 /**
  * A file that lists the parts of event tables, read tables and checkpoints. The engine does not notice a part whose directory vanished,
  * or whose number of rows is wrong, nor that all tables vanished.
  */
 export type PartList = {
+  /** Omits tables about users from the list while work runs that deletes users: it leaves parts without rows, which the engine removes. */
+  whileErasing<Result>(work: () => Promise<Result>): Promise<Result>
   /** Writes the last list. */
   close(): Promise<void>
 }
 
 /**
- * Marks parts that vanished since the file was written like parts that the engine could not read, so that their rows
- * are restored, too. Then keeps the list up to date. Order: marks → list; a crash in between repeats the marks.
+ * Compares the tables with the file. Parts that vanished are marked like parts that the engine could not read, so that their rows are
+ * restored, too. Numbers of rows are corrected. Then keeps the list up to date. Order: marks → list; a crash in between repeats the marks.
  */
 export async function openPartList(
   file: string,
-  tables: Pick<ClickHouse['control'], 'rows' | 'execute'>
+  tables: ClickHouse['control'],
+  warn: (sentence: string) => void
 ): Promise<PartList> {
-  let written = await readFile(file, 'utf8').catch(() => '[]')
-  // A crash may have damaged the file.
-  const listed = z.array(ListedPart).safeParse(parseJson(written)).data ?? []
-  for (const { table, path, part, isMiscounted } of await vanishedParts(tables, listed, LISTED)) {
-    const detached = join(path, 'detached')
-    const mark = join(detached, `broken-on-start_${part}`)
-    if (isMiscounted) {
-      await tables.execute(`ALTER TABLE ${table} DETACH PART '${part}'`)
-      await rename(join(detached, part), mark)
-    } else await mkdir(mark, { recursive: true })
-    await flushPath(detached)
-  }
+  const { vanished, miscounted, isDamaged } = await comparePartList(file, tables)
+  if (isDamaged) warn(`${file} is damaged and ignored: this start does not notice parts that vanished.`)
+  await mark(vanished)
+  await correct(tables, miscounted)
+  let written: string | undefined
+  let erasing = 0
   const write = async () => {
-    const text = JSON.stringify(await listParts(tables, LISTED))
+    const people = erasing === 0 ? [] : (await storeOver(tables).do(readUserTables)).map(({ table }) => table)
+    const names = LISTED.filter((name) => !people.some((table) => table.split('__')[0] === name))
+    const text = withChecksum(JSON.stringify(await listParts(tables, names)))
     if (text === written) return
     await replaceFile(file, text)
     written = text
@@ -58,10 +73,73 @@ export async function openPartList(
     }
   })()
   return {
+    whileErasing: async (work) => {
+      erasing += 1
+      try {
+        await write()
+        return await work()
+      } finally {
+        erasing -= 1
+        await tryToWrite()
+      }
+    },
     close: async () => {
       stopping.abort()
       await writing
       await tryToWrite()
     }
   }
+}
+
+/** How the tables differ from the list. */
+export type PartComparison = {
+  readonly vanished: readonly VanishedPart[]
+  readonly miscounted: readonly MiscountedPart[]
+  /** The list is damaged; nothing was compared. */
+  readonly isDamaged: boolean
+}
+
+/** Compares the tables with the file. Call it while nothing writes. */
+export async function comparePartList(
+  file: string,
+  tables: Pick<ClickHouse['control'], 'rows'>
+): Promise<PartComparison> {
+  const text = await readFile(file, 'utf8').catch(() => undefined)
+  const listed = text === undefined ? [] : listedIn(text)
+  return {
+    vanished: await vanishedParts(tables, listed ?? [], LISTED),
+    miscounted: await miscountedParts(tables, listed ?? []),
+    isDamaged: listed === undefined
+  }
+}
+
+async function mark(vanished: readonly VanishedPart[]): Promise<void> {
+  for (const { path, part = WHOLE_TABLE } of vanished) {
+    const detached = join(path, 'detached')
+    await mkdir(join(detached, `broken-on-start_${part}`), { recursive: true })
+    await flushPath(detached)
+  }
+}
+
+/** Writes the listed numbers of rows. The engine reads them when it attaches a table: here, or after a crash at its next start. */
+async function correct(
+  tables: Pick<ClickHouse['control'], 'execute'>,
+  miscounted: readonly MiscountedPart[]
+): Promise<void> {
+  for (const { path, rows } of miscounted) await replaceFile(join(path, 'count.txt'), String(rows))
+  for (const table of new Set(miscounted.map((part) => part.table))) {
+    await tables.execute(`DETACH TABLE ${table} SYNC`)
+    await tables.execute(`ATTACH TABLE ${table}`)
+  }
+}
+
+function withChecksum(list: string): string {
+  return `${createHash('sha256').update(list).digest('hex')}\n${list}`
+}
+
+/** Returns the parts of a list; undefined if it is damaged. Lists of earlier programs have no checksum, so they are not trusted. */
+function listedIn(text: string): ListedPart[] | undefined {
+  if (text.startsWith('[')) return []
+  const list = text.slice(text.indexOf('\n') + 1)
+  return withChecksum(list) === text ? z.array(ListedPart).safeParse(parseJson(list)).data : undefined
 }

@@ -20,7 +20,8 @@ const NEEDED: Readonly<Record<Role, readonly Engine[]>> = {
   api: [],
   ingest: [],
   projector: ['tables', 'log'],
-  offline: []
+  offline: [],
+  verify: []
 }
 
 export type ReadinessCheck = {

@@ -16,7 +16,7 @@ import { buildMetricsApp, buildOperatorApp } from '../operator/operator-app.js'
 import { VERSION } from '../version.js'
 import { advanceSequences } from './advance-sequences.js'
 import { openApi } from './api.js'
-import { type Components, openComponents, type Role, runs } from './component.js'
+import { type Components, isCommand, openComponents, type Role, runs } from './component.js'
 import { concurrentWriters, stepRunner, stepsEnded } from './concurrent-writers.js'
 import { fillDemo, openDemo } from './demo.js'
 import type { Dependencies, Needs } from './dependencies.js'
@@ -26,7 +26,7 @@ import { openEngines } from './engines.js'
 import { createServiceIngest, startRelay } from './ingest.js'
 import { listen } from './listen.js'
 import { openLostRows } from './lost-rows.js'
-import { openPartList } from './part-list.js'
+import { openPartList, PART_LIST } from './part-list.js'
 import { startProjector } from './projector.js'
 import { endpointsOf, readQuestions } from './questions.js'
 import { readiness } from './readiness.js'
@@ -57,7 +57,7 @@ export type Service = {
 }
 
 const RUNNING: readonly Role[] = ['all', 'ingest', 'projector', 'api']
-const EVERY: readonly Role[] = [...RUNNING, 'offline']
+const EVERY: readonly Role[] = [...RUNNING, 'offline', 'verify']
 
 /** The components of each role, in the order of opening; they are closed in reverse order. */
 const components: Components<Dependencies> = {
@@ -77,14 +77,15 @@ const components: Components<Dependencies> = {
   },
   migrations: { roles: EVERY, open: ({ engines }) => asFailure(migrate(engines.clickhouse.control)) },
   sequences: { roles: RUNNING, open: advanceSequencesOf },
-  erasures: { roles: ['all', 'ingest', 'projector'], open: reapplyErasures },
+  // Before an erasure deletes rows.
   partList: {
-    roles: EVERY,
+    roles: [...RUNNING, 'offline'],
     when: (config) => config.CLICKHOUSE_URL === undefined,
-    open: ({ engines: { clickhouse, directory } }) =>
-      directory && openPartList(directory.part('parts.json'), clickhouse.control),
+    open: ({ engines: { clickhouse, directory }, logger }) =>
+      directory && openPartList(directory.part(PART_LIST), clickhouse.control, (sentence) => logger.warn(sentence)),
     close: (list) => list.close()
   },
+  erasures: { roles: ['all', 'ingest', 'projector'], open: reapplyErasures },
   lostRows: {
     roles: EVERY,
     open: (needs) => openLostRows({ ...needs, repairs: repairTime(needs) }),
@@ -157,7 +158,8 @@ const components: Components<Dependencies> = {
  */
 export async function openService(config: Config, role: Role, threadPoolSize: number): Promise<Service> {
   requireOperatorToken(config, role)
-  const logger = pino({ level: config.LOG_LEVEL }, pino.destination(2))
+  // The findings of a verification say everything.
+  const logger = pino({ level: role === 'verify' ? 'silent' : config.LOG_LEVEL }, pino.destination(2))
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   new Gauge({
@@ -218,6 +220,7 @@ function openOperations(needs: Needs): ServiceOperations {
     people: needs.people,
     demo: needs.demo,
     lostRows: needs.lostRows,
+    partList: needs.partList,
     ready: needs.readiness.ready,
     checkQuestions: async () => {
       const found = endpointsOf(
@@ -232,7 +235,7 @@ function openOperations(needs: Needs): ServiceOperations {
     stepsEnded: stepsEnded(concurrentWriters, projector),
     inStep: stepRunner(concurrentWriters, projector),
     spooling: spool,
-    isRunning: role !== 'offline',
+    isRunning: !isCommand(role),
     onChange: () => dataVersions.refresh(),
     applied: role === 'offline' ? migrations : [],
     logger: needs.logger
@@ -240,7 +243,7 @@ function openOperations(needs: Needs): ServiceOperations {
 }
 
 function repairTime(needs: Needs): 'now' | 'later' | 'never' {
-  if (needs.config.CLICKHOUSE_URL !== undefined) return 'never'
+  if (needs.config.CLICKHOUSE_URL !== undefined || needs.role === 'verify') return 'never'
   return runs(components.projector, needs) ? 'now' : 'later'
 }
 

@@ -30,12 +30,17 @@ export type NamedLostPart = LostPart & { readonly engineTable: string }
 export async function findLostParts(store: Store): Promise<NamedLostPart[]> {
   const lost = await store.do(readLostParts)
   if (lost.length === 0) return []
+  const nameOf = await namesOfUsedTables(store)
+  return lost.map(({ table, part }) => ({ table: nameOf.get(table) ?? table, part, engineTable: table }))
+}
+
+/** Reads the names of tables in statements, by the engine's names of the generations that steps write or answers read. */
+export async function namesOfUsedTables(store: Store): Promise<ReadonlyMap<string, string>> {
   const pointers = await store.do(readPointers)
   const owners = ownersOf(projections)
-  const nameOf = new Map(
+  return new Map(
     [...pointers.names('reads', owners), ...pointers.names('writes', owners)].map(([name, used]) => [used, name])
   )
-  return lost.map(({ table, part }) => ({ table: nameOf.get(table) ?? table, part, engineTable: table }))
 }
 
 /** Event tables and read tables. */
@@ -100,7 +105,9 @@ export function repairOf(all: readonly Projection[], damaged: ReadonlySet<string
     positionsAreLost: damaged.has(POSITIONS),
     lasting: new Map(
       [...damaged].flatMap((table) => {
-        const lost = table.includes('__') ? 'a rebuild wrote it: discard that rebuild' : LASTING[table]
+        const lost = table.includes('__')
+          ? 'neither steps nor answers use it, and the service drops it'
+          : LASTING[table]
         return lost === undefined ? [] : [[table, lost] as const]
       })
     )

@@ -137,6 +137,22 @@ export const readOldParts = operation(
   }
 )
 
+/** Reads the detached parts of tables with rows about users, with the paths of their folders. */
+export const readDetachedParts = operation(
+  'reads detached parts',
+  async (tables): Promise<{ readonly table: string; readonly part: string; readonly path: string }[]> => {
+    const rows = await tables.rows(
+      `SELECT d.table AS table, d.name AS part, d.path AS path FROM system.detached_parts AS d
+       WHERE d.database = currentDatabase() AND d.table IN (
+         SELECT c.table FROM system.columns AS c
+         WHERE c.database = currentDatabase() AND (has({columns: Array(String)}, c.name) OR c.table = 'data_change'))
+       ORDER BY table, part`,
+      { columns: USER_COLUMNS }
+    )
+    return rows.map(({ table, part, path }) => ({ table: String(table), part: String(part), path: String(path) }))
+  }
+)
+
 /** Lets the engine look for replaced parts of a table now; by default it does twice a minute. An older ClickHouse rejects it. */
 export const startCleanup = operation('starts a cleanup of a table', async (tables, table: string): Promise<void> => {
   await tables.execute(`SYSTEM START CLEANUP ${table}`)

@@ -101,6 +101,9 @@ test('migrations', async (t) => {
     await tables.execute('RENAME TABLE event_title__0 TO gone')
     await t.rejects(migrate(tables), /^event_title__0 of the tables are missing, although they were created/)
     await tables.execute('RENAME TABLE gone TO event_title__0')
+    await tables.execute('RENAME TABLE title__0 TO title__3, generation_pointer TO gone')
+    await t.rejects(migrate(tables), /^generation_pointer of the tables are missing/, 'generations are unknown')
+    await tables.execute('RENAME TABLE title__3 TO title__0, gone TO generation_pointer')
     t.same(await migrate(tables), [])
   })
 

@@ -46,7 +46,7 @@ export async function migrate(tables: Tables, migrations?: readonly Migration[])
     await store.do(storeMigrationApplied, name, checksum)
     applied.set(name, checksum)
   }
-  if (applied.has(POINTERS_SINCE)) await restorePointers(store)
+  if (applied.has(POINTERS_SINCE) && !(await isMissing(tables, 'generation_pointer'))) await restorePointers(store)
   await refuseMissing(tables, wanted, ({ name, checksum }) => applied.get(name) === checksum)
   const done: string[] = []
   for (const migration of wanted) {
@@ -191,11 +191,14 @@ async function refuseMissing(
       if (isApplied(migration) && verb !== 'DROP') made.add(verb === 'RENAME' ? renamed : name)
     }
   }
-  if (made.has('generation_pointer') && !(await isMissing(tables, 'generation_pointer'))) {
-    const { serving } = await storeOver(tables).do(readPointers)
+  if (made.has('generation_pointer')) {
+    // Without pointers, the generations in use are unknown.
+    const pointers = (await isMissing(tables, 'generation_pointer'))
+      ? undefined
+      : await storeOver(tables).do(readPointers)
     for (const first of [...made].filter((name) => name.endsWith('__0'))) {
       made.delete(first)
-      made.add(serving.nameOf(first.slice(0, -'__0'.length)))
+      if (pointers !== undefined) made.add(pointers.serving.nameOf(first.slice(0, -'__0'.length)))
     }
   }
   const rows = await tables.rows('SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase()')

@@ -118,7 +118,7 @@ test('a start that cannot open a file names it, its owner and the repair', asRoo
   for (const name of ['.', 'log', 'log/data.mdb', 'writes']) await chown(join(path, name), 1234, 1234)
   const denied = async () => {
     const script = `
-      const { deniedFile } = await import(${JSON.stringify(new URL('../src/denied-file.js', import.meta.url).href)})
+      const { deniedFile } = await import(${JSON.stringify(new URL('../src/disk/denied-file.js', import.meta.url).href)})
       console.log((await deniedFile(${JSON.stringify(path)}, new Error('EACCES')))?.message)`
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { uid: 1234 })
     return stdout.trim()

@@ -111,7 +111,7 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     for (const name of ['empty-log', 'no-log'])
       await refuses(gamenet, name, /data.mdb is missing or empty.*gamenet restore/)
     await damaged('cluster', 'writes/PG_VERSION', (path) => rm(path))
-    await refuses(gamenet, 'cluster', /its file PG_VERSION is missing.*gamenet restore/)
+    await refuses(gamenet, 'cluster', /its file or folder PG_VERSION is missing.*gamenet restore/)
     await cp(join(whole, 'writes', 'PG_VERSION'), join(folder, 'cluster', 'writes', 'PG_VERSION'))
     await rm(join(folder, 'cluster', 'writes', 'base'), { recursive: true })
     t.match(await verified('cluster'), [{ what: /the write side is unusable/, repair: /gamenet restore/ }])

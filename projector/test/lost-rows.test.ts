@@ -107,6 +107,11 @@ test('a part that vanished is found; a part that was merged, detached or dropped
   for (const { path } of rows) rmSync(String(path), { recursive: true })
   const found = (await vanished()).map(([table]) => table)
   t.same(new Set(found), new Set(['network_count__0', 'title__8']), 'under the names that their tables have now')
+  const elsewhere = listed.map((part) => ({ ...part, table: 'a table of lost folders' }))
+  t.ok(
+    (await vanishedParts(control, elsewhere, names)).every(({ path }) => path.startsWith('/')),
+    'views have no folder'
+  )
   const [other, ...same] = await listParts(control, ['event_network_count'])
   const miscounted = [{ ...other, rows: 2 }, ...same] as typeof listed
   t.match(await miscountedParts(control, miscounted), [{ part: other?.part, rows: 2 }])

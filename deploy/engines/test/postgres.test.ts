@@ -223,6 +223,23 @@ test('a PGlite that was killed during its creation is created again', async (t) 
   t.notOk(existsSync(`${dir}.new`))
 })
 
+test('a PGlite without the folders that a start fills keeps its rows over the next starts', async (t) => {
+  const dir = t.testdir()
+  const first = await openPglite({ dir })
+  await first.script('CREATE TABLE kept (n integer)')
+  await first.close()
+  for (const name of ['pg_subtrans', 'pg_notify', 'pg_twophase', 'pg_stat', 'pg_tblspc', 'pg_logical/mappings'])
+    rmSync(join(dir, name), { recursive: true })
+  for (const n of [1, 2]) {
+    const again = await openPglite({ dir })
+    await again.query('INSERT INTO kept VALUES ($1)', [n])
+    t.same(await again.query('SELECT count(*)::int AS n FROM kept'), [{ n }])
+    await again.close()
+  }
+  rmSync(join(dir, 'postgresql.conf'))
+  await t.rejects(openPglite({ dir }), /its file or folder postgresql.conf is missing/)
+})
+
 test('a PGlite whose files fail refuses statements, and is restarted', async (t) => {
   const dir = t.testdir()
   const postgres = await openPglite({ dir })

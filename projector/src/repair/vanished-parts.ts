@@ -76,7 +76,7 @@ export async function vanishedParts(
   const parts = held.map((row) => ListedPart.parse(row))
   const existing = await tables.rows(
     `SELECT ${TABLE_UUID} AS id, t.name AS table, t.data_paths[1] AS path FROM system.tables AS t
-     WHERE t.database = currentDatabase()`
+     WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree'`
   )
   if (listed.length > 0 && !listed.some(({ table }) => existing.some(({ id }) => id === table))) {
     // These are new.

@@ -1,6 +1,6 @@
 import { cpSync, existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { PGlite } from '@electric-sql/pglite'
 import { versionOf } from '../engine-versions.js'
@@ -9,16 +9,32 @@ import { flushPath, flushTree } from '../flush-files.js'
 /** Next to the compiled program, because it depends on the exact package version. */
 const TEMPLATE = fileURLToPath(new URL(`../../empty-cluster-${versionOf('@electric-sql/pglite')}`, import.meta.url))
 
+/** What a cluster cannot do without. Without `PG_VERSION` PGlite would create a new cluster over the tables. */
+const NEEDED = [
+  ...['PG_VERSION', 'base', 'global', 'pg_multixact', 'pg_wal', 'pg_xact'],
+  ...['pg_hba.conf', 'pg_ident.conf', 'postgresql.conf']
+]
+/** Folders without which PostgreSQL fails at its next stop. A start fills them; most are empty, so a copy may lack them. */
+const FILLED_BY_START = [
+  ...['pg_commit_ts', 'pg_dynshmem', 'pg_notify', 'pg_replslot', 'pg_serial', 'pg_snapshots', 'pg_stat', 'pg_stat_tmp'],
+  ...['pg_subtrans', 'pg_tblspc', 'pg_twophase', 'pg_wal/archive_status', 'pg_wal/summaries'],
+  ...['pg_logical/mappings', 'pg_logical/snapshots']
+]
+
 /**
- * Copies a new database cluster into an empty directory; leaves any other directory unchanged, and refuses one without the file that
- * identifies a cluster: PGlite would create a new cluster over its tables. Creating a cluster takes
+ * Copies a new database cluster into an empty directory. In any other directory it only creates folders that a cluster can lack,
+ * and refuses it if something else is missing. Creating a cluster takes
  * 6 s of processor time, so it is created once per program and copied. The directory has all of it or nothing, also
  * after a crash or power loss.
  */
 export const layEmptyCluster = async (dir: string): Promise<void> => {
   const names = await readdir(dir)
-  if (names.length > 0 && !names.includes('PG_VERSION')) throw new Error('its file PG_VERSION is missing')
-  if (names.length > 0) return
+  if (names.length > 0) {
+    const missing = NEEDED.find((name) => !names.includes(name))
+    if (missing !== undefined) throw new Error(`its file or folder ${missing} is missing`)
+    for (const name of FILLED_BY_START) await mkdir(join(dir, name), { recursive: true, mode: 0o700 })
+    return
+  }
   const draft = `${dir}.new`
   await rm(draft, { recursive: true, force: true })
   // Its 1,000 files take 50 ms of processor time; the asynchronous copy takes 200.

@@ -1,6 +1,6 @@
 import { access, constants, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FailureError, UsageError } from './config.js'
+import { FailureError, UsageError } from '../config.js'
 
 /**
  * Returns the failure for a start that failed because this user cannot open a file of the data directory: it names the

@@ -104,13 +104,11 @@ export const ANSWER_SETTINGS: Settings = {
 }
 
 /**
- * Settings of writes: synchronous, not in the background; without deduplication, because our keys deduplicate; in one block, so
- * that an insert is stored whole or not at all, whatever number of partitions it touches; and as given, because a block hardly
- * ever has two rows with one key, and looking for them takes as long as storing the block.
+ * Settings of writes: synchronous, not in the background; without deduplication, because our keys deduplicate; and in
+ * one block, so that an insert is stored whole or not at all, whatever number of partitions it touches.
  */
 export const WRITE_SETTINGS: Settings = {
   async_insert: 0,
-  optimize_on_insert: 0,
   insert_deduplicate: 0,
   deduplicate_insert: 'disable',
   deduplicate_insert_select: 'disable',

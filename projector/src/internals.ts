@@ -73,6 +73,7 @@ export { nameIn, type Operation, type Store, type StoreView } from './store/oper
 export { replaceReadViews } from './store/read-view.js'
 export { readRebuildOwner, readRebuildRecords, storeRebuildOwner, storeRebuildRecord } from './store/rebuild.js'
 export {
+  copyRows,
   makeRows,
   readBasis,
   readForFold,

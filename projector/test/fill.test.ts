@@ -5,6 +5,7 @@ import { foldInline } from '../src/project/folding/folding.js'
 import { type Filling, fill, STEP_SIZES } from '../src/rebuild/fill.js'
 import type { RebuildRecord } from '../src/rebuild/rebuild-record.js'
 import { Checkpoints } from '../src/store/checkpoint.js'
+import { latch } from './latch.js'
 import { firstStore, openTables } from './pipeline.js'
 
 const BOARDS = 23
@@ -67,23 +68,41 @@ test('a fill by slices resumes after the last completed one, and computes the sa
   const noted = async () =>
     (await Checkpoints.read(firstStore(engine.control))).next('slices:leaderboard-entry__1', 0, 0)
 
-  t.equal(await fill(filling(1)), true)
+  const { step: plain } = filling(1)
+  const foldReads = latch()
+  const over = (different: Partial<Tables>): Filling['step'] => ({
+    ...plain,
+    store: firstStore({
+      rows: (sql, parameters) => engine.rebuild.rows(sql, parameters),
+      json: (sql, parameters) => engine.rebuild.json(sql, parameters),
+      execute: (sql, parameters) => engine.rebuild.execute(sql, parameters),
+      insert: (...rows) => engine.rebuild.insert(...rows),
+      ...different
+    })
+  })
+  const timesAfterFold = over({
+    json: async (sql, parameters) => {
+      foldReads.open()
+      return await engine.rebuild.json(sql, parameters)
+    },
+    execute: async (sql, parameters) => {
+      if (sql.startsWith('INSERT INTO entry_time')) await foldReads.opened
+      await engine.rebuild.execute(sql, parameters)
+    }
+  })
+  t.equal(await fill(filling(1, { step: timesAfterFold })), true, 'the fold does not wait for the times')
   const whole = await rowsOf()
   await empty()
 
   const begun: unknown[] = []
-  const { step: making } = filling(SLICES)
-  const tables = {
-    rows: async (sql: string, parameters: Record<string, unknown> = {}) => {
+  const failing = over({
+    rows: async (sql, parameters = {}) => {
       if (parameters.slice !== undefined) begun.push(parameters.slice)
       if (parameters.slice === 3) throw new Error('the tables are away')
       return await engine.rebuild.rows(sql, parameters)
-    },
-    json: (sql: string, parameters?: Record<string, unknown>) => engine.rebuild.json(sql, parameters),
-    execute: (sql: string, parameters?: Record<string, unknown>) => engine.rebuild.execute(sql, parameters),
-    insert: (...rows: Parameters<Tables['insert']>) => engine.rebuild.insert(...rows)
-  }
-  await t.rejects(fill(filling(SLICES, { step: { ...making, store: firstStore(tables) } })), /tables are away/)
+    }
+  })
+  await t.rejects(fill(filling(SLICES, { step: failing })), /tables are away/)
   t.equal(await noted(), 3, 'those before the one that failed')
   t.notOk(begun.includes(5), 'and no third one was begun besides two')
 

@@ -276,7 +276,7 @@ test('too few threads are reported, enough are not', async (t) => {
   await open(16)
   t.same(warnings, [])
   await open(4)
-  t.match(warnings, [/UV_THREADPOOL_SIZE is 4; .* need at least 14/])
+  t.match(warnings, [/UV_THREADPOOL_SIZE is 4; .* need at least 15/])
 })
 
 test('a statement beyond the memory of the whole engine is refused as busy, and the engine continues', async (t) => {

@@ -1,4 +1,5 @@
 import type { Fold } from '../project/folding/fold.js'
+import type { FoldProjection } from '../project/projection.js'
 import { BOARD_TABLES, foldLeaderboardEntry, foldLeaderboardEntryByValue } from './leaderboard-entry.js'
 import { foldMatchSession, MATCH_TYPES } from './match-session.js'
 
@@ -24,4 +25,9 @@ export function foldNamed(name: string): Fold {
   const fold = folds[name]
   if (fold === undefined) throw new Error(`There is no fold ${name} in folds.ts.`)
   return fold
+}
+
+/** Returns the tables whose rows a projection's fold stores in another order too: by table, the other one. */
+export function copiesOf({ name, fold = name }: FoldProjection): Readonly<Record<string, string>> {
+  return foldNamed(fold).copies ?? {}
 }

@@ -1,4 +1,4 @@
-import type { LogPosition, OffsetRange } from '@gamenet/schemas'
+import { type LogPosition, type OffsetRange, rangeBetween } from '@gamenet/schemas'
 
 /** Ranges of a topic's partitions, at most one per partition. */
 export type Range = readonly OffsetRange[]
@@ -21,4 +21,13 @@ export function rangeOf(positions: readonly LogPosition[]): Range {
 /** Returns the number of offsets in the range, an upper bound of its events. */
 export function lengthOf(range: Range): number {
   return range.reduce((sum, { first, next, offsets }) => sum + (offsets?.length ?? next - first), 0)
+}
+
+/** Divides a range without single offsets into two of about equal length; one of a single event into itself. */
+export function halvesOf(range: Range): Range[] {
+  const inRange = (ranges: Range, { epoch, partition }: OffsetRange) =>
+    ranges.find((each) => each.epoch === epoch && each.partition === partition)
+  const half = rangeBetween((at) => inRange(range, at)?.first ?? 0, range, Math.ceil(lengthOf(range) / 2))
+  const rest = rangeBetween((at) => inRange(half, at)?.next ?? inRange(range, at)?.first ?? 0, range, Infinity)
+  return [half, rest].filter(({ length }) => length > 0)
 }

@@ -6,11 +6,15 @@ import type { StepContext } from './step.js'
 
 /** Computes and stores the rows of a range: live, catching up or rebuilding. */
 export async function runStep(step: StepContext, projection: Projection, input: StepInput): Promise<void> {
-  const run = async () => {
+  await asStep(step, async () => {
     if (projection.form === 'fold') return await runFold(step, projection, input)
     await step.store.do(makeRows, projection, input)
-  }
-  await (step.inStep === undefined ? run() : step.inStep(run))
+  })
+}
+
+/** Runs work that others wait for as for a step. */
+export async function asStep({ inStep }: StepContext, work: () => Promise<void>): Promise<void> {
+  await (inStep === undefined ? work() : inStep(work))
 }
 
 /** Returns whether a range has events of an older epoch than the newest loaded one, which may undo stored rows. */

@@ -1,11 +1,14 @@
 import { generationName, projectionCheckpoint, rangeBetween } from '@gamenet/schemas'
+import { copiesOf } from '../folds/folds.js'
 import type { Projection } from '../project/projection.js'
-import { lengthOf } from '../project/range.js'
-import { hasOlderEpoch, runStep } from '../project/run-step.js'
+import { halvesOf, lengthOf } from '../project/range.js'
+import { asStep, hasOlderEpoch, runStep } from '../project/run-step.js'
 import type { StepContext } from '../project/step.js'
 import { type Checkpoint, Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
+import { copyRows } from '../store/step.js'
 import { StepsHeld } from './contract.js'
 import type { RebuildRecord } from './rebuild-record.js'
+import { sourcesOf } from './unit.js'
 
 /** Target duration of a step, in ms: long enough to be efficient, short enough to pause. */
 const STEP_MS = 5000
@@ -15,7 +18,7 @@ const STEP_PARTS = 4
 const LONG_STEP_MS = 30_000
 const SLICES_MAX = 4096
 /** A small fold has at most this many slices, of at least this many events: the first ones show the time of the others. */
-const SMALL_SLICES = 8
+const SMALL_SLICES = 4
 const SMALL_SLICE_EVENTS = 20_000
 
 /** Numbers of events per step. */
@@ -23,7 +26,7 @@ export type StepSizes = {
   /** Least and most of a step of the fill. */
   readonly least: number
   readonly most: number
-  /** Of a slice of a fold's keys: about three chunks, so that reading, folding and storing overlap. */
+  /** Of a slice of a fold's keys: about five chunks, so that reading, folding and storing overlap. */
   readonly sliceOfFold: number
   /** Of a slice of the keys of a statement. */
   readonly sliceOfStatement: number
@@ -34,7 +37,7 @@ export type StepSizes = {
 export const STEP_SIZES: StepSizes = {
   least: 500_000,
   most: 8_000_000,
-  sliceOfFold: 250_000,
+  sliceOfFold: 500_000,
   sliceOfStatement: 1_000_000,
   catchUp: 500_000
 }
@@ -65,26 +68,36 @@ export type Filling = {
   /** Called before each step; false pauses the fill. */
   readonly shouldContinue: () => Promise<boolean>
   /** Called after each step. */
-  readonly onStep: (step: {
-    readonly projection: string
-    readonly done: number
-    readonly events: number
-    readonly seconds: number
-  }) => void
+  readonly onStep: (step: { readonly projection: string; readonly done: number; readonly events: number }) => void
 }
 
 /**
- * Fills the unit's tables, projection by projection, in bounded steps: ranges of the log, or slices of keys, each key once and whole.
- * Every step may be repeated; a crash costs one step.
+ * Fills the unit's tables in bounded steps: ranges of the log, or slices of keys, each key once and whole. A projection begins when those
+ * whose tables it reads are filled: the engine fills one while the thread of folds computes another. Every step may be repeated; a crash
+ * costs one step of each projection that is being filled.
  * @returns false if `shouldContinue` paused it
  */
 export async function fill(filling: Filling): Promise<boolean> {
-  for (const projection of filling.unit) {
-    const isByKeys = filling.record.slices[projection.name] !== undefined
-    const isDone = isByKeys ? await fillSlices(filling, projection) : await fillStretches(filling, projection)
-    if (!isDone) return false
+  const { unit, record } = filling
+  let hasFailed = false
+  const each = { ...filling, shouldContinue: async () => !hasFailed && (await filling.shouldContinue()) }
+  const fills = new Map<Projection, Promise<boolean>>()
+  const fillOne = async (projection: Projection): Promise<boolean> => {
+    const sources = sourcesOf(unit, projection).map((source) => fills.get(source))
+    if ((await Promise.all(sources)).includes(false)) return false
+    const isByKeys = record.slices[projection.name] !== undefined
+    return await (isByKeys ? fillSlices(each, projection) : fillStretches(each, projection))
   }
-  return true
+  for (const projection of unit) {
+    const filled = fillOne(projection)
+    filled.catch(() => {
+      hasFailed = true
+    })
+    fills.set(projection, filled)
+  }
+  // Waits for all, also if one fails.
+  await Promise.allSettled(fills.values())
+  return !(await Promise.all(fills.values())).includes(false)
 }
 
 async function fillStretches(
@@ -104,7 +117,12 @@ async function fillStretches(
     if (!(await shouldContinue())) return false
     const begun = performance.now()
     try {
-      await runStep(step, projection, { range, isLate: false })
+      const ranges = isReadAgain ? [range] : halvesOf(range)
+      // Waits for both, also if one fails.
+      const ended = await Promise.allSettled(
+        ranges.map((each) => runStep(step, projection, { range: each, isLate: false }))
+      )
+      for (const each of ended) if (each.status === 'rejected') throw each.reason
     } catch (error) {
       if (lengthOf(range) <= sizes.least || step.signal.aborted || error instanceof StepsHeld) throw error
       stepEvents = within(lengthOf(range) / STEP_PARTS)
@@ -117,8 +135,7 @@ async function fillStretches(
     )
     const ms = performance.now() - begun
     const left = lengthOf(rangeBetween((at) => checkpoints.next(name, at.epoch, at.partition), target, Infinity))
-    const events = lengthOf(range)
-    onStep({ projection: projection.name, done: doneOf(record, projection, left), events, seconds: ms / 1000 })
+    onStep({ projection: projection.name, done: doneOf(record, projection, left), events: lengthOf(range) })
     const aimMs = isReadAgain ? LONG_STEP_MS : STEP_MS
     stepEvents = within(Math.min(stepEvents * (isReadAgain ? 1 : 4), (stepEvents * aimMs) / Math.max(ms, 1)))
   }
@@ -126,7 +143,7 @@ async function fillStretches(
 
 /**
  * Fills two slices at once: while the rest of one is folded and stored, the next one is read. A slice counts as completed after all before
- * it, so a crash costs two.
+ * it, so a crash costs two. At the end, the rows that a fold stores in two orders are copied, all in one statement.
  */
 async function fillSlices({ step, record, shouldContinue, onStep }: Filling, projection: Projection): Promise<boolean> {
   const target = record.target[projection.from.name] ?? []
@@ -135,16 +152,13 @@ async function fillSlices({ step, record, shouldContinue, onStep }: Filling, pro
   const total = record.events[projection.name] ?? 0
   const range = rangeBetween(() => 0, target, Infinity)
   const of = range.length === 0 ? 0 : (record.slices[projection.name] ?? 1)
-  let notedAt = performance.now()
   const fillSlice = async (n: number, before: Promise<void>): Promise<void> => {
     const filled = runStep(step, projection, { range, isLate: false, slice: { n, of } })
     // Waits for both, also if one fails.
     for (const each of await Promise.allSettled([before, filled])) if (each.status === 'rejected') throw each.reason
     await advance(step, checkpoints, [{ name, epoch: 0, partition: 0, next: n + 1 }])
-    const seconds = (performance.now() - notedAt) / 1000
-    notedAt = performance.now()
     const done = Math.round((total * (n + 1)) / of)
-    onStep({ projection: projection.name, done, events: Math.round(total / of), seconds })
+    onStep({ projection: projection.name, done, events: Math.round(total / of) })
   }
   let next = checkpoints.next(name, 0, 0)
   let [before, last] = [Promise.resolve(), Promise.resolve()]
@@ -164,6 +178,7 @@ async function fillSlices({ step, record, shouldContinue, onStep }: Filling, pro
   }
   await last
   if (next < of) return false
+  if (projection.form === 'fold') await asStep(step, () => step.store.do(copyRows, projection, copiesOf(projection)))
   await advance(
     step,
     checkpoints,

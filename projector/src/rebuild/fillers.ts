@@ -137,6 +137,7 @@ export class Fillers {
     const { store, signal, reservedBytes } = this.#context
     const estimate = this.estimateOf(record)
     const step = stepContextOf(this.#context, record, await liveOf(this.#context))
+    let notedAt = performance.now()
     const filling: Filling = {
       // A statement of a fill may last half a minute.
       step: { ...step, store: step.store.with({ signal }) },
@@ -149,9 +150,14 @@ export class Fillers {
         if (obstacle !== undefined) throw new NoRoom(obstacle)
         return true
       },
-      onStep: ({ projection, events, seconds }) => estimate.add(projection, events, seconds, performance.now())
+      // Steps overlap: each counts from the end of the one before, so that their sum is the elapsed time.
+      onStep: ({ projection, events }) => {
+        const now = performance.now()
+        estimate.add(projection, events, (now - notedAt) / 1000, now)
+        notedAt = now
+      }
     }
-    estimate.begin(performance.now())
+    estimate.begin(notedAt)
     const isDone = await this.#fillAll(filling).finally(() => estimate.rest())
     if (isDone) await this.#change(record, { state: 'filled', reason: null })
   }

@@ -47,11 +47,9 @@ export async function reload(
     let movedAt = performance.now()
     for (;;) {
       if (!(await shouldContinue())) return false
-      const begun = performance.now()
       await pause(LOOK_MS, signal)
       const now = left(await Checkpoints.read(store))
-      const seconds = (performance.now() - begun) / 1000
-      onStep({ projection: name, done: (record.events[name] ?? 0) - now, events: before - now, seconds })
+      onStep({ projection: name, done: (record.events[name] ?? 0) - now, events: before - now })
       if (now === 0) {
         await deleteRetracted(live, store, topic)
         return true

@@ -60,6 +60,22 @@ export const storeRows = operation(
   }
 )
 
+/**
+ * Copies whole tables of a fold into those that hold the same rows in another order, by table: in blocks that need little memory, so that
+ * a failure may leave a part. Repeating it changes nothing more.
+ */
+export const copyRows = operation(
+  'copies rows',
+  async (tables, { into }: FoldProjection, copies: Readonly<Record<string, string>>): Promise<void> => {
+    for (const [table, copy] of Object.entries(copies)) {
+      const columns = (into[table] ?? []).join(', ')
+      const settings = 'max_threads = 2, max_insert_threads = 2, min_insert_block_size_rows = 500000'
+      const rows = `SELECT ${columns} FROM ${identifier(table)}`
+      await tables.execute(`INSERT INTO ${tables.target(copy)} (${columns}) SETTINGS ${settings} ${rows}`)
+    }
+  }
+)
+
 /** Reads the instants and keys that the events of a range touch. */
 export const readTouched = operation(
   'reads the keys of events',

@@ -56,7 +56,6 @@ const SPARE_THREADS = 4
  */
 export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
   const readers = options.readers ?? 3
-  warnOfFewThreads(options, readers + EXPORTS_MAX + LANE_NAMES.length - 2)
   checkDirectory(options.path)
   checkDefinitions(options.path)
   const sessions: CleanSession[] = []
@@ -76,6 +75,7 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
         limits
       )
     }
+    warnOfFewThreads(options, sessions.length)
     const names = await knownSettings(slots.control)
     const known = () => Promise.resolve(names)
     const kill = (tag: string) =>

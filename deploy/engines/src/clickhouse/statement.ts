@@ -16,7 +16,7 @@ export const READERS_QUEUE_MAX = 1024
 
 const MIB = 1024 * 1024
 
-/** Sized for two cores and 4 GiB: all lanes except readers at their limits together stay below the engine's limit. */
+/** Sized for two cores and 4 GiB. */
 export const LANE_LIMITS: { readonly [name in LaneName]: LaneLimits } = {
   loader: { seconds: 300, memoryBytes: 1536 * MIB, threads: 2 },
   projections: { seconds: 900, memoryBytes: 1536 * MIB, threads: 2 },
@@ -29,6 +29,9 @@ export const LANE_LIMITS: { readonly [name in LaneName]: LaneLimits } = {
 /** Concurrent streams. Each may last as long as its client takes, and has one thread: answers wait less. */
 export const EXPORTS_MAX = 3
 const EXPORT_RETRY_SECONDS = 5
+
+/** Concurrent statements of rebuilds: one reads keys while another stores rows. */
+const REBUILDS_MAX = 2
 
 /** Returns the number of connections of a lane, and what happens to statements beyond them. */
 export const laneSize = (
@@ -44,7 +47,7 @@ export const laneSize = (
     }
   }
   return {
-    slots: name === 'control' ? sizes.control : 1,
+    slots: name === 'control' ? sizes.control : name === 'rebuild' ? REBUILDS_MAX : 1,
     queueMax: SERIAL_QUEUE_MAX,
     retryAfterSeconds: BUSY_RETRY_SECONDS
   }

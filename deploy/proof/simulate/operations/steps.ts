@@ -1,5 +1,6 @@
 import {
   BOARD_KEY,
+  copyRows,
   type FoldProjection,
   type KeySlice,
   makeRows,
@@ -33,6 +34,12 @@ export const steps: readonly Implementation[] = [
     (seen, _, table, block) => seen.insertBlock(table, block),
     ([projection, table, block], share) => [projection, table, partOfBlock(block, share)]
   ),
+  changing(copyRows, (seen, [, copies], share) => {
+    for (const [table, copy] of Object.entries(copies)) {
+      const { rows } = seen.written(table)
+      seen.written(copy).insert(rows.slice(0, Math.ceil(rows.length * share)))
+    }
+  }),
   reading(readTouched, (seen, { from, touches }, range) => {
     const keyOf = KEYS.get(touches.key)
     if (keyOf === undefined) throw new Error(`The simulator does not know the key ${touches.key}; add it to KEYS.`)

@@ -1,3 +1,4 @@
+import { copiesOf } from '../../folds/folds.js'
 import { readBasis, readForFold, type StepInput, storeRows, type TouchedKey } from '../../store/step.js'
 import type { FoldProjection } from '../projection.js'
 import type { StepContext } from '../step.js'
@@ -18,7 +19,9 @@ export async function runFold(
   projection: FoldProjection,
   made: StepInput
 ): Promise<void> {
-  const { isLate } = made
+  const { isLate, slice } = made
+  // The fill of a rebuild, which runs slices, copies whole tables at its end.
+  const copiedLater = slice === undefined ? [] : Object.values(copiesOf(projection))
   const reads = { ...projection.reads, ...(isLate ? projection.readsWhenLate : {}) }
   const readsApart = { ...reads, ...projection.readsApart }
   const readsAgain = { ...readsApart, ...projection.readsWhenLate }
@@ -84,7 +87,7 @@ export async function runFold(
   async function storeAll(made: ChunkRows): Promise<void> {
     for (const table of Object.keys(projection.into)) {
       const block = made[table]
-      if (block !== undefined) await store.do(storeRows, projection, table, block)
+      if (block !== undefined && !copiedLater.includes(table)) await store.do(storeRows, projection, table, block)
     }
   }
 }

@@ -121,7 +121,8 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
     const signal = new AbortController().signal
     const clickhouse = await openChdb({ path: join(folder, 'older') })
     const stepsEnded = async () => undefined
-    const needs = { writes, tables: clickhouse.control, stepsEnded, ownsFiles: true, signal, isOnlyReader: true }
+    const { partList } = needsOf(world)
+    const needs = { writes, tables: clickhouse.control, stepsEnded, partList, signal, isOnlyReader: true }
     t.not((await tablesThatName(clickhouse)).length, 0)
     t.same(await reapplyMissingErasures(needs), { completed: 0, repeated: 2 })
     t.same(await tablesThatName(clickhouse), [])

@@ -248,7 +248,7 @@ test('a username is not reported as unknown while rows that may name it are rest
   const needs = (repairing: readonly string[]) => ({
     engines: { clickhouse: { control: none }, names: {}, writes: async () => none },
     lostRows: { repairing: () => repairing },
-    finishErasures: () => undefined,
+    finishErasures: () => t.fail('nothing was entered'),
     stopping: new AbortController().signal
   })
   const run = (repairing: readonly string[]) =>

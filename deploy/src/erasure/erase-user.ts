@@ -2,6 +2,7 @@ import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { readAppliedErasures, SEAL_KEY_CACHE_MS, storeAppliedErasures, storeOver } from '@gamenet/projector'
 import { discardDeletions } from '@gamenet/projector/erasure'
 import { nameKey, pause, topics } from '@gamenet/schemas'
+import type { PartList } from '../wiring/part-list.js'
 import { emptyDetachedParts } from './detached-parts.js'
 import { eraseRows, isKnownToTables, usersInTables } from './erase-rows.js'
 import type { ErasureProgress, ErasureReport } from './erasure-report.js'
@@ -24,10 +25,8 @@ export type EraseNeeds = {
   readonly whenCaughtUp: (topics: readonly string[]) => Promise<void>
   /** Resolves when every running step that writes rows has ended. */
   readonly stepsEnded: () => Promise<void>
-  /** Runs work that deletes rows; nobody may take the parts that it empties for lost ones. Default: only runs it. */
-  readonly whileErasing?: <Result>(work: () => Promise<Result>) => Promise<Result>
-  /** Whether this process may change the files of the tables. */
-  readonly ownsFiles: boolean
+  /** Present if this process owns the files of the tables: no start may take the parts that an erasure empties for lost ones. */
+  readonly partList: Pick<PartList, 'whileErasing'> | undefined
   /** Called when the tables have changed. */
   readonly onChange: () => Promise<unknown>
   readonly onProgress: (progress: ErasureProgress) => void
@@ -72,10 +71,7 @@ export async function finishErasures(needs: EraseNeeds): Promise<number> {
   return open.length
 }
 
-export type ReapplyNeeds = Pick<
-  EraseNeeds,
-  'writes' | 'tables' | 'stepsEnded' | 'whileErasing' | 'ownsFiles' | 'signal'
-> & {
+export type ReapplyNeeds = Pick<EraseNeeds, 'writes' | 'tables' | 'stepsEnded' | 'partList' | 'signal'> & {
   /** Whether no other process reads the log; then pending erasures run at once, without a wait for readers. */
   readonly isOnlyReader: boolean
 }
@@ -133,17 +129,18 @@ async function waitForReaders(needs: EraseNeeds): Promise<void> {
 
 /** Deletes the rows of these users, then records the erasures as done. */
 async function clean(needs: EraseNeeds, userKeys: readonly string[], nameHashes: readonly string[]): Promise<number> {
-  const { tables, writes, stepsEnded, ownsFiles, signal, whileErasing = (work) => work() } = needs
+  const { tables, writes, stepsEnded, partList, signal } = needs
   const onTable = (done: number, total: number) => needs.onProgress({ phase: 'tables', done, total })
   const store = storeOver(tables)
   const salt = await readSalt(writes)
-  return await whileErasing(async () => {
+  const erase = async () => {
     const deleted = await eraseRows({ store, salt, stepsEnded, onTable, signal }, userKeys)
-    await emptyDetachedParts(store, { ownsFiles })
+    await emptyDetachedParts(store, { ownsFiles: partList !== undefined })
     await needs.onChange()
     await finish(needs, nameHashes)
     return deleted
-  })
+  }
+  return await (partList === undefined ? erase() : partList.whileErasing(erase))
 }
 
 /** The tables record completion before the ledger does; a crash in between repeats the erasure. */

@@ -13,8 +13,7 @@ export async function reapplyErasures({ engines, role, concurrentWriters, partLi
       writes: await engines.writes(),
       tables: engines.clickhouse.control,
       stepsEnded: stepsEnded(concurrentWriters),
-      ...(partList && { whileErasing: partList.whileErasing }),
-      ownsFiles: engines.names.tables === 'chDB',
+      partList,
       signal: new AbortController().signal,
       // On a low disk merges are stopped and no deletion of rows ends; the running service completes pending erasures later.
       isOnlyReader: role === 'all' && engines.isEmbedded && !engines.disk.isLow()

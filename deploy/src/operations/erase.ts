@@ -44,20 +44,20 @@ export const erase = operation({
       import('../erasure/erase-user.js'),
       import('../erasure/ledger-file.js')
     ])
-    try {
+    const repairing = needs.lostRows.repairing()
+    const erased = async () => {
       const report = await eraseUser(await erasureNeeds(needs, onProgress), name.data, anyway)
-      const repairing = needs.lostRows.repairing()
-      if (!report.isEntered && repairing.length > 0) {
-        throw new FailureError(
-          `Rows of ${repairing.join(', ')} were lost and are not restored yet, and no other row names the user. Erase again when gamenet status reports no lost rows, or use --anyway.`
-        )
-      }
-      await writeLedgerCopy(needs.engines)
+      if (report.isEntered) await writeLedgerCopy(needs.engines)
       return report
-    } catch (error) {
+    }
+    const report = await erased().catch((error: unknown) => {
       needs.finishErasures()
       throw error
-    }
+    })
+    if (report.isEntered || repairing.length === 0) return report
+    throw new FailureError(
+      `Rows of ${repairing.join(', ')} were lost and are not restored yet, and no other row names the user. Erase again when gamenet status reports no lost rows, or use --anyway.`
+    )
   }
 })
 
@@ -124,8 +124,7 @@ async function erasureNeeds(
     tables,
     whenCaughtUp,
     stepsEnded,
-    ...(partList && { whileErasing: partList.whileErasing }),
-    ownsFiles: engines.names.tables === 'chDB',
+    partList,
     onChange,
     onProgress,
     signal: stopping,

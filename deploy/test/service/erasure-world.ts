@@ -81,7 +81,7 @@ export function needsOf({ writes, clickhouse, projector }: WorldUnderTest): Eras
     tables: clickhouse.control,
     whenCaughtUp: () => projector.caughtUp(),
     stepsEnded: () => projector.stepsEnded(),
-    ownsFiles: true,
+    partList: { whileErasing: (work) => work() },
     onChange: async () => undefined,
     onProgress: () => undefined,
     signal: new AbortController().signal,

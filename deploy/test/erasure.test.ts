@@ -1,5 +1,5 @@
-import { cp } from 'node:fs/promises'
-import { join } from 'node:path'
+import { cp, readdir, rename } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb, openPglite, openPostgres } from '@gamenet/engines'
 import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
@@ -34,12 +34,14 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
   t.not((await tablesThatName(world.clickhouse)).length, 0)
   t.not((await writesThatName(world.writes)).length, 0)
   const { control } = world.clickhouse
-  await control.execute('CREATE TABLE cancelled__7 (user_key String) ENGINE = MergeTree ORDER BY user_key')
-  await control.execute(`INSERT INTO cancelled__7 VALUES ('zebrafish')`)
+  for (const name of ['cancelled__7', 'cancelled__8', 'cancelled__9']) {
+    await control.execute(`CREATE TABLE ${name} (user_key String) ENGINE = MergeTree ORDER BY user_key`)
+    await control.execute(`INSERT INTO ${name} VALUES ('zebrafish')`)
+  }
   await control.execute('DROP TABLE cancelled__7')
-  await control.execute('CREATE TABLE cancelled__8 (user_key String) ENGINE = MergeTree ORDER BY user_key')
-  await control.execute(`INSERT INTO cancelled__8 VALUES ('zebrafish')`)
   await control.execute('ALTER TABLE cancelled__8 DETACH PARTITION ALL')
+  const broken = await brokenPart(control, 'cancelled__9')
+  t.not((await filesThatName(broken)).length, 0)
   const before = await rowsOfOthers(world)
 
   const phases: string[] = []
@@ -54,6 +56,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
   t.same(await tablesThatName(world.clickhouse), [])
   t.same(await writesThatName(world.writes), [])
   t.same(await filesThatName(world.folder), [])
+  t.same(await readdir(broken), [], 'the folder of a damaged part stays: the next start restores the rows of others')
   t.same(await storedMutations(world.clickhouse), [], 'no stored mutation names the user')
   t.same(await rowsOfOthers(world), before, 'of others everything stays')
   t.match(await readLedger(world.writes), [{ nameHash: /^[0-9a-f]{64}$/, doneAt: Date }])
@@ -198,6 +201,18 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
     })
   })
 })
+
+/** Detaches the only part of a table as the engine detaches one that it cannot read at its start; returns its folder. */
+async function brokenPart(control: ClickHouse['control'], table: string): Promise<string> {
+  await control.execute(`ALTER TABLE ${table} DETACH PARTITION ALL`)
+  const parts = `SELECT d.path AS path, d.reason AS reason FROM system.detached_parts AS d WHERE d.table = '${table}'`
+  const path = String((await control.rows(parts))[0]?.path)
+  const broken = join(dirname(path), `broken-on-start_${basename(path)}`)
+  await rename(path, broken)
+  const [part] = await control.rows(parts)
+  if (part?.reason !== 'broken-on-start') throw new Error(`${broken} is ${JSON.stringify(part)}`)
+  return broken
+}
 
 /**
  * The files of a dropped table stay for this number of polls: chDB deletes them at once, a ClickHouse server after 8

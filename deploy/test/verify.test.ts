@@ -1,9 +1,10 @@
 import { cp, open, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { openChdb, openPglite } from '@gamenet/engines'
+import { openEmbeddedLog } from '@gamenet/engines/log'
 import { publish } from '@gamenet/ingest'
-import { migrate } from '@gamenet/projector'
-import { presenceTopic } from '@gamenet/schemas'
+import { beginRepair, migrate, projections, repairOf, storeOver } from '@gamenet/projector'
+import { importRetractionTopic, instantOf, networkCountTopic, presenceTopic, titleCountTopic } from '@gamenet/schemas'
 import { test } from 'tap'
 import { claimDataDirectory } from '../src/data-directory.js'
 import { eraseUser } from '../src/erasure/erase-user.js'
@@ -176,7 +177,77 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
     }
     await t.rejects(found({ ...engines, directory, writes }), { message: /^The disk of the data directory .* is full/ })
   })
+
+  const countTitles = async (first: number) => {
+    const counts = Array.from({ length: 5 }, (_, n) => ({
+      titleId: '4d530064',
+      online: n,
+      observedAt: minute(first + n)
+    }))
+    await publish(log, titleCountTopic, counts, { source: '/test' })
+  }
+
+  await t.test('an undone import exempts no other topic from the search for missing events', async (t) => {
+    const importId = 'a'.repeat(32)
+    const count = { online: 7, observedAt: minute(0) }
+    await publish(log, networkCountTopic, [count], { source: `/import/${importId}`, importId })
+    await countTitles(0)
+    const undone = { importId, topic: networkCountTopic.name, observedAt: minute(1) }
+    await publish(log, importRetractionTopic, [undone], { source: '/test' })
+    await world.projector.caughtUp()
+    await world.projector.importUndos.undo(importId, networkCountTopic.name, () => undefined)
+    await clickhouse.control.execute('DELETE FROM event_title_count__0 WHERE offset = 3')
+    t.same((await found(engines)).findings, [
+      {
+        part: 'checkpoints',
+        what: 'event_title_count holds 4 events of title-count 1/0 below 5; the log has 5',
+        cost: 'answers lack these events',
+        repair:
+          'load them again: `gamenet rebuild start <projection> --from-log`, for a projection that reads the table',
+        isRepaired: false
+      }
+    ])
+  })
+
+  await t.test('events that the log no longer has are reported with their cost and the way out', async (t) => {
+    await world.projector.stop()
+    await countTitles(5)
+    await countTitles(10)
+    const later = openEmbeddedLog({ path: join(folder, 'log'), epoch: 1, retentionMs: 1, now: () => Date.now() + 1000 })
+    await later.trim()
+    await later.close()
+    const extents = new Map([[presenceTopic.name, await log.extents(presenceTopic.name)]])
+    const [{ first = 0 } = {}] = extents.get(presenceTopic.name) ?? []
+    t.ok(first > 0, 'the log has lost sightings')
+    await beginRepair(
+      storeOver(clickhouse.control),
+      projections,
+      repairOf(projections, new Set(['event_presence'])),
+      extents
+    )
+    t.same((await found(engines)).findings, [
+      {
+        part: 'checkpoints',
+        what: 'title-count 1/0 is loaded up to 5; the log has 10 to 15',
+        cost: 'the topic is stalled; events that the log lost cannot be loaded again',
+        repair:
+          'gamenet gap list, then gamenet gap accept title-count; or stop the service and restore the newest backup: gamenet restore DIR',
+        isRepaired: false
+      },
+      {
+        part: 'checkpoints',
+        what: `event_presence lost rows of presence 1/0; the log has only the events from offset ${first} on`,
+        cost: 'rows of earlier events may be missing',
+        repair: 'stop the service and restore the newest backup: gamenet restore DIR',
+        isRepaired: false
+      }
+    ])
+  })
 })
+
+function minute(n: number): string {
+  return instantOf(Date.UTC(2026, 4, 2, 0, n))
+}
 
 async function found(engines: Parameters<typeof findDamage>[0]) {
   return await findDamage(engines, { repair: false, lost: [] }, () => undefined, new AbortController().signal)

@@ -2,6 +2,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { DemoAuth } from '../../../demo/auth/server.js'
+import type { ErasureProgress } from '../../../src/erasure/erasure-report.js'
 import { backup } from '../../../src/operations/backup.js'
 import { erase } from '../../../src/operations/erase.js'
 import { scrape } from '../../../src/operations/scrape.js'
@@ -46,8 +47,8 @@ export type Scene = {
 const WRITERS = 6
 const ERASED_MAX = 100
 const REBUILD_STEPS_MAX = 3
-/** Slightly longer than each activity takes. */
-const MS_MAX = { import: 500, boards: 400, rating: 40, rebuild: 400, backup: 2500, erasure: 1500, restart: 1500 }
+/** Slightly longer than each activity takes; of an erasure, either phase. */
+const MS_MAX = { import: 500, boards: 400, rating: 40, rebuild: 400, backup: 2500, erasure: 2500, restart: 1500 }
 
 /** Begins an activity; resolves in the middle of it, or shortly after its end. */
 export async function beginActivity(activity: Exclude<Activity, 'migration'>, scene: Scene): Promise<void> {
@@ -80,7 +81,7 @@ async function beginBackup({ service, backup: directory, promised }: Scene): Pro
     )
 }
 
-/** Creates a user who writes nothing else, and begins the erasure. */
+/** Creates a user who writes nothing else, and begins the erasure; resolves when it deletes keys, or rows. */
 async function beginErasure({ service, auth, numbers, promised }: Scene): Promise<void> {
   const others = auth.people
     .slice(WRITERS, WRITERS + ERASED_MAX)
@@ -105,14 +106,20 @@ async function beginErasure({ service, auth, numbers, promised }: Scene): Promis
   }
   const erased = { username, isAcknowledged: false }
   promised.erased.push(erased)
-  operationsAt(service.operatorUrl)
-    .run(erase, { username, anyway: false })
-    .then(
-      () => {
-        erased.isAcknowledged = true
-      },
-      () => undefined
-    )
+  // Rows are deleted ten seconds after the keys.
+  const awaited = chance(...numbers, 5) < 0.5 ? 'keys' : 'tables'
+  await new Promise<void>((resolve) => {
+    const onProgress = ({ phase }: ErasureProgress) => phase === awaited && resolve()
+    operationsAt(service.operatorUrl)
+      .run(erase, { username, anyway: false }, { onProgress })
+      .then(
+        () => {
+          erased.isAcknowledged = true
+        },
+        () => undefined
+      )
+      .finally(resolve)
+  })
 }
 
 /** Returns the promises that a cut has broken. */

@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import { openChdb } from '@gamenet/engines'
 import { test } from 'tap'
 import { type Environment, gamenet, gamenetJson, openGamenet, plainWrites } from './service/gamenet.js'
@@ -90,6 +90,14 @@ test('an exported log gives equal tables on another machine; sealed events stay 
       stdout,
       /1 events published, 3 lines rejected\n {2}line 2: no CloudEvent.*\n {2}line 3: the type is "gamenet\.nothing\.v1"/
     )
+  })
+
+  await t.test('a line without end is refused with bounded memory', async (t) => {
+    const endless = await file('endless.ndjson.gz', [])
+    await writeFile(endless, gzipSync(`${lines[0]}\n${'x'.repeat(2 ** 26)}`))
+    const { code, stdout, stderr } = await gamenet(second, ['import', 'log', endless])
+    t.same([code, stdout], [2, ''])
+    t.match(stderr, /^The log has a row that does not end within 16777216 bytes/m)
   })
 
   await target.stop()

@@ -104,9 +104,15 @@ test('standard input is stored while it is used, and refused if the disk has no 
   const endless = async function* () {
     for (;;) {
       taken += 1
-      yield Buffer.alloc(65_536)
+      yield Buffer.alloc(65_536, 'x')
     }
   }
+  const given = () => ({ input: Readable.from(endless()), config: config(0) })
+  await t.rejects(withStandardInput(given(), text), {
+    message: /^Standard input has a row that does not end within 16777216 bytes; expected a row per line/
+  })
+  t.ok(taken < 500, 'an endless line is not read on')
+  taken = 0
   const input = Readable.from(endless())
   await t.rejects(withStandardInput({ input, config: config(Number.MAX_SAFE_INTEGER) }, text), {
     name: 'Error',

@@ -19,6 +19,7 @@ export {
   type ScrapeProgress,
   type SourceStatus
 } from './create-ingest.js'
+export { checkedChunks, withImportFile } from './import/import-file.js'
 export { ImportCutOff, ImportRefused } from './import/import-refused.js'
 export {
   type ImportProgress,

@@ -1,7 +1,9 @@
 import { deepStrictEqual as deepEqual } from 'node:assert'
+import { randomBytes } from 'node:crypto'
 import { appendFile, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
+import { Readable } from 'node:stream'
+import { createGzip, gzipSync } from 'node:zlib'
 import { runs } from '@gamenet/engines/testing'
 import { importableTopics, instantOf, topics } from '@gamenet/schemas'
 import fc from 'fast-check'
@@ -285,6 +287,46 @@ test('a file that unpacks to far more than tables do is refused after a small pa
   t.match(repetitive.result, { published: 200_000, rejected: 0 }, 'what is small is taken however it is packed')
 })
 
+test('a row without end is refused after 16 MiB of it, in a file and while a stream arrives', async (t) => {
+  const mebibyte = Buffer.alloc(2 ** 20, 'x')
+  const random = randomBytes(3 * 2 ** 18).toString('base64')
+  const log = memoryLog()
+  const spoolDirectory = t.testdir({})
+  const cases: [name: string, start: string, endless: Buffer, pack: boolean, sentence: RegExp][] = [
+    [
+      'a row',
+      `${HEADER}\n2020-01-01,5\n`,
+      mebibyte,
+      false,
+      /^x has a row that does not end within 16777216 bytes; expected/
+    ],
+    [
+      'an element',
+      '[{"observedAt":"2020-01-01","online":5},\n',
+      Buffer.alloc(2 ** 20, '\n'),
+      false,
+      /does not end within/
+    ],
+    ['a packed row', `${HEADER}\n`, Buffer.from(random), true, /does not end within/],
+    ['zeros', '', Buffer.alloc(2 ** 20), false, /is not text: it contains NUL/]
+  ]
+  for (const [name, start, endless, pack, sentence] of cases) {
+    let taken = 0
+    const content = async function* () {
+      yield Buffer.from(start)
+      for (; taken < 2 ** 30; taken += endless.length) yield endless
+    }
+    const input = pack ? Readable.from(content()).pipe(createGzip({ level: 1 })) : content()
+    const request = { topic: 'network-count', fileName: 'x', input, spoolDirectory }
+    await t.rejects(runImport(request, { log, known: log.known }), { name: 'ImportRefused', message: sentence }, name)
+    t.ok(taken < 32 * 2 ** 20, `${name}: ${taken} bytes were taken`)
+    t.same(await readdir(spoolDirectory), [], name)
+  }
+  const file = `${HEADER}\n${'x'.repeat(17 * 2 ** 20)}\n2020-01-01,5\n`
+  await t.rejects(importBytes(t, file, {}, log), { name: 'ImportRefused', message: /does not end within/ })
+  t.same(log.appends, [])
+})
+
 test('JSON that never ends or nests without end is one fault, with bounded memory', async (t) => {
   const good = '{"observedAt":"2020-01-01T00:00:00Z","online":5}'
   const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`
@@ -298,7 +340,7 @@ test('JSON that never ends or nests without end is one fault, with bounded memor
   }
   const shallow = good.replace('}', `,"x":${nested(30)}}`)
   t.match((await importBytes(t, shallow)).result, { published: 1, rejected: 0 })
-  const endless = 20 * 2 ** 20
+  const endless = 10 * 2 ** 20
   for (const [content, reason] of [
     [`[${'['.repeat(endless)}`, /longer than 1048576/],
     [`[${','.repeat(endless)}`, /array is not closed/],

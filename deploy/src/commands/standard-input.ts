@@ -1,10 +1,6 @@
-import { createWriteStream } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import { bytesText } from '@gamenet/schemas'
-import { FailureError } from '../config.js'
+import { FailureError, UsageError } from '../config.js'
 import { freeMinBytesOf } from '../disk/disk-guard.js'
 import { readSpace } from '../disk/disk-space.js'
 import type { Terminal } from './terminal.js'
@@ -14,22 +10,22 @@ const LOOK_BYTES = 64 * 2 ** 20
 
 /**
  * Runs `use` on a temporary copy of standard input. Standard input is read to its end before any engine is opened,
- * because chDB reads it as data of its own INSERTs. Endless input is refused when the temporary directory's disk is
- * low.
+ * because chDB reads it as data of its own INSERTs. Endless input is refused like an endless file, or when the temporary
+ * directory's disk is low.
  */
 export async function withStandardInput<Result>(
   { input, config }: Pick<Terminal, 'input' | 'config'>,
   use: (file: string) => Promise<Result>
 ): Promise<Result> {
   const wanted = config().DISK_FREE_MIN_BYTES
-  const directory = await mkdtemp(join(tmpdir(), 'gamenet-'))
+  const { ImportRefused, withImportFile } = await import('@gamenet/ingest')
+  const { signal } = new AbortController()
   try {
-    const file = join(directory, 'standard-input')
-    const guarded = (chunks: AsyncIterable<Uint8Array>) => withSpace(chunks, directory, wanted)
-    await pipeline(input, guarded, createWriteStream(file, { mode: 0o600 }))
-    return await use(file)
-  } finally {
-    await rm(directory, { recursive: true, force: true })
+    return await withImportFile(withSpace(input, tmpdir(), wanted), 'Standard input', { signal }, ({ path }) =>
+      use(path)
+    )
+  } catch (error) {
+    throw error instanceof ImportRefused ? new UsageError(error.message) : error
   }
 }
 

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { errorMessage, type LogMessage, messageOfLine } from '@gamenet/schemas'
 import { z } from 'zod'
+import { UsageError } from '../config.js'
 import { type OperationNeeds, operation, type RunContext } from './operation.js'
 
 const BATCH_EVENTS = 5000
@@ -26,7 +27,10 @@ export const importLog = operation({
   progress: ImportLogProgress,
   result: ImportLogReport,
   needsLog: true,
-  run: appendLines
+  run: (...given) =>
+    appendLines(...given).catch((error: unknown) => {
+      throw error instanceof Error && error.name === 'ImportRefused' ? new UsageError(error.message) : error
+    })
 })
 
 async function appendLines(
@@ -46,8 +50,10 @@ async function appendLines(
     report.events += messages.length
     onProgress({ events: report.events })
   }
+  const { checkedChunks } = await import('@gamenet/ingest')
+  const input = Readable.from(checkedChunks(content, 'The log'))
   let number = 0
-  for await (const line of createInterface({ input: Readable.from(content), crlfDelay: Number.POSITIVE_INFINITY })) {
+  for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
     number += 1
     const parsed = line.trim() === '' ? undefined : parsedLine(line)
     if (parsed === undefined) continue

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
 import { mkdtemp, open, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { type Duplex, PassThrough } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
 import { abortable } from '@gamenet/schemas'
@@ -19,6 +21,11 @@ const GZIP = [0x1f, 0x8b]
 const GZIP_RATIO_MAX = 250
 /** Bytes of any gzip before the ratio is checked: the first blocks are not representative. */
 const UNPACKED_FREE_BYTES = 64 * 2 ** 20
+/** A longer row is not a bad one among others: the content has no rows. The longest valid row has 4 MiB. */
+const ROW_BYTES_MAX = 16 * 2 ** 20
+const NEWLINE = 0x0a
+/** Arrays may have no line ends; each of their rows ends with this. */
+const BRACE_CLOSED = 0x7d
 
 /** The format of a file's rows. */
 export type Format = 'csv' | 'ndjson' | 'json'
@@ -95,7 +102,7 @@ async function describe(path: string, name: string): Promise<ImportFile | undefi
 async function spool(bytes: AsyncIterable<Uint8Array>, path: string, name: string, signal: AbortSignal): Promise<void> {
   let written = 0
   const limited = async function* (chunks: AsyncIterable<Uint8Array>) {
-    for await (const chunk of chunks) {
+    for await (const chunk of checkedChunks(chunks, name)) {
       written += chunk.byteLength
       if (written > SPOOL_BYTES_MAX) {
         throw new ImportRefused(`${name} has more than ${SPOOL_BYTES_MAX} bytes; import it in parts, as files`)
@@ -107,6 +114,31 @@ async function spool(bytes: AsyncIterable<Uint8Array>, path: string, name: strin
   await abortable(signal, pipeline(bytes, limited, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal }))
 }
 
+/**
+ * Passes chunks on while their content is checked, unpacked if it is gzip. Throws an {@link ImportRefused} as soon as it is not a table:
+ * a row without end would fill disk or memory.
+ */
+export async function* checkedChunks(chunks: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Uint8Array> {
+  let packedBytes = 0
+  let content: Duplex | undefined
+  let reading: Promise<Format> | undefined
+  try {
+    for await (const chunk of chunks) {
+      // No text begins with the first byte of gzip.
+      const isGzip = chunk[0] === GZIP[0]
+      content ??= isGzip ? createGunzip() : new PassThrough()
+      reading ??= readContent(content, { name, isGzip, packedBytes: () => packedBytes })
+      packedBytes += chunk.byteLength
+      await Promise.race([reading, content.write(chunk) || once(content, 'drain')])
+      yield chunk
+    }
+    content?.end()
+    await reading
+  } finally {
+    content?.destroy()
+  }
+}
+
 /** Returns whether the file differs from the described one. */
 export async function hasChanged(file: ImportFile): Promise<boolean> {
   const status = await stat(file.path).catch(() => undefined)
@@ -114,8 +146,8 @@ export async function hasChanged(file: ImportFile): Promise<boolean> {
 }
 
 /**
- * Reads the whole file before any of it is published: its hash identifies the import, and a truncated or damaged gzip
- * is refused early. Throws an {@link ImportRefused}.
+ * Reads the whole file before any of it is published: its hash identifies the import, and content that is not a table is refused
+ * early. Throws an {@link ImportRefused}.
  */
 export async function fingerprint(
   file: ImportFile,
@@ -123,36 +155,69 @@ export async function fingerprint(
   reading: Reading
 ): Promise<Fingerprint> {
   const hash = createHash('sha256')
-  let lines = 0
-  let bytes = 0
   let packedBytes = 0
-  let start = Buffer.alloc(0)
-  let found: Format | undefined
   const onBytes = (read: number): void => {
     packedBytes = read
     reading.onBytes?.(read)
   }
+  const found = await readContent(bytesOf(file, { ...reading, onBytes }), {
+    ...file,
+    format,
+    packedBytes: () => packedBytes,
+    onBlock: (block) => hash.update(block)
+  })
+  return { digest: hash.digest(), format: found }
+}
+
+type ContentOptions = Pick<ImportFile, 'name' | 'isGzip'> & {
+  readonly format?: Format | undefined
+  /** Bytes of the file that were read for the blocks so far. */
+  packedBytes(): number
+  onBlock?(block: Buffer): void
+}
+
+/**
+ * Reads content to its end, and returns its format. Throws an {@link ImportRefused} as soon as it is not a table: a first block that is
+ * not text, a row without end, truncated, damaged or unlikely gzip.
+ */
+async function readContent(blocks: AsyncIterable<Buffer>, options: ContentOptions): Promise<Format> {
+  const { name, format, isGzip, packedBytes, onBlock } = options
+  let [bytes, lines, rowBytes] = [0, 0, 0]
+  let start = Buffer.alloc(0)
+  let found: Format | undefined
   try {
-    for await (const block of bytesOf(file, { ...reading, onBytes })) {
+    for await (const block of blocks) {
       if (start.length < BLOCK_BYTES) start = Buffer.concat([start, block])
       // A file that is not a table is refused after its first block, whatever its size.
-      else found ??= format ?? formatOf(start, file.name)
-      hash.update(block)
+      else found ??= format ?? formatOf(start, name)
+      onBlock?.(block)
       bytes += block.length
-      if (file.isGzip) requireLikelyRatio(file.name, bytes, packedBytes)
-      for (let at = block.indexOf(0x0a); at !== -1; at = block.indexOf(0x0a, at + 1)) lines += 1
+      const end = block.lastIndexOf(found === 'json' ? BRACE_CLOSED : NEWLINE)
+      rowBytes = end === -1 ? rowBytes + block.length : block.length - end
+      requireEnd(name, rowBytes)
+      if (!isGzip) continue
+      requireLikelyRatio(name, bytes, packedBytes())
+      for (let at = block.indexOf(NEWLINE); at !== -1; at = block.indexOf(NEWLINE, at + 1)) lines += 1
     }
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? ''
     if (!code.startsWith('Z_')) throw error
     const what = code === 'Z_BUF_ERROR' ? 'ends in the middle of its gzip data' : 'holds damaged gzip data'
     throw new ImportRefused(
-      `${file.name} ${what}, behind ${lines} complete lines (${bytes} bytes unpacked); ` +
+      `${name} ${what}, behind ${lines} complete lines (${bytes} bytes unpacked); ` +
         'nothing was published. Get the file again and import it then',
       { cause: error }
     )
   }
-  return { digest: hash.digest(), format: found ?? format ?? formatOf(start, file.name) }
+  return found ?? format ?? formatOf(start, name)
+}
+
+function requireEnd(name: string, rowBytes: number): void {
+  if (rowBytes <= ROW_BYTES_MAX) return
+  throw new ImportRefused(
+    `${name} has a row that does not end within ${ROW_BYTES_MAX} bytes; expected a row per line, or a JSON array of objects. ` +
+      'Inspect its content'
+  )
 }
 
 function requireLikelyRatio(name: string, bytes: number, packedBytes: number): void {

@@ -116,6 +116,13 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     await cp(join(whole, 'writes', 'PG_VERSION'), join(folder, 'cluster', 'writes', 'PG_VERSION'))
     await rm(join(folder, 'cluster', 'writes', 'base'), { recursive: true })
     t.match(await verified('cluster'), [{ what: /the write side is unusable/, repair: /gamenet restore/ }])
+    // The index of the applied migrations, without its second page.
+    await damaged('cut', 'writes/base/5/16388', (path) => truncate(path, 8192))
+    await refuses(
+      gamenet,
+      'cut',
+      /^An engine failed: could not read .* file "base\/5\/16388": .* `gamenet verify` shows/m
+    )
     await damaged('format', 'format.json', halve)
     await refuses(gamenet, 'format', /format.json cannot be read/)
     await damaged('tables', await formatOf(whole), (path) => writeFile(path, '\u0007'))

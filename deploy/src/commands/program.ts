@@ -97,8 +97,10 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
     return 1
   }
   if (isOfEngine(error)) {
+    // A refusal is written for clients; its cause names the file.
+    const said = harmless(errorMessage(error instanceof Refusal ? error.cause : error))
     terminal.errors.write(
-      `An engine failed: ${sentenceOf(message)} \`gamenet verify\` shows whether its files are damaged.\n`
+      `An engine failed: ${sentenceOf(said)} \`gamenet verify\` shows whether its files are damaged.\n`
     )
     return 1
   }

@@ -11,8 +11,14 @@ export function addVerify(program: Command, terminal: Terminal): void {
     .option('--repair', 'repair what can be restored, only while the service is stopped')
     .action(async ({ json = false, repair = false }: { json?: boolean; repair?: boolean }) => {
       const role = repair ? 'offline' : 'verify'
-      const report = await runShown(terminal, { json, role }, verify, { repair }, ({ phase, bytes, bytesTotal }) =>
-        progressOfBytes(phase, bytes, bytesTotal)
+      // The findings say everything.
+      const config = () => ({ ...terminal.config(), LOG_LEVEL: 'silent' as const })
+      const report = await runShown(
+        { ...terminal, config },
+        { json, role },
+        verify,
+        { repair },
+        ({ phase, bytes, bytesTotal }) => progressOfBytes(phase, bytes, bytesTotal)
       )
       const { findings, bytes, tookMs, notChecked } = report
       const read = `${bytesText(bytes)} were read in ${durationText(tookMs / 1000)}`

@@ -265,12 +265,14 @@ export async function damageOfTables(
       part: 'tables',
       what: `part ${part} of ${table} has ${rows} rows, but its count.txt says otherwise`,
       cost: 'answers lack rows',
-      repair: 'gamenet start'
+      repair: 'gamenet start, or gamenet verify --repair',
+      isRepaired: repair
     })
   }
   if (isDamaged) {
     const cost = 'this check and the next start do not notice parts that vanished'
-    damages.push({ part: 'tables', what: 'parts.json is damaged', cost, repair: 'gamenet start' })
+    const way = 'gamenet start, or gamenet verify --repair'
+    damages.push({ part: 'tables', what: 'parts.json is damaged', cost, repair: way, isRepaired: repair })
   }
   const names = await tables.rows(
     `SELECT t.name AS name, t.data_paths[1] AS path, t.total_bytes AS bytes FROM system.tables AS t

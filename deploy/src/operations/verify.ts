@@ -13,15 +13,16 @@ export const verify = operation({
   inputRule: 'The query takes repair as true or false',
   progress: VerifyProgress,
   result: VerifyReport,
-  run: async ({ engines, isRunning, lostRows, stopping }, { repair }, { onProgress }) => {
+  run: async ({ engines, isRunning, lostRows, partList, stopping }, { repair }, { onProgress }) => {
     if (repair && isRunning)
       throw new FailureError('A running service cannot be repaired: stop it, and repeat the command.')
     const { findDamage } = await import('./find-damage.js')
     // Opening the tables of a stopped service starts the repair of lost parts, which may have ended by now.
     const lost = isRunning ? [] : lostRows.found
+    const directory = isRunning ? undefined : engines.directory
     // With `repair`, the list was compared when the tables were opened.
-    const file = isRunning || repair ? undefined : engines.directory?.part(PART_LIST)
-    const parts = file === undefined ? undefined : await comparePartList(file, engines.clickhouse.control)
+    const compare = () => directory && comparePartList(directory.part(PART_LIST), engines.clickhouse.control)
+    const parts = repair ? partList?.found : await compare()
     return await findDamage(engines, { repair, lost, parts }, onProgress, stopping)
   }
 })

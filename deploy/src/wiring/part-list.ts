@@ -33,6 +33,8 @@ const WHOLE_TABLE = 'all_0_0_0'
  * or whose number of rows is wrong, nor that all tables vanished.
  */
 export type PartList = {
+  /** The differences that were found. Parts that vanished are marked now, so they are not among them. */
+  readonly found: PartComparison
   /** Omits tables about users from the list while work runs that deletes users: it leaves parts without rows, which the engine removes. */
   whileErasing<Result>(work: () => Promise<Result>): Promise<Result>
   /** Writes the last list. */
@@ -73,6 +75,7 @@ export async function openPartList(
     }
   })()
   return {
+    found: { vanished: [], miscounted, isDamaged },
     whileErasing: async (work) => {
       erasing += 1
       try {

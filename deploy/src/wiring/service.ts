@@ -158,8 +158,7 @@ const components: Components<Dependencies> = {
  */
 export async function openService(config: Config, role: Role, threadPoolSize: number): Promise<Service> {
   requireOperatorToken(config, role)
-  // The findings of a verification say everything.
-  const logger = pino({ level: role === 'verify' ? 'silent' : config.LOG_LEVEL }, pino.destination(2))
+  const logger = pino({ level: config.LOG_LEVEL }, pino.destination(2))
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   new Gauge({

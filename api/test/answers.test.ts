@@ -486,6 +486,10 @@ test('a file that fails in the middle is interrupted, and never looks complete',
   t.match(lines, ['a file was broken off'])
   const head = await app.inject({ method: 'HEAD', url: '/api/counts?format=csv' })
   t.match(head, { statusCode: 200, body: '', headers: { 'content-type': /csv/ } })
+  const conditional = (ifMatch: string) =>
+    app.inject({ method: 'HEAD', url: '/api/counts?format=csv', headers: { 'if-match': ifMatch } })
+  t.equal((await conditional(String(head.headers.etag))).statusCode, 200)
+  t.match(await conditional('"other"'), { statusCode: 412, headers: { 'x-error-code': 'precondition_failed' } })
 })
 
 test('a client that disconnects from a file ends its statement, and refusals before the first byte have their status', async (t) => {

@@ -227,6 +227,24 @@ test('a file of a month', async (t) => {
         .statusCode,
       200
     )
+    const [modified, earlier] = [String(answer.headers['last-modified']), new Date(0).toUTCString()]
+    for (const [headers, status] of [
+      [{ 'if-match': '"other"' }, 412],
+      [{ 'if-match': `W/"${sha256}"` }, 412],
+      [{ 'if-match': '"other"', 'if-none-match': '*' }, 412],
+      [{ 'if-match': '"other"', 'if-unmodified-since': modified }, 412],
+      [{ 'if-unmodified-since': earlier }, 412],
+      [{ 'if-match': `"a", "${sha256}"`, 'if-unmodified-since': earlier }, 206],
+      [{ 'if-match': '*' }, 206],
+      [{ 'if-match': '*', 'if-none-match': '*' }, 304],
+      [{ 'if-unmodified-since': modified }, 206],
+      [{ 'if-unmodified-since': 'soon' }, 206]
+    ] as const) {
+      const { statusCode, headers: shown } = await get(PATH, { ...part, ...headers })
+      t.equal(statusCode, status, JSON.stringify(headers))
+      if (status === 412)
+        t.match(shown, { 'x-error-code': 'precondition_failed', etag: undefined, 'cache-control': 'no-store' })
+    }
     const head = await get(PATH, {}, 'HEAD')
     t.same([head.statusCode, head.headers['content-length'], head.rawPayload.length], [200, String(n), 0])
     for (const range of ['bytes=0-3', `bytes=${n}-`]) {

@@ -170,6 +170,11 @@ export const refusals = {
     example: 'POST is not answered here; allowed: GET, HEAD, OPTIONS.'
   },
   request_timeout: { status: 408, message: 'The request did not arrive in time.', when: 'The connection is closed' },
+  precondition_failed: {
+    status: 412,
+    message: 'The file is not the one that If-Match or If-Unmodified-Since names.',
+    when: 'A file of a dataset, or an answer as a file, has changed; send the request without the condition'
+  },
   body_too_large: {
     status: 413,
     message: 'The body is larger than %s bytes.',

@@ -33,6 +33,7 @@ export type ErrorCode =
   | 'dataset_file_unknown'
   | 'method_not_allowed'
   | 'request_timeout'
+  | 'precondition_failed'
   | 'body_too_large'
   | 'uri_too_long'
   | 'media_type_unsupported'

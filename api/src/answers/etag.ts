@@ -43,4 +43,9 @@ export function namedTag(ifNoneMatch: string, identity: string): string | undefi
   return undefined
 }
 
+/** Returns whether `If-Match` permits an answer: it is absent, lists the tag (compared strongly, RFC 9110 13.1.1), or is `*`. */
+export function permitsTag(ifMatch: string | undefined, etag: string): boolean {
+  return ifMatch === undefined || ifMatch.trim() === '*' || ifMatch.split(',').some((tag) => tag.trim() === etag)
+}
+
 const LISTED_TAG = /(?:^|,)[ \t]*(?:W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*(?=,|$)/g

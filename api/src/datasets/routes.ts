@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { namedTag } from '../answers/etag.js'
+import { namedTag, permitsTag } from '../answers/etag.js'
 import { REVALIDATED } from '../http/reply/headers.js'
 import { DatasetFiles, type DatasetFilesNeeds } from './dataset-files.js'
 import { type Dataset, datasets } from './datasets.js'
@@ -118,6 +118,12 @@ async function sendFile(
   const modified = new Date(madeAt).toUTCString()
   void reply.headers({ ETag: etag, 'Last-Modified': modified, 'Accept-Ranges': 'bytes' })
   const { headers } = request
+  const refuse = async (refusal: Refusal): Promise<never> => {
+    await handle.close()
+    for (const name of ['ETag', 'Last-Modified', 'Content-Disposition']) void reply.removeHeader(name)
+    throw refusal
+  }
+  if (!isPermitted(headers, etag, modified)) return await refuse(new Refusal('precondition_failed'))
   if (isNotModified(headers, sha256, modified)) {
     await handle.close()
     return reply.code(304).send()
@@ -126,15 +132,19 @@ async function sendFile(
   const isConditionMet = condition === undefined || condition === etag || condition === modified
   const range = request.method === 'GET' && isConditionMet ? rangeOf(headers.range, bytes) : undefined
   if (range === 'unsatisfiable') {
-    await handle.close()
-    for (const name of ['ETag', 'Last-Modified', 'Content-Disposition']) void reply.removeHeader(name)
     void reply.header('Content-Range', `bytes */${bytes}`)
-    throw new Refusal('range_unsatisfiable', [String(bytes)])
+    return await refuse(new Refusal('range_unsatisfiable', [String(bytes)]))
   }
   const { first, last } = range ?? { first: 0, last: bytes - 1 }
   if (range !== undefined) void reply.code(206).header('Content-Range', `bytes ${first}-${last}/${bytes}`)
   void reply.headers({ 'Content-Type': PARQUET, 'Content-Length': String(last - first + 1) })
   return reply.send(handle.createReadStream({ start: first, end: last }))
+}
+
+/** `If-Unmodified-Since` counts only without `If-Match` (RFC 9110, 13.2.2); an invalid date is ignored. */
+function isPermitted(headers: FastifyRequest['headers'], etag: string, modified: string): boolean {
+  const { 'if-match': tags, 'if-unmodified-since': since = '' } = headers
+  return tags === undefined ? !(Date.parse(since) < Date.parse(modified)) : permitsTag(tags, etag)
 }
 
 function isNotModified(headers: FastifyRequest['headers'], identity: string, modified: string): boolean {

@@ -12,7 +12,7 @@ import {
   type Endpoint,
   pathParameters
 } from '../answers/endpoint.js'
-import { namedTag } from '../answers/etag.js'
+import { etagOf, namedTag, permitsTag } from '../answers/etag.js'
 import { answeredTable, selectedTable, type Table } from '../answers/table.js'
 import type { CatalogCache } from '../queries/catalog.js'
 import { playersCheckCache } from '../queries/players-check.js'
@@ -216,6 +216,8 @@ class Answering {
       const { resolved, file, further, isProvisional } = await retryDropped(this.#needs.versions, async () => {
         opened.pop()?.destroy()
         const resolved = await this.#resolve(input, question)
+        const tag = etagOf(fileIdentity(resolved, format), 'identity')
+        if (!this.#isPosted && !permitsTag(request.headers['if-match'], tag)) throw new Refusal('precondition_failed')
         if (request.method === 'HEAD' || this.#matchingTag(request, fileIdentity(resolved, format)) !== undefined) {
           return { resolved }
         }

@@ -32,6 +32,7 @@ export function refusalCodes(route: Endpoint | Action): readonly RefusalCode[] {
         : []),
       ...(pathParameters(route.path).size > 0 ? (['path_encoding_invalid'] as const) : []),
       ...(!hasBody && names.includes('titleId') ? (['title_id_malformed'] as const) : []),
+      ...(!hasBody && !isAction && route.table !== undefined ? (['precondition_failed'] as const) : []),
       ...(isAction ? SESSION : []),
       ...(route.refuses ?? []),
       ...ALL,

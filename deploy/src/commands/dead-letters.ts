@@ -15,7 +15,7 @@ import {
   retryDeadLetters,
   showDeadLetter
 } from '../operations/dead-letters.js'
-import { dumpOf, plain } from './printable-text.js'
+import { dumpOf } from './printable-text.js'
 import type { Progress } from './progress.js'
 import { runShown, withData } from './reach.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
@@ -124,7 +124,7 @@ function linesOfList({ messages, total }: DeadLetterList, isDropped: boolean): s
     placeOf(message),
     message.parkedAt,
     String(message.bytes),
-    plain(message.reason)
+    message.reason
   ])
   const more = total - messages.length
   return [
@@ -134,11 +134,11 @@ function linesOfList({ messages, total }: DeadLetterList, isDropped: boolean): s
 }
 
 function linesOfContent(content: DeadLetterContent): string[] {
-  const headers = Object.entries(content.headers).map(([name, value]) => [`  ${plain(name)}`, plain(value)])
+  const headers = Object.entries(content.headers).map(([name, value]) => [`  ${name}`, value])
   return [
     `${content.topic} ${placeOf(content)}, ${content.state} since ${content.parkedAt}`,
-    `reason: ${plain(content.reason)}`,
-    `key: ${plain(content.key)}`,
+    `reason: ${content.reason}`,
+    `key: ${content.key}`,
     ...(headers.length === 0 ? ['no headers'] : ['headers:', ...table(headers)]),
     `${content.bytes} bytes:`,
     ...dumpOf(Buffer.from(content.value, 'base64'))
@@ -151,7 +151,7 @@ function linesOfRetry({ retried, passedOver, refused, refusals, behind }: RetryR
   return [
     `${retried} are valid now and stored at their positions, ${refused} are still invalid.`,
     ...(passedOver === 0 ? [] : [`${passedOver} concern erased users or undone imports, and are skipped.`]),
-    ...refusals.map((each) => `  ${each.topic} ${placeOf(each)}: ${plain(each.reason)}`),
+    ...refusals.map((each) => `  ${each.topic} ${placeOf(each)}: ${each.reason}`),
     ...(more > 0 ? [`  and ${more} more`] : []),
     ...(behind.length === 0
       ? []

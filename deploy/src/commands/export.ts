@@ -7,7 +7,7 @@ import { Argument, type Command } from 'commander'
 import { UsageError } from '../config.js'
 import { exportLog } from '../operations/export-log.js'
 import { runShown } from './reach.js'
-import { addCommand, print, type Terminal } from './terminal.js'
+import { addCommand, print, type Terminal, writeContent } from './terminal.js'
 
 type Options = { json?: boolean; topic: string[]; from?: string }
 
@@ -28,7 +28,7 @@ export function addExport(program: Command, terminal: Terminal): void {
       try {
         const path = join(folder, 'log.ndjson')
         await run(terminal, options, path)
-        for await (const chunk of createReadStream(path)) terminal.output.write(chunk)
+        for await (const chunk of createReadStream(path, 'utf8')) writeContent(terminal, chunk)
       } finally {
         await rm(folder, { recursive: true, force: true })
       }

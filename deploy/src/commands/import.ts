@@ -74,7 +74,7 @@ export function addImport(program: Command, terminal: Terminal): void {
           return reports
         })
       const reports = files.includes('-') ? await withStandardInput(terminal, importAll) : await importAll('')
-      print(terminal, options.json, reports, reports.flatMap(linesOf).map(plain))
+      print(terminal, options.json, reports, reports.flatMap(linesOf))
       if (reports.some((report) => report.rejected > 0 || !report.finished)) terminal.exitCode = 1
     })
   addImportUndo(command, terminal)
@@ -86,7 +86,7 @@ async function untilInterrupted<Result>(file: string, run: (signal: AbortSignal)
   const abort = () =>
     interrupted.abort(
       new FailureError(
-        `The import of ${plain(file)} was interrupted; the same command resumes it. \`gamenet import list\` shows what was published.`
+        `The import of ${file} was interrupted; the same command resumes it. \`gamenet import list\` shows what was published.`
       )
     )
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, abort)
@@ -132,7 +132,7 @@ async function importLogs(terminal: Terminal, files: readonly string[], { json, 
     `${file}: ${events} events published${rejected === 0 ? '' : `, ${rejected} lines rejected`}`,
     ...faults.map(({ line, reason }) => `  line ${line}: ${reason}`)
   ])
-  print(terminal, json, reports, lines.map(plain))
+  print(terminal, json, reports, lines)
   if (reports.some(({ rejected }) => rejected > 0)) terminal.exitCode = 1
 }
 
@@ -160,7 +160,7 @@ async function requireWritable(rejects: string, files: readonly string[]): Promi
 async function waitUntilReadable(operations: Operations, terminal: Terminal): Promise<void> {
   const settled = await operations.run(caughtUp, { seconds: READABLE_WITHIN_SECONDS })
   if (settled.settled) return
-  terminal.errors.write(`Published, but the tables have not caught up: ${settled.behind.join('; ')}.\n`)
+  terminal.errors.write(`Published, but the tables have not caught up: ${plain(settled.behind.join('; '))}.\n`)
   terminal.exitCode = 1
 }
 

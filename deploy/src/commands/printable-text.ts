@@ -4,11 +4,19 @@ import { isUtf8 } from 'node:buffer'
 const SHOWN_BYTES_MAX = 16 * 1024
 const DUMP_WIDTH = 16
 
-/** Escapes control characters of foreign text for one line of a terminal. */
+/** Escapes control characters of one line for a terminal, except tabs. JSON keeps its meaning. */
 export function plain(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (character) => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  })
+  return text.replace(/(?!\t)[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/gu, (character) =>
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join('')
+  )
+}
+
+/** Escapes the control characters of a text with several lines. */
+export function plainLines(text: string): string {
+  return text.split('\n').map(plain).join('\n')
 }
 
 /** Returns bytes as lines: printable text as it is, anything else as a hex dump. */
@@ -17,7 +25,7 @@ export function dumpOf(bytes: Uint8Array): string[] {
   const more = bytes.length - shown.length
   const text = isUtf8(bytes) ? Buffer.from(shown).toString() : ''
   const lines = text.split(/\r?\n/)
-  const isText = text !== '' && lines.every((line) => plain(line.replaceAll('\t', ' ')) === line.replaceAll('\t', ' '))
+  const isText = text !== '' && lines.every((line) => plain(line) === line)
   return [...(isText ? lines : hexLines(shown)), ...(more > 0 ? [`… and ${more} bytes more; --json gives all`] : [])]
 }
 

@@ -13,7 +13,7 @@ import { addExport } from './export.js'
 import { addGap } from './gap.js'
 import { addImport } from './import.js'
 import { addMigrate } from './migrate.js'
-import { plain } from './printable-text.js'
+import { plainLines } from './printable-text.js'
 import { addRebuild } from './rebuild.js'
 import { addRestore } from './restore.js'
 import { addRoles } from './roles.js'
@@ -79,26 +79,26 @@ export async function runProgram(options: {
 function exitCodeOf(error: unknown, terminal: Terminal): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof UsageError) {
-    terminal.errors.write(`${harmless(error.message)}\n`)
+    terminal.errors.write(`${plainLines(error.message)}\n`)
     return 2
   }
   if (error instanceof FailureError) {
-    terminal.errors.write(`${harmless(error.message)}\n`)
+    terminal.errors.write(`${plainLines(error.message)}\n`)
     return 1
   }
-  const message = harmless(errorMessage(error))
+  const message = plainLines(errorMessage(error))
   if (error instanceof Refusal && error.code === 'disk_full') {
     terminal.errors.write(`${message}\n`)
     return 1
   }
   if (isUnreachable(error)) {
-    const sentence = sentenceOf(harmless(messageWithCause(error)))
+    const sentence = sentenceOf(plainLines(messageWithCause(error)))
     terminal.errors.write(`${sentence} Check ${settingsOf(sentence)}, and whether it runs.\n`)
     return 1
   }
   if (isOfEngine(error)) {
     // A refusal is written for clients; its cause names the file.
-    const said = harmless(errorMessage(error instanceof Refusal ? error.cause : error))
+    const said = plainLines(errorMessage(error instanceof Refusal ? error.cause : error))
     terminal.errors.write(
       `An engine failed: ${sentenceOf(said)} \`gamenet verify\` shows whether its files are damaged.\n`
     )
@@ -133,9 +133,4 @@ function isOfEngine(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof Refusal) return true
   return error.name === 'ClickHouseError' || ('code' in error && /^[0-9A-Z]{5}$/.test(String(error.code)))
-}
-
-/** Escapes control characters: engines quote bytes that are not text. */
-function harmless(text: string): string {
-  return text.split('\n').map(plain).join('\n')
 }

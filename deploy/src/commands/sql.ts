@@ -7,7 +7,7 @@ import { openSnapshot, type SnapshotAnalyst } from '../sql/analyst-snapshot.js'
 import { openSqlPort } from '../sql/sql-port.js'
 import { withData } from './reach.js'
 import { signalled } from './run-until-stopped.js'
-import { addCommand, print, type Terminal } from './terminal.js'
+import { addCommand, print, type Terminal, writeContent } from './terminal.js'
 
 const SECONDS = 30
 const SECONDS_MAX = 86_400
@@ -53,8 +53,8 @@ async function ask(
     const { takenAt, position } = analyst
     const { bytes } = await analyst.run({ statement, format, parameters })
     terminal.errors.write(`Snapshot of ${takenAt}: ${position}\n`)
-    if (!json) terminal.output.write(bytes)
-    else terminal.output.write(`${document({ takenAt, position }, Buffer.from(bytes).toString())}\n`)
+    const answer = json ? `${document({ takenAt, position }, Buffer.from(bytes).toString())}\n` : bytes
+    writeContent(terminal, answer)
   } catch (error) {
     if (error instanceof StatementRefused) throw new UsageError(error.message)
     if (error instanceof StatementFailed) throw new FailureError(error.message)

@@ -28,7 +28,7 @@ export function addStatus(program: Command, terminal: Terminal): void {
         if (settled?.settled === false) terminal.exitCode = 1
         const show = async () => {
           const found = await operations.run(status, {})
-          if (options.watch === true && terminal.output.isTTY) terminal.output.write(CLEAR)
+          if (options.watch === true && options.json !== true && terminal.output.isTTY) terminal.output.write(CLEAR)
           print(terminal, options.json, settled === undefined ? found : { ...found, settled }, [
             verdictOf(found, isRunning ? undefined : noServiceLine(terminal.config())),
             ...linesOf(found),

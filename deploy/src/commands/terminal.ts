@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import type { Command } from 'commander'
 import type { Config } from '../config.js'
+import { plain, plainLines } from './printable-text.js'
 
 /** Standard streams, settings and exit code of a command. */
 export type Terminal = {
@@ -21,14 +22,20 @@ export function addCommand(program: Command, name: string, description: string):
   return program.command(name).description(description).option('--json', 'print one JSON document instead of text')
 }
 
-/** Prints a report: as JSON with `--json`, else as the given lines. */
+/** Prints a report: as JSON with `--json`, else as the given lines. Control characters of both are escaped. */
 export function print(
-  terminal: Terminal,
+  { output }: Pick<Terminal, 'output'>,
   asJson: boolean | undefined,
   report: unknown,
   lines: readonly string[]
 ): void {
-  terminal.output.write(asJson === true ? `${JSON.stringify(report)}\n` : lines.map((line) => `${line}\n`).join(''))
+  const shown = asJson === true ? [JSON.stringify(report)] : lines
+  output.write(shown.map((line) => `${plain(line)}\n`).join(''))
+}
+
+/** Writes an answer or a part of a file, unchanged unless the output is a terminal. */
+export function writeContent({ output }: Pick<Terminal, 'output'>, content: string | Uint8Array): void {
+  output.write(output.isTTY ? plainLines(Buffer.from(content).toString()) : content)
 }
 
 const SILENCE_MS_MAX = 10_000

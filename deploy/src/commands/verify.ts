@@ -1,7 +1,6 @@
 import { bytesText, durationText } from '@gamenet/schemas'
 import type { Command } from 'commander'
 import { verify } from '../operations/verify.js'
-import { plain } from './printable-text.js'
 import { progressOfBytes } from './progress.js'
 import { runShown } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
@@ -23,9 +22,9 @@ export function addVerify(program: Command, terminal: Terminal): void {
       const { findings, bytes, tookMs, notChecked } = report
       const read = `${bytesText(bytes)} were read in ${durationText(tookMs / 1000)}`
       const lines = findings.flatMap(({ part, what, cost, repair, isRepaired }) => [
-        `${part}: ${plain(what)}`,
-        `  cost: ${plain(cost)}`,
-        `  ${isRepaired ? 'repaired' : 'repair'}: ${plain(repair)}`
+        `${part}: ${what}`,
+        `  cost: ${cost}`,
+        `  ${isRepaired ? 'repaired' : 'repair'}: ${repair}`
       ])
       print(terminal, json, report, [
         ...lines,

@@ -31,6 +31,11 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
   await gamenetJson(environment('whole'), ['import', 'network-count', join(folder, 'counts.csv')])
   await gamenetJson(environment('whole'), ['import', 'presence', join(folder, 'sightings.csv')])
   await service.stop()
+  const [indexFile = '', tableFile = '', sequenceFile = ''] = await filesOf(join(folder, 'whole', 'writes'), [
+    'person_pkey',
+    'person',
+    'outbox_id_seq'
+  ])
   const damaged = async (name: string, file: string, damage: (path: string) => Promise<unknown>) => {
     await cp(whole, join(folder, name), { recursive: true })
     await damage(join(folder, name, file))
@@ -47,8 +52,11 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     await flipMiddle(join(folder, 'rows', 'writes', 'base', '5', '2675'))
     await reverseKeys(join(folder, 'rows', 'writes'))
     await flipMiddle(join(folder, 'rows', 'parts.json'))
+    // The checksums of its other page are right.
+    await truncate(join(folder, 'rows', 'writes', indexFile), 8192)
     t.match(await verified('rows', '--repair'), [
       { part: 'writes', what: /1 pages .*pg_description_o_c_o_index/, isRepaired: true },
+      { part: 'writes', what: `1 pages of writes/${indexFile} (public.person_pkey) are damaged`, isRepaired: true },
       { part: 'seals', what: /keys of 1 people cannot decrypt their events of presence 1\/0, from offset 0 on/ },
       { part: 'tables', what: 'parts.json is damaged', isRepaired: true },
       {
@@ -84,6 +92,16 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
       ],
       'a table of the write side is damaged'
     )
+  })
+
+  await t.test('a table of the write side and a sequence that lost their only page are reported', async (t) => {
+    await damaged('cut-table', join('writes', tableFile), (path) => truncate(path))
+    const what = `1 pages of writes/${tableFile} (public.person) are damaged`
+    await truncate(join(folder, 'cut-table', 'writes', sequenceFile))
+    t.match(await verified('cut-table'), [
+      { what, cost: /rows of these pages are lost/, repair: /gamenet restore/ },
+      { what: /public\.outbox_id_seq of the write side cannot be read/, repair: /gamenet restore/ }
+    ])
   })
 
   await t.test('a write side that was deleted is reported before and after the next start', async (t) => {
@@ -268,6 +286,16 @@ async function reverseKeys(directory: string): Promise<void> {
   const writes = await openPglite({ dir: directory })
   await writes.script(`UPDATE person SET seal_key = decode(reverse(encode(seal_key, 'hex')), 'hex')`)
   await writes.close()
+}
+
+async function filesOf(directory: string, relations: readonly string[]): Promise<readonly string[]> {
+  const writes = await openPglite({ dir: directory })
+  const rows = await writes.query<{ file: string }>(
+    'SELECT pg_relation_filepath(name::regclass) AS file FROM unnest($1::text[]) WITH ORDINALITY AS r (name, n) ORDER BY n',
+    [relations]
+  )
+  await writes.close()
+  return rows.map(({ file }) => file)
 }
 
 /** Returns the data file of a part with this number of rows. */

@@ -81,11 +81,15 @@ export async function findDamage(
   const loaded = await loadedPartitions(store)
   const host: CheckHost = {
     read: report,
-    keys: async (people) => (writes === undefined ? new Map() : await sealKeys(writes, people))
+    // Unreadable keys are a finding of their own.
+    keys: async (people) => (writes === undefined ? new Map() : await sealKeys(writes, people).catch(() => new Map()))
   }
   const checkedLog = await withCheckThread(host, async (call) => {
-    if (writesDirectory !== undefined)
-      damages.push(...(await damageOfPages(await call('pages', writesDirectory), writes, repair)))
+    if (writesDirectory !== undefined) {
+      const faults = await call('pages', writesDirectory)
+      const cut = writes === undefined ? [] : await missingPages(writes, faults)
+      damages.push(...(await damageOfPages([...faults, ...cut], writes, repair)))
+    }
     if (writes !== undefined) damages.push(...(await damageOfWrites(writes)), ...(await damageOfKeys(store, writes)))
     if (log.files === undefined) return undefined
     return await call('log', engines.logChoice, loaded).catch((error: unknown) => {
@@ -161,6 +165,35 @@ async function damageOfPages(
   return damages
 }
 
+/**
+ * Returns pages that an index refers to and the files lack: a file that was cut between two pages has right checksums. Each index is
+ * read with the rows that it refers to.
+ */
+async function missingPages(writes: Postgres, known: readonly PageFault[]): Promise<PageFault[]> {
+  const indexes = await writes.query<{ table: string; keys: string }>(
+    `SELECT i.indrelid::regclass::text AS table,
+       (SELECT string_agg(pg_get_indexdef(i.indexrelid, k, true), ', ' ORDER BY k) FROM generate_series(1, i.indnkeyatts) AS k) AS keys
+     FROM pg_index AS i JOIN pg_class AS t ON t.oid = i.indrelid
+     WHERE t.relkind = 'r' AND i.indpred IS NULL AND t.relnamespace IN ('public'::regnamespace, 'pg_catalog'::regnamespace)`
+  )
+  const faults = new Map<string, PageFault>()
+  for (const { table, keys } of indexes) {
+    const read = writes.transaction(async (queries) => {
+      await queries.script(ONLY_INDEX_SCANS)
+      await queries.query(`SELECT count(t) FROM (SELECT t FROM ${table} AS t ORDER BY ${keys}) AS sorted`)
+    })
+    const reason = await read.then(() => '', reasonOf)
+    const [, page, file = '', filenode] = MISSING_PAGE.exec(reason) ?? []
+    if (filenode !== undefined && !known.some((each) => each.file === file))
+      faults.set(file, { file, filenode: Number(filenode), pages: [Number(page)] })
+  }
+  return [...faults.values()]
+}
+
+const ONLY_INDEX_SCANS =
+  'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_sort = off'
+const MISSING_PAGE = /could not read blocks? (\d+)\S* in file "((?:base\/\d+|global)\/(\d+)[^"]*)"/
+
 /** Rebuilds an index; false if its table is damaged too. */
 async function made(writes: Postgres, index: string): Promise<boolean> {
   return await writes.script(`REINDEX INDEX ${index}`).then(
@@ -169,17 +202,19 @@ async function made(writes: Postgres, index: string): Promise<boolean> {
   )
 }
 
-/** Reads all rows of the write side. */
+/** Reads all rows and sequences of the write side. */
 async function damageOfWrites(writes: Postgres): Promise<Damage[]> {
   const damages: Damage[] = []
-  const names = await writes.query<{ name: string }>(
-    `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS name FROM pg_class AS c
+  const relations = await writes.query<{ name: string; kind: string }>(
+    `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS name, c.relkind AS kind FROM pg_class AS c
      JOIN pg_namespace AS n ON n.oid = c.relnamespace
-     WHERE c.relkind = 'r' AND n.nspname IN ('public', 'pg_catalog') ORDER BY name`
+     WHERE c.relkind IN ('r', 'S') AND n.nspname IN ('public', 'pg_catalog') ORDER BY name`
   )
-  for (const { name } of names) {
+  for (const { name, kind } of relations) {
     try {
-      await writes.query(`SELECT sum(length(t::text)) FROM ${name} AS t`)
+      await writes.query(
+        kind === 'S' ? `SELECT pg_sequence_last_value('${name}')` : `SELECT sum(length(t::text)) FROM ${name} AS t`
+      )
     } catch (error) {
       const what = `${name} of the write side cannot be read: ${reasonOf(error)}`
       damages.push({
@@ -200,7 +235,8 @@ async function damageOfKeys(store: Store, writes: Postgres): Promise<Damage[]> {
     // An unreadable table is a finding of its own.
     for (const userKey of await store.do(readEventUsers, name).catch(() => [])) users.add(userKey)
   }
-  const lost = await countWithoutKey(writes, [...users])
+  // An unreadable table is a finding of its own.
+  const lost = await countWithoutKey(writes, [...users]).catch(() => 0)
   if (lost === 0) return []
   const what = `the write side has no key of ${lost} users with events in the tables: it was deleted, or is older than the tables`
   const cost = 'their events cannot be loaded again; profiles, ratings and erasures since then are lost'

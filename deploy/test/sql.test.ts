@@ -69,6 +69,15 @@ test('gamenet sql on a running service and on a stopped one', async (t) => {
       t.equal(found.code, code, args.join(' '))
       t.match(found.stderr, message)
     }
+    let taken = 0
+    const endless = async function* () {
+      for (; taken < 10_000; taken += 1) yield Buffer.alloc(65_536, ' ')
+    }
+    t.match(await gamenet(environment, ['sql', '-'], endless()), {
+      code: 2,
+      stderr: 'The statement on standard input is longer than 65536 characters.\n'
+    })
+    t.ok(taken < 10, 'the rest is not read')
   })
 
   t.same(snapshots(), [], 'every command has removed its snapshot')

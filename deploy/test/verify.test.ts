@@ -120,7 +120,7 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
   })
 
   await t.test('a directory that cannot be opened is refused with a sentence', async (t) => {
-    const refuses = async (start: typeof gamenet, name: string, sentence: RegExp) => {
+    const refuses = async (start: typeof spawnedGamenet, name: string, sentence: RegExp) => {
       const done = await start({ ...environment(name), PORT: '0', OPERATOR_PORT: '0' }, ['start'])
       t.equal(done.code, 1, sentence.source)
       t.match(done.stderr, sentence)

@@ -13,5 +13,5 @@ export {
   openAnalyst,
   StatementFailed
 } from './sql/analyst.js'
-export { StatementRefused } from './sql/check-select.js'
+export { STATEMENT_LENGTH_MAX, StatementRefused } from './sql/check-select.js'
 export { SERIALIZATION_REVISION, withRevision } from './sql/native-revision.js'

@@ -1,5 +1,11 @@
-import { text } from 'node:stream/consumers'
-import { ANALYST_FORMATS, ANALYST_LIMITS, StatementFailed, StatementRefused } from '@gamenet/engines/sql'
+import type { Readable } from 'node:stream'
+import {
+  ANALYST_FORMATS,
+  ANALYST_LIMITS,
+  STATEMENT_LENGTH_MAX,
+  StatementFailed,
+  StatementRefused
+} from '@gamenet/engines/sql'
 import { type Command, Option } from 'commander'
 import { FailureError, UsageError } from '../config.js'
 import { takeSqlSnapshot } from '../operations/sql-snapshot.js'
@@ -33,8 +39,26 @@ export function addSql(program: Command, terminal: Terminal): void {
         return await openSnapshot(snapshot, { ...ANALYST_LIMITS, seconds })
       }
       if (options.serve) await serve(terminal, options, open)
-      else await ask(terminal, options, given === undefined || given === '-' ? await text(terminal.input) : given, open)
+      else
+        await ask(
+          terminal,
+          options,
+          given === undefined || given === '-' ? await statementOf(terminal.input) : given,
+          open
+        )
     })
+}
+
+/** Reads a statement from standard input, which may be endless. */
+async function statementOf(input: Readable): Promise<string> {
+  const decoder = new TextDecoder()
+  let statement = ''
+  for await (const chunk of input) {
+    statement += decoder.decode(chunk, { stream: true })
+    if (statement.length > STATEMENT_LENGTH_MAX)
+      throw new UsageError(`The statement on standard input is longer than ${STATEMENT_LENGTH_MAX} characters.`)
+  }
+  return statement + decoder.decode()
 }
 
 async function ask(

@@ -27,14 +27,14 @@ export type Finished = { readonly code: number | null; readonly stdout: string; 
 export async function gamenet(
   environment: Environment,
   args: readonly string[],
-  input?: Uint8Array
+  input?: Uint8Array | AsyncIterable<Uint8Array>
 ): Promise<Finished> {
   const [output, errors] = [new PassThrough(), new PassThrough()]
   const [stdout, stderr] = [collect(output), collect(errors)]
   const code = await runProgram({
     args,
     environment: { UV_THREADPOOL_SIZE: process.env.UV_THREADPOOL_SIZE, ...USUAL, ...environment },
-    input: Readable.from(input === undefined ? [] : [input]),
+    input: Readable.from(input === undefined ? [] : input instanceof Uint8Array ? [input] : input),
     output: output as unknown as WriteStream,
     errors: errors as unknown as WriteStream
   })

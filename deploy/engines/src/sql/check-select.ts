@@ -18,7 +18,7 @@ export type SelectRules = {
 }
 
 /** The largest statement, in UTF-16 units; the engine parses 256 KiB. */
-const STATEMENT_LENGTH_MAX = 65_536
+export const STATEMENT_LENGTH_MAX = 65_536
 
 /**
  * Returns the statement as the engine's parser writes it, if it is one SELECT over allowed tables that calls allowed functions;

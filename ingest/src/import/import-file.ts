@@ -126,7 +126,7 @@ export async function* checkedChunks(chunks: AsyncIterable<Uint8Array>, name: st
     for await (const chunk of chunks) {
       // No text begins with the first byte of gzip.
       const isGzip = chunk[0] === GZIP[0]
-      content ??= isGzip ? createGunzip() : new PassThrough()
+      content ??= isGzip ? createGunzip({ chunkSize: BLOCK_BYTES }) : new PassThrough()
       reading ??= readContent(content, { name, isGzip, packedBytes: () => packedBytes })
       packedBytes += chunk.byteLength
       await Promise.race([reading, content.write(chunk) || once(content, 'drain')])

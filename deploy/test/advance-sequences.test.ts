@@ -20,6 +20,13 @@ test('a write side that is older than the tables reuses no number', async (t) =>
 
   await look()
   t.same(said, [], 'an empty one is not older than empty tables')
+  await tables.execute(`INSERT INTO event_rating__0 (epoch, partition, offset, revision) VALUES (1, 0, 0, 1)`)
+  await tables.execute(`INSERT INTO checkpoint (name, epoch, partition, next) VALUES ('people', 0, 0, 2)`)
+  await look()
+  t.match(said.splice(0), [
+    /changes of profiles and ratings are numbered to 0, those of the tables to 1\./,
+    /its people are numbered to 0, those of the tables to 1\./
+  ])
   await tables.execute(`INSERT INTO event_rating__0 (epoch, partition, offset, revision) VALUES (1, 0, 0, 89)`)
   await tables.execute(`INSERT INTO event_profile__0 (epoch, partition, offset, revision) VALUES (1, 0, 0, 90)`)
   await tables.execute(`INSERT INTO checkpoint (name, epoch, partition, next) VALUES ('people', 0, 0, 8)`)

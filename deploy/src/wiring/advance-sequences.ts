@@ -21,7 +21,10 @@ export async function advanceSequences(writes: Postgres, store: Store, logger: P
     ['revision', 'changes of profiles and ratings', known.revision],
     ['person_id_seq', 'people', known.person]
   ] as const) {
-    const [row] = await writes.query<{ found: string }>(`SELECT s.last_value AS found FROM ${sequence} AS s`)
+    // The last value of an unused sequence is its first one.
+    const [row] = await writes.query<{ found: string }>(
+      `SELECT s.last_value - (NOT s.is_called)::int AS found FROM ${sequence} AS s`
+    )
     const found = Number(row?.found)
     if (found >= newest) continue
     await writes.query(

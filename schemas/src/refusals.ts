@@ -207,7 +207,7 @@ export const refusals = {
   write_budget_spent: {
     status: 429,
     message: 'A user has at most %s edits and ratings per minute; retry in %s s.',
-    when: 'Where `WRITES_PER_MINUTE` is set. Every edit of the own profile and every rating with a valid session counts, also with an invalid body',
+    when: 'Where `WRITES_PER_MINUTE` is set. Every edit of the own profile and every rating with a valid session counts, also with invalid fields',
     example: 'A user has at most 30 edits and ratings per minute; retry in 2 s.'
   },
   headers_too_large: { status: 431, message: 'The request headers are too large.', when: 'The connection is closed' },

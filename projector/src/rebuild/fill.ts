@@ -18,7 +18,7 @@ const STEP_PARTS = 4
 const LONG_STEP_MS = 30_000
 const SLICES_MAX = 4096
 /** A small fold has at most this many slices, of at least this many events: the first ones show the time of the others. */
-const SMALL_SLICES = 4
+const SMALL_SLICES = 8
 const SMALL_SLICE_EVENTS = 20_000
 
 /** Numbers of events per step. */

@@ -94,6 +94,36 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     )
   })
 
+  await t.test('bookkeeping that every start reads is reported with the way out, and detached', async (t) => {
+    const name = 'bookkeeping'
+    const data = join(folder, name)
+    await cp(whole, data, { recursive: true })
+    // Each is read before the one above it.
+    const refuses = async (command: string, table: string) => {
+      const refused = await gamenet({ ...environment(name), PORT: '0', OPERATOR_PORT: '0' }, [command])
+      const sentence = `^Files of the table ${table} are damaged.*verify --repair.*move the folder \`tables\``
+      t.match(refused, { code: 1, stderr: new RegExp(sentence, 'm') })
+      t.notMatch(refused.stderr, /CPU|Code: 40/)
+    }
+    await flipPartsOf(data, 'data_change')
+    await refuses('start', 'data_change')
+    await flipPartsOf(data, 'checkpoint')
+    await refuses('start', 'checkpoint')
+    const reported = (await verified(name)).map(({ what }) => what.replace(/^part \S+ of (\w+ is damaged).*/, '$1'))
+    t.same([...new Set(reported)], ['checkpoint is damaged', 'data_change is damaged'])
+    await flipPartsOf(data, 'schema_migration')
+    await refuses('start', 'schema_migration')
+    await refuses('verify', 'schema_migration')
+    const detached = (await verified(name, '--repair')).map(({ what }) => /^a part of (\w+) is missing/.exec(what)?.[1])
+    t.same([...new Set(detached)], ['checkpoint', 'data_change', 'schema_migration'])
+    const service = await openGamenet(t, environment(name))
+    await gamenetJson(environment(name), ['status', '--wait', '60'])
+    const { body } = await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)
+    t.match(body, { length: HOURS.length })
+    t.same(VerifyReport.parse(await gamenetJson(environment(name), ['verify'])).findings, [])
+    await service.stop()
+  })
+
   await t.test('a table of the write side and a sequence that lost their only page are reported', async (t) => {
     await damaged('cut-table', join('writes', tableFile), (path) => truncate(path))
     const what = `1 pages of writes/${tableFile} (public.person) are damaged`
@@ -306,6 +336,18 @@ async function partOf(directory: string, rows: number): Promise<string> {
     if ((await readFile(join(directory, path), 'utf8')) === String(rows)) return path.replace('count.txt', 'data.bin')
   }
   throw new Error(`no part has ${rows} rows`)
+}
+
+/** Damages all parts of a table. */
+async function flipPartsOf(directory: string, table: string): Promise<void> {
+  const tables = join(directory, 'tables')
+  const definitions = await readdir(join(tables, 'metadata'), { recursive: true })
+  const definition = definitions.find((name) => name.endsWith(`/${table}.sql`)) ?? table
+  const [, uuid = ''] = /UUID '([^']+)'/.exec(await readFile(join(tables, 'metadata', definition), 'utf8')) ?? []
+  const store = join(tables, 'store', uuid.slice(0, 3), uuid)
+  const files = (await readdir(store, { recursive: true })).filter((name) => /^all_.*\.bin$/.test(name))
+  if (files.length === 0) throw new Error(`${table} has no part`)
+  for (const file of files) await flipMiddle(join(store, file))
 }
 
 async function formatOf(directory: string): Promise<string> {

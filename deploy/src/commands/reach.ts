@@ -4,6 +4,7 @@ import { type Config, FailureError } from '../config.js'
 import { runningOperatorPort } from '../data-directory.js'
 import type { Operation, Operations } from '../operations/operation.js'
 import { operatorClient } from '../operator/operator-client.js'
+import type { CommandRole } from '../wiring/component.js'
 import { type Progress, showProgress } from './progress.js'
 import type { Terminal } from './terminal.js'
 
@@ -14,7 +15,7 @@ import type { Terminal } from './terminal.js'
 export async function withOperations<Answer>(
   terminal: Terminal,
   use: (operations: Operations, isRunning: boolean) => Promise<Answer>,
-  role: 'offline' | 'verify' = 'offline'
+  role: CommandRole = 'offline'
 ): Promise<Answer> {
   const config = terminal.config()
   const { OPERATOR_URL: operatorUrl, OPERATOR_TOKEN: operatorToken } = config
@@ -37,7 +38,7 @@ export async function withOperations<Answer>(
 export async function withData<Answer>(
   terminal: Terminal,
   use: (operations: Operations, isRunning: boolean) => Promise<Answer>,
-  role?: 'offline' | 'verify'
+  role?: CommandRole
 ): Promise<Answer> {
   const config = terminal.config()
   if (config.OPERATOR_URL === undefined && !(await dataExists(config))) {
@@ -67,7 +68,7 @@ async function dataExists(config: Config): Promise<boolean> {
 /** Runs an operation on existing data and shows its progress on standard error, unless `--json` is given. */
 export async function runShown<Input, OperationProgress, Result>(
   terminal: Terminal,
-  { json = false, role }: { readonly json?: boolean; readonly role?: 'offline' | 'verify' },
+  { json = false, role }: { readonly json?: boolean; readonly role?: CommandRole },
   operation: Operation<Input, OperationProgress, Result>,
   input: NoInfer<Input>,
   progressOf: (progress: NoInfer<OperationProgress>) => Progress

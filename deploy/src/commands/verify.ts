@@ -9,7 +9,7 @@ export function addVerify(program: Command, terminal: Terminal): void {
   addCommand(program, 'verify', 'verify the checksums of all stored data; exit code 1 when something is damaged')
     .option('--repair', 'repair what can be restored, only while the service is stopped')
     .action(async ({ json = false, repair = false }: { json?: boolean; repair?: boolean }) => {
-      const role = repair ? 'offline' : 'verify'
+      const role = repair ? 'repair' : 'verify'
       // The findings say everything.
       const config = () => ({ ...terminal.config(), LOG_LEVEL: 'silent' as const })
       const report = await runShown(

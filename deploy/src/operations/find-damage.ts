@@ -24,7 +24,7 @@ import { FailureError } from '../config.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
 import { fullDisk } from '../disk/full-disk.js'
 import { countWithoutKey } from '../erasure/ledger.js'
-import { TABLES_WAY_OUT } from '../wiring/engine-failures.js'
+import { isOfDamage, TABLES_WAY_OUT } from '../wiring/engine-failures.js'
 import type { Engines } from '../wiring/engines.js'
 import type { PartComparison } from '../wiring/part-list.js'
 import { withCheckThread } from './check-files.js'
@@ -102,7 +102,8 @@ export async function findDamage(
   if (checkedLog !== undefined) damages.push(...damageOfLog(checkedLog))
   damages.push(...(await damageOfTables(clickhouse, options, report)))
   if (engines.names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
-  damages.push(...(await damageOfCheckpoints({ store, log }, loaded, checkedLog?.partitions ?? [])))
+  const partitions = checkedLog?.partitions ?? []
+  damages.push(...(await damageOfCheckpoints({ store, log }, loaded, partitions).catch(noneIfDamaged)))
   return {
     findings: damages.map(({ isRepaired = false, ...finding }) => ({
       ...finding,
@@ -116,6 +117,12 @@ export async function findDamage(
       ...(writesDirectory === undefined ? ['files of the write side'] : [])
     ]
   }
+}
+
+/** An unreadable table is a finding of its own. */
+function noneIfDamaged(error: unknown): never[] {
+  if (isOfDamage(error)) return []
+  throw error
 }
 
 /** Returns an engine's message on one line without its stack. */
@@ -250,7 +257,7 @@ async function damageOfKeys(store: Store, writes: Postgres): Promise<Damage[]> {
 async function loadedPartitions(store: Store): Promise<LoadedPartition[]> {
   const topicOf = new Map(topics.map((topic) => [loadCheckpoint(topic.name), topic]))
   const partitions: LoadedPartition[] = []
-  for (const { name, ...place } of await store.do(readCheckpoints)) {
+  for (const { name, ...place } of await store.do(readCheckpoints).catch(noneIfDamaged)) {
     const topic = topicOf.get(name)
     if (topic === undefined) continue
     // An unreadable table is a finding of its own.
@@ -310,33 +317,59 @@ export async function damageOfTables(
     const way = 'gamenet start, or gamenet verify --repair'
     damages.push({ part: 'tables', what: 'parts.json is damaged', cost, repair: way, isRepaired: repair })
   }
-  const names = await tables.rows(
+  for (const { name, path, bytes } of await tablesOfParts(tables)) {
+    for (const { part, message } of await damagedParts(rebuild, name, miscounted)) {
+      if (repair && part !== '') await detachPart(tables, name, path, part)
+      damages.push({
+        part: 'tables',
+        what: `part ${part} of ${name} is damaged: ${message}`,
+        cost: isUnused(name) ? COST_UNUSED : 'queries that read it fail, or return wrong answers',
+        repair: `gamenet verify --repair detaches it, and the next start ${isUnused(name) ? 'drops the table' : 'restores its rows'}`,
+        isRepaired: repair && part !== ''
+      })
+    }
+    report('tables', bytes)
+  }
+  return damages
+}
+
+/** Detaches damaged parts of the tables that a start reads before it can repair any: those without generations. */
+export async function detachDamagedBookkeeping(
+  { control: tables, rebuild }: Pick<ClickHouse, 'control' | 'rebuild'>,
+  miscounted: PartComparison['miscounted'] = []
+): Promise<void> {
+  for (const { name, path } of await tablesOfParts(tables)) {
+    if (name.includes('__')) continue
+    for (const { part } of await damagedParts(rebuild, name, miscounted))
+      if (part !== '') await detachPart(tables, name, path, part)
+  }
+}
+
+type TableOfParts = { readonly name: string; readonly path: string; readonly bytes: number }
+
+async function tablesOfParts(tables: ClickHouse['control']): Promise<TableOfParts[]> {
+  const rows = await tables.rows(
     `SELECT t.name AS name, t.data_paths[1] AS path, t.total_bytes AS bytes FROM system.tables AS t
      WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree' ORDER BY name`
   )
-  for (const row of names) {
-    const [name, path] = [String(row.name), String(row.path)]
-    const parts = await rebuild
-      .rows(`CHECK TABLE ${name}`)
-      .catch((error: unknown) =>
-        isTableDropped(error) ? [] : [{ is_passed: 0, part_path: '', message: reasonOf(error) }]
-      )
-    for (const part of parts) {
-      if (Number(part.is_passed) === 1) continue
-      const partName = String(part.part_path)
-      if (miscounted.some((each) => each.table === name && each.part === partName)) continue
-      if (repair && partName !== '') await detachPart(tables, name, path, partName)
-      damages.push({
-        part: 'tables',
-        what: `part ${partName} of ${name} is damaged: ${String(part.message)}`,
-        cost: isUnused(name) ? COST_UNUSED : 'queries that read it fail, or return wrong answers',
-        repair: `gamenet verify --repair detaches it, and the next start ${isUnused(name) ? 'drops the table' : 'restores its rows'}`,
-        isRepaired: repair && partName !== ''
-      })
-    }
-    report('tables', Number(row.bytes ?? 0))
-  }
-  return damages
+  return rows.map(({ name, path, bytes }) => ({ name: String(name), path: String(path), bytes: Number(bytes ?? 0) }))
+}
+
+/** Returns the parts whose checksums are wrong, without those with only a wrong number of rows; the name is empty if it is unknown. */
+async function damagedParts(
+  rebuild: ClickHouse['rebuild'],
+  table: string,
+  miscounted: PartComparison['miscounted']
+): Promise<{ readonly part: string; readonly message: string }[]> {
+  const parts = await rebuild
+    .rows(`CHECK TABLE ${table}`)
+    .catch((error: unknown) =>
+      isTableDropped(error) ? [] : [{ is_passed: 0, part_path: '', message: reasonOf(error) }]
+    )
+  return parts
+    .filter(({ is_passed: isPassed }) => Number(isPassed) !== 1)
+    .map(({ part_path: part, message }) => ({ part: String(part), message: String(message) }))
+    .filter(({ part }) => !miscounted.some((each) => each.table === table && each.part === part))
 }
 
 async function changedTables(tables: ClickHouse['control']): Promise<Damage[]> {

@@ -4,14 +4,17 @@ import { type Config, UsageError } from '../config.js'
 import { Disposers } from './disposers.js'
 
 /**
- * The role of a process. `offline`: a command runs its operations, and the process ends. `verify`: so does a command that neither loads
- * nor repairs anything.
+ * The role of a process that runs one command. `offline`: the command runs its operations, and the process ends. `verify`: so does a
+ * command that neither loads nor repairs anything. `repair`: `offline`, but damaged bookkeeping is detached before it is read.
  */
-export type Role = 'all' | 'ingest' | 'projector' | 'api' | 'offline' | 'verify'
+export type CommandRole = 'offline' | 'verify' | 'repair'
+
+/** The role of a process. */
+export type Role = 'all' | 'ingest' | 'projector' | 'api' | CommandRole
 
 /** Returns whether a process of this role runs one command. */
 export function isCommand(role: Role): boolean {
-  return role === 'offline' || role === 'verify'
+  return role === 'offline' || role === 'verify' || role === 'repair'
 }
 
 /** Passed to every component. */

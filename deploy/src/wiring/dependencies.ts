@@ -20,6 +20,7 @@ export type Dependencies = {
   engineMetrics: unknown
   concurrentWriters: ConcurrentWriters
   suitableTables: unknown
+  soundBookkeeping: unknown
   /** The names of the migrations applied to the tables. */
   migrations: string[]
   sequences: unknown

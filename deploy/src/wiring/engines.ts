@@ -76,7 +76,7 @@ export async function openEngines({
       (server) => server === undefined
     )
     // `gamenet start` claims the directory even if no engine needs it, so that commands find the service.
-    const purpose = role === 'offline' ? 'command' : 'run'
+    const purpose = role === 'offline' || role === 'repair' ? 'command' : 'run'
     const directory =
       needsDirectory || role === 'all' ? await claimDataDirectory(config.DATA_DIR, VERSIONS, purpose) : undefined
     if (directory !== undefined) {

@@ -18,6 +18,7 @@ import {
 import { type PartitionExtent, pause, Refusal, topics, withTimeout } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
+import { isOfDamage } from './engine-failures.js'
 import type { Engines } from './engines.js'
 
 /** A table that lost rows, for status. */
@@ -162,9 +163,6 @@ function guarded({ rows, json, stream }: ClickHouse['readers'], refuse: (sql: st
   return { rows: guard(rows), json: guard(json), stream: guard(stream) }
 }
 
-/** ClickHouse's codes for damaged files: CANNOT_PARSE_INPUT, CANNOT_READ_ALL_DATA, CHECKSUM_DOESNT_MATCH and others. */
-const DAMAGE_CODES: ReadonlySet<number> = new Set([27, 32, 33, 40, 76, 79, 107, 117, 125, 228, 246, 259, 271, 432, 740])
-
 /** NOT_ENOUGH_SPACE: a query had no space for its temporary files. */
 const NOT_ENOUGH_SPACE = 243
 
@@ -172,7 +170,7 @@ function refuseUnreadable(error: unknown): never {
   if (!(error instanceof ClickHouseError) || error.code === undefined) throw error
   const options = { retryAfterSeconds: RETRY_AFTER_SECONDS, cause: error }
   if (error.code === NOT_ENOUGH_SPACE) throw new Refusal('disk_full', [], options)
-  throw DAMAGE_CODES.has(error.code) ? new Refusal('data_damaged', [], options) : error
+  throw isOfDamage(error) ? new Refusal('data_damaged', [], options) : error
 }
 
 /** Drops these parts if they are still detached. */

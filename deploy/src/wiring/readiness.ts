@@ -21,7 +21,8 @@ const NEEDED: Readonly<Record<Role, readonly Engine[]>> = {
   ingest: [],
   projector: ['tables', 'log'],
   offline: [],
-  verify: []
+  verify: [],
+  repair: []
 }
 
 export type ReadinessCheck = {

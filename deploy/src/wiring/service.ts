@@ -20,13 +20,13 @@ import { type Components, isCommand, openComponents, type Role, runs } from './c
 import { concurrentWriters, stepRunner, stepsEnded } from './concurrent-writers.js'
 import { fillDemo, openDemo } from './demo.js'
 import type { Dependencies, Needs } from './dependencies.js'
-import { asFailure } from './engine-failures.js'
+import { asFailure, orDamaged } from './engine-failures.js'
 import { addEngineMetrics } from './engine-metrics.js'
 import { openEngines } from './engines.js'
 import { createServiceIngest, startRelay } from './ingest.js'
 import { listen } from './listen.js'
 import { openLostRows } from './lost-rows.js'
-import { openPartList, PART_LIST } from './part-list.js'
+import { comparePartList, openPartList, PART_LIST } from './part-list.js'
 import { startProjector } from './projector.js'
 import { endpointsOf, readQuestions } from './questions.js'
 import { readiness } from './readiness.js'
@@ -57,7 +57,7 @@ export type Service = {
 }
 
 const RUNNING: readonly Role[] = ['all', 'ingest', 'projector', 'api']
-const EVERY: readonly Role[] = [...RUNNING, 'offline', 'verify']
+const EVERY: readonly Role[] = [...RUNNING, 'offline', 'verify', 'repair']
 
 /** The components of each role, in the order of opening; they are closed in reverse order. */
 const components: Components<Dependencies> = {
@@ -75,11 +75,17 @@ const components: Components<Dependencies> = {
     when: (config) => config.CLICKHOUSE_URL !== undefined,
     open: ({ engines }) => refuseUnsuitable(engines.clickhouse.control)
   },
+  // Before migrations, which read it.
+  soundBookkeeping: {
+    roles: ['repair'],
+    when: (config) => config.CLICKHOUSE_URL === undefined,
+    open: repairBookkeeping
+  },
   migrations: { roles: EVERY, open: ({ engines }) => asFailure(migrate(engines.clickhouse.control)) },
   sequences: { roles: RUNNING, open: advanceSequencesOf },
   // Before an erasure deletes rows.
   partList: {
-    roles: [...RUNNING, 'offline'],
+    roles: [...RUNNING, 'offline', 'repair'],
     when: (config) => config.CLICKHOUSE_URL === undefined,
     open: ({ engines: { clickhouse, directory }, logger }) =>
       directory && openPartList(directory.part(PART_LIST), clickhouse.control, (sentence) => logger.warn(sentence)),
@@ -96,9 +102,9 @@ const components: Components<Dependencies> = {
   readSide: { roles: EVERY, open: openReadSide },
   dataVersions: { roles: EVERY, open: openDataVersions, close: (versions) => versions.stop() },
   projector: {
-    roles: ['all', 'projector', 'offline'],
+    roles: ['all', 'projector', 'offline', 'repair'],
     // No other process would load an embedded log.
-    when: (config, role) => role !== 'offline' || config.KAFKA_BROKERS === undefined,
+    when: (config, role) => !isCommand(role) || config.KAFKA_BROKERS === undefined,
     open: startProjector,
     close: (projector) => projector.stop()
   },
@@ -110,7 +116,7 @@ const components: Components<Dependencies> = {
   },
 
   demo: {
-    roles: ['all', 'ingest', 'offline'],
+    roles: ['all', 'ingest', 'offline', 'repair'],
     when: (config) => config.UPSTREAM_URL === undefined,
     open: openDemo,
     close: (demo) => demo.close()
@@ -118,7 +124,11 @@ const components: Components<Dependencies> = {
   authUrl: { roles: EVERY, open: ({ config, demo }) => config.AUTH_URL ?? demo?.auth?.url },
   people: { roles: EVERY, open: ({ engines, registry }) => createPeople({ writes: () => engines.writes(), registry }) },
   spool: { roles: ['all', 'ingest'], when: usesSpool, open: openSpoolingLog },
-  ingest: { roles: ['all', 'ingest', 'offline'], open: createServiceIngest, close: (ingest) => ingest.stop() },
+  ingest: {
+    roles: ['all', 'ingest', 'offline', 'repair'],
+    open: createServiceIngest,
+    close: (ingest) => ingest.stop()
+  },
 
   readiness: { roles: EVERY, open: (needs) => readiness({ ...needs, hasApi: runs(components.api, needs) }) },
   operations: { roles: EVERY, open: openOperations },
@@ -169,7 +179,10 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
   }).set({ version: VERSION, role }, 1)
   const context = { config, role, threadPoolSize, logger, registry }
   const { values, close } = await openComponents(components, context).catch(async (error: unknown) => {
-    throw (await fullDisk(resolve(config.DATA_DIR), error)) ?? error
+    throw (
+      (await fullDisk(resolve(config.DATA_DIR), error)) ??
+      (config.CLICKHOUSE_URL === undefined ? orDamaged(error) : error)
+    )
   })
   return {
     operations: values.operations.operations,
@@ -190,6 +203,12 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
 
 function warnAsRoot({ logger }: Pick<Needs, 'logger'>): void {
   if (process.getuid?.() === 0) logger.warn('The service runs as root. Start it as a separate user that owns DATA_DIR.')
+}
+
+async function repairBookkeeping({ engines: { clickhouse, directory } }: Needs): Promise<void> {
+  const { detachDamagedBookkeeping } = await import('../operations/find-damage.js')
+  const parts = directory && (await comparePartList(directory.part(PART_LIST), clickhouse.control))
+  await detachDamagedBookkeeping(clickhouse, parts?.miscounted)
 }
 
 async function advanceSequencesOf({ engines, logger }: Pick<Needs, 'engines' | 'logger'>): Promise<void> {

@@ -8,6 +8,7 @@ export type {
 } from './answers/endpoint.js'
 export { type ApiNeeds, buildApp } from './app.js'
 export { type Dataset, datasets } from './datasets/datasets.js'
+export { type KeptFile, keptFiles } from './datasets/kept-files.js'
 export { type DatasetPosition, datasetPosition } from './datasets/position.js'
 export type { Readiness } from './http/health.js'
 export { addDashboard } from './http/pages/dashboard.js'

@@ -11,6 +11,7 @@ import { eraseUser } from '../src/erasure/erase-user.js'
 import { VerifyReport } from '../src/operations/damage-report.js'
 import { damageOfTables, findDamage } from '../src/operations/find-damage.js'
 import { ask } from './service/ask.js'
+import { datasetsOf } from './service/dataset-proofs.js'
 import { fill, needsOf, openWorld, sighting, USERS } from './service/erasure-world.js'
 import { gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
 
@@ -122,6 +123,51 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     t.match(body, { length: HOURS.length })
     t.same(VerifyReport.parse(await gamenetJson(environment(name), ['verify'])).findings, [])
     await service.stop()
+  })
+
+  await t.test('damaged files of datasets are removed, and the newest is made again with its number', async (t) => {
+    await cp(whole, join(folder, 'dataset'), { recursive: true })
+    const service = await openGamenet(t, environment('dataset'))
+    const path = '/api/data/network-count/2017-02.parquet'
+    const get = async (apiUrl: string) => Buffer.from(await (await fetch(apiUrl + path)).arrayBuffer())
+    const revisions = async (apiUrl: string) => {
+      const dataset = (await datasetsOf(apiUrl)).find(({ name }) => name === 'network-count')
+      return dataset?.files.flatMap(({ newest, earlier }) => [newest, ...earlier]) ?? []
+    }
+    await get(service.apiUrl)
+    const late = join(folder, 'late.csv')
+    await writeFile(late, 'observedAt,online\n2017-02-18T00:00:00Z,1\n')
+    await gamenetJson(environment('dataset'), ['import', 'network-count', late])
+    const original = await get(service.apiUrl)
+    const listed = await revisions(service.apiUrl)
+    t.match(listed, [{ revision: 2 }, { revision: 1 }])
+    const files = join(folder, 'dataset', 'datasets', 'network-count')
+    const bytes = async () => (await readdir(files)).filter((name) => name.endsWith('.parquet'))
+    for (const name of await bytes()) await flipMiddle(join(files, name))
+    const findings = [/it is made again when it is requested/, /this earlier revision is then no longer served/].map(
+      (repair) => ({
+        part: 'datasets',
+        what: /^datasets\/network-count\/2017-02\.\w+\.parquet does not match its SHA-256$/,
+        cost: 'readers of this file fail or read wrong values',
+        repair
+      })
+    )
+    const running = await verified('dataset')
+    t.match(running, findings)
+    t.same((await bytes()).length, 2, 'a running service is not repaired')
+    await service.stop()
+    t.same(
+      await verified('dataset', '--repair'),
+      running.map((finding) => ({ ...finding, isRepaired: true }))
+    )
+    t.same(await bytes(), [])
+    const repaired = await openGamenet(t, environment('dataset'))
+    t.ok((await get(repaired.apiUrl)).equals(original))
+    t.same(await revisions(repaired.apiUrl), listed)
+    t.equal((await fetch(repaired.apiUrl + listed[1]?.url)).status, 404)
+    const sound = VerifyReport.parse(await gamenetJson(environment('dataset'), ['verify']))
+    t.same(sound.findings, [])
+    await repaired.stop()
   })
 
   await t.test('a table of the write side and a sequence that lost their only page are reported', async (t) => {

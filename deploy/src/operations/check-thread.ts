@@ -1,21 +1,29 @@
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
 import { parentPort } from 'node:worker_threads'
+import type { KeptFile } from '@gamenet/api'
 import { type BatchExtent, type CheckedEvents, checkPages, type LogFault, type PageFault } from '@gamenet/engines/log'
 import type { Blocks } from '@gamenet/projector'
-import { type Calls, openCalls, openSealed, peopleOfValue, readSealedValue, topics } from '@gamenet/schemas'
+import { type Calls, errorCode, openCalls, openSealed, peopleOfValue, readSealedValue, topics } from '@gamenet/schemas'
 import { type LogChoice, openLog } from '../wiring/log.js'
 
-/* Reads the files of the log and of PostgreSQL for `gamenet verify`: on the main thread, it would delay answers. */
+/* Reads the files of the log, of PostgreSQL and of datasets for `gamenet verify`: on the main thread, it would delay answers. */
 
 /** The methods of the thread. They reject if a call of the host does. */
 export type CheckThread = {
   pages(directory: string): Promise<readonly PageFault[]>
   log(choice: LogChoice, loaded: readonly LoadedPartition[]): Promise<CheckedLog>
+  /** Returns the files that do not match their SHA-256; a missing file is no damage. */
+  datasets(directory: string, files: readonly KeptFile[]): Promise<readonly KeptFile[]>
 }
+
+type ReadPhase = 'log' | 'writes' | 'datasets'
 
 /** The methods that the thread calls. */
 export type CheckHost = {
   /** Reports bytes that were read. */
-  read(phase: 'log' | 'writes', bytes: number): void
+  read(phase: ReadPhase, bytes: number): void
   /** Returns the existing seal keys of these people. */
   keys(people: readonly number[]): Promise<ReadonlyMap<number, Uint8Array>>
 }
@@ -71,11 +79,36 @@ const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
     } finally {
       await log.close()
     }
+  },
+  datasets: async (directory, files) => {
+    const { add, report } = reporter('datasets')
+    const damaged: KeptFile[] = []
+    for (const file of files) {
+      const sha256 = await sha256Of(join(directory, file.name), add)
+      if (sha256 !== undefined && sha256 !== file.sha256) damaged.push(file)
+    }
+    await report()
+    return damaged
   }
 } satisfies CheckThread)
 
+/** Undefined if the file is missing: a running service removes old revisions. */
+async function sha256Of(path: string, add: (bytes: number) => Promise<void>): Promise<string | undefined> {
+  const hash = createHash('sha256')
+  try {
+    for await (const chunk of createReadStream(path)) {
+      hash.update(chunk)
+      await add(chunk.length)
+    }
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error
+    return undefined
+  }
+  return hash.digest('hex')
+}
+
 /** Sums up bytes that were read, and reports them to the host in steps. */
-function reporter(phase: 'log' | 'writes') {
+function reporter(phase: ReadPhase) {
   let bytes = 0
   const report = async (): Promise<void> => {
     await host.call('read', phase, bytes)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 /** A damage, its consequence, and the command that repairs it. */
 export const Finding = z.object({
-  part: z.enum(['log', 'tables', 'writes', 'seals', 'checkpoints']),
+  part: z.enum(['log', 'tables', 'writes', 'seals', 'checkpoints', 'datasets']),
   what: z.string(),
   cost: z.string(),
   repair: z.string(),
@@ -12,7 +12,7 @@ export const Finding = z.object({
 export type Finding = z.infer<typeof Finding>
 
 export const VerifyProgress = z.object({
-  phase: z.enum(['log', 'tables', 'writes']),
+  phase: z.enum(['log', 'tables', 'writes', 'datasets']),
   bytes: z.int(),
   /** An estimate. */
   bytesTotal: z.int()

@@ -1,5 +1,6 @@
-import { readdir, rename } from 'node:fs/promises'
+import { readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { type KeptFile, keptFiles } from '@gamenet/api'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import type { PageFault } from '@gamenet/engines/log'
 import { sealKeys } from '@gamenet/ingest'
@@ -77,6 +78,7 @@ export async function findDamage(
     onProgress({ phase, bytes, bytesTotal })
   }
   const writesDirectory = engines.names.writes === 'PostgreSQL' ? undefined : directory?.part('writes')
+  const datasetsDirectory = directory?.part('datasets')
   const store = await storeAt('writes', storeOver(clickhouse.rebuild), projections)
   const loaded = await loadedPartitions(store)
   const host: CheckHost = {
@@ -91,6 +93,10 @@ export async function findDamage(
       damages.push(...(await damageOfPages([...faults, ...cut], writes, repair)))
     }
     if (writes !== undefined) damages.push(...(await damageOfWrites(writes)), ...(await damageOfKeys(store, writes)))
+    if (datasetsDirectory !== undefined) {
+      const damaged = await call('datasets', datasetsDirectory, await keptFiles(datasetsDirectory))
+      damages.push(...(await damageOfDatasets(datasetsDirectory, damaged, repair)))
+    }
     if (log.files === undefined) return undefined
     return await call('log', engines.logChoice, loaded).catch((error: unknown) => {
       signal.throwIfAborted()
@@ -248,6 +254,22 @@ async function damageOfKeys(store: Store, writes: Postgres): Promise<Damage[]> {
   const what = `the write side has no key of ${lost} users with events in the tables: it was deleted, or is older than the tables`
   const cost = 'their events cannot be loaded again; profiles, ratings and erasures since then are lost'
   return [{ part: 'writes', what, cost, repair: RESTORE }]
+}
+
+/** The newest revision of a file is made again from the tables, with its number; an earlier one cannot be. */
+async function damageOfDatasets(directory: string, damaged: readonly KeptFile[], repair: boolean): Promise<Damage[]> {
+  const damages: Damage[] = []
+  for (const { name, isNewest } of damaged) {
+    if (repair) await rm(join(directory, name))
+    damages.push({
+      part: 'datasets',
+      what: `${join('datasets', name)} does not match its SHA-256`,
+      cost: 'readers of this file fail or read wrong values',
+      repair: `gamenet verify --repair removes it; ${isNewest ? 'it is made again when it is requested' : 'this earlier revision is then no longer served'}`,
+      isRepaired: repair
+    })
+  }
+  return damages
 }
 
 /**

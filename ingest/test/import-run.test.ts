@@ -1,6 +1,7 @@
 import { deepStrictEqual as deepEqual } from 'node:assert'
 import { randomBytes } from 'node:crypto'
-import { appendFile, readdir, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { createGzip, gzipSync } from 'node:zlib'
@@ -8,6 +9,7 @@ import { runs } from '@gamenet/engines/testing'
 import { importableTopics, instantOf, topics } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
+import { withImportFile } from '../src/import/import-file.js'
 import { importables } from '../src/import/importables.js'
 import { ImportCutOff, ImportRefused, type ImportRequest, type ImportResult, runImport } from '../src/index.js'
 import { anyWriting, inPieces, type Writing, written } from './import-files.js'
@@ -408,6 +410,25 @@ test('a strict import with any fault publishes nothing; without one it is like a
   t.match(repaired.result, { finished: true, published: 5000, rejected: 0 })
   const loose = await importBytes(t, [HEADER, ...good, 'x,1'].join('\n'), {}, log)
   t.match(loose.result, { finished: true, published: 5000, rejected: 1, alreadyDone: false })
+})
+
+const NO_DESCRIPTORS = existsSync('/proc/self/fd') ? false : 'this platform cannot open a file without a name'
+
+test('a process that is killed leaves no copy of a pipe', { skip: NO_DESCRIPTORS }, async (t) => {
+  const spoolDirectory = t.testdir({})
+  const content = `${HEADER}\n2020-01-01,5\n`
+  const input = async function* () {
+    yield Buffer.from(content)
+    t.same(await readdir(spoolDirectory), [], 'while it arrives')
+    yield Buffer.from('2020-01-02,6\n')
+  }
+  const { signal } = new AbortController()
+  await withImportFile(input(), '-', { signal, spoolDirectory }, async ({ path, bytes }) => {
+    t.same(await readdir(spoolDirectory), [], 'while it is read')
+    const text = `${content}2020-01-02,6\n`
+    t.equal(bytes, text.length)
+    for (const reading of ['first', 'second']) t.equal(await readFile(path, 'utf8'), text, reading)
+  })
 })
 
 test('input from a pipe is imported like a file, and its copy is removed', async (t) => {

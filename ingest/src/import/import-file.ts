@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdtemp, open, rm, stat } from 'node:fs/promises'
+import { access, constants, open, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Duplex, PassThrough } from 'node:stream'
@@ -64,16 +64,33 @@ export async function withImportFile<Result>(
     if (found !== undefined) return use(found)
   }
   const bytes = typeof input === 'string' ? createReadStream(input) : input
-  const directory = await mkdtemp(join(options.spoolDirectory ?? tmpdir(), 'gamenet-import-'))
+  const path = join(options.spoolDirectory ?? tmpdir(), `gamenet-import-${randomUUID()}`)
+  const handle = await open(path, 'wx', 0o600)
   try {
-    const path = join(directory, 'input')
-    await spool(bytes, path, name, options.signal)
-    const file = await describe(path, name)
-    if (file === undefined) throw new Error(`${path} does not exist although it was just written`)
+    const copy = await withoutName(path, handle.fd)
+    await spool(bytes, copy, name, options.signal)
+    const file = await describe(copy, name)
+    if (file === undefined) throw new Error(`${copy} does not exist although it was just written`)
     return await use(file)
   } finally {
-    await rm(directory, { recursive: true, force: true })
+    await handle.close()
+    await rm(path, { force: true })
   }
+}
+
+/**
+ * Removes the name of an open file, so that a killed process leaves no copy. Returns the path by which this process opens the file;
+ * macOS has no other than its name, which stays.
+ */
+async function withoutName(path: string, fd: number): Promise<string> {
+  const unnamed = `/proc/self/fd/${fd}`
+  const canOpen = await access(unnamed, constants.R_OK | constants.W_OK).then(
+    () => true,
+    () => false
+  )
+  if (!canOpen) return path
+  await rm(path)
+  return unnamed
 }
 
 /** Returns undefined if the path can be read only once. */
@@ -110,8 +127,8 @@ async function spool(bytes: AsyncIterable<Uint8Array>, path: string, name: strin
       yield chunk
     }
   }
-  // A pipeline waits for its source, even when it is aborted.
-  await abortable(signal, pipeline(bytes, limited, createWriteStream(path, { flags: 'wx', mode: 0o600 }), { signal }))
+  // A pipeline waits for its source, even when it is aborted; `r+` cuts nothing if the descriptor was closed meanwhile.
+  await abortable(signal, pipeline(bytes, limited, createWriteStream(path, { flags: 'r+' }), { signal }))
 }
 
 /**

@@ -414,17 +414,23 @@ test('a strict import with any fault publishes nothing; without one it is like a
 
 const NO_DESCRIPTORS = existsSync('/proc/self/fd') ? false : 'this platform cannot open a file without a name'
 
-test('a process that is killed leaves no copy of a pipe', { skip: NO_DESCRIPTORS }, async (t) => {
-  const spoolDirectory = t.testdir({})
+test('a process that is killed leaves no temporary copy of a pipe', { skip: NO_DESCRIPTORS }, async (t) => {
+  const directory = t.testdir({})
+  const before = process.env.TMPDIR
+  t.teardown(() => {
+    if (before === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = before
+  })
+  process.env.TMPDIR = directory
   const content = `${HEADER}\n2020-01-01,5\n`
   const input = async function* () {
     yield Buffer.from(content)
-    t.same(await readdir(spoolDirectory), [], 'while it arrives')
+    t.same(await readdir(directory), [], 'while it arrives')
     yield Buffer.from('2020-01-02,6\n')
   }
   const { signal } = new AbortController()
-  await withImportFile(input(), '-', { signal, spoolDirectory }, async ({ path, bytes }) => {
-    t.same(await readdir(spoolDirectory), [], 'while it is read')
+  await withImportFile(input(), '-', { signal }, async ({ path, bytes }) => {
+    t.same(await readdir(directory), [], 'while it is read')
     const text = `${content}2020-01-02,6\n`
     t.equal(bytes, text.length)
     for (const reading of ['first', 'second']) t.equal(await readFile(path, 'utf8'), text, reading)

@@ -67,7 +67,8 @@ export async function withImportFile<Result>(
   const path = join(options.spoolDirectory ?? tmpdir(), `gamenet-import-${randomUUID()}`)
   const handle = await open(path, 'wx', 0o600)
   try {
-    const copy = await withoutName(path, handle.fd)
+    // The owner of a spool directory empties it at its start; nobody empties the temporary directory.
+    const copy = options.spoolDirectory === undefined ? await withoutName(path, handle.fd) : path
     await spool(bytes, copy, name, options.signal)
     const file = await describe(copy, name)
     if (file === undefined) throw new Error(`${copy} does not exist although it was just written`)

@@ -424,14 +424,6 @@ const waiting = (name: string, open: Open): void => {
     await t.rejects(long, { message: 'enough' })
   })
 
-  test(`${name}: only statements that answers wait for have the usual priority`, async (t) => {
-    const { readers, control, loader, projections, rebuild, exports } = await open(t)
-    const niceOf = async (lane: typeof readers) =>
-      (await lane.rows(`SELECT getSetting('os_threads_nice_value_query') AS nice`))[0]?.nice
-    t.same(await Promise.all([readers, control].map(niceOf)), [0, 0].map(String))
-    t.same(await Promise.all([loader, projections, rebuild, exports].map(niceOf)), [10, 10, 10, 10].map(String))
-  })
-
   test(`${name}: concurrent statements do not see one another's parameters`, async (t) => {
     const { readers, projections, loader } = await open(t, { queueMax: 256 })
     const lanes = [readers, readers, readers, projections, loader]

@@ -6,11 +6,6 @@ export type LaneLimits = {
   readonly seconds: number
   readonly memoryBytes: number
   readonly threads: number
-  /**
-   * The priority of its threads, as `nice` counts it; default: 0. The engine ignores it in a process without the capability
-   * CAP_SYS_NICE.
-   */
-  readonly nice?: number
 }
 
 /**
@@ -21,16 +16,13 @@ export const READERS_QUEUE_MAX = 1024
 
 const MIB = 1024 * 1024
 
-/** The priority of all work that no answer waits for. */
-const BACKGROUND_NICE = 10
-
 /** Sized for two cores and 4 GiB. */
 export const LANE_LIMITS: { readonly [name in LaneName]: LaneLimits } = {
-  loader: { seconds: 300, memoryBytes: 1536 * MIB, threads: 2, nice: BACKGROUND_NICE },
-  projections: { seconds: 900, memoryBytes: 1536 * MIB, threads: 2, nice: BACKGROUND_NICE },
-  rebuild: { seconds: 6 * 3600, memoryBytes: 1536 * MIB, threads: 1, nice: BACKGROUND_NICE },
+  loader: { seconds: 300, memoryBytes: 1536 * MIB, threads: 2 },
+  projections: { seconds: 900, memoryBytes: 1536 * MIB, threads: 2 },
+  rebuild: { seconds: 6 * 3600, memoryBytes: 1536 * MIB, threads: 1 },
   readers: { seconds: 30, memoryBytes: 512 * MIB, threads: 2 },
-  exports: { seconds: 3600, memoryBytes: 384 * MIB, threads: 1, nice: BACKGROUND_NICE },
+  exports: { seconds: 3600, memoryBytes: 384 * MIB, threads: 1 },
   control: { seconds: 30, memoryBytes: 256 * MIB, threads: 1 }
 }
 
@@ -94,7 +86,6 @@ export const limitSettings = (limits: LaneLimits): Settings => ({
   max_execution_time: limits.seconds,
   max_memory_usage: limits.memoryBytes,
   max_threads: limits.threads,
-  ...(limits.nice !== undefined && { os_threads_nice_value_query: limits.nice }),
   ...COMPILE_SETTINGS
 })
 
@@ -162,7 +153,7 @@ export const BODY_SETTINGS: Settings = {
 /** Names of all settings of statements; each engine is asked once which of them it supports. */
 export const ALL_SETTING_NAMES: readonly string[] = [
   ...new Set(
-    [limitSettings(LANE_LIMITS.loader), ANSWER_SETTINGS, STREAM_SETTINGS, WRITE_SETTINGS, BODY_SETTINGS].flatMap(
+    [limitSettings(LANE_LIMITS.control), ANSWER_SETTINGS, STREAM_SETTINGS, WRITE_SETTINGS, BODY_SETTINGS].flatMap(
       (settings) => Object.keys(settings)
     )
   ),

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort } from 'node:worker_threads'
-import type { KeptFile } from '@gamenet/api'
+import type { RevisionFile } from '@gamenet/api'
 import { type BatchExtent, type CheckedEvents, checkPages, type LogFault, type PageFault } from '@gamenet/engines/log'
 import type { Blocks } from '@gamenet/projector'
 import { type Calls, errorCode, openCalls, openSealed, peopleOfValue, readSealedValue, topics } from '@gamenet/schemas'
@@ -14,8 +14,8 @@ import { type LogChoice, openLog } from '../wiring/log.js'
 export type CheckThread = {
   pages(directory: string): Promise<readonly PageFault[]>
   log(choice: LogChoice, loaded: readonly LoadedPartition[]): Promise<CheckedLog>
-  /** Returns the files that do not match their SHA-256; a missing file is no damage. */
-  datasets(directory: string, files: readonly KeptFile[]): Promise<readonly KeptFile[]>
+  /** Returns the files that do not match their SHA-256; a missing file is not damaged. */
+  datasets(directory: string, files: readonly RevisionFile[]): Promise<readonly RevisionFile[]>
 }
 
 type ReadPhase = 'log' | 'writes' | 'datasets'
@@ -82,7 +82,7 @@ const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
   },
   datasets: async (directory, files) => {
     const { add, report } = reporter('datasets')
-    const damaged: KeptFile[] = []
+    const damaged: RevisionFile[] = []
     for (const file of files) {
       const sha256 = await sha256Of(join(directory, file.name), add)
       if (sha256 !== undefined && sha256 !== file.sha256) damaged.push(file)

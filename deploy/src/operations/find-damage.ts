@@ -1,6 +1,6 @@
 import { readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type KeptFile, keptFiles } from '@gamenet/api'
+import { type RevisionFile, revisionFiles } from '@gamenet/api'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import type { PageFault } from '@gamenet/engines/log'
 import { sealKeys } from '@gamenet/ingest'
@@ -94,7 +94,7 @@ export async function findDamage(
     }
     if (writes !== undefined) damages.push(...(await damageOfWrites(writes)), ...(await damageOfKeys(store, writes)))
     if (datasetsDirectory !== undefined) {
-      const damaged = await call('datasets', datasetsDirectory, await keptFiles(datasetsDirectory))
+      const damaged = await call('datasets', datasetsDirectory, await revisionFiles(datasetsDirectory))
       damages.push(...(await damageOfDatasets(datasetsDirectory, damaged, repair)))
     }
     if (log.files === undefined) return undefined
@@ -257,7 +257,11 @@ async function damageOfKeys(store: Store, writes: Postgres): Promise<Damage[]> {
 }
 
 /** The newest revision of a file is made again from the tables, with its number; an earlier one cannot be. */
-async function damageOfDatasets(directory: string, damaged: readonly KeptFile[], repair: boolean): Promise<Damage[]> {
+async function damageOfDatasets(
+  directory: string,
+  damaged: readonly RevisionFile[],
+  repair: boolean
+): Promise<Damage[]> {
   const damages: Damage[] = []
   for (const { name, isNewest } of damaged) {
     if (repair) await rm(join(directory, name))

@@ -3,7 +3,7 @@ import { DatasetFolder } from './dataset-folder.js'
 import { datasets } from './datasets.js'
 
 /** A file with the bytes of a revision. */
-export type KeptFile = {
+export type RevisionFile = {
   /** Relative to the directory of the datasets. */
   readonly name: string
   readonly sha256: string
@@ -12,8 +12,8 @@ export type KeptFile = {
 }
 
 /** Returns the existing files that the descriptions in a directory of datasets list. */
-export async function keptFiles(directory: string): Promise<readonly KeptFile[]> {
-  const kept: KeptFile[] = []
+export async function revisionFiles(directory: string): Promise<readonly RevisionFile[]> {
+  const kept: RevisionFile[] = []
   for (const dataset of datasets) {
     const { names, files } = await new DatasetFolder(join(directory, dataset.name)).content()
     for (const { revisions } of files.values()) {

@@ -1,4 +1,4 @@
-import { cp, readdir, rename } from 'node:fs/promises'
+import { cp, mkdir, readdir, rename, utimes, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb, openPglite, openPostgres } from '@gamenet/engines'
@@ -42,6 +42,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
   await control.execute('ALTER TABLE cancelled__8 DETACH PARTITION ALL')
   const broken = await brokenPart(control, 'cancelled__9')
   t.not((await filesThatName(broken)).length, 0)
+  await addUnknownTable(world.folder, 'zebrafish')
   const before = await rowsOfOthers(world)
 
   const phases: string[] = []
@@ -212,6 +213,16 @@ async function brokenPart(control: ClickHouse['control'], table: string): Promis
   const [part] = await control.rows(parts)
   if (part?.reason !== 'broken-on-start') throw new Error(`${broken} is ${JSON.stringify(part)}`)
   return broken
+}
+
+/** Adds a table whose definition was deleted while nothing ran; all folders are as old as before a start. */
+async function addUnknownTable(folder: string, content: string): Promise<void> {
+  const store = join(folder, 'tables', 'store')
+  const part = join(store, '0ab', '0ab00000-0000-4000-8000-000000000001', 'all_1_1_0')
+  await mkdir(part, { recursive: true })
+  await writeFile(join(part, 'data.bin'), content)
+  for (const group of await readdir(store))
+    for (const name of await readdir(join(store, group))) await utimes(join(store, group, name), 1, 1)
 }
 
 /**

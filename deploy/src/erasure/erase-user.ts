@@ -3,7 +3,6 @@ import { readAppliedErasures, SEAL_KEY_CACHE_MS, storeAppliedErasures, storeOver
 import { discardDeletions } from '@gamenet/projector/erasure'
 import { nameKey, pause, topics } from '@gamenet/schemas'
 import type { PartList } from '../wiring/part-list.js'
-import { emptyDetachedParts } from './detached-parts.js'
 import { eraseRows, isKnownToTables, usersInTables } from './erase-rows.js'
 import type { ErasureProgress, ErasureReport } from './erasure-report.js'
 import {
@@ -17,6 +16,7 @@ import {
   readSalt,
   usersInWrites
 } from './ledger.js'
+import { emptyDetachedParts, removeUnknownTables } from './unread-files.js'
 
 export type EraseNeeds = {
   readonly writes: Postgres
@@ -136,6 +136,7 @@ async function clean(needs: EraseNeeds, userKeys: readonly string[], nameHashes:
   const erase = async () => {
     const deleted = await eraseRows({ store, salt, stepsEnded, onTable, signal }, userKeys)
     await emptyDetachedParts(store, { ownsFiles: partList !== undefined })
+    if (partList !== undefined) await removeUnknownTables(store)
     await needs.onChange()
     await finish(needs, nameHashes)
     return deleted

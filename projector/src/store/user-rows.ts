@@ -158,6 +158,19 @@ export const startCleanup = operation('starts a cleanup of a table', async (tabl
   await tables.execute(`SYSTEM START CLEANUP ${table}`)
 })
 
+/** Reads where an embedded engine has its files, and the names of the folders in `store` that belong to its tables and databases. */
+export const readKnownFolders = operation(
+  'reads the folders of tables',
+  async (tables): Promise<{ readonly root: string; readonly folders: ReadonlySet<string> }> => {
+    const [disk] = await tables.rows("SELECT d.path AS path FROM system.disks AS d WHERE d.name = 'default'")
+    const rows = await tables.rows(
+      `SELECT basename(trimRight(arrayJoin(t.data_paths), '/')) AS folder FROM system.tables AS t
+       UNION ALL SELECT toString(d.uuid) FROM system.databases AS d`
+    )
+    return { root: String(disk?.path), folders: new Set(rows.map(({ folder }) => String(folder))) }
+  }
+)
+
 /** Reads the UUIDs of dropped tables that still have files. */
 export const readDroppedTables = operation('reads dropped tables', async (tables): Promise<string[]> => {
   const rows = await tables.rows(

@@ -1,8 +1,8 @@
-import { readdir, rm } from 'node:fs/promises'
+import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { flushPath } from '@gamenet/engines/files'
 import type { Store } from '@gamenet/projector'
-import { readDetachedParts } from '@gamenet/projector/erasure'
+import { readDetachedParts, readKnownFolders } from '@gamenet/projector/erasure'
 import { errorCode } from '@gamenet/schemas'
 
 /**
@@ -19,6 +19,21 @@ export async function emptyDetachedParts(store: Store, { ownsFiles }: { readonly
     for (const file of await readdir(path).catch(noneIfMissing))
       await rm(join(path, file), { recursive: true, force: true })
     await flushPath(path).catch(noneIfMissing)
+  }
+}
+
+/**
+ * Removes the files of tables that the engine does not know: their definitions were deleted by hand. Folders that changed since this
+ * process started may belong to a table that is being created.
+ */
+export async function removeUnknownTables(store: Store): Promise<void> {
+  const { root, folders } = await store.do(readKnownFolders)
+  for (const group of await readdir(join(root, 'store'))) {
+    for (const name of await readdir(join(root, 'store', group))) {
+      const folder = join(root, 'store', group, name)
+      if (folders.has(name) || (await stat(folder)).mtimeMs >= performance.timeOrigin) continue
+      await rm(folder, { recursive: true })
+    }
   }
 }
 

@@ -1,9 +1,20 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  truncateSync,
+  writeFileSync
+} from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { errorMessage } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { migratePostgres, openPglite, openPostgres, type Postgres, transactionAge } from '../src/index.js'
 import { layEmptyCluster } from '../src/postgres/empty-cluster.js'
@@ -236,8 +247,41 @@ test('a PGlite without the folders that a start fills keeps its rows over the ne
     t.same(await again.query('SELECT count(*)::int AS n FROM kept'), [{ n }])
     await again.close()
   }
-  rmSync(join(dir, 'postgresql.conf'))
-  await t.rejects(openPglite({ dir }), /its file or folder postgresql.conf is missing/)
+  rmSync(join(dir, 'pg_xact'), { recursive: true })
+  await t.rejects(openPglite({ dir }), /its file or folder pg_xact is missing/)
+})
+
+test('a PGlite without its configuration, or with a damaged one, keeps its rows', async (t) => {
+  const dir = t.testdir({})
+  await (await openPglite({ dir })).close()
+  const names = ['postgresql.conf', 'postgresql.auto.conf', 'pg_hba.conf', 'pg_ident.conf']
+  for (const damage of [rmSync, (path: string) => writeFileSync(path, '\u0001\u0002 half = ')]) {
+    for (const name of names) damage(join(dir, name))
+    const postgres = await openPglite({ dir })
+    t.same(await postgres.query(`SELECT current_setting('timezone') AS zone`), [{ zone: 'UTC' }])
+    await postgres.close()
+  }
+})
+
+test('a PGlite with a damaged file is refused with the name of this file', async (t) => {
+  const dir = t.testdir({})
+  await (await openPglite({ dir })).close()
+  for (const [name, reason] of [
+    ['PG_VERSION', `File "${dir}/PG_VERSION" does not contain valid data`],
+    ['base/5/PG_VERSION', 'base/5/PG_VERSION'],
+    // The catalog of functions, read after the start.
+    ['base/5/1255', 'could not open file "base/5/1255"'],
+    ['pg_xact/0000', 'pg_xact/0000']
+  ] as const) {
+    const path = join(dir, name)
+    const bytes = readFileSync(path)
+    if (name.endsWith('PG_VERSION')) truncateSync(path)
+    else rmSync(path)
+    const refused = await openPglite({ dir }).then(() => '', errorMessage)
+    t.match(refused, /^The PostgreSQL directory .* cannot be opened: /)
+    t.ok(refused.includes(reason), refused)
+    writeFileSync(path, bytes)
+  }
 })
 
 test('a PGlite whose files fail refuses statements, and is restarted', async (t) => {

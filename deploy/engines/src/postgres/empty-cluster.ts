@@ -1,5 +1,5 @@
 import { cpSync, existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { PGlite } from '@electric-sql/pglite'
@@ -10,10 +10,14 @@ import { flushPath, flushTree } from '../flush-files.js'
 const TEMPLATE = fileURLToPath(new URL(`../../empty-cluster-${versionOf('@electric-sql/pglite')}`, import.meta.url))
 
 /** What a cluster cannot do without. Without `PG_VERSION` PGlite would create a new cluster over the tables. */
-const NEEDED = [
-  ...['PG_VERSION', 'base', 'global', 'pg_multixact', 'pg_wal', 'pg_xact'],
-  ...['pg_hba.conf', 'pg_ident.conf', 'postgresql.conf']
-]
+const NEEDED = ['PG_VERSION', 'base', 'global', 'pg_multixact', 'pg_wal', 'pg_xact']
+/** Files of settings, the same in every cluster: all others are parameters of a start. PGlite does not start without them. */
+const SETTINGS = {
+  'postgresql.conf': 'timezone = UTC\nlog_timezone = UTC\nlc_messages = C\n',
+  'postgresql.auto.conf': '',
+  'pg_hba.conf': 'local all all trust\n',
+  'pg_ident.conf': ''
+}
 /** Folders without which PostgreSQL fails at its next stop. A start fills them; most are empty, so a copy may lack them. */
 const FILLED_BY_START = [
   ...['pg_commit_ts', 'pg_dynshmem', 'pg_notify', 'pg_replslot', 'pg_serial', 'pg_snapshots', 'pg_stat', 'pg_stat_tmp'],
@@ -23,7 +27,7 @@ const FILLED_BY_START = [
 
 /**
  * Copies a new database cluster into an empty directory. In any other directory it only creates folders that a cluster can lack,
- * and refuses it if something else is missing. Creating a cluster takes
+ * writes damaged settings again, and refuses it if something else is missing. Creating a cluster takes
  * 6 s of processor time, so it is created once per program and copied. The directory has all of it or nothing, also
  * after a crash or power loss.
  */
@@ -33,6 +37,10 @@ export const layEmptyCluster = async (dir: string): Promise<void> => {
     const missing = NEEDED.find((name) => !names.includes(name))
     if (missing !== undefined) throw new Error(`its file or folder ${missing} is missing`)
     for (const name of FILLED_BY_START) await mkdir(join(dir, name), { recursive: true, mode: 0o700 })
+    for (const [name, text] of Object.entries(SETTINGS)) {
+      const found = await readFile(join(dir, name), 'utf8').catch(() => undefined)
+      if (found !== text) await writeFile(join(dir, name), text, { mode: 0o600 })
+    }
     return
   }
   const draft = `${dir}.new`

@@ -45,7 +45,7 @@ const INPUT_OUTPUT_ERROR = 29
 
 /** Files of a directory. Emscripten's own fsync does nothing and reports success. */
 class FlushingFiles extends NodeFS {
-  /** The last line of PostgreSQL's log before a fatal error. */
+  /** The last line of PostgreSQL's log before a fatal error, and the detail that names the file. */
   fault: string | undefined
   readonly #onPanic: ((reason: string) => void) | undefined
 
@@ -73,7 +73,10 @@ class FlushingFiles extends NodeFS {
         ...emscriptenOpts,
         preRun: [...(emscriptenOpts.preRun ?? []), addFsync as never],
         printErr: (line: string) => {
-          this.fault = /\b(?:PANIC|FATAL): .*/.exec(line)?.[0] ?? this.fault
+          const fault = /\b(?:PANIC|FATAL): .*/.exec(line)?.[0]
+          const detail = /\bDETAIL: .*/.exec(line)?.[0]
+          if (fault !== undefined) this.fault = fault
+          else if (this.fault !== undefined && detail !== undefined) this.fault += ` ${detail}`
           printErr?.(line)
         },
         onAbort: () => this.#onPanic?.(this.fault ?? 'PostgreSQL ended itself')

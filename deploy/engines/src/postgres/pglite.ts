@@ -13,6 +13,9 @@ const NEW_LOG = ['SET wal_recycle = off', 'SELECT pg_switch_wal()', 'CHECKPOINT'
 const QUEUE_FILLERS = 70
 const FILL_QUEUE = `SELECT pg_notify('gamenet_nothing', repeat('-', 7900))`
 
+/** The directory as PGlite's messages name it. */
+const PGLITE_DIRECTORY = '/pglite/data'
+
 /** Delay after a failed start, during which requests are refused: a start costs half a second of processor time. */
 const REOPEN_MS = 2000
 const RETRY_SECONDS = 5
@@ -140,10 +143,10 @@ const open = async ({ dir, upkeep }: PgliteOptions): Promise<Thread> => {
     accessSync(dir, constants.W_OK)
     return await startThread(dir, upkeep)
   } catch (cause) {
-    const text = errorMessage(cause)
-    throw new Error(`The PostgreSQL directory ${dir} cannot be opened: ${text.replace(/\s+/g, ' ').slice(0, 300)}`, {
-      cause
-    })
+    // A refusal is written for clients; its cause names the file.
+    const text = errorMessage(cause instanceof Refusal ? cause.cause : cause)
+    const reason = text.replace(/\s+/g, ' ').slice(0, 300).replaceAll(PGLITE_DIRECTORY, dir)
+    throw new Error(`The PostgreSQL directory ${dir} cannot be opened: ${reason}`, { cause })
   }
 }
 

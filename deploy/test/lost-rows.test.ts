@@ -10,6 +10,7 @@ import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
 import { erase } from '../src/operations/erase.js'
 import { requireRepaired } from '../src/operations/rebuild.js'
+import { finishUndos } from '../src/operations/run-import-undo.js'
 import { openLostRows, type RepairTime } from '../src/wiring/lost-rows.js'
 import { comparePartList, openPartList } from '../src/wiring/part-list.js'
 
@@ -191,18 +192,42 @@ test('the number of rows of a part is corrected, and a damaged list detaches not
   t.equal(warnings.length, 1, 'it is written again')
 })
 
-test('parts that an erasure empties are not missing after a crash', async (t) => {
+test('parts that an erasure or an undo empties are not missing after a crash', async (t) => {
   const { control: tables } = await brokenTables(t, [])
   const list = join(t.testdirName, 'parts.json')
-  for (const name of ['event_presence__0', 'event_network_count__0'])
+  for (const name of ['event_presence__0', 'event_network_count__0', 'event_title_count__0'])
     await tables.execute(`INSERT INTO ${name} SELECT * FROM generateRandom(4) LIMIT 1`)
   const parts = await openPartList(list, tables, (sentence) => t.fail(sentence))
-  await parts.whileErasing(async () => {
-    await tables.execute('ALTER TABLE event_presence__0 DELETE WHERE 1 SETTINGS mutations_sync = 1')
-    await tables.execute('TRUNCATE TABLE event_presence__0')
+  const vanished = async () => (await comparePartList(list, tables)).vanished
+  await parts.whileDeletingFrom(['event_presence__0'], async () => {
+    await parts.whileDeletingFrom(['event_presence'], async () => {
+      await tables.execute('ALTER TABLE event_presence__0 DELETE WHERE 1 SETTINGS mutations_sync = 1')
+      await tables.execute('TRUNCATE TABLE event_presence__0')
+    })
     await tables.execute('TRUNCATE TABLE event_network_count__0')
-    t.match((await comparePartList(list, tables)).vanished, [{ table: 'event_network_count__0' }])
+    t.match(await vanished(), [{ table: 'event_network_count__0' }])
   })
+  const before = await vanished()
+  t.match(await readFile(list, 'utf8'), /"part"/)
+  await finishUndos({
+    engines: { store: storeOver(tables), log: { append: () => Promise.reject(new Error('nothing is appended')) } },
+    projector: {
+      importUndos: {
+        requireUndoable: async () => undefined,
+        unfinishedImportUndos: async () => [{ importId: 'f'.repeat(32), topic: 'title-count' }],
+        undo: async () => {
+          await tables.execute('DELETE FROM event_title_count__0 WHERE 1')
+          t.notMatch(await readFile(list, 'utf8'), /"part"/, 'a kill during the undo loses nothing')
+        }
+      }
+    },
+    importing: new Set(),
+    partList: parts,
+    caughtUp: async () => undefined
+  })
+  // A merge makes a part without rows of it.
+  await tables.execute('TRUNCATE TABLE event_title_count__0')
+  t.same(await vanished(), before)
   await parts.close()
 })
 

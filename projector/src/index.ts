@@ -22,6 +22,7 @@ export {
   readDeadLetter,
   retryDeadLetters
 } from './dead-letters/dead-letters.js'
+export { eventTableName } from './events/event-table.js'
 export { eventTableNames } from './events/event-tables.js'
 export type { ReadingSide } from './load/loader.js'
 export type { LogReader } from './load/log.js'

@@ -1,6 +1,6 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { readAppliedErasures, SEAL_KEY_CACHE_MS, storeAppliedErasures, storeOver } from '@gamenet/projector'
-import { discardDeletions } from '@gamenet/projector/erasure'
+import { discardDeletions, readUserTables } from '@gamenet/projector/erasure'
 import { nameKey, pause, topics } from '@gamenet/schemas'
 import type { PartList } from '../wiring/part-list.js'
 import { eraseRows, isKnownToTables, usersInTables } from './erase-rows.js'
@@ -26,7 +26,7 @@ export type EraseNeeds = {
   /** Resolves when every running step that writes rows has ended. */
   readonly stepsEnded: () => Promise<void>
   /** Present if this process owns the files of the tables: no start may take the parts that an erasure empties for lost ones. */
-  readonly partList: Pick<PartList, 'whileErasing'> | undefined
+  readonly partList: Pick<PartList, 'whileDeletingFrom'> | undefined
   /** Called when the tables have changed. */
   readonly onChange: () => Promise<unknown>
   readonly onProgress: (progress: ErasureProgress) => void
@@ -141,7 +141,9 @@ async function clean(needs: EraseNeeds, userKeys: readonly string[], nameHashes:
     await finish(needs, nameHashes)
     return deleted
   }
-  return await (partList === undefined ? erase() : partList.whileErasing(erase))
+  if (partList === undefined) return await erase()
+  const people = (await store.do(readUserTables)).map(({ table }) => table)
+  return await partList.whileDeletingFrom(people, erase)
 }
 
 /** The tables record completion before the ledger does; a crash in between repeats the erasure. */

@@ -9,11 +9,9 @@ import {
   listParts,
   type MiscountedPart,
   miscountedParts,
-  storeOver,
   type VanishedPart,
   vanishedParts
 } from '@gamenet/projector'
-import { readUserTables } from '@gamenet/projector/erasure'
 import { parseJson, pause } from '@gamenet/schemas'
 import { z } from 'zod'
 import { replaceFile } from '../data-directory.js'
@@ -35,8 +33,8 @@ const WHOLE_TABLE = 'all_0_0_0'
 export type PartList = {
   /** The differences that were found. Parts that vanished are marked now, so they are not among them. */
   readonly found: PartComparison
-  /** Omits tables about users from the list while work runs that deletes users: it leaves parts without rows, which the engine removes. */
-  whileErasing<Result>(work: () => Promise<Result>): Promise<Result>
+  /** Omits these tables from the list while work runs that deletes rows of them: it leaves parts without rows, which the engine removes. */
+  whileDeletingFrom<Result>(tables: readonly string[], work: () => Promise<Result>): Promise<Result>
   /** Writes the last list. */
   close(): Promise<void>
 }
@@ -55,10 +53,10 @@ export async function openPartList(
   await mark(vanished)
   await correct(tables, miscounted)
   let written: string | undefined
-  let erasing = 0
+  const deleting = new Set<readonly string[]>()
   const write = async () => {
-    const people = erasing === 0 ? [] : (await storeOver(tables).do(readUserTables)).map(({ table }) => table)
-    const names = LISTED.filter((name) => !people.some((table) => table.split('__')[0] === name))
+    const omitted = new Set([...deleting].flat().map((table) => table.split('__')[0]))
+    const names = LISTED.filter((name) => !omitted.has(name))
     const text = withChecksum(JSON.stringify(await listParts(tables, names)))
     if (text === written) return
     await replaceFile(file, text)
@@ -76,13 +74,15 @@ export async function openPartList(
   })()
   return {
     found: { vanished: [], miscounted, isDamaged },
-    whileErasing: async (work) => {
-      erasing += 1
+    whileDeletingFrom: async (names, work) => {
+      // A set of its own for each call: two may delete from one table.
+      const own = [...names]
+      deleting.add(own)
       try {
         await write()
         return await work()
       } finally {
-        erasing -= 1
+        deleting.delete(own)
         await tryToWrite()
       }
     },

@@ -81,7 +81,7 @@ export function needsOf({ writes, clickhouse, projector }: WorldUnderTest): Eras
     tables: clickhouse.control,
     whenCaughtUp: () => projector.caughtUp(),
     stepsEnded: () => projector.stepsEnded(),
-    partList: { whileErasing: (work) => work() },
+    partList: { whileDeletingFrom: (_tables, work) => work() },
     onChange: async () => undefined,
     onProgress: () => undefined,
     signal: new AbortController().signal,

@@ -29,11 +29,15 @@ const PART_COLUMNS = `${TABLE_UUID} AS table, p.partition_id AS partition, p.nam
   toFloat64(p.min_block_number) AS firstBlock, toFloat64(p.max_block_number) AS lastBlock`
 const OF_TABLE = 'INNER JOIN system.tables AS t ON t.database = p.database AND t.name = p.table'
 
-/** Reads the active parts of all generations of these tables. The engine removes parts without rows. */
+/**
+ * Reads the active parts of all generations of these tables. The engine removes parts without rows; a part with deleted rows may become
+ * one when it is merged.
+ */
 export async function listParts(tables: Pick<Tables, 'rows'>, names: readonly string[]): Promise<ListedPart[]> {
   const rows = await tables.rows(
     `SELECT ${PART_COLUMNS}, toFloat64(p.rows) AS rows FROM system.parts AS p ${OF_TABLE}
-     WHERE p.database = currentDatabase() AND p.active AND p.rows > 0 AND splitByString('__', p.table)[1] IN {names: Array(String)}
+     WHERE p.database = currentDatabase() AND p.active AND p.rows > 0 AND NOT p.has_lightweight_delete
+       AND splitByString('__', p.table)[1] IN {names: Array(String)}
      ORDER BY table, partition, firstBlock`,
     { names }
   )

@@ -28,7 +28,7 @@ export function addExport(program: Command, terminal: Terminal): void {
       try {
         const path = join(folder, 'log.ndjson')
         await run(terminal, options, path)
-        for await (const chunk of createReadStream(path, 'utf8')) writeContent(terminal, chunk)
+        await writeContent(terminal, createReadStream(path, 'utf8'))
       } finally {
         await rm(folder, { recursive: true, force: true })
       }

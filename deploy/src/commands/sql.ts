@@ -78,7 +78,7 @@ async function ask(
     const { bytes } = await analyst.run({ statement, format, parameters })
     terminal.errors.write(`Snapshot of ${takenAt}: ${position}\n`)
     const answer = json ? `${document({ takenAt, position }, Buffer.from(bytes).toString())}\n` : bytes
-    writeContent(terminal, answer)
+    await writeContent(terminal, [answer])
   } catch (error) {
     if (error instanceof StatementRefused) throw new UsageError(error.message)
     if (error instanceof StatementFailed) throw new FailureError(error.message)

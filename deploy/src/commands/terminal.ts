@@ -1,4 +1,4 @@
-import type { Readable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import type { Command } from 'commander'
 import type { Config } from '../config.js'
@@ -33,9 +33,25 @@ export function print(
   output.write(shown.map((line) => `${plain(line)}\n`).join(''))
 }
 
-/** Writes an answer or a part of a file, unchanged unless the output is a terminal. */
-export function writeContent({ output }: Pick<Terminal, 'output'>, content: string | Uint8Array): void {
-  output.write(output.isTTY ? plainLines(Buffer.from(content).toString()) : content)
+/**
+ * Writes an answer or the parts of a file, unchanged unless the output is a terminal. Writes each part once the reader has taken the one
+ * before it, so that a slow reader costs no memory. Resolves early if the output cannot be written, as when `head` closes it.
+ */
+export async function writeContent(
+  { output }: { readonly output: Writable & { readonly isTTY?: boolean } },
+  content: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
+): Promise<void> {
+  for await (const part of content) {
+    const shown = output.isTTY === true ? plainLines(Buffer.from(part).toString()) : part
+    const fault = await new Promise<unknown>((resolve) => {
+      output.once('close', resolve)
+      output.write(shown, (fault) => {
+        output.off('close', resolve)
+        resolve(fault)
+      })
+    })
+    if (fault instanceof Error || output.destroyed) return
+  }
 }
 
 const SILENCE_MS_MAX = 10_000

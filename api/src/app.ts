@@ -1,6 +1,5 @@
-import { randomBytes } from 'node:crypto'
 import { type ReadPositions, Refusal, type WriteChange, type WriteTransactions } from '@gamenet/schemas'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import { AnswerCache } from './answers/answer-cache.js'
 import type { Action, Endpoint } from './answers/endpoint.js'
@@ -13,12 +12,11 @@ import { addDocs } from './http/pages/docs.js'
 import { addFeeds } from './http/pages/feeds.js'
 import { addServiceAuth, type ServiceAuthFile } from './http/pages/service-auth.js'
 import { addPipeline, type PipelineNeeds } from './http/pipeline.js'
-import { pathUnknown, requestFault, sendError, URL_CHARACTERS_MAX } from './http/reply/errors.js'
+import { URL_CHARACTERS_MAX } from './http/reply/errors.js'
 import { COMMON_HEADERS } from './http/reply/headers.js'
-import { answersOtherMethod, SERVER_METHODS } from './http/reply/other-methods.js'
-import { answerOddRequests, answerSocketError, type SocketError } from './http/reply/socket-errors.js'
 import { addJsonBodies } from './http/request/json-body.js'
 import type { Versions } from './http/request/resolved-url.js'
+import { createHttpServer, requestIds } from './http/server.js'
 import type { CatalogCache } from './queries/catalog.js'
 import type { StreamedTables } from './read-tables.js'
 import { openAuthService } from './remote/auth-service.js'
@@ -183,59 +181,29 @@ const NO_WRITES: WriteTransactions = { query: writesUnavailable, transaction: wr
 
 function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, nextId: () => string): FastifyInstance {
   const observeUnread = metrics.durations('(no request)')
-  const log = needs.logger
-  const app = Fastify({
-    // Fastify's logger creates a child per request: a tenth of the cost of a ready answer.
-    logger: false,
-    trustProxy: [...(needs.trustedProxies ?? [])],
-    genReqId: nextId,
-    bodyLimit: limits.bodyBytes,
-    requestTimeout: limits.requestTimeoutMs,
-    connectionTimeout: limits.connectionTimeoutMs,
-    forceCloseConnections: 'idle',
-    // A request that arrives while closing is answered like any other, with `Connection: close`.
-    return503OnClosing: false,
-    routerOptions: { maxParamLength: URL_CHARACTERS_MAX, ignoreTrailingSlash: true },
-    http: {
-      maxHeaderSize: limits.headerBytes,
-      headersTimeout: limits.headersTimeoutMs,
-      connectionsCheckingInterval: limits.lateCheckMs,
-      // Node's own answer to a request without Host has no body.
-      requireHostHeader: false
-    },
-    frameworkErrors: (error, request, reply) => {
-      setCommonHeaders(request, reply)
-      void sendError(error, request, reply, log)
-    },
-    clientErrorHandler: (error, socket) => {
-      const id = nextId()
-      log?.info({ reqId: id, code: error.code }, 'a connection was refused')
-      // Fastify declares `rawPacket` as the JSON of a Buffer; Node gives the Buffer.
-      answerSocketError(error as unknown as SocketError, socket, id, (status) => observeUnread('none', status, 0))
+  const app = createHttpServer(
+    { log: needs.logger, nextId, headers: COMMON_HEADERS, answered: (status) => observeUnread('none', status, 0) },
+    {
+      trustProxy: [...(needs.trustedProxies ?? [])],
+      bodyLimit: limits.bodyBytes,
+      requestTimeout: limits.requestTimeoutMs,
+      connectionTimeout: limits.connectionTimeoutMs,
+      forceCloseConnections: 'idle',
+      // A request that arrives while closing is answered like any other, with `Connection: close`.
+      return503OnClosing: false,
+      routerOptions: { maxParamLength: URL_CHARACTERS_MAX, ignoreTrailingSlash: true },
+      http: {
+        maxHeaderSize: limits.headerBytes,
+        headersTimeout: limits.headersTimeoutMs,
+        connectionsCheckingInterval: limits.lateCheckMs
+      }
     }
-  })
+  )
   // A timeout of its own between two requests makes two timers per request: 1 of the 15 µs of a ready answer.
   app.server.keepAliveTimeout = 0
-  // Node drops headers beyond the 2,000th silently, a second Host too; `maxHeaderSize` limits them.
-  app.server.maxHeadersCount = 0
-  answerOddRequests(app.server, nextId, (status) => observeUnread('none', status, 0))
   closeOpenConnections(app, limits.finishMs)
   addJsonBodies(app)
-  app.addHook('onRequest', (request, reply, done) => {
-    const fault = requestFault(request.raw)
-    if (fault !== undefined) {
-      void reply.header('Connection', 'close')
-      throw fault
-    }
-    if (!answersOtherMethod(app, request, reply)) done()
-  })
-  app.addHook('onSend', async (request, reply) => setCommonHeaders(request, reply))
   observeOthers(app, metrics)
-  app.setErrorHandler((error, request, reply) => sendError(error, request, reply, log))
-  app.setNotFoundHandler(async (request, reply) => {
-    if (request.raw.url !== '*') throw pathUnknown(request)
-    await reply.code(204).header('Allow', SERVER_METHODS).send()
-  })
   return app
 }
 
@@ -251,18 +219,4 @@ function observeOthers(app: FastifyInstance, metrics: HttpMetrics): void {
     }
     observe(request.method, reply.statusCode, reply.elapsedTime / 1000)
   })
-}
-
-function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
-  void reply.headers({ ...COMMON_HEADERS, 'X-Request-Id': request.id })
-}
-
-/** Request ids that are unique across processes and restarts: a random prefix and a number. */
-function requestIds(): () => string {
-  const beginning = randomBytes(6).toString('base64url')
-  let number = 0
-  return () => {
-    number += 1
-    return `${beginning}.${number.toString(36)}`
-  }
 }

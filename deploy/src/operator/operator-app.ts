@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { PassThrough, Readable } from 'node:stream'
-import type { Readiness } from '@gamenet/api'
-import { errorMessage, parseJson } from '@gamenet/schemas'
-import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import { createHttpServer, type Readiness, requestIds, sendError } from '@gamenet/api'
+import { errorMessage, parseJson, Refusal } from '@gamenet/schemas'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import type { Registry } from 'prom-client'
 import { FailureError, UsageError } from '../config.js'
@@ -41,22 +41,27 @@ export function buildOperatorApp(
 /** The metrics port: only health, readiness and metrics. */
 export function buildMetricsApp(needs: MetricsNeeds): FastifyInstance {
   const { logger } = needs
-  const app = fastify({ logger: false, forceCloseConnections: true })
-  // Node drops headers beyond the 2,000th silently, such as `Origin`.
-  app.server.maxHeadersCount = 0
+  const app = createHttpServer(
+    {
+      log: logger,
+      nextId: requestIds(),
+      headers: {},
+      admit: ({ headers }) => refuseForeign(headers, isLoopback(needs.host)),
+      onError: (error, request, reply) => {
+        if (error instanceof Refusal && error.code !== 'path_unknown') return sendError(error, request, reply, logger)
+        const status = statusOf(error)
+        if (status === 401) void reply.header('WWW-Authenticate', 'Bearer')
+        if (status >= 500) logger.error({ err: error, url: request.url }, 'an operator request failed')
+        // The public port's sentence refers to its /docs.
+        if (error instanceof Refusal) return reply.code(404).send({ error: `There is nothing at ${request.url}.` })
+        return reply.code(status).send({ error: errorMessage(error) })
+      }
+    },
+    { forceCloseConnections: true }
+  )
   app.removeAllContentTypeParsers()
   // Bodies stay streams: an import is not read into memory.
   app.addContentTypeParser(OCTETS, (_request, payload, done) => done(null, payload))
-  app.addHook('onRequest', async (request) => {
-    refuseForeign(request.headers, isLoopback(needs.host))
-  })
-  app.setNotFoundHandler((request, reply) => reply.code(404).send({ error: `There is nothing at ${request.url}.` }))
-  app.setErrorHandler((error, request, reply) => {
-    const status = statusOf(error)
-    if (status === 401) void reply.header('WWW-Authenticate', 'Bearer')
-    if (status >= 500) logger.error({ err: error, url: request.url }, 'an operator request failed')
-    return reply.code(status).send({ error: errorMessage(error) })
-  })
   app.get('/healthz', () => ({ ok: true }))
   app.get('/readyz', async (_request, reply) => {
     const readiness = await needs.ready()

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
-import { Refusal } from '@gamenet/schemas'
+import { errorMessage, Refusal } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
 import { withoutSessionKey } from '../../session/session-key.js'
-import { hostFault } from '../request/host.js'
+import { hostFault, targetFault } from '../request/host.js'
 import { shown } from '../request/parameters.js'
 import { weightsOf } from '../request/weights.js'
 import { JSON_TYPE } from './headers.js'
@@ -51,17 +51,21 @@ function titleOf(code: string): string {
 /** Returns the refusal of a request that nothing can answer; its connection is to be closed. Called before every answer. */
 export function requestFault(request: IncomingMessage): Refusal | undefined {
   // Node accepts a request line with another major version and would answer with HTTP/1.1.
-  if (request.httpVersionMajor !== 1) return new Refusal('request_malformed')
+  if (request.httpVersionMajor !== 1) return malformed(`its version is ${request.httpVersion}`)
   // RFC 9112, 6.1: Node reads any coding before `chunked` as none, and a chunked HTTP/1.0 request as if it were valid.
   const coding = request.headers['transfer-encoding']
   if (coding !== undefined && (coding.toLowerCase() !== 'chunked' || request.httpVersion === '1.0'))
-    return new Refusal('request_malformed')
+    return malformed('its Transfer-Encoding is not chunked alone')
   const fault = hostFault(request)
   if (fault !== undefined) return new Refusal(fault)
-  // RFC 9112, 3.2.4: the path `*` is only valid for OPTIONS.
-  if (request.url === '*' && request.method !== 'OPTIONS') return new Refusal('request_malformed')
+  const wrong = targetFault(request)
+  if (wrong !== undefined) return malformed(wrong)
   if ((request.url?.length ?? 0) <= URL_CHARACTERS_MAX) return undefined
   return new Refusal('uri_too_long', [String(URL_CHARACTERS_MAX)])
+}
+
+function malformed(what: string): Refusal {
+  return new Refusal('request_malformed', [what])
 }
 
 /** Answers an error. The log contains the hidden cause under the request id. */
@@ -109,13 +113,14 @@ export function refusalOf(error: unknown, request: FastifyRequest): Refusal {
     case 'FST_ERR_CTP_INVALID_JSON_BODY':
       return new Refusal('json_malformed')
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
+      return malformed('its body has another length than Content-Length says')
     case 'ECONNRESET':
-      return new Refusal('request_malformed')
+      return malformed('it ends before its body')
     default:
   }
   if (error instanceof SyntaxError && statusCode === 400) return new Refusal('json_malformed')
   if (statusCode === 404) return pathUnknown(request)
-  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return new Refusal('request_malformed')
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return malformed(errorMessage(error))
   return new Refusal('internal', [request.id], { cause: error })
 }
 

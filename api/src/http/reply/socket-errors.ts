@@ -2,18 +2,28 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import type { Socket } from 'node:net'
 import { Refusal, type RefusalCode } from '@gamenet/schemas'
 import { errorParts, URL_CHARACTERS_MAX } from './errors.js'
-import { COMMON_HEADERS } from './headers.js'
 
-/** A fault of the connection, reported by Node before there is a request. */
-export type SocketError = Error & { readonly code?: string | undefined; readonly rawPacket?: Buffer | undefined }
+/** A fault of the connection, reported by Node before there is a request. `reason` is the parser's. */
+export type SocketError = Error & {
+  readonly code?: string | undefined
+  readonly reason?: string | undefined
+  readonly rawPacket?: Buffer | undefined
+}
 
-type Answered = (status: number, requestId: string) => void
+/** What answers to input need that never becomes a request of Fastify. */
+type Needs = {
+  /** Returns a new request id. */
+  readonly nextId: () => string
+  /** Sent with every answer. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly answered: (status: number) => void
+}
 
 /**
  * Answers input that never becomes a request: malformed HTTP, headers or a URL beyond Node's own limit, a request that
  * does not arrive in time. Then closes the connection, because the beginning of the next request is unknown.
  */
-export function answerSocketError(error: SocketError, socket: Socket, requestId: string, answered: Answered): void {
+export function answerSocketError(error: SocketError, socket: Socket, needs: Needs): void {
   // Node's own handler makes the same check: no answer is possible after a response has begun, or on a closed socket.
   const begun = (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true
   if (!socket.writable || begun || error.code === 'ECONNRESET') {
@@ -21,31 +31,29 @@ export function answerSocketError(error: SocketError, socket: Socket, requestId:
     return
   }
   const refusal = refusalOfSocket(error)
-  socket.end(rawAnswer(refusal, requestId), () => socket.destroySoon())
-  answered(refusal.status, requestId)
+  socket.end(rawAnswer(refusal, needs), () => socket.destroySoon())
+  needs.answered(refusal.status)
 }
 
 /** Answers expectations and CONNECT, which Node would answer without a body. */
-export function answerOddRequests(server: Server, nextId: () => string, answered: Answered): void {
+export function answerOddRequests(server: Server, needs: Needs): void {
   server.on('checkExpectation', ({ headers: { accept } }: IncomingMessage, response: ServerResponse) => {
-    const requestId = nextId()
     const { body, headers } = errorParts(new Refusal('expectation_failed'), accept)
     response.writeHead(417, {
-      ...COMMON_HEADERS,
+      ...needs.headers,
       ...headers,
       'Content-Length': String(Buffer.byteLength(body)),
-      'X-Request-Id': requestId,
+      'X-Request-Id': needs.nextId(),
       Connection: 'close'
     })
     response.end(body)
-    answered(417, requestId)
+    needs.answered(417)
   })
   server.on('connect', ({ headers: { accept } }: IncomingMessage, socket: Socket) => {
-    const requestId = nextId()
     socket.on('error', () => socket.destroy())
     const allow = 'GET, HEAD, OPTIONS'
-    socket.end(rawAnswer(new Refusal('method_not_allowed', ['CONNECT', allow]), requestId, { allow, accept }))
-    answered(405, requestId)
+    socket.end(rawAnswer(new Refusal('method_not_allowed', ['CONNECT', allow]), needs, { allow, accept }))
+    needs.answered(405)
   })
 }
 
@@ -60,6 +68,7 @@ function refusalOfSocket(error: SocketError): Refusal {
   if (code === 'headers_too_large' && isLongFirstLine(error.rawPacket)) {
     return new Refusal('uri_too_long', [String(URL_CHARACTERS_MAX)])
   }
+  if (code === 'request_malformed') return new Refusal(code, [error.reason || `it ends early (${error.code})`])
   return new Refusal(code, code === 'body_too_large' ? ['16384'] : [])
 }
 
@@ -72,15 +81,15 @@ function isLongFirstLine(packet: Buffer | undefined): boolean {
 
 function rawAnswer(
   refusal: Refusal,
-  requestId: string,
+  { headers: common, nextId }: Needs,
   { allow, accept }: { allow?: string; accept?: string | undefined } = {}
 ): string {
   const { body, headers: described } = errorParts(refusal, accept)
   const headers: Record<string, string> = {
-    ...COMMON_HEADERS,
+    ...common,
     ...described,
     'Content-Length': String(Buffer.byteLength(body)),
-    'X-Request-Id': requestId,
+    'X-Request-Id': nextId(),
     Date: new Date().toUTCString(),
     Connection: 'close'
   }

@@ -21,6 +21,18 @@ export function hostFault({ headers, httpVersion, rawHeaders }: IncomingMessage)
   return hosts > 1 || !isHost(host) ? 'host_invalid' : undefined
 }
 
+/**
+ * Returns what is wrong with the target of a request (RFC 9112, 3.2): it is a path, an http URI with a host (RFC 9110, 4.2.1), or for
+ * OPTIONS `*`.
+ */
+export function targetFault({ url = '', method }: IncomingMessage): string | undefined {
+  if (url.startsWith('/')) return undefined
+  if (url === '*') return method === 'OPTIONS' ? undefined : 'its target * is for OPTIONS alone'
+  const host = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]
+  if (host === undefined) return 'its target is neither a path nor an http URI'
+  return isHost(host) ? undefined : `the host in its target is ${host === '' ? 'empty' : 'not valid'}`
+}
+
 function isHost(host: string): boolean {
   if (host === lastHost) return true
   const found = HOST.exec(host)

@@ -110,15 +110,19 @@ test('the reserve of a disk follows its rules: none, or a twentieth of a small d
     t.teardown(() => disk.close())
     return disk
   }
-  for (const [given, free, size, isLow] of [
-    [0, 0, 1000 * MB, false],
-    [undefined, 51 * MB, 1000 * MB, false],
-    [undefined, 49 * MB, 1000 * MB, true],
-    [undefined, 1025 * 1024 ** 2, 1e12, false],
-    [undefined, 1023 * 1024 ** 2, 1e12, true]
+  for (const [given, free, size, isLow, isFull] of [
+    [0, 0, 1000 * MB, false, true],
+    [0, 18 * MB, 1000 * MB, false, true],
+    [0, 19 * MB, 1000 * MB, false, false],
+    [undefined, 51 * MB, 1000 * MB, false, false],
+    [undefined, 49 * MB, 1000 * MB, true, false],
+    [undefined, 1025 * 1024 ** 2, 1e12, false, false],
+    [undefined, 1023 * 1024 ** 2, 1e12, true, false]
   ] as const) {
     const disk = await open(given, free, size)
     t.equal(disk.isLow(), isLow, `${given}, ${free} of ${size}`)
+    t.equal(disk.isFull(), isFull)
+    t.match((await disk.status()).disks, [{ isLow, isFull }])
     await (isLow ? t.rejects(disk.requireSpace(0, 'x'), { message: /is refused/ }) : disk.requireSpace(0, 'x'))
   }
   const off = await open(0, 0, 1)
@@ -300,7 +304,18 @@ test('a rating or edit that a full disk cannot store is 503 with the reason, and
     return caller.ask('POST', `/api/profile/${rated}/reputation`, users[0], { stars: 5, comment: letters(writes) })
   }
   for (const user of users) t.equal((await edit(user)).status, 200)
+  const environment = { DATA_DIR: join(small, 'data') }
+  const stateOf = async () => [
+    await (await fetch(`${service.apiUrl}/readyz`)).json(),
+    (await gamenet(environment, ['status'])).stdout
+  ]
+  t.match(await stateOf(), [{ status: 'ready', degraded: undefined }, /./])
   await fill(small, 0)
+  await until(async () => 'degraded' in Object((await stateOf())[0]))
+  t.match(await stateOf(), [
+    { degraded: ['a disk of DATA_DIR is full, and writes fail'] },
+    /^Needs attention: .*the disk of .*data is full \(docs\/operators\/disk\.md\)(.*\n)*.* free, FULL: writes fail$/m
+  ])
   for (const write of [rate, edit]) {
     let answer = await write()
     for (let n = 0; n < WRITES_UNTIL_FULL && answer.status === 200; n += 1) answer = await write()
@@ -310,6 +325,7 @@ test('a rating or edit that a full disk cannot store is 503 with the reason, and
   t.equal(read.status, 200, 'reads continue')
   await rm(join(small, 'ballast'))
   for (const write of [rate, edit]) await until(async () => (await write()).status === 200)
+  await until(async () => !('degraded' in Object((await stateOf())[0])))
 })
 
 test('a start on a full disk names the disk and what to free; with free space it starts', async (t) => {
@@ -317,7 +333,7 @@ test('a start on a full disk names the disk and what to free; with free space it
   if (small === undefined) return t.comment('NO SMALL DISK: this user may not mount one.')
   const environment = { ...QUIET, DATA_DIR: join(small, 'data') }
   const sentence =
-    /^The disk of the data directory .*data is full: [\d.]+ (bytes|kB) of 210 MB are free\. Free space on it \(backups/
+    /^The disk of the data directory .*data is full: [\d.]+ (bytes|kB) are free, of 210 MB in all, and a write needs more\. Free space on it \(backups/
   const refused = async () => {
     const { code, stdout, stderr } = await gamenet(environment, ['start'])
     t.same([code, stdout], [1, ''])

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { readFile, stat } from 'node:fs/promises'
 import { createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import type { Postgres } from '@gamenet/engines'
 import { Registry } from 'prom-client'
@@ -98,6 +98,30 @@ test('the operator port answers the command line, and refuses web pages and clie
     t.equal(answer.status, status, what)
     t.match(JSON.parse(answer.text), { error: sentence })
   }
+  const raw = async (head: string) => {
+    const socket = connect(Number(port), '127.0.0.1').setEncoding('utf8')
+    socket.end(`${head}\r\nHost: localhost\r\nConnection: close\r\n\r\n`)
+    const answer = (await socket.toArray()).join('')
+    const [top = '', body = ''] = answer.split('\r\n\r\n')
+    return { status: Number(top.slice(9, 12)), top, error: String(JSON.parse(body).error ?? JSON.parse(body).detail) }
+  }
+  for (const [head, status, sentence] of [
+    ['FOO /healthz HTTP/1.1', 400, /: Invalid method encountered\./],
+    ['PROPFIND /healthz HTTP/1.1', 405, /^PROPFIND is not answered here; allowed: GET, HEAD, OPTIONS\./],
+    ['POST /status HTTP/1.1', 405, /allowed: GET, HEAD, OPTIONS\./],
+    ['CONNECT example.org:443 HTTP/1.1', 405, /^CONNECT is not answered here/],
+    ['GET http:///healthz HTTP/1.1', 400, /: the host in its target is empty\./],
+    ['GET http:///healthz HTTP/1.1\r\nAccept: application/problem+json', 400, /: the host in its target is empty\./],
+    ['GET /healthz HTTP/1.1\r\nExpect: miracles', 417, /100-continue/],
+    ['GET /healthz HTTP/1.1\r\nHost: localhost', 400, /not exactly one host/]
+  ] as const) {
+    const answer = await raw(head)
+    t.equal(answer.status, status, head)
+    t.match(answer.error, sentence)
+    t.match(answer.top, /^X-Request-Id: /im, head)
+    t.notMatch(answer.top, /^Access-Control-Allow-Origin: /im, head)
+    if (status === 405) t.match(answer.top, /^Allow: GET, HEAD, OPTIONS/im, head)
+  }
   const status = Status.parse(JSON.parse((await send('GET', '/status', {})).text))
   t.equal(
     status.topics.some(({ topic, head }) => topic === 'network-count' && head !== 0),
@@ -154,6 +178,7 @@ test('a process is ready while it can do its work, and names what is unavailable
   }
   let known = true
   let low = false
+  let full = false
   const registry = new Registry()
   const check = (role: Role) =>
     readiness({
@@ -164,7 +189,7 @@ test('a process is ready while it can do its work, and names what is unavailable
         clickhouse: { control: { rows: ask('tables') } },
         log: { extents: ask('log') },
         postgres: { check: ask('writes') } as unknown as Postgres,
-        disk: { isLow: () => low }
+        disk: { isLow: () => low, isFull: () => full }
       },
       dataVersions: {
         get hasBeenCurrent() {
@@ -186,6 +211,8 @@ test('a process is ready while it can do its work, and names what is unavailable
   away.clear()
   low = true
   t.match(await api.ready(), { ok: true, degraded: [/^a disk of DATA_DIR has less than DISK_FREE_MIN_BYTES free$/] })
+  full = true
+  t.match(await api.ready(), { ok: true, degraded: [/^a disk of DATA_DIR is full, and writes fail$/] })
   away.add('tables')
   t.match(
     await api.ready(),

@@ -16,7 +16,9 @@ function ofService({ notReady, degraded, disk, sources, spool }: Status): string
   return [
     ...(notReady === null ? [] : [`not ready, ${notReady}`]),
     ...degraded,
-    ...disk.disks.filter(({ isLow }) => isLow).map(({ path }) => `the disk of ${path} is low (docs/operators/disk.md)`),
+    ...disk.disks
+      .filter(({ isLow, isFull }) => isLow || isFull)
+      .map(({ path, isFull }) => `the disk of ${path} is ${isFull ? 'full' : 'low'} (docs/operators/disk.md)`),
     ...failing.map(({ source }) => `the last scrape of ${source} failed (gamenet scrape ${source})`),
     ...(spool === null || spool.messages === 0 ? [] : [`${spool.messages} messages wait for Kafka`])
   ]

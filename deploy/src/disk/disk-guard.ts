@@ -1,3 +1,4 @@
+import { LOG_FREE_BYTES_MIN } from '@gamenet/engines/log'
 import { bytesText, errorMessage, pause } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { type DiskSpace, type ReadSpace, readSpace } from './disk-space.js'
@@ -8,6 +9,8 @@ const FREE_MIN_BYTES = GIB
 const FREE_MIN_SHARE = 0.05
 /** Hysteresis: space is sufficient again when a quarter more than the minimum is free. */
 const ROOM_AGAIN = 1.25
+/** With less free space the log refuses a commit of 1 MiB, and PostgreSQL may find no space for a segment of its log, of 16 MiB. */
+const FULL_BYTES = LOG_FREE_BYTES_MIN + 2 * 1024 * 1024
 /** Interval of checks. An import writes about 10 MB a second, far less per interval than the free minimum. */
 const LOOK_MS = 1000
 
@@ -19,6 +22,8 @@ export type GuardedDisk = DiskSpace & {
   /** Minimum of free bytes; 0 if there is none. */
   readonly freeMinBytes: number
   readonly isLow: boolean
+  /** Writes fail, or soon will: also without a minimum. */
+  readonly isFull: boolean
 }
 
 /**
@@ -29,6 +34,8 @@ export type GuardedDisk = DiskSpace & {
 export type DiskGuard = {
   /** Returns the result of the last check, at most a second old. For callers that cannot wait for a check. */
   isLow(): boolean
+  /** As `isLow`, for a full disk. */
+  isFull(): boolean
   /**
    * Checks now. Throws a {@link LowDisk} if a disk is low or would be after `bytes` more.
    * @param what the refused work, as the beginning of a sentence: `The import of counts.csv`
@@ -65,6 +72,7 @@ export async function openDiskGuard(options: DiskGuardOptions): Promise<DiskGuar
   if (options.paths.length > 0) await watch.start()
   return {
     isLow: () => watch.isLow,
+    isFull: () => watch.isFull,
     look: () => watch.look(),
     requireSpace: async (bytes, what) => {
       const disks = await watch.look()
@@ -95,6 +103,7 @@ class DiskWatch {
   readonly #stopping = new AbortController()
   /** Paths of the disks that were low at the last check. */
   #low: ReadonlySet<string> = new Set()
+  #full: ReadonlySet<string> = new Set()
   #areMergesStopped = false
   #trouble: string | undefined
   #watching: Promise<void> = Promise.resolve()
@@ -105,6 +114,10 @@ class DiskWatch {
 
   get isLow(): boolean {
     return this.#low.size > 0
+  }
+
+  get isFull(): boolean {
+    return this.#full.size > 0
   }
 
   async start(): Promise<void> {
@@ -124,18 +137,21 @@ class DiskWatch {
       const freeMinBytes = freeMinBytesOf(wanted, space.sizeBytes)
       const wasLow = this.#low.has(space.path)
       const isLow = freeMinBytes > 0 && space.freeBytes < freeMinBytes * (wasLow ? ROOM_AGAIN : 1)
-      return { ...space, freeMinBytes, isLow }
+      return { ...space, freeMinBytes, isLow, isFull: space.freeBytes < FULL_BYTES }
     })
     this.#notify(disks)
     this.#low = new Set(disks.filter(({ isLow }) => isLow).map(({ path }) => path))
+    this.#full = new Set(disks.filter(({ isFull }) => isFull).map(({ path }) => path))
     return disks
   }
 
-  /** Logs once when a disk becomes low and once when it has space again. */
+  /** Logs once when a disk becomes low or full, and once when it has space again. */
   #notify(disks: readonly GuardedDisk[]): void {
-    for (const { path, isLow, freeBytes, freeMinBytes } of disks) {
-      if (isLow === this.#low.has(path)) continue
+    for (const { path, isLow, isFull, freeBytes, freeMinBytes } of disks) {
       const free = `the disk of ${path} has ${bytesText(freeBytes)} free`
+      if (isFull && !this.#full.has(path))
+        this.#options.warn(`Full disk: ${free}. Writes fail; nothing acknowledged is lost. Free some space.`)
+      if (isLow === this.#low.has(path)) continue
       this.#options.warn(
         isLow
           ? `Low disk: ${free}, less than the ${bytesText(freeMinBytes)} of DISK_FREE_MIN_BYTES. Imports and merges of tables wait for free space; everything else continues.`

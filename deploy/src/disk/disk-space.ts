@@ -23,8 +23,10 @@ export const readSpace: ReadSpace = async (paths) => {
       disks.set(there.device, { ...disk, paths: [...disk.paths, path] })
       continue
     }
-    const { bavail, blocks, bsize } = await statfs(there.path)
-    disks.set(there.device, { path, paths: [path], freeBytes: bavail * bsize, sizeBytes: blocks * bsize })
+    const { bavail, blocks, bsize, files, ffree } = await statfs(there.path)
+    // Without an inode no file can be made. Some file systems count none.
+    const freeBytes = files > 0 && ffree === 0 ? 0 : bavail * bsize
+    disks.set(there.device, { path, paths: [path], freeBytes, sizeBytes: blocks * bsize })
   }
   return [...disks.values()]
 }

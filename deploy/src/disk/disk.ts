@@ -32,6 +32,7 @@ export const DiskStatus = z.object({
       /** The minimum of free bytes; 0 if it is disabled. */
       freeMinBytes: z.int(),
       isLow: z.boolean(),
+      isFull: z.boolean(),
       /** Growth of its parts over the last day; null while unknown. */
       growthBytesPerDay: z.int().nullable(),
       /** Time span of the growth measurement. */
@@ -103,7 +104,7 @@ async function sample(samples: Samples | undefined, used: () => Promise<Used>, s
 }
 
 function statusOf(
-  { path, paths, freeBytes, sizeBytes, freeMinBytes, isLow }: GuardedDisk,
+  { path, paths, freeBytes, sizeBytes, freeMinBytes, isLow, isFull }: GuardedDisk,
   directories: DiskOptions['directories'],
   samples: readonly Sample[]
 ): DiskStatus['disks'][number] {
@@ -116,6 +117,7 @@ function statusOf(
     sizeBytes,
     freeMinBytes,
     isLow,
+    isFull,
     growthBytesPerDay: growth.bytesPerDay,
     measuredHours: growth.measuredHours,
     daysLeft: daysLeft(freeBytes - freeMinBytes, growth)
@@ -133,8 +135,9 @@ export function diskLines({ used, disks }: DiskStatus): string[] {
   return [`Disk: ${sizes.join(', ')}`, ...disks.flatMap((disk) => [freeLine(disk), growthLine(disk)])]
 }
 
-function freeLine({ path, freeBytes, sizeBytes, freeMinBytes, isLow }: DiskStatus['disks'][number]): string {
+function freeLine({ path, freeBytes, sizeBytes, freeMinBytes, isLow, isFull }: DiskStatus['disks'][number]): string {
   const free = `  ${path}: ${bytesText(freeBytes)} of ${bytesText(sizeBytes)} free`
+  if (isFull) return `${free}, FULL: writes fail`
   if (freeMinBytes === 0) return `${free}; DISK_FREE_MIN_BYTES=0, so nothing stops until the disk is full`
   if (isLow) return `${free}, LOW: below ${bytesText(freeMinBytes)} imports and merges of tables are stopped`
   return `${free}; low below ${bytesText(freeMinBytes)}`

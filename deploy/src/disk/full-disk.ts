@@ -22,7 +22,10 @@ function isExplained(error: unknown): boolean {
 }
 
 function fullDiskSentence(path: string, disk: { freeBytes: number; sizeBytes: number } | undefined): string {
-  const found = disk === undefined ? '' : `: ${bytesText(disk.freeBytes)} of ${bytesText(disk.sizeBytes)} are free`
+  const found =
+    disk === undefined
+      ? ''
+      : `: ${bytesText(disk.freeBytes)} are free, of ${bytesText(disk.sizeBytes)} in all, and a write needs more`
   return (
     `The disk of the data directory ${path} is full${found}. Free space on it (backups, log files and other files that ` +
     'are not of the service), or copy the data directory to a larger disk and set DATA_DIR; delete nothing inside it.'

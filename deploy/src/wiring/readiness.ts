@@ -44,7 +44,7 @@ export function readiness({
   readonly engines: Pick<Engines, 'names' | 'postgres'> & {
     readonly clickhouse: { readonly control: Pick<Engines['clickhouse']['control'], 'rows'> }
     readonly log: Pick<Engines['log'], 'extents'>
-    readonly disk: Pick<Engines['disk'], 'isLow'>
+    readonly disk: Pick<Engines['disk'], 'isLow' | 'isFull'>
   }
   readonly dataVersions: Pick<DataVersions, 'hasBeenCurrent'>
   readonly lostRows: Pick<LostRows, 'repairing'>
@@ -81,8 +81,11 @@ export function readiness({
     const sentence = ({ engine, fault }: (typeof faults)[number]) => `${engine} (${engines.names[engine]}) ${fault}`
     const blocking = faults.find(({ engine }) => NEEDED[role].includes(engine))
     if (blocking !== undefined) return { ok: false, reason: sentence(blocking) }
-    const disk = engines.disk.isLow() ? ['a disk of DATA_DIR has less than DISK_FREE_MIN_BYTES free'] : []
-    return { ok: true, degraded: [...faults.map(sentence), ...disk], repairing: lostRows.repairing() }
+    return {
+      ok: true,
+      degraded: [...faults.map(sentence), ...diskFault(engines.disk)],
+      repairing: lostRows.repairing()
+    }
   }
   return {
     ready: shared(check),
@@ -90,6 +93,11 @@ export function readiness({
       isStopping = true
     }
   }
+}
+
+function diskFault(disk: Pick<Engines['disk'], 'isLow' | 'isFull'>): string[] {
+  if (disk.isFull()) return ['a disk of DATA_DIR is full, and writes fail']
+  return disk.isLow() ? ['a disk of DATA_DIR has less than DISK_FREE_MIN_BYTES free'] : []
 }
 
 /** Returns why a check fails, or undefined. */

@@ -14,7 +14,8 @@ const WAITING_APPENDS_MAX = 10_000
 const COMMIT_BYTES_MAX = 16 * 1024 * 1024
 const TRIM_BATCHES_MAX = 1000
 const TRIM_INTERVAL_MS = 60_000
-const FULL_BYTES = 16 * 1024 * 1024
+/** With less free space, nothing is appended. */
+export const LOG_FREE_BYTES_MIN = 16 * 1024 * 1024
 
 type WaitingAppend = {
   readonly topic: string
@@ -196,7 +197,7 @@ function putBatch(store: Store, topic: string, epoch: number, partition: number,
  */
 async function requireSpace({ path }: Store, bytes: number): Promise<void> {
   const free = await freeBytes(path)
-  if (free < FULL_BYTES + 2 * bytes) throw new NoRoom(`${bytes} bytes were to be written`)
+  if (free < LOG_FREE_BYTES_MIN + 2 * bytes) throw new NoRoom(`${bytes} bytes were to be written`)
 }
 
 class NoRoom extends Error {}
@@ -217,7 +218,7 @@ async function writeFailure(store: Store, error: unknown): Promise<Error> {
   }
   const free = await freeBytes(store.path)
   const why =
-    cause instanceof NoRoom || free < FULL_BYTES
+    cause instanceof NoRoom || free < LOG_FREE_BYTES_MIN
       ? `the disk is full, ${free} bytes are free (${errorMessage(cause)})`
       : errorMessage(cause)
   return new Error(`nothing was written to the log at ${store.path}: ${why}`, { cause })

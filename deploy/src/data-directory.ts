@@ -6,6 +6,7 @@ import { flushPath } from '@gamenet/engines/files'
 import { errorCode, parseJson, pause } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError } from './config.js'
+import { fileFailure, refuseUnusable } from './disk/file-failure.js'
 import { startOf, stateOf } from './process-state.js'
 
 /*
@@ -33,8 +34,8 @@ const LOCKED = 1
 const PRIVATE = 0o700
 const PRIVATE_FILE = 0o600
 const STICKY = 0o1000
-/** Subdirectories of engines, uploads and spool. */
-const SUBDIRECTORIES = ['log', 'tables', 'writes', 'uploads', 'spool']
+/** Subdirectories of engines, uploads, spool and datasets. */
+const SUBDIRECTORIES = ['log', 'tables', 'writes', 'uploads', 'spool', 'datasets']
 
 const Owner = z.object({
   pid: z.int(),
@@ -81,6 +82,7 @@ export async function claimDataDirectory(
   // A container may run the service as root on a volume of another user, so a start is only warned.
   if (purpose !== 'run') await refuseRoot(path)
   await mkdirWritable(path)
+  await refuseUnusable(path, SUBDIRECTORIES)
   const lock = openSync(path, 'r')
   try {
     await takeLock(path, lock)
@@ -132,12 +134,9 @@ export async function mkdirWritable(path: string): Promise<string | undefined> {
   } catch (error) {
     const code = errorCode(error)
     if (code === 'ENOSPC') throw error
-    const owner = await stat(path).then(
-      ({ uid }) => `, it belongs to user ${uid}`,
-      () => ''
-    )
+    const found = fileFailure(error, path)?.message
     throw new FailureError(
-      `The data directory ${path} cannot be written (${code}${owner}); give DATA_DIR a folder that this user may write.`
+      `The data directory ${path} cannot be written (${code}); give DATA_DIR a folder that this user may write.${found === undefined ? '' : ` ${found}`}`
     )
   }
 }

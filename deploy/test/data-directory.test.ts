@@ -1,11 +1,12 @@
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { type Test, test } from 'tap'
 import { claimDataDirectory, replaceFile } from '../src/data-directory.js'
+import { fileFailure } from '../src/disk/file-failure.js'
 import { stateFrom } from '../src/process-state.js'
 
 const VERSIONS = { program: '0.9.0', engines: { chdb: '3.4.0' } }
@@ -116,24 +117,90 @@ test('a start that cannot open a file names it, its owner and the repair', asRoo
   await mkdir(join(path, 'writes'))
   await writeFile(join(path, 'log', 'data.mdb'), '')
   for (const name of ['.', 'log', 'log/data.mdb', 'writes']) await chown(join(path, name), 1234, 1234)
-  const denied = async () => {
+  await mkdir(join(path, 'datasets'))
+  await mkdir(join(path, 'tables', 'part'), { recursive: true })
+  await mkdir(join(path, 'lost+found'), { mode: 0o700 })
+  for (const name of ['tables/part/data.bin', 'datasets/2026-03.parquet', 'parts.json', 'service.json'])
+    await writeFile(join(path, name), '')
+  for (const name of ['tables', 'tables/part', 'tables/part/data.bin', 'datasets', 'datasets/2026-03.parquet'])
+    await chown(join(path, name), 1234, 1234)
+  for (const name of ['parts.json', 'service.json']) await chown(join(path, name), 1234, 1234)
+  const claimed = async () => {
     const script = `
-      const { deniedFile } = await import(${JSON.stringify(new URL('../src/disk/denied-file.js', import.meta.url).href)})
-      console.log((await deniedFile(${JSON.stringify(path)}, new Error('EACCES')))?.message)`
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { uid: 1234 })
+      const { claimDataDirectory } = await import(${JSON.stringify(new URL('../src/data-directory.js', import.meta.url).href)})
+      await claimDataDirectory(${JSON.stringify(path)}, ${JSON.stringify(VERSIONS)}).then(
+        () => console.log('claimed'), (error) => console.log(error.message))`
+    const options = { uid: 1234, gid: 1234 }
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], options)
     return stdout.trim()
   }
-  t.equal(await denied(), 'undefined')
+  t.equal(await claimed(), 'claimed')
   await chmod(join(path, 'log', 'data.mdb'), 0o400)
-  t.equal(await denied(), 'undefined', 'a read-only file of the user')
-  await chown(join(path, 'log', 'data.mdb'), 0, 0)
-  t.match(
-    await denied(),
-    /^.*log\/data.mdb belongs to user 0 and has the mode 400; .* user 1234, .* chown -R 1234 .*, as/
-  )
-  await chown(join(path, 'log', 'data.mdb'), 1234, 1234)
+  t.equal(await claimed(), 'claimed', 'a read-only file of the user')
+  for (const name of [
+    'log/data.mdb',
+    'tables/part/data.bin',
+    'datasets/2026-03.parquet',
+    'parts.json',
+    'format.json'
+  ]) {
+    await chown(join(path, name), 0, 0)
+    await chmod(join(path, name), 0o600)
+    t.equal(
+      await claimed(),
+      `${join(path, name)} belongs to user 0 and has the mode 600; this process, of user 1234, cannot open it. Repair: chown -R 1234 ${path}, as root; or run this as that user (sudo -u '#0').`
+    )
+    await chown(join(path, name), 1234, 1234)
+  }
   await chmod(join(path, 'writes'), 0o500)
-  t.match(await denied(), /^.*writes belongs to user 1234 and has the mode 500; .* Repair: chmod -R u\+rwX /)
+  t.match(
+    await claimed(),
+    /^.*writes belongs to user 1234 and has the mode 500; .* Repair: chmod -R u\+rwX .*writes\.$/
+  )
+  await chmod(join(path, 'writes'), 0o700)
+  await chown(path, 0, 0)
+  t.match(
+    await claimed(),
+    /^The data directory .* cannot be written \(EACCES\); give .* belongs to user 0 and has the mode 700; .* chown -R 1234 /
+  )
+})
+
+test('an entry of the wrong kind is named, with what to do', async (t) => {
+  const path = t.testdir({ 'kept.json': '{}' })
+  const refusal = async () => await claimDataDirectory(path, VERSIONS).then((claimed) => claimed.release(), String)
+  for (const name of ['service.json', 'format.json', 'restoring.json', 'parts.json', 'disk.json', 'forgotten.json']) {
+    await rm(join(path, name), { force: true })
+    await mkdir(join(path, name))
+    t.match(await refusal(), `${join(path, name)} is a folder; expected a file. Move the folder away;`)
+    await rm(join(path, name), { recursive: true })
+    await writeFile(join(path, name), name === 'restoring.json' ? '/b' : '')
+    if (name === 'restoring.json')
+      t.match(await refusal(), /half-restored backup; restore it again: gamenet restore \/b/)
+    else t.equal(await refusal(), undefined, `an empty ${name}`)
+    await rm(join(path, name), { force: true })
+  }
+  for (const name of ['log', 'tables', 'writes', 'uploads', 'spool', 'datasets']) {
+    await writeFile(join(path, name), '')
+    t.match(await refusal(), `${join(path, name)} is a file; expected a folder. Move the file away`)
+    await rm(join(path, name))
+    await symlink('/none/of/this', join(path, name))
+    t.match(await refusal(), `${join(path, name)} is a link to /none/of/this, which is missing. Mount its disk`)
+    await rm(join(path, name))
+  }
+  t.equal(await refusal(), undefined)
+})
+
+test('errors of files get a sentence, whatever wraps them', async (t) => {
+  const path = t.testdir({ log: {}, file: '' })
+  const sentenceOf = (code: string, at: string) =>
+    fileFailure(new Error('wrapped', { cause: Object.assign(new Error(code), { code, path: at }) }), path)?.message
+  t.match(sentenceOf('EROFS', '/mnt/x'), /^The file system of \/mnt\/x is mounted read-only.*remount,rw/)
+  t.match(sentenceOf('EIO', '/mnt/x'), /^The disk cannot read or write \/mnt\/x .*verify --repair/)
+  t.match(sentenceOf('EMFILE', '/mnt/x'), /ulimit -n/)
+  t.match(sentenceOf('EISDIR', join(path, 'log')), /log is a folder; expected a file/)
+  t.match(sentenceOf('ENOTDIR', join(path, 'file', 'below')), `${join(path, 'file')} is a file; expected a folder`)
+  t.equal(sentenceOf('ENOENT', '/mnt/x'), undefined)
+  t.equal(fileFailure(new Error('another'), path), undefined)
 })
 
 test('a process is dying when it is killed, exiting, or a zombie whose threads still run', async (t) => {

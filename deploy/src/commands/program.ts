@@ -3,6 +3,7 @@ import type { WriteStream } from 'node:tty'
 import { errorMessage, messageWithCause, Refusal } from '@gamenet/schemas'
 import { Command, CommanderError } from 'commander'
 import { FailureError, readConfig, UsageError } from '../config.js'
+import { fileFailure } from '../disk/file-failure.js'
 import { VERSION } from '../version.js'
 import { addBackup } from './backup.js'
 import { addCompletion } from './completion.js'
@@ -72,7 +73,7 @@ export async function runProgram(options: {
     await program.parseAsync(helpAsOption(program, args), { from: 'user' })
     return terminal.exitCode
   } catch (error) {
-    return exitCodeOf(error, terminal)
+    return exitCodeOf(fileFailure(error, environment.DATA_DIR ?? '') ?? error, terminal)
   }
 }
 

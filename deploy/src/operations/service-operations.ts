@@ -1,6 +1,7 @@
 import { SharedRun, shownInstant } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import { FailureError, UsageError } from '../config.js'
+import { fileFailure } from '../disk/file-failure.js'
 import { finishErasures } from './erase.js'
 import { finishImportUndos } from './import-undo.js'
 import type { Operation, OperationNeeds, Operations } from './operation.js'
@@ -56,7 +57,9 @@ export function serviceOperations(
     operations: {
       run: async (operation, input, { onProgress = () => undefined, signal = new AbortController().signal } = {}) => {
         requireLog(operation, needs)
-        const run = operation.run(needs, input, { onProgress, signal })
+        const run = operation.run(needs, input, { onProgress, signal }).catch((error: unknown) => {
+          throw fileFailure(error, needs.engines.directory?.path ?? '') ?? error
+        })
         return await (operation.endsWith === undefined ? awaitedAtStop(run) : run)
       }
     },

@@ -19,8 +19,8 @@ import { CHANGED_CHANNEL } from '@gamenet/schemas'
 import { unfreeze } from '../backup/freeze.js'
 import { type Config, FailureError, UsageError } from '../config.js'
 import { claimDataDirectory, type DataDirectory } from '../data-directory.js'
-import { deniedFile } from '../disk/denied-file.js'
 import { type Disk, openDisk } from '../disk/disk.js'
+import { fileFailure } from '../disk/file-failure.js'
 import { fullDisk } from '../disk/full-disk.js'
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
 import { removeSnapshots } from '../sql/snapshot.js'
@@ -88,14 +88,7 @@ export async function openEngines({
     }
     const part = (name: string) => directory?.part(name) ?? name
     const writesPath = directory?.part('writes')
-    const openWrites = once(async () => {
-      try {
-        return opened(await openWriteSide(config, writesPath))
-      } catch (error) {
-        // A command opens it late.
-        throw (directory && (await deniedFile(directory.path, error))) ?? error
-      }
-    })
+    const openWrites = once(async () => opened(await openWriteSide(config, writesPath)))
     const migrated = once(async () => {
       const opened = await openWrites()
       await asFailure(migratePostgres(opened))
@@ -136,7 +129,7 @@ export async function openEngines({
     await writing?.catch(() => undefined)
     await disposers.close()
     const path = resolve(config.DATA_DIR)
-    throw (await fullDisk(path, error)) ?? (await deniedFile(path, error)) ?? orDamaged(error)
+    throw (await fullDisk(path, error)) ?? fileFailure(error, path) ?? orDamaged(error)
   }
 }
 

@@ -7,6 +7,7 @@ import { pause, withServing } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Config } from '../config.js'
+import { fileFailure } from '../disk/file-failure.js'
 import { fullDisk } from '../disk/full-disk.js'
 import { reapplyErasures } from '../erasure/reapply-erasures.js'
 import type { Operations } from '../operations/operation.js'
@@ -181,6 +182,7 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
   const { values, close } = await openComponents(components, context).catch(async (error: unknown) => {
     throw (
       (await fullDisk(resolve(config.DATA_DIR), error)) ??
+      fileFailure(error, config.DATA_DIR) ??
       (config.CLICKHOUSE_URL === undefined ? orDamaged(error) : error)
     )
   })

@@ -1,6 +1,7 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import {
   chmodSync,
+  chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -14,6 +15,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { errorMessage } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { migratePostgres, openPglite, openPostgres, type Postgres, transactionAge } from '../src/index.js'
@@ -199,6 +201,24 @@ test('PGlite is vacuumed during writes, so that its tables stay as large as thei
   // 5,000 such rows are 1.8 MB, 25,000 are 9.
   t.ok(largest < 4_000_000, `${largest} bytes`)
   t.ok((await transactionAge(postgres)) < 1000)
+})
+
+const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can run a process of another user' }
+
+test('a first start of PGlite does not need the template that another user made', asRoot, async (t) => {
+  await layEmptyCluster(join(t.testdir({ made: {} }), 'made'))
+  // The other user cannot reach the fixtures, which may be in a private folder in memory.
+  const dir = mkdtempSync(join(tmpdir(), 'gamenet-cluster-'))
+  t.teardown(() => rmSync(dir, { recursive: true }))
+  chownSync(dir, 1234, 1234)
+  const module = new URL('../src/postgres/empty-cluster.js', import.meta.url)
+  const script = `
+    const { layEmptyCluster } = await import(${JSON.stringify(module.href)})
+    const { mkdirSync } = await import('node:fs')
+    mkdirSync(${JSON.stringify(join(dir, 'writes'))})
+    await layEmptyCluster(${JSON.stringify(join(dir, 'writes'))})`
+  await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { uid: 1234, gid: 1234 })
+  t.ok(existsSync(join(dir, 'writes', 'PG_VERSION')))
 })
 
 test('transactions of PGlite are frozen before their numbers run out, in each of its databases', async (t) => {

@@ -1,4 +1,4 @@
-import { cpSync, existsSync } from 'node:fs'
+import { accessSync, constants, cpSync, existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -64,9 +64,9 @@ const moveComplete = async (draft: string, dir: string): Promise<void> => {
   await flushPath(dirname(dir))
 }
 
-/** Returns false if the program's folder is not writable. */
+/** Returns false if the program's folder is not writable, or if its template belongs to another user, to whom it is private. */
 const hasTemplate = async (): Promise<boolean> => {
-  if (existsSync(TEMPLATE)) return true
+  if (existsSync(TEMPLATE)) return isReadable(TEMPLATE)
   const draft = await mkdtemp(`${TEMPLATE}.`).catch(() => undefined)
   if (draft === undefined) return false
   try {
@@ -75,8 +75,17 @@ const hasTemplate = async (): Promise<boolean> => {
     return true
   } catch {
     // Another process was first, or the disk is full.
-    return existsSync(TEMPLATE)
+    return isReadable(TEMPLATE)
   } finally {
     await rm(draft, { recursive: true, force: true })
+  }
+}
+
+const isReadable = (path: string): boolean => {
+  try {
+    accessSync(path, constants.R_OK | constants.X_OK)
+    return true
+  } catch {
+    return false
   }
 }

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
-import { access, chmod, constants, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { access, chmod, constants, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
-import { flushPath } from '@gamenet/engines/files'
+import { flushPath, makeFolder } from '@gamenet/engines/files'
 import { errorCode, parseJson, pause } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError } from './config.js'
@@ -124,20 +124,17 @@ export async function runningOperatorPort(directory: string): Promise<OperatorPo
  */
 export async function mkdirWritable(path: string): Promise<string | undefined> {
   try {
-    // Node 20's recursive mkdir never returns if a parent cannot contain folders, as in /proc.
     const there = await nearestExisting(path)
     await access(there, constants.W_OK | constants.X_OK)
-    await mkdirSteps(path)
+    makeFolder(path, PRIVATE)
     await access(path, constants.W_OK | constants.X_OK)
     const [first] = relative(there, path).split(sep)
     return first === undefined || first === '' ? undefined : join(there, first)
   } catch (error) {
     const code = errorCode(error)
     if (code === 'ENOSPC') throw error
-    const found = fileFailure(error, path)?.message
-    throw new FailureError(
-      `The data directory ${path} cannot be written (${code}); give DATA_DIR a folder that this user may write.${found === undefined ? '' : ` ${found}`}`
-    )
+    const reason = fileFailure(error, path)?.message ?? 'Give DATA_DIR a folder that this user may write.'
+    throw new FailureError(`The data directory ${path} cannot be written (${code}). ${reason}`)
   }
 }
 
@@ -171,15 +168,6 @@ async function nearestExisting(path: string): Promise<string> {
     () => false
   )
   return isThere ? path : nearestExisting(dirname(path))
-}
-
-async function mkdirSteps(path: string): Promise<void> {
-  if ((await nearestExisting(path)) === path) return
-  await mkdirSteps(dirname(path))
-  await mkdir(path, { mode: PRIVATE }).catch((error) => {
-    if (errorCode(error) !== 'EEXIST') throw error
-  })
-  await flushPath(dirname(path))
 }
 
 async function checkFormat(path: string, versions: Versions): Promise<void> {

@@ -3,11 +3,13 @@ import { once } from 'node:events'
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type Test, test } from 'tap'
 import { claimDataDirectory, replaceFile } from '../src/data-directory.js'
 import { fileFailure } from '../src/disk/file-failure.js'
 import { stateFrom } from '../src/process-state.js'
+import { ROOT } from './service/gamenet.js'
 
 const VERSIONS = { program: '0.9.0', engines: { chdb: '3.4.0' } }
 
@@ -161,7 +163,7 @@ test('a start that cannot open a file names it, its owner and the repair', asRoo
   await chown(path, 0, 0)
   t.match(
     await claimed(),
-    /^The data directory .* cannot be written \(EACCES\); give .* belongs to user 0 and has the mode 700; .* chown -R 1234 /
+    /^The data directory .* cannot be written \(EACCES\)\. .* belongs to user 0 and has the mode 700; .* chown -R 1234 /
   )
 })
 
@@ -199,8 +201,26 @@ test('errors of files get a sentence, whatever wraps them', async (t) => {
   t.match(sentenceOf('EMFILE', '/mnt/x'), /ulimit -n/)
   t.match(sentenceOf('EISDIR', join(path, 'log')), /log is a folder; expected a file/)
   t.match(sentenceOf('ENOTDIR', join(path, 'file', 'below')), `${join(path, 'file')} is a file; expected a folder`)
+  await symlink(join('file', 'below'), join(path, 'link'))
+  t.match(sentenceOf('ENOTDIR', join(path, 'link')), `${join(path, 'file')} is a file; expected a folder`)
   t.equal(sentenceOf('ENOENT', '/mnt/x'), undefined)
   t.equal(fileFailure(new Error('another'), path), undefined)
+})
+
+test('a file that the user of a command cannot read is named', asRoot, async (t) => {
+  const path = await mkdtemp(join(tmpdir(), 'gamenet-denied-'))
+  t.teardown(() => rm(path, { recursive: true }))
+  await chmod(path, 0o755)
+  await writeFile(join(path, 'secret.csv'), '', { mode: 0o600 })
+  const options = { uid: 1234, gid: 1234, env: { DATA_DIR: join(path, 'data') } }
+  const command = [fileURLToPath(new URL('deploy/gamenet.cjs', ROOT)), 'import', 'network-count']
+  const failed = await promisify(execFile)(process.execPath, [...command, join(path, 'secret.csv')], options).catch(
+    (error: unknown) => error
+  )
+  t.match(failed, {
+    code: 1,
+    stderr: /^.*secret.csv belongs to user 0 and has the mode 600; .* Give another path, or run this as .*\n$/
+  })
 })
 
 test('a process is dying when it is killed, exiting, or a zombie whose threads still run', async (t) => {

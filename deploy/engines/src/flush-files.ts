@@ -1,4 +1,4 @@
-import { closeSync, fsync, fsyncSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, fsync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -31,11 +31,22 @@ export const flushPath = async (path: string): Promise<void> => {
   }
 }
 
-/** Creates a folder if missing, durably. */
-export const makeFolder = (path: string): void => {
-  const first = mkdirSync(path, { recursive: true })
-  if (first === undefined) return
-  for (let made = resolve(path); made.length >= resolve(first).length; made = dirname(made)) flushNow(dirname(made))
+/**
+ * Creates a folder and those above it if missing, durably. Step by step, because Node 20's recursive mkdir never returns if a parent
+ * cannot contain folders, as in /proc.
+ */
+export const makeFolder = (path: string, mode = 0o777): void => {
+  const isFolder = () => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+  if (isFolder()) return
+  const above = dirname(resolve(path))
+  if (above !== path) makeFolder(above, mode)
+  try {
+    mkdirSync(path, { mode })
+  } catch (error) {
+    // Another process may have created it.
+    if (!isFolder()) throw error
+  }
+  flushNow(above)
 }
 
 /** As `flushPath`, synchronously. */

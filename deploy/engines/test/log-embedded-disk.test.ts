@@ -170,6 +170,11 @@ void test('a directory with other content is refused', async (t) => {
     () => openEmbeddedLog({ path }),
     /data.mdb of the log at .* is damaged: its first page is damaged.*gamenet restore/
   )
+  const other = t.testdir({ 'lock.mdb': {} })
+  t.throws(
+    () => openEmbeddedLog({ path: other }),
+    /The log at .* cannot be opened: its file lock.mdb is a folder; move it/
+  )
 })
 
 void test('a damaged file is refused, or returns the appended records, or reports where it is damaged', async (t) => {

@@ -5,7 +5,7 @@ import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { flushPath, flushTree, makeFolder } from '@gamenet/engines/files'
 import type { EmbeddedLog } from '@gamenet/engines/log'
 import { readMigrationsApplied, storeOver } from '@gamenet/projector'
-import { bytesText } from '@gamenet/schemas'
+import { bytesText, errorCode } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import { DATA_FORMAT, type DataDirectory, OWNER_FILE } from '../data-directory.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
@@ -189,7 +189,12 @@ async function refuseTarget(target: string, dataDirectory: string): Promise<void
       `${target} is not empty (${names[0]}); a backup needs a new or empty directory. Give another one, or remove it.`
     )
   }
-  makeFolder(dirname(target))
+  try {
+    makeFolder(dirname(target))
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw error
+    throw new UsageError(`${dirname(target)} cannot be created (ENOENT); give another directory.`)
+  }
 }
 
 /** An estimate of the copy's size. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { parseJson } from '@gamenet/schemas'
+import { errorCode, parseJson } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError } from '../config.js'
 
@@ -55,7 +55,9 @@ export type Entry = z.infer<typeof Entry>
 /** Reads a manifest. Throws a `FailureError` if the backup is incomplete or of a newer program. */
 export async function readManifest(directory: string): Promise<Manifest> {
   const file = join(directory, MANIFEST_FILE)
-  const text = await readFile(file, 'utf8').catch(() => undefined)
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    if (!/^(ENOENT|ENOTDIR)$/.test(errorCode(error))) throw error
+  })
   if (text === undefined) {
     throw new FailureError(
       `${directory} is not a complete backup: it has no ${MANIFEST_FILE}. Give a directory that \`gamenet backup\` wrote.`

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { appendFile, stat, writeFile } from 'node:fs/promises'
+import { access, appendFile, constants, stat, writeFile } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { createGunzip } from 'node:zlib'
 import { bytesText, errorCode, importableTopics } from '@gamenet/schemas'
@@ -140,7 +140,8 @@ async function requireFile(file: string): Promise<void> {
   if (file === '-') return
   const found = await stat(file).catch(() => undefined)
   if (found === undefined) throw new UsageError(`There is no file ${JSON.stringify(file)}.`)
-  if (found.isFile()) return
+  // A stream that cannot be opened would fail before anything listens to it.
+  if (found.isFile()) return await access(file, constants.R_OK)
   throw new UsageError(
     `${JSON.stringify(file)} is not a regular file; name one, or - and give its content on standard input.`
   )

@@ -88,7 +88,14 @@ export async function openEngines({
     }
     const part = (name: string) => directory?.part(name) ?? name
     const writesPath = directory?.part('writes')
-    const openWrites = once(async () => opened(await openWriteSide(config, writesPath)))
+    const openWrites = once(async () => {
+      try {
+        return opened(await openWriteSide(config, writesPath))
+      } catch (error) {
+        // A command opens it late.
+        throw (directory && (await fullDisk(directory.path, error))) ?? orDamaged(error)
+      }
+    })
     const migrated = once(async () => {
       const opened = await openWrites()
       await asFailure(migratePostgres(opened))
@@ -183,6 +190,7 @@ function refuseLostLog(directory: DataDirectory, epoch: number): void {
 
 /** Returns the error of an embedded engine that cannot open its files, as a sentence with a way out. */
 function orDamaged(error: unknown): unknown {
+  if (error instanceof FailureError) return error
   if (error instanceof LogDamaged) return new FailureError(error.message)
   const text = error instanceof Error ? error.message : ''
   if (/^the topics .* cannot be created/.test(text)) return new FailureError(`Kafka: ${text}.`)

@@ -320,6 +320,7 @@ async function provesBackupRefusals(
   await writeFile(join(part('foreign.unfinished'), 'mine'), '')
   await t.rejects(backUp(part('foreign')), /contains something else \(mine\)/)
   await t.rejects(backUp(join(part('foreign.unfinished'), 'mine')), /is a file, or inside one/)
+  await t.rejects(backUp('/proc/nobody/mine'), /^.*\/proc\/nobody cannot be created \(ENOENT\); give another directory/)
   t.match(await gamenet(environment, ['backup', '']), { code: 2, stderr: /needs a new or empty directory.*got ""/ })
   t.notOk((await readdir(part(''))).some((name) => /^large|^foreign$/.test(name)))
 }

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { realpathSync } from 'node:fs'
+import { realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   type ConsumeRequest,
@@ -179,8 +179,10 @@ function openStore(options: EmbeddedLogOptions): Store {
   }
 }
 
-/** Checks the file first: LMDB crashes the process if the file is damaged or no LMDB file. */
+/** Checks the files first: LMDB crashes the process if the one is damaged or no LMDB file, or the other a folder. */
 function assertLmdbFile(path: string): void {
+  if (statSync(join(path, 'lock.mdb'), { throwIfNoEntry: false })?.isDirectory() === true)
+    throw new Error(`The log at ${path} cannot be opened: its file lock.mdb is a folder; move it away`)
   let damage: string | undefined
   try {
     damage = damageOfLmdb(join(path, 'data.mdb'))

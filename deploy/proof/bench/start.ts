@@ -1,4 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { z } from 'zod'
@@ -15,6 +16,11 @@ const FILLED_WITHIN_MS = 400_000
 const POLL_MS = 25
 const MIB = 1024 * 1024
 
+/** What `npm start` adds to the environment. */
+const { ENVIRONMENT: SUPERVISED } = z
+  .object({ ENVIRONMENT: z.record(z.string(), z.string()) })
+  .parse(createRequire(import.meta.url)('../../../supervise.cjs'))
+
 const Progress = z.object({ background: z.array(z.object({ done: z.int(), total: z.int() })) })
 
 /** The service with its demo network, as `npm start` runs it in a built clone. */
@@ -23,7 +29,7 @@ export const start: Measurement = {
   claim: 'a start answers within 10 s, and an idle service with its history takes at most 800 MiB',
   async run({ scale, directory, note }) {
     const dataDirectory = await mkdtemp(join(directory, 'data-'))
-    const environment = { DATA_DIR: dataDirectory }
+    const environment = { ...SUPERVISED, DATA_DIR: dataDirectory }
     const results: Result[] = []
     try {
       const first = await timedStart(environment)

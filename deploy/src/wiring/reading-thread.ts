@@ -4,8 +4,6 @@ import { withTimeout } from '@gamenet/schemas'
 import type { LoaderWorkerData } from './loader-worker.js'
 import type { LogChoice } from './log.js'
 
-/** Twice Node's default for a thread: fewer collections during a backlog. A quiet loader does not grow to it. */
-const YOUNG_HEAP_MB = 96
 /**
  * Maximum number of threads that read Kafka for a reload. Decoding batches is most of the work; more threads would take
  * processors from answers.
@@ -24,10 +22,7 @@ export function reloadReadersOf(choice: LogChoice): number {
  * embedded log the end is awaited without limit: terminating a thread inside an LMDB call crashes the process.
  */
 export function readingThread(data: LoaderWorkerData): ReadingSide {
-  const worker = new Worker(new URL('./loader-worker.js', import.meta.url), {
-    workerData: data,
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB }
-  })
+  const worker = new Worker(new URL('./loader-worker.js', import.meta.url), { workerData: data })
   const ended = new Promise<void>((resolve, reject) => {
     worker.on('error', reject)
     worker.on('exit', () => resolve())

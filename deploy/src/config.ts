@@ -8,6 +8,17 @@ export class UsageError extends Error {}
 /** A failure outside the program: a sentence for the user, exit code 1. */
 export class FailureError extends Error {}
 
+/** An engine cannot read its files. `gamenet verify` reports the same `what` and `repair` as a finding. */
+export class FilesDamaged extends FailureError {
+  constructor(
+    readonly part: 'log' | 'tables' | 'writes',
+    readonly what: string,
+    readonly repair: string
+  ) {
+    super(`${what}. Repair: ${repair}.`)
+  }
+}
+
 const wholeNumber = (min: number, max: number) =>
   z
     .string()

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { errorCode, parseJson } from '@gamenet/schemas'
+import { checkedText, errorCode, parseJson, withChecksum } from '@gamenet/schemas'
 import { StoredFile } from './manifest.js'
 
 const DESCRIPTION = /^(\d{4}-\d{2}|newest)\.json$/
+/** The end of the name of a damaged description. */
+const DAMAGED = '.damaged'
 /** File systems stamp two changes of a folder within their clock's tick, up to 10 ms, with one instant. */
 const STAMP_MS = 100
 
@@ -35,10 +37,16 @@ export class DatasetFolder {
     return (await this.names()).flatMap((name) => DESCRIPTION.exec(name)?.[1] ?? [])
   }
 
-  /** Reads one description; undefined if it is missing or cannot be read, and then made again. */
+  /** Reads one description; undefined if it is missing or damaged. Then it is made again; a copy of a damaged one is kept as evidence. */
   async file(period: string): Promise<StoredFile | undefined> {
-    const text = await readFile(this.#pathOf(period), 'utf8').catch(ignoreMissing)
-    return text === undefined ? undefined : StoredFile.safeParse(parseJson(text)).data
+    const path = this.#pathOf(period)
+    const text = await readFile(path, 'utf8').catch(ignoreMissing)
+    if (text === undefined) return undefined
+    // Earlier programs wrote no checksum.
+    const json = text.startsWith('{') ? text : (checkedText(text) ?? '')
+    const file = StoredFile.safeParse(parseJson(json)).data
+    if (file === undefined) await writeFile(path + DAMAGED, text, { mode: 0o600 })
+    return file
   }
 
   /** Returns names and all descriptions, from memory while the folder is unchanged: descriptions are replaced, not rewritten. */
@@ -63,7 +71,7 @@ export class DatasetFolder {
     const path = this.#pathOf(period)
     const draft = `${path}.${randomUUID()}`
     try {
-      await writeFile(draft, JSON.stringify(file), { flush: true, mode: 0o600 })
+      await writeFile(draft, withChecksum(JSON.stringify(file)), { flush: true, mode: 0o600 })
       await rename(draft, path)
       await flushFolder(dirname(path))
     } finally {
@@ -79,7 +87,11 @@ export class DatasetFolder {
 const MISSING = { ctimeNs: 0n, ctimeMs: 0n }
 
 export function isDescription(name: string): boolean {
-  return DESCRIPTION.test(name)
+  return DESCRIPTION.test(name) || isDamaged(name)
+}
+
+export function isDamaged(name: string): boolean {
+  return name.endsWith(DAMAGED)
 }
 
 export async function flushFolder(path: string): Promise<void> {

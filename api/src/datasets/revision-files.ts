@@ -1,5 +1,6 @@
 import { join } from 'node:path'
-import { DatasetFolder } from './dataset-folder.js'
+import { errorCode } from '@gamenet/schemas'
+import { DatasetFolder, isDamaged } from './dataset-folder.js'
 import { datasets } from './datasets.js'
 
 /** A file with the bytes of a revision. */
@@ -11,15 +12,41 @@ export type RevisionFile = {
   readonly isNewest: boolean
 }
 
-/** Returns the existing files that the descriptions in a directory of datasets list. */
-export async function revisionFiles(directory: string): Promise<readonly RevisionFile[]> {
-  const kept: RevisionFile[] = []
-  for (const dataset of datasets) {
-    const { names, files } = await new DatasetFolder(join(directory, dataset.name)).content()
-    for (const { revisions } of files.values()) {
-      for (const [n, { file, sha256 }] of revisions.entries())
-        if (names.has(file)) kept.push({ name: join(dataset.name, file), sha256, isNewest: n === 0 })
+/** A description that was damaged, or cannot be read, as can the folder of a dataset. */
+export type UnreadableDescription = {
+  /** Relative to the directory of the datasets. */
+  readonly name: string
+  /** The damaged file, unless it was made again, and its copy. */
+  readonly copies: readonly string[]
+  /** What the system said; undefined for content that was changed. */
+  readonly code?: string
+}
+
+/** Returns the existing files that the descriptions in a directory of datasets list, and what cannot be read. */
+export async function revisionFiles(
+  directory: string
+): Promise<{ readonly files: readonly RevisionFile[]; readonly unreadable: readonly UnreadableDescription[] }> {
+  const files: RevisionFile[] = []
+  const unreadable: UnreadableDescription[] = []
+  for (const { name: dataset } of datasets) {
+    const folder = new DatasetFolder(join(directory, dataset))
+    const orUnreadable = (name: string) => (error: unknown) => {
+      unreadable.push({ name, copies: [], code: errorCode(error) })
+      return undefined
+    }
+    const periods = (await folder.periods().catch(orUnreadable(dataset))) ?? []
+    const damaged = new Set<string>()
+    for (const period of periods) {
+      const name = join(dataset, `${period}.json`)
+      const file = await folder.file(period).catch(orUnreadable(name))
+      if (file === undefined) damaged.add(name)
+      for (const [n, revision] of (file?.revisions ?? []).entries())
+        files.push({ name: join(dataset, revision.file), sha256: revision.sha256, isNewest: n === 0 })
+    }
+    for (const copy of (await folder.names().catch(() => [])).filter(isDamaged)) {
+      const name = join(dataset, copy.replace(/\.[a-z]+$/, ''))
+      unreadable.push({ name, copies: [join(dataset, copy), ...(damaged.has(name) ? [name] : [])] })
     }
   }
-  return kept
+  return { files, unreadable }
 }

@@ -98,10 +98,8 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
     return 1
   }
   if (isOfEngine(error)) {
-    // A refusal is written for clients; its cause names the file.
-    const said = plainLines(errorMessage(error instanceof Refusal ? error.cause : error))
     terminal.errors.write(
-      `An engine failed: ${sentenceOf(said)} \`gamenet verify\` shows whether its files are damaged.\n`
+      `An engine failed: ${sentenceOf(message)} \`gamenet verify\` shows whether its files are damaged.\n`
     )
     return 1
   }
@@ -121,17 +119,11 @@ function settingsOf(sentence: string): string {
 
 /** Returns whether an error means that an engine is unavailable: `Refusal`, or an error of Kafka's client. */
 function isUnreachable(error: unknown): boolean {
-  return (
-    (error instanceof Refusal && error.code !== 'data_damaged') ||
-    (error instanceof Error && /cannot be reached/.test(error.message))
-  )
+  return error instanceof Refusal || (error instanceof Error && /cannot be reached/.test(error.message))
 }
 
-/**
- * Returns whether an error is ClickHouse's or PostgreSQL's about a statement; damaged files are reported this way too.
- */
+/** Returns whether an error is ClickHouse's or PostgreSQL's about a statement. */
 function isOfEngine(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  if (error instanceof Refusal) return true
   return error.name === 'ClickHouseError' || ('code' in error && /^[0-9A-Z]{5}$/.test(String(error.code)))
 }

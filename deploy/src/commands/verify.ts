@@ -1,5 +1,6 @@
 import { bytesText, durationText } from '@gamenet/schemas'
 import type { Command } from 'commander'
+import { FilesDamaged } from '../config.js'
 import { verify } from '../operations/verify.js'
 import { progressOfBytes } from './progress.js'
 import { runShown } from './reach.js'
@@ -18,13 +19,17 @@ export function addVerify(program: Command, terminal: Terminal): void {
         verify,
         { repair },
         ({ phase, bytes, bytesTotal }) => progressOfBytes(phase, bytes, bytesTotal)
-      )
+      ).catch(async (error: unknown) => {
+        if (!(error instanceof FilesDamaged)) throw error
+        const { verifyApart } = await import('../operations/verify-apart.js')
+        return await verifyApart(config(), { repair, threadPoolSize: terminal.threadPoolSize })
+      })
       const { findings, bytes, tookMs, notChecked } = report
       const read = `${bytesText(bytes)} were read in ${durationText(tookMs / 1000)}`
       const lines = findings.flatMap(({ part, what, cost, repair, isRepaired }) => [
         `${part}: ${what}`,
         `  cost: ${cost}`,
-        `  ${isRepaired ? 'repaired' : 'repair'}: ${repair}`
+        `  ${isRepaired ? 'done' : 'repair'}: ${repair}`
       ])
       print(terminal, json, report, [
         ...lines,

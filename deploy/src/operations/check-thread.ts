@@ -14,9 +14,12 @@ import { type LogChoice, openLog } from '../wiring/log.js'
 export type CheckThread = {
   pages(directory: string): Promise<readonly PageFault[]>
   log(choice: LogChoice, loaded: readonly LoadedPartition[]): Promise<CheckedLog>
-  /** Returns the files that do not match their SHA-256; a missing file is not damaged. */
-  datasets(directory: string, files: readonly RevisionFile[]): Promise<readonly RevisionFile[]>
+  /** Returns the files that do not match their SHA-256 or cannot be read; a missing file is not damaged. */
+  datasets(directory: string, files: readonly RevisionFile[]): Promise<readonly DamagedRevision[]>
 }
+
+/** `code`: what the system said; undefined for content that was changed. */
+export type DamagedRevision = RevisionFile & { readonly code?: string }
 
 type ReadPhase = 'log' | 'writes' | 'datasets'
 
@@ -82,27 +85,27 @@ const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
   },
   datasets: async (directory, files) => {
     const { add, report } = reporter('datasets')
-    const damaged: RevisionFile[] = []
+    const damaged: DamagedRevision[] = []
     for (const file of files) {
-      const sha256 = await sha256Of(join(directory, file.name), add)
-      if (sha256 !== undefined && sha256 !== file.sha256) damaged.push(file)
+      try {
+        const sha256 = await sha256Of(join(directory, file.name), add)
+        if (sha256 !== file.sha256) damaged.push(file)
+      } catch (error) {
+        const code = errorCode(error)
+        // A running service removes old revisions.
+        if (code !== 'ENOENT') damaged.push({ ...file, code })
+      }
     }
     await report()
     return damaged
   }
 } satisfies CheckThread)
 
-/** Undefined if the file is missing: a running service removes old revisions. */
-async function sha256Of(path: string, add: (bytes: number) => Promise<void>): Promise<string | undefined> {
+async function sha256Of(path: string, add: (bytes: number) => Promise<void>): Promise<string> {
   const hash = createHash('sha256')
-  try {
-    for await (const chunk of createReadStream(path)) {
-      hash.update(chunk)
-      await add(chunk.length)
-    }
-  } catch (error) {
-    if (errorCode(error) !== 'ENOENT') throw error
-    return undefined
+  for await (const chunk of createReadStream(path)) {
+    hash.update(chunk)
+    await add(chunk.length)
   }
   return hash.digest('hex')
 }

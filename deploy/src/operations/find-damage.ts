@@ -1,8 +1,7 @@
 import { readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type RevisionFile, revisionFiles } from '@gamenet/api'
+import { revisionFiles, type UnreadableDescription } from '@gamenet/api'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
-import type { PageFault } from '@gamenet/engines/log'
 import { sealKeys } from '@gamenet/ingest'
 import {
   changedDefinitions,
@@ -20,26 +19,30 @@ import {
   storeAt,
   storeOver
 } from '@gamenet/projector'
-import { errorMessage, isTableDropped, loadCheckpoint, topics } from '@gamenet/schemas'
-import { FailureError } from '../config.js'
+import { isTableDropped, loadCheckpoint, Refusal, topics } from '@gamenet/schemas'
+import { FailureError, FilesDamaged } from '../config.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
 import { fullDisk } from '../disk/full-disk.js'
 import { countWithoutKey } from '../erasure/ledger.js'
-import { isOfDamage, TABLES_WAY_OUT } from '../wiring/engine-failures.js'
-import type { Engines } from '../wiring/engines.js'
+import { engineFailure, isOfDamage, MAKE_TABLES_AGAIN, RESTORE } from '../wiring/engine-failures.js'
+import type { Engines, SoundEngines } from '../wiring/engines.js'
 import type { PartComparison } from '../wiring/part-list.js'
 import { withCheckThread } from './check-files.js'
-import type { CheckedLog, CheckedPartition, CheckHost, LoadedPartition } from './check-thread.js'
-import type { Finding, VerifyProgress, VerifyReport } from './damage-report.js'
+import type { CheckedLog, CheckedPartition, CheckHost, DamagedRevision, LoadedPartition } from './check-thread.js'
+import { type Damage, reasonOf, shown } from './damage.js'
+import { damageOfWrites } from './damage-of-writes.js'
+import type { VerifyProgress, VerifyReport } from './damage-report.js'
 
-const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
 const LOG_COST = 'these events cannot be loaded again; rows of them in the tables stay'
-const REASON_LENGTH_MAX = 300
 
 const COST_UNUSED = 'neither steps nor answers use this table; its rebuild cannot be continued or rolled back'
+const COSTS = {
+  log: 'the service does not start; events that are not in the tables are lost',
+  tables: 'the service does not start, or queries that read these files fail',
+  writes: 'edits, ratings and events about people fail'
+}
 const NO_DIFFERENCE: PartComparison = { vanished: [], miscounted: [], isDamaged: false }
 
-type Damage = Omit<Finding, 'isRepaired'> & { isRepaired?: boolean }
 type ReportBytes = (phase: VerifyProgress['phase'], bytes: number) => void
 
 export type DamageOptions = {
@@ -48,11 +51,13 @@ export type DamageOptions = {
   readonly lost: readonly string[]
   /** How the tables of a stopped service differ from the list of their parts. */
   readonly parts?: PartComparison | undefined
+  /** Why engines of a stopped service are not open. */
+  readonly damaged?: readonly FilesDamaged[]
 }
 
-/** Verifies all checksums, and compares the parts with each other. */
+/** Verifies all checksums of the engines that are open, and compares the parts with each other. */
 export async function findDamage(
-  engines: Pick<Engines, 'clickhouse' | 'directory' | 'log' | 'logChoice' | 'names' | 'writes'>,
+  engines: SoundEngines,
   options: DamageOptions,
   onProgress: (progress: VerifyProgress) => void,
   signal: AbortSignal
@@ -60,16 +65,23 @@ export async function findDamage(
   const begun = performance.now()
   const { clickhouse, directory, log } = engines
   const { repair } = options
-  const damages: Damage[] = []
-  const writes = await engines.writes().catch(async (error: unknown) => {
-    const full = directory && (await fullDisk(directory.path, error))
-    if (full !== undefined) throw full
-    if (error instanceof FailureError) throw error
-    const what = `the write side is unusable: ${reasonOf(error)}`
-    damages.push({ part: 'writes', what, cost: 'edits, ratings and events about people fail', repair: RESTORE })
-    return undefined
-  })
-  const tablesBytes = await bytesOfTables(clickhouse.control, 'active')
+  const damages: Damage[] = (options.damaged ?? []).map(findingOf)
+  const unusable: Damage[] = []
+  const writes = await engines
+    .writes()
+    .catch((error: unknown) => {
+      if (!(error instanceof Refusal)) throw error
+      // Its tables and indexes say more, also those that a migration reads.
+      unusable.push(findingOf(writesFailure(error)))
+      return engines.openWrites()
+    })
+    .catch(async (error: unknown) => {
+      const full = directory && (await fullDisk(directory.path, error))
+      if (full !== undefined) throw full
+      damages.push(findingOf(writesFailure(error)))
+      return undefined
+    })
+  const tablesBytes = clickhouse === undefined ? 0 : await bytesOfTables(clickhouse.control, 'active')
   let [bytes, bytesTotal] = [0, tablesBytes]
   const report: ReportBytes = (phase, more) => {
     signal.throwIfAborted()
@@ -79,25 +91,29 @@ export async function findDamage(
   }
   const writesDirectory = engines.names.writes === 'PostgreSQL' ? undefined : directory?.part('writes')
   const datasetsDirectory = directory?.part('datasets')
-  const store = await storeAt('writes', storeOver(clickhouse.rebuild), projections)
-  const loaded = await loadedPartitions(store)
+  const areTablesRead = clickhouse !== undefined && !damages.some(({ part }) => part === 'tables')
+  const store = areTablesRead
+    ? await storeAt('writes', storeOver(clickhouse.rebuild), projections).catch(undefinedIfDamaged)
+    : undefined
+  const loaded = store === undefined ? [] : await loadedPartitions(store)
   const host: CheckHost = {
     read: report,
     // Unreadable keys are a finding of their own.
     keys: async (people) => (writes === undefined ? new Map() : await sealKeys(writes, people).catch(() => new Map()))
   }
   const checkedLog = await withCheckThread(host, async (call) => {
-    if (writesDirectory !== undefined) {
-      const faults = await call('pages', writesDirectory)
-      const cut = writes === undefined ? [] : await missingPages(writes, faults)
-      damages.push(...(await damageOfPages([...faults, ...cut], writes, repair)))
-    }
-    if (writes !== undefined) damages.push(...(await damageOfWrites(writes)), ...(await damageOfKeys(store, writes)))
+    const faults = writesDirectory === undefined ? [] : await call('pages', writesDirectory)
+    const found = await damageOfWrites({ writes, directory: writesDirectory, faults, repair }).catch(
+      (error: unknown) => [findingOf(writesFailure(error))]
+    )
+    damages.push(...(found.length === 0 ? unusable : found))
+    if (writes !== undefined && store !== undefined) damages.push(...(await damageOfKeys(store, writes)))
     if (datasetsDirectory !== undefined) {
-      const damaged = await call('datasets', datasetsDirectory, await revisionFiles(datasetsDirectory))
-      damages.push(...(await damageOfDatasets(datasetsDirectory, damaged, repair)))
+      const { files, unreadable } = await revisionFiles(datasetsDirectory)
+      const damaged = await call('datasets', datasetsDirectory, files)
+      damages.push(...(await damageOfDatasets(datasetsDirectory, [...damaged, ...unreadable], repair)))
     }
-    if (log.files === undefined) return undefined
+    if (log?.files === undefined) return undefined
     return await call('log', engines.logChoice, loaded).catch((error: unknown) => {
       signal.throwIfAborted()
       const what = `the log cannot be read: ${reasonOf(error)}`
@@ -106,139 +122,48 @@ export async function findDamage(
     })
   })
   if (checkedLog !== undefined) damages.push(...damageOfLog(checkedLog))
-  damages.push(...(await damageOfTables(clickhouse, options, report)))
-  if (engines.names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
+  if (clickhouse !== undefined) {
+    damages.push(...(await damageOfTables(clickhouse, options, report)))
+    if (engines.names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
+  }
   const partitions = checkedLog?.partitions ?? []
-  damages.push(...(await damageOfCheckpoints({ store, log }, loaded, partitions).catch(noneIfDamaged)))
+  if (store !== undefined && log !== undefined)
+    damages.push(...(await damageOfCheckpoints({ store, log }, loaded, partitions).catch(noneIfDamaged)))
   return {
-    findings: damages.map(({ isRepaired = false, ...finding }) => ({
+    findings: damages.map(({ repaired, repair, ...finding }) => ({
       ...finding,
       what: shown(finding.what),
-      isRepaired
+      repair: repaired ?? repair,
+      isRepaired: repaired !== undefined
     })),
     bytes,
     tookMs: Math.round(performance.now() - begun),
     notChecked: [
-      ...(log.files === undefined ? ['files of the log'] : []),
+      ...(engines.logChoice.engine === 'kafka' ? ['files of the log'] : []),
       ...(writesDirectory === undefined ? ['files of the write side'] : [])
     ]
   }
 }
 
+function findingOf({ part, what, repair }: FilesDamaged): Damage {
+  return { part, what, cost: COSTS[part], repair }
+}
+
+function writesFailure(error: unknown): FilesDamaged {
+  const failure = engineFailure(error, 'chDB')
+  if (failure instanceof FilesDamaged) return failure
+  if (failure instanceof FailureError) throw failure
+  return new FilesDamaged('writes', `the write side is unusable: ${reasonOf(error)}`, RESTORE)
+}
+
 /** An unreadable table is a finding of its own. */
 function noneIfDamaged(error: unknown): never[] {
-  if (isOfDamage(error)) return []
-  throw error
+  undefinedIfDamaged(error)
+  return []
 }
 
-/** Returns an engine's message on one line without its stack. */
-function shown(text: string): string {
-  const line = (text.split(/,? Stack trace/)[0] ?? '').replace(/\s+/g, ' ').trim()
-  return line.length > REASON_LENGTH_MAX ? `${line.slice(0, REASON_LENGTH_MAX)}…` : line
-}
-
-function reasonOf(error: unknown): string {
-  const said = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  return shown(errorMessage(said))
-}
-
-/** Verifies the pages of the write side by their checksums. Indexes are rebuilt from their tables; tables cannot be. */
-async function damageOfPages(
-  faults: readonly PageFault[],
-  writes: Postgres | undefined,
-  repair: boolean
-): Promise<Damage[]> {
-  const damages: Damage[] = []
-  for (const { file, filenode, pages } of faults) {
-    const [relation] =
-      (await writes?.query<{ name: string; kind: string }>(
-        `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS name, c.relkind AS kind
-       FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE pg_relation_filenode(c.oid) = $1`,
-        [filenode]
-      )) ?? []
-    const { name = 'no table of this program', kind = '' } = relation ?? {}
-    const what = `${pages.length} pages of writes/${file} (${name}) are damaged`
-    if (kind === 'i' && writes !== undefined) {
-      const isMade = repair && (await made(writes, name))
-      damages.push({
-        part: 'writes',
-        what,
-        cost: 'queries by this index fail',
-        repair: 'rebuild the index from its table: gamenet verify --repair',
-        isRepaired: isMade
-      })
-    } else {
-      const isOurs = (kind !== '' || writes === undefined) && /^base\/5\//.test(file)
-      const cost = isOurs
-        ? 'the rows of these pages are lost; reads and writes of them fail'
-        : 'none; the service does not read it'
-      damages.push({ part: 'writes', what, cost, repair: RESTORE })
-    }
-  }
-  return damages
-}
-
-/**
- * Returns pages that an index refers to and the files lack: a file that was cut between two pages has right checksums. Each index is
- * read with the rows that it refers to.
- */
-async function missingPages(writes: Postgres, known: readonly PageFault[]): Promise<PageFault[]> {
-  const indexes = await writes.query<{ table: string; keys: string }>(
-    `SELECT i.indrelid::regclass::text AS table,
-       (SELECT string_agg(pg_get_indexdef(i.indexrelid, k, true), ', ' ORDER BY k) FROM generate_series(1, i.indnkeyatts) AS k) AS keys
-     FROM pg_index AS i JOIN pg_class AS t ON t.oid = i.indrelid
-     WHERE t.relkind = 'r' AND i.indpred IS NULL AND t.relnamespace IN ('public'::regnamespace, 'pg_catalog'::regnamespace)`
-  )
-  const faults = new Map<string, PageFault>()
-  for (const { table, keys } of indexes) {
-    const read = writes.transaction(async (queries) => {
-      await queries.script(ONLY_INDEX_SCANS)
-      await queries.query(`SELECT count(t) FROM (SELECT t FROM ${table} AS t ORDER BY ${keys}) AS sorted`)
-    })
-    const reason = await read.then(() => '', reasonOf)
-    const [, page, file = '', filenode] = MISSING_PAGE.exec(reason) ?? []
-    if (filenode !== undefined && !known.some((each) => each.file === file))
-      faults.set(file, { file, filenode: Number(filenode), pages: [Number(page)] })
-  }
-  return [...faults.values()]
-}
-
-const ONLY_INDEX_SCANS =
-  'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_sort = off'
-const MISSING_PAGE = /could not read blocks? (\d+)\S* in file "((?:base\/\d+|global)\/(\d+)[^"]*)"/
-
-/** Rebuilds an index; false if its table is damaged too. */
-async function made(writes: Postgres, index: string): Promise<boolean> {
-  return await writes.script(`REINDEX INDEX ${index}`).then(
-    () => true,
-    () => false
-  )
-}
-
-/** Reads all rows and sequences of the write side. */
-async function damageOfWrites(writes: Postgres): Promise<Damage[]> {
-  const damages: Damage[] = []
-  const relations = await writes.query<{ name: string; kind: string }>(
-    `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS name, c.relkind AS kind FROM pg_class AS c
-     JOIN pg_namespace AS n ON n.oid = c.relnamespace
-     WHERE c.relkind IN ('r', 'S') AND n.nspname IN ('public', 'pg_catalog') ORDER BY name`
-  )
-  for (const { name, kind } of relations) {
-    try {
-      await writes.query(
-        kind === 'S' ? `SELECT pg_sequence_last_value('${name}')` : `SELECT sum(length(t::text)) FROM ${name} AS t`
-      )
-    } catch (error) {
-      const what = `${name} of the write side cannot be read: ${reasonOf(error)}`
-      damages.push({
-        part: 'writes',
-        what,
-        cost: 'its rows are lost; reads and writes of it fail',
-        repair: RESTORE
-      })
-    }
-  }
-  return damages
+function undefinedIfDamaged(error: unknown): undefined {
+  if (!isOfDamage(error) && !isTableDropped(error)) throw error
 }
 
 /** Finds users whose events were loaded with keys that the write side lacks: it was deleted, or restored from an older copy. */
@@ -256,21 +181,33 @@ async function damageOfKeys(store: Store, writes: Postgres): Promise<Damage[]> {
   return [{ part: 'writes', what, cost, repair: RESTORE }]
 }
 
-/** The newest revision of a file is made again from the tables, with its number; an earlier one cannot be. */
-async function damageOfDatasets(
+/** The newest revision of a file is made again from the tables, with its number if its description is readable; an earlier one cannot be. */
+export async function damageOfDatasets(
   directory: string,
-  damaged: readonly RevisionFile[],
+  damaged: readonly (DamagedRevision | UnreadableDescription)[],
   repair: boolean
 ): Promise<Damage[]> {
   const damages: Damage[] = []
-  for (const { name, isNewest } of damaged) {
-    if (repair) await rm(join(directory, name))
+  for (const { name, code, ...file } of damaged) {
+    const path = join('datasets', name)
+    const isRevision = 'isNewest' in file
+    const cost = isRevision
+      ? 'readers of this file fail or read wrong values'
+      : 'earlier revisions are no longer served, and revisions are numbered from 1 again'
+    if (code !== undefined) {
+      const way = 'let the user of the service read it, or remove it while the service is stopped'
+      damages.push({ part: 'datasets', what: `${path} cannot be read (${code})`, cost, repair: way })
+      continue
+    }
+    if (repair) for (const each of isRevision ? [name] : file.copies) await rm(join(directory, each))
+    const isMade = !isRevision || file.isNewest
+    const then = isMade ? 'it is made again when it is requested' : 'this earlier revision is then no longer served'
     damages.push({
       part: 'datasets',
-      what: `${join('datasets', name)} does not match its SHA-256`,
-      cost: 'readers of this file fail or read wrong values',
-      repair: `gamenet verify --repair removes it; ${isNewest ? 'it is made again when it is requested' : 'this earlier revision is then no longer served'}`,
-      isRepaired: repair
+      what: `${path} ${isRevision ? 'does not match its SHA-256' : 'was damaged'}`,
+      cost,
+      repair: `gamenet verify --repair, which removes it; ${then}`,
+      ...(repair && { repaired: `it was removed; ${then}` })
     })
   }
   return damages
@@ -316,7 +253,7 @@ export async function damageOfTables(
   report: ReportBytes
 ): Promise<Damage[]> {
   const damages: Damage[] = []
-  const nameOf = await namesOfUsedTables(storeOver(tables))
+  const nameOf = (await namesOfUsedTables(storeOver(tables)).catch(undefinedIfDamaged)) ?? new Map<string, string>()
   const isUnused = (table: string) => table.includes('__') && !nameOf.has(table)
   const detached = (await findLostParts(storeOver(tables))).map(({ table }) => table)
   const missing = [...detached, ...vanished.map(({ table }) => nameOf.get(table) ?? table)]
@@ -326,7 +263,7 @@ export async function damageOfTables(
       what: `a part of ${table} is missing, or was detached because it was unreadable`,
       cost: isUnused(table) ? COST_UNUSED : 'its rows are missing until they are restored',
       repair: isUnused(table) ? 'gamenet start, which drops the table' : 'gamenet start',
-      isRepaired: repair && !missing.includes(table)
+      ...(repair && !missing.includes(table) && { repaired: 'its rows were restored' })
     })
   }
   for (const { table, part, rows } of miscounted) {
@@ -335,23 +272,26 @@ export async function damageOfTables(
       what: `part ${part} of ${table} has ${rows} rows, but its count.txt says otherwise`,
       cost: 'answers lack rows',
       repair: 'gamenet start, or gamenet verify --repair',
-      isRepaired: repair
+      ...(repair && { repaired: 'count.txt was written again' })
     })
   }
   if (isDamaged) {
     const cost = 'this check and the next start do not notice parts that vanished'
     const way = 'gamenet start, or gamenet verify --repair'
-    damages.push({ part: 'tables', what: 'parts.json is damaged', cost, repair: way, isRepaired: repair })
+    const repaired = repair && { repaired: 'it was written again' }
+    damages.push({ part: 'tables', what: 'parts.json is damaged', cost, repair: way, ...repaired })
   }
   for (const { name, path, bytes } of await tablesOfParts(tables)) {
     for (const { part, message } of await damagedParts(rebuild, name, miscounted)) {
-      if (repair && part !== '') await detachPart(tables, name, path, part)
+      const isDetached = repair && part !== ''
+      if (isDetached) await detachPart(tables, name, path, part)
+      const then = `the next start ${isUnused(name) ? 'drops the table' : 'restores its rows'}`
       damages.push({
         part: 'tables',
         what: `part ${part} of ${name} is damaged: ${message}`,
         cost: isUnused(name) ? COST_UNUSED : 'queries that read it fail, or return wrong answers',
-        repair: `gamenet verify --repair detaches it, and the next start ${isUnused(name) ? 'drops the table' : 'restores its rows'}`,
-        isRepaired: repair && part !== ''
+        repair: `gamenet verify --repair, which detaches it; ${then}`,
+        ...(isDetached && { repaired: `it was detached; ${then}` })
       })
     }
     report('tables', bytes)
@@ -401,7 +341,7 @@ async function damagedParts(
 async function changedTables(tables: ClickHouse['control']): Promise<Damage[]> {
   const cost = 'answers from it may be wrong'
   return (await changedDefinitions(tables)).map((name) => {
-    return { part: 'tables', what: `${name} is not defined as the program created it`, cost, repair: TABLES_WAY_OUT }
+    return { part: 'tables', what: `${name} is not defined as the program created it`, cost, repair: MAKE_TABLES_AGAIN }
   })
 }
 

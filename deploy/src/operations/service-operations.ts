@@ -2,6 +2,7 @@ import { SharedRun, shownInstant } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import { FailureError, UsageError } from '../config.js'
 import { fileFailure } from '../disk/file-failure.js'
+import { engineFailure } from '../wiring/engine-failures.js'
 import { finishErasures } from './erase.js'
 import { finishImportUndos } from './import-undo.js'
 import type { Operation, OperationNeeds, Operations } from './operation.js'
@@ -58,7 +59,10 @@ export function serviceOperations(
       run: async (operation, input, { onProgress = () => undefined, signal = new AbortController().signal } = {}) => {
         requireLog(operation, needs)
         const run = operation.run(needs, input, { onProgress, signal }).catch((error: unknown) => {
-          throw fileFailure(error, needs.engines.directory?.path ?? '') ?? error
+          throw (
+            fileFailure(error, needs.engines.directory?.path ?? '') ??
+            engineFailure(error, String(needs.engines.names.tables))
+          )
         })
         return await (operation.endsWith === undefined ? awaitedAtStop(run) : run)
       }

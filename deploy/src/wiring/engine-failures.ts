@@ -1,10 +1,18 @@
 import { ClickHouseError, NewerDatabase } from '@gamenet/engines'
+import { LogDamaged } from '@gamenet/engines/log'
 import { MissingTables, NewerTables } from '@gamenet/projector'
-import { FailureError } from '../config.js'
+import { errorMessage, Refusal } from '@gamenet/schemas'
+import { FailureError, FilesDamaged } from '../config.js'
+
+/** The way out of damage that nothing else repairs. */
+export const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
 
 /** The way out of damaged tables: the log contains all events of the tables. */
-export const TABLES_WAY_OUT =
-  'Stop the service, move the folder `tables` of its data directory away and start it: the tables are rebuilt from the log, as far as the log goes back; decisions on dead letters and gaps are lost. Or restore the newest backup: gamenet restore DIR.'
+export const MAKE_TABLES_AGAIN =
+  'stop the service, move the folder `tables` of its data directory away and start it: the tables are rebuilt from the log, as far as the log goes back; decisions on dead letters and gaps are lost. Or restore the newest backup: gamenet restore DIR'
+
+const REPAIR_TABLES = `stop the service, run \`gamenet verify --repair\` and start it. If that fails too, ${MAKE_TABLES_AGAIN}`
+const REPAIR_WRITES = `stop the service and run \`gamenet verify --repair\`, which rebuilds indexes; if it reports tables, restore the newest backup: gamenet restore DIR`
 
 /** ClickHouse's codes for damaged files: CANNOT_PARSE_INPUT, CANNOT_READ_ALL_DATA, CHECKSUM_DOESNT_MATCH and others. */
 const DAMAGE_CODES: ReadonlySet<number> = new Set([27, 32, 33, 40, 76, 79, 107, 117, 125, 228, 246, 259, 271, 432, 740])
@@ -14,25 +22,33 @@ export function isOfDamage(error: unknown): error is ClickHouseError {
   return error instanceof ClickHouseError && error.code !== undefined && DAMAGE_CODES.has(error.code)
 }
 
-/** Returns the error of an embedded ClickHouse that cannot read the files of a table, as a sentence with a way out. */
-export function orDamaged(error: unknown): unknown {
-  if (!isOfDamage(error)) return error
-  const [, table] = IN_TABLE.exec(error.message) ?? []
-  const what = table === undefined ? 'Files of the tables' : `Files of the table ${table}`
-  return new FailureError(
-    `${what} are damaged. Run \`gamenet verify --repair\`, then start the service. If that fails too: ${TABLES_WAY_OUT}`
-  )
+/**
+ * Returns an engine's error about its files or their version as a sentence with a way out; any other error unchanged, as that of a
+ * ClickHouse server about its own files.
+ */
+export function engineFailure(error: unknown, tables: string): unknown {
+  if (error instanceof FailureError) return error
+  if (error instanceof Refusal && error.code === 'data_damaged') {
+    const { cause } = error
+    if (cause instanceof ClickHouseError) return engineFailure(cause, tables)
+    return new FilesDamaged('writes', `The write side is damaged: ${errorMessage(cause)}`, REPAIR_WRITES)
+  }
+  if (error instanceof LogDamaged) return new FilesDamaged('log', error.what, RESTORE)
+  if (isOfDamage(error) && tables === 'chDB') return new FilesDamaged('tables', tablesDamaged(error), REPAIR_TABLES)
+  if (error instanceof NewerTables || error instanceof NewerDatabase) return new FailureError(error.message)
+  const text = (error instanceof Error ? error.message : '').replace(/\.$/, '')
+  if (error instanceof MissingTables) return new FilesDamaged('tables', text, MAKE_TABLES_AGAIN)
+  if (/^the topics .* cannot be created/.test(text)) return new FailureError(`Kafka: ${text}.`)
+  if (/is in use|another directory open/.test(text)) return error
+  if (/^ClickHouse cannot open/.test(text)) return new FilesDamaged('tables', text, MAKE_TABLES_AGAIN)
+  if (/^The log at .* cannot be opened/.test(text)) return new FilesDamaged('log', text, RESTORE)
+  if (/^The PostgreSQL directory/.test(text)) return new FilesDamaged('writes', text, RESTORE)
+  return error
+}
+
+function tablesDamaged({ message }: ClickHouseError): string {
+  const [, table] = IN_TABLE.exec(message) ?? []
+  return table === undefined ? 'Files of the tables are damaged' : `Files of the table ${table} are damaged`
 }
 
 const IN_TABLE = /\bin table (?:\w+\.)?(\w+)/
-
-/** Turns the error of an older program on newer data into a sentence for the user. */
-export async function asFailure<Result>(work: Promise<Result>): Promise<Result> {
-  try {
-    return await work
-  } catch (error) {
-    if (error instanceof NewerTables || error instanceof NewerDatabase) throw new FailureError(error.message)
-    if (error instanceof MissingTables) throw new FailureError(`${error.message} ${TABLES_WAY_OUT}`)
-    throw error
-  }
-}

@@ -17,7 +17,7 @@ import { endLeases } from '@gamenet/ingest'
 import { type Store, storeOver } from '@gamenet/projector'
 import { CHANGED_CHANNEL } from '@gamenet/schemas'
 import { unfreeze } from '../backup/freeze.js'
-import { type Config, FailureError, UsageError } from '../config.js'
+import { type Config, FilesDamaged, UsageError } from '../config.js'
 import { claimDataDirectory, type DataDirectory } from '../data-directory.js'
 import { type Disk, openDisk } from '../disk/disk.js'
 import { fileFailure } from '../disk/file-failure.js'
@@ -27,7 +27,7 @@ import { removeSnapshots } from '../sql/snapshot.js'
 import { VERSIONS } from '../version.js'
 import { isCommand, type ProcessContext } from './component.js'
 import { Disposers } from './disposers.js'
-import { asFailure, TABLES_WAY_OUT } from './engine-failures.js'
+import { engineFailure } from './engine-failures.js'
 import { type LogChoice, type OpenLog, openLog } from './log.js'
 import { readLogChoice } from './log-choice.js'
 import { isSpoolKnown } from './spool.js'
@@ -48,6 +48,8 @@ export type Engines = {
   readonly postgres: Postgres | undefined
   /** Returns the write side with its newest schema; opens it if necessary. */
   writes(): Promise<Postgres>
+  /** The same with any schema. */
+  openWrites(): Promise<Postgres>
   /** Migrates a persistent write side; returns the names of the applied migrations. */
   migrateWrites(): Promise<string[]>
   /** Role of an engine → its name, for status. */
@@ -56,13 +58,32 @@ export type Engines = {
   close(): Promise<void>
 }
 
+/** Engines that were opened each on its own: without those whose files are damaged. */
+export type SoundEngines = Pick<Engines, 'directory' | 'logChoice' | 'names' | 'writes' | 'openWrites'> & {
+  readonly log: Engines['log'] | undefined
+  readonly clickhouse: Engines['clickhouse'] | undefined
+}
+
+type Context = Pick<ProcessContext, 'config' | 'role' | 'threadPoolSize' | 'logger'>
+
 /** Opens the configured engines. If one cannot be opened, the open ones are closed again. */
-export async function openEngines({
-  config,
-  role,
-  threadPoolSize,
-  logger
-}: Pick<ProcessContext, 'config' | 'role' | 'threadPoolSize' | 'logger'>): Promise<Engines> {
+export async function openEngines(context: Context): Promise<Engines> {
+  const { opened, close, damaged, writing, ...engines } = await openSoundEngines(context)
+  const { config, logger } = context
+  const { directory, log, clickhouse } = engines
+  try {
+    if (log === undefined || clickhouse === undefined) throw damaged[0]
+    const postgres = await writing
+    const disk = opened(await diskOf(config, directory, clickhouse, postgres, (sentence) => logger.warn(sentence)))
+    return { ...engines, log, clickhouse, store: storeOver(clickhouse.control), disk, postgres, close }
+  } catch (error) {
+    await close()
+    throw await explained(config, error)
+  }
+}
+
+/** Opens each of the configured engines. If one cannot be opened for another reason than damaged files, the open ones are closed again. */
+export async function openSoundEngines({ config, role, threadPoolSize, logger }: Context) {
   // A command opens PostgreSQL only when it needs it: the first start of PGlite takes seven seconds.
   const withPostgres = !isCommand(role)
   const warn = (sentence: string) => logger.warn(sentence)
@@ -70,6 +91,22 @@ export async function openEngines({
   let writing: Promise<Postgres> | undefined
   const opened = <Engine extends { close(): Promise<void> }>(engine: Engine): Engine =>
     disposers.add(engine, () => engine.close())
+  const close = async () => {
+    // Engines that are still opening are closed too.
+    await writing?.catch(() => undefined)
+    await disposers.close()
+  }
+  const damaged: FilesDamaged[] = []
+  const openedIfSound = async <Engine extends { close(): Promise<void> }>(open: () => Promise<Engine> | Engine) => {
+    try {
+      return opened(await open())
+    } catch (error) {
+      const failure = await explained(config, error)
+      if (!(failure instanceof FilesDamaged)) throw failure
+      damaged.push(failure)
+      return undefined
+    }
+  }
   try {
     const needsDirectory = config.KAFKA_BROKERS === undefined || config.CLICKHOUSE_URL === undefined
     const isEmbedded = [config.KAFKA_BROKERS, config.CLICKHOUSE_URL, config.POSTGRES_URL].every(
@@ -93,12 +130,12 @@ export async function openEngines({
         return opened(await openWriteSide(config, writesPath))
       } catch (error) {
         // A command opens it late.
-        throw (directory && (await fullDisk(directory.path, error))) ?? orDamaged(error)
+        throw await explained(config, error)
       }
     })
     const migrated = once(async () => {
       const opened = await openWrites()
-      await asFailure(migratePostgres(opened))
+      await migratePostgres(opened)
       if (config.POSTGRES_URL === undefined) await endLeases(opened)
     })
     const writes = async () => {
@@ -106,9 +143,7 @@ export async function openEngines({
       return await openWrites()
     }
     const migrateWrites = async () =>
-      writesPath === undefined && config.POSTGRES_URL === undefined
-        ? []
-        : await asFailure(migratePostgres(await openWrites()))
+      writesPath === undefined && config.POSTGRES_URL === undefined ? [] : await migratePostgres(await openWrites())
     // An embedded PostgreSQL starts in its own thread for a second while the other engines are opened here.
     writing = withPostgres ? writes() : undefined
     writing?.catch(() => undefined)
@@ -118,26 +153,29 @@ export async function openEngines({
         'KAFKA_REPLICATION is 1: topics that are created now are lost with the disk of one broker. Unset, the brokers’ default applies.'
       )
     const onUnavailable = (await isSpoolKnown(config, role)) ? warn : undefined
-    if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory, logChoice.epoch)
-    const log = opened(await openLog(logChoice, role, { onUnavailable }))
-    const clickhouse = opened(await openTables(config, part('tables'), { warn, threadPoolSize }))
-    const postgres = await writing
-    const disk = opened(await diskOf(config, directory, clickhouse, postgres, warn))
+    const log = await openedIfSound(() => {
+      if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory, logChoice.epoch)
+      return openLog(logChoice, role, { onUnavailable })
+    })
+    const clickhouse = await openedIfSound(() => openTables(config, part('tables'), { warn, threadPoolSize }))
     const names = {
       log: logChoice.engine,
       tables: config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse',
       ...(withPostgres ? { writes: config.POSTGRES_URL === undefined ? 'PGlite' : 'PostgreSQL' } : {})
     }
-    const store = storeOver(clickhouse.control)
-    const engines = { directory, isEmbedded, log, logChoice, clickhouse, store, disk, postgres, writes, migrateWrites }
-    return { ...engines, names, close: () => disposers.close() }
+    const engines = { directory, isEmbedded, log, logChoice, clickhouse, openWrites, writes, migrateWrites, names }
+    return { ...engines, damaged, writing, opened, close }
   } catch (error) {
-    // Engines that are still opening are closed too.
-    await writing?.catch(() => undefined)
-    await disposers.close()
-    const path = resolve(config.DATA_DIR)
-    throw (await fullDisk(path, error)) ?? fileFailure(error, path) ?? orDamaged(error)
+    await close()
+    throw await explained(config, error)
   }
+}
+
+/** Returns the failure of a start with its cause, if it is one of the machine or of files. */
+async function explained({ DATA_DIR, CLICKHOUSE_URL }: Config, error: unknown): Promise<unknown> {
+  const path = resolve(DATA_DIR)
+  const tables = CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse'
+  return (await fullDisk(path, error)) ?? fileFailure(error, path) ?? engineFailure(error, tables)
 }
 
 const OVERDUE_MS = 30_000
@@ -183,23 +221,7 @@ function refuseLostLog(directory: DataDirectory, epoch: number): void {
   const bytesOf = (...path: string[]) => statSync(join(directory.path, ...path), { throwIfNoEntry: false })?.size
   const isLost = epoch === FIRST_EPOCH || bytesOf('log', 'lock.mdb') !== undefined
   if (!isLost || (bytesOf('log', 'data.mdb') ?? 0) > 0 || bytesOf('tables', 'store') === undefined) return
-  throw new LogDamaged(
-    `The log's file ${join(directory.path, 'log', 'data.mdb')} is missing or empty. Restore the newest backup (gamenet restore DIR); docs/operators/verify.md lists the repairs.`
-  )
-}
-
-/** Returns the error of an embedded engine that cannot open its files, as a sentence with a way out. */
-function orDamaged(error: unknown): unknown {
-  if (error instanceof FailureError) return error
-  if (error instanceof LogDamaged) return new FailureError(error.message)
-  const text = error instanceof Error ? error.message : ''
-  if (/^the topics .* cannot be created/.test(text)) return new FailureError(`Kafka: ${text}.`)
-  const isOfFiles = /^ClickHouse cannot open|^The PostgreSQL directory|^The log at .* cannot be opened/.test(text)
-  if (!isOfFiles || /is in use|another directory open/.test(text)) return error
-  if (/^ClickHouse/.test(text)) return new FailureError(`${text}. Where its files are damaged: ${TABLES_WAY_OUT}`)
-  return new FailureError(
-    `${text.replace(/\.?$/, '.')} Where its files are damaged, restore the newest backup (gamenet restore DIR); docs/operators/verify.md lists the repairs.`
-  )
+  throw new LogDamaged(`The log's file ${join(directory.path, 'log', 'data.mdb')} is missing or empty`)
 }
 
 /** What each channel announces, for a PostgreSQL whose LISTEN delivers nothing. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { ClickHouse } from '@gamenet/engines'
@@ -12,7 +11,7 @@ import {
   type VanishedPart,
   vanishedParts
 } from '@gamenet/projector'
-import { parseJson, pause } from '@gamenet/schemas'
+import { checkedText, parseJson, pause, withChecksum } from '@gamenet/schemas'
 import { z } from 'zod'
 import { replaceFile } from '../data-directory.js'
 
@@ -136,13 +135,8 @@ async function correct(
   }
 }
 
-function withChecksum(list: string): string {
-  return `${createHash('sha256').update(list).digest('hex')}\n${list}`
-}
-
 /** Returns the parts of a list; undefined if it is damaged. Lists of earlier programs have no checksum, so they are not trusted. */
 function listedIn(text: string): ListedPart[] | undefined {
   if (text.startsWith('[')) return []
-  const list = text.slice(text.indexOf('\n') + 1)
-  return withChecksum(list) === text ? z.array(ListedPart).safeParse(parseJson(list)).data : undefined
+  return z.array(ListedPart).safeParse(parseJson(checkedText(text) ?? '')).data
 }

@@ -21,7 +21,7 @@ import { type Components, isCommand, openComponents, type Role, runs } from './c
 import { concurrentWriters, stepRunner, stepsEnded } from './concurrent-writers.js'
 import { fillDemo, openDemo } from './demo.js'
 import type { Dependencies, Needs } from './dependencies.js'
-import { asFailure, orDamaged } from './engine-failures.js'
+import { engineFailure } from './engine-failures.js'
 import { addEngineMetrics } from './engine-metrics.js'
 import { openEngines } from './engines.js'
 import { createServiceIngest, startRelay } from './ingest.js'
@@ -82,7 +82,7 @@ const components: Components<Dependencies> = {
     when: (config) => config.CLICKHOUSE_URL === undefined,
     open: repairBookkeeping
   },
-  migrations: { roles: EVERY, open: ({ engines }) => asFailure(migrate(engines.clickhouse.control)) },
+  migrations: { roles: EVERY, open: ({ engines }) => migrate(engines.clickhouse.control) },
   sequences: { roles: RUNNING, open: advanceSequencesOf },
   // Before an erasure deletes rows.
   partList: {
@@ -180,10 +180,11 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
   }).set({ version: VERSION, role }, 1)
   const context = { config, role, threadPoolSize, logger, registry }
   const { values, close } = await openComponents(components, context).catch(async (error: unknown) => {
+    const tables = config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse'
     throw (
       (await fullDisk(resolve(config.DATA_DIR), error)) ??
       fileFailure(error, config.DATA_DIR) ??
-      (config.CLICKHOUSE_URL === undefined ? orDamaged(error) : error)
+      engineFailure(error, tables)
     )
   })
   return {

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { open, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -19,7 +20,7 @@ import { Caller, type SignedIn, signIn, startAuth, startPeopleService } from './
  * service that starts on a copy.
  */
 
-export const PARTS = ['log', 'rows', 'tables', 'writes', 'own'] as const
+export const PARTS = ['log', 'rows', 'tables', 'writes', 'datasets', 'own'] as const
 export type Part = (typeof PARTS)[number]
 
 /** `share`: the position in the file, in [0, 1). */
@@ -72,6 +73,7 @@ export async function openDamagedWorld(t: Test, folder: string): Promise<Damaged
     await rateUntil({ caller, sessions, names, acknowledged: new Set(), seed: 7 }).end()
     await gamenetJson({ DATA_DIR: base }, ['erase', names[5] ?? ''])
     await restingAnswers(service, caller, names)
+    await closedDatasets(service)
     await caller.close()
     if ((await service.stop()) !== 0) throw new Error(`the service did not stop well: ${service.stderr()}`)
     await writeFile(join(folder, 'made'), '')
@@ -100,6 +102,7 @@ async function filesOf(base: string): Promise<string[]> {
 export function partOf(file: string): Part {
   if (file.startsWith('log/')) return 'log'
   if (file.startsWith('writes/')) return 'writes'
+  if (file.startsWith('datasets/')) return 'datasets'
   if (!file.startsWith('tables/')) return 'own'
   return /\/(all|\d+)(_\d+){2,}\/|_\d+_\d+_\d+(_\d+)?\/[^/]+$/.test(file) ? 'rows' : 'tables'
 }
@@ -168,10 +171,33 @@ async function asked({ names, sessions }: DamagedWorld, service: Pick<Running, '
       const path = `/api/profile/${names[2]}/reputation`
       answers.set(`${session.person.username} ${path}`, await caller.ask('GET', path, session))
     }
+    for (const [path, answer] of await closedDatasets(service)) answers.set(path, answer)
     return answers
   } finally {
     await caller.close()
   }
+}
+
+const Datasets = z.object({
+  datasets: z.array(z.object({ files: z.array(z.looseObject({ url: z.string(), isClosed: z.boolean() })) }))
+})
+
+/** Returns the files of closed months with their listed facts, and makes those that are missing. */
+async function closedDatasets({ apiUrl }: Pick<Running, 'apiUrl'>): Promise<Answers> {
+  const answers = new Map<string, unknown>()
+  const files = async () => {
+    const list = await (await fetch(`${apiUrl}/api/data`)).text()
+    // A file that is made again has the same bytes.
+    const { datasets } = Datasets.parse(JSON.parse(list, (name, value) => (name === 'madeAt' ? undefined : value)))
+    return datasets.flatMap((dataset) => dataset.files).filter(({ isClosed }) => isClosed)
+  }
+  for (const { url } of await files()) {
+    const answer = await fetch(apiUrl + url)
+    const bytes = Buffer.from(await answer.arrayBuffer())
+    answers.set(url, { status: answer.status, sha256: createHash('sha256').update(bytes).digest('hex') })
+  }
+  for (const { url, ...facts } of await files()) answers.set(`list of ${url}`, facts)
+  return answers
 }
 
 const STORED = new URL('./stored.js', import.meta.url)

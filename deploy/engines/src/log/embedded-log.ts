@@ -15,7 +15,7 @@ import { type BatchExtent, type CheckedEvents, checkBatches, type LogFault } fro
 import { type BatchKey, copyLog, type LogHead, storedHeads } from './copy-log.js'
 import { openAppender, type Retention } from './embedded-appender.js'
 import { consume } from './embedded-reader.js'
-import { DAMAGE_WAY_OUT, extentsOf, LogDamaged, newestEpoch, type Store } from './embedded-store.js'
+import { extentsOf, LogDamaged, newestEpoch, type Store } from './embedded-store.js'
 import { damageOfLmdb } from './lmdb-pages.js'
 import { openSignalChannel } from './signal-channel.js'
 
@@ -191,7 +191,7 @@ function assertLmdbFile(path: string): void {
     throw new Error(`The log at ${path} cannot be opened: ${errorMessage(error)}`, { cause: error })
   }
   if (damage === undefined) return
-  throw new LogDamaged(`The file data.mdb of the log at ${path} is damaged: ${damage}. ${DAMAGE_WAY_OUT}`)
+  throw new LogDamaged(`The file data.mdb of the log at ${path} is damaged: ${damage}`)
 }
 
 /** Reads the directory's description, refuses a mismatch, and adds a new epoch. */

@@ -1,6 +1,6 @@
 import { type ConsumeRequest, errorMessage, type LogRecord, pause, stallOf, stallReason } from '@gamenet/schemas'
 import { frameOf, unpackBatch } from './batch-codec.js'
-import { batchAtOrBefore, DAMAGE_WAY_OUT, extentOf, LogDamaged, type Store } from './embedded-store.js'
+import { batchAtOrBefore, extentOf, LogDamaged, type Store } from './embedded-store.js'
 import type { StoredRecords } from './stored-records.js'
 
 /** Batches are read together up to about this many records. */
@@ -120,9 +120,7 @@ function damagedAt(
   first: number,
   what: string
 ): LogDamaged {
-  return new LogDamaged(
-    `The log at ${path} is damaged: at ${topic} ${epoch}/${partition}/${first} ${what}. ${DAMAGE_WAY_OUT}`
-  )
+  return new LogDamaged(`The log at ${path} is damaged: at ${topic} ${epoch}/${partition}/${first} ${what}`)
 }
 
 /** Reads some thousand records from an offset; none at the head. */

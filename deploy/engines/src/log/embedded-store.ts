@@ -4,10 +4,12 @@ import { frameOf } from './batch-codec.js'
 import type { BatchKey } from './copy-log.js'
 import type { SignalChannel } from './signal-channel.js'
 
-export const DAMAGE_WAY_OUT = 'Restore the newest backup (gamenet restore); without one, see docs/operators/verify.md.'
-
 /** The log's content differs from the appended records. The message says what to do. */
-export class LogDamaged extends Error {}
+export class LogDamaged extends Error {
+  constructor(readonly what: string) {
+    super(`${what}. Restore the newest backup (gamenet restore); without one, see docs/operators/verify.md.`)
+  }
+}
 
 /** The open file of a log. */
 export type Store = {

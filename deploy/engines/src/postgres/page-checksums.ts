@@ -8,7 +8,7 @@ import { errorCode } from '@gamenet/schemas'
  * its own initial value, folded into 16 bits with the number of the page.
  */
 
-const PAGE_BYTES = 8192
+export const PAGE_BYTES = 8192
 const SEGMENT_PAGES = 131_072
 const SUMS = 32
 const PRIME = 16_777_619

@@ -1,0 +1,156 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Postgres } from '@gamenet/engines'
+import { type PageFault, showsWholeTable } from '@gamenet/engines/log'
+import { RESTORE } from '../wiring/engine-failures.js'
+import { type Damage, reasonOf } from './damage.js'
+
+export type WritesToCheck = {
+  /** Undefined if it cannot be opened. */
+  readonly writes: Postgres | undefined
+  /** Undefined if it is on a server. */
+  readonly directory: string | undefined
+  /** Pages with wrong checksums. */
+  readonly faults: readonly PageFault[]
+  readonly repair: boolean
+}
+
+/** The database of the service, and what all databases share. */
+const OURS = /^(?:base\/5|global)\//
+
+/** Finds damaged and missing pages, rows and sequences of the write side. Indexes are rebuilt from their tables; tables cannot be. */
+export async function damageOfWrites({ writes, directory, faults, repair }: WritesToCheck): Promise<Damage[]> {
+  if (writes === undefined)
+    return faults.map((fault) => damageOfTable(fault, OURS.test(fault.file) ? 'a table or index' : undefined))
+  const relations = await readRelations(writes)
+  const relationOf = ({ file, filenode }: PageFault) =>
+    OURS.test(file) ? relations.find((each) => each.filenode === filenode) : undefined
+  const all = [...faults, ...(await missingPages(writes, relations, faults))]
+  const damaged = new Set(all.flatMap((fault) => relationOf(fault)?.name ?? []))
+  /** Without it, an index that is rebuilt would hide rows that its table lost. */
+  const isWhole = async ({ table, tablePages }: Relation, file: string) => {
+    if (damaged.has(table)) return false
+    if (relations.some((each) => each.table === table && each.isOfAllRows && !damaged.has(each.name))) return true
+    const bytes = await readFile(join(directory ?? '', file)).catch(() => Buffer.alloc(1))
+    return showsWholeTable(bytes, tablePages)
+  }
+  const damages: Damage[] = []
+  for (const fault of all) {
+    const relation = relationOf(fault)
+    if (relation?.kind !== 'i') damages.push(damageOfTable(fault, relation?.name))
+    else if (await isWhole(relation, fault.file)) {
+      const isRebuilt = repair && (await rebuilt(writes, relation.name))
+      damages.push({
+        part: 'writes',
+        what: whatOf(fault, relation.name),
+        cost: 'queries by this index fail',
+        repair: 'gamenet verify --repair, which rebuilds the index from its table',
+        ...(isRebuilt && { repaired: 'the index was rebuilt from its table' })
+      })
+    } else {
+      const cost = `queries by this index fail; nothing shows whether ${relation.table} lost rows`
+      damages.push({ part: 'writes', what: whatOf(fault, relation.name), cost, repair: RESTORE })
+    }
+  }
+  return [...damages, ...(await unreadableRelations(writes, relations, all))]
+}
+
+function whatOf({ file, pages }: PageFault, name: string): string {
+  const path = `writes/${file} (${name})`
+  return pages.length === 0 ? `${path} is missing` : `${pages.length} pages of ${path} are damaged`
+}
+
+function damageOfTable(fault: PageFault, name: string | undefined): Damage {
+  const cost =
+    name === undefined
+      ? 'none; the service does not read it'
+      : 'the rows of these pages are lost; reads and writes of them fail'
+  return { part: 'writes', what: whatOf(fault, name ?? 'no table of this program'), cost, repair: RESTORE }
+}
+
+type Relation = {
+  readonly name: string
+  /** `i`, an index; `r`, a table; `t`, the long values of one; `S`, a sequence. */
+  readonly kind: string
+  readonly filenode: number
+  /** Of an index. */
+  readonly table: string
+  readonly tablePages: number
+  readonly isOfAllRows: boolean
+  readonly keys: string
+}
+
+async function readRelations(writes: Postgres): Promise<readonly Relation[]> {
+  return await writes.query<Relation>(
+    `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS name, c.relkind AS kind,
+       pg_relation_filenode(c.oid)::int AS filenode, coalesce(quote_ident(s.nspname) || '.' || quote_ident(t.relname), '') AS table,
+       coalesce(pg_relation_size(t.oid) / 8192, 0)::int AS "tablePages", i.indpred IS NULL AND t.oid IS NOT NULL AS "isOfAllRows",
+       (SELECT string_agg(pg_get_indexdef(i.indexrelid, k, true), ', ' ORDER BY k) FROM generate_series(1, i.indnkeyatts) AS k) AS keys
+     FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+     LEFT JOIN pg_index AS i ON i.indexrelid = c.oid
+     LEFT JOIN pg_class AS t ON t.oid = i.indrelid LEFT JOIN pg_namespace AS s ON s.oid = t.relnamespace
+     WHERE c.relkind IN ('r', 'i', 'S', 't') ORDER BY name`
+  )
+}
+
+function isRead({ name }: Pick<Relation, 'name'>): boolean {
+  return /^(?:public|pg_catalog)\./.test(name)
+}
+
+/**
+ * Returns pages that an index refers to and the files lack: a file that was cut between two pages has right checksums. Each index is
+ * read with the rows that it refers to.
+ */
+async function missingPages(
+  writes: Postgres,
+  relations: readonly Relation[],
+  known: readonly PageFault[]
+): Promise<PageFault[]> {
+  const faults = new Map<string, PageFault>()
+  for (const { table, keys } of relations.filter((each) => each.isOfAllRows && isRead({ name: each.table }))) {
+    const read = writes.transaction(async (queries) => {
+      await queries.script(ONLY_INDEX_SCANS)
+      await queries.query(`SELECT count(t) FROM (SELECT t FROM ${table} AS t ORDER BY ${keys}) AS sorted`)
+    })
+    const reason = await read.then(() => '', reasonOf)
+    const [, page, file = '', filenode] = MISSING_PAGE.exec(reason) ?? MISSING_FILE.exec(reason) ?? []
+    if (filenode === undefined || known.some((each) => each.file === file)) continue
+    faults.set(file, { file, filenode: Number(filenode), pages: page === '' ? [] : [Number(page)] })
+  }
+  return [...faults.values()]
+}
+
+const ONLY_INDEX_SCANS =
+  'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_sort = off'
+const MISSING_PAGE = /could not read blocks? (\d+)\S* in file "((?:base\/\d+|global)\/(\d+)[^"]*)"/
+const MISSING_FILE = /could not open file ()"((?:base\/\d+|global)\/(\d+))": No such file/
+
+/** Rebuilds an index; false if its table is damaged too. */
+async function rebuilt(writes: Postgres, index: string): Promise<boolean> {
+  return await writes.script(`REINDEX INDEX ${index}`).then(
+    () => true,
+    () => false
+  )
+}
+
+/** Reads all rows and sequences, and returns those that cannot be read for another reason than known damage. */
+async function unreadableRelations(
+  writes: Postgres,
+  relations: readonly Relation[],
+  known: readonly PageFault[]
+): Promise<Damage[]> {
+  const damages: Damage[] = []
+  for (const { name, kind } of relations.filter((each) => (each.kind === 'r' || each.kind === 'S') && isRead(each))) {
+    try {
+      await writes.query(
+        kind === 'S' ? `SELECT pg_sequence_last_value('${name}')` : `SELECT sum(length(t::text)) FROM ${name} AS t`
+      )
+    } catch (error) {
+      const reason = reasonOf(error)
+      if (known.some(({ file }) => reason.includes(`"${file}"`))) continue
+      const what = `${name} of the write side cannot be read: ${reason}`
+      damages.push({ part: 'writes', what, cost: 'its rows are lost; reads and writes of it fail', repair: RESTORE })
+    }
+  }
+  return damages
+}

@@ -1,0 +1,28 @@
+import { migrate } from '@gamenet/projector'
+import { pino } from 'pino'
+import { type Config, FilesDamaged } from '../config.js'
+import { engineFailure } from '../wiring/engine-failures.js'
+import { openSoundEngines } from '../wiring/engines.js'
+import type { VerifyReport } from './damage-report.js'
+import { findDamage } from './find-damage.js'
+
+/** Verifies a stopped service that cannot be opened: each engine on its own, and those that are open with each other. */
+export async function verifyApart(
+  config: Config,
+  { repair, threadPoolSize }: { readonly repair: boolean; readonly threadPoolSize: number }
+): Promise<VerifyReport> {
+  const logger = pino({ level: 'silent' })
+  const { close, damaged, ...engines } = await openSoundEngines({ config, role: 'verify', threadPoolSize, logger })
+  try {
+    if (engines.clickhouse !== undefined) {
+      await migrate(engines.clickhouse.control).catch((error: unknown) => {
+        const failure = engineFailure(error, String(engines.names.tables))
+        if (!(failure instanceof FilesDamaged)) throw failure
+        damaged.push(failure)
+      })
+    }
+    return await findDamage(engines, { repair, lost: [], damaged }, () => undefined, new AbortController().signal)
+  } finally {
+    await close()
+  }
+}

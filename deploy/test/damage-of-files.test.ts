@@ -1,0 +1,127 @@
+import { cpSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import { revisionFiles } from '@gamenet/api'
+import { openPglite } from '@gamenet/engines'
+import { checkPages } from '@gamenet/engines/log'
+import { test } from 'tap'
+import { withCheckThread } from '../src/operations/check-files.js'
+import { damageOfWrites } from '../src/operations/damage-of-writes.js'
+import { damageOfDatasets } from '../src/operations/find-damage.js'
+import { flipMiddle } from './service/damaged-files.js'
+
+const PAGE_BYTES = 8192
+const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
+
+test('an index of the write side is rebuilt only if its table has all rows', async (t) => {
+  const directory = t.testdir({})
+  const first = await openPglite({ dir: directory })
+  for (const table of ['one', 'two']) {
+    await first.script(
+      `CREATE TABLE ${table} (n integer PRIMARY KEY, word text);
+       INSERT INTO ${table} SELECT n, md5(n::text) FROM generate_series(1, 5000) AS n`
+    )
+  }
+  await first.script("CREATE INDEX two_word ON two (word); CREATE SEQUENCE numbers; SELECT nextval('numbers')")
+  const rows = await first.query<{ name: string; file: string }>(
+    `SELECT c.relname AS name, pg_relation_filepath(c.oid) AS file FROM pg_class AS c WHERE c.relnamespace = 'public'::regnamespace`
+  )
+  await first.close()
+  const fileOf = (name: string) => rows.find((row) => row.name === name)?.file ?? ''
+  const whole = `${directory}-whole`
+  const copy = (from: string, to: string) => {
+    rmSync(to, { recursive: true, force: true })
+    cpSync(from, to, { recursive: true })
+  }
+  copy(directory, whole)
+  t.teardown(() => rmSync(whole, { recursive: true }))
+  const found = async (repair: boolean) => {
+    const writes = await openPglite({ dir: directory })
+    const faults = await checkPages(directory, async () => undefined)
+    const damages = await damageOfWrites({ writes, directory, faults, repair })
+    await writes.close()
+    return damages
+  }
+  const rebuilt = (name: string, what = 'are damaged') => ({
+    what: new RegExp(`writes/${fileOf(name)} \\(public.${name}\\) ${what}`),
+    repaired: 'the index was rebuilt from its table'
+  })
+  const lost = (name: string, what = 'are damaged') => ({
+    what: new RegExp(`writes/${fileOf(name)} \\(public.${name}\\) ${what}`),
+    repair: RESTORE,
+    repaired: undefined
+  })
+
+  for (const [title, damage, findings, left] of [
+    ['an index with a changed bit', () => flipMiddle(join(directory, fileOf('one_pkey'))), [rebuilt('one_pkey')], []],
+    ['one of two indexes that was cut', () => halvePages('two_pkey'), [rebuilt('two_pkey')], []],
+    ['one of two indexes that was deleted', () => remove('two_pkey'), [rebuilt('two_pkey', 'is missing')], []],
+    ['the only index, cut', () => halvePages('one_pkey'), [lost('one_pkey')], [lost('one_pkey')]],
+    [
+      'an index and its table, cut',
+      () => [halvePages('one_pkey'), halvePages('one')],
+      [lost('one_pkey')],
+      [lost('one_pkey')]
+    ],
+    [
+      'an index with a changed bit and its table, cut',
+      () => Promise.all([flipMiddle(join(directory, fileOf('one_pkey'))), halvePages('one')]),
+      [lost('one_pkey')],
+      [lost('one_pkey')]
+    ],
+    [
+      'one of two indexes and its table, cut',
+      () => [halvePages('two_pkey'), halvePages('two')],
+      [lost('two_pkey'), lost('two')],
+      [lost('two_pkey'), lost('two')]
+    ],
+    ['a deleted table', () => remove('one'), [lost('one', 'is missing')], [lost('one', 'is missing')]],
+    [
+      'a deleted sequence',
+      () => remove('numbers'),
+      [{ what: /^public.numbers of the write side cannot be read: could not open file/, repair: RESTORE }],
+      [{ what: /^public.numbers of the write side/ }]
+    ]
+  ] as const) {
+    copy(whole, directory)
+    await damage()
+    const seen = await found(true)
+    t.match(seen, findings, title)
+    t.equal(seen.length, findings.length, title)
+    const after = await found(false)
+    t.match(after, left, `${title}: afterwards`)
+    t.equal(after.length, left.length, title)
+  }
+
+  function halvePages(name: string): void {
+    const path = join(directory, fileOf(name))
+    truncateSync(path, Math.floor(statSync(path).size / PAGE_BYTES / 2) * PAGE_BYTES)
+  }
+  function remove(name: string): void {
+    rmSync(join(directory, fileOf(name)))
+  }
+})
+
+test('files of datasets that cannot be read, and damaged descriptions, are findings', async (t) => {
+  const revision = { revision: 1, rows: 1, bytes: 1, first: null, last: null, sha256: 'a'.repeat(64), rowsHash: '' }
+  const facts = { ...revision, position: '', madeAt: '2025-01-01T00:00:00.000Z' }
+  const described = JSON.stringify({ version: 1, checkedMs: 1, revisions: [{ ...facts, file: '2025-01.a.parquet' }] })
+  const directory = t.testdir({
+    'network-count': { '2025-01.json': described, '2025-01.a.parquet': {}, '2025-02.json': described.slice(1) },
+    'title-count': { '2025-01.json': {} }
+  })
+  const found = async (repair: boolean) => {
+    const { files, unreadable } = await revisionFiles(directory)
+    const host = { read: () => undefined, keys: async () => new Map() }
+    const damaged = await withCheckThread(host, (call) => call('datasets', directory, files))
+    return await damageOfDatasets(directory, [...damaged, ...unreadable], repair)
+  }
+  const unreadable = (name: string) => ({ what: `datasets/${name} cannot be read (EISDIR)`, repaired: undefined })
+  const ways = [
+    unreadable('network-count/2025-01.a.parquet'),
+    { what: 'datasets/network-count/2025-02.json was damaged', repaired: /^it was removed/ },
+    unreadable('title-count/2025-01.json')
+  ]
+  t.match(await found(true), ways)
+  t.same(readdirSync(join(directory, 'network-count')), ['2025-01.a.parquet', '2025-01.json'])
+  t.match(await found(false), [ways[0], ways[2]])
+})

@@ -1,0 +1,105 @@
+import { cp, readdir, rm, truncate, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { VerifyReport } from '../src/operations/damage-report.js'
+import { flipPartsOf, halve } from './service/damaged-files.js'
+import { type Finished, gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
+
+/* Engines whose files cannot be read: what a start, commands and `gamenet verify` say, and that the other engines are checked. */
+
+const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
+
+test('damaged engines are named with the way out, and the others are checked', async (t) => {
+  const folder = t.testdir({ 'counts.csv': 'observedAt,online\n2017-02-17T00:00:00Z,40\n' })
+  const whole = join(folder, 'whole')
+  const environment = (name: string) => ({
+    ...{ DATA_DIR: join(folder, name), PORT: '0', OPERATOR_PORT: '0' },
+    ...{ UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0' }
+  })
+  const service = await openGamenet(t, environment('whole'))
+  await gamenetJson(environment('whole'), ['import', 'network-count', join(folder, 'counts.csv')])
+  // A run without an upstream is an event, too.
+  await gamenet(environment('whole'), ['scrape', 'network'])
+  await gamenetJson(environment('whole'), ['status', '--wait', '60'])
+  await service.stop()
+  const damaged = async (name: string, file: string, damage: (path: string) => Promise<unknown>) => {
+    await cp(whole, join(folder, name), { recursive: true })
+    await damage(join(folder, name, file))
+  }
+  const refuses = (done: Finished, sentence: RegExp) => {
+    t.equal(done.code, 1, sentence.source)
+    t.match(done.stderr, sentence)
+    t.notMatch(done.stderr, /does not know|\n\s+at /)
+  }
+  const started = (name: string) => gamenet(environment(name), ['start'])
+  const verified = async (name: string, run: typeof spawnedGamenet = gamenet, ...more: string[]) => {
+    const done = await run(environment(name), ['verify', '--json', ...more])
+    t.equal(done.code, 1)
+    return VerifyReport.parse(JSON.parse(done.stdout)).findings
+  }
+
+  await t.test('the log', async (t) => {
+    await damaged('log', 'log/data.mdb', halve)
+    refuses(await started('log'), /data.mdb of the log at .* is damaged: it is truncated.*gamenet restore/)
+    await flipPartsOf(join(folder, 'log'), 'event_network_count__0')
+    const findings = [
+      { part: 'log', what: /data.mdb of the log at .* is damaged: it is truncated/, repair: RESTORE },
+      { part: 'tables', what: /^part \S+ of event_network_count__0 is damaged/ }
+    ]
+    t.match(await verified('log'), findings)
+    t.match(await verified('log', gamenet, '--repair'), findings)
+    await damaged('empty-log', 'log/data.mdb', (path) => truncate(path))
+    await damaged('no-log', 'log', (path) => rm(path, { recursive: true }))
+    for (const name of ['empty-log', 'no-log']) {
+      refuses(await started(name), /data.mdb is missing or empty.*gamenet restore/)
+      t.match(await verified(name), [{ part: 'log', what: /data.mdb is missing or empty$/, repair: RESTORE }])
+    }
+  })
+
+  await t.test('the write side', async (t) => {
+    await damaged('cluster', 'writes/PG_VERSION', (path) => rm(path))
+    refuses(await started('cluster'), /its file or folder PG_VERSION is missing.*gamenet restore/)
+    t.match(await verified('cluster'), [{ part: 'writes', what: /PG_VERSION is missing/, repair: RESTORE }])
+    // The table of the applied migrations, and the second page of its index.
+    await damaged('no-table', 'writes/base/5/16384', (path) => rm(path))
+    refuses(await started('no-table'), /could not open file "base\/5\/16384".*gamenet restore/)
+    t.match(await verified('no-table'), [
+      { what: 'writes/base/5/16384 (public.schema_migration) is missing', repair: RESTORE }
+    ])
+    await damaged('cut', 'writes/base/5/16388', (path) => truncate(path, 8192))
+    refuses(
+      await started('cut'),
+      /^The write side is damaged: could not read .* file "base\/5\/16388".*verify --repair/
+    )
+  })
+
+  await t.test('the tables', async (t) => {
+    const [format = ''] = (await readdir(join(whole, 'tables', 'store'), { recursive: true }))
+      .filter((name) => name.endsWith('format_version.txt'))
+      .sort()
+    await damaged('tables', join('tables', 'store', format), (path) => writeFile(path, '\u0007'))
+    await halve(join(folder, 'tables', 'log', 'data.mdb'))
+    await rm(join(folder, 'tables', 'writes', 'base', '5', '1255'))
+    // The engine itself writes to the standard error of its process.
+    refuses(await spawnedGamenet(environment('tables'), ['start']), /ClickHouse cannot open|data.mdb/)
+    t.match(await verified('tables', spawnedGamenet), [
+      { part: 'log', what: /data.mdb/ },
+      { part: 'tables', what: /ClickHouse cannot open/, repair: /move the folder `tables`/ },
+      { part: 'writes', what: /could not open file "base\/5\/1255"/, repair: RESTORE }
+    ])
+  })
+
+  await t.test('damage that is met after the start', async (t) => {
+    await cp(whole, join(folder, 'later'), { recursive: true })
+    await flipPartsOf(join(folder, 'later'), 'scrape__0')
+    refuses(await gamenet(environment('later'), ['status']), /table scrape__0 are damaged. Repair: .*verify --repair/)
+    const service = await openGamenet(t, environment('later'))
+    refuses(await gamenet(environment('later'), ['status']), /table scrape__0 are damaged. Repair: .*verify --repair/)
+    await service.stop()
+  })
+
+  await t.test('format.json', async () => {
+    await damaged('format', 'format.json', halve)
+    refuses(await started('format'), /format.json cannot be read/)
+  })
+})

@@ -61,10 +61,9 @@ export function foldBoard(
     n = next
   }
   const last = current.filter((state) => state !== undefined)
-  const touched = new Set(window.map(({ entry }) => entry))
   return {
     present: ranked(last.filter(({ isGone }) => !isGone)),
-    gone: last.filter(({ isGone, entry }) => isGone && touched.has(entry)),
+    gone: last.filter(({ isGone, entry }) => isGone && isTouched(entries[entry])),
     changes: changes.flat(),
     reigns: board.records.reigns,
     reached: goals.reached
@@ -88,8 +87,8 @@ function boardBefore(
   const base = current.filter((state) => state !== undefined && !state.isGone) as State[]
   const present = [...base, ...window.filter(({ isGone }) => !isGone)]
   const hasMeasured = present.some(isMeasured)
-  const ranks = new BoardRanks(present, goals.marks)
-  ranks.enterAll(base, (state) => goals.marksOf(state))
+  const ranks = new BoardRanks(present)
+  ranks.enterAll(base, (state) => goals.wishOf(state))
   const records = new BoardRecords(
     reigns,
     hasMeasured ? entries.flatMap(({ states }) => states) : [],
@@ -112,7 +111,7 @@ function boardBefore(
       const state = window[n] as State
       const last = current[state.entry]
       if (last !== undefined && !last.isGone) ranks.leave(last)
-      if (!state.isGone) ranks.enter(state, goals.marksOf(state))
+      if (!state.isGone) ranks.enter(state, goals.wishOf(state))
       current[state.entry] = state
       replaced.push(last)
     }
@@ -141,6 +140,11 @@ function entryFinder(entries: readonly Entry[]): (reign: Reign) => number | unde
     byName ??= new Map(entries.map((entry, n) => [keyOf(entry), n]))
     return byName.get(keyOf(reign))
   }
+}
+
+/** Returns whether an entry has states in the window. */
+function isTouched(entry: Entry | undefined): boolean {
+  return entry !== undefined && entry.first < entry.states.length
 }
 
 /** Returns the change of each event of the window: an entry's events and its changes have the same order. */

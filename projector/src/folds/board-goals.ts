@@ -1,6 +1,7 @@
 import type { RankGoal } from '@gamenet/schemas'
 import type { Entry, State } from './board-history.js'
 import type { BoardRanks } from './board-ranks.js'
+import type { Wish } from './rank-tree.js'
 
 /** When a player of a board first reached the rank of a goal. */
 export type Reached = { readonly playerKey: string; readonly goal: number; readonly atMs: number }
@@ -20,6 +21,8 @@ export class BoardGoals {
   readonly #goals: readonly RankGoal[]
   readonly #entries: readonly Entry[]
   readonly #lacking = new Map<string, number>()
+  /** By marks. */
+  readonly #wishes = new Map<number, Wish>()
 
   constructor(before: readonly Reached[], entries: readonly Entry[], goals: readonly RankGoal[]) {
     this.reached = [...before]
@@ -32,29 +35,25 @@ export class BoardGoals {
     }
   }
 
-  /** The number of different marks. */
-  get marks(): number {
-    return this.#goals.length
-  }
-
-  /** Returns the marks of an entry as bits. */
-  marksOf(state: State): number {
-    return this.#lackedBy(this.#keyOf(state))
+  /** Returns the goals that an entry's player has not reached: their marks as bits, and the worst rank that reaches one. */
+  wishOf(state: State): Wish {
+    return this.#wishOf(this.#keyOf(state))
   }
 
   /** Evaluates the board after an instant. */
   judge(atMs: number, ranks: BoardRanks): void {
     const found: Reached[] = []
-    for (let mark = 0; mark < this.#goals.length; mark += 1) {
-      const goal = this.#goals[mark]
-      if (goal === undefined || ranks.entries < goal.entries) continue
-      if (goal.isShared === true && !ranks.mayHaveSeveralLeaders()) continue
-      while (ranks.bestRank(mark) <= goal.rank) {
-        const leader = ranks.leader(mark)
-        if (leader === undefined || (goal.isShared === true && !this.#isShared(leader.state, leader.rank, ranks))) break
-        const playerKey = this.#keyOf(leader.state)
+    const mayFulfilWishes = ranks.mayFulfilWishes()
+    for (const [mark, goal] of this.#goals.entries()) {
+      if (ranks.entries < goal.entries) continue
+      if (!(goal.isShared === true ? ranks.mayHaveSeveralLeaders() : mayFulfilWishes)) continue
+      const most = goal.isShared === true ? this.#sharedRank(goal.rank, ranks) : goal.rank
+      for (;;) {
+        const state = ranks.firstMarkedWithin(most, 1 << mark)
+        if (state === undefined) break
+        const playerKey = this.#keyOf(state)
         if (this.#reach(playerKey, mark)) found.push({ playerKey, goal: goal.id, atMs })
-        ranks.mark(leader.state, this.#lackedBy(playerKey))
+        ranks.wish(state, this.#wishOf(playerKey))
       }
     }
     if (found.length === 0) return
@@ -62,12 +61,14 @@ export class BoardGoals {
     this.reached.push(...found.sort((a, b) => a.goal - b.goal || (a.playerKey < b.playerKey ? -1 : 1)))
   }
 
-  /** Returns whether an entry shares the board's best rank with another player. */
-  #isShared(state: State, rank: number, ranks: BoardRanks): boolean {
-    if (ranks.bestRank() !== rank) return false
-    const playerKey = this.#keyOf(state)
-    for (const leader of ranks.leaders(rank)) if (this.#keyOf(leader) !== playerKey) return true
-    return false
+  /** Returns the board's best rank if several players have it and it is at most `most`; else -Infinity. */
+  #sharedRank(most: number, ranks: BoardRanks): number {
+    const rank = ranks.bestRank()
+    const players = new Set<string>()
+    for (const leader of rank > most ? [] : ranks.leaders(rank)) {
+      if (players.add(this.#keyOf(leader)).size > 1) return rank
+    }
+    return Number.NEGATIVE_INFINITY
   }
 
   /** Removes a mark from a player; false if it was removed before. */
@@ -75,6 +76,16 @@ export class BoardGoals {
     const lacking = this.#lackedBy(playerKey)
     this.#lacking.set(playerKey, lacking & ~(1 << mark))
     return (lacking >> mark) % 2 === 1
+  }
+
+  #wishOf(playerKey: string): Wish {
+    const marks = this.#lackedBy(playerKey)
+    const known = this.#wishes.get(marks)
+    if (known !== undefined) return known
+    const lacked = this.#goals.filter(({ isShared }, mark) => isShared !== true && (marks >> mark) % 2 === 1)
+    const wish = { marks, limit: Math.max(...lacked.map(({ rank }) => rank)) }
+    this.#wishes.set(marks, wish)
+    return wish
   }
 
   #lackedBy(playerKey: string): number {

@@ -1,6 +1,6 @@
 import { compareRead, compareText, type ReadMeasure, readMeasure } from '@gamenet/schemas'
 import type { Kind, Seat, State } from './board-history.js'
-import { RankTree } from './rank-tree.js'
+import { NO_WISH, RankTree, type Wish } from './rank-tree.js'
 
 const KINDS: readonly Kind[] = ['ordered', 'stated', 'measured']
 
@@ -15,8 +15,8 @@ export class BoardRanks {
   #entries = 0
   #rankedOnes = 0
 
-  /** `states`: all states that will be on the board; `marks`: the number of different marks. */
-  constructor(states: readonly State[], marks = 0) {
+  /** `states`: all states that will be on the board. */
+  constructor(states: readonly State[]) {
     const kinds: Record<Kind, State[]> = { ordered: [], stated: [], measured: [] }
     for (const state of states) {
       const kind = kindOf(state)
@@ -36,9 +36,9 @@ export class BoardRanks {
       for (const [n, state] of all.entries()) seatOf(state).place = n
     }
     this.#trees = {
-      ordered: new RankTree(ordered.length, marks),
-      stated: new RankTree(stated.length, marks),
-      measured: new RankTree(measured.length, marks)
+      ordered: new RankTree(ordered.length),
+      stated: new RankTree(stated.length),
+      measured: new RankTree(measured.length)
     }
     this.#measures = measured.length === 0 ? undefined : new RankTree(measures.length)
   }
@@ -53,30 +53,30 @@ export class BoardRanks {
     return this.#entries
   }
 
-  /** Adds the initial entries, with the marks of each as bits. */
-  enterAll(states: readonly State[], marksOf: (state: State) => number): void {
+  /** Adds the initial entries, with the wish of each. */
+  enterAll(states: readonly State[], wishOf: (state: State) => Wish): void {
     const seated = states.map((state) => ({ state, ...seatOf(state) }))
     for (const [kind, tree] of Object.entries(this.#trees)) {
       const of = seated.filter((seat) => seat.kind === kind)
-      tree.takeAll(of.map(({ state, place }) => [place, stepOf(state), marksOf(state)]))
+      tree.takeAll(of.map(({ state, place }) => [place, stepOf(state), wishOf(state)]))
     }
-    this.#measures?.takeAll(seated.map(({ measure }) => [measure, 1, 0]))
+    this.#measures?.takeAll(seated.map(({ measure }) => [measure, 1, NO_WISH]))
     this.#entries += states.length
     this.#rankedOnes += seated.filter(({ kind }) => kind !== 'measured').length
   }
 
-  enter(state: State, marks = 0): void {
+  enter(state: State, wish = NO_WISH): void {
     const { kind, place, measure } = seatOf(state)
-    this.#trees[kind].take(place, stepOf(state), marks)
+    this.#trees[kind].take(place, stepOf(state), wish)
     this.#measures?.take(measure, 1)
     this.#entries += 1
     if (kind !== 'measured') this.#rankedOnes += 1
   }
 
-  /** Sets the marks of a state on the board. */
-  mark(state: State, marks: number): void {
+  /** Sets the wish of a state on the board. */
+  wish(state: State, wish: Wish): void {
     const { kind, place } = seatOf(state)
-    this.#trees[kind].take(place, stepOf(state), marks)
+    this.#trees[kind].take(place, stepOf(state), wish)
   }
 
   leave(state: State): void {
@@ -95,19 +95,35 @@ export class BoardRanks {
     return 1 + (this.#measures?.sumBefore(equal) ?? 0)
   }
 
-  /** Returns the best rank on the board, optionally among the states with a mark; Infinity if there is none. */
-  bestRank(mark?: number): number {
+  /** Returns the best rank on the board; Infinity if it is empty. */
+  bestRank(): number {
     const { ordered, stated, measured } = this.#trees
-    if (stated.isEmpty && measured.isEmpty) return ordered.least(mark)
-    return this.leader(mark)?.rank ?? Number.POSITIVE_INFINITY
+    if (stated.isEmpty && measured.isEmpty) return ordered.least()
+    return this.leader()?.rank ?? Number.POSITIVE_INFINITY
   }
 
-  /** Returns the first entry, in display order, with the best rank; optionally among the states with a mark. */
-  leader(mark?: number): { readonly state: State; readonly rank: number } | undefined {
+  /** Returns an entry with this mark, given as a bit, and a rank of at most `most`; undefined if there is none. */
+  firstMarkedWithin(most: number, mark: number): State | undefined {
+    for (const kind of KINDS) {
+      const place = this.#trees[kind].firstMarkedWithin(kind === 'ordered' ? most : 0, mark)
+      const state = place === undefined ? undefined : this.#byPlace[kind][place]
+      if (state !== undefined && this.rankOf(state) <= most) return state
+    }
+    return undefined
+  }
+
+  /** Returns false if no entry has a rank within the limit of its wish, which takes less time than a search. */
+  mayFulfilWishes(): boolean {
+    const { ordered, stated, measured } = this.#trees
+    return ordered.hasPlaceWithinLimit() || !stated.isEmpty || !measured.isEmpty
+  }
+
+  /** Returns the first entry, in display order, with the best rank. */
+  leader(): { readonly state: State; readonly rank: number } | undefined {
     let leader: { state: State; rank: number } | undefined
     // Equal ranks are in display order, except stated against measured entries, which are ordered by name.
     for (const kind of KINDS) {
-      const first = this.#trees[kind].firstLeast(mark)
+      const first = this.#trees[kind].firstLeast()
       const state = first === undefined ? undefined : this.#byPlace[kind][first.place]
       if (first === undefined || state === undefined) continue
       const rank = kind === 'ordered' ? first.sum : this.rankOf(state)

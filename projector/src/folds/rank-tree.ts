@@ -1,35 +1,45 @@
+/** What an occupied place waits for. */
+export type Wish = {
+  /** Bits of 32. */
+  readonly marks: number
+  /** The greatest running sum that may fulfil it; -Infinity if none does. */
+  readonly limit: number
+}
+
+export const NO_WISH: Wish = { marks: 0, limit: Number.NEGATIVE_INFINITY }
+
 /**
  * A sequence of places; an occupied place has a step. Updates, running sums and the least running sum take logarithmic
  * time. (A board of 100,000 entries changes 40,000 times; scanning it each time would take an hour.)
- * Occupied places may have marks; the least running sum among those with a mark is found as fast.
+ * Occupied places may have a wish; whether one is within its limit is known at once.
  */
 export class RankTree {
   readonly #leaves: number
   readonly #sums: Float64Array
-  /** Number of least running sums per node: one for all occupied places, and one per mark. */
-  readonly #kinds: number
-  /**
-   * Least running sums among the places below a node, relative to the node's own beginning; Infinity if there is none.
-   * Those of a node are adjacent.
-   */
+  /** Least running sum among the places below a node, relative to the node's own beginning; Infinity if there is none. */
   readonly #leasts: Float64Array
+  /** All marks of the places below a node. */
+  readonly #marks: Int32Array
+  /** As `leasts`, of the running sums less the limits of the places. */
+  readonly #excesses: Float64Array
 
-  constructor(places: number, marks = 0) {
+  constructor(places: number) {
     this.#leaves = 2 ** Math.ceil(Math.log2(Math.max(places, 1)))
-    this.#kinds = 1 + marks
     this.#sums = new Float64Array(2 * this.#leaves)
-    this.#leasts = new Float64Array(2 * this.#leaves * this.#kinds).fill(Number.POSITIVE_INFINITY)
+    this.#leasts = new Float64Array(2 * this.#leaves).fill(Number.POSITIVE_INFINITY)
+    this.#marks = new Int32Array(2 * this.#leaves)
+    this.#excesses = new Float64Array(2 * this.#leaves).fill(Number.POSITIVE_INFINITY)
   }
 
-  /** Occupies a place or updates it: with its step, and its marks as bits. */
-  take(place: number, step: number, marks = 0): void {
-    this.#put(place, step, marks)
+  /** Occupies a place or updates it. */
+  take(place: number, step: number, wish = NO_WISH): void {
+    this.#put(place, step, wish)
     for (let node = (place + this.#leaves) >> 1; node >= 1; node >>= 1) this.#join(node)
   }
 
-  /** Occupies many places at once: `[place, step, marks]`. */
-  takeAll(taken: Iterable<readonly [place: number, step: number, marks: number]>): void {
-    for (const [place, step, marks] of taken) this.#put(place, step, marks)
+  /** Occupies many places at once. */
+  takeAll(taken: Iterable<readonly [place: number, step: number, wish: Wish]>): void {
+    for (const [place, step, wish] of taken) this.#put(place, step, wish)
     for (let node = this.#leaves - 1; node >= 1; node -= 1) this.#join(node)
   }
 
@@ -37,7 +47,9 @@ export class RankTree {
   leave(place: number): void {
     const leaf = place + this.#leaves
     this.#sums[leaf] = 0
-    this.#leasts.fill(Number.POSITIVE_INFINITY, leaf * this.#kinds, (leaf + 1) * this.#kinds)
+    this.#leasts[leaf] = Number.POSITIVE_INFINITY
+    this.#marks[leaf] = 0
+    this.#excesses[leaf] = Number.POSITIVE_INFINITY
     for (let node = leaf >> 1; node >= 1; node >>= 1) this.#join(node)
   }
 
@@ -60,24 +72,20 @@ export class RankTree {
     return this.least() === Number.POSITIVE_INFINITY
   }
 
-  /**
-   * Returns the least running sum of the occupied places, optionally among those with a mark; Infinity if there is
-   * none.
-   */
-  least(mark?: number): number {
-    return this.#least(1, mark === undefined ? 0 : 1 + mark)
+  /** Returns the least running sum of the occupied places; Infinity if there is none. */
+  least(): number {
+    return this.#least(1)
   }
 
-  /** Returns the first occupied place with the least running sum, optionally among those with a mark. */
-  firstLeast(mark?: number): { readonly place: number; readonly sum: number } | undefined {
-    const kind = mark === undefined ? 0 : 1 + mark
-    const sum = this.least(mark)
+  /** Returns the first occupied place with the least running sum. */
+  firstLeast(): { readonly place: number; readonly sum: number } | undefined {
+    const sum = this.least()
     if (sum === Number.POSITIVE_INFINITY) return undefined
     let node = 1
     while (node < this.#leaves) {
       const left = 2 * node
-      const ofRight = (this.#sums[left] ?? 0) + this.#least(left + 1, kind)
-      node = this.#least(left, kind) <= ofRight ? left : left + 1
+      const ofRight = (this.#sums[left] ?? 0) + this.#least(left + 1)
+      node = this.#least(left) <= ofRight ? left : left + 1
     }
     return { place: node - this.#leaves, sum }
   }
@@ -86,8 +94,8 @@ export class RankTree {
   isLeastShared(): boolean {
     for (let node = 1; node < this.#leaves; ) {
       const left = 2 * node
-      const ofLeft = this.#least(left, 0)
-      const ofRight = (this.#sums[left] ?? 0) + this.#least(left + 1, 0)
+      const ofLeft = this.#least(left)
+      const ofRight = (this.#sums[left] ?? 0) + this.#least(left + 1)
       if (ofLeft === ofRight) return ofLeft !== Number.POSITIVE_INFINITY
       node = ofLeft < ofRight ? left : left + 1
     }
@@ -100,7 +108,7 @@ export class RankTree {
     let node = from === 0 ? 1 : from + this.#leaves
     let before = from === 0 ? 0 : this.sumBefore(from)
     // Visits subtrees to the right, each as large as possible, until one contains such a place.
-    while (before + this.#least(node, 0) > most) {
+    while (before + this.#least(node) > most) {
       before += this.#sums[node] ?? 0
       while (node % 2 === 1) {
         if (node === 1) return undefined
@@ -110,7 +118,7 @@ export class RankTree {
     }
     while (node < this.#leaves) {
       const left = 2 * node
-      if (before + this.#least(left, 0) <= most) {
+      if (before + this.#least(left) <= most) {
         node = left
       } else {
         before += this.#sums[left] ?? 0
@@ -120,28 +128,44 @@ export class RankTree {
     return node - this.#leaves
   }
 
-  #least(node: number, kind: number): number {
-    return this.#leasts[node * this.#kinds + kind] ?? Number.POSITIVE_INFINITY
+  /** Returns whether a place has a running sum of at most its limit. */
+  hasPlaceWithinLimit(): boolean {
+    return (this.#excesses[1] ?? 0) <= 0
   }
 
-  #put(place: number, step: number, marks: number): void {
+  /**
+   * Returns the first place with this mark, given as a bit, and a running sum of at most `most`; undefined if there is none. If no step
+   * is negative, it takes logarithmic time.
+   */
+  firstMarkedWithin(most: number, mark: number): number | undefined {
+    return this.#firstMarked(1, most, mark)
+  }
+
+  #firstMarked(node: number, most: number, mark: number): number | undefined {
+    if (((this.#marks[node] ?? 0) & mark) === 0 || this.#least(node) > most) return undefined
+    if (node >= this.#leaves) return node - this.#leaves
+    const left = 2 * node
+    return this.#firstMarked(left, most, mark) ?? this.#firstMarked(left + 1, most - (this.#sums[left] ?? 0), mark)
+  }
+
+  #least(node: number): number {
+    return this.#leasts[node] ?? Number.POSITIVE_INFINITY
+  }
+
+  #put(place: number, step: number, { marks, limit }: Wish): void {
     const leaf = place + this.#leaves
     this.#sums[leaf] = step
-    for (let kind = 0; kind < this.#kinds; kind += 1) {
-      const isIn = kind === 0 || (marks >> (kind - 1)) % 2 === 1
-      this.#leasts[leaf * this.#kinds + kind] = isIn ? step : Number.POSITIVE_INFINITY
-    }
+    this.#leasts[leaf] = step
+    this.#marks[leaf] = marks
+    this.#excesses[leaf] = step - limit
   }
 
   #join(node: number): void {
-    const leasts = this.#leasts
-    const kinds = this.#kinds
     const left = 2 * node
     const leftSum = this.#sums[left] ?? 0
     this.#sums[node] = leftSum + (this.#sums[left + 1] ?? 0)
-    // No iterator: this is the innermost loop of a fold.
-    for (let to = node * kinds, from = left * kinds; to < (node + 1) * kinds; to += 1, from += 1) {
-      leasts[to] = Math.min(leasts[from] ?? 0, leftSum + (leasts[from + kinds] ?? 0))
-    }
+    this.#leasts[node] = Math.min(this.#least(left), leftSum + this.#least(left + 1))
+    this.#marks[node] = (this.#marks[left] ?? 0) | (this.#marks[left + 1] ?? 0)
+    this.#excesses[node] = Math.min(this.#excesses[left] ?? 0, leftSum + (this.#excesses[left + 1] ?? 0))
   }
 }

@@ -17,6 +17,8 @@ const STEP_PARTS = 4
 /** Target duration of a step that reads much of another table each time, in ms. A pause waits for its end. */
 const LONG_STEP_MS = 30_000
 const SLICES_MAX = 4096
+/** Each slice of a fold reads the keys of all events, so more slices would take quadratic time. A pause waits for two of them. */
+const FOLD_SLICES_MAX = 16
 /** A small fold has at most this many slices, of at least this many events: the first ones show the time of the others. */
 const SMALL_SLICES = 8
 const SMALL_SLICE_EVENTS = 20_000
@@ -51,7 +53,7 @@ export function isFilledByKeys({ form, after, touches }: Projection): boolean {
 export function slicesFor({ form }: Projection, events: number, sizes: StepSizes): number {
   if (form !== 'fold') return Math.min(SLICES_MAX, Math.max(1, Math.ceil(events / sizes.sliceOfStatement)))
   const few = Math.min(SMALL_SLICES, Math.ceil(events / SMALL_SLICE_EVENTS))
-  return Math.min(SLICES_MAX, Math.max(1, few, Math.ceil(events / sizes.sliceOfFold)))
+  return Math.min(FOLD_SLICES_MAX, Math.max(1, few, Math.ceil(events / sizes.sliceOfFold)))
 }
 
 /** Name of the checkpoint that counts the completed slices of a projection. */

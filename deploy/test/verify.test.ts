@@ -168,7 +168,7 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     await repaired.stop()
   })
 
-  await t.test('a write side that was deleted is reported before the next start', async (t) => {
+  await t.test('a write side that was deleted is reported before and after the next start', async (t) => {
     await cp(whole, join(folder, 'emptied'), { recursive: true })
     await rm(join(folder, 'emptied', 'writes'), { recursive: true })
     const finding = {
@@ -178,6 +178,12 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
       repair: /gamenet restore/
     }
     t.match(await verified('emptied'), [finding])
+    const service = await openGamenet(t, environment('emptied'))
+    const later = join(folder, 'later.csv')
+    await writeFile(later, 'username,state,observedAt\nAnn,offline,2017-02-17T01:00:00Z\n')
+    await gamenetJson(environment('emptied'), ['import', 'presence', later])
+    t.match(await verified('emptied'), [finding], 'the user has a new key, which does not decrypt the earlier events')
+    await service.stop()
   })
 })
 

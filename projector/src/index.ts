@@ -83,7 +83,14 @@ export {
 } from './repair/vanished-parts.js'
 export { type Progress, readCheckpoints } from './store/checkpoint.js'
 export { readDeadLetters } from './store/dead-letter.js'
-export { type Blocks, countLoaded, readEventUsers, readNewestWrites, readWholeBlocks } from './store/event-table.js'
+export {
+  type Blocks,
+  countLoaded,
+  readEventUsers,
+  readNewestWrites,
+  readOffsetsOf,
+  readWholeBlocks
+} from './store/event-table.js'
 export { readAppliedErasures, storeAppliedErasures } from './store/forgotten.js'
 export { readPointers } from './store/generation.js'
 export { readImports, readRetractions } from './store/import.js'

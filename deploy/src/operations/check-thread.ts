@@ -46,6 +46,8 @@ export type CheckedPartition = Partition & {
   readonly events: number
   /** The first events of people that their keys cannot decrypt: their number, and the lowest offset. */
   readonly unopened: { readonly count: number; readonly first: number } | undefined
+  /** People without a key → the offset of their first loaded event. */
+  readonly keyless: ReadonlyMap<number, number>
 }
 export type CheckedLog = { readonly faults: readonly LogFault[]; readonly partitions: readonly CheckedPartition[] }
 
@@ -149,6 +151,7 @@ function partitionCheck({ topic, epoch, partition }: Partition, loadedNext: numb
   const hasKey = new Map<number, boolean>()
   let events = 0
   let unopened: CheckedPartition['unopened']
+  const keyless = new Map<number, number>()
   const openFirsts = async ({ first, stored }: CheckedEvents, people: readonly (readonly number[])[]) => {
     const firsts = [...people.entries()].filter(([, each]) => {
       const unknown = each.filter((person) => !hasKey.has(person))
@@ -162,6 +165,8 @@ function partitionCheck({ topic, epoch, partition }: Partition, loadedNext: numb
       const [record] = stored?.slice(row, row + 1) ?? []
       const sealed = readSealedValue(record?.value ?? null)
       const own = each.flatMap((person) => keys.get(person) ?? [])
+      for (const person of each.filter((other) => hasKey.get(other) === false && !keyless.has(other)))
+        if (first + row < loadedNext) keyless.set(person, first + row)
       if (record === undefined || sealed === undefined || own.length < each.length) continue
       try {
         openSealed(sealed, { topic, id: record.headers.ce_id ?? '' }, own)
@@ -183,6 +188,6 @@ function partitionCheck({ topic, epoch, partition }: Partition, loadedNext: numb
       await openFirsts(batch, people)
       events += people.slice(0, count).filter((each) => each.every((person) => hasKey.get(person))).length
     },
-    checked: (): CheckedPartition => ({ topic, epoch, partition, events, unopened })
+    checked: (): CheckedPartition => ({ topic, epoch, partition, events, unopened, keyless })
   }
 }

@@ -13,17 +13,18 @@ import {
   readCheckpoints,
   readEventUsers,
   readMissingEvents,
+  readOffsetsOf,
   readRetractions,
   readWholeBlocks,
   type Store,
   storeAt,
   storeOver
 } from '@gamenet/projector'
-import { isTableDropped, loadCheckpoint, Refusal, topics } from '@gamenet/schemas'
+import { errorCode, isTableDropped, loadCheckpoint, Refusal, topics } from '@gamenet/schemas'
 import { FailureError, FilesDamaged } from '../config.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
 import { fullDisk } from '../disk/full-disk.js'
-import { countWithoutKey } from '../erasure/ledger.js'
+import { countWithoutKey, readLedger } from '../erasure/ledger.js'
 import { engineFailure, isOfDamage, MAKE_TABLES_AGAIN, RESTORE } from '../wiring/engine-failures.js'
 import type { Engines, SoundEngines } from '../wiring/engines.js'
 import type { PartComparison } from '../wiring/part-list.js'
@@ -98,8 +99,7 @@ export async function findDamage(
   const loaded = store === undefined ? [] : await loadedPartitions(store)
   const host: CheckHost = {
     read: report,
-    // Unreadable keys are a finding of their own.
-    keys: async (people) => (writes === undefined ? new Map() : await sealKeys(writes, people).catch(() => new Map()))
+    keys: async (people) => new Map(writes === undefined ? [] : await sealKeys(writes, people).catch(noneIfDamaged))
   }
   const checkedLog = await withCheckThread(host, async (call) => {
     const faults = writesDirectory === undefined ? [] : await call('pages', writesDirectory)
@@ -107,7 +107,6 @@ export async function findDamage(
       (error: unknown) => [findingOf(writesFailure(error))]
     )
     damages.push(...(found.length === 0 ? unusable : found))
-    if (writes !== undefined && store !== undefined) damages.push(...(await damageOfKeys(store, writes)))
     if (datasetsDirectory !== undefined) {
       const { files, unreadable } = await revisionFiles(datasetsDirectory)
       const damaged = await call('datasets', datasetsDirectory, files)
@@ -122,6 +121,8 @@ export async function findDamage(
     })
   })
   if (checkedLog !== undefined) damages.push(...damageOfLog(checkedLog))
+  if (writes !== undefined && store !== undefined && !damages.some(({ part }) => part === 'writes'))
+    damages.push(...(await damageOfKeys(store, writes, checkedLog).catch(noneIfDamaged)))
   if (clickhouse !== undefined) {
     damages.push(...(await damageOfTables(clickhouse, options, report)))
     if (engines.names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
@@ -156,29 +157,47 @@ function writesFailure(error: unknown): FilesDamaged {
   return new FilesDamaged('writes', `the write side is unusable: ${reasonOf(error)}`, RESTORE)
 }
 
-/** An unreadable table is a finding of its own. */
+/** An unreadable table of the tables or of the write side is a finding of its own. */
 function noneIfDamaged(error: unknown): never[] {
   undefinedIfDamaged(error)
   return []
 }
 
 function undefinedIfDamaged(error: unknown): undefined {
-  if (!isOfDamage(error) && !isTableDropped(error)) throw error
+  if (!isOfDamage(error) && !isTableDropped(error) && !DAMAGED_WRITES.test(errorCode(error))) throw error
 }
 
-/** Finds users whose events were loaded with keys that the write side lacks: it was deleted, or restored from an older copy. */
-async function damageOfKeys(store: Store, writes: Postgres): Promise<Damage[]> {
-  const users = new Set<string>()
-  for (const { name } of topics.filter(({ people }) => people !== undefined)) {
-    // An unreadable table is a finding of its own.
-    for (const userKey of await store.do(readEventUsers, name).catch(() => [])) users.add(userKey)
-  }
-  // An unreadable table is a finding of its own.
-  const lost = await countWithoutKey(writes, [...users]).catch(() => 0)
+/** Damage that `openPglite` reports, and other errors of PostgreSQL in the classes data exception, system error and internal error. */
+const DAMAGED_WRITES = /^(data_damaged|(22|58|XX)\w{3})$/
+
+/**
+ * Finds people whose events were loaded with keys that the write side lacks: it was deleted, or restored from an older copy. Since then
+ * they may have returned with new keys, so events are compared, not users, where the log was read.
+ */
+async function damageOfKeys(store: Store, writes: Postgres, log: CheckedLog | undefined): Promise<Damage[]> {
+  const lost = log === undefined ? await usersWithoutKey(store, writes) : await keptWithoutKey(store, writes, log)
   if (lost === 0) return []
   const what = `the write side has no key of ${lost} users with events in the tables: it was deleted, or is older than the tables`
   const cost = 'their events cannot be loaded again; profiles, ratings and erasures since then are lost'
   return [{ part: 'writes', what, cost, repair: RESTORE }]
+}
+
+async function usersWithoutKey(store: Store, writes: Postgres): Promise<number> {
+  const users = new Set<string>()
+  for (const { name } of topics.filter(({ people }) => people !== undefined))
+    for (const userKey of await store.do(readEventUsers, name)) users.add(userKey)
+  return await countWithoutKey(writes, [...users])
+}
+
+/** Counts people without a key whose first event is in the tables. An erasure deletes it there after the key. */
+async function keptWithoutKey(store: Store, writes: Postgres, { partitions }: CheckedLog): Promise<number> {
+  if ((await readLedger(writes)).some(({ doneAt }) => doneAt === null)) return 0
+  const people = new Set<number>()
+  for (const { topic, epoch, partition, keyless } of partitions) {
+    const kept = new Set(await store.do(readOffsetsOf, topic, { epoch, partition }, [...keyless.values()]))
+    for (const [person, offset] of keyless) if (kept.has(offset)) people.add(person)
+  }
+  return people.size
 }
 
 /** The newest revision of a file is made again from the tables, with its number if its description is readable; an earlier one cannot be. */
@@ -223,9 +242,8 @@ async function loadedPartitions(store: Store): Promise<LoadedPartition[]> {
   for (const { name, ...place } of await store.do(readCheckpoints).catch(noneIfDamaged)) {
     const topic = topicOf.get(name)
     if (topic === undefined) continue
-    // An unreadable table is a finding of its own.
-    const stored = await store.do(countLoaded, topic.name, place).catch(() => undefined)
-    const whole = topic.people && (await store.do(readWholeBlocks, topic.name, place).catch(() => undefined))
+    const stored = await store.do(countLoaded, topic.name, place).catch(undefinedIfDamaged)
+    const whole = topic.people && (await store.do(readWholeBlocks, topic.name, place).catch(undefinedIfDamaged))
     partitions.push({ topic: topic.name, ...place, stored, whole })
   }
   return partitions

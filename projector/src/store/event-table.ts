@@ -86,6 +86,19 @@ export const countLoaded = operation(
   }
 )
 
+/** Returns those of the offsets of a partition whose events are in the event table. */
+export const readOffsetsOf = operation(
+  'reads offsets of events',
+  async (tables, topic: string, place: Omit<Progress, 'next'>, offsets: readonly number[]): Promise<number[]> => {
+    const rows = await tables.rows(
+      `SELECT e.offset AS offset FROM {${eventTableName({ name: topic })}: Identifier} AS e FINAL
+       WHERE e.epoch = {epoch: UInt16} AND e.partition = {partition: UInt16} AND has({offsets: Array(UInt64)}, e.offset)`,
+      { ...place, offsets }
+    )
+    return rows.map(({ offset }) => Number(offset))
+  }
+)
+
 const BLOCK_EVENTS = 512
 
 /** Blocks of a partition: block `n` begins at offset `n * blockEvents`. */

@@ -26,7 +26,7 @@ export type HttpServerNeeds = {
 }
 
 /**
- * Creates a server that answers every fault of HTTP with a refusal, as RFC 9110 and 9112 say: bytes that are no request, targets, hosts,
+ * Creates a server that answers every fault of HTTP with a refusal, as RFC 9110 and 9112 say: bytes that are not a request, targets, hosts,
  * expectations, methods and paths. `options` are Fastify's.
  */
 export function createHttpServer(

@@ -12,7 +12,7 @@ const { R_OK, W_OK, X_OK } = constants
 
 /**
  * Refuses a data directory with an entry of the wrong kind, or with a file that this user cannot open: an engine would take it for
- * damaged and set it aside. Takes 6 µs a file.
+ * damaged and detach it. Takes 6 µs a file.
  * @param folders the names of its folders; files of the service end with `.json`
  */
 export async function refuseUnusable(directory: string, folders: readonly string[]): Promise<void> {

@@ -64,7 +64,7 @@ const moveComplete = async (draft: string, dir: string): Promise<void> => {
   await flushPath(dirname(dir))
 }
 
-/** Returns false if the program's folder is not writable, or if its template belongs to another user, to whom it is private. */
+/** Returns false if the program's folder is not writable, or if its template is private to another user. */
 const hasTemplate = async (): Promise<boolean> => {
   if (existsSync(TEMPLATE)) return isReadable(TEMPLATE)
   const draft = await mkdtemp(`${TEMPLATE}.`).catch(() => undefined)

@@ -45,7 +45,7 @@ test('a statement that outlives its limit and the grace is reported', async (t) 
   t.same(reports, [])
   // The engine checks its limit between blocks only.
   await clickhouse.readers.rows('SELECT sleep(0.5)').catch(() => undefined)
-  t.match(reports, [/lane readers did not end within its limit of 0\.05 s/])
+  t.match(reports, [/lane readers \(SELECT sleep\(0\.5\)\) did not end within its limit of 0\.05 s/])
 })
 
 test('a directory opens with any number of broken parts, which the engine detaches', async (t) => {

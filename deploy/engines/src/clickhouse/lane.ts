@@ -79,10 +79,13 @@ export type Overdue = {
   report(sentence: string): void
 }
 
+const STATEMENT_LENGTH_SHOWN = 200
+
 const watchedBy = <Answer>(
   { graceMs, report }: Overdue,
   work: Promise<Answer>,
   lane: LaneName,
+  statement: string,
   seconds: number
 ): Promise<Answer> => {
   // The grace begins when the timer of the limit fires: both must not have passed when a stopped process continues.
@@ -90,13 +93,16 @@ const watchedBy = <Answer>(
     timer = setTimeout(
       () =>
         report(
-          `A statement of the lane ${lane} did not end within its limit of ${seconds} s and ${graceMs / 1000} s more: ClickHouse in this process hangs.`
+          `A statement of the lane ${lane} (${beginningOf(statement)}) did not end within its limit of ${seconds} s and ${graceMs / 1000} s more: ClickHouse in this process hangs.`
         ),
       graceMs
     ).unref()
   }, seconds * 1000).unref()
   return work.finally(() => clearTimeout(timer))
 }
+
+const beginningOf = (statement: string): string =>
+  statement.replace(/\s+/g, ' ').trim().slice(0, STATEMENT_LENGTH_SHOWN)
 
 let lastTag = 0
 /** The process id and the time make tags unique across processes of one server. */
@@ -118,8 +124,8 @@ export const laneOf = (needs: {
 }): Lane => {
   const { slots, known, kill } = needs
   const limits = limitSettings(needs.limits)
-  const watched = <Answer>(work: Promise<Answer>, { seconds }: LaneLimits): Promise<Answer> =>
-    needs.overdue === undefined ? work : watchedBy(needs.overdue, work, needs.name, seconds)
+  const watched = <Answer>(work: Promise<Answer>, statement: string, { seconds }: LaneLimits): Promise<Answer> =>
+    needs.overdue === undefined ? work : watchedBy(needs.overdue, work, needs.name, statement, seconds)
   const limitsOf = (own: ReadOptions['limits']): Settings =>
     own === undefined ? limits : limitSettings(lowerLimits(needs.limits, own))
   /** Many statements may share one signal. */
@@ -136,7 +142,7 @@ export const laneOf = (needs: {
     const tag = newTag()
     const settings = settingsText({ ...limitsOf(own), ...ANSWER_SETTINGS, log_comment: tag }, await known())
     const statement = { text: question(sql, settings), parameters, tag, signal }
-    const ask = (connection: Connection) => watched(connection.run(statement), needs.limits)
+    const ask = (connection: Connection) => watched(connection.run(statement), sql, needs.limits)
     return jsonArray(await run((connection) => abortable(ask(connection), signal, () => kill(tag)), signal))
   }
   return {
@@ -169,7 +175,9 @@ export const laneOf = (needs: {
       const ofBody = limitSettings(bodyLimits(needs.limits))
       const settings = knownOf({ ...ofBody, ...WRITE_SETTINGS, ...BODY_SETTINGS }, await known())
       const put = (connection: Connection) => connection.put({ table, columns, settings }, rows)
-      await slots.run((connection) => running(watched(put(connection), bodyLimits(needs.limits))))
+      await slots.run((connection) =>
+        running(watched(put(connection), `INSERT INTO ${table}`, bodyLimits(needs.limits)))
+      )
     }
   }
 }

@@ -86,6 +86,7 @@ export { readDeadLetters } from './store/dead-letter.js'
 export {
   type Blocks,
   countLoaded,
+  type NewestWrites,
   readEventUsers,
   readNewestWrites,
   readOffsetsOf,

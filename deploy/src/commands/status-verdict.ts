@@ -38,11 +38,20 @@ function ofData({ halts, lostRows, projections, rebuilds, parked, trouble, erasu
       ? [`an event is ${durationText(oldest)} old and not readable yet (BEHIND names the topic or the projection)`]
       : []),
     ...((erasures?.oldestSeconds ?? 0) > LAG_SECONDS_MAX ? ['an erasure is not complete (gamenet erase --list)'] : []),
-    ...lostRows.map(({ table }) => `rows of ${table} are missing (gamenet verify)`),
+    ...lostRowsOf(lostRows.map(({ table }) => table)),
     ...failing.map(({ projection }) => `the projection ${projection} fails (the reason is below)`),
     ...rebuilds
       .filter(({ state }) => state === 'failed')
       .map(({ projection }) => `the rebuild of ${projection} failed (gamenet rebuild status ${projection})`),
     ...(topics.length === 0 ? [] : [`dead letters of ${topics.join(', ')} (gamenet dead-letters list)`])
   ]
+}
+
+/** A start without its tables has lost rows of all of them. */
+const TABLES_NAMED = 3
+
+function lostRowsOf(tables: readonly string[]): string[] {
+  if (tables.length === 0) return []
+  const others = tables.length > TABLES_NAMED ? ` and ${tables.length - TABLES_NAMED} other tables` : ''
+  return [`rows of ${tables.slice(0, TABLES_NAMED).join(', ')}${others} are missing (gamenet verify)`]
 }

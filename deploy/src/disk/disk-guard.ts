@@ -150,7 +150,9 @@ class DiskWatch {
     for (const { path, isLow, isFull, freeBytes, freeMinBytes } of disks) {
       const free = `the disk of ${path} has ${bytesText(freeBytes)} free`
       if (isFull && !this.#full.has(path))
-        this.#options.warn(`Full disk: ${free}. Writes fail; nothing acknowledged is lost. Free some space.`)
+        this.#options.warn(
+          `Full disk: ${free}. Writes fail or soon will; nothing acknowledged is lost. Free some space.`
+        )
       if (isLow === this.#low.has(path)) continue
       this.#options.warn(
         isLow

@@ -1,4 +1,5 @@
 import type { DataVersions, StreamedTables } from '@gamenet/api'
+import type { Postgres } from '@gamenet/engines'
 import type { Ingest, People } from '@gamenet/ingest'
 import type { Projector, ReadSide } from '@gamenet/projector'
 import type { Demo } from '../../demo/demo.js'
@@ -23,10 +24,11 @@ export type Dependencies = {
   soundBookkeeping: unknown
   /** The names of the migrations applied to the tables. */
   migrations: string[]
-  sequences: unknown
   erasures: unknown
   partList: PartList | undefined
   lostRows: LostRows
+  /** Opens the write side, whose next numbers are above those of the tables and the log. */
+  numberedWrites: () => Promise<Postgres>
   /** The readable tables. */
   tables: StreamedTables
   readSide: ReadSide

@@ -278,7 +278,7 @@ function diskOf(
 }
 
 /** Runs the work at the first call. After a failure the next call runs it again. */
-function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
+export function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
   let done: Promise<Result> | undefined
   return () => {
     done ??= work().catch((error: unknown) => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { resolve } from 'node:path'
 import { DataVersions } from '@gamenet/api'
+import type { Postgres } from '@gamenet/engines'
 import { createPeople } from '@gamenet/ingest'
 import { migrate, type Projector, type ReadSide, readSide, storeOver } from '@gamenet/projector'
 import { pause, withServing } from '@gamenet/schemas'
@@ -23,7 +24,7 @@ import { fillDemo, openDemo } from './demo.js'
 import type { Dependencies, Needs } from './dependencies.js'
 import { engineFailure } from './engine-failures.js'
 import { addEngineMetrics } from './engine-metrics.js'
-import { openEngines } from './engines.js'
+import { once, openEngines } from './engines.js'
 import { createServiceIngest, startRelay } from './ingest.js'
 import { listen } from './listen.js'
 import { openLostRows } from './lost-rows.js'
@@ -83,7 +84,6 @@ const components: Components<Dependencies> = {
     open: repairBookkeeping
   },
   migrations: { roles: EVERY, open: ({ engines }) => migrate(engines.clickhouse.control) },
-  sequences: { roles: RUNNING, open: advanceSequencesOf },
   // Before an erasure deletes rows.
   partList: {
     roles: [...RUNNING, 'offline', 'repair'],
@@ -99,6 +99,9 @@ const components: Components<Dependencies> = {
     close: (lostRows) => lostRows.stop()
   },
 
+  // After the checkpoints show what is loaded again, before anything gets a number.
+  numberedWrites: { roles: EVERY, open: openNumberedWrites },
+
   tables: { roles: EVERY, open: ({ engines, lostRows }) => lostRows.guarded(engines.clickhouse.readers) },
   readSide: { roles: EVERY, open: openReadSide },
   dataVersions: { roles: EVERY, open: openDataVersions, close: (versions) => versions.stop() },
@@ -112,7 +115,7 @@ const components: Components<Dependencies> = {
   lostRowsRepair: {
     roles: EVERY,
     when: (config, role) => runs(components.projector, { config, role }),
-    // The sequences are advanced last: only complete tables show the newest change and person of the write side.
+    // The sequences are advanced last: only complete tables show the newest change and person of the write side, if the log is Kafka.
     open: (needs) => needs.lostRows.finish(needs.projector as Projector, () => advanceSequencesOf(needs))
   },
 
@@ -123,7 +126,7 @@ const components: Components<Dependencies> = {
     close: (demo) => demo.close()
   },
   authUrl: { roles: EVERY, open: ({ config, demo }) => config.AUTH_URL ?? demo?.auth?.url },
-  people: { roles: EVERY, open: ({ engines, registry }) => createPeople({ writes: () => engines.writes(), registry }) },
+  people: { roles: EVERY, open: ({ numberedWrites, registry }) => createPeople({ writes: numberedWrites, registry }) },
   spool: { roles: ['all', 'ingest'], when: usesSpool, open: openSpoolingLog },
   ingest: {
     roles: ['all', 'ingest', 'offline', 'repair'],
@@ -215,7 +218,18 @@ async function repairBookkeeping({ engines: { clickhouse, directory } }: Needs):
 }
 
 async function advanceSequencesOf({ engines, logger }: Pick<Needs, 'engines' | 'logger'>): Promise<void> {
-  await advanceSequences(await engines.writes(), engines.store, logger)
+  await advanceSequences(await engines.writes(), engines.store, engines.log, logger)
+}
+
+/** Opens the write side for new numbers; a command does so only when it needs one. */
+async function openNumberedWrites(needs: Needs): Promise<() => Promise<Postgres>> {
+  const advanced = once(() => advanceSequencesOf(needs))
+  const writes = async () => {
+    await advanced()
+    return await needs.engines.writes()
+  }
+  if (!isCommand(needs.role)) await writes()
+  return writes
 }
 
 /** Answers read positions, so these reads share the bounded queue of their queries. */

@@ -1,15 +1,11 @@
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { Postgres } from '@gamenet/engines'
-import { type PageFault, showsWholeTable } from '@gamenet/engines/log'
+import type { PageFault } from '@gamenet/engines/log'
 import { RESTORE } from '../wiring/engine-failures.js'
 import { type Damage, reasonOf } from './damage.js'
 
 export type WritesToCheck = {
   /** Undefined if it cannot be opened. */
   readonly writes: Postgres | undefined
-  /** Undefined if it is on a server. */
-  readonly directory: string | undefined
   /** Pages with wrong checksums. */
   readonly faults: readonly PageFault[]
   readonly repair: boolean
@@ -19,7 +15,7 @@ export type WritesToCheck = {
 const OURS = /^(?:base\/5|global)\//
 
 /** Finds damaged and missing pages, rows and sequences of the write side. Indexes are rebuilt from their tables; tables cannot be. */
-export async function damageOfWrites({ writes, directory, faults, repair }: WritesToCheck): Promise<Damage[]> {
+export async function damageOfWrites({ writes, faults, repair }: WritesToCheck): Promise<Damage[]> {
   if (writes === undefined)
     return faults.map((fault) => damageOfTable(fault, OURS.test(fault.file) ? 'a table or index' : undefined))
   const relations = await readRelations(writes)
@@ -27,18 +23,16 @@ export async function damageOfWrites({ writes, directory, faults, repair }: Writ
     OURS.test(file) ? relations.find((each) => each.filenode === filenode) : undefined
   const all = [...faults, ...(await missingPages(writes, relations, faults))]
   const damaged = new Set(all.flatMap((fault) => relationOf(fault)?.name ?? []))
-  /** Without it, an index that is rebuilt would hide rows that its table lost. */
-  const isWhole = async ({ table, tablePages }: Relation, file: string) => {
-    if (damaged.has(table)) return false
-    if (relations.some((each) => each.table === table && each.isOfAllRows && !damaged.has(each.name))) return true
-    const bytes = await readFile(join(directory ?? '', file)).catch(() => Buffer.alloc(1))
-    return showsWholeTable(bytes, tablePages)
-  }
+  /** A table may have been cut together with its only index, which then must not be rebuilt: it would hide the lost rows. */
+  const mayBeRebuilt = ({ table }: Relation, fault: PageFault) =>
+    !damaged.has(table) &&
+    (faults.includes(fault) ||
+      relations.some((each) => each.table === table && each.isOfAllRows && !damaged.has(each.name)))
   const damages: Damage[] = []
   for (const fault of all) {
     const relation = relationOf(fault)
     if (relation?.kind !== 'i') damages.push(damageOfTable(fault, relation?.name))
-    else if (await isWhole(relation, fault.file)) {
+    else if (mayBeRebuilt(relation, fault)) {
       const isRebuilt = repair && (await rebuilt(writes, relation.name))
       damages.push({
         part: 'writes',
@@ -75,7 +69,6 @@ type Relation = {
   readonly filenode: number
   /** Of an index. */
   readonly table: string
-  readonly tablePages: number
   readonly isOfAllRows: boolean
   readonly keys: string
 }
@@ -84,7 +77,7 @@ async function readRelations(writes: Postgres): Promise<readonly Relation[]> {
   return await writes.query<Relation>(
     `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS name, c.relkind AS kind,
        pg_relation_filenode(c.oid)::int AS filenode, coalesce(quote_ident(s.nspname) || '.' || quote_ident(t.relname), '') AS table,
-       coalesce(pg_relation_size(t.oid) / 8192, 0)::int AS "tablePages", i.indpred IS NULL AND t.oid IS NOT NULL AS "isOfAllRows",
+       i.indpred IS NULL AND t.oid IS NOT NULL AS "isOfAllRows",
        (SELECT string_agg(pg_get_indexdef(i.indexrelid, k, true), ', ' ORDER BY k) FROM generate_series(1, i.indnkeyatts) AS k) AS keys
      FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
      LEFT JOIN pg_index AS i ON i.indexrelid = c.oid

@@ -103,7 +103,7 @@ export async function findDamage(
   }
   const checkedLog = await withCheckThread(host, async (call) => {
     const faults = writesDirectory === undefined ? [] : await call('pages', writesDirectory)
-    const found = await damageOfWrites({ writes, directory: writesDirectory, faults, repair }).catch(
+    const found = await damageOfWrites({ writes, faults, repair }).catch(
       (error: unknown) => [findingOf(writesFailure(error))]
     )
     damages.push(...(found.length === 0 ? unusable : found))

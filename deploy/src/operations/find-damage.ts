@@ -103,9 +103,9 @@ export async function findDamage(
   }
   const checkedLog = await withCheckThread(host, async (call) => {
     const faults = writesDirectory === undefined ? [] : await call('pages', writesDirectory)
-    const found = await damageOfWrites({ writes, faults, repair }).catch(
-      (error: unknown) => [findingOf(writesFailure(error))]
-    )
+    const found = await damageOfWrites({ writes, faults, repair }).catch((error: unknown) => [
+      findingOf(writesFailure(error))
+    ])
     damages.push(...(found.length === 0 ? unusable : found))
     if (datasetsDirectory !== undefined) {
       const { files, unreadable } = await revisionFiles(datasetsDirectory)

@@ -71,6 +71,8 @@ test('a write side that is older than the tables reuses no number', async (t) =>
     said.splice(0)
     await look()
     t.match(said, [/numbered to 91, theirs to 699\./, /numbered to 8, theirs to 41\./])
+    const absurd = { ce_id: 'rating/1/2/99999999999999999999@2026-05-02T00:00:00Z' }
+    await log.append('rating', [{ key: 'bob', headers: absurd, value: '{}' }])
     await look()
     t.equal(said.length, 2)
     await tables.execute(`INSERT INTO checkpoint (name, epoch, partition, next) VALUES ('load:rating', 1, 0, 600)`)

@@ -1,4 +1,4 @@
-import { cp, mkdir, readdir, rename, utimes, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb, openPglite, openPostgres } from '@gamenet/engines'
@@ -48,7 +48,10 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
   const phases: string[] = []
   const onProgress = ({ phase }: { phase: string }) => phases.push(phase)
   const lingering = filesOfDropped(control, 3)
+  const stray = join(world.folder, 'tables', 'store', 'README')
+  await writeFile(stray, 'not of the engine')
   const report = await eraseUser({ ...needsOf(world), tables: lingering.seen, onProgress }, 'zebrafISH')
+  await rm(stray)
   t.equal(lingering.looksLeft(), 0, 'the files of dropped tables are waited for')
   t.match(report, { wasKnown: true, rowsOfWrites: 5 })
   t.ok(report.rowsOfTables > 20, `${report.rowsOfTables} rows of tables`)

@@ -28,9 +28,10 @@ export async function emptyDetachedParts(store: Store, { ownsFiles }: { readonly
  */
 export async function removeUnknownTables(store: Store): Promise<void> {
   const { root, folders } = await store.do(readKnownFolders)
-  for (const group of await readdir(join(root, 'store'))) {
-    for (const name of await readdir(join(root, 'store', group))) {
-      const folder = join(root, 'store', group, name)
+  for (const group of await readdir(join(root, 'store'), { withFileTypes: true })) {
+    if (!group.isDirectory()) continue
+    for (const name of await readdir(join(root, 'store', group.name))) {
+      const folder = join(root, 'store', group.name, name)
       if (folders.has(name) || (await stat(folder)).mtimeMs >= performance.timeOrigin) continue
       await rm(folder, { recursive: true })
     }

@@ -90,8 +90,8 @@ async function readNewestOfLog(
   return newest
 }
 
-/** The identity of an event in its `ce_id`, as `cloud-event.ts` of the schemas writes it. */
-const REVISION = /\/(\d+)@[^/]*$/
+/** The identity of an event in its `ce_id`, as `cloud-event.ts` of the schemas writes it. An imported log may have any number there. */
+const REVISION = /\/(\d{1,15})@[^/]*$/
 
 /** Reads a topic of an embedded log from checkpoints to its present end. */
 async function readFrom(

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { open, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual, promisify } from 'node:util'
-import { withTimeout } from '@gamenet/schemas'
+import { poll, withTimeout } from '@gamenet/schemas'
 import fc from 'fast-check'
 import type { Test } from 'tap'
 import { z } from 'zod'
@@ -186,9 +186,12 @@ const Datasets = z.object({
 async function closedDatasets({ apiUrl }: Pick<Running, 'apiUrl'>): Promise<Answers> {
   const answers = new Map<string, unknown>()
   const files = async () => {
-    const list = await (await fetch(`${apiUrl}/api/data`)).text()
+    // Refused while lost rows are being restored.
+    const ask = async () => await fetch(`${apiUrl}/api/data`)
+    const list = await poll(ask, ({ status }) => status !== 503, { everyMs: 300, timeoutMs: 10_000 })
     // A file that is made again has the same bytes.
-    const { datasets } = Datasets.parse(JSON.parse(list, (name, value) => (name === 'madeAt' ? undefined : value)))
+    const withoutTimes = (name: string, value: unknown) => (name === 'madeAt' ? undefined : value)
+    const { datasets } = Datasets.parse({ datasets: [], ...JSON.parse(await list.text(), withoutTimes) })
     return datasets.flatMap((dataset) => dataset.files).filter(({ isClosed }) => isClosed)
   }
   for (const { url } of await files()) {

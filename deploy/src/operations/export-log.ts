@@ -9,12 +9,9 @@ import { createGzip } from 'node:zlib'
 import { errorCode, eventLine, type LogBatch, topics } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
-import type { Engines } from '../wiring/engines.js'
+import { readStored } from '../wiring/read-stored.js'
 import { requireTopic } from './gap.js'
 import { type OperationNeeds, operation, type RunContext } from './operation.js'
-
-/** Longest wait for the next records; a log that lost records would never reach its end. */
-const SILENCE_MS_MAX = 60_000
 
 const ExportProgress = z.object({ topic: z.string(), events: z.int(), eventsTotal: z.int() })
 export type ExportProgress = z.infer<typeof ExportProgress>
@@ -68,8 +65,9 @@ async function writeLog(
   const total = { events: 0, leftOut: 0 }
   const fromMs = from === undefined ? Number.NEGATIVE_INFINITY : Date.parse(from)
   try {
+    const ended = AbortSignal.any([stopping, signal])
     for (const topic of names) {
-      await readTopic(engines, topic, AbortSignal.any([stopping, signal]), async ({ records }, eventsTotal) => {
+      const take = async ({ records }: LogBatch, eventsTotal: number) => {
         const lines = records.flatMap((record) => {
           if (Date.parse(record.headers.ce_time ?? '') < fromMs) return []
           const line = eventLine(record)
@@ -79,7 +77,8 @@ async function writeLog(
         onProgress({ topic, events: total.events, eventsTotal })
         if (target.errored) throw target.errored
         if (!out.write(lines.join(''))) await Promise.race([once(out, 'drain'), written])
-      })
+      }
+      await readStored(engines, { topics: [topic], signal: ended, take })
     }
     out.end()
     await written
@@ -96,50 +95,5 @@ async function writeLog(
     throw error
   } finally {
     await rm(draft, { force: true })
-  }
-}
-
-/** Delivers the records that a topic has at the call. */
-async function readTopic(
-  { log, logChoice }: Pick<Engines, 'log' | 'logChoice'>,
-  topic: string,
-  signal: AbortSignal,
-  take: (batch: LogBatch, eventsTotal: number) => Promise<void>
-): Promise<void> {
-  const extents = (await log.extents(topic)).filter(({ first, next }) => first < next)
-  if (extents.length === 0) return
-  const eventsTotal = extents.reduce((sum, { first, next }) => sum + next - first, 0)
-  const keyOf = (at: { readonly epoch: number; readonly partition: number }) => `${at.epoch}/${at.partition}`
-  const ends = new Map(extents.map((extent) => [keyOf(extent), extent.next]))
-  const firsts = new Map(extents.map((extent) => [keyOf(extent), extent.first]))
-  const { openLog } = await import('../wiring/log.js')
-  // A group of its own: in the group of the projectors, each partition is read by one of them.
-  const reader =
-    logChoice.engine === 'kafka' ? await openLog(logChoice, 'export', { group: `export-${randomUUID()}` }) : log
-  const done = new AbortController()
-  const silence = setTimeout(
-    () => done.abort(new FailureError(`${topic} has ended before the end that the log states.`)),
-    SILENCE_MS_MAX
-  )
-  try {
-    await reader.consume({
-      topics: [topic],
-      startAt: async (_topic, epoch, partition) => firsts.get(keyOf({ epoch, partition })) ?? 0,
-      deliver: async (batch) => {
-        const end = ends.get(keyOf(batch))
-        if (end === undefined) return
-        silence.refresh()
-        const records = batch.records.filter(({ offset }) => offset < end)
-        await take({ ...batch, records }, eventsTotal)
-        if ((batch.records.at(-1)?.offset ?? 0) + 1 >= end) ends.delete(keyOf(batch))
-        if (ends.size === 0) done.abort()
-      },
-      signal: AbortSignal.any([signal, done.signal])
-    })
-    signal.throwIfAborted()
-    if (done.signal.reason instanceof FailureError) throw done.signal.reason
-  } finally {
-    clearTimeout(silence)
-    if (reader !== log) await reader.close()
   }
 }

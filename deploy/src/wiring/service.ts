@@ -115,7 +115,7 @@ const components: Components<Dependencies> = {
   lostRowsRepair: {
     roles: EVERY,
     when: (config, role) => runs(components.projector, { config, role }),
-    // The sequences are advanced last: only complete tables show the newest change and person of the write side, if the log is Kafka.
+    // The sequences are advanced last: only complete tables show the newest change and person that the log no longer has.
     open: (needs) => needs.lostRows.finish(needs.projector as Projector, () => advanceSequencesOf(needs))
   },
 
@@ -218,7 +218,7 @@ async function repairBookkeeping({ engines: { clickhouse, directory } }: Needs):
 }
 
 async function advanceSequencesOf({ engines, logger }: Pick<Needs, 'engines' | 'logger'>): Promise<void> {
-  await advanceSequences(await engines.writes(), engines.store, engines.log, logger)
+  await advanceSequences(await engines.writes(), engines.store, engines, logger)
 }
 
 /** Opens the write side for new numbers; a command does so only when it needs one. */

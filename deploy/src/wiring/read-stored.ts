@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto'
+import type { LogBatch, PartitionExtent } from '@gamenet/schemas'
+import { FailureError } from '../config.js'
+import type { LogChoice, OpenLog } from './log.js'
+
+/** Longest wait for the next records; a log that lost records would never reach its end. */
+const SILENCE_MS_MAX = 60_000
+
+export type ReadStored = {
+  readonly topics: readonly string[]
+  /** The first offset to read in a partition; absent: the first that is stored. */
+  readonly startOf?: (topic: string, extent: PartitionExtent) => number
+  readonly signal?: AbortSignal
+  /** Called with each batch in turn and with the number of events that the topic has to read. */
+  readonly take: (batch: LogBatch, eventsTotal: number) => Promise<void> | void
+}
+
+/**
+ * Reads the records that the log has at the call. Rejects with a `FailureError` if it ends earlier, and when `signal`
+ * aborts. Of Kafka it reads in a consumer group of its own (in the group of the projectors, each partition is read by one
+ * of them), which takes some seconds, and only if there is anything to read.
+ */
+export async function readStored(
+  { log, logChoice }: { readonly log: Pick<OpenLog, 'consume' | 'extents'>; readonly logChoice: LogChoice },
+  { topics, startOf, signal, take }: ReadStored
+): Promise<void> {
+  const keyOf = (topic: string, { epoch, partition }: { readonly epoch: number; readonly partition: number }) =>
+    `${topic}/${epoch}/${partition}`
+  const starts = new Map<string, number>()
+  const ends = new Map<string, number>()
+  const totals = new Map<string, number>()
+  for (const topic of topics)
+    for (const extent of await log.extents(topic)) {
+      const { first, next } = extent
+      const start = Math.min(Math.max(startOf?.(topic, extent) ?? first, first), next)
+      starts.set(keyOf(topic, extent), start)
+      if (start === next) continue
+      ends.set(keyOf(topic, extent), next)
+      totals.set(topic, (totals.get(topic) ?? 0) + next - start)
+    }
+  if (ends.size === 0) return
+  const { openLog } = await import('./log.js')
+  const own =
+    logChoice.engine === 'kafka' ? await openLog(logChoice, 'reader', { group: `reader-${randomUUID()}` }) : undefined
+  const done = new AbortController()
+  const silence = setTimeout(
+    () => done.abort(new FailureError(`${[...totals.keys()].join(', ')} ended before the end that the log states.`)),
+    SILENCE_MS_MAX
+  )
+  try {
+    await (own ?? log).consume({
+      topics: [...totals.keys()],
+      startAt: async (topic, epoch, partition) => starts.get(keyOf(topic, { epoch, partition })) ?? 0,
+      deliver: async (batch) => {
+        const key = keyOf(batch.topic, batch)
+        const end = ends.get(key)
+        if (end === undefined) return
+        silence.refresh()
+        const records = batch.records.filter(({ offset }) => offset < end)
+        await take({ ...batch, records }, totals.get(batch.topic) ?? 0)
+        if ((batch.records.at(-1)?.offset ?? 0) + 1 >= end) ends.delete(key)
+        if (ends.size === 0) done.abort()
+      },
+      signal: signal === undefined ? done.signal : AbortSignal.any([signal, done.signal])
+    })
+    signal?.throwIfAborted()
+    if (done.signal.reason instanceof FailureError) throw done.signal.reason
+  } finally {
+    clearTimeout(silence)
+    await own?.close()
+  }
+}

@@ -1,8 +1,17 @@
-import { cpSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
+import {
+  appendFileSync,
+  cpSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync
+} from 'node:fs'
 import { join } from 'node:path'
 import { revisionFiles } from '@gamenet/api'
 import { openPglite } from '@gamenet/engines'
-import { checkPages } from '@gamenet/engines/log'
+import { checkPages, emptiedPages } from '@gamenet/engines/log'
 import { test } from 'tap'
 import { withCheckThread } from '../src/operations/check-files.js'
 import { damageOfWrites } from '../src/operations/damage-of-writes.js'
@@ -36,8 +45,9 @@ test('an index of the write side is rebuilt unless it was cut and nothing else s
   t.teardown(() => rmSync(whole, { recursive: true }))
   const found = async (repair: boolean) => {
     const writes = await openPglite({ dir: directory })
-    const faults = await checkPages(directory, async () => undefined)
-    const damages = await damageOfWrites({ writes, faults, repair })
+    const pages = await checkPages(directory, async () => undefined)
+    const emptied = async (file: string, indexes: readonly string[]) => emptiedPages(directory, file, indexes)
+    const damages = await damageOfWrites({ writes, files: { ...pages, emptied }, repair })
     await writes.close()
     return damages
   }
@@ -80,6 +90,18 @@ test('an index of the write side is rebuilt unless it was cut and nothing else s
       () => [halvePages('one_pkey'), halvePages('one')],
       [lost('one_pkey')],
       [lost('one_pkey')]
+    ],
+    [
+      'zeros in a page of a table, of a table and its index, and of a sequence',
+      () => [zeroPage('one', 3), zeroPage('two', 5), zeroPage('two_word', 2), zeroPage('numbers', 0)],
+      [lost('one'), lost('two'), lost('two_word'), { what: /^public.numbers of the write side/ }],
+      [lost('one'), lost('two'), lost('two_word'), { what: /^public.numbers of the write side/ }]
+    ],
+    [
+      'zeros in a page of an index; a page that was added to a table and not written',
+      () => [zeroPage('one_pkey', 4), addPage('two')],
+      [rebuilt('one_pkey')],
+      []
     ]
   ] as const) {
     copy(whole, directory)
@@ -95,6 +117,13 @@ test('an index of the write side is rebuilt unless it was cut and nothing else s
   function halvePages(name: string): void {
     const path = join(directory, fileOf(name))
     truncateSync(path, Math.floor(statSync(path).size / PAGE_BYTES / 2) * PAGE_BYTES)
+  }
+  function zeroPage(name: string, page: number): void {
+    const path = join(directory, fileOf(name))
+    writeFileSync(path, readFileSync(path).fill(0, page * PAGE_BYTES, (page + 1) * PAGE_BYTES))
+  }
+  function addPage(name: string): void {
+    appendFileSync(join(directory, fileOf(name)), Buffer.alloc(PAGE_BYTES))
   }
   function remove(name: string): void {
     rmSync(join(directory, fileOf(name)))

@@ -14,7 +14,7 @@ test('a page that is damaged only while PostgreSQL writes it is sound', async (t
   writeFileSync(file, Buffer.concat([damaged, damaged]))
   const checking = checkPages(directory, async () => {})
   writeFileSync(file, Buffer.concat([damaged, Buffer.alloc(PAGE_BYTES)]))
-  t.same(await checking, [{ filenode: 16_384, file: join('base', '5', '16384'), pages: [0] }])
+  t.same((await checking).faults, [{ filenode: 16_384, file: join('base', '5', '16384'), pages: [0] }])
 })
 
 test('files that are deleted with their table meanwhile are passed over', async (t) => {
@@ -24,7 +24,7 @@ test('files that are deleted with their table meanwhile are passed over', async 
   const files = ['16384', '16385'].map((name) => join(folder, name))
   for (const file of files) writeFileSync(file, Buffer.alloc(PAGE_BYTES))
   const sizes: number[] = []
-  const faults = await checkPages(directory, async (bytes) => {
+  const { faults } = await checkPages(directory, async (bytes) => {
     sizes.push(bytes)
     for (const file of files) rmSync(file, { force: true })
   })

@@ -3,7 +3,14 @@ import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort } from 'node:worker_threads'
 import type { RevisionFile } from '@gamenet/api'
-import { type BatchExtent, type CheckedEvents, checkPages, type LogFault, type PageFault } from '@gamenet/engines/log'
+import {
+  type BatchExtent,
+  type CheckedEvents,
+  type CheckedPages,
+  checkPages,
+  emptiedPages,
+  type LogFault
+} from '@gamenet/engines/log'
 import type { Blocks } from '@gamenet/projector'
 import { type Calls, errorCode, openCalls, openSealed, peopleOfValue, readSealedValue, topics } from '@gamenet/schemas'
 import { type LogChoice, openLog } from '../wiring/log.js'
@@ -12,7 +19,9 @@ import { type LogChoice, openLog } from '../wiring/log.js'
 
 /** The methods of the thread. They reject if a call of the host does. */
 export type CheckThread = {
-  pages(directory: string): Promise<readonly PageFault[]>
+  pages(directory: string): Promise<CheckedPages>
+  /** Calls {@link emptiedPages}. */
+  emptiedPages(directory: string, table: string, indexes: readonly string[]): Promise<readonly number[]>
   log(choice: LogChoice, loaded: readonly LoadedPartition[]): Promise<CheckedLog>
   /** Returns the files that do not match their SHA-256 or cannot be read; a missing file is not damaged. */
   datasets(directory: string, files: readonly RevisionFile[]): Promise<readonly DamagedRevision[]>
@@ -60,10 +69,11 @@ if (parentPort === null) throw new Error('this file runs only as a worker thread
 const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
   pages: async (directory) => {
     const { add, report } = reporter('writes')
-    const faults = await checkPages(directory, add)
+    const checked = await checkPages(directory, add)
     await report()
-    return faults
+    return checked
   },
+  emptiedPages: async (...file) => emptiedPages(...file),
   log: async (choice, loaded) => {
     const log = await openLog(choice, 'verify')
     try {

@@ -1,33 +1,40 @@
 import type { Postgres } from '@gamenet/engines'
-import type { PageFault } from '@gamenet/engines/log'
+import type { CheckedPages, PageFault } from '@gamenet/engines/log'
 import { RESTORE } from '../wiring/engine-failures.js'
 import { type Damage, reasonOf } from './damage.js'
 
 export type WritesToCheck = {
   /** Undefined if it cannot be opened. */
   readonly writes: Postgres | undefined
-  /** Pages with wrong checksums. */
-  readonly faults: readonly PageFault[]
+  /** Undefined for a server. */
+  readonly files: FilesOfWrites | undefined
   readonly repair: boolean
+}
+
+export type FilesOfWrites = CheckedPages & {
+  /** Returns the emptied pages of a table's file, by its B-tree indexes. */
+  readonly emptied: (file: string, indexes: readonly string[]) => Promise<readonly number[]>
 }
 
 /** The database of the service, and what all databases share. */
 const OURS = /^(?:base\/5|global)\//
 
 /** Finds damaged and missing pages, rows and sequences of the write side. Indexes are rebuilt from their tables; tables cannot be. */
-export async function damageOfWrites({ writes, faults, repair }: WritesToCheck): Promise<Damage[]> {
+export async function damageOfWrites({ writes, files, repair }: WritesToCheck): Promise<Damage[]> {
+  const faults = files?.faults ?? []
   if (writes === undefined)
     return faults.map((fault) => damageOfTable(fault, OURS.test(fault.file) ? 'a table or index' : undefined))
   const relations = await readRelations(writes)
   const relationOf = ({ file, filenode }: PageFault) =>
     OURS.test(file) ? relations.find((each) => each.filenode === filenode) : undefined
-  const all = [...faults, ...(await missingPages(writes, relations, faults))]
+  const all: FoundFault[] = [...faults]
+  if (files !== undefined) all.push(...(await emptiedTables(writes, relations, files)))
+  all.push(...(await faultsOfScans(writes, relations, all)))
   const damaged = new Set(all.flatMap((fault) => relationOf(fault)?.name ?? []))
   /** A table may have been cut together with its only index, which then must not be rebuilt: it would hide the lost rows. */
-  const mayBeRebuilt = ({ table }: Relation, fault: PageFault) =>
+  const mayBeRebuilt = ({ table }: Relation, { isCut }: FoundFault) =>
     !damaged.has(table) &&
-    (faults.includes(fault) ||
-      relations.some((each) => each.table === table && each.isOfAllRows && !damaged.has(each.name)))
+    (!isCut || relations.some((each) => each.table === table && each.isOfAllRows && !damaged.has(each.name)))
   const damages: Damage[] = []
   for (const fault of all) {
     const relation = relationOf(fault)
@@ -62,11 +69,16 @@ function damageOfTable(fault: PageFault, name: string | undefined): Damage {
   return { part: 'writes', what: whatOf(fault, name ?? 'no table of this program'), cost, repair: RESTORE }
 }
 
+/** `isCut`: the file ends before its pages do, or is missing. */
+type FoundFault = PageFault & { readonly isCut?: true }
+
 type Relation = {
   readonly name: string
   /** `i`, an index; `r`, a table; `t`, the long values of one; `S`, a sequence. */
   readonly kind: string
   readonly filenode: number
+  /** Relative to the directory of the database. */
+  readonly path: string
   /** Of an index. */
   readonly table: string
   readonly isOfAllRows: boolean
@@ -76,7 +88,7 @@ type Relation = {
 async function readRelations(writes: Postgres): Promise<readonly Relation[]> {
   return await writes.query<Relation>(
     `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) AS name, c.relkind AS kind,
-       pg_relation_filenode(c.oid)::int AS filenode, coalesce(quote_ident(s.nspname) || '.' || quote_ident(t.relname), '') AS table,
+       pg_relation_filenode(c.oid)::int AS filenode, pg_relation_filepath(c.oid) AS path, coalesce(quote_ident(s.nspname) || '.' || quote_ident(t.relname), '') AS table,
        i.indpred IS NULL AND t.oid IS NOT NULL AS "isOfAllRows",
        (SELECT string_agg(pg_get_indexdef(i.indexrelid, k, true), ', ' ORDER BY k) FROM generate_series(1, i.indnkeyatts) AS k) AS keys
      FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -90,29 +102,56 @@ function isRead({ name }: Pick<Relation, 'name'>): boolean {
   return /^(?:public|pg_catalog)\./.test(name)
 }
 
+/** A running PostgreSQL adds pages of zeros and writes them later, so a page is emptied if it is so after each of two checkpoints. */
+async function emptiedTables(
+  writes: Postgres,
+  relations: readonly Relation[],
+  { zeroed, emptied }: FilesOfWrites
+): Promise<PageFault[]> {
+  const faults: PageFault[] = []
+  for (const { file, filenode } of zeroed) {
+    const table = relations.find((each) => OURS.test(file) && each.filenode === filenode && each.kind !== 'i')
+    const indexes = relations.filter((each) => each.isOfAllRows && each.table === table?.name).map(({ path }) => path)
+    const look = async () => {
+      await writes.script('CHECKPOINT')
+      return await emptied(file, indexes)
+    }
+    const found = indexes.length === 0 ? [] : await look()
+    const still = new Set(found.length === 0 ? [] : await look())
+    const pages = found.filter((page) => still.has(page))
+    if (pages.length > 0) faults.push({ file, filenode, pages })
+  }
+  return faults
+}
+
 /**
- * Returns pages that an index refers to and the files lack: a file that was cut between two pages has right checksums. Each index is
- * read with the rows that it refers to.
+ * Reads each index with the rows that it refers to. Returns pages that an index refers to and the files lack (a file that was cut between
+ * two pages has right checksums), and emptied pages of indexes.
  */
-async function missingPages(
+async function faultsOfScans(
   writes: Postgres,
   relations: readonly Relation[],
   known: readonly PageFault[]
-): Promise<PageFault[]> {
-  const faults = new Map<string, PageFault>()
+): Promise<FoundFault[]> {
+  const faults = new Map<string, FoundFault>()
   for (const { table, keys } of relations.filter((each) => each.isOfAllRows && isRead({ name: each.table }))) {
     const read = writes.transaction(async (queries) => {
       await queries.script(ONLY_INDEX_SCANS)
       await queries.query(`SELECT count(t) FROM (SELECT t FROM ${table} AS t ORDER BY ${keys}) AS sorted`)
     })
     const reason = await read.then(() => '', reasonOf)
+    const [, emptiedIndex, emptiedPage] = EMPTIED_PAGE.exec(reason) ?? []
+    const emptied = relations.find(({ kind, name }) => kind === 'i' && name.endsWith(`.${emptiedIndex}`))
     const [, page, file = '', filenode] = MISSING_PAGE.exec(reason) ?? MISSING_FILE.exec(reason) ?? []
-    if (filenode === undefined || known.some((each) => each.file === file)) continue
-    faults.set(file, { file, filenode: Number(filenode), pages: page === '' ? [] : [Number(page)] })
+    if (emptied !== undefined)
+      faults.set(emptied.path, { filenode: emptied.filenode, file: emptied.path, pages: [Number(emptiedPage)] })
+    else if (filenode !== undefined && !known.some((each) => each.file === file))
+      faults.set(file, { file, filenode: Number(filenode), pages: page === '' ? [] : [Number(page)], isCut: true })
   }
   return [...faults.values()]
 }
 
+const EMPTIED_PAGE = /index "([^"]+)" contains unexpected zero page at block (\d+)/
 const ONLY_INDEX_SCANS =
   'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_sort = off'
 const MISSING_PAGE = /could not read blocks? (\d+)\S* in file "((?:base\/\d+|global)\/(\d+)[^"]*)"/

@@ -28,10 +28,10 @@ import { countWithoutKey, readLedger } from '../erasure/ledger.js'
 import { engineFailure, isOfDamage, MAKE_TABLES_AGAIN, RESTORE } from '../wiring/engine-failures.js'
 import type { Engines, SoundEngines } from '../wiring/engines.js'
 import type { PartComparison } from '../wiring/part-list.js'
-import { withCheckThread } from './check-files.js'
+import { type CheckCall, withCheckThread } from './check-files.js'
 import type { CheckedLog, CheckedPartition, CheckHost, DamagedRevision, LoadedPartition } from './check-thread.js'
 import { type Damage, reasonOf, shown } from './damage.js'
-import { damageOfWrites } from './damage-of-writes.js'
+import { damageOfWrites, type FilesOfWrites } from './damage-of-writes.js'
 import type { VerifyProgress, VerifyReport } from './damage-report.js'
 
 const LOG_COST = 'these events cannot be loaded again; rows of them in the tables stay'
@@ -102,8 +102,8 @@ export async function findDamage(
     keys: async (people) => new Map(writes === undefined ? [] : await sealKeys(writes, people).catch(noneIfDamaged))
   }
   const checkedLog = await withCheckThread(host, async (call) => {
-    const faults = writesDirectory === undefined ? [] : await call('pages', writesDirectory)
-    const found = await damageOfWrites({ writes, faults, repair }).catch((error: unknown) => [
+    const files = writesDirectory === undefined ? undefined : await filesOfWrites(call, writesDirectory)
+    const found = await damageOfWrites({ writes, files, repair }).catch((error: unknown) => [
       findingOf(writesFailure(error))
     ])
     damages.push(...(found.length === 0 ? unusable : found))
@@ -144,6 +144,11 @@ export async function findDamage(
       ...(writesDirectory === undefined ? ['files of the write side'] : [])
     ]
   }
+}
+
+async function filesOfWrites(call: CheckCall, directory: string): Promise<FilesOfWrites> {
+  const emptied = (table: string, indexes: readonly string[]) => call('emptiedPages', directory, table, indexes)
+  return { ...(await call('pages', directory)), emptied }
 }
 
 function findingOf({ part, what, repair }: FilesDamaged): Damage {

@@ -9,7 +9,7 @@ import { errorCode } from '@gamenet/schemas'
  */
 
 export const PAGE_BYTES = 8192
-const SEGMENT_PAGES = 131_072
+export const SEGMENT_PAGES = 131_072
 const SUMS = 32
 const PRIME = 16_777_619
 const WORDS = PAGE_BYTES / 4
@@ -29,12 +29,20 @@ const READ_AGAIN_MS = 20
 /** A file of tables or indexes, and its damaged pages. */
 export type PageFault = { readonly filenode: number; readonly file: string; readonly pages: readonly number[] }
 
+export type CheckedPages = {
+  /** Pages with wrong checksums. */
+  readonly faults: readonly PageFault[]
+  /** Files of rows with pages of zeros: added and not written before a crash, written in memory only, or overwritten. */
+  readonly zeroed: readonly Pick<PageFault, 'filenode' | 'file'>[]
+}
+
 /**
  * Verifies every page of the database's own tables and indexes, also while PostgreSQL writes to them. After each file,
  * awaits `onBytes` with its size.
  */
-export async function checkPages(dir: string, onBytes: (bytes: number) => Promise<void>): Promise<PageFault[]> {
+export async function checkPages(dir: string, onBytes: (bytes: number) => Promise<void>): Promise<CheckedPages> {
   const faults: PageFault[] = []
+  const zeroed: Pick<PageFault, 'filenode' | 'file'>[] = []
   for (const folder of [...namesIn(join(dir, 'base')).map((name) => join('base', name)), 'global']) {
     for (const name of namesIn(join(dir, folder))) {
       const [, filenode, segment = '0'] = /^(\d+)(?:_(?:vm|fsm))?(?:\.(\d+))?$/.exec(name) ?? []
@@ -49,10 +57,11 @@ export async function checkPages(dir: string, onBytes: (bytes: number) => Promis
         pages = pages.filter((page) => still.has(page))
       }
       if (pages.length > 0) faults.push({ filenode: Number(filenode), file, pages })
+      if (!name.includes('_') && zeroPages(bytes).length > 0) zeroed.push({ filenode: Number(filenode), file })
       await onBytes(bytes.length)
     }
   }
-  return faults
+  return { faults, zeroed }
 }
 
 /** Returns the names in a folder; none if it is missing, without which PostgreSQL does not start. */
@@ -60,8 +69,18 @@ function namesIn(path: string): string[] {
   return existsSync(path) ? readdirSync(path) : []
 }
 
+/** Returns the numbers of the pages of zeros, from the start of the file. */
+export function zeroPages(bytes: Buffer): number[] {
+  const pages: number[] = []
+  for (let at = 0; at + PAGE_BYTES <= bytes.length; at += PAGE_BYTES)
+    if (ZEROS.equals(bytes.subarray(at, at + PAGE_BYTES))) pages.push(at / PAGE_BYTES)
+  return pages
+}
+
+const ZEROS = Buffer.alloc(PAGE_BYTES)
+
 /** Returns the bytes of a file; none if it has been deleted with its table or index. */
-function bytesOf(path: string): Buffer {
+export function bytesOf(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (error) {
@@ -76,8 +95,7 @@ function damagedPages(bytes: Buffer, first: number): number[] {
     const page = bytes.subarray(at, at + PAGE_BYTES)
     const number = first + at / PAGE_BYTES
     if (page.length < PAGE_BYTES) damaged.push(number)
-    // A page that was added and never written is all zeros.
-    else if (page.some((byte) => byte !== 0) && page.readUInt16LE(8) !== checksumOf(page, number)) damaged.push(number)
+    else if (!ZEROS.equals(page) && page.readUInt16LE(8) !== checksumOf(page, number)) damaged.push(number)
   }
   return damaged
 }

@@ -23,10 +23,10 @@ import { Caller, type SignedIn, signIn, startAuth, startPeopleService } from './
 export const PARTS = ['log', 'rows', 'tables', 'writes', 'datasets', 'own'] as const
 export type Part = (typeof PARTS)[number]
 
-/** `share`: the position in the file, in [0, 1). */
+/** `share`: the position in the file, in [0, 1). `bit`: also the size of zeros. */
 export type Damage = {
   readonly file: string
-  readonly how: 'flip' | 'truncate' | 'delete'
+  readonly how: 'flip' | 'truncate' | 'delete' | 'zeros'
   readonly share: number
   readonly bit: number
 }
@@ -113,7 +113,7 @@ export function damageOf(world: Pick<DamagedWorld, 'files'>, seed: number): Dama
     fc.record({
       part: fc.constantFrom(...PARTS),
       pick: fc.noBias(fc.nat(2 ** 30)),
-      how: fc.constantFrom('flip', 'flip', 'truncate', 'delete'),
+      how: fc.constantFrom('flip', 'flip', 'truncate', 'delete', 'zeros'),
       share: fc.noBias(fc.nat(2 ** 30 - 1)).map((part) => part / 2 ** 30),
       bit: fc.nat(7)
     }),
@@ -132,6 +132,13 @@ async function damage(directory: string, { file, how, share, bit }: Damage): Pro
   if (how === 'delete') return await rm(path)
   if (how === 'truncate') return await truncate(path, at)
   const handle = await open(path, 'r+')
+  if (how === 'zeros') {
+    // A block of a disk or a page of an engine.
+    const block = 512 << (bit % 5)
+    const from = at - (at % block)
+    await handle.write(Buffer.alloc(Math.min(block, size - from)), 0, undefined, from)
+    return await handle.close()
+  }
   const byte = Buffer.alloc(1)
   await handle.read(byte, 0, 1, at)
   byte.writeUInt8(byte.readUInt8(0) ^ (1 << bit))

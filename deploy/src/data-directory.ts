@@ -24,9 +24,9 @@ const FORMAT_FILE = 'format.json'
 /** Exists while a backup is being restored into the directory. */
 export const RESTORING_FILE = 'restoring.json'
 
-/** Longest wait of a start for a killed process, and the interval between checks. */
-const DYING_MS_MAX = 10_000
-const DYING_POLL_MS = 20
+/** Longest wait for a process that is about to release the directory, and the interval between checks. */
+const HOLDER_MS_MAX = 10_000
+const HOLDER_POLL_MS = 20
 /** Exit code of flock(1) if another process has the lock. */
 const LOCKED = 1
 
@@ -40,6 +40,7 @@ const SUBDIRECTORIES = ['log', 'tables', 'writes', 'uploads', 'spool', 'datasets
 const Owner = z.object({
   pid: z.int(),
   startedAt: z.string(),
+  purpose: z.enum(['run', 'command', 'restore']).default('run'),
   operatorUrl: z.url().nullable(),
   operatorToken: z.string().optional()
 })
@@ -67,16 +68,18 @@ export type DataDirectory = {
 }
 
 /** `command`: an operation on the directory of a stopped service. */
-type Purpose = 'run' | 'command' | 'restore'
+type Purpose = z.infer<typeof Owner>['purpose']
 
 /**
  * Claims a data directory for this process, and creates it if necessary. Throws a {@link FailureError} when it is in
  * use, not writable, or of a newer program. Nothing in the directory changes before its lock is held.
+ * @param waitMs how long it waits for a holder other than a running service
  */
 export async function claimDataDirectory(
   directory: string,
   versions: Versions,
-  purpose: Purpose = 'run'
+  purpose: Purpose = 'run',
+  waitMs = HOLDER_MS_MAX
 ): Promise<DataDirectory> {
   const path = resolve(directory)
   // A container may run the service as root on a volume of another user, so a start is only warned.
@@ -85,12 +88,12 @@ export async function claimDataDirectory(
   await refuseUnusable(path, SUBDIRECTORIES)
   const lock = openSync(path, 'r')
   try {
-    await takeLock(path, lock)
+    await takeLock(path, lock, waitMs)
     for (const folder of [path, ...SUBDIRECTORIES.map((name) => join(path, name))]) await makePrivate(folder)
     if (purpose !== 'restore') await refuseHalfRestored(path)
     await checkFormat(path, versions)
     const ownerFile = join(path, OWNER_FILE)
-    const me = { pid: process.pid, startedAt: await startOf(process.pid), operatorUrl: null }
+    const me = { pid: process.pid, startedAt: await startOf(process.pid), purpose, operatorUrl: null }
     const announce = (operator?: OperatorPort) =>
       replaceFile(ownerFile, JSON.stringify({ ...me, ...operator }), PRIVATE_FILE)
     await announce()
@@ -226,21 +229,21 @@ export async function replaceFile(file: string, text: string, mode = 0o666): Pro
 }
 
 /**
- * Locks the directory until this process ends or closes the descriptor. Waits for a dying process: after a kill, the
- * kernel first frees gigabytes of memory.
+ * Locks the directory until this process ends or closes the descriptor. Waits for a command, which may take a moment, for a process that
+ * is not visible here, and for a dying one: after a kill, the kernel first frees gigabytes of memory.
  */
-async function takeLock(path: string, descriptor: number): Promise<void> {
+async function takeLock(path: string, descriptor: number, waitMs: number): Promise<void> {
   const begun = performance.now()
   for (;;) {
     const owner = await readOwner(join(path, OWNER_FILE))
     const state = owner === undefined ? 'ended' : await stateOf(owner)
-    if (state === 'ended') {
-      if (tryLock(descriptor)) return
-      throw new FailureError(inUse(path, 'another process, perhaps in another container'))
+    if (state === 'ended' && tryLock(descriptor)) return
+    const isService = state === 'running' && owner?.purpose === 'run'
+    if (isService || performance.now() - begun > waitMs) {
+      const visible = `process ${owner?.pid}${owner?.purpose === 'run' ? '' : ', which runs a command'}`
+      throw new FailureError(inUse(path, state === 'ended' ? 'another process, perhaps in another container' : visible))
     }
-    if (state === 'running' || performance.now() - begun > DYING_MS_MAX)
-      throw new FailureError(inUse(path, `process ${owner?.pid}`))
-    await pause(DYING_POLL_MS)
+    await pause(HOLDER_POLL_MS)
   }
 }
 

@@ -56,13 +56,26 @@ test('a start waits for a killed process, and is refused while one runs', async 
   await (await claimDataDirectory(path, VERSIONS)).release()
 })
 
+test('a start waits for a command, and names one that takes long', async (t) => {
+  const path = join(t.testdir(), 'data')
+  const child = await start(t, process.execPath, claiming(path, 'command'))
+  const refused = claimDataDirectory(path, VERSIONS, 'run', 0)
+  await t.rejects(refused, { message: `in use by process ${child.pid}, which runs a command; stop that one` })
+  const starting = claimDataDirectory(path, VERSIONS)
+  // It looks at the holder before the process of a command that does nothing else has started.
+  await promisify(execFile)(process.execPath, ['--version'])
+  child.kill('SIGKILL')
+  await (await starting).release()
+})
+
 test('a process that is not visible here, as in another container, keeps its directory', async (t) => {
   const path = join(t.testdir(), 'data')
   const child = await start(t, process.execPath, claiming(path))
   const owner = JSON.stringify({ pid: 2 ** 30, startedAt: '1', operatorUrl: null })
   await writeFile(join(path, 'service.json'), owner)
   const newer = { program: '9.0.0', engines: { chdb: '9.0.0' } }
-  await t.rejects(claimDataDirectory(path, newer), /in use by another process, perhaps in another container; stop that/)
+  const claimed = claimDataDirectory(path, newer, 'run', 0)
+  await t.rejects(claimed, /in use by another process, perhaps in another container; stop that/)
   t.equal(await readFile(join(path, 'service.json'), 'utf8'), owner)
   t.match(JSON.parse(await readFile(join(path, 'format.json'), 'utf8')), VERSIONS)
   child.kill('SIGKILL')
@@ -240,11 +253,11 @@ test('a process is dying when it is killed, exiting, or a zombie whose threads s
 })
 
 /** Arguments of a Node that claims a directory and keeps it. It touches memory, which the kernel takes some time to free. */
-function claiming(path: string): readonly string[] {
+function claiming(path: string, purpose = 'run'): readonly string[] {
   const module = new URL('../src/data-directory.js', import.meta.url)
   const script = `
     const { claimDataDirectory } = await import(${JSON.stringify(module.href)})
-    await claimDataDirectory(${JSON.stringify(path)}, ${JSON.stringify(VERSIONS)})
+    await claimDataDirectory(${JSON.stringify(path)}, ${JSON.stringify(VERSIONS)}, ${JSON.stringify(purpose)})
     globalThis.memory = Buffer.alloc(200e6, 1)
     console.log('claimed')
     setInterval(() => undefined, 1000)`

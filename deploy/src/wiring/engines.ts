@@ -113,7 +113,7 @@ export async function openSoundEngines({ config, role, threadPoolSize, logger }:
       (server) => server === undefined
     )
     // `gamenet start` claims the directory even if no engine needs it, so that commands find the service.
-    const purpose = role === 'offline' || role === 'repair' ? 'command' : 'run'
+    const purpose = isCommand(role) ? 'command' : 'run'
     const directory =
       needsDirectory || role === 'all' ? await claimDataDirectory(config.DATA_DIR, VERSIONS, purpose) : undefined
     if (directory !== undefined) {

@@ -4,13 +4,14 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { dataTables, migrate, readSide, storeOver } from '@gamenet/projector'
-import { topics } from '@gamenet/schemas'
+import { Refusal, topics } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
 import { erase } from '../src/operations/erase.js'
 import { requireRepaired } from '../src/operations/rebuild.js'
 import { finishUndos } from '../src/operations/run-import-undo.js'
+import { loggedError } from '../src/wiring/logged-error.js'
 import { openLostRows, type RepairTime } from '../src/wiring/lost-rows.js'
 import { comparePartList, openPartList } from '../src/wiring/part-list.js'
 
@@ -242,7 +243,10 @@ test('while all tables are made again from the log, because their folder was los
     .replaceAll(/"table":"[^"]+"/g, '"table":"that-is-lost"')
   await writeFile(list, `${createHash('sha256').update(lost).digest('hex')}\n${lost}`)
   await (await openPartList(list, clickhouse.control, (sentence) => t.fail(sentence))).close()
-  const { lostRows } = await open(clickhouse, 'now')
+  const { lostRows, lines } = await open(clickhouse, 'now')
+  const count = dataTables.length + 1
+  t.match(lines, [{ tables: { length: count }, msg: `${count} parts of ${count} tables were missing` }])
+  t.equal(lines.length, 1)
   t.same(new Set(lostRows.repairing()), new Set([...dataTables, 'checkpoint']))
   const readers = lostRows.guarded(clickhouse.readers)
   await t.rejects(readers.rows(SQL, { network_count: 'network_count__0' }), { code: 'table_incomplete' })
@@ -251,6 +255,13 @@ test('while all tables are made again from the log, because their folder was los
   await lostRows.stop()
   await (await openPartList(list, clickhouse.control, (sentence) => t.fail(sentence))).close()
   t.same((await open(clickhouse, 'now')).lostRows.found, [], 'they are not made again')
+})
+
+test('the log has a refusal without its stack, unless it has a cause', async (t) => {
+  const sentence = 'Rows of the table title were lost and are being restored from the log; retry later.'
+  t.same(loggedError(new Refusal('table_incomplete', ['title'])), { code: 'table_incomplete', message: sentence })
+  t.match(loggedError(new Refusal('data_damaged', [], { cause: new Error('bytes') })), { stack: /caused by.*bytes/s })
+  t.match(loggedError(new Error('a defect')), { message: 'a defect', stack: /lost-rows/ })
 })
 
 test('tables of a server are only reported, with the commands to type', async (t) => {
@@ -284,8 +295,10 @@ test('a username is not reported as unknown while rows that may name it are rest
 async function open(clickhouse: ClickHouse, repairs: RepairTime, log: object = { extents: async () => [] }) {
   const registry = new Registry()
   const engines = { store: storeOver(clickhouse.control), log: log as never, names: { log: 'LMDB' } }
-  const lostRows = await openLostRows({ engines, repairs, registry, logger: pino({ level: 'silent' }) })
-  return { lostRows, registry }
+  const lines: unknown[] = []
+  const logger = pino({}, { write: (line) => lines.push(JSON.parse(line)) })
+  const lostRows = await openLostRows({ engines, repairs, registry, logger })
+  return { lostRows, registry, lines }
 }
 
 /** Migrated tables; only the named ones have a part that the engine could not read. */

@@ -105,7 +105,12 @@ export async function openLostRows({
     if (!isOurs) return 'operator'
     return targets !== undefined && detached.has(table) ? 'now' : 'next start'
   }
-  for (const [table, reason] of sentences(found, repair.lasting, wayOf)) logger.error({ table }, reason)
+  const lost = lossesOf(found, repair.lasting, wayOf)
+  // All tables of a deleted folder have the same consequence.
+  for (const consequence of new Set(lost.map((each) => each.consequence))) {
+    const same = lost.filter((each) => each.consequence === consequence)
+    logger.error({ tables: same.map(({ table }) => table) }, sentenceOf(same))
+  }
   for (const { table, reason } of dropped) logger.error({ table }, reason)
   addMetric(registry, store, dropped)
   const refuse = (sql: string): void => {
@@ -140,9 +145,9 @@ export async function openLostRows({
     repairing: () => [...repairing],
     status: async () => {
       const now = await findLostParts(store)
-      const tablesNow = sentences(now, repair.lasting, wayOf).map(([table, reason]): LostTable => {
-        const parts = now.filter((each) => each.table === table).length
-        return { table, parts, state: wayOf(table) === 'now' ? 'repairing' : 'left', reason }
+      const tablesNow = lossesOf(now, repair.lasting, wayOf).map((each): LostTable => {
+        const { table, parts } = each
+        return { table, parts, state: wayOf(table) === 'now' ? 'repairing' : 'left', reason: sentenceOf([each]) }
       })
       return [...tablesNow, ...dropped]
     },
@@ -217,27 +222,38 @@ function tablesOf(parts: readonly NamedLostPart[]): ReadonlySet<string> {
 
 type Way = 'now' | 'next start' | 'operator'
 
-/** Returns the log messages about each table. */
-function sentences(
+/** `consequence`: the end of the message. */
+type Loss = { readonly table: string; readonly parts: number; readonly consequence: string }
+
+/** Returns the loss of each table. */
+function lossesOf(
   parts: readonly NamedLostPart[],
   lasting: ReadonlyMap<string, string>,
   wayOf: (table: string) => Way
-): readonly (readonly [string, string])[] {
+): readonly Loss[] {
   return [...tablesOf(parts)].map((table) => {
     const own = parts.filter((each) => each.table === table)
-    const count = own.length
-    const found = `${count} parts of ${table} were missing or unreadable at the start, so rows are missing`
     const lost = lasting.get(table)
-    if (lost !== undefined) return [table, `${found}: ${lost}.`]
-    const way = wayOf(table)
-    if (way === 'now') return [table, `${found}; they are being restored from the log.`]
-    if (way === 'next start') return [table, `${found}; the next gamenet start that reaches the log restores them.`]
-    return [
-      table,
-      `${found}. Rebuild the tables derived from it (gamenet rebuild, with --from-log for a table event_*), and drop the parts: ` +
-        `ALTER TABLE ${own[0]?.engineTable ?? table} DROP DETACHED PARTITION ALL SETTINGS allow_drop_detached = 1`
-    ]
+    const consequence = lost === undefined ? wayOut(wayOf(table), own[0]?.engineTable ?? table) : `: ${lost}.`
+    return { table, parts: own.length, consequence }
   })
+}
+
+function wayOut(way: Way, engineTable: string): string {
+  if (way === 'now') return '; they are being restored from the log.'
+  if (way === 'next start') return '; the next gamenet start that reaches the log restores them.'
+  return (
+    '. Rebuild the tables derived from it (gamenet rebuild, with --from-log for a table event_*), and drop the parts: ' +
+    `ALTER TABLE ${engineTable} DROP DETACHED PARTITION ALL SETTINGS allow_drop_detached = 1`
+  )
+}
+
+/** Returns the message about tables with the same consequence. */
+function sentenceOf(losses: readonly Loss[]): string {
+  const [{ table = '', consequence = '' } = {}] = losses
+  const count = losses.reduce((sum, { parts }) => sum + parts, 0)
+  const where = losses.length === 1 ? table : `${losses.length} tables`
+  return `${count} parts of ${where} were missing or unreadable at the start, so rows are missing${consequence}`
 }
 
 /** Returns the extents of the log's topics, without those that did not answer in time. */

@@ -27,6 +27,7 @@ import { addEngineMetrics } from './engine-metrics.js'
 import { once, openEngines } from './engines.js'
 import { createServiceIngest, startRelay } from './ingest.js'
 import { listen } from './listen.js'
+import { loggedError } from './logged-error.js'
 import { openLostRows } from './lost-rows.js'
 import { comparePartList, openPartList, PART_LIST } from './part-list.js'
 import { startProjector } from './projector.js'
@@ -172,7 +173,7 @@ const components: Components<Dependencies> = {
  */
 export async function openService(config: Config, role: Role, threadPoolSize: number): Promise<Service> {
   requireOperatorToken(config, role)
-  const logger = pino({ level: config.LOG_LEVEL }, pino.destination(2))
+  const logger = pino({ level: config.LOG_LEVEL, serializers: { err: loggedError } }, pino.destination(2))
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   new Gauge({

@@ -8,12 +8,13 @@ import { importRetractionTopic, instantOf, networkCountTopic, presenceTopic, tit
 import { test } from 'tap'
 import { claimDataDirectory } from '../src/data-directory.js'
 import { eraseUser } from '../src/erasure/erase-user.js'
+import { eraseFromWrites } from '../src/erasure/ledger.js'
 import { VerifyReport } from '../src/operations/damage-report.js'
 import { damageOfTables, findDamage } from '../src/operations/find-damage.js'
 import { ask } from './service/ask.js'
 import { flipMiddle, flipPartsOf } from './service/damaged-files.js'
 import { datasetsOf } from './service/dataset-proofs.js'
-import { fill, needsOf, openWorld, sighting, USERS } from './service/erasure-world.js'
+import { fill, needsOf, openWorld, sighting, USER, USERS } from './service/erasure-world.js'
 import { gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
 
 /* The short form of the corruption campaign: one damaged file of each kind, and its repair. */
@@ -230,6 +231,17 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
     writes: async () => writes,
     openWrites: async () => writes
   }
+  await t.test('a lost key is found during the erasure of another user', async (t) => {
+    await writes.script('CREATE TABLE kept AS SELECT * FROM person')
+    await eraseFromWrites(writes, USER)
+    await writes.query("DELETE FROM person AS p WHERE p.user_key = 'ben'")
+    const { findings } = await found({ ...engines, clickhouse })
+    t.match(findings, [{ part: 'writes', what: /no key of 1 users/ }])
+    await writes.script(
+      'DELETE FROM person; INSERT INTO person OVERRIDING SYSTEM VALUE SELECT * FROM kept; DROP TABLE kept; DELETE FROM forgotten'
+    )
+  })
+
   const { findings } = await found(engines)
   t.same(left, [], 'all were erased, each before another statement')
   t.same(findings, [])

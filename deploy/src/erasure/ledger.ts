@@ -144,6 +144,14 @@ export async function countWithoutKey(writes: Queries, userKeys: readonly string
   return count
 }
 
+/** Returns the people whose rows may remain in the tables although their keys were deleted. */
+export async function peopleBeingErased(writes: Queries): Promise<ReadonlySet<number>> {
+  const rows = await writes.query<{ person: string }>(
+    'SELECT f.person_id AS person FROM forgotten AS f WHERE f.done_at IS NULL AND f.person_id IS NOT NULL'
+  )
+  return new Set(rows.map(({ person }) => Number(person)))
+}
+
 /** Returns the salt of all name hashes, hexadecimal. */
 export async function readSalt(writes: Queries): Promise<string> {
   const [row] = await writes.query<{ salt: string }>(`SELECT encode(s.salt, 'hex') AS salt FROM forgetting_salt AS s`)

@@ -24,7 +24,7 @@ import { errorCode, isTableDropped, loadCheckpoint, Refusal, topics } from '@gam
 import { FailureError, FilesDamaged } from '../config.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
 import { fullDisk } from '../disk/full-disk.js'
-import { countWithoutKey, readLedger } from '../erasure/ledger.js'
+import { countWithoutKey, peopleBeingErased } from '../erasure/ledger.js'
 import { engineFailure, isOfDamage, MAKE_TABLES_AGAIN, RESTORE } from '../wiring/engine-failures.js'
 import type { Engines, SoundEngines } from '../wiring/engines.js'
 import type { PartComparison } from '../wiring/part-list.js'
@@ -196,11 +196,11 @@ async function usersWithoutKey(store: Store, writes: Postgres): Promise<number> 
 
 /** Counts people without a key whose first event is in the tables. An erasure deletes it there after the key. */
 async function keptWithoutKey(store: Store, writes: Postgres, { partitions }: CheckedLog): Promise<number> {
-  if ((await readLedger(writes)).some(({ doneAt }) => doneAt === null)) return 0
+  const erased = await peopleBeingErased(writes)
   const people = new Set<number>()
   for (const { topic, epoch, partition, keyless } of partitions) {
     const kept = new Set(await store.do(readOffsetsOf, topic, { epoch, partition }, [...keyless.values()]))
-    for (const [person, offset] of keyless) if (kept.has(offset)) people.add(person)
+    for (const [person, offset] of keyless) if (kept.has(offset) && !erased.has(person)) people.add(person)
   }
   return people.size
 }

@@ -1,7 +1,9 @@
 import { cp, readdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ClickHouseError } from '@gamenet/engines'
 import { test } from 'tap'
 import { VerifyReport } from '../src/operations/damage-report.js'
+import { engineFailure } from '../src/wiring/engine-failures.js'
 import { flipPartsOf, halve } from './service/damaged-files.js'
 import { type Finished, gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
 
@@ -102,4 +104,18 @@ test('damaged engines are named with the way out, and the others are checked', a
     await damaged('format', 'format.json', halve)
     refuses(await started('format'), /format.json cannot be read/)
   })
+})
+
+const DAMAGE = new ClickHouseError("Code: 40. DB::Exception: Checksum doesn't match: (in table default.title__0).", {
+  code: 40
+})
+
+test('damage of a ClickHouse server is a sentence with the way out', async (t) => {
+  t.match(engineFailure(DAMAGE, 'ClickHouse'), {
+    part: 'tables',
+    message:
+      /^Files of the table title__0 on the ClickHouse server are damaged: Code: 40.*Checksum.*Repair: .*DETACH PART.*gamenet rebuild/
+  })
+  const syntax = new ClickHouseError('Code: 62. DB::Exception: Syntax error', { code: 62 })
+  t.equal(engineFailure(syntax, 'ClickHouse'), syntax)
 })

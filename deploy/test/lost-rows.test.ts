@@ -9,11 +9,13 @@ import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
 import { erase } from '../src/operations/erase.js'
+import { damageOfTables } from '../src/operations/find-damage.js'
 import { requireRepaired } from '../src/operations/rebuild.js'
 import { finishUndos } from '../src/operations/run-import-undo.js'
 import { loggedError } from '../src/wiring/logged-error.js'
 import { openLostRows, type RepairTime } from '../src/wiring/lost-rows.js'
 import { comparePartList, openPartList } from '../src/wiring/part-list.js'
+import { flipMiddle } from './service/damaged-files.js'
 
 const SQL = 'SELECT 1 AS one FROM {network_count: Identifier} AS n'
 
@@ -257,6 +259,23 @@ test('while all tables are made again from the log, because their folder was los
   t.same((await open(clickhouse, 'now')).lostRows.found, [], 'they are not made again')
 })
 
+test('requests that need a part are refused when one of its files vanished while the service runs', async (t) => {
+  const clickhouse = await brokenTables(t, [])
+  const { lostRows } = await open(clickhouse, 'now')
+  const { rows } = lostRows.guarded(clickhouse.readers)
+  for (const [table, file] of [
+    ['title__0', /\.bin$/],
+    ['title_status__0', /mrk/]
+  ] as const) {
+    await clickhouse.control.execute(`INSERT INTO ${table} SELECT * FROM generateRandom() LIMIT 1`)
+    const parts = 'SELECT p.path AS path FROM system.parts AS p WHERE p.table = {table: String} AND p.active'
+    const [part] = await clickhouse.control.rows(parts, { table })
+    for (const name of readdirSync(String(part?.path)).filter((each) => file.test(each)))
+      rmSync(join(String(part?.path), name))
+    await t.rejects(rows(`SELECT t.* FROM ${table} AS t`), { code: 'data_damaged', status: 503 }, table)
+  }
+})
+
 test('the log has a refusal without its stack, unless it has a cause', async (t) => {
   const sentence = 'Rows of the table title were lost and are being restored from the log; retry later.'
   t.same(loggedError(new Refusal('table_incomplete', ['title'])), { code: 'table_incomplete', message: sentence })
@@ -277,6 +296,23 @@ test('tables of a server are only reported, with the commands to type', async (t
     { table: 'event_network_count', state: 'left', reason: /gamenet rebuild.*ALTER TABLE event_network_count__0 DROP/ }
   ])
   t.same(lostRows.repairing(), [])
+})
+
+test('a damaged part on a server is reported with the way out, and not detached', async (t) => {
+  const { control, rebuild } = await brokenTables(t, [])
+  await control.execute('INSERT INTO title__0 SELECT * FROM generateRandom() LIMIT 1')
+  const [part] = await control.rows(
+    "SELECT p.path AS path FROM system.parts AS p WHERE p.table = 'title__0' AND p.active"
+  )
+  await flipMiddle(join(String(part?.path), 'data.bin'))
+  const options = { repair: true, isServer: true, lost: [] }
+  const repair = /^restore the part on the server .* or detach it .* gamenet rebuild/
+  for (const run of ['once', 'again'])
+    t.match(
+      await damageOfTables({ control, rebuild }, options, () => undefined),
+      [{ repair, repaired: undefined }],
+      run
+    )
 })
 
 test('a username is not reported as unknown while rows that may name it are restored', async (t) => {

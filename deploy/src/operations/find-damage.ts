@@ -25,7 +25,7 @@ import { FailureError, FilesDamaged } from '../config.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
 import { fullDisk } from '../disk/full-disk.js'
 import { countWithoutKey, peopleBeingErased } from '../erasure/ledger.js'
-import { engineFailure, isOfDamage, MAKE_TABLES_AGAIN, RESTORE } from '../wiring/engine-failures.js'
+import { engineFailure, isOfDamage, MAKE_TABLES_AGAIN, REPAIR_SERVER, RESTORE } from '../wiring/engine-failures.js'
 import type { Engines, SoundEngines } from '../wiring/engines.js'
 import type { PartComparison } from '../wiring/part-list.js'
 import { type CheckCall, withCheckThread } from './check-files.js'
@@ -52,6 +52,8 @@ export type DamageOptions = {
   readonly lost: readonly string[]
   /** How the tables of a stopped service differ from the list of their parts. */
   readonly parts?: PartComparison | undefined
+  /** Whether the tables are on a server, where nothing is repaired. */
+  readonly isServer?: boolean
   /** Why engines of a stopped service are not open. */
   readonly damaged?: readonly FilesDamaged[]
 }
@@ -64,7 +66,7 @@ export async function findDamage(
   signal: AbortSignal
 ): Promise<VerifyReport> {
   const begun = performance.now()
-  const { clickhouse, directory, log } = engines
+  const { clickhouse, directory, log, names } = engines
   const { repair } = options
   const damages: Damage[] = (options.damaged ?? []).map(findingOf)
   const unusable: Damage[] = []
@@ -90,7 +92,7 @@ export async function findDamage(
     bytesTotal = Math.max(bytesTotal, bytes)
     onProgress({ phase, bytes, bytesTotal })
   }
-  const writesDirectory = engines.names.writes === 'PostgreSQL' ? undefined : directory?.part('writes')
+  const writesDirectory = names.writes === 'PostgreSQL' ? undefined : directory?.part('writes')
   const datasetsDirectory = directory?.part('datasets')
   const areTablesRead = clickhouse !== undefined && !damages.some(({ part }) => part === 'tables')
   const store = areTablesRead
@@ -124,8 +126,8 @@ export async function findDamage(
   if (writes !== undefined && store !== undefined && !damages.some(({ part }) => part === 'writes'))
     damages.push(...(await damageOfKeys(store, writes, checkedLog).catch(noneIfDamaged)))
   if (clickhouse !== undefined) {
-    damages.push(...(await damageOfTables(clickhouse, options, report)))
-    if (engines.names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
+    damages.push(...(await damageOfTables(clickhouse, { ...options, isServer: names.tables !== 'chDB' }, report)))
+    if (names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
   }
   const partitions = checkedLog?.partitions ?? []
   if (store !== undefined && log !== undefined)
@@ -272,7 +274,7 @@ function damageOfLog({ faults, partitions }: CheckedLog): Damage[] {
 /** Verifies every part of every table, as long statements: large tables take minutes on a slow disk. */
 export async function damageOfTables(
   { control: tables, rebuild }: Pick<ClickHouse, 'control' | 'rebuild'>,
-  { repair, lost, parts: { vanished, miscounted, isDamaged } = NO_DIFFERENCE }: DamageOptions,
+  { repair, isServer = false, lost, parts: { vanished, miscounted, isDamaged } = NO_DIFFERENCE }: DamageOptions,
   report: ReportBytes
 ): Promise<Damage[]> {
   const damages: Damage[] = []
@@ -285,7 +287,7 @@ export async function damageOfTables(
       part: 'tables',
       what: `a part of ${table} is missing, or was detached because it was unreadable`,
       cost: isUnused(table) ? COST_UNUSED : 'its rows are missing until they are restored',
-      repair: isUnused(table) ? 'gamenet start, which drops the table' : 'gamenet start',
+      repair: isServer ? REPAIR_SERVER : isUnused(table) ? 'gamenet start, which drops the table' : 'gamenet start',
       ...(repair && !missing.includes(table) && { repaired: 'its rows were restored' })
     })
   }
@@ -306,14 +308,14 @@ export async function damageOfTables(
   }
   for (const { name, path, bytes } of await tablesOfParts(tables)) {
     for (const { part, message } of await damagedParts(rebuild, name, miscounted)) {
-      const isDetached = repair && part !== ''
+      const isDetached = repair && !isServer && part !== ''
       if (isDetached) await detachPart(tables, name, path, part)
       const then = `the next start ${isUnused(name) ? 'drops the table' : 'restores its rows'}`
       damages.push({
         part: 'tables',
         what: `part ${part} of ${name} is damaged: ${message}`,
         cost: isUnused(name) ? COST_UNUSED : 'queries that read it fail, or return wrong answers',
-        repair: `gamenet verify --repair, which detaches it; ${then}`,
+        repair: isServer ? REPAIR_SERVER : `gamenet verify --repair, which detaches it; ${then}`,
         ...(isDetached && { repaired: `it was detached; ${then}` })
       })
     }

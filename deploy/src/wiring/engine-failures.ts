@@ -3,6 +3,7 @@ import { LogDamaged } from '@gamenet/engines/log'
 import { MissingTables, NewerTables } from '@gamenet/projector'
 import { errorMessage, Refusal } from '@gamenet/schemas'
 import { FailureError, FilesDamaged } from '../config.js'
+import { shown } from '../operations/damage.js'
 
 /** The way out of damage that nothing else repairs. */
 export const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
@@ -12,20 +13,26 @@ export const MAKE_TABLES_AGAIN =
   'stop the service, move the folder `tables` of its data directory away and start it: the tables are rebuilt from the log, as far as the log goes back; decisions on dead letters and gaps are lost. Or restore the newest backup: gamenet restore DIR'
 
 const REPAIR_TABLES = `stop the service, run \`gamenet verify --repair\` and start it. If that fails too, ${MAKE_TABLES_AGAIN}`
+/** The way out of damaged parts on a ClickHouse server, which other processes use meanwhile. */
+export const REPAIR_SERVER =
+  'restore the part on the server from a backup; or detach it (ALTER TABLE ... DETACH PART ...) and rebuild what reads the table: gamenet rebuild start <projection>, with --from-log for a table event_*'
+
 const REPAIR_WRITES = `stop the service and run \`gamenet verify --repair\`, which rebuilds indexes; if it reports tables, restore the newest backup: gamenet restore DIR`
 
 /** ClickHouse's codes for damaged files: CANNOT_PARSE_INPUT, CANNOT_READ_ALL_DATA, CHECKSUM_DOESNT_MATCH and others. */
-const DAMAGE_CODES: ReadonlySet<number> = new Set([27, 32, 33, 40, 76, 79, 107, 117, 125, 228, 246, 259, 271, 432, 740])
+const DAMAGE_CODES: ReadonlySet<number> = new Set([
+  27, 32, 33, 40, 76, 79, 107, 117, 125, 226, 228, 246, 259, 271, 432, 740
+])
+/** The code of errors of C++'s library, such as that of a missing file. */
+const STD_EXCEPTION = 1001
 
 /** Returns whether ClickHouse could not read a table because its files are damaged. */
 export function isOfDamage(error: unknown): error is ClickHouseError {
-  return error instanceof ClickHouseError && error.code !== undefined && DAMAGE_CODES.has(error.code)
+  if (!(error instanceof ClickHouseError) || error.code === undefined) return false
+  return DAMAGE_CODES.has(error.code) || (error.code === STD_EXCEPTION && /filesystem error/.test(error.message))
 }
 
-/**
- * Returns an engine's error about its files or their version as a sentence with a way out; any other error unchanged, as that of a
- * ClickHouse server about its own files.
- */
+/** Returns an engine's error about its files or their version as a sentence with a way out; any other error unchanged. */
 export function engineFailure(error: unknown, tables: string): unknown {
   if (error instanceof FailureError) return error
   if (error instanceof Refusal && error.code === 'data_damaged') {
@@ -34,7 +41,13 @@ export function engineFailure(error: unknown, tables: string): unknown {
     return new FilesDamaged('writes', `The write side is damaged: ${errorMessage(cause)}`, REPAIR_WRITES)
   }
   if (error instanceof LogDamaged) return new FilesDamaged('log', error.what, RESTORE)
-  if (isOfDamage(error) && tables === 'chDB') return new FilesDamaged('tables', tablesDamaged(error), REPAIR_TABLES)
+  if (isOfDamage(error)) {
+    const what = tableOf(error)
+    if (tables === 'chDB') return new FilesDamaged('tables', `${what} are damaged`, REPAIR_TABLES)
+    // The logs of the server may be out of reach.
+    const said = shown(error.message).replace(/\.$/, '')
+    return new FilesDamaged('tables', `${what} on the ClickHouse server are damaged: ${said}`, REPAIR_SERVER)
+  }
   if (error instanceof NewerTables || error instanceof NewerDatabase) return new FailureError(error.message)
   const text = (error instanceof Error ? error.message : '').replace(/\.$/, '')
   if (error instanceof MissingTables) return new FilesDamaged('tables', text, MAKE_TABLES_AGAIN)
@@ -46,9 +59,9 @@ export function engineFailure(error: unknown, tables: string): unknown {
   return error
 }
 
-function tablesDamaged({ message }: ClickHouseError): string {
+function tableOf({ message }: ClickHouseError): string {
   const [, table] = IN_TABLE.exec(message) ?? []
-  return table === undefined ? 'Files of the tables are damaged' : `Files of the table ${table} are damaged`
+  return table === undefined ? 'Files of the tables' : `Files of the table ${table}`
 }
 
 const IN_TABLE = /\bin table (?:\w+\.)?(\w+)/

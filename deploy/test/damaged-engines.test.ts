@@ -1,8 +1,11 @@
 import { cp, readdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClickHouseError } from '@gamenet/engines'
+import { pino } from 'pino'
 import { test } from 'tap'
 import { VerifyReport } from '../src/operations/damage-report.js'
+import { serviceOperations } from '../src/operations/service-operations.js'
+import { status } from '../src/operations/status.js'
 import { engineFailure } from '../src/wiring/engine-failures.js'
 import { flipPartsOf, halve } from './service/damaged-files.js'
 import { type Finished, gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
@@ -108,6 +111,20 @@ test('damaged engines are named with the way out, and the others are checked', a
 
 const DAMAGE = new ClickHouseError("Code: 40. DB::Exception: Checksum doesn't match: (in table default.title__0).", {
   code: 40
+})
+
+test('damage that an operation meets in a service is in its log, with what the engine said', async (t) => {
+  for (const isRunning of [true, false]) {
+    const lines: unknown[] = []
+    const logger = pino({}, { write: (line) => lines.push(JSON.parse(line)) })
+    const engines = { directory: undefined, names: { tables: 'chDB' } }
+    const { operations } = serviceOperations({ engines, isRunning, hasLog: true, logger } as never)
+    const damaged = { ...status, run: () => Promise.reject(DAMAGE) }
+    await t.rejects(operations.run(damaged, {}), { message: /^Files of the table title__0 are damaged. Repair: / })
+    const line = { operation: 'status', err: { message: /Checksum/ }, msg: /^Files of the table title__0 are damaged/ }
+    t.match(lines, isRunning ? [line] : [], 'a command prints it')
+    t.equal(lines.length, isRunning ? 1 : 0)
+  }
 })
 
 test('damage of a ClickHouse server is a sentence with the way out', async (t) => {

@@ -1,4 +1,4 @@
-import { SharedRun, shownInstant } from '@gamenet/schemas'
+import { errorMessage, SharedRun, shownInstant } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import { FailureError, UsageError } from '../config.js'
 import { fileFailure } from '../disk/file-failure.js'
@@ -59,10 +59,12 @@ export function serviceOperations(
       run: async (operation, input, { onProgress = () => undefined, signal = new AbortController().signal } = {}) => {
         requireLog(operation, needs)
         const run = operation.run(needs, input, { onProgress, signal }).catch((error: unknown) => {
-          throw (
-            fileFailure(error, needs.engines.directory?.path ?? '') ??
-            engineFailure(error, String(needs.engines.names.tables))
-          )
+          const { directory, names } = needs.engines
+          const failure = fileFailure(error, directory?.path ?? '') ?? engineFailure(error, String(names.tables))
+          // The client gets the sentence without its cause.
+          if (given.isRunning && failure !== error)
+            given.logger.error({ err: error, operation: operation.name }, errorMessage(failure))
+          throw failure
         })
         return await (operation.endsWith === undefined ? awaitedAtStop(run) : run)
       }

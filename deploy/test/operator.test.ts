@@ -121,6 +121,7 @@ test('the operator port answers the command line, and refuses web pages and clie
     t.match(answer.top, /^X-Request-Id: /im, head)
     t.notMatch(answer.top, /^Access-Control-Allow-Origin: /im, head)
     if (status === 405) t.match(answer.top, /^Allow: GET, HEAD, OPTIONS/im, head)
+    t.match(answer.top, /^Link: <\/docs\/errors#/im, head)
   }
   const status = Status.parse(JSON.parse((await send('GET', '/status', {})).text))
   t.equal(
@@ -131,7 +132,8 @@ test('the operator port answers the command line, and refuses web pages and clie
   t.equal((await send('GET', '/healthz', { host: 'localhost:8081' })).status, 200)
   t.equal((await send('GET', '/healthz', { host: '[::1]:8081' })).status, 200)
   for (const url of [service.operatorUrl, service.metricsUrl ?? '']) {
-    for (const path of ['/healthz', '/readyz', '/metrics']) t.equal((await fetch(url + path)).status, 200, url + path)
+    for (const path of ['/healthz', '/readyz', '/metrics', '/docs/errors'])
+      t.equal((await fetch(url + path)).status, 200, url + path)
   }
   t.equal((await fetch(`${service.metricsUrl}/status`)).status, 404, 'the port of metrics has no operations')
   t.match(

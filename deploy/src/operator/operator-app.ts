@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { PassThrough, Readable } from 'node:stream'
-import { createHttpServer, type Readiness, requestIds, sendError } from '@gamenet/api'
+import { addErrorsPage, createHttpServer, type Readiness, requestIds, sendError } from '@gamenet/api'
 import { errorMessage, parseJson, Refusal } from '@gamenet/schemas'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
@@ -38,7 +38,7 @@ export function buildOperatorApp(
   return app
 }
 
-/** The metrics port: only health, readiness and metrics. */
+/** The metrics port: only health, readiness, metrics, and the page of errors. */
 export function buildMetricsApp(needs: MetricsNeeds): FastifyInstance {
   const { logger } = needs
   const app = createHttpServer(
@@ -70,6 +70,8 @@ export function buildMetricsApp(needs: MetricsNeeds): FastifyInstance {
   app.get('/metrics', async (_request, reply) =>
     reply.type(needs.registry.contentType).send(await needs.registry.metrics())
   )
+  // Faults of HTTP name it in `Link`.
+  void app.register(addErrorsPage)
   return app
 }
 

@@ -144,7 +144,8 @@ export async function buildApp(
     cache.clear()
     dropStreamed()
   })
-  if (needs.datasets !== undefined) addDatasets(app, { tables, positions, versions, now, ...needs.datasets })
+  const { logger } = pipeline
+  if (needs.datasets !== undefined) addDatasets(app, { tables, positions, versions, now, logger, ...needs.datasets })
   addHealth(app, needs.ready)
   await addDocs(app, needs)
   if (needs.serviceAuth !== undefined) await addServiceAuth(app, needs.serviceAuth)

@@ -7,8 +7,9 @@ import { type Test, test } from 'tap'
 import { DatasetFolder } from '../src/datasets/dataset-folder.js'
 import { datasets } from '../src/datasets/datasets.js'
 import { DatasetList } from '../src/datasets/manifest.js'
+import { revisionFiles } from '../src/datasets/revision-files.js'
 import { openStoredTables, time } from './stored-tables.js'
-import { testApp } from './support/test-app.js'
+import { logOfLines, testApp } from './support/test-app.js'
 
 const MARCH = Date.UTC(2025, 2, 1)
 const APRIL = Date.UTC(2025, 3, 1)
@@ -37,8 +38,10 @@ async function open(t: Test, directory = t.testdir()) {
     if (sql.includes('AS month')) asked.months += 1
     return await clickhouse.readers.rows(sql, ...given)
   }
+  const { logger, lines } = logOfLines()
   const { app } = await testApp(t, {
     endpoints: [],
+    logger,
     tables: { ...clickhouse.readers, rows },
     dataVersions,
     datasets: { directory, requireSpace: () => space() },
@@ -83,7 +86,8 @@ async function open(t: Test, directory = t.testdir()) {
     get,
     listed,
     rowsIn,
-    refuseSpace
+    refuseSpace,
+    lines
   }
 }
 
@@ -98,7 +102,7 @@ test('files that a killed process left unlisted are removed at a start, unless t
   const folder = join(directory, 'title-count')
   const listed = readdirSync(folder)
   t.equal(listed.length, 2)
-  const old = ['.2025-03.old', '2025-03.json.old', '2025-02.1234.parquet', '2025-03.1234.parquet']
+  const old = ['.2025-03.old', '2025-03.json.old', '2025-03.1234.parquet']
   for (const name of [...old, '.2025-03.young']) writeFileSync(join(folder, name), 'half a file')
   const before = new Date(Date.now() - 2 * 3_600_000)
   for (const name of [...old, ...listed]) utimesSync(join(folder, name), before, before)
@@ -414,6 +418,70 @@ test('bad input, and a full disk', async (t) => {
   t.notOk(existsSync(join(directory, 'title-count')), 'no half file')
   refuseSpace(undefined)
   t.equal((await get(PATH)).statusCode, 200)
+})
+
+test('a file that cannot be used is refused with 503, and the log names it', async (t) => {
+  const { directory, store, get, lines } = await open(t)
+  const folder = join(directory, 'title-count')
+  const asFolder = (path: string) => () => {
+    rmSync(path)
+    mkdirSync(path)
+  }
+  const asFile = () => {
+    rmSync(folder, { recursive: true })
+    writeFileSync(folder, '')
+  }
+  const bytes = () => join(folder, readdirSync(folder).find((name) => /^2025-03.*parquet$/.test(name)) ?? '')
+  const description = join(folder, '2025-03.json')
+  for (const [what, damage, urls] of [
+    ['bytes', () => asFolder(bytes())(), [PATH]],
+    ['a description', asFolder(description), [PATH, '']],
+    ['a folder', asFile, [PATH, '']]
+  ] as const) {
+    await store(march(10))
+    t.equal((await get(PATH)).statusCode, 200)
+    damage()
+    for (const url of urls) {
+      const { statusCode, headers } = await get(url)
+      t.same([statusCode, headers['x-error-code']], [503, 'data_damaged'], `${what}: ${url}`)
+    }
+    t.match(lines.at(-1), /title-count/)
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
+test('a deleted description is reported, also after the file is made again', async (t) => {
+  const { directory, store, get, listed } = await open(t)
+  const folder = join(directory, 'title-count')
+  await store(march(10))
+  await get(PATH)
+  await store(march(11))
+  await get(PATH)
+  t.match((await listed())['title-count'], [{ newest: { revision: 2 } }])
+  t.same((await revisionFiles(directory)).unreadable, [])
+  rmSync(join(folder, '2025-03.json'))
+  const name = 'title-count/2025-03.json'
+  const remains = readdirSync(folder).map((each) => `title-count/${each}`)
+  t.match((await revisionFiles(directory)).unreadable, [{ name, copies: [...remains, `${name}.damaged`].sort() }])
+  t.match((await listed())['title-count'], [{ newest: { revision: 1 } }])
+  t.match((await revisionFiles(directory)).unreadable, [{ name, copies: [`${name}.damaged`] }])
+})
+
+test('a file is described before it has its name, so that files without a description have lost it', async (t) => {
+  const { directory, store, get } = await open(t)
+  const folder = join(directory, 'title-count')
+  await store(march(10))
+  await get(PATH)
+  const [bytes = '', description = ''] = readdirSync(folder)
+  const described = () => statSync(join(folder, description)).ino
+  const before = described()
+  rmSync(join(folder, bytes))
+  mkdirSync(join(folder, bytes))
+  t.equal((await get(PATH)).statusCode, 503)
+  t.not(described(), before)
+  rmSync(join(folder, bytes), { recursive: true })
+  t.equal((await get(PATH)).statusCode, 200)
+  t.same(readdirSync(folder), [bytes, description])
 })
 
 test('a reader of one of 200 titles skips 19 of 20 bytes', async (t) => {

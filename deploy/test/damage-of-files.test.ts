@@ -135,7 +135,12 @@ test('files of datasets that cannot be read, and damaged descriptions, are findi
   const facts = { ...revision, position: '', madeAt: '2025-01-01T00:00:00.000Z' }
   const described = JSON.stringify({ version: 1, checkedMs: 1, revisions: [{ ...facts, file: '2025-01.a.parquet' }] })
   const directory = t.testdir({
-    'network-count': { '2025-01.json': described, '2025-01.a.parquet': {}, '2025-02.json': described.slice(1) },
+    'network-count': {
+      '2025-01.json': described,
+      '2025-01.a.parquet': {},
+      '2025-02.json': described.slice(1),
+      '2025-03.abc.parquet': ''
+    },
     'title-count': { '2025-01.json': {} }
   })
   const found = async (repair: boolean) => {
@@ -147,10 +152,11 @@ test('files of datasets that cannot be read, and damaged descriptions, are findi
   const unreadable = (name: string) => ({ what: `datasets/${name} cannot be read (EISDIR)`, repaired: undefined })
   const ways = [
     unreadable('network-count/2025-01.a.parquet'),
-    { what: 'datasets/network-count/2025-02.json was damaged', repaired: /^it was removed/ },
+    { what: 'datasets/network-count/2025-02.json was damaged or deleted', repaired: /^it was removed/ },
+    { what: 'datasets/network-count/2025-03.json was damaged or deleted', repaired: /^it was removed/ },
     unreadable('title-count/2025-01.json')
   ]
   t.match(await found(true), ways)
   t.same(readdirSync(join(directory, 'network-count')), ['2025-01.a.parquet', '2025-01.json'])
-  t.match(await found(false), [ways[0], ways[2]])
+  t.match(await found(false), [ways[0], ways[3]])
 })

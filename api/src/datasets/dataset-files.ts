@@ -46,6 +46,8 @@ export type DatasetFilesNeeds = {
   now(): number
 }
 
+type Made = Omit<StoredRevision, 'revision' | 'position'>
+
 /** What the list says about a file. `newest` is undefined unless its bytes are there. */
 export type ListedFile = {
   readonly period: string
@@ -191,10 +193,7 @@ export class DatasetFiles {
     const key = `${dataset.name}/${period}`
     const requested =
       this.#requested.get(key) ??
-      this.#making
-        .run(() => this.#make(dataset, period))
-        .catch(orDiskFull)
-        .finally(() => this.#requested.delete(key))
+      this.#making.run(() => this.#make(dataset, period)).finally(() => this.#requested.delete(key))
     this.#requested.set(key, requested)
     return requested
   }
@@ -223,32 +222,31 @@ export class DatasetFiles {
       (each) => each.dataset === dataset.name
     )
     const position = positions.map(({ epoch, partition, next }) => `${epoch}/${partition}/${next}`).join(' ')
-    const made = await this.#write(withServing(tables, serving), { dataset, period, span }, before?.revisions[0])
-    if (made === undefined) return undefined
-    const known = before?.revisions ?? []
-    const revisions = revisionsWith(known, made === 'same' ? undefined : { ...made, position }, this.isClosed(period))
-    const file = { version, checkedMs, revisions }
-    try {
+    const describe = async (made: Made | undefined) => {
+      const added = made && { ...made, position }
+      const revisions = revisionsWith(before?.revisions ?? [], added, this.isClosed(period))
+      const file = { version, checkedMs, revisions }
       await this.#folder(dataset).describe(period, file)
-    } catch (error) {
-      if (made !== 'same' && known.every((each) => each.file !== made.file))
-        await rm(this.#path(dataset, made.file), { force: true })
-      throw error
+      return file
     }
-    return file
+    return await this.#write(withServing(tables, serving), { dataset, period, span }, before?.revisions[0], describe)
   }
 
-  /** Writes a file unless the newest revision has the same rows; undefined if rows changed meanwhile. */
+  /**
+   * Writes a file unless the newest revision has the same rows; undefined if rows changed meanwhile. It is described before it gets its
+   * name: files without a description have lost it.
+   */
   async #write(
     tables: StreamedTables,
     { dataset, period, span }: { readonly dataset: Dataset; readonly period: string; readonly span: Span | undefined },
-    newest: StoredRevision | undefined
-  ) {
+    newest: StoredRevision | undefined,
+    describe: (made: Made | undefined) => Promise<StoredFile>
+  ): Promise<StoredFile | undefined> {
     const facts = await this.#facts(tables, dataset, span)
     if (newest !== undefined && newest.rows === facts.rows && newest.rowsHash === facts.rowsHash) {
       const handle = await this.#openBytes(dataset, newest)
       await handle?.close()
-      if (handle !== undefined) return 'same' as const
+      if (handle !== undefined) return await describe(undefined)
     }
     const draft = this.#path(dataset, `.${period}.${randomUUID()}`)
     await mkdir(dirname(draft), { recursive: true })
@@ -256,20 +254,13 @@ export class DatasetFiles {
       const { sha256, bytes } = await this.#stream(tables, { dataset, span, rowGroupRows: rowGroupRows(facts) }, draft)
       if ((await this.#facts(tables, dataset, span)).rowsHash !== facts.rowsHash) return undefined
       const file = `${period}.${sha256.slice(0, DIGEST_CHARACTERS)}.parquet`
-      await rename(draft, this.#path(dataset, file))
-      await flushFolder(dirname(draft))
       const { rows, rowsHash, firstMs, lastMs } = facts
       const shown = (ms: number | null) => (ms === null ? null : shownInstant(ms))
-      return {
-        file,
-        rows,
-        bytes,
-        first: shown(firstMs),
-        last: shown(lastMs),
-        sha256,
-        rowsHash,
-        madeAt: shownInstant(this.#needs.now())
-      }
+      const [first, last, madeAt] = [shown(firstMs), shown(lastMs), shownInstant(this.#needs.now())]
+      const described = await describe({ file, rows, bytes, first, last, sha256, rowsHash, madeAt })
+      await rename(draft, this.#path(dataset, file))
+      await flushFolder(dirname(draft))
+      return described
     } finally {
       await rm(draft, { force: true })
     }
@@ -346,7 +337,12 @@ function closedAt(period: string): number {
   return (monthSpan(period)?.toMs ?? 0) + CLOSED_AFTER_MS
 }
 
-function orDiskFull(error: unknown): never {
-  if (/^(ENOSPC|EDQUOT)$/.test(errorCode(error))) throw new Refusal('disk_full', [], { cause: error })
-  throw error
+/** Errors of a folder, a file of another kind or user, and a disk. */
+const UNUSABLE = /^(EACCES|EPERM|EISDIR|ENOTDIR|EIO|EROFS)$/
+
+/** Refuses a request whose files cannot be used; the log names them. */
+export function refuseUnusable(error: unknown): never {
+  const code = errorCode(error)
+  if (/^(ENOSPC|EDQUOT)$/.test(code)) throw new Refusal('disk_full', [], { cause: error })
+  throw UNUSABLE.test(code) ? new Refusal('data_damaged', [], { cause: error }) : error
 }

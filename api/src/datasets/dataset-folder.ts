@@ -5,6 +5,7 @@ import { checkedText, errorCode, parseJson, withChecksum } from '@gamenet/schema
 import { StoredFile } from './manifest.js'
 
 const DESCRIPTION = /^(\d{4}-\d{2}|newest)\.json$/
+const BYTES = /^(\d{4}-\d{2}|newest)\.\w+\.parquet$/
 /** The end of the name of a damaged description. */
 const DAMAGED = '.damaged'
 /** File systems stamp two changes of a folder within their clock's tick, up to 10 ms, with one instant. */
@@ -32,20 +33,30 @@ export class DatasetFolder {
     return (await readdir(this.#path).catch(ignoreMissing)) ?? []
   }
 
+  /** Returns the periods that have a description or lost it. */
+  async mentioned(): Promise<readonly string[]> {
+    return periodsOf(await this.names())
+  }
+
   /** Returns the periods that have a description. */
   async periods(): Promise<readonly string[]> {
     return (await this.names()).flatMap((name) => DESCRIPTION.exec(name)?.[1] ?? [])
   }
 
-  /** Reads one description; undefined if it is missing or damaged. Then it is made again; a copy of a damaged one is kept as evidence. */
+  /**
+   * Reads one description; undefined if it is missing or damaged. Then it is made again; a copy of a damaged one is kept as evidence, an
+   * empty one of a deleted one.
+   */
   async file(period: string): Promise<StoredFile | undefined> {
     const path = this.#pathOf(period)
-    const text = await readFile(path, 'utf8').catch(ignoreMissing)
-    if (text === undefined) return undefined
+    // The error of a folder does not name it.
+    const named = (error: object) => ignoreMissing(Object.assign(error, { path }))
+    const text = await readFile(path, 'utf8').catch(named)
+    if (text === undefined && !(await this.#hasLost(period))) return undefined
     // Earlier programs wrote no checksum.
-    const json = text.startsWith('{') ? text : (checkedText(text) ?? '')
+    const json = text?.startsWith('{') ? text : (checkedText(text ?? '') ?? '')
     const file = StoredFile.safeParse(parseJson(json)).data
-    if (file === undefined) await writeFile(path + DAMAGED, text, { mode: 0o600 })
+    if (file === undefined) await writeFile(path + DAMAGED, text ?? '', { mode: 0o600 })
     return file
   }
 
@@ -56,10 +67,9 @@ export class DatasetFolder {
     if (this.#known?.changedNs === changedNs) return this.#known.content
     const names = new Set(await this.names())
     const files = new Map<string, StoredFile>()
-    for (const name of names) {
-      const period = DESCRIPTION.exec(name)?.[1]
-      const file = period === undefined ? undefined : await this.file(period)
-      if (period !== undefined && file !== undefined) files.set(period, file)
+    for (const period of periodsOf([...names])) {
+      const file = await this.file(period)
+      if (file !== undefined) files.set(period, file)
     }
     const content = { names, files }
     this.#known = readMs - Number(ctimeMs) > STAMP_MS ? { changedNs, content } : undefined
@@ -79,12 +89,22 @@ export class DatasetFolder {
     }
   }
 
+  /** Returns whether a file of the period exists without a description. */
+  async #hasLost(period: string): Promise<boolean> {
+    const names = await this.names()
+    return periodsOf(names).includes(period) && !names.includes(`${period}.json`)
+  }
+
   #pathOf(period: string): string {
     return join(this.#path, `${period}.json`)
   }
 }
 
 const MISSING = { ctimeNs: 0n, ctimeMs: 0n }
+
+function periodsOf(names: readonly string[]): readonly string[] {
+  return [...new Set(names.flatMap((name) => (DESCRIPTION.exec(name) ?? BYTES.exec(name))?.[1] ?? []))]
+}
 
 export function isDescription(name: string): boolean {
   return DESCRIPTION.test(name) || isDamaged(name)

@@ -16,7 +16,7 @@ export type RevisionFile = {
 export type UnreadableDescription = {
   /** Relative to the directory of the datasets. */
   readonly name: string
-  /** The damaged file, unless it was made again, and its copy. */
+  /** The copy of it; also all files of its period, unless it was made again. */
   readonly copies: readonly string[]
   /** What the system said; undefined for content that was changed. */
   readonly code?: string
@@ -34,7 +34,7 @@ export async function revisionFiles(
       unreadable.push({ name, copies: [], code: errorCode(error) })
       return undefined
     }
-    const periods = (await folder.periods().catch(orUnreadable(dataset))) ?? []
+    const periods = (await folder.mentioned().catch(orUnreadable(dataset))) ?? []
     const damaged = new Set<string>()
     for (const period of periods) {
       const name = join(dataset, `${period}.json`)
@@ -43,9 +43,12 @@ export async function revisionFiles(
       for (const [n, revision] of (file?.revisions ?? []).entries())
         files.push({ name: join(dataset, revision.file), sha256: revision.sha256, isNewest: n === 0 })
     }
-    for (const copy of (await folder.names().catch(() => [])).filter(isDamaged)) {
-      const name = join(dataset, copy.replace(/\.[a-z]+$/, ''))
-      unreadable.push({ name, copies: [join(dataset, copy), ...(damaged.has(name) ? [name] : [])] })
+    const names = await folder.names().catch(() => [])
+    for (const copy of names.filter(isDamaged)) {
+      const [period = ''] = copy.split('.')
+      const name = join(dataset, `${period}.json`)
+      const copies = damaged.has(name) ? names.filter((each) => each.startsWith(`${period}.`)) : [copy]
+      unreadable.push({ name, copies: copies.map((each) => join(dataset, each)) })
     }
   }
   return { files, unreadable }

@@ -3,7 +3,7 @@ import { Refusal } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { namedTag, permitsTag } from '../answers/etag.js'
 import { REVALIDATED } from '../http/reply/headers.js'
-import { DatasetFiles, type DatasetFilesNeeds } from './dataset-files.js'
+import { DatasetFiles, type DatasetFilesNeeds, refuseUnusable } from './dataset-files.js'
 import { type Dataset, datasets } from './datasets.js'
 import type { DatasetList, FileRevision, StoredRevision } from './manifest.js'
 import { DATASET_FILE_PATH, DATASETS_PATH, EXCLUDED, PARQUET } from './paths.js'
@@ -13,7 +13,10 @@ const IMMUTABLE = 'public, max-age=31536000, immutable'
 const FILE = /^(\d{4}-\d{2}|newest)(?:\.([0-9a-f]{16}))?\.parquet$/
 
 /** Adds the list of datasets and their files. A request for the list starts to make the missing files of closed months. */
-export function addDatasets(app: FastifyInstance, needs: Omit<DatasetFilesNeeds, 'signal'>): void {
+export function addDatasets(
+  app: FastifyInstance,
+  needs: Omit<DatasetFilesNeeds, 'signal'> & { readonly logger: Pick<FastifyBaseLogger, 'warn'> }
+): void {
   const closing = new AbortController()
   const files = new DatasetFiles({ ...needs, signal: closing.signal })
   let making: Promise<void> | undefined
@@ -23,17 +26,17 @@ export function addDatasets(app: FastifyInstance, needs: Omit<DatasetFilesNeeds,
     await making
   })
   app.get(DATASETS_PATH, async (_request, reply) => {
-    const { list, missing } = await listed(files)
+    const { list, missing } = await listed(files).catch(refuseUnusable)
     if (making === undefined) {
-      making = makeAll(files, missing, closing.signal, app.log).finally(() => {
+      making = makeAll(files, missing, closing.signal, needs.logger).finally(() => {
         making = undefined
       })
     }
     return reply.header('Cache-Control', 'no-cache').send(list)
   })
   app.get<{ Params: { dataset: string; file: string } }>(DATASET_FILE_PATH, async (request, reply) => {
-    const { dataset, period, digest } = await requestedFile(files, request.params)
-    const opened = await files.open(dataset, period, digest)
+    const { dataset, period, digest } = await requestedFile(files, request.params).catch(refuseUnusable)
+    const opened = await files.open(dataset, period, digest).catch(refuseUnusable)
     if (opened === undefined) throw new Refusal('dataset_file_unknown', [`${dataset.name}/${request.params.file}`])
     const headers = {
       'Cache-Control': digest === undefined ? REVALIDATED : IMMUTABLE,

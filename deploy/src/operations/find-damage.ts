@@ -230,7 +230,7 @@ export async function damageOfDatasets(
     const then = isMade ? 'it is made again when it is requested' : 'this earlier revision is then no longer served'
     damages.push({
       part: 'datasets',
-      what: `${path} ${isRevision ? 'does not match its SHA-256' : 'was damaged'}`,
+      what: `${path} ${isRevision ? 'does not match its SHA-256' : 'was damaged or deleted'}`,
       cost,
       repair: `gamenet verify --repair, which removes it; ${then}`,
       ...(repair && { repaired: `it was removed; ${then}` })

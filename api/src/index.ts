@@ -9,7 +9,12 @@ export type {
 export { type ApiNeeds, buildApp } from './app.js'
 export { type Dataset, datasets } from './datasets/datasets.js'
 export { type DatasetPosition, datasetPosition } from './datasets/position.js'
-export { type RevisionFile, revisionFiles, type UnreadableDescription } from './datasets/revision-files.js'
+export {
+  damagedNames,
+  type RevisionFile,
+  revisionFiles,
+  type UnreadableDescription
+} from './datasets/revision-files.js'
 export type { Readiness } from './http/health.js'
 export { addDashboard } from './http/pages/dashboard.js'
 export { addErrorsPage } from './http/pages/errors.js'

@@ -9,7 +9,7 @@ import {
   writeFileSync
 } from 'node:fs'
 import { join } from 'node:path'
-import { revisionFiles } from '@gamenet/api'
+import { damagedNames, revisionFiles } from '@gamenet/api'
 import { openPglite } from '@gamenet/engines'
 import { checkPages, emptiedPages } from '@gamenet/engines/log'
 import { test } from 'tap'
@@ -156,6 +156,13 @@ test('files of datasets that cannot be read, and damaged descriptions, are findi
     { what: 'datasets/network-count/2025-03.json was damaged or deleted', repaired: /^it was removed/ },
     unreadable('title-count/2025-01.json')
   ]
+  await found(false)
+  t.same(await damagedNames(directory), [
+    'network-count/2025-01.a.parquet',
+    'network-count/2025-02.json.damaged',
+    'network-count/2025-03.json.damaged',
+    'title-count/2025-01.json'
+  ])
   t.match(await found(true), ways)
   t.same(readdirSync(join(directory, 'network-count')), ['2025-01.a.parquet', '2025-01.json'])
   t.match(await found(false), [ways[0], ways[3]])

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { z } from 'zod'
@@ -39,6 +39,12 @@ test('files of a closed month, through a late import, its undo, a rebuild and a 
   for (const name of readdirSync(folder)) if (name.endsWith('.parquet')) rmSync(join(folder, name))
   t.ok((await get(url)).equals(first), 'deleted by hand')
   t.same(await numbers(running.apiUrl), [3, 2, 1])
+  const unusable = join(directory, 'data', 'datasets', 'title', 'newest.json')
+  mkdirSync(unusable, { recursive: true })
+  t.match(await gamenetJson(environment, ['status']), {
+    degraded: ['datasets/title/newest.json cannot be read or was damaged (gamenet verify)']
+  })
+  rmSync(unusable, { recursive: true })
   await provesSameBytes(t, environment, running, ['title-count'])
 })
 

@@ -1,3 +1,4 @@
+import { access, constants, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode } from '@gamenet/schemas'
 import { DatasetFolder, isDamaged } from './dataset-folder.js'
@@ -20,6 +21,28 @@ export type UnreadableDescription = {
   readonly copies: readonly string[]
   /** What the system said; undefined for content that was changed. */
   readonly code?: string
+}
+
+/** Returns what is damaged, lost or unusable in a directory of datasets as far as names, kinds and permissions show it. */
+export async function damagedNames(directory: string): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const { name: dataset } of datasets) {
+    const names = await new DatasetFolder(join(directory, dataset)).names().catch(() => undefined)
+    if (names === undefined) found.push(dataset)
+    for (const name of names ?? [])
+      if (isDamaged(name) || (await isUnusable(join(directory, dataset, name)))) found.push(join(dataset, name))
+  }
+  return found
+}
+
+async function isUnusable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.R_OK)
+    return !(await stat(path)).isFile()
+  } catch (error) {
+    // Old revisions are removed meanwhile.
+    return errorCode(error) !== 'ENOENT'
+  }
 }
 
 /** Returns the existing files that the descriptions in a directory of datasets list, and what cannot be read. */

@@ -25,7 +25,7 @@ export const Status = z.object({
   engines: z.record(z.string(), z.string()),
   /** Why the process is not ready; null when it is. */
   notReady: z.string().nullable(),
-  /** Engines that do not answer and disks that are full, while the process continues. */
+  /** Engines that do not answer, disks that are full and files of datasets that are damaged, while the process continues. */
   degraded: z.array(z.string()),
   sources: z.array(SourceStatus),
   topics: z.array(
@@ -88,8 +88,9 @@ export const status = operation({
   result: Status,
   run: async (needs) => {
     const { engines, ingest, demo, startedAt } = needs
-    const [readiness, runs, progress, rebuilds, disk, lostRows, erasures] = await Promise.all([
+    const [readiness, datasets, runs, progress, rebuilds, disk, lostRows, erasures] = await Promise.all([
       needs.ready(),
+      damagedDatasets(engines),
       newestRuns(engines),
       progressOf(needs),
       unfinishedRebuilds(needs),
@@ -102,7 +103,7 @@ export const status = operation({
       startedAt,
       engines: { ...engines.names },
       notReady: readiness.ok ? null : readiness.reason,
-      degraded: readiness.ok ? [...(readiness.degraded ?? [])] : [],
+      degraded: [...((readiness.ok && readiness.degraded) || []), ...datasets],
       sources: SCRAPE_SOURCES.map((source) => {
         const own = ingest?.status().find((each) => each.source === source)
         return {
@@ -121,6 +122,15 @@ export const status = operation({
     }
   }
 })
+
+async function damagedDatasets({ directory }: Engines): Promise<string[]> {
+  if (directory === undefined) return []
+  const { damagedNames } = await import('@gamenet/api')
+  const [first, ...others] = await damagedNames(directory.part('datasets'))
+  if (first === undefined) return []
+  const more = others.length === 0 ? '' : ` and ${others.length} others`
+  return [`datasets/${first}${more} cannot be read or was damaged (gamenet verify)`]
+}
 
 async function pendingErasures({ postgres }: Engines): Promise<Status['erasures']> {
   if (postgres === undefined) return null

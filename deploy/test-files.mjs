@@ -1,14 +1,18 @@
 /* Runs test files one after the other in this process, and says after each how long they have taken; deploy/test-run.mjs reads it. */
 import asyncHooks from 'node:async_hooks'
+import { readFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import path from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { timeTaken } from './test-processor-time.mjs'
 
 const files = process.argv.splice(2)
 // tap names the directories of tests after the file that was started.
 process.argv[1] = path.resolve(files[0])
 const { t } = await withoutHooks(() => import('tap'))
+// While a module of these bytes lives, each PGlite of the process runs code that an earlier one has compiled: 0.3 s less a start.
+const pglite = fileURLToPath(new URL('../node_modules/@electric-sql/pglite/dist/pglite.wasm', import.meta.url))
+globalThis.compiledPglite = await WebAssembly.compile(readFileSync(pglite))
 let imported
 // tap ends a run in which no test waits.
 t.test('all files are imported', () => new Promise((resolve) => (imported = resolve)))

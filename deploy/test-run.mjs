@@ -39,8 +39,19 @@ const SHARED_ENGINES = path.join(ROOT, 'deploy', 'engines', 'dist', 'testing', '
 const PASSED = 'passed'
 const FILE_SECONDS_MAX = 300
 const CAMPAIGN_SECONDS_MAX = 24 * 3600
-/** Without the budget each PGlite costs a second of processor time more; `deploy/gamenet.cjs` says why. */
-const NODE_ARGS = ['--wasm-tiering-budget=500000000', '--max-semi-space-size=64', '--import', PROCESSOR_TIME]
+/**
+ * Without the budget of WebAssembly each PGlite costs a second of processor time more; `deploy/gamenet.cjs` says why. Its module was
+ * validated when `deploy/test-files.mjs` compiled it. What tests run hundreds of times is not worth optimizing, which took a tenth
+ * of the processor time.
+ */
+const NODE_ARGS = [
+  '--wasm-tiering-budget=500000000',
+  '--wasm-lazy-validation',
+  '--interrupt-budget=1000000',
+  '--max-semi-space-size=64',
+  '--import',
+  PROCESSOR_TIME
+]
 /**
  * tap adds a loader to NODE_OPTIONS that measures coverage in the test file, its threads and all processes that it starts.
  * Nothing reads the coverage, and it took a third of the processor time, so `env` restores the variable.

@@ -1,9 +1,9 @@
-import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { cp, readdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { openChdb, openPglite } from '@gamenet/engines'
+import { openPglite } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { publish } from '@gamenet/ingest'
-import { beginRepair, migrate, projections, repairOf, storeOver } from '@gamenet/projector'
+import { beginRepair, projections, repairOf, storeOver } from '@gamenet/projector'
 import { importRetractionTopic, instantOf, networkCountTopic, presenceTopic, titleCountTopic } from '@gamenet/schemas'
 import { test } from 'tap'
 import { claimDataDirectory } from '../src/data-directory.js'
@@ -12,10 +12,11 @@ import { eraseFromWrites } from '../src/erasure/ledger.js'
 import { VerifyReport } from '../src/operations/damage-report.js'
 import { damageOfTables, findDamage } from '../src/operations/find-damage.js'
 import { ask } from './service/ask.js'
-import { flipMiddle, flipPartsOf } from './service/damaged-files.js'
+import { filesOfParts, flipMiddle, flipPartsOf } from './service/damaged-files.js'
 import { datasetsOf } from './service/dataset-proofs.js'
 import { fill, needsOf, openWorld, sighting, USER, USERS } from './service/erasure-world.js'
 import { gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
+import { openTestWrites } from './service/open-engines.js'
 
 /* The short form of the corruption campaign: one damaged file of each kind, and its repair. */
 
@@ -26,6 +27,7 @@ const QUIET = { UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0',
 test('damaged files are found, reported and repaired, or refused', async (t) => {
   const folder = t.testdir({
     'counts.csv': `observedAt,online\n${HOURS.join('\n')}\n`,
+    'late.csv': 'observedAt,online\n2017-02-19T00:00:00Z,1\n',
     'sightings.csv': 'username,state,observedAt\nAnn,online,2017-02-17T00:00:00Z\n'
   })
   const whole = join(folder, 'whole')
@@ -33,62 +35,103 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
   const service = await openGamenet(t, environment('whole'))
   await gamenetJson(environment('whole'), ['import', 'network-count', join(folder, 'counts.csv')])
   await gamenetJson(environment('whole'), ['import', 'presence', join(folder, 'sightings.csv')])
-  await service.stop()
-  const indexFile = await indexFileOf(join(folder, 'whole', 'writes'))
-  const damaged = async (name: string, file: string, damage: (path: string) => Promise<unknown>) => {
-    await cp(whole, join(folder, name), { recursive: true })
-    await damage(join(folder, name, file))
+  const path = '/api/data/network-count/2017-02.parquet'
+  const get = async (apiUrl: string) => Buffer.from(await (await fetch(apiUrl + path)).arrayBuffer())
+  const revisions = async (apiUrl: string) => {
+    const dataset = (await datasetsOf(apiUrl)).find(({ name }) => name === 'network-count')
+    return dataset?.files.flatMap(({ newest, earlier }) => [newest, ...earlier]) ?? []
   }
-  const verified = async (name: string, ...more: string[]) => {
-    const run = more.length === 0 ? gamenet : spawnedGamenet
+  await get(service.apiUrl)
+  await gamenetJson(environment('whole'), ['import', 'network-count', join(folder, 'late.csv')])
+  const original = await get(service.apiUrl)
+  const listed = await revisions(service.apiUrl)
+  t.match(listed, [{ revision: 2 }, { revision: 1 }])
+  const verified = async (name: string, run: typeof spawnedGamenet, ...more: string[]) => {
     const done = await run(environment(name), ['verify', '--json', ...more])
     t.same([done.code, done.stderr], [1, ''], 'the report says everything')
     return VerifyReport.parse(JSON.parse(done.stdout)).findings
   }
 
-  await t.test('rows of tables and an index of the write side are restored', async (t) => {
-    await damaged('rows', await partOf(whole, HOURS.length), flipMiddle)
-    await flipMiddle(join(folder, 'rows', 'writes', 'base', '5', '2675'))
-    await reverseKeys(join(folder, 'rows', 'writes'))
-    await flipMiddle(join(folder, 'rows', 'parts.json'))
-    // The checksums of its other page are right.
-    await truncate(join(folder, 'rows', 'writes', indexFile), 8192)
-    t.match(await verified('rows', '--repair'), [
-      { part: 'writes', what: /1 pages .*pg_description_o_c_o_index/, isRepaired: true },
-      { part: 'writes', what: `1 pages of writes/${indexFile} (public.person_pkey) are damaged`, isRepaired: true },
-      { part: 'seals', what: /keys of 1 people cannot decrypt their events of presence 1\/0, from offset 0 on/ },
-      { part: 'tables', what: 'parts.json is damaged', isRepaired: true },
-      {
-        part: 'tables',
-        what: /^part all_\S+ of \w+ is damaged: .*CHECKSUM/,
-        repair: 'it was detached; the next start restores its rows',
-        isRepaired: true
-      }
-    ])
-    await reverseKeys(join(folder, 'rows', 'writes'))
-    const service = await openGamenet(t, environment('rows'))
-    await gamenetJson(environment('rows'), ['status', '--wait', '60'])
-    const { body } = await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)
-    t.match(body, { length: HOURS.length })
-    const sound = VerifyReport.parse(await gamenetJson(environment('rows'), ['verify']))
-    t.same(sound.findings, [], 'nothing is damaged in a running service')
-    t.ok(sound.bytes > 1e6, `${sound.bytes} bytes`)
-    const refused = await gamenet(environment('rows'), ['verify', '--repair'])
-    t.match(refused, { code: 1, stderr: /running service cannot be repaired: stop it/ })
-    await service.stop()
-    // The folder of a part vanishes while nothing is running.
-    await rm(join(folder, 'rows', dirname(await partOf(join(folder, 'rows'), HOURS.length))), { recursive: true })
-    await flipMiddle(join(folder, 'rows', 'writes', 'base', '5', '3456'))
-    const findings = await verified('rows')
-    const of = (name: string) => findings.filter(({ part }) => part === name)
-    // Whether its rows are restored before the tables are checked is a matter of milliseconds.
-    t.match(of('tables')[0], { what: /^a part of \w+ is missing/ }, 'a part vanished while nothing was running')
-    t.match(
-      of('writes'),
-      [{ what: /1 pages of writes\/base\/5\/3456/, repair: /gamenet restore/ }],
-      'a table of the write side is damaged'
-    )
-  })
+  const datasetsIn = (name: string) => join(folder, name, 'datasets', 'network-count')
+  const files = async (name: string) => (await readdir(datasetsIn(name))).filter((file) => file.endsWith('.parquet'))
+  const flipDatasets = async (name: string) => {
+    for (const file of await files(name)) await flipMiddle(join(datasetsIn(name), file))
+  }
+  await flipDatasets('whole')
+  const damagedDatasets = await verified('whole', gamenet)
+  t.match(
+    damagedDatasets,
+    [/it is made again when it is requested/, /this earlier revision is then no longer served/].map((repair) => ({
+      part: 'datasets',
+      what: /^datasets\/network-count\/2017-02\.\w+\.parquet does not match its SHA-256$/,
+      cost: 'readers of this file fail or read wrong values',
+      repair
+    }))
+  )
+  t.same((await files('whole')).length, 2, 'a running service is not repaired')
+  await flipDatasets('whole')
+  await service.stop()
+  const indexFile = await indexFileOf(join(whole, 'writes'))
+
+  await t.test(
+    'rows of tables, an index of the write side and the newest file of a dataset are restored',
+    async (t) => {
+      await cp(whole, join(folder, 'rows'), { recursive: true })
+      const [part = ''] = await filesOfParts(join(folder, 'rows'), 'event_network_count__0')
+      await flipMiddle(part)
+      await flipDatasets('rows')
+      await flipMiddle(join(folder, 'rows', 'writes', 'base', '5', '2675'))
+      await reverseKeys(join(folder, 'rows', 'writes'))
+      await flipMiddle(join(folder, 'rows', 'parts.json'))
+      // The checksums of its other page are right.
+      await truncate(join(folder, 'rows', 'writes', indexFile), 8192)
+      t.match(await verified('rows', spawnedGamenet, '--repair'), [
+        { part: 'writes', what: /1 pages .*pg_description_o_c_o_index/, isRepaired: true },
+        { part: 'writes', what: `1 pages of writes/${indexFile} (public.person_pkey) are damaged`, isRepaired: true },
+        ...damagedDatasets.map((finding) => ({
+          ...finding,
+          repair: finding.repair.replace('gamenet verify --repair, which removes it', 'it was removed'),
+          isRepaired: true
+        })),
+        { part: 'seals', what: /keys of 1 people cannot decrypt their events of presence 1\/0, from offset 0 on/ },
+        { part: 'tables', what: 'parts.json is damaged', isRepaired: true },
+        {
+          part: 'tables',
+          what: /^part all_\S+ of \w+ is damaged: .*CHECKSUM/,
+          repair: 'it was detached; the next start restores its rows',
+          isRepaired: true
+        }
+      ])
+      t.same(await files('rows'), [])
+      await reverseKeys(join(folder, 'rows', 'writes'))
+      const service = await openGamenet(t, environment('rows'))
+      await gamenetJson(environment('rows'), ['status', '--wait', '60'])
+      const { body } = await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)
+      t.match(body, { length: HOURS.length })
+      t.ok((await get(service.apiUrl)).equals(original))
+      t.same(await revisions(service.apiUrl), listed)
+      t.equal((await fetch(service.apiUrl + listed[1]?.url)).status, 404)
+      const sound = VerifyReport.parse(await gamenetJson(environment('rows'), ['verify']))
+      t.same(sound.findings, [], 'nothing is damaged in a running service')
+      t.ok(sound.bytes > 1e6, `${sound.bytes} bytes`)
+      const refused = await gamenet(environment('rows'), ['verify', '--repair'])
+      t.match(refused, { code: 1, stderr: /running service cannot be repaired: stop it/ })
+      await service.stop()
+      // The folder of a part vanishes while nothing is running.
+      const [vanishing = ''] = await filesOfParts(join(folder, 'rows'), 'network_count_hour__0')
+      await rm(dirname(vanishing), { recursive: true })
+      await flipMiddle(join(folder, 'rows', 'writes', 'base', '5', '3456'))
+      const findings = await verified('rows', gamenet)
+      const of = (name: string) => findings.filter(({ part }) => part === name)
+      // Whether its rows are restored before the tables are checked is a matter of milliseconds.
+      t.match(of('tables')[0], { what: /^a part of \w+ is missing/ }, 'a part vanished while nothing was running')
+      t.match(
+        of('writes'),
+        [{ what: /1 pages of writes\/base\/5\/3456/, repair: /gamenet restore/ }],
+        'a table of the write side is damaged'
+      )
+    }
+  )
 
   await t.test('bookkeeping that every start reads is reported with the way out, and detached', async (t) => {
     const name = 'bookkeeping'
@@ -105,12 +148,16 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     await refuses('start', 'data_change')
     await flipPartsOf(data, 'checkpoint')
     await refuses('start', 'checkpoint')
-    const reported = (await verified(name)).map(({ what }) => what.replace(/^part \S+ of (\w+ is damaged).*/, '$1'))
+    const reported = (await verified(name, gamenet)).map(({ what }) =>
+      what.replace(/^part \S+ of (\w+ is damaged).*/, '$1')
+    )
     t.same([...new Set(reported)], ['checkpoint is damaged', 'data_change is damaged'])
     await flipPartsOf(data, 'schema_migration')
     await refuses('start', 'schema_migration')
-    t.match(await verified(name), [{ what: 'Files of the table schema_migration are damaged' }])
-    const detached = (await verified(name, '--repair')).map(({ what }) => /^a part of (\w+) is missing/.exec(what)?.[1])
+    t.match(await verified(name, gamenet), [{ what: 'Files of the table schema_migration are damaged' }])
+    const detached = (await verified(name, gamenet, '--repair')).map(
+      ({ what }) => /^a part of (\w+) is missing/.exec(what)?.[1]
+    )
     t.same([...new Set(detached)], ['checkpoint', 'data_change', 'schema_migration'])
     const service = await openGamenet(t, environment(name))
     await gamenetJson(environment(name), ['status', '--wait', '60'])
@@ -118,55 +165,6 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     t.match(body, { length: HOURS.length })
     t.same(VerifyReport.parse(await gamenetJson(environment(name), ['verify'])).findings, [])
     await service.stop()
-  })
-
-  await t.test('damaged files of datasets are removed, and the newest is made again with its number', async (t) => {
-    await cp(whole, join(folder, 'dataset'), { recursive: true })
-    const service = await openGamenet(t, environment('dataset'))
-    const path = '/api/data/network-count/2017-02.parquet'
-    const get = async (apiUrl: string) => Buffer.from(await (await fetch(apiUrl + path)).arrayBuffer())
-    const revisions = async (apiUrl: string) => {
-      const dataset = (await datasetsOf(apiUrl)).find(({ name }) => name === 'network-count')
-      return dataset?.files.flatMap(({ newest, earlier }) => [newest, ...earlier]) ?? []
-    }
-    await get(service.apiUrl)
-    const late = join(folder, 'late.csv')
-    await writeFile(late, 'observedAt,online\n2017-02-18T00:00:00Z,1\n')
-    await gamenetJson(environment('dataset'), ['import', 'network-count', late])
-    const original = await get(service.apiUrl)
-    const listed = await revisions(service.apiUrl)
-    t.match(listed, [{ revision: 2 }, { revision: 1 }])
-    const files = join(folder, 'dataset', 'datasets', 'network-count')
-    const bytes = async () => (await readdir(files)).filter((name) => name.endsWith('.parquet'))
-    for (const name of await bytes()) await flipMiddle(join(files, name))
-    const findings = [/it is made again when it is requested/, /this earlier revision is then no longer served/].map(
-      (repair) => ({
-        part: 'datasets',
-        what: /^datasets\/network-count\/2017-02\.\w+\.parquet does not match its SHA-256$/,
-        cost: 'readers of this file fail or read wrong values',
-        repair
-      })
-    )
-    const running = await verified('dataset')
-    t.match(running, findings)
-    t.same((await bytes()).length, 2, 'a running service is not repaired')
-    await service.stop()
-    t.same(
-      await verified('dataset', '--repair'),
-      running.map((finding) => ({
-        ...finding,
-        repair: finding.repair.replace('gamenet verify --repair, which removes it', 'it was removed'),
-        isRepaired: true
-      }))
-    )
-    t.same(await bytes(), [])
-    const repaired = await openGamenet(t, environment('dataset'))
-    t.ok((await get(repaired.apiUrl)).equals(original))
-    t.same(await revisions(repaired.apiUrl), listed)
-    t.equal((await fetch(repaired.apiUrl + listed[1]?.url)).status, 404)
-    const sound = VerifyReport.parse(await gamenetJson(environment('dataset'), ['verify']))
-    t.same(sound.findings, [])
-    await repaired.stop()
   })
 
   await t.test('a write side that was deleted is reported before and after the next start', async (t) => {
@@ -178,33 +176,22 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
       cost: /cannot be loaded again/,
       repair: /gamenet restore/
     }
-    t.match(await verified('emptied'), [finding])
+    t.match(await verified('emptied', gamenet), [finding])
     const service = await openGamenet(t, environment('emptied'))
     const later = join(folder, 'later.csv')
     await writeFile(later, 'username,state,observedAt\nAnn,offline,2017-02-17T01:00:00Z\n')
     await gamenetJson(environment('emptied'), ['import', 'presence', later])
-    t.match(await verified('emptied'), [finding], 'the user has a new key, which does not decrypt the earlier events')
+    t.match(
+      await verified('emptied', gamenet),
+      [finding],
+      'the user has a new key, which does not decrypt the earlier events'
+    )
     await service.stop()
   })
 })
 
-test('a table that is dropped while tables are checked is not damaged', async (t) => {
-  const { control, rebuild, close } = await openChdb({ path: t.testdir() })
-  t.teardown(close)
-  await migrate(control)
-  await control.execute('CREATE TABLE title__9 AS title__0')
-  const dropping: typeof rebuild = {
-    ...rebuild,
-    rows: async (sql, ...given) => {
-      if (sql === 'CHECK TABLE title__9') await control.execute('DROP TABLE title__9 SYNC')
-      return await rebuild.rows(sql, ...given)
-    }
-  }
-  t.same(await damageOfTables({ control, rebuild: dropping }, { repair: false, lost: [] }, () => undefined), [])
-})
-
 test('no event is missing because its user is erased meanwhile', async (t) => {
-  const world = await openWorld(t, (folder) => openPglite({ dir: join(folder, 'writes') }))
+  const world = await openWorld(t, (folder) => openTestWrites(t, folder))
   await fill(world)
   // Enough for blocks of events that are not unpacked.
   for (const username of USERS) {
@@ -245,6 +232,19 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
   const { findings } = await found(engines)
   t.same(left, [], 'all were erased, each before another statement')
   t.same(findings, [])
+
+  await t.test('a table that is dropped while tables are checked is not damaged', async (t) => {
+    const { control, rebuild } = clickhouse
+    await control.execute('CREATE TABLE title__9 AS title__0')
+    const dropping: typeof rebuild = {
+      ...rebuild,
+      rows: async (sql, ...given) => {
+        if (sql === 'CHECK TABLE title__9') await control.execute('DROP TABLE title__9 SYNC')
+        return await rebuild.rows(sql, ...given)
+      }
+    }
+    t.same(await damageOfTables({ control, rebuild: dropping }, { repair: false, lost: [] }, () => undefined), [])
+  })
 
   await t.test('a write side that a full disk does not let start is not damaged', async (t) => {
     const directory = await claimDataDirectory(join(folder, 'full'), { program: '0', engines: {} })
@@ -341,14 +341,4 @@ async function indexFileOf(directory: string): Promise<string> {
   const [row] = await writes.query<{ file: string }>(`SELECT pg_relation_filepath('person_pkey'::regclass) AS file`)
   await writes.close()
   return row?.file ?? ''
-}
-
-/** Returns the data file of a part with this number of rows. */
-async function partOf(directory: string, rows: number): Promise<string> {
-  const files = await readdir(join(directory, 'tables', 'store'), { recursive: true })
-  for (const file of files.filter((name) => /\/all_\S+\/count\.txt$/.test(name)).sort()) {
-    const path = join('tables', 'store', file)
-    if ((await readFile(join(directory, path), 'utf8')) === String(rows)) return path.replace('count.txt', 'data.bin')
-  }
-  throw new Error(`no part has ${rows} rows`)
 }

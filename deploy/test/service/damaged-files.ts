@@ -3,6 +3,11 @@ import { join } from 'node:path'
 
 /** Damages all parts of a table. */
 export async function flipPartsOf(directory: string, table: string): Promise<void> {
+  for (const file of await filesOfParts(directory, table)) await flipMiddle(file)
+}
+
+/** Returns the data files of all parts of a table; at least one. */
+export async function filesOfParts(directory: string, table: string): Promise<string[]> {
   const tables = join(directory, 'tables')
   const definitions = await readdir(join(tables, 'metadata'), { recursive: true })
   const definition = definitions.find((name) => name.endsWith(`/${table}.sql`)) ?? table
@@ -10,7 +15,7 @@ export async function flipPartsOf(directory: string, table: string): Promise<voi
   const store = join(tables, 'store', uuid.slice(0, 3), uuid)
   const files = (await readdir(store, { recursive: true })).filter((name) => /^all_.*\.bin$/.test(name))
   if (files.length === 0) throw new Error(`${table} has no part`)
-  for (const file of files) await flipMiddle(join(store, file))
+  return files.map((file) => join(store, file))
 }
 
 /** Changes a bit in the middle of a file. */

@@ -8,7 +8,7 @@ export { foldInline } from './project/folding/folding.js'
 export { runFold } from './project/folding/run-fold.js'
 export { definitionOf, Generations, ownerOf, ownersOf } from './project/generations.js'
 export { LOCAL_PASS_LOCK } from './project/pass-lock.js'
-export type { FoldProjection, KeySlice, SqlProjection } from './project/projection.js'
+export type { FoldProjection, KeySlice, KeyValues, SqlProjection } from './project/projection.js'
 export { projectorMetrics } from './project/projector-metrics.js'
 export type { Range } from './project/range.js'
 export { ProjectionRunner } from './project/run-projections.js'
@@ -78,7 +78,7 @@ export {
   readBasis,
   readForFold,
   readKeys,
-  readSlices,
+  readParts,
   readTouched,
   readWeights,
   storeRows,

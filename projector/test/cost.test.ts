@@ -1,5 +1,5 @@
 import { runs } from '@gamenet/engines/testing'
-import { projectionCheckpoint } from '@gamenet/schemas'
+import { type Parameters, projectionCheckpoint } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { projections, storeOver } from '../src/index.js'
@@ -11,6 +11,7 @@ import { Checkpoints } from '../src/store/checkpoint.js'
 import { openTables } from './pipeline.js'
 
 const EVENTS = 60_000
+const SLICE_EVENTS = 5000
 /** The first board has a share of all events; the others have equal parts of the rest. */
 const EVENTS_SQL = `
   INSERT INTO event_leaderboard_entry__0 (epoch, partition, offset, source, import_id, observed_at, title_id, leaderboard_id,
@@ -52,7 +53,7 @@ test('the cost of an event in long steps is estimated from two sizes of samples,
   t.equal(costOf(slower, 100), 0.02, 'which costs its keys alone, as far as one can see')
 })
 
-test('a sample by keys has the number of events that its cost is computed with, even with few boards', async (t) => {
+test('slices of keys and samples of them have about as many events as they shall have, unless one board has more', async (t) => {
   const engine = await openTables()
   const unit = projections.filter(({ name }) => name === 'entry-time')
   const checkpoints = new Checkpoints()
@@ -62,32 +63,39 @@ test('a sample by keys has the number of events that its cost is computed with, 
     fc.asyncProperty(boards, async (those) => {
       await engine.control.execute('TRUNCATE TABLE event_leaderboard_entry__0')
       await engine.control.execute(EVENTS_SQL, those)
-      const sampled: string[] = []
+      const sampled: Parameters[] = []
       const tables: typeof engine.rebuild = {
         ...engine.rebuild,
         execute: async (sql, parameters = {}) => {
-          if (sql.startsWith('INSERT')) sampled.push(`${parameters.slice} ${parameters.slices}`)
+          if (sql.startsWith('INSERT')) sampled.push(parameters)
           await engine.rebuild.execute(sql, parameters)
         }
       }
       const live = await liveOf({ store: storeOver(tables), projections })
       const making = { store: live.store, folding: foldInline(), signal: new AbortController().signal }
-      const { 'entry-time': cost = 0 } = await measureCosts(
+      const { costs, cuts } = await measureCosts(
         making,
         unit,
         { live, checkpoints },
-        { sizes: STEP_SIZES, process: 'this' }
+        { sizes: { ...STEP_SIZES, sliceOfStatement: SLICE_EVENTS }, process: 'this' }
       )
+      const cost = costs['entry-time'] ?? 0
       if (!(cost > 0 && Number.isFinite(cost))) t.fail(`${cost} s an event`)
       if (sampled.length === 0) t.fail('nothing was sampled')
-      for (const slice of new Set(sampled)) {
-        const [n, slices] = slice.split(' ')
+      const firsts = [0, ...(cuts['entry-time'] ?? []).map(([, board]) => board), 40]
+      const slices: Parameters[] = firsts.slice(1).map((next, n) => ({ from_1: firsts[n], to_1: next }))
+      for (const slice of [...sampled, ...slices]) {
         const [row] = await engine.control.rows(
-          `SELECT count() AS events FROM event_leaderboard_entry AS e
-           WHERE cityHash64(concat(e.title_id, '/', toString(e.leaderboard_id))) % {slices: UInt32} = {n: UInt32}`,
-          { n, slices }
+          `SELECT sum(b.events) AS events, max(b.events) AS most
+           FROM (
+             SELECT count() AS events FROM event_leaderboard_entry AS e
+             WHERE e.leaderboard_id >= {from_1: UInt32} AND e.leaderboard_id < {to_1: UInt32} GROUP BY e.leaderboard_id) AS b`,
+          { from_1: 0, to_1: 40, ...slice }
         )
-        if (row?.events === '0') t.fail(`slice ${slice} is empty`)
+        const [events, most] = [Number(row?.events), Number(row?.most)]
+        if (events === 0) t.fail(`the slice ${JSON.stringify(slice)} is empty`)
+        if (slices.includes(slice) && events - most > 2 * SLICE_EVENTS)
+          t.fail(`the slice ${JSON.stringify(slice)} has ${events} events`)
       }
     }),
     runs(5)

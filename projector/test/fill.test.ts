@@ -5,6 +5,7 @@ import { foldInline } from '../src/project/folding/folding.js'
 import { type Filling, fill, STEP_SIZES } from '../src/rebuild/fill.js'
 import type { RebuildRecord } from '../src/rebuild/rebuild-record.js'
 import { Checkpoints } from '../src/store/checkpoint.js'
+import { makeRows } from '../src/store/step.js'
 import { latch } from './latch.js'
 import { firstStore, openTables } from './pipeline.js'
 
@@ -15,6 +16,12 @@ const TABLES = [
   ...['leaderboard_history', 'entry_time', 'leaderboard_entry', 'leaderboard_change', 'leaderboard_feed'],
   ...['record_history', 'player_entry']
 ]
+const titleOf = (board: number) => (board % 2 === 0 ? '4d530064' : '55530036')
+const keys = Array.from({ length: BOARDS }, (_, board) => [titleOf(board), board] as const).sort(
+  ([a, m], [b, n]) => a.localeCompare(b) || m - n
+)
+/** Cuts into slices of four boards. */
+const cutsInto = (slices: number) => keys.filter((_, n) => n > 0 && n % 4 === 0).slice(0, slices - 1)
 const unit = projections.filter(({ name }) =>
   ['leaderboard-history', 'entry-time', 'leaderboard-entry', 'player-entry'].includes(name)
 )
@@ -23,8 +30,9 @@ const unit = projections.filter(({ name }) =>
 const EVENTS_SQL = `
   INSERT INTO event_leaderboard_entry__0 (epoch, partition, offset, source, import_id, observed_at, title_id, leaderboard_id,
     player, player_key, occurrence, change, rating, time_ms, stated_rank, ord, step, details)
-  SELECT 0, 0, n.number, '/test', '', fromUnixTimestamp64Milli(toInt64(1700000000000 + n.number), 'UTC'), '4d530064',
-    n.number % {boards: UInt64}, concat('p', toString(intDiv(n.number, {boards: UInt64}) % 5)) AS name, name, 1,
+  SELECT 0, 0, n.number, '/test', '', fromUnixTimestamp64Milli(toInt64(1700000000000 + n.number), 'UTC'),
+    if(n.number % {boards: UInt64} % 2 = 0, '4d530064', '55530036'), n.number % {boards: UInt64},
+    concat('p', toString(intDiv(n.number, {boards: UInt64}) % 5)) AS name, name, 1,
     if(n.number < {boards: UInt64} * 5, 'new', 'updated'), toString(sipHash64(n.number) % 9), sipHash64(n.number) % 9, NULL,
     sipHash64(n.number) % 999, 1, ''
   FROM numbers({events: UInt64}) AS n`
@@ -53,10 +61,10 @@ test('a fill by slices resumes after the last completed one, and computes the sa
       id: 1,
       target: { 'leaderboard-entry': [{ epoch: 0, partition: 0, next: EVENTS }] },
       events: Object.fromEntries(unit.map(({ name }) => [name, EVENTS])),
-      slices: {
-        'leaderboard-entry': slices,
+      cuts: {
+        'leaderboard-entry': cutsInto(slices),
         // Otherwise by ranges of the log.
-        ...(slices === 1 ? {} : { 'entry-time': slices, 'player-entry': slices })
+        ...(slices === 1 ? {} : { 'entry-time': cutsInto(slices), 'player-entry': cutsInto(slices) })
       },
       costs: {}
     } as unknown as RebuildRecord,
@@ -97,8 +105,10 @@ test('a fill by slices resumes after the last completed one, and computes the sa
   const begun: unknown[] = []
   const failing = over({
     rows: async (sql, parameters = {}) => {
-      if (parameters.slice !== undefined) begun.push(parameters.slice)
-      if (parameters.slice === 3) throw new Error('the tables are away')
+      const n =
+        cutsInto(SLICES).findIndex(([title, board]) => title === parameters.from_0 && board === parameters.from_1) + 1
+      if (n > 0) begun.push(n)
+      if (n === 3) throw new Error('the tables are away')
       return await engine.rebuild.rows(sql, parameters)
     }
   })
@@ -118,6 +128,28 @@ test('a fill by slices resumes after the last completed one, and computes the sa
   t.same(await rowsOf(), whole)
   const reached = await Checkpoints.read(firstStore(engine.control))
   t.equal(reached.next(projectionCheckpoint('leaderboard-entry'), 0, 0), EVENTS)
+})
+
+test('a slice of keys reads its part of a table alone', async (t) => {
+  const engine = await openTables()
+  await engine.control.execute(`
+    INSERT INTO leaderboard_entry__0 (title_id, leaderboard_id, player, occurrence)
+    SELECT if(n.number % 2 = 0, '4d530064', '55530036'), n.number % 100, toString(n.number), 1 FROM numbers(100000) AS n`)
+  const read: unknown[] = []
+  const explaining: Tables = {
+    ...engine.rebuild,
+    execute: async (sql, parameters) => {
+      const [row] = await engine.rebuild.rows(sql.replace(/^INSERT INTO.*?\)/, 'EXPLAIN ESTIMATE'), parameters)
+      read.push(row?.rows)
+    }
+  }
+  const [playerEntry] = unit.filter((each) => each.name === 'player-entry')
+  if (playerEntry === undefined || playerEntry.form === 'fold') throw new Error('player-entry is no statement')
+  const slices = [{ to: ['4d530064', 10] }, { from: ['4d530064', 80], to: ['55530036', 9] }, { from: ['55530036', 91] }]
+  for (const slice of slices)
+    await firstStore(explaining).do(makeRows, playerEntry, { range: [], isLate: false, slice })
+  for (const rows of read) t.ok(Number(rows) >= 5000 && Number(rows) < 20_000, `${rows} of 100,000 rows`)
+  t.equal(read.length, slices.length)
 })
 
 const COUNTS = 500
@@ -156,7 +188,7 @@ test('a table computed from another one is filled in few steps, in smaller ones 
       record: {
         target: { 'title-count': [{ epoch: 0, partition: 0, next: COUNTS }] },
         events: Object.fromEntries(counts.map(({ name }) => [name, COUNTS])),
-        slices: {},
+        cuts: {},
         costs: {}
       } as unknown as RebuildRecord,
       sizes,

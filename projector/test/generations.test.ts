@@ -24,7 +24,7 @@ if (counts === undefined) throw new Error('there is no projection title-count')
 function swapping(id: number, own: Projection): RebuildRecord {
   const replaces = { tables: {}, generations: {}, definitions: {} }
   const definitions = { [own.name]: definitionOf(own) }
-  const times = { startedAt: '', changedAt: '', target: {}, events: {}, slices: {}, costs: {}, verification: null }
+  const times = { startedAt: '', changedAt: '', target: {}, events: {}, cuts: {}, costs: {}, verification: null }
   const plain = {
     tables: {},
     generations: {},

@@ -195,7 +195,7 @@ const RECORD: RebuildRecord = {
   changedAt: '2026-01-01T00:00:00.000Z',
   target: {},
   events: {},
-  slices: {},
+  cuts: {},
   costs: {},
   verification: null,
   definitions: {},

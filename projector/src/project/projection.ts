@@ -23,6 +23,11 @@ type Common = {
   readonly from: Topic
   /** The projection whose table this one reads. This projection never overtakes it. */
   readonly after?: string
+  /**
+   * The columns of a key, with their types: of the events and, first in its primary key, of the table that a slice is read from. With a key,
+   * a rebuild fills slices of keys, each key once and whole: each range of the log would compute the same keys again.
+   */
+  readonly key?: Readonly<Record<string, 'String' | 'UInt32'>>
   readonly touches: Touches
   /**
    * By table, the condition on a void row `r`: it remains at a position from which a later event has moved its change. Void
@@ -49,6 +54,8 @@ export type SqlProjection = Common & {
   readonly columns: readonly string[]
   /** The rows of the events `e` of the range. `{range}` stands for the condition on `e`. */
   readonly select: string
+  /** With a `key`: the rows of a slice of keys. `{slice}` stands for the condition on the rows `k` that it reads. */
+  readonly selectSlice?: string
   /**
    * Replaces `select` for a range with events before already consumed ones, if these can lower the version of `select`,
    * so that the stored row would win. Its version is at least the stored one.
@@ -68,8 +75,8 @@ export type SqlProjection = Common & {
 export type FoldProjection = Common & {
   readonly form: 'fold'
   readonly fold?: string
-  /** The columns of the event table that form a key, with their types, in the order of `{keys}`. */
-  readonly key: Readonly<Record<string, 'String' | 'UInt32'>>
+  /** Its columns have the order of `{keys}`. */
+  readonly key: NonNullable<Common['key']>
   /** The written tables in the order of writing, with their columns in the order of the fold's values. */
   readonly into: Readonly<Record<string, readonly string[]>>
   /** Selects the key columns and `weight`, the number of rows to fold a key. Default: its events in the range. */
@@ -90,8 +97,11 @@ export const DAY_MS = 86_400_000
 /** More touched keys in a step are announced as one `*`. */
 export const TOUCHED_KEYS_MAX = 50
 
-/** The n-th of `of` parts of all keys, by a hash: each key is in one of them. */
-export type KeySlice = { readonly n: number; readonly of: number }
+/** The values of a key's columns. */
+export type KeyValues = readonly (string | number)[]
+
+/** The keys from one on, up to another one: a slice is read as one range of a primary key. Without an end, all on that side. */
+export type KeySlice = { readonly from?: KeyValues | undefined; readonly to?: KeyValues | undefined }
 
 /** Returns the tables that a projection writes. */
 export function tablesOf(projection: Projection): readonly string[] {

@@ -1,7 +1,7 @@
 import { leaderboardEntryTopic } from '@gamenet/schemas'
 import { BOARD_TABLES } from '../folds/leaderboard-entry.js'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
-import { BOARD_KEY, leaderboardHistory } from './leaderboard-history.js'
+import { BOARD_COLUMNS, BOARD_KEY, leaderboardHistory } from './leaderboard-history.js'
 
 /** A row at a position that the change has left. */
 const UNTOLD = 'NOT r.is_change AND r.previous_rank IS NULL AND r.new_rank IS NULL'
@@ -16,7 +16,7 @@ export const leaderboardEntry: Projection = {
   name: 'leaderboard-entry',
   from: leaderboardEntryTopic,
   after: leaderboardHistory.name,
-  key: { title_id: 'String', leaderboard_id: 'UInt32' },
+  key: BOARD_COLUMNS,
   into: Object.fromEntries(Object.entries(BOARD_TABLES).map(([table, types]) => [table, Object.keys(types)])),
   weigh: `
     SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, count() AS weight

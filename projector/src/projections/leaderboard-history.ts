@@ -3,6 +3,7 @@ import { INSTANT_MS, type Projection } from '../project/projection.js'
 
 /** The key of an event's board, as in `boardKey` of the schemas. */
 export const BOARD_KEY = `concat(e.title_id, '/', toString(e.leaderboard_id))`
+export const BOARD_COLUMNS = { title_id: 'String', leaderboard_id: 'UInt32' } as const
 
 /** Every state of every entry: one row per entry, instant and content, at the position of its first publication. */
 export const leaderboardHistory: Projection = {

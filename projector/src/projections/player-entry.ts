@@ -1,7 +1,13 @@
 import { leaderboardEntryTopic } from '@gamenet/schemas'
 import { INSTANT_MS, type Projection } from '../project/projection.js'
 import { leaderboardEntry } from './leaderboard-entry.js'
-import { BOARD_KEY } from './leaderboard-history.js'
+import { BOARD_COLUMNS, BOARD_KEY } from './leaderboard-history.js'
+
+const entriesWhere = (condition: string) => `
+  SELECT k.player_key, k.title_id, k.leaderboard_id, k.player, k.occurrence, k.is_gone, k.rank, k.place, k.rating,
+    k.time_ms, k.details, k.first_at, k.ts, k.version
+  FROM {leaderboard_entry: Identifier} AS k FINAL
+  WHERE ${condition}`
 
 /** All entries of the touched boards, because any rank may have changed. */
 export const playerEntry: Projection = {
@@ -13,11 +19,9 @@ export const playerEntry: Projection = {
     ...['time_ms', 'details', 'first_at', 'ts', 'version']
   ],
   after: leaderboardEntry.name,
-  select: `
-    SELECT l.player_key, l.title_id, l.leaderboard_id, l.player, l.occurrence, l.is_gone, l.rank, l.place, l.rating,
-      l.time_ms, l.details, l.first_at, l.ts, l.version
-    FROM {leaderboard_entry: Identifier} AS l FINAL
-    WHERE (l.title_id, l.leaderboard_id) IN (
-      SELECT DISTINCT e.title_id, e.leaderboard_id FROM {event_leaderboard_entry: Identifier} AS e WHERE {range})`,
+  key: BOARD_COLUMNS,
+  select: entriesWhere(`(k.title_id, k.leaderboard_id) IN (
+    SELECT DISTINCT e.title_id, e.leaderboard_id FROM {event_leaderboard_entry: Identifier} AS e WHERE {range})`),
+  selectSlice: entriesWhere('{slice}'),
   touches: { key: BOARD_KEY, bucketMs: INSTANT_MS, isLasting: true }
 }

@@ -20,9 +20,8 @@ import { copyConsumed } from '../store/late-batch.js'
 import { createEventView, readSizes, type TableSize } from '../store/table.js'
 import { type Live, liveOf, type RebuildContext } from './context.js'
 import { type RebuildPlan, RebuildRefused } from './contract.js'
-import { measureCosts, wholeRange } from './cost.js'
+import { type Measured, measureCosts, wholeRange } from './cost.js'
 import { LOAD_COST } from './estimate.js'
-import { isFilledByKeys, slicesFor } from './fill.js'
 import { concurrentRebuild } from './find-rebuild.js'
 import { freeSpaceFor } from './free-space.js'
 import { nextId } from './leftovers.js'
@@ -33,19 +32,19 @@ import { type RebuildRequest, unitFor } from './unit.js'
 /** A merge needs space for the parts that it reads and for the part that it writes. */
 const MERGING_FACTOR = 2
 
-type PlanWithCosts = RebuildPlan & { readonly costs: Readonly<Record<string, number>> }
+type MeasuredPlan = RebuildPlan & { readonly measured: Measured }
 
 /** Returns the tables that a rebuild reads and writes, its duration by a sample that is measured now, and the obstacles to it. */
-export async function planFor(context: RebuildContext, request: RebuildRequest): Promise<PlanWithCosts> {
+export async function planFor(context: RebuildContext, request: RebuildRequest): Promise<MeasuredPlan> {
   const { projections, folding, signal, reservedBytes, sizes: stepSizes, process } = context
   const unit = unitFor(projections, request)
   const live = await liveOf(context)
   const { store } = live
   const checkpoints = await Checkpoints.read(store)
-  const measured = { sizes: stepSizes, process }
   // A sample contains rows of people: an erasure waits for steps that may still store some.
   const sampling: StepContext = { store, folding, signal, inStep: (step) => context.steps.run(step) }
-  const costs = await measureCosts(sampling, unit, { live, checkpoints }, measured).catch((error: unknown) => {
+  const as = { sizes: stepSizes, process }
+  const measured = await measureCosts(sampling, unit, { live, checkpoints }, as).catch((error: unknown) => {
     const names = unit.map(({ name }) => name).join(', ')
     throw new Error(`No sample of ${names} could be measured, so nothing was begun. ${errorMessage(error)}`, {
       cause: error
@@ -55,7 +54,7 @@ export async function planFor(context: RebuildContext, request: RebuildRequest):
   const planned = unit.map((projection) => {
     const { name } = projection
     const events = lengthOf(wholeRange(projection, checkpoints))
-    const cost = costs[name]
+    const cost = measured.costs[name]
     return {
       projection: name,
       reads: [...readsOf(projection)],
@@ -79,12 +78,12 @@ export async function planFor(context: RebuildContext, request: RebuildRequest):
     bytesFree,
     seconds: planned.reduce((sum, { seconds }) => sum + (seconds ?? 0), fromLog?.seconds ?? 0),
     obstacles: other === undefined ? obstacles : [other, ...obstacles],
-    costs
+    measured
   }
 }
 
 /** Returns a plan without obstacles, or throws a {@link RebuildRefused}; first for another rebuild, because a sample takes long. */
-export async function planWithoutObstacles(context: RebuildContext, request: RebuildRequest): Promise<PlanWithCosts> {
+export async function planWithoutObstacles(context: RebuildContext, request: RebuildRequest): Promise<MeasuredPlan> {
   await requireNoConcurrentRebuild(context, request)
   const plan = await planFor(context, request)
   if (plan.obstacles.length > 0) throw new RebuildRefused(plan.obstacles.join(' '))
@@ -125,23 +124,22 @@ export async function beginRebuild(
   request: RebuildRequest,
   prepare: () => Promise<void> = async () => undefined
 ): Promise<RebuildRecord> {
-  const { costs } = await planWithoutObstacles(context, request)
+  const { measured } = await planWithoutObstacles(context, request)
   return await context.steps.exclusive(async (check) => {
     await requireNoConcurrentRebuild(context, request)
     await prepare()
-    return await createRecord(context, request, costs, check)
+    return await createRecord(context, request, measured, check)
   })
 }
 
 /**
  * Creates the empty tables of a rebuild, then its record, with which the rebuild exists.
- * @param costs seconds per event, by projection
  * @param check rejects when another process may have begun a rebuild of the same number
  */
 async function createRecord(
   context: RebuildContext,
   request: RebuildRequest,
-  costs: Readonly<Record<string, number>>,
+  { costs, cuts }: Measured,
   check: () => Promise<void>
 ): Promise<RebuildRecord> {
   const { store, projections } = context
@@ -173,7 +171,6 @@ async function createRecord(
     ...reloaded.map(({ name }) => [loadCheckpoint(name), eventsTo(target[name])]),
     ...unit.map(({ name, from }) => [name, eventsTo(target[from.name])])
   ])
-  const byKeys = unit.filter(isFilledByKeys)
   const now = new Date().toISOString()
   await check()
   return await storeRebuild(
@@ -193,10 +190,8 @@ async function createRecord(
       changedAt: now,
       target,
       events,
-      slices: Object.fromEntries(
-        byKeys.map((each) => [each.name, slicesFor(each, events[each.name] ?? 0, context.sizes)])
-      ),
-      costs: { ...costs },
+      cuts,
+      costs,
       verification: null,
       definitions: Object.fromEntries(definitions.map((each) => [each.projection, each.definition])),
       generations: {},

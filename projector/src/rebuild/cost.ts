@@ -4,11 +4,11 @@ import { lengthOf, type Range } from '../project/range.js'
 import { runStep } from '../project/run-step.js'
 import type { StepContext } from '../project/step.js'
 import type { Checkpoints } from '../store/checkpoint.js'
-import type { Store } from '../store/operation.js'
-import { readSlices, type StepInput } from '../store/step.js'
+import { type KeyPart, readParts, type StepInput } from '../store/step.js'
 import type { Live } from './context.js'
-import { isFilledByKeys, type StepSizes, slicesFor } from './fill.js'
+import { type StepSizes, sliceEvents } from './fill.js'
 import { createTables, dropTables, sampleName } from './rebuild-tables.js'
+import { type Cuts, cutsOf, joinParts, sliceAt } from './slices.js'
 
 /**
  * Events of the samples of a statement, in order. The difference between a large and a small sample is the cost of events, the rest the
@@ -19,10 +19,16 @@ const SAMPLE_EVENTS = [20_000, 200_000, 20_000]
 /** Events of the sample of a fold, whose events cost ten times as much. */
 const FOLD_SAMPLE_EVENTS = [50_000]
 
+/** The seconds per event and, where slices of keys fill it, the cuts, by projection. */
+export type Measured = {
+  readonly costs: Readonly<Record<string, number>>
+  readonly cuts: Readonly<Record<string, Cuts>>
+}
+
 /**
  * Measures the seconds per event of each projection: projects a range in the middle of the loaded events into tables that are dropped
  * afterwards. A statement reads the tables of the samples before it, because in the fill too a table has hardly more rows than the
- * statement reads; a fold reads the live tables, by keys. Projections without events cost nothing.
+ * statement reads; a fold reads the live tables, by keys. Projections without events cost nothing. Also cuts their keys into slices.
  *
  * @param by `sizes` of the fill's steps, which share the cost of a step; `process` names the sample tables
  */
@@ -31,9 +37,10 @@ export async function measureCosts(
   unit: readonly Projection[],
   { live, checkpoints }: { readonly live: Live; readonly checkpoints: Checkpoints },
   { sizes, process }: { readonly sizes: StepSizes; readonly process: string }
-): Promise<Record<string, number>> {
+): Promise<Measured> {
   const nameOf = (table: string) => sampleName(table, process)
   const costs: Record<string, number> = {}
+  const cuts: Record<string, Cuts> = {}
   const earlier = new Map<string, string>()
   const sampleTables = unit.flatMap(tablesOf).map(nameOf)
   await dropTables(step.store, sampleTables)
@@ -48,17 +55,21 @@ export async function measureCosts(
         step.store,
         new Map([...names].map(([table, sample]) => [live.names.get(table) ?? table, sample]))
       )
-      const isByKeys = isFilledByKeys(projection)
+      const isByKeys = projection.key !== undefined
+      const stepEvents = isByKeys ? sliceEvents(projection, events, sizes) : Math.min(events, sizes.most)
+      const partEvents = Math.min(stepEvents, ...SAMPLE_EVENTS)
+      const parts = isByKeys ? await step.store.do(readParts, projection, whole, partEvents) : undefined
+      // Without any, its event table is lost, and ranges of the log fill it.
+      if (parts !== undefined && parts.length > 0) cuts[name] = cutsOf(joinParts(parts, stepEvents))
       // A sample by keys reads the live tables.
       const view = new Map([...live.names, ...(isByKeys ? [] : earlier), ...names])
       const store = step.store.with(isByKeys ? { names: live.names, targets: view } : { names: view })
       const samples: Sample[] = []
-      for (const sampled of await sampledOf(step.store, projection, whole)) {
+      for (const sampled of sampledOf(projection, whole, parts)) {
         const begun = performance.now()
         await runStep({ ...step, store }, projection, { ...sampled.input, isLate: false })
         samples.push({ events: sampled.events, seconds: (performance.now() - begun) / 1000 })
       }
-      const stepEvents = isByKeys ? events / slicesFor(projection, events, sizes) : Math.min(events, sizes.most)
       costs[name] = costOf(samples, stepEvents)
       // A slice has other keys than the range.
       if (!isByKeys) for (const [table, sample] of names) earlier.set(table, sample)
@@ -66,42 +77,35 @@ export async function measureCosts(
   } finally {
     await dropTables(step.store, sampleTables)
   }
-  return costs
+  return { costs, cuts }
 }
 
 /** Returns the samples of a projection, each with its number of events. */
-async function sampledOf(
-  store: Store,
-  projection: Projection,
-  whole: Range
-): Promise<{ readonly input: Pick<StepInput, 'range' | 'slice'>; readonly events: number }[]> {
-  const sizes = projection.form === 'fold' ? FOLD_SAMPLE_EVENTS : SAMPLE_EVENTS
-  if (!isFilledByKeys(projection)) {
+function sampledOf(
+  { form }: Projection,
+  whole: Range,
+  parts: readonly KeyPart[] | undefined
+): { readonly input: Pick<StepInput, 'range' | 'slice'>; readonly events: number }[] {
+  const sizes = form === 'fold' ? FOLD_SAMPLE_EVENTS : SAMPLE_EVENTS
+  if (parts === undefined) {
     return middleOf(whole, sizes).map((range) => ({ input: { range }, events: lengthOf(range) }))
   }
-  const slices = new Map<number, { readonly slice: KeySlice; readonly events: number }>()
-  for (const most of new Set(sizes)) slices.set(most, await sliceOf(store, projection, whole, most))
-  const all = [...slices.values()].map(({ events }) => events)
+  const samples = parts.length === 0 ? [] : sizes.map((wanted) => sampleOf(parts, wanted))
+  const all = samples.map(({ events }) => events)
   // If a few keys have nearly all events, no slice is small, and one sample is enough.
   const isAlike = Math.max(...all) < 2 * Math.min(...all)
-  return (isAlike ? sizes.slice(0, 1) : sizes).flatMap((most) => {
-    const { slice, events } = slices.get(most) ?? {}
-    return slice === undefined || !events ? [] : [{ input: { range: whole, slice }, events }]
-  })
+  return (isAlike ? samples.slice(0, 1) : samples).map(({ slice, events }) => ({
+    input: { range: whole, slice },
+    events
+  }))
 }
 
 /** Returns the slice whose number of events is nearest to the wanted one. */
-async function sliceOf(
-  store: Store,
-  projection: Projection,
-  whole: Range,
-  wanted: number
-): Promise<{ readonly slice: KeySlice; readonly events: number }> {
-  const of = Math.ceil(lengthOf(whole) / wanted)
-  const slices = await store.do(readSlices, projection, whole, of)
-  const farness = ({ events }: { readonly events: number }) => Math.abs(Math.log(events / wanted))
-  const [nearest = { n: 0, events: 0 }] = slices.toSorted((a, b) => farness(a) - farness(b))
-  return { slice: { n: nearest.n, of }, events: nearest.events }
+function sampleOf(parts: readonly KeyPart[], wanted: number): { readonly slice: KeySlice; readonly events: number } {
+  const slices = joinParts(parts, wanted)
+  const farness = (n: number) => Math.abs(Math.log((slices[n]?.events ?? 0) / wanted))
+  const [nearest = 0] = [...slices.keys()].toSorted((a, b) => farness(a) - farness(b))
+  return { slice: sliceAt(cutsOf(slices), nearest), events: slices[nearest]?.events ?? 0 }
 }
 
 type Sample = { readonly events: number; readonly seconds: number }

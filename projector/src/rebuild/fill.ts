@@ -8,6 +8,7 @@ import { type Checkpoint, Checkpoints, storeCheckpoints } from '../store/checkpo
 import { copyRows } from '../store/step.js'
 import { StepsHeld } from './contract.js'
 import type { RebuildRecord } from './rebuild-record.js'
+import { type Cuts, sliceAt } from './slices.js'
 import { sourcesOf } from './unit.js'
 
 /** Target duration of a step, in ms: long enough to be efficient, short enough to pause. */
@@ -17,9 +18,7 @@ const STEP_PARTS = 4
 /** Target duration of a step that reads much of another table each time, in ms. A pause waits for its end. */
 const LONG_STEP_MS = 30_000
 const SLICES_MAX = 4096
-/** Each slice of a fold reads the keys of all events, so more slices would take quadratic time. A pause waits for two of them. */
-const FOLD_SLICES_MAX = 16
-/** A small fold has at most this many slices, of at least this many events: the first ones show the time of the others. */
+/** A small fold has about this many slices, of at least this many events: the first ones show the time of the others. */
 const SMALL_SLICES = 8
 const SMALL_SLICE_EVENTS = 20_000
 
@@ -44,16 +43,11 @@ export const STEP_SIZES: StepSizes = {
   catchUp: 500_000
 }
 
-/** Whether a projection is filled by slices of its keys: with ranges of the log, each range would compute the same keys again. */
-export function isFilledByKeys({ form, after, touches }: Projection): boolean {
-  return form === 'fold' || (after !== undefined && touches.isLasting === true)
-}
-
-/** Returns the number of slices of the keys of a projection with this many events. */
-export function slicesFor({ form }: Projection, events: number, sizes: StepSizes): number {
-  if (form !== 'fold') return Math.min(SLICES_MAX, Math.max(1, Math.ceil(events / sizes.sliceOfStatement)))
-  const few = Math.min(SMALL_SLICES, Math.ceil(events / SMALL_SLICE_EVENTS))
-  return Math.min(FOLD_SLICES_MAX, Math.max(1, few, Math.ceil(events / sizes.sliceOfFold)))
+/** Returns the number of events of a slice of the keys of a projection with this many events. */
+export function sliceEvents({ form }: Projection, events: number, sizes: StepSizes): number {
+  const few = Math.max(SMALL_SLICE_EVENTS, events / SMALL_SLICES)
+  const wanted = form === 'fold' ? Math.min(sizes.sliceOfFold, few) : sizes.sliceOfStatement
+  return Math.ceil(Math.max(wanted, events / SLICES_MAX))
 }
 
 /** Name of the checkpoint that counts the completed slices of a projection. */
@@ -87,8 +81,8 @@ export async function fill(filling: Filling): Promise<boolean> {
   const fillOne = async (projection: Projection): Promise<boolean> => {
     const sources = sourcesOf(unit, projection).map((source) => fills.get(source))
     if ((await Promise.all(sources)).includes(false)) return false
-    const isByKeys = record.slices[projection.name] !== undefined
-    return await (isByKeys ? fillSlices(each, projection) : fillStretches(each, projection))
+    const cuts = record.cuts[projection.name]
+    return await (cuts === undefined ? fillStretches(each, projection) : fillSlices(each, projection, cuts))
   }
   for (const projection of unit) {
     const filled = fillOne(projection)
@@ -147,15 +141,19 @@ async function fillStretches(
  * Fills two slices at once: while the rest of one is folded and stored, the next one is read. A slice counts as completed after all before
  * it, so a crash costs two. At the end, the rows that a fold stores in two orders are copied, all in one statement.
  */
-async function fillSlices({ step, record, shouldContinue, onStep }: Filling, projection: Projection): Promise<boolean> {
+async function fillSlices(
+  { step, record, shouldContinue, onStep }: Filling,
+  projection: Projection,
+  cuts: Cuts
+): Promise<boolean> {
   const target = record.target[projection.from.name] ?? []
   const checkpoints = await Checkpoints.read(step.store)
   const name = slicesCheckpoint(record, projection.name)
   const total = record.events[projection.name] ?? 0
   const range = rangeBetween(() => 0, target, Infinity)
-  const of = range.length === 0 ? 0 : (record.slices[projection.name] ?? 1)
+  const of = range.length === 0 ? 0 : cuts.length + 1
   const fillSlice = async (n: number, before: Promise<void>): Promise<void> => {
-    const filled = runStep(step, projection, { range, isLate: false, slice: { n, of } })
+    const filled = runStep(step, projection, { range, isLate: false, slice: sliceAt(cuts, n) })
     // Waits for both, also if one fails.
     for (const each of await Promise.allSettled([before, filled])) if (each.status === 'rejected') throw each.reason
     await advance(step, checkpoints, [{ name, epoch: 0, partition: 0, next: n + 1 }])
@@ -214,10 +212,10 @@ export function doneByProjection(
       const target = record.target[from.name] ?? []
       const total = record.events[name] ?? 0
       const left = lengthOf(rangeBetween((at) => checkpoints.next(own, at.epoch, at.partition), target, Infinity))
-      const of = record.slices[name]
-      if (of === undefined || left === 0) return [name, Math.max(0, total - left)] as const
+      const cuts = record.cuts[name]
+      if (cuts === undefined || left === 0) return [name, Math.max(0, total - left)] as const
       const slices = checkpoints.next(slicesCheckpoint(record, name), 0, 0)
-      return [name, Math.round((total * slices) / of)] as const
+      return [name, Math.round((total * slices) / (cuts.length + 1))] as const
     })
   ])
 }

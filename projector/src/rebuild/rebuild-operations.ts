@@ -90,7 +90,7 @@ export class RebuildOperations implements Rebuilds {
   async plan(projection: string, { isFromLog = false }: { readonly isFromLog?: boolean } = {}): Promise<RebuildPlan> {
     return await this.#queue.run(async () => {
       const request = { projection, until: null, isFromLog, retracts: null }
-      const { costs: _costs, ...plan } = await planFor(this.#context, request)
+      const { measured: _measured, ...plan } = await planFor(this.#context, request)
       return plan
     })
   }

@@ -4,6 +4,7 @@ import { foldNamed } from '../folds/folds.js'
 import {
   type FoldProjection,
   type KeySlice,
+  type KeyValues,
   type Projection,
   type SqlProjection,
   TOUCHED_KEYS_MAX
@@ -21,7 +22,7 @@ export type StepInput = {
   readonly range: Range
   /** True if the range has events that follow later ones: events of an older epoch, or late events. */
   readonly isLate: boolean
-  /** Which keys are consumed; by default all of the range. */
+  /** Consumes these keys whole, instead of the range. */
   readonly slice?: KeySlice
 }
 
@@ -34,7 +35,7 @@ export type Touched = {
 /** A key that a range touched. */
 export type TouchedKey = {
   /** Its columns' values, in the order of the projection's `key`. */
-  readonly values: readonly (string | number)[]
+  readonly values: KeyValues
   readonly sinceMs: number
   readonly weight: number
   /** True if it is read by `readsApart`. */
@@ -45,9 +46,12 @@ export type TouchedKey = {
 export const makeRows = operation(
   'makes rows',
   async (tables, projection: SqlProjection, { range, isLate, slice }: StepInput): Promise<void> => {
-    const { into, columns, select, selectWhenLate = select, touches } = projection
-    const { sql, parameters } = inSlice(conditionOf(range), touches.key, slice)
-    const rows = (isLate ? selectWhenLate : select).replaceAll('{range}', sql)
+    const { into, columns, select, selectSlice = '', selectWhenLate = select, key = {} } = projection
+    const { sql, parameters } = slice === undefined ? conditionOf(range) : conditionOfSlice(key, slice)
+    const rows =
+      slice === undefined
+        ? (isLate ? selectWhenLate : select).replaceAll('{range}', sql)
+        : selectSlice.replaceAll('{slice}', sql)
     await tables.execute(`INSERT INTO ${tables.target(into)} (${columns.join(', ')}) ${rows}`, parameters)
   }
 )
@@ -105,27 +109,34 @@ function touchedOf(row: Record<string, unknown> | undefined): Touched {
   }
 }
 
-/** Divides a projection's keys into `of` slices; reads how many events of a range each has, without the empty ones. */
-export const readSlices = operation(
-  'reads slices of keys',
-  async (
-    tables,
-    projection: Projection,
-    range: Range,
-    of: number
-  ): Promise<{ readonly n: number; readonly events: number }[]> => {
-    const key = projection.form === 'fold' ? keyColumns(projection).join(', ') : projection.touches.key
+/** Keys in the order of a primary key, up to the first one of the next part. */
+export type KeyPart = { readonly first: KeyValues; readonly events: number }
+
+/** Divides the keys of a range into parts of about this many events, in the order of keys; a key with more is one part. */
+export const readParts = operation(
+  'reads parts of keys',
+  async (tables, { from, key = {} }: Projection, range: Range, size: number): Promise<readonly KeyPart[]> => {
+    const columns = Object.keys(key)
     const { sql, parameters } = conditionOf(range)
     const rows = await tables.rows(
-      `SELECT cityHash64(${key}) % {slices: UInt32} AS n, count() AS events
-       FROM ${identifier(eventTableName(projection.from))} AS e WHERE ${sql} GROUP BY n ORDER BY n`,
-      { ...parameters, slices: of }
+      `SELECT min(p.key) AS first, sum(p.events) AS events
+       FROM (
+         SELECT tuple(${columns.map((column) => `k.${column}`).join(', ')}) AS key, k.events AS events,
+           intDiv(sum(k.events) OVER (ORDER BY key) - k.events, {size: UInt64}) AS n
+         FROM (
+           SELECT ${columns.map((column) => `e.${column} AS ${column}`).join(', ')}, count() AS events
+           FROM ${identifier(eventTableName(from))} AS e WHERE ${sql} GROUP BY ${columns.join(', ')}) AS k) AS p
+       GROUP BY p.n ORDER BY first`,
+      { ...parameters, size }
     )
-    return rows.map(({ n, events }) => ({ n: Number(n), events: Number(events) }))
+    return rows.map(({ first, events }) => ({ first: first as KeyValues, events: Number(events) }))
   }
 )
 
-/** Reads the keys of a range, or of a slice of them, each with its earliest instant and, as its weight, its number of events. */
+/**
+ * Reads the keys of a range, each with its earliest instant and, as its weight, its number of events; or all keys of a slice, in the table
+ * that determines their rows.
+ */
 export const readKeys = operation(
   'reads keys',
   async (
@@ -133,12 +144,19 @@ export const readKeys = operation(
     projection: FoldProjection,
     { range, slice }: Pick<StepInput, 'range' | 'slice'>
   ): Promise<TouchedKey[]> => {
-    const columns = keyColumns(projection)
-    const { sql, parameters } = inSlice(conditionOf(range), columns.join(', '), slice)
+    const { from, key, name, fold = name } = projection
+    const { sql, parameters } = slice === undefined ? conditionOf(range) : conditionOfSlice(key, slice)
+    const [table, alias, since] =
+      slice === undefined
+        ? [eventTableName(from), 'e', 'toUnixTimestamp64Milli(min(e.observed_at))']
+        : [foldNamed(fold).basis.table, 'k', '0']
+    const columns = Object.keys(key)
+      .map((column) => `${alias}.${column}`)
+      .join(', ')
     const rows = await tables.rows(
-      `SELECT ${columns.join(', ')}, toUnixTimestamp64Milli(min(e.observed_at)) AS since_ms, count() AS events
-       FROM ${identifier(eventTableName(projection.from))} AS e
-       WHERE ${sql} GROUP BY ${columns.join(', ')} ORDER BY ${columns.join(', ')}`,
+      `SELECT ${columns}, ${since} AS since_ms, count() AS events
+       FROM ${identifier(table)} AS ${alias}
+       WHERE ${sql} GROUP BY ${columns} ORDER BY ${columns}`,
       parameters
     )
     return rows.map((row) => ({
@@ -199,17 +217,20 @@ function identifier(table: string): string {
 
 type Statement = { readonly sql: string; readonly parameters: Parameters }
 
-/** Restricts a condition to the events whose key is in the slice. */
-function inSlice({ sql, parameters }: Statement, key: string, slice: KeySlice | undefined): Statement {
-  if (slice === undefined) return { sql, parameters }
-  return {
-    sql: `(${sql} AND cityHash64(${key}) % {slices: UInt32} = {slice: UInt32})`,
-    parameters: { ...parameters, slice: slice.n, slices: slice.of }
-  }
-}
-
-function keyColumns({ key }: FoldProjection): string[] {
-  return Object.keys(key).map((column) => `e.${column}`)
+/** Returns the condition that the key of a row `k` lies in a slice: by columns, because tuples are not searched in the primary key. */
+function conditionOfSlice(key: NonNullable<Projection['key']>, { from, to }: KeySlice): Statement {
+  const parameters: Record<string, unknown> = {}
+  const begins = (end: 'from' | 'to', values: KeyValues) =>
+    Object.entries(key).reduceRight((rest, [column, type], n) => {
+      const value = `{${end}_${n}: ${type}}`
+      parameters[`${end}_${n}`] = values[n]
+      return rest === '' ? `k.${column} >= ${value}` : `k.${column} > ${value} OR k.${column} = ${value} AND (${rest})`
+    }, '')
+  const conditions = [
+    from === undefined ? 'true' : `(${begins('from', from)})`,
+    to === undefined ? 'true' : `NOT (${begins('to', to)})`
+  ]
+  return { sql: `(${conditions.join(' AND ')})`, parameters }
 }
 
 function valuesOf({ key }: FoldProjection, row: Record<string, unknown>): (string | number)[] {

@@ -3,12 +3,13 @@ import {
   copyRows,
   type FoldProjection,
   type KeySlice,
+  type KeyValues,
   makeRows,
   type Range,
   readBasis,
   readForFold,
   readKeys,
-  readSlices,
+  readParts,
   readTouched,
   readWeights,
   storeRows,
@@ -22,10 +23,10 @@ import { changing, type Implementation, inserting, partOfBlock, reading, type Se
 /* The parts of steps: plain folds instead of SQL projections, and the reads of the fold of boards. */
 
 export const steps: readonly Implementation[] = [
-  changing(makeRows, (seen, [projection, { range, slice }], share) => {
+  changing(makeRows, (seen, [projection, { range }], share) => {
     const fold = seen.folds[projection.select] ?? seen.folds[projection.name]
     if (fold === undefined) throw new Error(`${projection.name} has no plain fold; add it to plain-folds.ts.`)
-    const events = eventsIn(seen, projection.from, range).filter((event) => liesInSlice(event, slice))
+    const events = eventsIn(seen, projection.from, range)
     const rows = fold({ events, final: (table) => seen.final(table) })
     seen.written(projection.into).insert(rows.slice(0, Math.ceil(rows.length * share)))
   }),
@@ -54,18 +55,24 @@ export const steps: readonly Implementation[] = [
     return { events: events.length, keys: [...keys.values()] }
   }),
   reading(
-    readSlices,
-    (seen, { from }, range, of) =>
-      Array.from({ length: of }, (_, n) => ({
-        n,
-        events: eventsIn(seen, from, range).filter((event) => liesInSlice(event, { n, of })).length
-      })).filter(({ events }) => events > 0),
+    readParts,
+    (seen, { from }, range, size) => {
+      const parts: { first: KeyValues; events: number }[] = []
+      for (const { values, weight } of keysOf(eventsIn(seen, from, range))) {
+        const last = parts.at(-1)
+        if (last === undefined || last.events >= size) parts.push({ first: values, events: weight })
+        else last.events += weight
+      }
+      return parts
+    },
     () => true
   ),
   reading(
     readKeys,
-    (seen, { from }, { range, slice }) =>
-      keysOf(eventsIn(seen, from, range).filter((event) => liesInSlice(event, slice))),
+    (seen, { from }, { range, slice }) => {
+      if (slice === undefined) return keysOf(eventsIn(seen, from, range))
+      return keysOf(seen.table('leaderboard_history').rows).filter(({ values }) => liesInSlice(values, slice))
+    },
     (_, { slice }) => slice !== undefined
   ),
   reading(readWeights, (seen, _, keys) => {
@@ -103,16 +110,21 @@ const KEYS: ReadonlyMap<string, (event: Row) => string> = new Map([
   )
 ])
 
-/** Assigns each key to one slice, as the engine does with another hash. */
-function liesInSlice(event: Row, slice: KeySlice | undefined): boolean {
-  return slice === undefined || Number(event.leaderboard_id) % slice.of === slice.n
+function liesInSlice(values: KeyValues, { from, to }: KeySlice): boolean {
+  return (from === undefined || compareKeys(values, from) >= 0) && (to === undefined || compareKeys(values, to) < 0)
 }
 
+function compareKeys([title = '', board = 0]: KeyValues, [otherTitle = '', otherBoard = 0]: KeyValues): number {
+  if (title !== otherTitle) return title < otherTitle ? -1 : 1
+  return Number(board) - Number(otherBoard)
+}
+
+/** The keys of events or, since ever, of states. */
 function keysOf(events: readonly Row[]): TouchedKey[] {
   const boards = new Map<string, { values: [string, number]; sinceMs: number; weight: number }>()
   for (const event of events) {
     const key = boardOf(event)
-    const ms = Number(event.observed_at)
+    const ms = Number(event.observed_at ?? 0)
     const before = boards.get(key)
     boards.set(key, {
       values: [String(event.title_id), Number(event.leaderboard_id)],
@@ -120,9 +132,7 @@ function keysOf(events: readonly Row[]): TouchedKey[] {
       weight: (before?.weight ?? 0) + 1
     })
   }
-  return [...boards.values()].sort(
-    ({ values: a }, { values: b }) => (a[0] < b[0] ? -1 : Number(a[0] > b[0])) || a[1] - b[1]
-  )
+  return [...boards.values()].sort((a, b) => compareKeys(a.values, b.values))
 }
 
 type Board = { readonly titleId: string; readonly leaderboardId: number; readonly sinceMs: number }

@@ -1,9 +1,9 @@
 /* Runs test files one after the other in this process, and says after each how long they have taken; deploy/test-run.mjs reads it. */
 import asyncHooks from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
-import { syncBuiltinESMExports } from 'node:module'
+import { createRequire, syncBuiltinESMExports } from 'node:module'
 import path from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { timeTaken } from './test-processor-time.mjs'
 
 const files = process.argv.splice(2)
@@ -11,8 +11,8 @@ const files = process.argv.splice(2)
 process.argv[1] = path.resolve(files[0])
 const { t } = await withoutHooks(() => import('tap'))
 // While a module of these bytes lives, each PGlite of the process runs code that an earlier one has compiled: 0.3 s less a start.
-const pglite = fileURLToPath(new URL('../node_modules/@electric-sql/pglite/dist/pglite.wasm', import.meta.url))
-globalThis.compiledPglite = await WebAssembly.compile(readFileSync(pglite))
+const pglite = createRequire(new URL('engines/package.json', import.meta.url)).resolve('@electric-sql/pglite')
+globalThis.compiledPglite = await WebAssembly.compile(readFileSync(path.join(path.dirname(pglite), 'pglite.wasm')))
 let imported
 // tap ends a run in which no test waits.
 t.test('all files are imported', () => new Promise((resolve) => (imported = resolve)))

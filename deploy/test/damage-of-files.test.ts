@@ -98,6 +98,16 @@ test('an index of the write side is rebuilt unless it was cut and nothing else s
       [lost('one'), lost('two'), lost('two_word'), { what: /^public.numbers of the write side/ }]
     ],
     [
+      'zeros in a page of a table and in that of its only index which refers to it; in all pages of a table and its indexes',
+      () => [
+        zeroPage('one', 1),
+        zeroPage('one_pkey', 1),
+        ...['two', 'two_pkey', 'two_word'].map((name) => zeroFile(name))
+      ],
+      [lost('one_pkey'), lost('two_pkey'), { what: /^public.two of the write side cannot be read/, repair: RESTORE }],
+      [lost('one_pkey'), lost('two_pkey'), { what: /^public.two of the write side cannot be read/, repair: RESTORE }]
+    ],
+    [
       'zeros in a page of an index; a page that was added to a table and not written',
       () => [zeroPage('one_pkey', 4), addPage('two')],
       [rebuilt('one_pkey')],
@@ -121,6 +131,10 @@ test('an index of the write side is rebuilt unless it was cut and nothing else s
   function zeroPage(name: string, page: number): void {
     const path = join(directory, fileOf(name))
     writeFileSync(path, readFileSync(path).fill(0, page * PAGE_BYTES, (page + 1) * PAGE_BYTES))
+  }
+  function zeroFile(name: string): void {
+    const path = join(directory, fileOf(name))
+    writeFileSync(path, readFileSync(path).fill(0))
   }
   function addPage(name: string): void {
     appendFileSync(join(directory, fileOf(name)), Buffer.alloc(PAGE_BYTES))

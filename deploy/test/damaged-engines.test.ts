@@ -1,4 +1,4 @@
-import { cp, readdir, rm, truncate, writeFile } from 'node:fs/promises'
+import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ClickHouseError } from '@gamenet/engines'
 import { pino } from 'pino'
@@ -7,7 +7,7 @@ import { VerifyReport } from '../src/operations/damage-report.js'
 import { serviceOperations } from '../src/operations/service-operations.js'
 import { status } from '../src/operations/status.js'
 import { engineFailure } from '../src/wiring/engine-failures.js'
-import { flipPartsOf, halve } from './service/damaged-files.js'
+import { filesOfParts, flipPartsOf, halve } from './service/damaged-files.js'
 import { type Finished, gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
 
 /* Engines whose files cannot be read: what a start, commands and `gamenet verify` say, and that the other engines are checked. */
@@ -96,11 +96,19 @@ test('damaged engines are named with the way out, and the others are checked', a
 
   await t.test('damage that is met after the start', async (t) => {
     await cp(whole, join(folder, 'later'), { recursive: true })
+    for (const file of await filesOfParts(join(folder, 'later'), 'network_count_hour__0'))
+      await writeFile(file, (await readFile(file)).fill(1))
+    const service = await openGamenet(t, environment('later'))
+    t.equal(
+      (await fetch(`${service.apiUrl}/api/coverage?from=2017-02-01T00:00:00Z&to=2017-03-01T00:00:00Z`)).status,
+      503
+    )
+    const { stdout } = await gamenet(environment('later'), ['status'])
+    t.match(stdout, /^Needs attention: .*Files of the table network_count_hour__0 are damaged \(gamenet verify\)/)
     await flipPartsOf(join(folder, 'later'), 'scrape__0')
     refuses(await gamenet(environment('later'), ['status']), /table scrape__0 are damaged. Repair: .*verify --repair/)
-    const service = await openGamenet(t, environment('later'))
-    refuses(await gamenet(environment('later'), ['status']), /table scrape__0 are damaged. Repair: .*verify --repair/)
     await service.stop()
+    refuses(await gamenet(environment('later'), ['status']), /table scrape__0 are damaged. Repair: .*verify --repair/)
   })
 
   await t.test('format.json', async () => {

@@ -25,16 +25,22 @@ export async function damageOfWrites({ writes, files, repair }: WritesToCheck): 
   if (writes === undefined)
     return faults.map((fault) => damageOfTable(fault, OURS.test(fault.file) ? 'a table or index' : undefined))
   const relations = await readRelations(writes)
-  const relationOf = ({ file, filenode }: PageFault) =>
+  const relationOf = ({ file, filenode }: Pick<PageFault, 'file' | 'filenode'>) =>
     OURS.test(file) ? relations.find((each) => each.filenode === filenode) : undefined
   const all: FoundFault[] = [...faults]
   if (files !== undefined) all.push(...(await emptiedTables(writes, relations, files)))
   all.push(...(await faultsOfScans(writes, relations, all)))
   const damaged = new Set(all.flatMap((fault) => relationOf(fault)?.name ?? []))
-  /** A table may have been cut together with its only index, which then must not be rebuilt: it would hide the lost rows. */
+  const zeroed = new Set(files?.zeroed.map((file) => relationOf(file)?.name))
+  const isSound = ({ name }: Relation) => !damaged.has(name) && !zeroed.has(name)
+  /**
+   * A table may have been cut together with its index, or have pages of zeros to which a damaged index referred. Then only another index
+   * shows that no row is lost; rebuilt, this one would hide it.
+   */
   const mayBeRebuilt = ({ table }: Relation, { isCut }: FoundFault) =>
     !damaged.has(table) &&
-    (!isCut || relations.some((each) => each.table === table && each.isOfAllRows && !damaged.has(each.name)))
+    ((!isCut && !zeroed.has(table)) ||
+      relations.some((each) => each.table === table && each.isOfAllRows && isSound(each)))
   const damages: Damage[] = []
   for (const fault of all) {
     const relation = relationOf(fault)

@@ -73,6 +73,7 @@ export type OperationNeeds = {
   readonly demo: Demo | undefined
   readonly spooling: SpoolingLog | undefined
   readonly lostRows: Pick<LostRows, 'status' | 'repairing' | 'found'>
+  readonly damageMet: ReadonlySet<string>
   readonly partList: PartList | undefined
   readonly ready: () => Promise<Readiness>
   /** Checks the files of QUESTIONS_DIR; returns a sentence, rejects with every fault. */

@@ -25,7 +25,7 @@ export const Status = z.object({
   engines: z.record(z.string(), z.string()),
   /** Why the process is not ready; null when it is. */
   notReady: z.string().nullable(),
-  /** Engines that do not answer, disks that are full and files of datasets that are damaged, while the process continues. */
+  /** Engines that do not answer, disks that are full and damage that is known, while the process continues. */
   degraded: z.array(z.string()),
   sources: z.array(SourceStatus),
   topics: z.array(
@@ -103,7 +103,7 @@ export const status = operation({
       startedAt,
       engines: { ...engines.names },
       notReady: readiness.ok ? null : readiness.reason,
-      degraded: [...((readiness.ok && readiness.degraded) || []), ...datasets],
+      degraded: [...((readiness.ok && readiness.degraded) || []), ...datasets, ...needs.damageMet],
       sources: SCRAPE_SOURCES.map((source) => {
         const own = ingest?.status().find((each) => each.source === source)
         return {

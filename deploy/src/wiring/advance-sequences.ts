@@ -23,78 +23,97 @@ const PEOPLE_TOPICS = topics.filter(({ people }) => people !== undefined).map(({
 /** Topics whose events are identified by the revision of the write side. */
 const REVISED_TOPICS = ['profile', 'rating']
 
+/** More than the writes that a restored copy lacks, little in comparison with 2^53. */
+const LEAP = 1_000_000_000
+
 /**
  * Advances the sequences of a write side that is older than the tables or than the log, after it was restored from a copy or lost its
  * last writes. Otherwise new changes and persons would reuse earlier numbers: the tables would keep the older change,
  * and another person's key would open the log's events. Lost rows are not restored. To be called before anything is
  * written, and when the checkpoints say from where on lost rows are loaded again.
- * Of the log, only what the tables lack is read.
+ * Of the log, only what the tables lack is read. Where it cannot be read, numbering leaps over all numbers that it may have.
  */
 export async function advanceSequences(
   writes: Postgres,
   store: Store,
   log: Parameters<typeof readStored>[0],
-  logger: Pick<Logger, 'error'>
+  logger: Pick<Logger, 'error' | 'warn'>
 ): Promise<void> {
-  const read = async () => {
-    const tables = await storeAt('writes', store, projections)
-    return [await tables.do(readNewestWrites), await readNewestOfLog(log, tables, logger)]
-  }
-  const known = await read().catch((error: unknown) => {
-    // If a server is unavailable, the next start checks it.
-    if (error instanceof Refusal) return undefined
-    throw error
-  })
-  if (known === undefined) return
+  const { newest: known, unread } = await readNewest(store, log)
   for (const [sequence, what, newest] of [
-    ['revision', 'changes of profiles and ratings', Math.max(...known.map(({ revision }) => revision))],
-    ['person_id_seq', 'people', Math.max(...known.map(({ person }) => person))]
+    ['revision', 'changes of profiles and ratings', known.revision],
+    ['person_id_seq', 'people', known.person]
   ] as const) {
     // The last value of an unused sequence is its first one.
     const [row] = await writes.query<{ found: string }>(
       `SELECT s.last_value - (NOT s.is_called)::int AS found FROM ${sequence} AS s`
     )
     const found = Number(row?.found)
-    if (found >= newest) continue
+    const next = unread === undefined ? newest : Math.max(newest, found + LEAP)
+    if (found >= next) continue
     await writes.query(
       `SELECT setval('${sequence}', greatest((SELECT s.last_value FROM ${sequence} AS s), $1::bigint))`,
-      [newest]
+      [next]
     )
-    logger.error(
-      { found, newest },
-      `PostgreSQL is older than the tables or the log: its ${what} are numbered to ${found}, theirs to ${newest}. Numbering continues after ` +
-        'these, so that later changes count. The read tables show changes that PostgreSQL has lost. ' +
-        'Restore a newer copy of it, if there is one.'
-    )
+    if (unread === undefined)
+      logger.error(
+        { found, newest },
+        `PostgreSQL is older than the tables or the log: its ${what} are numbered to ${found}, theirs to ${newest}. Numbering continues after ` +
+          'these, so that later changes count. The read tables show changes that PostgreSQL has lost. ' +
+          'Restore a newer copy of it, if there is one.'
+      )
+    else
+      logger.warn(
+        { found, next },
+        `Whether PostgreSQL is older than the tables or the log is unknown: ${unread}. Its ${what} are numbered to ${found}, and continue ` +
+          `after ${next}, so that no number is used twice if it is.`
+      )
   }
 }
 
-/** Returns the newest numbers of the events that the tables lack. Events of lost persons count, too: their numbers are not encrypted. */
-async function readNewestOfLog(
-  engines: Parameters<typeof readStored>[0],
-  tables: Store,
-  logger: Pick<Logger, 'error'>
-): Promise<NewestWrites> {
+type Newest = {
+  readonly newest: NewestWrites
+  /** Why not all could be read. */
+  readonly unread?: string
+}
+
+/** Returns the newest numbers of the tables and of the events that they lack. Events of lost persons count, too: their numbers are not encrypted. */
+async function readNewest(store: Store, engines: Parameters<typeof readStored>[0]): Promise<Newest> {
   const newest = { revision: 0, person: 0 }
-  const checkpoints = await tables.do(readCheckpoints)
+  const raise = ({ revision = 0, person = 0 }: Partial<NewestWrites>) => {
+    newest.revision = Math.max(newest.revision, revision)
+    newest.person = Math.max(newest.person, person)
+  }
+  const readTables = async () => {
+    const tables = await storeAt('writes', store, projections)
+    raise(await tables.do(readNewestWrites))
+    return await tables.do(readCheckpoints)
+  }
+  const checkpoints = await readTables().catch((error: unknown) => {
+    if (error instanceof Refusal) return error
+    throw error
+  })
+  if (checkpoints instanceof Refusal) return { newest, unread: sentencePart(checkpoints) }
   const startOf = (topic: string, { epoch, partition, first }: PartitionExtent) =>
     checkpoints.find(
       (each) => each.name === loadCheckpoint(topic) && each.epoch === epoch && each.partition === partition
     )?.next ?? first
   const take = ({ topic, records }: LogBatch) => {
     for (const { value, headers } of records) {
-      newest.person = Math.max(newest.person, ...(readSealedValue(value)?.people ?? []))
-      if (REVISED_TOPICS.includes(topic))
-        newest.revision = Math.max(newest.revision, Number(REVISION.exec(headers.ce_id ?? '')?.[1] ?? 0))
+      raise({ person: Math.max(0, ...(readSealedValue(value)?.people ?? [])) })
+      if (REVISED_TOPICS.includes(topic)) raise({ revision: Number(REVISION.exec(headers.ce_id ?? '')?.[1] ?? 0) })
     }
   }
   // The loader reports events that it cannot read, and waits for their repair.
-  await readStored(engines, { topics: PEOPLE_TOPICS, startOf, take }).catch((error: unknown) => {
-    logger.error(
-      `The newest events of the log cannot be compared with PostgreSQL until the next start: ${errorMessage(error)}.`
-    )
-  })
-  return newest
+  const failure = await readStored(engines, { topics: PEOPLE_TOPICS, startOf, take }).then(
+    () => undefined,
+    sentencePart
+  )
+  return failure === undefined ? { newest } : { newest, unread: failure }
+}
+
+function sentencePart(error: unknown): string {
+  return errorMessage(error).replace(/\.$/, '')
 }
 
 /** The identity of an event in its `ce_id`, as `cloud-event.ts` of the schemas writes it. An imported log may have any number there. */

@@ -10,11 +10,13 @@ import {
   catalogCache,
   endpoints
 } from '@gamenet/api'
-import { withServing } from '@gamenet/schemas'
+import { Refusal, withServing } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
+import { FilesDamaged } from '../config.js'
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
 import { VERSION } from '../version.js'
 import type { Needs } from './dependencies.js'
+import { engineFailure } from './engine-failures.js'
 import { listen, publicUrl } from './listen.js'
 import { endpointsOf, readQuestions } from './questions.js'
 
@@ -25,7 +27,19 @@ const EXAMPLE = new URL('../../example/', SERVICE_AUTH)
 
 /** Starts the API and returns its address. */
 export async function openApi(needs: Needs): Promise<string> {
-  const { config, engines, tables, registry, logger, dataVersions, readSide, readiness, authUrl, disposers } = needs
+  const {
+    config,
+    engines,
+    tables,
+    registry,
+    logger,
+    dataVersions,
+    readSide,
+    readiness,
+    authUrl,
+    disposers,
+    damageMet
+  } = needs
   // With embedded tables, the projector of this process reports every change; on a server the table is polled.
   if (config.CLICKHOUSE_URL === undefined) await dataVersions.refresh()
   else await dataVersions.start(POLL_MS)
@@ -64,7 +78,14 @@ export async function openApi(needs: Needs): Promise<string> {
       matchesPeriodSeconds: config.SCRAPE_MATCHES_SECONDS,
       ready: readiness.ready
     },
-    (app) => addPages(app, authUrl)
+    async (app) => {
+      await addPages(app, authUrl)
+      app.addHook('onError', async (_request, _reply, error: unknown) => {
+        if (!(error instanceof Refusal && error.code === 'data_damaged')) return
+        const failure = engineFailure(error, String(engines.names.tables))
+        if (failure instanceof FilesDamaged) damageMet.add(`${failure.what} (gamenet verify)`)
+      })
+    }
   )
   disposers.add(app, () => app.close())
   return await listen(app, config.HOST, config.PORT, 'PORT')

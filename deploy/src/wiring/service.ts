@@ -65,6 +65,7 @@ const EVERY: readonly Role[] = [...RUNNING, 'offline', 'verify', 'repair']
 /** The components of each role, in the order of opening; they are closed in reverse order. */
 const components: Components<Dependencies> = {
   rootWarning: { roles: RUNNING, open: warnAsRoot },
+  damageMet: { roles: EVERY, open: () => new Set() },
   engines: { roles: EVERY, open: openEngines, close: (engines) => engines.close() },
   engineMetrics: { roles: EVERY, open: ({ registry, engines }) => addEngineMetrics(registry, engines) },
   concurrentWriters: {
@@ -218,8 +219,16 @@ async function repairBookkeeping({ engines: { clickhouse, directory } }: Needs):
   await detachDamagedBookkeeping(clickhouse, parts?.miscounted)
 }
 
-async function advanceSequencesOf({ engines, logger }: Pick<Needs, 'engines' | 'logger'>): Promise<void> {
-  await advanceSequences(await engines.writes(), engines.store, engines, logger)
+type WritesNeeds = Pick<Needs, 'engines' | 'logger' | 'damageMet'>
+
+async function advanceSequencesOf({ engines, logger, damageMet }: WritesNeeds): Promise<void> {
+  await advanceSequences(await engines.writes(), engines.store, engines, {
+    warn: logger.warn.bind(logger),
+    error: (found: object, sentence?: string) => {
+      logger.error(found, sentence)
+      damageMet.add('PostgreSQL was older than the tables or the log at the start (docs/operators/verify.md)')
+    }
+  })
 }
 
 /** Opens the write side for new numbers; a command does so only when it needs one. */
@@ -256,6 +265,7 @@ function openOperations(needs: Needs): ServiceOperations {
     people: needs.people,
     demo: needs.demo,
     lostRows: needs.lostRows,
+    damageMet: needs.damageMet,
     partList: needs.partList,
     ready: needs.readiness.ready,
     checkQuestions: async () => {

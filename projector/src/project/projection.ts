@@ -24,10 +24,10 @@ type Common = {
   /** The projection whose table this one reads. This projection never overtakes it. */
   readonly after?: string
   /**
-   * The columns of a key, with their types: of the events and, first in its primary key, of the table that a slice is read from. With a key,
-   * a rebuild fills slices of keys, each key once and whole: each range of the log would compute the same keys again.
+   * The columns of the events and, first in its primary key, of the table that a slice is read from. With a key, a rebuild fills slices of
+   * keys, each key once and whole: each range of the log would compute the same keys again.
    */
-  readonly key?: Readonly<Record<string, 'String' | 'UInt32'>>
+  readonly key?: KeyColumns
   readonly touches: Touches
   /**
    * By table, the condition on a void row `r`: it remains at a position from which a later event has moved its change. Void
@@ -76,7 +76,7 @@ export type FoldProjection = Common & {
   readonly form: 'fold'
   readonly fold?: string
   /** Its columns have the order of `{keys}`. */
-  readonly key: NonNullable<Common['key']>
+  readonly key: KeyColumns
   /** The written tables in the order of writing, with their columns in the order of the fold's values. */
   readonly into: Readonly<Record<string, readonly string[]>>
   /** Selects the key columns and `weight`, the number of rows to fold a key. Default: its events in the range. */
@@ -96,6 +96,9 @@ export const DAY_MS = 86_400_000
 
 /** More touched keys in a step are announced as one `*`. */
 export const TOUCHED_KEYS_MAX = 50
+
+/** The columns of a key, with their types. */
+export type KeyColumns = Readonly<Record<string, 'String' | 'UInt32'>>
 
 /** The values of a key's columns. */
 export type KeyValues = readonly (string | number)[]

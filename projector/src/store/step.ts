@@ -3,6 +3,7 @@ import { eventTableName } from '../events/event-table.js'
 import { foldNamed } from '../folds/folds.js'
 import {
   type FoldProjection,
+  type KeyColumns,
   type KeySlice,
   type KeyValues,
   type Projection,
@@ -116,17 +117,15 @@ export type KeyPart = { readonly first: KeyValues; readonly events: number }
 export const readParts = operation(
   'reads parts of keys',
   async (tables, { from, key = {} }: Projection, range: Range, size: number): Promise<readonly KeyPart[]> => {
-    const columns = Object.keys(key)
+    const columns = columnsOf(key, 'e')
     const { sql, parameters } = conditionOf(range)
     const rows = await tables.rows(
-      `SELECT min(p.key) AS first, sum(p.events) AS events
+      `SELECT min(k.key) AS first, sum(k.events) AS events
        FROM (
-         SELECT tuple(${columns.map((column) => `k.${column}`).join(', ')}) AS key, k.events AS events,
-           intDiv(sum(k.events) OVER (ORDER BY key) - k.events, {size: UInt64}) AS n
-         FROM (
-           SELECT ${columns.map((column) => `e.${column} AS ${column}`).join(', ')}, count() AS events
-           FROM ${identifier(eventTableName(from))} AS e WHERE ${sql} GROUP BY ${columns.join(', ')}) AS k) AS p
-       GROUP BY p.n ORDER BY first`,
+         SELECT tuple(${columns}) AS key, count() AS events,
+           intDiv(sum(count()) OVER (ORDER BY ${columns}) - count(), {size: UInt64}) AS n
+         FROM ${identifier(eventTableName(from))} AS e WHERE ${sql} GROUP BY ${columns}) AS k
+       GROUP BY k.n ORDER BY first`,
       { ...parameters, size }
     )
     return rows.map(({ first, events }) => ({ first: first as KeyValues, events: Number(events) }))
@@ -150,9 +149,7 @@ export const readKeys = operation(
       slice === undefined
         ? [eventTableName(from), 'e', 'toUnixTimestamp64Milli(min(e.observed_at))']
         : [foldNamed(fold).basis.table, 'k', '0']
-    const columns = Object.keys(key)
-      .map((column) => `${alias}.${column}`)
-      .join(', ')
+    const columns = columnsOf(key, alias)
     const rows = await tables.rows(
       `SELECT ${columns}, ${since} AS since_ms, count() AS events
        FROM ${identifier(table)} AS ${alias}
@@ -218,7 +215,7 @@ function identifier(table: string): string {
 type Statement = { readonly sql: string; readonly parameters: Parameters }
 
 /** Returns the condition that the key of a row `k` lies in a slice: by columns, because tuples are not searched in the primary key. */
-function conditionOfSlice(key: NonNullable<Projection['key']>, { from, to }: KeySlice): Statement {
+function conditionOfSlice(key: KeyColumns, { from, to }: KeySlice): Statement {
   const parameters: Record<string, unknown> = {}
   const begins = (end: 'from' | 'to', values: KeyValues) =>
     Object.entries(key).reduceRight((rest, [column, type], n) => {
@@ -231,6 +228,12 @@ function conditionOfSlice(key: NonNullable<Projection['key']>, { from, to }: Key
     to === undefined ? 'true' : `NOT (${begins('to', to)})`
   ]
   return { sql: `(${conditions.join(' AND ')})`, parameters }
+}
+
+function columnsOf(key: KeyColumns, alias: string): string {
+  return Object.keys(key)
+    .map((column) => `${alias}.${column}`)
+    .join(', ')
 }
 
 function valuesOf({ key }: FoldProjection, row: Record<string, unknown>): (string | number)[] {

@@ -144,7 +144,7 @@ test('a slice of keys reads its part of a table alone', async (t) => {
     }
   }
   const [playerEntry] = unit.filter((each) => each.name === 'player-entry')
-  if (playerEntry === undefined || playerEntry.form === 'fold') throw new Error('player-entry is no statement')
+  if (playerEntry === undefined || playerEntry.form === 'fold') throw new Error('player-entry is not a statement')
   const slices = [{ to: ['4d530064', 10] }, { from: ['4d530064', 80], to: ['55530036', 9] }, { from: ['55530036', 91] }]
   for (const slice of slices)
     await firstStore(explaining).do(makeRows, playerEntry, { range: [], isLate: false, slice })

@@ -41,13 +41,11 @@ const FILE_SECONDS_MAX = 300
 const CAMPAIGN_SECONDS_MAX = 24 * 3600
 /**
  * Without the budget of WebAssembly each PGlite costs a second of processor time more; `deploy/gamenet.cjs` says why. Its module was
- * validated when `deploy/test-files.mjs` compiled it. What tests run hundreds of times is not worth optimizing, which took a tenth
- * of the processor time; later Nodes than 20 lack the setting.
+ * validated when `deploy/test-files.mjs` compiled it.
  */
 const NODE_ARGS = [
   '--wasm-tiering-budget=500000000',
   '--wasm-lazy-validation',
-  ...(process.versions.node.startsWith('20.') ? ['--interrupt-budget=1000000'] : []),
   '--max-semi-space-size=64',
   '--import',
   PROCESSOR_TIME
@@ -66,6 +64,11 @@ const [tier, ...parts] = process.argv.slice(2)
 const isCampaign = tier === 'campaign'
 /** Failures of named files name lines of the sources; maps take a sixth of the time of imports, in each process and thread. */
 const SOURCE_MAPS = parts.length > 0 || isCampaign ? ['--enable-source-maps'] : []
+/**
+ * What tests run some hundred times is not worth optimizing, which took a tenth of the processor time; campaigns measure. Later Nodes
+ * than 20 lack the setting.
+ */
+const LATE_OPTIMIZATION = isCampaign || !process.versions.node.startsWith('20.') ? [] : ['--interrupt-budget=1000000']
 const all = allFiles()
 const RESULTS = path.join(ROOT, '.tap', `results-${tier}.tap`)
 const unknown = parts.find((part) => !all.some((file) => file.includes(part)))
@@ -174,7 +177,7 @@ async function runFiles(files) {
   const timeout = isCampaign ? CAMPAIGN_SECONDS_MAX : FILE_SECONDS_MAX * files.length
   const running = t.spawn(
     'env',
-    [WITHOUT_COVERAGE, process.execPath, ...SOURCE_MAPS, ...NODE_ARGS, TEST_FILES, ...files],
+    [WITHOUT_COVERAGE, process.execPath, ...SOURCE_MAPS, ...LATE_OPTIMIZATION, ...NODE_ARGS, TEST_FILES, ...files],
     {
       name: files.join(' '),
       cwd: ROOT,

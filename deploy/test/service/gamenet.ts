@@ -15,6 +15,8 @@ import type { Role } from '../../src/wiring/service.js'
 /** The root of the project, relative to the compiled tests. */
 export const ROOT = new URL('../../../../', import.meta.url)
 const GAMENET = fileURLToPath(new URL('deploy/gamenet.cjs', ROOT))
+/** When V8 optimizes a function; `deploy/test-run.mjs` sets it for tests. */
+const INHERITED = process.execArgv.filter((each) => each.startsWith('--interrupt-budget='))
 /** Far above the time of a start; reached only by a hang. */
 const START_TIMEOUT_MS = 600_000
 
@@ -181,7 +183,7 @@ const USUAL = { OPERATOR_TOKEN, SCRAPE_MATCHES_SECONDS: '0', SCRAPE_BOARDS_SECON
 
 export function spawnGamenet(environment: Environment, args: readonly string[]): ChildProcess {
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...USUAL, ...environment }
-  return spawn(process.execPath, [GAMENET, ...args], { env, cwd: fileURLToPath(ROOT) })
+  return spawn(process.execPath, [...INHERITED, GAMENET, ...args], { env, cwd: fileURLToPath(ROOT) })
 }
 
 function collect(stream: NodeJS.ReadableStream | null): () => string {

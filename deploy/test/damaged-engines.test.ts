@@ -53,12 +53,11 @@ test('damaged engines are named with the way out, and the others are checked', a
     ]
     t.match(await verified('log'), findings)
     t.match(await verified('log', gamenet, '--repair'), findings)
+    // A start and `verify` open the engines by one function.
     await damaged('empty-log', 'log/data.mdb', (path) => truncate(path))
+    refuses(await started('empty-log'), /data.mdb is missing or empty.*gamenet restore/)
     await damaged('no-log', 'log', (path) => rm(path, { recursive: true }))
-    for (const name of ['empty-log', 'no-log']) {
-      refuses(await started(name), /data.mdb is missing or empty.*gamenet restore/)
-      t.match(await verified(name), [{ part: 'log', what: /data.mdb is missing or empty$/, repair: RESTORE }])
-    }
+    t.match(await verified('no-log'), [{ part: 'log', what: /data.mdb is missing or empty$/, repair: RESTORE }])
   })
 
   await t.test('the write side', async (t) => {
@@ -86,7 +85,6 @@ test('damaged engines are named with the way out, and the others are checked', a
     await halve(join(folder, 'tables', 'log', 'data.mdb'))
     await rm(join(folder, 'tables', 'writes', 'base', '5', '1255'))
     // The engine itself writes to the standard error of its process.
-    refuses(await spawnedGamenet(environment('tables'), ['start']), /ClickHouse cannot open|data.mdb/)
     t.match(await verified('tables', spawnedGamenet), [
       { part: 'log', what: /data.mdb/ },
       { part: 'tables', what: /ClickHouse cannot open/, repair: /move the folder `tables`/ },

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
-import { setImmediate } from 'node:timers/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { runImport } from '@gamenet/ingest'
 import { instantOf, titleCountTopic } from '@gamenet/schemas'
@@ -238,7 +238,7 @@ async function provesCutOff(
     for (;;) {
       const found = (await operations.run(listImports, {})).find((each) => each.file === 'long.csv.gz')
       if (found !== undefined && isSo(found)) return found
-      await setImmediate()
+      await pause(20)
     }
   }
   const { importId } = await run(({ isBeingPublished }) => isBeingPublished)

@@ -17,8 +17,8 @@ import { type Environment, gamenet, openGamenet, plainWrites, spawnGamenet } fro
 
 const TITLES = ['4d530064', '55530036']
 const FIRST_MS = Date.UTC(2020, 0, 1)
-const COUNTS = 3000
-const MINUTE_MS = 60_000
+const COUNTS = 600
+const INTERVAL_MS = 300_000
 /** Requests without a pause would take the processor time of the service. */
 const POLL_MS = 50
 const BOARD_ENTRIES = 100
@@ -32,7 +32,7 @@ const PATHS = [
   '/api/leaderboard-changes?after=start&limit=500'
 ]
 
-const onlineAt = (title: number, minute: number) => ((minute + 1) * 7919 * (title + 1)) % 97
+const onlineAt = (title: number, n: number) => ((n + 1) * 7919 * (title + 1)) % 97
 
 /** Returns the JSON output of a command; its exit code must be `code`. */
 async function rebuildJson<Output>(
@@ -94,7 +94,7 @@ async function importAll(t: Test, environment: Environment, directory: string): 
   const counts = TITLES.flatMap((titleId, title) =>
     Array.from(
       { length: COUNTS },
-      (_, minute) => `${titleId},${instantOf(FIRST_MS + minute * MINUTE_MS)},${onlineAt(title, minute)}`
+      (_, n) => `${titleId},${instantOf(FIRST_MS + n * INTERVAL_MS)},${onlineAt(title, n)}`
     )
   )
   const boards = BOARDS.map((leaderboardId) => ({
@@ -330,7 +330,7 @@ async function spoil(path: string): Promise<void> {
     `INSERT INTO title_count__0 (title_id, ts, online, sessions, lobby_players, position)
      SELECT c.title_id, c.ts, 4242, c.sessions, c.lobby_players, 18446744073709551615 FROM title_count AS c FINAL
      WHERE c.title_id = {title: String} AND c.ts = fromUnixTimestamp64Milli({at: Int64}, 'UTC')`,
-    { title: TITLES[0], at: FIRST_MS + 5 * MINUTE_MS }
+    { title: TITLES[0], at: FIRST_MS + INTERVAL_MS }
   )
   await tables.close()
 }
@@ -339,7 +339,7 @@ async function showsDifferences({ t, environment }: Commands): Promise<void> {
   await rebuildJson(t, environment, RebuildStatus, ['start', 'title-count', '--follow'])
   const verified = await gamenet(environment, ['rebuild', 'verify', 'title-count'])
   t.equal(verified.code, 1, verified.stderr)
-  t.match(verified.stdout, /title_count +6000 +6000 +1 of \d+ +1\n/)
+  t.match(verified.stdout, /title_count +1200 +1200 +1 of \d+ +1\n/)
   t.match(
     verified.stdout,
     /title_count title_id "4d530064", ts "2020-01-01 00:05:00.000"\n +online +old 4242 +new \d+\n/

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type ClickHouse, migratePostgres, openChdb, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { createPeople, type People, publish, sealKeys } from '@gamenet/ingest'
-import { createProjector, migrate, type Projector, readInline } from '@gamenet/projector'
+import { createProjector, foldInline, migrate, type Projector, readInline } from '@gamenet/projector'
 import {
   achievementUnlockTopic,
   type PresenceSeen,
@@ -63,6 +63,7 @@ export async function openTables(
     tables: { loader: clickhouse.loader, projections: clickhouse.projections, rebuild: rebuildOn(clickhouse.rebuild) },
     startReading: readInline(log, topics),
     sealKeys: (ids) => sealKeys(writes, ids),
+    folding: foldInline(),
     registry: new Registry(),
     logger,
     onChange: () => undefined

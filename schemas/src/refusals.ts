@@ -249,7 +249,7 @@ export const refusals = {
     status: 503,
     message:
       'The data for this request is damaged on the disk of the service; its operator can repair it (gamenet verify).',
-    when: 'An engine found bytes that differ from what it wrote'
+    when: 'An engine found bytes that differ from what it wrote, or a file of a dataset cannot be read'
   },
   disk_full: {
     status: 503,

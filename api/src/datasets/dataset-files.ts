@@ -46,7 +46,7 @@ export type DatasetFilesNeeds = {
   now(): number
 }
 
-type MadeRevision = Omit<StoredRevision, 'revision' | 'position'>
+type NewRevision = Omit<StoredRevision, 'revision' | 'position'>
 
 /** What the list says about a file. `newest` is undefined unless its bytes are there. */
 export type ListedFile = {
@@ -222,7 +222,7 @@ export class DatasetFiles {
       (each) => each.dataset === dataset.name
     )
     const position = positions.map(({ epoch, partition, next }) => `${epoch}/${partition}/${next}`).join(' ')
-    const describe = async (made: MadeRevision | undefined) => {
+    const describe = async (made: NewRevision | undefined) => {
       const added = made && { ...made, position }
       const revisions = revisionsWith(before?.revisions ?? [], added, this.isClosed(period))
       const file = { version, checkedMs, revisions }
@@ -240,7 +240,7 @@ export class DatasetFiles {
     tables: StreamedTables,
     { dataset, period, span }: { readonly dataset: Dataset; readonly period: string; readonly span: Span | undefined },
     newest: StoredRevision | undefined,
-    describe: (made: MadeRevision | undefined) => Promise<StoredFile>
+    describe: (made: NewRevision | undefined) => Promise<StoredFile>
   ): Promise<StoredFile | undefined> {
     const facts = await this.#facts(tables, dataset, span)
     if (newest !== undefined && newest.rows === facts.rows && newest.rowsHash === facts.rowsHash) {

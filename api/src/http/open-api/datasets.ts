@@ -43,7 +43,10 @@ months that are missing are made soon after this answer, or when they are reques
           'application/json': { schema: components.schema(DatasetList, 'output', 'DatasetList'), example: EXAMPLE }
         }
       },
-      ...refused(['uri_too_long', 'internal', 'engine_busy', 'engine_away', 'table_incomplete'], components)
+      ...refused(
+        ['uri_too_long', 'internal', 'engine_busy', 'engine_away', 'table_incomplete', 'data_damaged'],
+        components
+      )
     }
   }
 }

@@ -201,12 +201,11 @@ test('a nearly full disk stops imports with a sentence; with free space they res
   }
   const service = await startGamenet(environment)
   t.teardown(() => service.kill())
-  const rows = 200_000
+  const rows = 300_000
   const counts = join(files, 'counts.csv.gz')
   const importing = () => gamenet(environment, ['import', 'title-count', counts])
   if (small !== undefined) {
     await writeFile(counts, gzipSync(countsOf(rows), { level: 1 }))
-    await fill(small, 100 * MB)
     const cutting = importing()
     // The second event of the import contains its resume position.
     const hasProgress = /^gamenet_loaded_events_total\{.*topic="import-run".*\} [2-9]/m
@@ -367,7 +366,7 @@ function countsOf(rows: number): string {
 /** Fills the disk until this number of bytes is free. */
 async function fill(path: string, freeBytes: number): Promise<void> {
   const file = join(path, 'ballast')
-  await appendFile(file, '')
+  await writeFile(file, '')
   for (;;) {
     const { bavail, bsize } = await statfs(path)
     const over = bavail * bsize - freeBytes
@@ -380,7 +379,7 @@ async function metrics(service: Running): Promise<string> {
   return await (await fetch(`${service.operatorUrl}/metrics`)).text()
 }
 
-/** Polls; only a condition that never holds takes long. Without pauses, the polls would take the processor time of what they wait for. */
+/** Polls; only a condition that never holds takes long. */
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isSo())) await pause(20)
+  while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -85,7 +85,7 @@ t.setTimeout(0)
 t.register()
 t.pipe(output)
 // Two more than there are processors: files wait for half of their time.
-t.jobs = isCampaign ? 1 : os.availableParallelism() + 2
+t.jobs = isCampaign ? 1 : os.availableParallelism() + 3
 const engines = spawn(process.execPath, [SHARED_ENGINES], { stdio: ['pipe', 'pipe', 'inherit'] })
 const enginesUrl = String(await once(engines.stdout, 'data')).trim()
 const ran = (await Promise.all(groupsOf(chosenFiles()).map(runFiles))).flat()

@@ -84,7 +84,7 @@ const output = fs.createWriteStream(RESULTS)
 t.setTimeout(0)
 t.register()
 t.pipe(output)
-// Two more than there are processors: files wait for half of their time.
+// Three more than there are processors: files wait for half of their time.
 t.jobs = isCampaign ? 1 : os.availableParallelism() + 3
 const engines = spawn(process.execPath, [SHARED_ENGINES], { stdio: ['pipe', 'pipe', 'inherit'] })
 const enginesUrl = String(await once(engines.stdout, 'data')).trim()

@@ -40,7 +40,7 @@ const SUBDIRECTORIES = ['log', 'tables', 'writes', 'uploads', 'spool', 'datasets
 const Owner = z.object({
   pid: z.int(),
   startedAt: z.string(),
-  purpose: z.enum(['run', 'command', 'restore']).default('run'),
+  purpose: z.enum(['run', 'command', 'restore']).default('run').catch('run'),
   operatorUrl: z.url().nullable(),
   operatorToken: z.string().optional()
 })

@@ -86,6 +86,12 @@ test('an index of the write side is rebuilt unless it was cut and nothing else s
       [lost('one', 'is missing')]
     ],
     [
+      'an index that was cut within a page, and its table, cut',
+      () => [cutWithin('one_pkey'), halvePages('one')],
+      [lost('one_pkey')],
+      [lost('one_pkey')]
+    ],
+    [
       'an index and its table, cut',
       () => [halvePages('one_pkey'), halvePages('one')],
       [lost('one_pkey')],
@@ -138,6 +144,10 @@ test('an index of the write side is rebuilt unless it was cut and nothing else s
   }
   function addPage(name: string): void {
     appendFileSync(join(directory, fileOf(name)), Buffer.alloc(PAGE_BYTES))
+  }
+  function cutWithin(name: string): void {
+    halvePages(name)
+    appendFileSync(join(directory, fileOf(name)), Buffer.alloc(PAGE_BYTES / 2, 1))
   }
   function remove(name: string): void {
     rmSync(join(directory, fileOf(name)))

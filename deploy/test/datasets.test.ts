@@ -41,8 +41,9 @@ test('files of a closed month, through a late import, its undo, a rebuild and a 
   t.same(await numbers(running.apiUrl), [3, 2, 1])
   const unusable = join(directory, 'data', 'datasets', 'title', 'newest.json')
   mkdirSync(unusable, { recursive: true })
+  t.equal((await fetch(`${running.apiUrl}/api/data/title/newest.parquet`)).status, 503)
   t.match(await gamenetJson(environment, ['status']), {
-    degraded: ['datasets/title/newest.json cannot be read or was damaged (gamenet verify)']
+    degraded: { 0: 'datasets/title/newest.json cannot be read or was damaged (gamenet verify)', length: 1 }
   })
   rmSync(unusable, { recursive: true })
   await provesSameBytes(t, environment, running, ['title-count'])

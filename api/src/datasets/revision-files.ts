@@ -61,9 +61,9 @@ export async function revisionFiles(
     const damaged = new Set<string>()
     for (const period of periods) {
       const name = join(dataset, `${period}.json`)
-      const file = await folder.file(period).catch(orUnreadable(name))
-      if (file === undefined) damaged.add(name)
-      for (const [n, revision] of (file?.revisions ?? []).entries())
+      const file = await folder.file(period).then((read) => read ?? 'damaged', orUnreadable(name))
+      if (file === 'damaged') damaged.add(name)
+      for (const [n, revision] of (typeof file === 'object' ? file.revisions : []).entries())
         files.push({ name: join(dataset, revision.file), sha256: revision.sha256, isNewest: n === 0 })
     }
     const names = await folder.names().catch(() => [])

@@ -26,8 +26,8 @@ export async function damageOfWrites({ writes, files, repair }: WritesToCheck): 
     return faults.map((fault) => damageOfTable(fault, OURS.test(fault.file) ? 'a table or index' : undefined))
   const relations = await readRelations(writes)
   const relationOf = ({ file, filenode }: Pick<PageFault, 'file' | 'filenode'>) =>
-    OURS.test(file) ? relations.find((each) => each.filenode === filenode) : undefined
-  const all: FoundFault[] = [...faults]
+    files === undefined || OURS.test(file) ? relations.find((each) => each.filenode === filenode) : undefined
+  const all: PageFault[] = [...faults]
   if (files !== undefined) all.push(...(await emptiedTables(writes, relations, files)))
   all.push(...(await faultsOfScans(writes, relations, all)))
   const damaged = new Set(all.flatMap((fault) => relationOf(fault)?.name ?? []))
@@ -37,7 +37,7 @@ export async function damageOfWrites({ writes, files, repair }: WritesToCheck): 
    * A table may have been cut together with its index, or have pages of zeros to which a damaged index referred. Then only another index
    * shows that no row is lost; rebuilt, this one would hide it.
    */
-  const mayBeRebuilt = ({ table }: Relation, { isCut }: FoundFault) =>
+  const mayBeRebuilt = ({ table }: Relation, { isCut }: PageFault) =>
     !damaged.has(table) &&
     ((!isCut && !zeroed.has(table)) ||
       relations.some((each) => each.table === table && each.isOfAllRows && isSound(each)))
@@ -74,9 +74,6 @@ function damageOfTable(fault: PageFault, name: string | undefined): Damage {
       : 'the rows of these pages are lost; reads and writes of them fail'
   return { part: 'writes', what: whatOf(fault, name ?? 'no table of this program'), cost, repair: RESTORE }
 }
-
-/** `isCut`: the file ends before its pages do, or is missing. */
-type FoundFault = PageFault & { readonly isCut?: true }
 
 type Relation = {
   readonly name: string
@@ -138,23 +135,26 @@ async function faultsOfScans(
   writes: Postgres,
   relations: readonly Relation[],
   known: readonly PageFault[]
-): Promise<FoundFault[]> {
-  const faults = new Map<string, FoundFault>()
+): Promise<PageFault[]> {
+  const faults = new Map<string, PageFault>()
   for (const { table, keys } of relations.filter((each) => each.isOfAllRows && isRead({ name: each.table }))) {
     const read = writes.transaction(async (queries) => {
       await queries.script(ONLY_INDEX_SCANS)
       await queries.query(`SELECT count(t) FROM (SELECT t FROM ${table} AS t ORDER BY ${keys}) AS sorted`)
     })
-    const reason = await read.then(() => '', reasonOf)
-    const [, emptiedIndex, emptiedPage] = EMPTIED_PAGE.exec(reason) ?? []
-    const emptied = relations.find(({ kind, name }) => kind === 'i' && name.endsWith(`.${emptiedIndex}`))
-    const [, page, file = '', filenode] = MISSING_PAGE.exec(reason) ?? MISSING_FILE.exec(reason) ?? []
-    if (emptied !== undefined)
-      faults.set(emptied.path, { filenode: emptied.filenode, file: emptied.path, pages: [Number(emptiedPage)] })
-    else if (filenode !== undefined && !known.some((each) => each.file === file))
-      faults.set(file, { file, filenode: Number(filenode), pages: page === '' ? [] : [Number(page)], isCut: true })
+    const found = faultIn(await read.then(() => '', reasonOf), relations)
+    if (found !== undefined && !known.some((each) => each.file === found.file)) faults.set(found.file, found)
   }
   return [...faults.values()]
+}
+
+function faultIn(reason: string, relations: readonly Relation[]): PageFault | undefined {
+  const [, index, emptied] = EMPTIED_PAGE.exec(reason) ?? []
+  const relation = relations.find(({ kind, name }) => kind === 'i' && name.endsWith(`.${index}`))
+  if (relation !== undefined) return { filenode: relation.filenode, file: relation.path, pages: [Number(emptied)] }
+  const [, page, file = '', filenode] = MISSING_PAGE.exec(reason) ?? MISSING_FILE.exec(reason) ?? []
+  if (filenode === undefined) return undefined
+  return { file, filenode: Number(filenode), pages: page === '' ? [] : [Number(page)], isCut: true }
 }
 
 const EMPTIED_PAGE = /index "([^"]+)" contains unexpected zero page at block (\d+)/

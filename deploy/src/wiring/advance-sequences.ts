@@ -23,15 +23,21 @@ const PEOPLE_TOPICS = topics.filter(({ people }) => people !== undefined).map(({
 /** Topics whose events are identified by the revision of the write side. */
 const REVISED_TOPICS = ['profile', 'rating']
 
-/** More than the writes that a restored copy lacks, little in comparison with 2^53. */
-const LEAP = 1_000_000_000
+/** More events of the log than these are not read: a start would wait for minutes. */
+const EVENTS_MAX = 1_000_000
+/**
+ * Unknown numbers are below the time in units of 10 µs, because writes are fewer. It has 15 digits, as many as a sealed event can name.
+ */
+const NUMBERS_PER_MS = 100
+/** Larger numbers of an imported log are ignored. */
+const NUMBER_MAX = 900_000_000_000_000
 
 /**
  * Advances the sequences of a write side that is older than the tables or than the log, after it was restored from a copy or lost its
  * last writes. Otherwise new changes and persons would reuse earlier numbers: the tables would keep the older change,
  * and another person's key would open the log's events. Lost rows are not restored. To be called before anything is
  * written, and when the checkpoints say from where on lost rows are loaded again.
- * Of the log, only what the tables lack is read. Where it cannot be read, numbering leaps over all numbers that it may have.
+ * Of the log, only what the tables lack is read. Where it cannot be read, or is long, numbering leaps over all numbers that it may have.
  */
 export async function advanceSequences(
   writes: Postgres,
@@ -49,17 +55,17 @@ export async function advanceSequences(
       `SELECT s.last_value - (NOT s.is_called)::int AS found FROM ${sequence} AS s`
     )
     const found = Number(row?.found)
-    const next = unread === undefined ? newest : Math.max(newest, found + LEAP)
+    const next = Math.max(newest, unread === undefined ? 0 : Date.now() * NUMBERS_PER_MS)
     if (found >= next) continue
     await writes.query(
       `SELECT setval('${sequence}', greatest((SELECT s.last_value FROM ${sequence} AS s), $1::bigint))`,
       [next]
     )
-    if (unread === undefined)
+    if (found < newest)
       logger.error(
-        { found, newest },
+        { found, newest, next, unread },
         `PostgreSQL is older than the tables or the log: its ${what} are numbered to ${found}, theirs to ${newest}. Numbering continues after ` +
-          'these, so that later changes count. The read tables show changes that PostgreSQL has lost. ' +
+          `${next}, so that later changes count. The read tables show changes that PostgreSQL has lost. ` +
           'Restore a newer copy of it, if there is one.'
       )
     else
@@ -81,8 +87,8 @@ type Newest = {
 async function readNewest(store: Store, engines: Parameters<typeof readStored>[0]): Promise<Newest> {
   const newest = { revision: 0, person: 0 }
   const raise = ({ revision = 0, person = 0 }: Partial<NewestWrites>) => {
-    newest.revision = Math.max(newest.revision, revision)
-    newest.person = Math.max(newest.person, person)
+    if (revision <= NUMBER_MAX) newest.revision = Math.max(newest.revision, revision)
+    if (person <= NUMBER_MAX) newest.person = Math.max(newest.person, person)
   }
   const readTables = async () => {
     const tables = await storeAt('writes', store, projections)
@@ -105,7 +111,7 @@ async function readNewest(store: Store, engines: Parameters<typeof readStored>[0
     }
   }
   // The loader reports events that it cannot read, and waits for their repair.
-  const failure = await readStored(engines, { topics: PEOPLE_TOPICS, startOf, take }).then(
+  const failure = await readStored(engines, { topics: PEOPLE_TOPICS, eventsMax: EVENTS_MAX, startOf, take }).then(
     () => undefined,
     sentencePart
   )

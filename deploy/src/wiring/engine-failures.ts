@@ -29,7 +29,10 @@ const STD_EXCEPTION = 1001
 /** Returns whether ClickHouse could not read a table because its files are damaged. */
 export function isOfDamage(error: unknown): error is ClickHouseError {
   if (!(error instanceof ClickHouseError) || error.code === undefined) return false
-  return DAMAGE_CODES.has(error.code) || (error.code === STD_EXCEPTION && /filesystem error/.test(error.message))
+  return (
+    DAMAGE_CODES.has(error.code) ||
+    (error.code === STD_EXCEPTION && /filesystem error.*No such file/s.test(error.message))
+  )
 }
 
 /** Returns an engine's error about its files or their version as a sentence with a way out; any other error unchanged. */

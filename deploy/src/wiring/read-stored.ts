@@ -10,6 +10,8 @@ export type ReadStored = {
   readonly topics: readonly string[]
   /** The first offset to read in a partition; absent: the first that is stored. */
   readonly startOf?: (topic: string, extent: PartitionExtent) => number
+  /** Nothing is read if there are more; absent: no limit. */
+  readonly eventsMax?: number
   readonly signal?: AbortSignal
   /** Called with each batch in turn and with the number of events that the topic has to read. */
   readonly take: (batch: LogBatch, eventsTotal: number) => Promise<void> | void
@@ -22,7 +24,7 @@ export type ReadStored = {
  */
 export async function readStored(
   { log, logChoice }: { readonly log: Pick<OpenLog, 'consume' | 'extents'>; readonly logChoice: LogChoice },
-  { topics, startOf, signal, take }: ReadStored
+  { topics, startOf, eventsMax = Number.POSITIVE_INFINITY, signal, take }: ReadStored
 ): Promise<void> {
   const keyOf = (topic: string, { epoch, partition }: { readonly epoch: number; readonly partition: number }) =>
     `${topic}/${epoch}/${partition}`
@@ -39,12 +41,20 @@ export async function readStored(
       totals.set(topic, (totals.get(topic) ?? 0) + next - start)
     }
   if (ends.size === 0) return
+  const events = [...totals.values()].reduce((sum, each) => sum + each, 0)
+  if (events > eventsMax)
+    throw new FailureError(`${events} events are not in the tables, more than ${eventsMax} to read.`)
   const { openLog } = await import('./log.js')
   const own =
     logChoice.engine === 'kafka' ? await openLog(logChoice, 'reader', { group: `reader-${randomUUID()}` }) : undefined
   const done = new AbortController()
   const silence = setTimeout(
-    () => done.abort(new FailureError(`${[...totals.keys()].join(', ')} ended before the end that the log states.`)),
+    () =>
+      done.abort(
+        new FailureError(
+          `${[...totals.keys()].join(', ')} had no event for a minute before the end that the log states.`
+        )
+      ),
     SILENCE_MS_MAX
   )
   try {

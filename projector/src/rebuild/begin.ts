@@ -190,6 +190,7 @@ async function createRecord(
       changedAt: now,
       target,
       events,
+      slices: {},
       cuts,
       costs,
       verification: null,

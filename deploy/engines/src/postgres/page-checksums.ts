@@ -26,8 +26,13 @@ const STARTS = Uint32Array.of(
 const READ_AGAIN_MAX = 3
 const READ_AGAIN_MS = 20
 
-/** A file of tables or indexes, and its damaged pages. */
-export type PageFault = { readonly filenode: number; readonly file: string; readonly pages: readonly number[] }
+/** A file of tables or indexes, and its damaged pages. `isCut`: it ends within a page, before its pages do, or is missing. */
+export type PageFault = {
+  readonly filenode: number
+  readonly file: string
+  readonly pages: readonly number[]
+  readonly isCut?: true
+}
 
 export type CheckedPages = {
   /** Pages with wrong checksums. */
@@ -56,7 +61,8 @@ export async function checkPages(dir: string, onBytes: (bytes: number) => Promis
         const still = new Set(damagedPages(bytesOf(join(dir, file)), first))
         pages = pages.filter((page) => still.has(page))
       }
-      if (pages.length > 0) faults.push({ filenode: Number(filenode), file, pages })
+      const isCut = bytes.length % PAGE_BYTES !== 0
+      if (pages.length > 0) faults.push({ filenode: Number(filenode), file, pages, ...(isCut && { isCut }) })
       if (!name.includes('_') && zeroPages(bytes).length > 0) zeroed.push({ filenode: Number(filenode), file })
       await onBytes(bytes.length)
     }

@@ -191,9 +191,21 @@ void test('a damaged file is refused, or returns the appended records, or report
   })
   // Magic, page number and page size of the first meta page, version of the second.
   for (const at of [24, 48, 56, 4096 + 28]) damages.push({ at, bit: 1, isCut: 1 })
-  for (const { at, bit, isCut } of damages) {
+  const flipped = damages.map(({ at, bit, isCut }) => {
     const damaged = Buffer.from(bytes.subarray(0, isCut === 0 ? at : bytes.length))
     if (isCut !== 0) damaged.writeUInt8((damaged[at] ?? 0) ^ (1 << bit), at)
+    return { at, damaged }
+  })
+  const zeroed = fc
+    .sample(fc.record({ at: fc.nat(bytes.length - 1), bytes: fc.constantFrom(512, 1024, 2048, 4096) }), {
+      numRuns: 60,
+      seed: 12
+    })
+    .map((zeros) => {
+      const at = zeros.at - (zeros.at % zeros.bytes)
+      return { at, damaged: Buffer.from(bytes).fill(0, at, at + zeros.bytes) }
+    })
+  for (const { at, damaged } of [...flipped, ...zeroed]) {
     const copy = t.testdir({ 'data.mdb': damaged })
     let log: ReturnType<typeof openEmbeddedLog>
     try {
@@ -209,6 +221,11 @@ void test('a damaged file is refused, or returns the appended records, or report
       outcomes.harmless += 1
     } catch (error) {
       t.match(error, { message: /is damaged: at .* Restore the newest backup/ }, `byte ${at}`)
+      const faults = await log.check(
+        async () => undefined,
+        () => true
+      )
+      t.ok(faults.length > 0, `byte ${at}: a check finds it`)
       outcomes.reported += 1
     }
     await log.close()

@@ -132,7 +132,10 @@ class Walk {
       const node = HEADER_BYTES + page.readUInt16LE(at)
       if (node < HEADER_BYTES + upper || node + NODE_BYTES > this.#pageBytes)
         throw new Damage(`page ${number} is damaged`)
-      const data = node + NODE_BYTES + page.readUInt16LE(node + 6)
+      const keyBytes = page.readUInt16LE(node + 6)
+      const data = node + NODE_BYTES + keyBytes
+      // Only the first key of a branch page may be empty.
+      if (depth === 1 && keyBytes === 0) throw new Damage(`page ${number} is damaged`)
       if (depth > 1) {
         if (data > this.#pageBytes) throw new Damage(`page ${number} is damaged`)
         this.#page(BigInt(page.readUIntLE(node, 6)), depth - 1, found, isFreeList)

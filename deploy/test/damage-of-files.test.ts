@@ -165,7 +165,8 @@ test('files of datasets that cannot be read, and damaged descriptions, are findi
       '2025-02.json': described.slice(1),
       '2025-03.abc.parquet': ''
     },
-    'title-count': { '2025-01.json': {} }
+    // An earlier copy of a description that only cannot be read now.
+    'title-count': { '2025-01.json': {}, '2025-01.json.damaged': '', '2025-01.b.parquet': '' }
   })
   const found = async (repair: boolean) => {
     const { files, unreadable } = await revisionFiles(directory)
@@ -178,16 +179,19 @@ test('files of datasets that cannot be read, and damaged descriptions, are findi
     unreadable('network-count/2025-01.a.parquet'),
     { what: 'datasets/network-count/2025-02.json was damaged or deleted', repaired: /^it was removed/ },
     { what: 'datasets/network-count/2025-03.json was damaged or deleted', repaired: /^it was removed/ },
-    unreadable('title-count/2025-01.json')
+    unreadable('title-count/2025-01.json'),
+    { what: 'datasets/title-count/2025-01.json was damaged or deleted', repaired: /^it was removed/ }
   ]
   await found(false)
   t.same(await damagedNames(directory), [
     'network-count/2025-01.a.parquet',
     'network-count/2025-02.json.damaged',
     'network-count/2025-03.json.damaged',
-    'title-count/2025-01.json'
+    'title-count/2025-01.json',
+    'title-count/2025-01.json.damaged'
   ])
   t.match(await found(true), ways)
   t.same(readdirSync(join(directory, 'network-count')), ['2025-01.a.parquet', '2025-01.json'])
+  t.same(readdirSync(join(directory, 'title-count')), ['2025-01.b.parquet', '2025-01.json'])
   t.match(await found(false), [ways[0], ways[3]])
 })

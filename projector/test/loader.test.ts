@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import {
   encodeEvent,
   importRetractionTopic,
+  type LogMessage,
   type LogRecord,
   networkCountTopic,
   scrapeTopic,
@@ -12,6 +13,7 @@ import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { readInline, storeOver, type Tables } from '../src/index.js'
 import { createLoader } from '../src/load/loader.js'
+import { BATCH_ROWS_MAX } from '../src/load/row-builder.js'
 import { projectorMetrics } from '../src/project/projector-metrics.js'
 import { Checkpoints } from '../src/store/checkpoint.js'
 import { around } from './around.js'
@@ -30,6 +32,18 @@ test('the loader', async (t) => {
   const { control } = engine
   const events = (table: string) =>
     control.rows(`SELECT e.* FROM ${table} AS e FINAL ORDER BY e.epoch, e.partition, e.offset`)
+  /** The options of a loader without projections. */
+  const alone = {
+    store: firstStore(control),
+    topics: [titleCountTopic],
+    sealKeys,
+    metrics: projectorMetrics(new Registry(), {
+      logState: async () => ({ lag: new Map(), stalled: [] }),
+      deadLetters: async () => new Map()
+    }),
+    logger: QUIET,
+    backoff: AT_ONCE
+  }
   t.beforeEach(() => emptyTables(control))
 
   await t.test('stores every field of every topic, exactly', async (t) => {
@@ -306,6 +320,21 @@ test('the loader', async (t) => {
     t.equal((await events('event_title_count')).length, 3)
   })
 
+  await t.test('is busy while more of a backlog follows, and no longer once its end is stored', async (t) => {
+    const log = new MemoryLog()
+    log.append('title-count', Array<LogMessage>(BATCH_ROWS_MAX + 10_000).fill(counted(7)))
+    const [busy, ended] = [[] as boolean[], latch()]
+    const loader = createLoader({
+      ...alone,
+      startReading: () => readInline(log, [titleCountTopic])(),
+      onStored: () => busy.push(loader.isBusy()) === 2 && ended.open()
+    })
+    loader.start()
+    await ended.opened
+    await loader.stop()
+    t.same(busy, [true, false])
+  })
+
   await t.test('one of several reading sides that dies is restarted with its share; the others continue', async (t) => {
     const shares = [0, 1, 2].map(() => new MemoryLog(() => 1))
     for (const partition of [0, 1, 2, 3, 4, 5]) {
@@ -314,8 +343,7 @@ test('the loader', async (t) => {
     const begun = [0, 0, 0]
     const died = latch()
     const loader = createLoader({
-      store: firstStore(control),
-      topics: [titleCountTopic],
+      ...alone,
       readers: 3,
       startReading: async ({ index, of }) => {
         t.equal(of, 3)
@@ -325,14 +353,7 @@ test('the loader', async (t) => {
         const killed = died.opened.then(() => Promise.reject(new Error('it was killed')))
         return { port: side.port, ended: Promise.race([side.ended, killed]), close: async () => void side.close() }
       },
-      sealKeys,
-      metrics: projectorMetrics(new Registry(), {
-        logState: async () => ({ lag: new Map(), stalled: [] }),
-        deadLetters: async () => new Map()
-      }),
-      logger: QUIET,
-      onStored: died.open,
-      backoff: AT_ONCE
+      onStored: died.open
     })
     const all = [0, 1, 2, 3, 4, 5].map((partition) => ({ topic: 'title-count', epoch: 0, partition }))
     const loadedTo = async (next: number) => {

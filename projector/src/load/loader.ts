@@ -96,9 +96,9 @@ const ENDED = {
   outdated: 'a key was deleted or is unavailable: rows are not stored, and are read again',
   swapped: 'a swap'
 }
-/** A batch with this many rows indicates a backlog, which is assumed to last this long after it. */
+/** A batch with this many rows that is not the last indicates a backlog, which is assumed to last this long after it. */
 const BUSY_ROWS = 8192
-const BUSY_MS = 400
+const BUSY_MS = 2000
 
 /**
  * The storing side of the loader. Order per batch: rows → dead letters → checkpoint → credit (and the log's commit).
@@ -206,6 +206,8 @@ class Reader {
   }
 }
 
+type Sent = Omit<Extract<FromReader, { kind: 'batch' }>, 'kind'>
+
 /** One run of a reading side. */
 class Session {
   /** Resolves with the reason when reading has ended on request. */
@@ -243,7 +245,7 @@ class Session {
     })
     port.on('message', (received) => {
       const message = received as FromReader
-      if (message.kind === 'batch') void this.#store(storing, message.batch)
+      if (message.kind === 'batch') void this.#store(storing, message)
       else if (message.kind === 'start-at') void this.#startAt(storing, message)
       else if (message.kind === 'seal-keys') void this.#sealKeys(storing, message)
       else if (message.kind === 'extents') this.#extentRequests.get(message.id)?.resolve(message.extents)
@@ -307,9 +309,9 @@ class Session {
     }
   }
 
-  async #store(storing: Storing, batch: RowBatch): Promise<void> {
+  async #store(storing: Storing, { batch, isLast }: Sent): Promise<void> {
     const generation = this.#generations.get(batch.topic) ?? 0
-    const outcome = await storing.store({ batch, generation }, this.#signal, () => this.#outdated)
+    const outcome = await storing.store({ batch, isLast, generation }, this.#signal, () => this.#outdated)
     if (outcome === 'outdated' || outcome === 'swapped') this.#endAs(outcome)
     else if (outcome === 'stored') this.#post({ kind: 'stored', topic: batch.topic, progress: batch.progress })
   }
@@ -367,7 +369,7 @@ class Storing {
   }
 
   async store(
-    { batch, generation }: { readonly batch: RowBatch; readonly generation: number },
+    { batch, isLast, generation }: Sent & { readonly generation: number },
     signal: AbortSignal,
     outdated: () => Outcome | undefined
   ): Promise<Outcome> {
@@ -382,7 +384,8 @@ class Storing {
       return stored ?? 'stopped'
     })
     this.#waiting -= 1
-    if (batch.events.rows >= BUSY_ROWS) this.#fullAt = performance.now()
+    if (isLast) this.#fullAt = Number.NEGATIVE_INFINITY
+    else if (batch.events.rows >= BUSY_ROWS) this.#fullAt = performance.now()
     if (outcome === 'stored') this.#options.onStored()
     return outcome
   }

@@ -29,7 +29,8 @@ export type RowBatch = {
 }
 
 export type FromReader =
-  | { readonly kind: 'batch'; readonly batch: RowBatch }
+  /** `isLast`: the log had nothing more when the batch was sent. */
+  | { readonly kind: 'batch'; readonly batch: RowBatch; readonly isLast: boolean }
   | { readonly kind: 'start-at'; readonly id: number; readonly topic: string; epoch: number; partition: number }
   /** Requests the seal keys of the subjects of the topic's events. */
   | { readonly kind: 'seal-keys'; readonly id: number; readonly topic: string; readonly people: readonly number[] }

@@ -187,7 +187,8 @@ class Outbox {
         this.#isIdle = true
         this.#pump()
       },
-      IDLE_MS[builder.rows < BACKLOG_ROWS ? 'scrape' : 'backlog']
+      // A backlog of another topic continues, even if it does so after a longer pause than a scrape has.
+      IDLE_MS[[...this.#builders.values()].some(({ rows }) => rows >= BACKLOG_ROWS) ? 'backlog' : 'scrape']
     )
   }
 
@@ -217,7 +218,10 @@ class Outbox {
   #send(builder: RowBuilder): void {
     const batch = builder.take()
     this.#inFlight += 1
-    this.#post({ kind: 'batch', batch }, [batch.events.native.buffer, batch.deadLetters.native.buffer])
+    this.#post({ kind: 'batch', batch, isLast: this.#isIdle }, [
+      batch.events.native.buffer,
+      batch.deadLetters.native.buffer
+    ])
     this.#wake()
   }
 

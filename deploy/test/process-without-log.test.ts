@@ -24,7 +24,8 @@ test("a process without the log's address refuses operations that need the log",
   for (const command of [
     ['erase', 'ann'],
     ['import', 'network-count', join(folder, 'counts.ndjson')],
-    ['status', '--wait', '5']
+    ['status', '--wait', '5'],
+    ['verify']
   ]) {
     t.match(await gamenet(reach, command), { code: 2, stderr: /KAFKA_BROKERS.*ingest or projector/ }, command.join(' '))
   }

@@ -10,13 +10,14 @@ import { claimDataDirectory } from '../src/data-directory.js'
 import { eraseUser } from '../src/erasure/erase-user.js'
 import { eraseFromWrites } from '../src/erasure/ledger.js'
 import { VerifyReport } from '../src/operations/damage-report.js'
-import { damageOfTables, findDamage } from '../src/operations/find-damage.js'
+import { damageOfTables } from '../src/operations/find-damage.js'
 import { ask } from './service/ask.js'
 import { filesOfParts, flipMiddle, flipPartsOf } from './service/damaged-files.js'
 import { datasetsOf } from './service/dataset-proofs.js'
 import { fill, needsOf, openWorld, sighting, USER, USERS } from './service/erasure-world.js'
 import { gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
 import { openTestWrites } from './service/open-engines.js'
+import { damageFound, enginesOf } from './service/verified-world.js'
 
 /* The short form of the corruption campaign: one damaged file of each kind, and its repair. */
 
@@ -209,27 +210,19 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
       return await clickhouse.rebuild.rows(sql, ...given)
     }
   }
-  const engines: Parameters<typeof findDamage>[0] = {
-    clickhouse: { ...clickhouse, rebuild: erasing },
-    directory: undefined,
-    log: { ...log, files: log },
-    logChoice: { engine: 'lmdb', path: join(folder, 'log'), epoch: 1 },
-    names: { tables: 'chDB', writes: 'PGlite' },
-    writes: async () => writes,
-    openWrites: async () => writes
-  }
+  const engines = { ...enginesOf(world), clickhouse: { ...clickhouse, rebuild: erasing } }
   await t.test('a lost key is found during the erasure of another user', async (t) => {
     await writes.script('CREATE TABLE kept AS SELECT * FROM person')
     await eraseFromWrites(writes, USER)
     await writes.query("DELETE FROM person AS p WHERE p.user_key = 'ben'")
-    const { findings } = await found({ ...engines, clickhouse })
+    const { findings } = await damageFound({ ...engines, clickhouse })
     t.match(findings, [{ part: 'writes', what: /no key of 1 users/ }])
     await writes.script(
       'DELETE FROM person; INSERT INTO person OVERRIDING SYSTEM VALUE SELECT * FROM kept; DROP TABLE kept; DELETE FROM forgotten'
     )
   })
 
-  const { findings } = await found(engines)
+  const { findings } = await damageFound(engines)
   t.same(left, [], 'all were erased, each before another statement')
   t.same(findings, [])
 
@@ -251,7 +244,9 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
     const writes = async () => {
       throw new Error('PANIC: could not write to file "pg_logical/replorigin_checkpoint.tmp": No space left on device')
     }
-    await t.rejects(found({ ...engines, directory, writes }), { message: /^The disk of the data directory .* is full/ })
+    await t.rejects(damageFound({ ...engines, directory, writes }), {
+      message: /^The disk of the data directory .* is full/
+    })
   })
 
   const countTitles = async (first: number) => {
@@ -273,7 +268,7 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
     await world.projector.caughtUp()
     await world.projector.importUndos.undo(importId, networkCountTopic.name, () => undefined)
     await clickhouse.control.execute('DELETE FROM event_title_count__0 WHERE offset = 3')
-    t.same((await found(engines)).findings, [
+    t.same((await damageFound(engines)).findings, [
       {
         part: 'checkpoints',
         what: 'event_title_count holds 4 events of title-count 1/0 below 5; the log has 5',
@@ -301,7 +296,7 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
       repairOf(projections, new Set(['event_presence'])),
       extents
     )
-    t.same((await found(engines)).findings, [
+    t.same((await damageFound(engines)).findings, [
       {
         part: 'checkpoints',
         what: 'title-count 1/0 is loaded up to 5; the log has 10 to 15',
@@ -323,10 +318,6 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
 
 function minute(n: number): string {
   return instantOf(Date.UTC(2026, 4, 2, 0, n))
-}
-
-async function found(engines: Parameters<typeof findDamage>[0]) {
-  return await findDamage(engines, { repair: false, lost: [] }, () => undefined, new AbortController().signal)
 }
 
 /** Replaces the seal keys; a second call restores them. */

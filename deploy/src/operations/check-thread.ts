@@ -9,11 +9,22 @@ import {
   type CheckedPages,
   checkPages,
   emptiedPages,
-  type LogFault
+  type LogFault,
+  type StoredRecords
 } from '@gamenet/engines/log'
 import type { Blocks } from '@gamenet/projector'
-import { type Calls, errorCode, openCalls, openSealed, peopleOfValue, readSealedValue, topics } from '@gamenet/schemas'
-import { type LogChoice, openLog } from '../wiring/log.js'
+import {
+  type Calls,
+  errorCode,
+  type LogRecord,
+  openCalls,
+  openSealed,
+  peopleOfValue,
+  readSealedValue,
+  topics
+} from '@gamenet/schemas'
+import { type LogChoice, type OpenLog, openLog } from '../wiring/log.js'
+import { readStored } from '../wiring/read-stored.js'
 
 /* Reads the files of the log, of PostgreSQL and of datasets for `gamenet verify`: on the main thread, it would delay answers. */
 
@@ -22,6 +33,7 @@ export type CheckThread = {
   pages(directory: string): Promise<CheckedPages>
   /** Calls {@link emptiedPages}. */
   emptiedPages(directory: string, table: string, indexes: readonly string[]): Promise<readonly number[]>
+  /** Reads all batches of an embedded log; of Kafka, those of the topics about people. */
   log(choice: LogChoice, loaded: readonly LoadedPartition[]): Promise<CheckedLog>
   /** Returns the files that do not match their SHA-256 or cannot be read; a missing file is not damaged. */
   datasets(directory: string, files: readonly RevisionFile[]): Promise<readonly DamagedRevision[]>
@@ -77,20 +89,21 @@ const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
   log: async (choice, loaded) => {
     const log = await openLog(choice, 'verify')
     try {
-      const partitions: ReturnType<typeof partitionCheck>[] = []
+      const partitions = new Map<string, ReturnType<typeof partitionCheck>>()
       const { add, report } = reporter('log')
       const take = async (batch: CheckedEvents): Promise<void> => {
-        let current = partitions.at(-1)
-        if (current === undefined || !isSame(current.partition, batch)) {
-          current = partitionCheck(batch, loaded.find((each) => isSame(each, batch))?.next ?? 0)
-          partitions.push(current)
-        }
-        await current.take(batch)
-        await add(batch.bytes)
+        const { topic, epoch, partition, bytes } = batch
+        const key = JSON.stringify([topic, epoch, partition])
+        const next = loaded.find((each) => isSame(each, batch))?.next ?? 0
+        const check = partitions.get(key) ?? partitionCheck({ topic, epoch, partition }, next)
+        partitions.set(key, check)
+        await check.take(batch)
+        await add(bytes)
       }
-      const faults = (await log.files?.check(take, (batch) => isToRead(batch, loaded))) ?? []
+      const isRead = (batch: BatchExtent) => isToRead(batch, loaded)
+      const faults = await (log.files?.check(take, isRead) ?? checkKafka(log, choice, take, isRead))
       await report()
-      return { faults, partitions: partitions.map(({ checked }) => checked()) }
+      return { faults, partitions: [...partitions.values()].map(({ checked }) => checked()) }
     } finally {
       await log.close()
     }
@@ -113,6 +126,40 @@ const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
   }
 } satisfies CheckThread)
 
+/** Reads the topics about people once. Their batches are checked by their CRC; what follows a damaged one is not read. */
+async function checkKafka(
+  log: OpenLog,
+  logChoice: LogChoice,
+  take: (events: CheckedEvents) => Promise<void>,
+  isRead: (batch: BatchExtent) => boolean
+): Promise<LogFault[]> {
+  const faults: LogFault[] = []
+  await readStored(
+    { log, logChoice },
+    {
+      topics: [...sealedTopics],
+      take: async ({ records, ...place }) => {
+        const [first, last] = [records[0], records.at(-1)]
+        if (first === undefined || last === undefined) return
+        const extent = { ...place, first: first.offset, next: last.offset + 1 }
+        const bytes = records.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
+        await take({ ...extent, bytes, stored: isRead(extent) ? storedOf(records) : undefined })
+      },
+      onDamage: ({ topic, epoch, partition, wanted, next }, reason) =>
+        faults.push({ topic, epoch, partition, first: wanted, next, reason })
+    }
+  )
+  return faults
+}
+
+function storedOf(records: readonly LogRecord[]): StoredRecords {
+  return {
+    count: records.length,
+    slice: (from, to) => records.slice(from, to),
+    valueAt: (row) => Buffer.from(records[row]?.value ?? '').toString('latin1')
+  }
+}
+
 async function sha256Of(path: string, add: (bytes: number) => Promise<void>): Promise<string> {
   const hash = createHash('sha256')
   for await (const chunk of createReadStream(path)) {
@@ -126,8 +173,9 @@ async function sha256Of(path: string, add: (bytes: number) => Promise<void>): Pr
 function reporter(phase: ReadPhase) {
   let bytes = 0
   const report = async (): Promise<void> => {
-    await host.call('read', phase, bytes)
+    const more = bytes
     bytes = 0
+    await host.call('read', phase, more)
   }
   const add = async (more: number): Promise<void> => {
     bytes += more
@@ -162,7 +210,7 @@ function partitionCheck({ topic, epoch, partition }: Partition, loadedNext: numb
   let events = 0
   let unopened: CheckedPartition['unopened']
   const keyless = new Map<number, number>()
-  const openFirsts = async ({ first, stored }: CheckedEvents, people: readonly (readonly number[])[]) => {
+  const openFirsts = async (stored: StoredRecords, people: readonly (readonly number[])[]) => {
     const firsts = [...people.entries()].filter(([, each]) => {
       const unknown = each.filter((person) => !hasKey.has(person))
       for (const person of unknown) hasKey.set(person, false)
@@ -172,30 +220,30 @@ function partitionCheck({ topic, epoch, partition }: Partition, loadedNext: numb
     const keys = await host.call('keys', [...new Set(firsts.flatMap(([, each]) => each))])
     for (const person of keys.keys()) hasKey.set(person, true)
     for (const [row, each] of firsts) {
-      const [record] = stored?.slice(row, row + 1) ?? []
-      const sealed = readSealedValue(record?.value ?? null)
+      const [record] = stored.slice(row, row + 1)
+      if (record === undefined) continue
+      const { offset, headers, value } = record
+      const sealed = readSealedValue(value)
       const own = each.flatMap((person) => keys.get(person) ?? [])
       for (const person of each.filter((other) => hasKey.get(other) === false && !keyless.has(other)))
-        if (first + row < loadedNext) keyless.set(person, first + row)
-      if (record === undefined || sealed === undefined || own.length < each.length) continue
+        if (offset < loadedNext) keyless.set(person, offset)
+      if (sealed === undefined || own.length < each.length) continue
       try {
-        openSealed(sealed, { topic, id: record.headers.ce_id ?? '' }, own)
+        openSealed(sealed, { topic, id: headers.ce_id ?? '' }, own)
       } catch {
-        unopened = { count: (unopened?.count ?? 0) + 1, first: unopened?.first ?? first + row }
+        unopened = { count: (unopened?.count ?? 0) + 1, first: unopened?.first ?? offset }
       }
     }
   }
   return {
-    partition: { topic, epoch, partition },
-    take: async (batch: CheckedEvents): Promise<void> => {
-      const { first, next, stored } = batch
+    take: async ({ first, next, stored }: CheckedEvents): Promise<void> => {
       const count = Math.max(0, Math.min(next, loadedNext) - first)
       if (stored === undefined) {
         events += count
         return
       }
       const people = Array.from({ length: stored.count }, (_, row) => peopleOfValue(stored.valueAt(row)))
-      await openFirsts(batch, people)
+      await openFirsts(stored, people)
       events += people.slice(0, count).filter((each) => each.every((person) => hasKey.get(person))).length
     },
     checked: (): CheckedPartition => ({ topic, epoch, partition, events, unopened, keyless })

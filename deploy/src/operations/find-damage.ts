@@ -20,13 +20,14 @@ import {
   storeAt,
   storeOver
 } from '@gamenet/projector'
-import { errorCode, isTableDropped, loadCheckpoint, Refusal, topics } from '@gamenet/schemas'
+import { abortable, errorCode, isTableDropped, loadCheckpoint, Refusal, topics } from '@gamenet/schemas'
 import { FailureError, FilesDamaged } from '../config.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
 import { fullDisk } from '../disk/full-disk.js'
 import { countWithoutKey, peopleBeingErased } from '../erasure/ledger.js'
 import { engineFailure, isOfDamage, MAKE_TABLES_AGAIN, REPAIR_SERVER, RESTORE } from '../wiring/engine-failures.js'
 import type { Engines, SoundEngines } from '../wiring/engines.js'
+import type { LogChoice, OpenLog } from '../wiring/log.js'
 import type { PartComparison } from '../wiring/part-list.js'
 import { type CheckCall, withCheckThread } from './check-files.js'
 import type { CheckedLog, CheckedPartition, CheckHost, DamagedRevision, LoadedPartition } from './check-thread.js'
@@ -35,6 +36,9 @@ import { damageOfWrites, type FilesOfWrites } from './damage-of-writes.js'
 import type { VerifyProgress, VerifyReport } from './damage-report.js'
 
 const LOG_COST = 'these events cannot be loaded again; rows of them in the tables stay'
+
+/** The way out of a damaged batch of Kafka. */
+const REPAIR_KAFKA = 'make a whole replica the leader of the partition, or accept a gap: docs/operators/kafka.md'
 
 const COST_UNUSED = 'neither steps nor answers use this table; its rebuild cannot be continued or rolled back'
 const COSTS = {
@@ -114,15 +118,13 @@ export async function findDamage(
       const damaged = await call('datasets', datasetsDirectory, files)
       damages.push(...(await damageOfDatasets(datasetsDirectory, [...damaged, ...unreadable], repair)))
     }
-    if (log?.files === undefined) return undefined
-    return await call('log', engines.logChoice, loaded).catch((error: unknown) => {
-      signal.throwIfAborted()
-      const what = `the log cannot be read: ${reasonOf(error)}`
-      damages.push({ part: 'log', what, cost: LOG_COST, repair: RESTORE })
+    if (log === undefined) return undefined
+    return await abortable(signal, call('log', engines.logChoice, loaded)).catch((error: unknown) => {
+      damages.push(damageOfUnreadableLog(log, error, signal))
       return undefined
     })
   })
-  if (checkedLog !== undefined) damages.push(...damageOfLog(checkedLog))
+  if (checkedLog !== undefined) damages.push(...damageOfLog(checkedLog, engines.logChoice))
   if (writes !== undefined && store !== undefined && !damages.some(({ part }) => part === 'writes'))
     damages.push(...(await damageOfKeys(store, writes, checkedLog).catch(noneIfDamaged)))
   if (clickhouse !== undefined) {
@@ -178,11 +180,12 @@ function undefinedIfDamaged(error: unknown): undefined {
 const DAMAGED_WRITES = /^(data_damaged|(22|58|XX)\w{3})$/
 
 /**
- * Finds people whose events were loaded with keys that the write side lacks: it was deleted, or restored from an older copy. Since then
- * they may have returned with new keys, so events are compared, not users, where the log was read.
+ * Finds people whose events were loaded with keys that the write side lacks: it was deleted, or restored from an older copy. Only events
+ * show those who returned since then with new keys; only the tables show those whose events the log no longer has.
  */
 async function damageOfKeys(store: Store, writes: Postgres, log: CheckedLog | undefined): Promise<Damage[]> {
-  const lost = log === undefined ? await usersWithoutKey(store, writes) : await keptWithoutKey(store, writes, log)
+  const kept = log === undefined ? 0 : await keptWithoutKey(store, writes, log)
+  const lost = Math.max(kept, await usersWithoutKey(store, writes))
   if (lost === 0) return []
   const what = `the write side has no key of ${lost} users with events in the tables: it was deleted, or is older than the tables`
   const cost = 'their events cannot be loaded again; profiles, ratings and erasures since then are lost'
@@ -256,12 +259,20 @@ async function loadedPartitions(store: Store): Promise<LoadedPartition[]> {
   return partitions
 }
 
+/** Throws for Kafka, which may be away. */
+function damageOfUnreadableLog({ files }: Pick<OpenLog, 'files'>, error: unknown, signal: AbortSignal): Damage {
+  signal.throwIfAborted()
+  if (files === undefined) throw new FailureError(`Kafka cannot be read: ${reasonOf(error)}`)
+  return { part: 'log', what: `the log cannot be read: ${reasonOf(error)}`, cost: LOG_COST, repair: RESTORE }
+}
+
 /** Returns batches that do not match their checksum, and people whose keys cannot decrypt their events. */
-function damageOfLog({ faults, partitions }: CheckedLog): Damage[] {
+function damageOfLog({ faults, partitions }: CheckedLog, { engine }: LogChoice): Damage[] {
+  const repair = engine === 'kafka' ? REPAIR_KAFKA : RESTORE
   return [
     ...faults.map(({ topic, epoch, partition, first, next, reason }): Damage => {
       const what = `the log's events ${topic} ${epoch}/${partition}/${first} to ${next - 1} cannot be read: ${reason}`
-      return { part: 'log', what, cost: LOG_COST, repair: RESTORE }
+      return { part: 'log', what, cost: LOG_COST, repair }
     }),
     ...partitions.flatMap(({ topic, epoch, partition, unopened }): Damage[] => {
       if (unopened === undefined) return []

@@ -13,6 +13,7 @@ export const verify = operation({
   inputRule: 'The query takes repair as true or false',
   progress: VerifyProgress,
   result: VerifyReport,
+  needsLog: true,
   run: async ({ engines, isRunning, lostRows, partList, stopping }, { repair }, { onProgress }) => {
     if (repair && isRunning)
       throw new FailureError('A running service cannot be repaired: stop it, and repeat the command.')

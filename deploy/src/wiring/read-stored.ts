@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { LogBatch, PartitionExtent } from '@gamenet/schemas'
+import type { LogBatch, PartitionExtent, StalledPartition } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import type { LogChoice, OpenLog } from './log.js'
 
@@ -15,6 +15,8 @@ export type ReadStored = {
   readonly signal?: AbortSignal
   /** Called with each batch in turn and with the number of events that the topic has to read. */
   readonly take: (batch: LogBatch, eventsTotal: number) => Promise<void> | void
+  /** Called for a partition of Kafka with a damaged batch; the others are read to their ends. Absent: the call rejects. */
+  readonly onDamage?: (stall: StalledPartition, damage: string) => void
 }
 
 /**
@@ -24,7 +26,7 @@ export type ReadStored = {
  */
 export async function readStored(
   { log, logChoice }: { readonly log: Pick<OpenLog, 'consume' | 'extents'>; readonly logChoice: LogChoice },
-  { topics, startOf, eventsMax = Number.POSITIVE_INFINITY, signal, take }: ReadStored
+  { topics, startOf, eventsMax = Number.POSITIVE_INFINITY, signal, take, onDamage }: ReadStored
 ): Promise<void> {
   const keyOf = (topic: string, { epoch, partition }: { readonly epoch: number; readonly partition: number }) =>
     `${topic}/${epoch}/${partition}`
@@ -57,6 +59,19 @@ export async function readStored(
       ),
     SILENCE_MS_MAX
   )
+  const finish = (key: string) => {
+    ends.delete(key)
+    if (ends.size === 0) done.abort()
+  }
+  const onStall = (stall: StalledPartition) => {
+    const key = keyOf(stall.topic, stall)
+    // Retention passed the place of the reader, which continues with the oldest event.
+    if (stall.damage === undefined) starts.set(key, 0)
+    else {
+      onDamage?.(stall, stall.damage)
+      finish(key)
+    }
+  }
   try {
     await (own ?? log).consume({
       topics: [...totals.keys()],
@@ -68,9 +83,9 @@ export async function readStored(
         silence.refresh()
         const records = batch.records.filter(({ offset }) => offset < end)
         await take({ ...batch, records }, totals.get(batch.topic) ?? 0)
-        if ((batch.records.at(-1)?.offset ?? 0) + 1 >= end) ends.delete(key)
-        if (ends.size === 0) done.abort()
+        if ((batch.records.at(-1)?.offset ?? 0) + 1 >= end) finish(key)
       },
+      onStall: onDamage && onStall,
       signal: signal === undefined ? done.signal : AbortSignal.any([signal, done.signal])
     })
     signal?.throwIfAborted()

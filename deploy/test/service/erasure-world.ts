@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ClickHouse, migratePostgres, openChdb, type Postgres } from '@gamenet/engines'
-import { openEmbeddedLog } from '@gamenet/engines/log'
 import { createPeople, type People, publish, sealKeys } from '@gamenet/ingest'
 import { createProjector, foldInline, migrate, type Projector, readInline } from '@gamenet/projector'
 import {
@@ -19,6 +18,7 @@ import { Registry } from 'prom-client'
 import type { Test } from 'tap'
 import { type EraseNeeds, eraseUser, finishErasures } from '../../src/erasure/erase-user.js'
 import { readLedger } from '../../src/erasure/ledger.js'
+import { type LogChoice, type OpenLog, openLog } from '../../src/wiring/log.js'
 
 /** Words that occur in no other text. */
 const WORDS = ['zebrafish', 'quagga', 'ocelots', 'lemurs']
@@ -30,7 +30,8 @@ const logger = pino({ level: 'silent' })
 export type WorldUnderTest = {
   readonly folder: string
   readonly writes: Postgres
-  readonly log: Awaited<ReturnType<typeof openEmbeddedLog>>
+  readonly log: OpenLog
+  readonly logChoice: LogChoice
   readonly clickhouse: ClickHouse
   readonly projector: Projector
   readonly closeTables: () => Promise<void>
@@ -38,18 +39,23 @@ export type WorldUnderTest = {
   readonly registry: Registry
 }
 
-export async function openWorld(t: Test, open: (folder: string) => Promise<Postgres>): Promise<WorldUnderTest> {
+export async function openWorld(
+  t: Test,
+  open: (folder: string) => Promise<Postgres>,
+  kafka?: LogChoice
+): Promise<WorldUnderTest> {
   const folder = t.testdir({})
   const writes = await open(folder)
   t.teardown(() => writes.close())
   await migratePostgres(writes)
   const registry = new Registry()
   const people = createPeople({ writes: async () => writes, registry })
-  const log = await openEmbeddedLog({ path: join(folder, 'log'), epoch: 1 })
+  const logChoice = kafka ?? { engine: 'lmdb', path: join(folder, 'log'), epoch: 1 }
+  const log = await openLog(logChoice, 'test')
   t.teardown(() => log.close())
   const tables = await openTables({ folder, log, writes }, 'tables')
   t.teardown(() => tables.closeTables())
-  return { folder, writes, log, people, registry, ...tables }
+  return { folder, writes, log, logChoice, people, registry, ...tables }
 }
 
 export async function openTables(

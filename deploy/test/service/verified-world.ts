@@ -1,0 +1,20 @@
+import { findDamage } from '../../src/operations/find-damage.js'
+import type { WorldUnderTest } from './erasure-world.js'
+
+/** Verifies the engines, and repairs nothing. */
+export async function damageFound(engines: Parameters<typeof findDamage>[0]) {
+  return await findDamage(engines, { repair: false, lost: [] }, () => undefined, new AbortController().signal)
+}
+
+/** The engines of a world, as `gamenet verify` takes them. */
+export function enginesOf({ clickhouse, log, logChoice, writes }: WorldUnderTest): Parameters<typeof findDamage>[0] {
+  return {
+    clickhouse,
+    directory: undefined,
+    log,
+    logChoice,
+    names: { tables: 'chDB', writes: 'PostgreSQL' },
+    writes: async () => writes,
+    openWrites: async () => writes
+  }
+}

@@ -19,7 +19,7 @@ import { damageOfDatasets } from '../src/operations/find-damage.js'
 import { flipMiddle } from './service/damaged-files.js'
 
 const PAGE_BYTES = 8192
-const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
+const RESTORE = /^stop the service and restore the newest backup: gamenet restore DIR/
 
 test('an index of the write side is rebuilt unless it was cut and nothing else shows whether its table has all rows', async (t) => {
   const directory = t.testdir({})
@@ -43,11 +43,12 @@ test('an index of the write side is rebuilt unless it was cut and nothing else s
   }
   copy(directory, whole)
   t.teardown(() => rmSync(whole, { recursive: true }))
-  const found = async (repair: boolean) => {
+  const found = async (repair: boolean, { acceptLoss = false, isUnreadable = false } = {}) => {
     const writes = await openPglite({ dir: directory })
     const pages = await checkPages(directory, async () => undefined)
-    const emptied = async (file: string, indexes: readonly string[]) => emptiedPages(directory, file, indexes)
-    const damages = await damageOfWrites({ writes, files: { ...pages, emptied }, repair })
+    const emptied = async (file: string, indexes: readonly string[]) =>
+      emptiedPages(isUnreadable ? `${directory}\0` : directory, file, indexes)
+    const damages = await damageOfWrites({ writes, files: { ...pages, emptied }, repair, acceptLoss })
     await writes.close()
     return damages
   }
@@ -67,11 +68,17 @@ test('an index of the write side is rebuilt unless it was cut and nothing else s
       'an index with a changed bit; one of two indexes that was cut; a deleted sequence',
       () => [flipMiddle(join(directory, fileOf('one_pkey'))), halvePages('two_pkey'), remove('numbers')],
       [
-        rebuilt('one_pkey'),
+        lost('one_pkey'),
         rebuilt('two_pkey'),
         { what: /^public.numbers of the write side cannot be read: could not open file/ }
       ],
-      [{ what: /^public.numbers of the write side/, repair: RESTORE }]
+      [lost('one_pkey'), { what: /^public.numbers of the write side/, repair: RESTORE }]
+    ],
+    [
+      'a changed bit in the only index of a table, which was cut behind the rows of the index before the bit',
+      () => [flipMiddle(join(directory, fileOf('one_pkey'))), cutLastPage('one')],
+      [lost('one_pkey')],
+      [lost('one_pkey')]
     ],
     [
       'the only index, cut; one of two indexes and its table, cut',
@@ -115,8 +122,8 @@ test('an index of the write side is rebuilt unless it was cut and nothing else s
     ],
     [
       'zeros in a page of an index; a page that was added to a table and not written',
-      () => [zeroPage('one_pkey', 4), addPage('two')],
-      [rebuilt('one_pkey')],
+      () => [zeroPage('two_word', 4), addPage('one')],
+      [rebuilt('two_word')],
       []
     ]
   ] as const) {
@@ -129,10 +136,27 @@ test('an index of the write side is rebuilt unless it was cut and nothing else s
     t.match(after, left, `${title}: afterwards`)
     t.equal(after.length, left.length, title)
   }
+  copy(whole, directory)
+  cutLastPage('one')
+  await flipMiddle(join(directory, fileOf('one_pkey')))
+  t.match(await found(true, { acceptLoss: true }), [
+    { repaired: 'the index was rebuilt from the rows that its table has' }
+  ])
+  t.same(await found(false), [])
+  zeroPage('two', 5)
+  zeroPage('two_word', 2)
+  t.match(await found(false, { isUnreadable: true }), [
+    { what: /^pages of zeros of the write side cannot be compared with its indexes: / },
+    lost('two_word')
+  ])
 
   function halvePages(name: string): void {
     const path = join(directory, fileOf(name))
     truncateSync(path, Math.floor(statSync(path).size / PAGE_BYTES / 2) * PAGE_BYTES)
+  }
+  function cutLastPage(name: string): void {
+    const path = join(directory, fileOf(name))
+    truncateSync(path, statSync(path).size - PAGE_BYTES)
   }
   function zeroPage(name: string, page: number): void {
     const path = join(directory, fileOf(name))

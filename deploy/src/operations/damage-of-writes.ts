@@ -9,6 +9,8 @@ export type WritesToCheck = {
   /** Undefined for a server. */
   readonly files: FilesOfWrites | undefined
   readonly repair: boolean
+  /** Whether `repair` rebuilds the indexes of tables that may have lost rows, too. */
+  readonly acceptLoss: boolean
 }
 
 export type FilesOfWrites = CheckedPages & {
@@ -20,7 +22,7 @@ export type FilesOfWrites = CheckedPages & {
 const OURS = /^(?:base\/5|global)\//
 
 /** Finds damaged and missing pages, rows and sequences of the write side. Indexes are rebuilt from their tables; tables cannot be. */
-export async function damageOfWrites({ writes, files, repair }: WritesToCheck): Promise<Damage[]> {
+export async function damageOfWrites({ writes, files, repair, acceptLoss }: WritesToCheck): Promise<Damage[]> {
   const faults = files?.faults ?? []
   if (writes === undefined)
     return faults.map((fault) => damageOfTable(fault, OURS.test(fault.file) ? 'a table or index' : undefined))
@@ -28,39 +30,54 @@ export async function damageOfWrites({ writes, files, repair }: WritesToCheck): 
   const relationOf = ({ file, filenode }: Pick<PageFault, 'file' | 'filenode'>) =>
     files === undefined || OURS.test(file) ? relations.find((each) => each.filenode === filenode) : undefined
   const all: PageFault[] = [...faults]
-  if (files !== undefined) all.push(...(await emptiedTables(writes, relations, files)))
+  const damages: Damage[] = []
+  const zeroed = new Set(files?.zeroed.map((file) => relationOf(file)?.name))
+  const isCompared = await emptiedTables(writes, relations, files).then(
+    (found) => all.push(...found) >= 0,
+    (error: unknown) => {
+      const what = `pages of zeros of the write side cannot be compared with its indexes: ${reasonOf(error)}`
+      damages.push({ part: 'writes', what, cost: 'rows of these pages may be lost', repair: RESTORE })
+      return false
+    }
+  )
   all.push(...(await faultsOfScans(writes, relations, all)))
   const damaged = new Set(all.flatMap((fault) => relationOf(fault)?.name ?? []))
-  const zeroed = new Set(files?.zeroed.map((file) => relationOf(file)?.name))
   const isSound = ({ name }: Relation) => !damaged.has(name) && !zeroed.has(name)
   /**
    * A table may have been cut together with its index, or have pages of zeros to which a damaged index referred. Then only another index
-   * shows that no row is lost; rebuilt, this one would hide it.
+   * shows that no row is lost; rebuilt, this one would hide it. Lost rows of the catalogs and of long values are missed by reads.
    */
   const mayBeRebuilt = ({ table }: Relation, { isCut }: PageFault) =>
     !damaged.has(table) &&
-    ((!isCut && !zeroed.has(table)) ||
-      relations.some((each) => each.table === table && each.isOfAllRows && isSound(each)))
-  const damages: Damage[] = []
+    ((!table.startsWith('public.') && !isCut && !zeroed.has(table)) ||
+      ((isCompared || !zeroed.has(table)) &&
+        relations.some((each) => each.table === table && each.isOfAllRows && isSound(each))))
   for (const fault of all) {
     const relation = relationOf(fault)
-    if (relation?.kind !== 'i') damages.push(damageOfTable(fault, relation?.name))
-    else if (mayBeRebuilt(relation, fault)) {
-      const isRebuilt = repair && (await rebuilt(writes, relation.name))
-      damages.push({
-        part: 'writes',
-        what: whatOf(fault, relation.name),
-        cost: 'queries by this index fail',
-        repair: 'gamenet verify --repair, which rebuilds the index from its table',
-        ...(isRebuilt && { repaired: 'the index was rebuilt from its table' })
-      })
-    } else {
-      const cost = `queries by this index fail; nothing shows whether ${relation.table} lost rows`
-      damages.push({ part: 'writes', what: whatOf(fault, relation.name), cost, repair: RESTORE })
+    if (relation?.kind !== 'i') {
+      damages.push(damageOfTable(fault, relation?.name))
+      continue
     }
+    const { name, table } = relation
+    const isComplete = mayBeRebuilt(relation, fault)
+    const isRebuilt = repair && (isComplete || acceptLoss) && !damaged.has(table) && (await rebuilt(writes, name))
+    const ways = isComplete ? REBUILD : damaged.has(table) ? RESTORE : `${RESTORE}; or ${REBUILD_WITH_LOSS}`
+    damages.push({
+      part: 'writes',
+      what: whatOf(fault, name),
+      cost: `queries by this index fail${isComplete ? '' : `; nothing shows whether ${table} lost rows`}`,
+      repair: ways,
+      ...(isRebuilt && {
+        repaired: `the index was rebuilt from ${isComplete ? 'its table' : 'the rows that its table has'}`
+      })
+    })
   }
   return [...damages, ...(await unreadableRelations(writes, relations, all))]
 }
+
+const REBUILD = 'gamenet verify --repair, which rebuilds the index from its table'
+const REBUILD_WITH_LOSS =
+  'gamenet verify --repair --accept-loss, which rebuilds the index from the rows that its table has'
 
 function whatOf({ file, pages }: PageFault, name: string): string {
   const path = `writes/${file} (${name})`
@@ -109,15 +126,15 @@ function isRead({ name }: Pick<Relation, 'name'>): boolean {
 async function emptiedTables(
   writes: Postgres,
   relations: readonly Relation[],
-  { zeroed, emptied }: FilesOfWrites
+  files: FilesOfWrites | undefined
 ): Promise<PageFault[]> {
   const faults: PageFault[] = []
-  for (const { file, filenode } of zeroed) {
+  for (const { file, filenode } of files?.zeroed ?? []) {
     const table = relations.find((each) => OURS.test(file) && each.filenode === filenode && each.kind !== 'i')
     const indexes = relations.filter((each) => each.isOfAllRows && each.table === table?.name).map(({ path }) => path)
     const look = async () => {
       await writes.script('CHECKPOINT')
-      return await emptied(file, indexes)
+      return (await files?.emptied(file, indexes)) ?? []
     }
     const found = indexes.length === 0 ? [] : await look()
     const still = new Set(found.length === 0 ? [] : await look())

@@ -52,6 +52,8 @@ type ReportBytes = (phase: VerifyProgress['phase'], bytes: number) => void
 
 export type DamageOptions = {
   readonly repair: boolean
+  /** Whether `repair` rebuilds indexes of PostgreSQL that may hide lost rows. */
+  readonly acceptLoss?: boolean
   /** The tables that lacked parts when they were opened. */
   readonly lost: readonly string[]
   /** How the tables of a stopped service differ from the list of their parts. */
@@ -71,7 +73,7 @@ export async function findDamage(
 ): Promise<VerifyReport> {
   const begun = performance.now()
   const { clickhouse, directory, log, names } = engines
-  const { repair } = options
+  const { repair, acceptLoss = false } = options
   const damages: Damage[] = (options.damaged ?? []).map(findingOf)
   const unusable: Damage[] = []
   const writes = await engines
@@ -109,7 +111,7 @@ export async function findDamage(
   }
   const checkedLog = await withCheckThread(host, async (call) => {
     const files = writesDirectory === undefined ? undefined : await filesOfWrites(call, writesDirectory)
-    const found = await damageOfWrites({ writes, files, repair }).catch((error: unknown) => [
+    const found = await damageOfWrites({ writes, files, repair, acceptLoss }).catch((error: unknown) => [
       findingOf(writesFailure(error))
     ])
     damages.push(...(found.length === 0 ? unusable : found))

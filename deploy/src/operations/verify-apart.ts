@@ -4,12 +4,12 @@ import { type Config, FilesDamaged } from '../config.js'
 import { engineFailure } from '../wiring/engine-failures.js'
 import { openSoundEngines } from '../wiring/engines.js'
 import type { VerifyReport } from './damage-report.js'
-import { findDamage } from './find-damage.js'
+import { type DamageOptions, findDamage } from './find-damage.js'
 
 /** Verifies a stopped service that cannot be opened: each engine on its own, and those that are open with each other. */
 export async function verifyApart(
   config: Config,
-  { repair, threadPoolSize }: { readonly repair: boolean; readonly threadPoolSize: number }
+  { threadPoolSize, ...repairs }: Pick<DamageOptions, 'repair' | 'acceptLoss'> & { readonly threadPoolSize: number }
 ): Promise<VerifyReport> {
   const logger = pino({ level: 'silent' })
   const { close, damaged, ...engines } = await openSoundEngines({ config, role: 'verify', threadPoolSize, logger })
@@ -21,7 +21,7 @@ export async function verifyApart(
         damaged.push(failure)
       })
     }
-    return await findDamage(engines, { repair, lost: [], damaged }, () => undefined, new AbortController().signal)
+    return await findDamage(engines, { ...repairs, lost: [], damaged }, () => undefined, new AbortController().signal)
   } finally {
     await close()
   }

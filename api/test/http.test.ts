@@ -377,6 +377,7 @@ test('bytes that are not a request get the same kind of answer, and the connecti
       400,
       /: the host in its target is not valid\.$/
     ],
+    ['GET /healthz#x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400, /: its target has a fragment \(#\)/],
     [
       'GET ftp://x/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
       400,

@@ -26,6 +26,7 @@ export function hostFault({ headers, httpVersion, rawHeaders }: IncomingMessage)
  * OPTIONS `*`.
  */
 export function targetFault({ url = '', method }: IncomingMessage): string | undefined {
+  if (url.includes('#')) return 'its target has a fragment (#), which clients keep for themselves'
   if (url.startsWith('/')) return undefined
   if (url === '*') return method === 'OPTIONS' ? undefined : 'its target * is for OPTIONS alone'
   const host = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]

@@ -292,9 +292,12 @@ function formatOf(start: Buffer, name: string): Format {
   if (other !== undefined) throw new ImportRefused(`${name} is ${other.what}`)
   if (start.includes(0))
     throw new ImportRefused(`${name} is not text: it contains NUL bytes; expected CSV, NDJSON or JSON`)
-  const text = new TextDecoder('utf-8').decode(start).trimStart()
-  if (text === '')
-    throw new ImportRefused(`${name} is empty; expected rows as CSV with a header, NDJSON or a JSON array`)
+  const whole = new TextDecoder('utf-8').decode(start)
+  const text = whole.trimStart()
+  if (text === '') {
+    const what = whole === '' ? 'is empty' : `begins with ${start.length} bytes of white space`
+    throw new ImportRefused(`${name} ${what}; expected rows as CSV with a header, NDJSON or a JSON array`)
+  }
   if (text.startsWith('[')) return 'json'
   return text.startsWith('{') ? 'ndjson' : 'csv'
 }

@@ -14,9 +14,12 @@ import {
   type PartitionExtent,
   Refusal,
   readSealedValue,
-  topics
+  topics,
+  withTimeout
 } from '@gamenet/schemas'
 import type { Logger } from 'pino'
+import { FailureError } from '../config.js'
+import { AWAY_MS } from './log.js'
 import { readStored } from './read-stored.js'
 
 const PEOPLE_TOPICS = topics.filter(({ people }) => people !== undefined).map(({ name }) => name)
@@ -110,11 +113,13 @@ async function readNewest(store: Store, engines: Parameters<typeof readStored>[0
       if (REVISED_TOPICS.includes(topic)) raise({ revision: Number(REVISION.exec(headers.ce_id ?? '')?.[1] ?? 0) })
     }
   }
+  const reached = withTimeout(engines.log.extents(PEOPLE_TOPICS[0] ?? ''), AWAY_MS, () => {
+    throw new FailureError(`The log has not answered within ${AWAY_MS} ms.`)
+  })
   // The loader reports events that it cannot read, and waits for their repair.
-  const failure = await readStored(engines, { topics: PEOPLE_TOPICS, eventsMax: EVENTS_MAX, startOf, take }).then(
-    () => undefined,
-    sentencePart
-  )
+  const failure = await reached
+    .then(() => readStored(engines, { topics: PEOPLE_TOPICS, eventsMax: EVENTS_MAX, startOf, take }))
+    .then(() => undefined, sentencePart)
   return failure === undefined ? { newest } : { newest, unread: failure }
 }
 

@@ -43,7 +43,7 @@ export function loaderGroup(topicPrefix: string): string {
 }
 
 /** Longest wait for Kafka in a process that may start without it. */
-const AWAY_MS = 5000
+export const AWAY_MS = 5000
 
 export type OpenLogOptions = {
   /** For a reader that shares its partitions with no projector. */

@@ -43,7 +43,7 @@ async function databaseBytes(writes: Postgres): Promise<number> {
 }
 
 /** Returns the disk space of a directory's files. Files that vanish meanwhile count as 0. */
-async function directoryBytes(path: string): Promise<number> {
+export async function directoryBytes(path: string): Promise<number> {
   const entries = await readdir(path, { withFileTypes: true }).catch(ignoreMissing([]))
   let bytes = 0
   for (const entry of entries) {

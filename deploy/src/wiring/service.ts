@@ -25,6 +25,7 @@ import type { Dependencies, Needs } from './dependencies.js'
 import { engineFailure } from './engine-failures.js'
 import { addEngineMetrics } from './engine-metrics.js'
 import { once, openEngines } from './engines.js'
+import { collectWhenIdle } from './idle-heap.js'
 import { createServiceIngest, startRelay } from './ingest.js'
 import { listen } from './listen.js'
 import { loggedError } from './logged-error.js'
@@ -65,6 +66,7 @@ const EVERY: readonly Role[] = [...RUNNING, 'offline', 'verify', 'repair']
 /** The components of each role, in the order of opening; they are closed in reverse order. */
 const components: Components<Dependencies> = {
   rootWarning: { roles: RUNNING, open: warnAsRoot },
+  idleHeap: { roles: RUNNING, open: () => collectWhenIdle(), close: (stop) => stop() },
   damageMet: { roles: EVERY, open: () => new Set() },
   engines: { roles: EVERY, open: openEngines, close: (engines) => engines.close() },
   engineMetrics: { roles: EVERY, open: ({ registry, engines }) => addEngineMetrics(registry, engines) },

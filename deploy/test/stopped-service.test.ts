@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { access, readdir, readFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { access, open, readdir, readFile, rename, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -7,7 +8,15 @@ import { type Test, test } from 'tap'
 import { z } from 'zod'
 import { VERSION } from '../src/version.js'
 import { ask } from './service/ask.js'
-import { type Environment, gamenet, gamenetJson, openGamenet, plainWrites, ROOT } from './service/gamenet.js'
+import {
+  type Environment,
+  gamenet,
+  gamenetJson,
+  openGamenet,
+  plainWrites,
+  ROOT,
+  spawnGamenet
+} from './service/gamenet.js'
 import { startUpstream } from './service/upstream.js'
 
 const halo = {
@@ -24,6 +33,21 @@ const COUNTED = [
   { recorded_at: '2017-02-17 06:00:00', online_count: 9234 },
   { recorded_at: '2017-02-17 08:00:00', online_count: 0 }
 ]
+
+test('an import of a stopped service leaves its standard input to what comes after it, as in a shell loop', async (t) => {
+  const directory = t.testdir({ 'counts.csv': COUNTS, list: 'one\ntwo\n'.repeat(1000), elsewhere: {} })
+  const environment = { DATA_DIR: join(directory, 'data') }
+  await gamenet(environment, ['migrate'])
+  await rename(join(environment.DATA_DIR, 'writes'), join(directory, 'elsewhere', 'writes'))
+  await symlink(join(directory, 'elsewhere', 'writes'), join(environment.DATA_DIR, 'writes'))
+  const list = await open(join(directory, 'list'))
+  t.teardown(() => list.close())
+  const child = spawnGamenet(environment, ['import', 'network-count', join(directory, 'counts.csv')], list.fd)
+  child.stderr?.pipe(process.stderr)
+  const [code] = await once(child, 'close')
+  t.equal(code, 0)
+  t.equal((await list.readFile('utf8')).length, 8000, 'nothing is read')
+})
 
 test('operations on a stopped service show in its answers after the start', async (t) => {
   const directory = t.testdir({

@@ -9,8 +9,8 @@ import type { Terminal } from './terminal.js'
 const LOOK_BYTES = 64 * 2 ** 20
 
 /**
- * Runs `use` on a temporary copy of standard input. Standard input is read to its end before any engine is opened,
- * because chDB reads it as data of its own INSERTs. Endless input is refused like an endless file, or when the temporary
+ * Runs `use` on a temporary copy of standard input. Standard input is read to its end before any engine is opened;
+ * `openChdb` replaces it. Endless input is refused like an endless file, or when the temporary
  * directory's disk is low.
  */
 export async function withStandardInput<Result>(

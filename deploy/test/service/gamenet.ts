@@ -181,9 +181,16 @@ export const operationsAt = (operatorUrl: string) => operatorClient({ operatorUr
 /** Few tests have a page for each game, or one of players; in the others these scrapes would fail. */
 const USUAL = { OPERATOR_TOKEN, SCRAPE_MATCHES_SECONDS: '0', SCRAPE_BOARDS_SECONDS: '0', SCRAPE_PLAYERS_SECONDS: '0' }
 
-export function spawnGamenet(environment: Environment, args: readonly string[]): ChildProcess {
+export function spawnGamenet(
+  environment: Environment,
+  args: readonly string[],
+  input: number | 'pipe' = 'pipe'
+): ChildProcess {
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...USUAL, ...environment }
-  return spawn(process.execPath, [...INHERITED, GAMENET, ...args], { env, cwd: fileURLToPath(ROOT) })
+  return spawn(process.execPath, [...INHERITED, GAMENET, ...args], {
+    ...{ env, cwd: fileURLToPath(ROOT) },
+    stdio: [input, 'pipe', 'pipe']
+  })
 }
 
 function collect(stream: NodeJS.ReadableStream | null): () => string {

@@ -1,5 +1,5 @@
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
-import { totalmem } from 'node:os'
+import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs'
+import { devNull, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { errorCode, errorMessage, withTimeout } from '@gamenet/schemas'
@@ -58,6 +58,7 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
   const readers = options.readers ?? 3
   checkDirectory(options.path)
   checkDefinitions(options.path)
+  endStandardInput()
   const sessions: CleanSession[] = []
   const pipes = await makePipes(EXPORTS_MAX)
   const open = (index: number): Connection => {
@@ -94,6 +95,21 @@ export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
     await pipes.remove()
     throw error
   }
+}
+
+let hasStandardInput = true
+
+/**
+ * Replaces standard input by an empty file: chDB reads what it has as rows of its own INSERTs, and a shell loop or a
+ * supervisor gives it something else. What a command wants of it, it has read before.
+ */
+const endStandardInput = (): void => {
+  if (!hasStandardInput) return
+  hasStandardInput = false
+  closeSync(0)
+  const descriptor = openSync(devNull, 'r')
+  if (descriptor !== 0)
+    throw new Error(`Standard input cannot be replaced: descriptor 0 was taken, ${descriptor} is free.`)
 }
 
 /** Kills statements that still run after the wait, and releases the directory when none is left. */

@@ -1,4 +1,4 @@
-import { accessSync, constants, mkdirSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, realpathSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { type Calls, errorMessage, openCalls, type PostedError, Refusal } from '@gamenet/schemas'
 import { DISK_FULL, diskFull, saysDiskFull } from './disk-full.js'
@@ -141,7 +141,8 @@ const open = async ({ dir, upkeep }: PgliteOptions): Promise<Thread> => {
   try {
     mkdirSync(dir, { recursive: true })
     accessSync(dir, constants.W_OK)
-    return await startThread(dir, upkeep)
+    // PGlite's file system takes no link for a directory.
+    return await startThread(realpathSync(dir), upkeep)
   } catch (cause) {
     // A refusal is written for clients; its cause names the file.
     const text = errorMessage(cause instanceof Refusal ? cause.cause : cause)

@@ -98,7 +98,7 @@ const ENDED = {
 }
 /** A batch with this many rows that is not the last indicates a backlog, which is assumed to last this long after it. */
 const BUSY_ROWS = 8192
-const BUSY_MS = 2000
+const BUSY_MS = 1000
 
 /**
  * The storing side of the loader. Order per batch: rows → dead letters → checkpoint → credit (and the log's commit).
@@ -384,9 +384,10 @@ class Storing {
       return stored ?? 'stopped'
     })
     this.#waiting -= 1
+    if (outcome !== 'stored') return outcome
     if (isLast) this.#fullAt = Number.NEGATIVE_INFINITY
     else if (batch.events.rows >= BUSY_ROWS) this.#fullAt = performance.now()
-    if (outcome === 'stored') this.#options.onStored()
+    this.#options.onStored()
     return outcome
   }
 

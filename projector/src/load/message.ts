@@ -29,7 +29,7 @@ export type RowBatch = {
 }
 
 export type FromReader =
-  /** `isLast`: the log had nothing more when the batch was sent. */
+  /** `isLast`: the log had delivered nothing for a while when the batch was sent. */
   | { readonly kind: 'batch'; readonly batch: RowBatch; readonly isLast: boolean }
   | { readonly kind: 'start-at'; readonly id: number; readonly topic: string; epoch: number; partition: number }
   /** Requests the seal keys of the subjects of the topic's events. */

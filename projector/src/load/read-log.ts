@@ -184,7 +184,8 @@ class Outbox {
     this.#pump()
     this.#timer = setTimeout(
       () => {
-        this.#isIdle = true
+        // Records of a full batch that wait for a credit follow.
+        this.#isIdle = this.#waiting.length === 0
         this.#pump()
       },
       // A backlog of another topic continues, even if it does so after a longer pause than a scrape has.

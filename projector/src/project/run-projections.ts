@@ -38,7 +38,7 @@ const LATE_LOOK_MS = 10_000
  * Minimum time between two passes while a backlog is loaded, at least four times the duration of the last pass: fewer,
  * larger steps leave the engine to the loader. A step costs as much for 15,000 events as for ten times as many.
  */
-const BUSY_SPACING_MS = 2000
+const BUSY_SPACING_MS = 1000
 const BUSY_SPACING_PASSES = 4
 
 export type RunnerOptions = {
@@ -214,14 +214,17 @@ export class ProjectionRunner {
       const spacingMs = Math.max(BUSY_SPACING_MS, BUSY_SPACING_PASSES * (passedAt - begunAt))
       while (this.#options.isLoaderBusy() && performance.now() - passedAt < spacingMs) {
         await pause(BUSY_SPACING_MS / 40, this.#stop.signal)
-        await this.#runPendingWork()
-        if (this.#stop.signal.aborted) return
+        // A swap needs a pass over the new tables before they are read.
+        if ((await this.#runPendingWork()) || this.#stop.signal.aborted) break
       }
     }
   }
 
-  async #runPendingWork(): Promise<void> {
-    for (const work of this.#pendingWork.splice(0)) await work()
+  /** Returns whether there was work. */
+  async #runPendingWork(): Promise<boolean> {
+    const pending = this.#pendingWork.splice(0)
+    for (const work of pending) await work()
+    return pending.length > 0
   }
 
   /** Runs one pass; returns the delay before the next one, in ms. */

@@ -122,7 +122,8 @@ export async function findDamage(
     }
     if (log === undefined) return undefined
     return await abortable(signal, call('log', engines.logChoice, loaded)).catch((error: unknown) => {
-      damages.push(damageOfUnreadableLog(log, error, signal))
+      signal.throwIfAborted()
+      damages.push(damageOfUnreadableLog(log, error))
       return undefined
     })
   })
@@ -134,7 +135,7 @@ export async function findDamage(
     if (names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
   }
   const partitions = checkedLog?.partitions ?? []
-  if (store !== undefined && log !== undefined)
+  if (store !== undefined && log !== undefined && (checkedLog ?? log.files) !== undefined)
     damages.push(...(await damageOfCheckpoints({ store, log }, loaded, partitions).catch(noneIfDamaged)))
   return {
     findings: damages.map(({ repaired, repair, ...finding }) => ({
@@ -261,11 +262,16 @@ async function loadedPartitions(store: Store): Promise<LoadedPartition[]> {
   return partitions
 }
 
-/** Throws for Kafka, which may be away. */
-function damageOfUnreadableLog({ files }: Pick<OpenLog, 'files'>, error: unknown, signal: AbortSignal): Damage {
-  signal.throwIfAborted()
-  if (files === undefined) throw new FailureError(`Kafka cannot be read: ${reasonOf(error)}`)
-  return { part: 'log', what: `the log cannot be read: ${reasonOf(error)}`, cost: LOG_COST, repair: RESTORE }
+function damageOfUnreadableLog({ files }: Pick<OpenLog, 'files'>, error: unknown): Damage {
+  const what = `the log cannot be read: ${reasonOf(error)}`
+  return files === undefined
+    ? {
+        part: 'log',
+        what,
+        cost: 'the tables were not compared with Kafka',
+        repair: 'make Kafka reachable, and repeat the command'
+      }
+    : { part: 'log', what, cost: LOG_COST, repair: RESTORE }
 }
 
 /** Returns batches that do not match their checksum, and people whose keys cannot decrypt their events. */

@@ -17,8 +17,8 @@ import type { SpoolingLog } from './spooling-log.js'
  */
 export type Dependencies = {
   rootWarning: unknown
-  /** Ends the collections of the idle heap. */
-  idleHeap: () => void
+  /** Ends {@link collectWhenIdle}. */
+  stopIdleCollection: () => void
   /** Damage that this process has met since its start, for `gamenet status`. */
   damageMet: Set<string>
   engines: Engines

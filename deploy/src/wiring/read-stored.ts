@@ -67,7 +67,9 @@ export async function readStored(
     const key = keyOf(stall.topic, stall)
     // Retention passed the place of the reader, which continues with the oldest event.
     if (stall.damage === undefined) starts.set(key, 0)
-    else {
+    else if (ends.has(key)) {
+      // The reader asks for this place repeatedly.
+      starts.set(key, stall.wanted)
       onDamage?.(stall, stall.damage)
       finish(key)
     }

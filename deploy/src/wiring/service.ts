@@ -66,7 +66,7 @@ const EVERY: readonly Role[] = [...RUNNING, 'offline', 'verify', 'repair']
 /** The components of each role, in the order of opening; they are closed in reverse order. */
 const components: Components<Dependencies> = {
   rootWarning: { roles: RUNNING, open: warnAsRoot },
-  idleHeap: { roles: RUNNING, open: () => collectWhenIdle(), close: (stop) => stop() },
+  stopIdleCollection: { roles: RUNNING, open: () => collectWhenIdle(), close: (stop) => stop() },
   damageMet: { roles: EVERY, open: () => new Set() },
   engines: { roles: EVERY, open: openEngines, close: (engines) => engines.close() },
   engineMetrics: { roles: EVERY, open: ({ registry, engines }) => addEngineMetrics(registry, engines) },

@@ -295,7 +295,7 @@ function formatOf(start: Buffer, name: string): Format {
   const whole = new TextDecoder('utf-8').decode(start)
   const text = whole.trimStart()
   if (text === '') {
-    const what = whole === '' ? 'is empty' : `begins with ${start.length} bytes of white space`
+    const what = whole === '' ? 'is empty' : `has only white space in its first ${start.length} bytes`
     throw new ImportRefused(`${name} ${what}; expected rows as CSV with a header, NDJSON or a JSON array`)
   }
   if (text.startsWith('[')) return 'json'

@@ -29,7 +29,7 @@ export function targetFault({ url = '', method }: IncomingMessage): string | und
   if (url.includes('#')) return 'its target has a fragment (#), which clients keep for themselves'
   if (url.startsWith('/')) return undefined
   if (url === '*') return method === 'OPTIONS' ? undefined : 'its target * is for OPTIONS alone'
-  const host = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]
+  const host = /^https?:\/\/([^/?]*)/i.exec(url)?.[1]
   if (host === undefined) return 'its target is neither a path nor an http URI'
   return isHost(host) ? undefined : `the host in its target is ${host === '' ? 'empty' : 'not valid'}`
 }

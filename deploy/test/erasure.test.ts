@@ -44,6 +44,11 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
   t.not((await filesThatName(broken)).length, 0)
   await addUnknownTable(world.folder, 'zebrafish')
   const before = await rowsOfOthers(world)
+  // The newest change that readers know, as of a process whose clock is ahead.
+  const known = (Date.now() + 3_600_000) * 1000
+  await control.execute(
+    `INSERT INTO data_change (version, projection, key, from_ms, to_ms) VALUES (${known}, 'rating', 'zebrafish', 0, 1)`
+  )
 
   const phases: string[] = []
   const onProgress = ({ phase }: { phase: string }) => phases.push(phase)
@@ -63,6 +68,10 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
   t.same(await readdir(broken), [], 'the folder of a damaged part stays: the next start restores the rows of others')
   t.same(await storedMutations(world.clickhouse), [], 'no stored mutation names the user')
   t.same(await rowsOfOthers(world), before, 'of others everything stays')
+  const [announced] = await control.rows(
+    `SELECT d.version FROM data_change AS d WHERE d.key = '*' ORDER BY 1 DESC LIMIT 1`
+  )
+  t.ok(Number(announced?.version) > known, 'no reader keeps an answer from before')
   t.match(await readLedger(world.writes), [{ nameHash: /^[0-9a-f]{64}$/, doneAt: Date }])
 
   await t.test('with an older copy of all other data, the ledger is applied again', async (t) => {

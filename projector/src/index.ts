@@ -82,6 +82,7 @@ export {
   vanishedParts
 } from './repair/vanished-parts.js'
 export { type Progress, readCheckpoints } from './store/checkpoint.js'
+export { readNewestVersion } from './store/data-change.js'
 export { readDeadLetters } from './store/dead-letter.js'
 export {
   type Blocks,

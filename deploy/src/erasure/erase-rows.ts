@@ -1,4 +1,4 @@
-import { announceAllChanged, projections, type Store } from '@gamenet/projector'
+import { announceAllChanged, projections, readNewestVersion, type Store } from '@gamenet/projector'
 import {
   countUserRows,
   deleteUserRows,
@@ -84,10 +84,13 @@ export async function eraseRows(cleaning: EraseRowsNeeds, userKeys: readonly str
   const names = new Set<string>()
   try {
     let deleted = 0
+    // Readers know the changes that are deleted, so a later one must have a higher version, even if the clock is behind.
+    let announced = 0
     for (let round = 1, found = Number.POSITIVE_INFINITY; found > 0; round += 1) {
       if (round > ROUNDS_MAX) throw new Error('rows of an erased person reappear in the tables repeatedly')
       await stepsEnded()
       await insertsEnded(cleaning)
+      announced = Math.max(announced, await store.do(readNewestVersion))
       const tables = [...(await store.do(readUserTables)), CHANGES]
       for (const { table } of tables.filter((each) => !names.has(each.table))) {
         await unlessDropped(store.do(shortenOldParts, table))
@@ -100,7 +103,7 @@ export async function eraseRows(cleaning: EraseRowsNeeds, userKeys: readonly str
     await waitForOldParts(store, [...names], signal)
     await waitForDroppedTables(store, signal)
     // The tables' facts about people may differ now.
-    await announceAllChanged(store, PEOPLE_PROJECTIONS)
+    await announceAllChanged(store, PEOPLE_PROJECTIONS, announced)
     return deleted
   } finally {
     for (const table of names) await unlessDropped(store.do(resetOldParts, table))

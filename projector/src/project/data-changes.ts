@@ -23,8 +23,9 @@ export class DataChanges {
     await this.#announce(changes.flatMap(changesOf))
   }
 
-  /** Announces that everything of these projections may have changed. */
-  async announceAll(projections: readonly string[]): Promise<void> {
+  /** Announces that everything of these projections may have changed, above a version whose rows may have been deleted. */
+  async announceAll(projections: readonly string[], above = 0): Promise<void> {
+    this.#version = Math.max(this.#version ?? 0, above)
     await this.#announce(projections.map((projection) => ({ projection, key: '*', fromMs: 0, toMs: INSTANTS_END_MS })))
   }
 
@@ -36,8 +37,9 @@ export class DataChanges {
   async #announce(changes: readonly DataChange[]): Promise<void> {
     const newestVersion = () => this.#store.do(readNewestVersion)
     for (;;) {
-      const newest = this.#version === undefined || this.#isShared ? await newestVersion() : this.#version
-      const version = Math.max(newest + 1, Date.now() * 1000)
+      const own = this.#version ?? 0
+      const newest = own === 0 || this.#isShared ? await newestVersion() : own
+      const version = Math.max(own + 1, newest + 1, Date.now() * 1000)
       // Stored before the insert, whose answer may be lost: the next version is higher even if the clock goes back.
       this.#version = version
       await this.#store.do(storeChanges, version, changes)

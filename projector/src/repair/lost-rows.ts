@@ -229,8 +229,8 @@ function targetsOf(topic: string, before: Checkpoints, extents: readonly Partiti
 }
 
 /** Announces that everything of these projections may have changed, in a version above all others. */
-export async function announceAllChanged(store: Store, projections: readonly string[]): Promise<void> {
-  await new DataChanges(store, true).announceAll(projections)
+export async function announceAllChanged(store: Store, projections: readonly string[], above = 0): Promise<void> {
+  await new DataChanges(store, true).announceAll(projections, above)
 }
 
 /** Drops detached parts once their rows are restored. */

@@ -4,6 +4,7 @@ import { openChdb } from '@gamenet/engines'
 import { migrate, readPointers, storeOver } from '@gamenet/projector'
 import { test } from 'tap'
 import { freezeTables, unfreeze } from '../src/backup/freeze.js'
+import { engineFailure } from '../src/wiring/engine-failures.js'
 import { provesBackups } from './service/backups.js'
 
 test('a backup of a busy service contains all acknowledged data, and answers are equal after a restore elsewhere', (t) =>
@@ -40,7 +41,9 @@ test('a freeze that a full disk ended does not prevent later ones', async (t) =>
   await migrate(control)
   await mkdir(join(path, 'shadow'))
   await writeFile(join(path, 'shadow', 'increment.txt'), '')
-  await t.rejects(freezeTables(control, path, 'backup'), /increment\.txt is empty/)
+  const refused = await freezeTables(control, path, 'backup').catch((error: unknown) => error)
+  t.match(refused, { message: /increment\.txt is empty/ })
+  t.match(engineFailure(refused, 'chDB'), { message: /their disk is full/ }, 'not called damaged')
   await unfreeze(path, 'backup')
   await freezeTables(control, path, 'backup')
 })

@@ -26,9 +26,13 @@ const DAMAGE_CODES: ReadonlySet<number> = new Set([
 /** The code of errors of C++'s library, such as that of a missing file. */
 const STD_EXCEPTION = 1001
 
+/** On a full disk, ClickHouse leaves its counter of freezes empty, and reports that it cannot read it. */
+const FREEZE_WITHOUT_SPACE = /increment\.txt is empty/
+
 /** Returns whether ClickHouse could not read a table because its files are damaged. */
 export function isOfDamage(error: unknown): error is ClickHouseError {
   if (!(error instanceof ClickHouseError) || error.code === undefined) return false
+  if (FREEZE_WITHOUT_SPACE.test(error.message)) return false
   return (
     DAMAGE_CODES.has(error.code) ||
     (error.code === STD_EXCEPTION && /filesystem error.*No such file/s.test(error.message))
@@ -51,6 +55,10 @@ export function engineFailure(error: unknown, tables: string): unknown {
     const said = shown(error.message).replace(/\.$/, '')
     return new FilesDamaged('tables', `${what} on the ClickHouse server are damaged: ${said}`, REPAIR_SERVER)
   }
+  if (error instanceof ClickHouseError && FREEZE_WITHOUT_SPACE.test(error.message))
+    return new FailureError(
+      'The tables cannot be copied, because their disk is full. Free space on it, and repeat the command.'
+    )
   if (error instanceof NewerTables || error instanceof NewerDatabase) return new FailureError(error.message)
   const text = (error instanceof Error ? error.message : '').replace(/\.$/, '')
   if (error instanceof MissingTables) return new FilesDamaged('tables', text, MAKE_TABLES_AGAIN)

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { access, open, readdir, readFile, rename, symlink } from 'node:fs/promises'
+import { access, cp, open, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -47,6 +47,27 @@ test('an import of a stopped service leaves its standard input to what comes aft
   const [code] = await once(child, 'close')
   t.equal(code, 0)
   t.equal((await list.readFile('utf8')).length, 8000, 'nothing is read')
+})
+
+test('a log that is older than the tables is refused, and a higher LOG_EPOCH begins another one', async (t) => {
+  const directory = t.testdir({ 'counts.csv': COUNTS, 'later.csv': 'observedAt,online\n2017-02-17 09:00:00,7\n' })
+  const environment = { DATA_DIR: join(directory, 'data') }
+  const log = join(environment.DATA_DIR, 'log')
+  const load = async (name: string, more: Environment = {}) =>
+    await gamenet({ ...environment, ...more }, ['import', 'network-count', join(directory, name)])
+  await gamenet(environment, ['migrate'])
+  await cp(log, join(directory, 'older'), { recursive: true })
+  t.equal((await load('counts.csv')).code, 0)
+  await rm(log, { recursive: true })
+  await cp(join(directory, 'older'), log, { recursive: true })
+  const refused = await load('later.csv')
+  t.match(refused, { code: 1, stderr: /The log is older than the tables: .* LOG_EPOCH=2, / })
+  await rm(log, { recursive: true })
+  const raised = await load('later.csv', { LOG_EPOCH: '2' })
+  t.equal(raised.code, 0, raised.stderr)
+  const service = await openGamenet(t, { ...environment, LOG_EPOCH: '2' })
+  const { body } = await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)
+  t.match(body, { length: 3 }, JSON.stringify(body))
 })
 
 test('operations on a stopped service show in its answers after the start', async (t) => {

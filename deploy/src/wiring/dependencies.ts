@@ -31,6 +31,7 @@ export type Dependencies = {
   erasures: unknown
   partList: PartList | undefined
   lostRows: LostRows
+  wholeLog: unknown
   /** Opens the write side, whose next numbers are above those of the tables and the log. */
   numberedWrites: () => Promise<Postgres>
   /** The readable tables. */

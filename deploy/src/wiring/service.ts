@@ -36,6 +36,7 @@ import { endpointsOf, readQuestions } from './questions.js'
 import { readiness } from './readiness.js'
 import { openSpoolingLog, usesSpool } from './spool.js'
 import { refuseUnsuitable } from './suitable-tables.js'
+import { requireWholeLog } from './whole-log.js'
 
 export type { Role } from './component.js'
 
@@ -103,7 +104,8 @@ const components: Components<Dependencies> = {
     close: (lostRows) => lostRows.stop()
   },
 
-  // After the checkpoints show what is loaded again, before anything gets a number.
+  // Before anything is appended or gets a number.
+  wholeLog: { roles: [...RUNNING, 'offline'], open: ({ engines }) => requireWholeLog(engines) },
   numberedWrites: { roles: EVERY, open: openNumberedWrites },
 
   tables: { roles: EVERY, open: ({ engines, lostRows }) => lostRows.guarded(engines.clickhouse.readers) },

@@ -304,6 +304,24 @@ test('a PGlite with a damaged file is refused with the name of this file', async
   }
 })
 
+test('a PGlite whose transaction status was overwritten with zeros is refused', async (t) => {
+  const dir = t.testdir({})
+  const first = await openPglite({ dir })
+  await migratePostgres(first)
+  await first.script('BEGIN; CREATE TABLE undone (n integer); ROLLBACK')
+  await first.script('VACUUM FREEZE')
+  await first.close()
+  const path = join(dir, 'pg_xact', '0000')
+  const bytes = readFileSync(path)
+  writeFileSync(path, Buffer.alloc(bytes.length))
+  await t.rejects(openPglite({ dir }), /cannot be opened: its transaction status \(pg_xact\) is damaged/)
+  writeFileSync(path, bytes)
+  const again = await openPglite({ dir })
+  await again.script('VACUUM FULL')
+  await again.close()
+  await (await openPglite({ dir })).close()
+})
+
 test('a PGlite whose files fail refuses statements, and is restarted', async (t) => {
   const dir = t.testdir()
   const postgres = await openPglite({ dir })

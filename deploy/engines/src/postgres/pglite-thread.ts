@@ -32,6 +32,12 @@ export type PgliteHost = {
 
 const INT8 = 20
 
+/**
+ * Tables and indexes are visible although the transactions that created them count as aborted: PostgreSQL has noted in the rows that
+ * they were committed. Rows that it has not read since they were written vanish.
+ */
+const VISIBLE_ABORTED = `SELECT FROM pg_class AS c WHERE c.oid >= 16384 AND pg_xact_status(c.xmin::text::xid8) = 'aborted' LIMIT 1`
+
 type Open = { readonly target: Transaction; end(isCommitted: boolean): void; readonly ended: Promise<void> }
 
 /** Begins a transaction that stays open until a message ends it; all other requests wait until then. */
@@ -69,6 +75,9 @@ const host = openCalls<PgliteHost>(parentPort, {
       // Ends only this thread.
       process.exit(1)
     })
+    const { rows } = await database.query(VISIBLE_ABORTED)
+    if (rows.length > 0)
+      throw new Error('its transaction status (pg_xact) is damaged: what was committed counts as aborted')
     upkeep = startUpkeep(database, options)
   },
   query: async (sql, values, transaction) => (await targetOf(transaction).query(sql, [...values])).rows,

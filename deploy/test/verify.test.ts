@@ -1,6 +1,6 @@
 import { cp, readdir, rm, truncate, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { openPglite } from '@gamenet/engines'
+import { openPglite, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { publish } from '@gamenet/ingest'
 import { beginRepair, projections, repairOf, storeOver } from '@gamenet/projector'
@@ -11,6 +11,8 @@ import { eraseUser } from '../src/erasure/erase-user.js'
 import { eraseFromWrites } from '../src/erasure/ledger.js'
 import { VerifyReport } from '../src/operations/damage-report.js'
 import { damageOfTables } from '../src/operations/find-damage.js'
+import { findLostWrites } from '../src/operations/lost-writes.js'
+import { Status } from '../src/operations/status.js'
 import { ask } from './service/ask.js'
 import { filesOfParts, flipMiddle, flipPartsOf } from './service/damaged-files.js'
 import { datasetsOf } from './service/dataset-proofs.js'
@@ -178,7 +180,15 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
       repair: /gamenet restore/
     }
     t.match(await verified('emptied', gamenet), [finding])
+    const first = await openGamenet(t, environment('emptied'))
+    await first.stop()
     const service = await openGamenet(t, environment('emptied'))
+    const { degraded } = Status.parse(await gamenetJson(environment('emptied'), ['status']))
+    t.match(
+      degraded,
+      [/^PostgreSQL lacks the keys of 1 users, and 0 changes .* \(gamenet verify\)$/],
+      'every start says so'
+    )
     const later = join(folder, 'later.csv')
     await writeFile(later, 'username,state,observedAt\nAnn,offline,2017-02-17T01:00:00Z\n')
     await gamenetJson(environment('emptied'), ['import', 'presence', later])
@@ -212,14 +222,27 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
   }
   const engines = { ...enginesOf(world), clickhouse: { ...clickhouse, rebuild: erasing } }
   await t.test('a lost key is found during the erasure of another user', async (t) => {
-    await writes.script('CREATE TABLE kept AS SELECT * FROM person')
+    const putBack = await keepPeople(writes)
     await eraseFromWrites(writes, USER)
     await writes.query("DELETE FROM person AS p WHERE p.user_key = 'ben'")
     const { findings } = await damageFound({ ...engines, clickhouse })
     t.match(findings, [{ part: 'writes', what: /no key of 1 users/ }])
+    await putBack()
+  })
+
+  await t.test('changes are found that only the tables have', async (t) => {
+    const putBack = await keepPeople(writes)
     await writes.script(
-      'DELETE FROM person; INSERT INTO person OVERRIDING SYSTEM VALUE SELECT * FROM kept; DROP TABLE kept; DELETE FROM forgotten'
+      `UPDATE rating SET revision = revision - 1 WHERE rater_key = 'ben'; DELETE FROM rating WHERE rater_key = 'ann'`
     )
+    const lost = () => findLostWrites(storeOver(clickhouse.control), writes)
+    t.same(await lost(), { users: 0, changes: 4 })
+    t.match((await damageFound({ ...engines, clickhouse })).findings, [{ what: /^the write side lacks 4 changes/ }])
+    await writes.script(`UPDATE rating SET revision = revision + 100 WHERE rater_key = 'ben'`)
+    t.same(await lost(), { users: 0, changes: 2 }, 'later changes count')
+    await eraseFromWrites(writes, 'ann')
+    t.same(await lost(), { users: 0, changes: 0 }, 'those of an erased rater or user do not')
+    await putBack()
   })
 
   const { findings } = await damageFound(engines)
@@ -318,6 +341,19 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
 
 function minute(n: number): string {
   return instantOf(Date.UTC(2026, 4, 2, 0, n))
+}
+
+/** Copies the rows of people; the result puts them back, without a ledger. */
+async function keepPeople(writes: Postgres): Promise<() => Promise<void>> {
+  const tables = ['person', 'profile', 'rating']
+  for (const table of tables) await writes.script(`CREATE TABLE kept_${table} AS TABLE ${table}`)
+  return async () => {
+    for (const table of tables)
+      await writes.script(
+        `TRUNCATE ${table}; INSERT INTO ${table} OVERRIDING SYSTEM VALUE TABLE kept_${table}; DROP TABLE kept_${table}`
+      )
+    await writes.script('TRUNCATE forgotten')
+  }
 }
 
 /** Replaces the seal keys; a second call restores them. */

@@ -88,10 +88,12 @@ export {
   type Blocks,
   countLoaded,
   type NewestWrites,
+  readChanges,
   readEventUsers,
   readNewestWrites,
   readOffsetsOf,
-  readWholeBlocks
+  readWholeBlocks,
+  type StoredChange
 } from './store/event-table.js'
 export { readAppliedErasures, storeAppliedErasures } from './store/forgotten.js'
 export { readPointers } from './store/generation.js'

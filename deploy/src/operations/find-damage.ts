@@ -11,7 +11,6 @@ import {
   namesOfUsedTables,
   projections,
   readCheckpoints,
-  readEventUsers,
   readMissingEvents,
   readOffsetsOf,
   readRetractions,
@@ -24,7 +23,7 @@ import { abortable, errorCode, isTableDropped, loadCheckpoint, Refusal, topics }
 import { FailureError, FilesDamaged } from '../config.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
 import { fullDisk } from '../disk/full-disk.js'
-import { countWithoutKey, peopleBeingErased } from '../erasure/ledger.js'
+import { peopleBeingErased } from '../erasure/ledger.js'
 import { engineFailure, isOfDamage, MAKE_TABLES_AGAIN, REPAIR_SERVER, RESTORE } from '../wiring/engine-failures.js'
 import type { Engines, SoundEngines } from '../wiring/engines.js'
 import type { LogChoice, OpenLog } from '../wiring/log.js'
@@ -34,6 +33,7 @@ import type { CheckedLog, CheckedPartition, CheckHost, DamagedRevision, LoadedPa
 import { type Damage, reasonOf, shown } from './damage.js'
 import { damageOfWrites, type FilesOfWrites } from './damage-of-writes.js'
 import type { VerifyProgress, VerifyReport } from './damage-report.js'
+import { findLostWrites } from './lost-writes.js'
 
 const LOG_COST = 'these events cannot be loaded again; rows of them in the tables stay'
 
@@ -129,7 +129,7 @@ export async function findDamage(
   })
   if (checkedLog !== undefined) damages.push(...damageOfLog(checkedLog, engines.logChoice))
   if (writes !== undefined && store !== undefined && !damages.some(({ part }) => part === 'writes'))
-    damages.push(...(await damageOfKeys(store, writes, checkedLog).catch(noneIfDamaged)))
+    damages.push(...(await damageOfOlderWrites(store, writes, checkedLog).catch(noneIfDamaged)))
   if (clickhouse !== undefined) {
     damages.push(...(await damageOfTables(clickhouse, { ...options, isServer: names.tables !== 'chDB' }, report)))
     if (names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
@@ -183,23 +183,25 @@ function undefinedIfDamaged(error: unknown): undefined {
 const DAMAGED_WRITES = /^(data_damaged|(22|58|XX)\w{3})$/
 
 /**
- * Finds people whose events were loaded with keys that the write side lacks: it was deleted, or restored from an older copy. Only events
+ * Finds what a write side lacks that was deleted, or restored from an older copy. Of people without their keys, only events
  * show those who returned since then with new keys; only the tables show those whose events the log no longer has.
  */
-async function damageOfKeys(store: Store, writes: Postgres, log: CheckedLog | undefined): Promise<Damage[]> {
+async function damageOfOlderWrites(store: Store, writes: Postgres, log: CheckedLog | undefined): Promise<Damage[]> {
   const kept = log === undefined ? 0 : await keptWithoutKey(store, writes, log)
-  const lost = Math.max(kept, await usersWithoutKey(store, writes))
-  if (lost === 0) return []
-  const what = `the write side has no key of ${lost} users with events in the tables: it was deleted, or is older than the tables`
-  const cost = 'their events cannot be loaded again; profiles, ratings and erasures since then are lost'
-  return [{ part: 'writes', what, cost, repair: RESTORE }]
-}
-
-async function usersWithoutKey(store: Store, writes: Postgres): Promise<number> {
-  const users = new Set<string>()
-  for (const { name } of topics.filter(({ people }) => people !== undefined))
-    for (const userKey of await store.do(readEventUsers, name)) users.add(userKey)
-  return await countWithoutKey(writes, [...users])
+  const { users, changes } = await findLostWrites(store, writes)
+  const lost = Math.max(kept, users)
+  const damages: Damage[] = []
+  if (lost > 0) {
+    const what = `the write side has no key of ${lost} users with events in the tables: it was deleted, or is older than the tables`
+    const cost = 'their events cannot be loaded again; profiles, ratings and erasures since then are lost'
+    damages.push({ part: 'writes', what, cost, repair: RESTORE })
+  }
+  if (changes > 0) {
+    const what = `the write side lacks ${changes} changes of profiles and ratings that the tables have: it was deleted, or is older than the tables`
+    const cost = 'answers show them until the same users change the same again; totals after a rating lack them'
+    damages.push({ part: 'writes', what, cost, repair: RESTORE })
+  }
+  return damages
 }
 
 /** Counts people without a key whose first event is in the tables. An erasure deletes it there after the key. */

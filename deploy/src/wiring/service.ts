@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { DataVersions } from '@gamenet/api'
 import type { Postgres } from '@gamenet/engines'
 import { createPeople } from '@gamenet/ingest'
-import { migrate, type Projector, type ReadSide, readSide, storeOver } from '@gamenet/projector'
+import { migrate, type Projector, projections, type ReadSide, readSide, storeAt, storeOver } from '@gamenet/projector'
 import { pause, withServing } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
@@ -11,6 +11,7 @@ import type { Config } from '../config.js'
 import { fileFailure } from '../disk/file-failure.js'
 import { fullDisk } from '../disk/full-disk.js'
 import { reapplyErasures } from '../erasure/reapply-erasures.js'
+import type { LostWrites } from '../operations/lost-writes.js'
 import type { Operations } from '../operations/operation.js'
 import { type ServiceOperations, serviceOperations } from '../operations/service-operations.js'
 import { requireOperatorToken } from '../operator/exposure.js'
@@ -270,6 +271,7 @@ function openOperations(needs: Needs): ServiceOperations {
     demo: needs.demo,
     lostRows: needs.lostRows,
     damageMet: needs.damageMet,
+    lostWrites: once(() => lostWritesOf(engines)),
     partList: needs.partList,
     ready: needs.readiness.ready,
     checkQuestions: async () => {
@@ -290,6 +292,12 @@ function openOperations(needs: Needs): ServiceOperations {
     applied: role === 'offline' ? migrations : [],
     logger: needs.logger
   })
+}
+
+async function lostWritesOf({ clickhouse, postgres }: Needs['engines']): Promise<LostWrites | null> {
+  if (postgres === undefined) return null
+  const { findLostWrites } = await import('../operations/lost-writes.js')
+  return await findLostWrites(await storeAt('writes', storeOver(clickhouse.rebuild), projections), postgres)
 }
 
 function repairTime(needs: Needs): 'now' | 'later' | 'never' {

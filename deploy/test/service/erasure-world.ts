@@ -136,12 +136,12 @@ export async function fill(world: WorldUnderTest): Promise<void> {
       [username.toLowerCase(), username, linked_gamertag, bio, revision, at]
     )
   }
-  for (const rating of ratings.filter((each) => [each.username, each.raterUsername].includes(USER)).slice(0, 3)) {
+  for (const rating of ratings) {
     const keys = [rating.username.toLowerCase(), rating.raterUsername.toLowerCase()]
     await writes.query(
       `INSERT INTO rating (user_key, rater_key, username, rater, stars, comment, rated_at, revision)
-       VALUES ($1, $2, $3, $4, 4, $5, $6, 1) ON CONFLICT (user_key, rater_key) DO NOTHING`,
-      [...keys, rating.username, rating.raterUsername, rating.comment, at]
+       VALUES ($1, $2, $3, $4, 4, $5, $6, $7) ON CONFLICT (user_key, rater_key) DO NOTHING`,
+      [...keys, rating.username, rating.raterUsername, rating.comment, at, rating.revision]
     )
     await writes.query(`INSERT INTO outbox (topic, people, event) VALUES ('rating', $1, $2)`, [
       keys,

@@ -133,6 +133,28 @@ export const readEventUsers = operation('reads users with events', async (tables
   return rows.map(({ user }) => String(user))
 })
 
+/** A profile or a rating at its newest revision in these tables. */
+export type StoredChange = {
+  readonly userKey: string
+  /** Null for a profile. */
+  readonly raterKey: string | null
+  readonly revision: number
+}
+
+/** Reads the newest revision of each profile and rating. */
+export const readChanges = operation('reads the newest revisions', async (tables): Promise<StoredChange[]> => {
+  const rows = await tables.rows(
+    `SELECT e.user_key AS userKey, NULL AS raterKey, max(e.revision) AS revision FROM {event_profile: Identifier} AS e GROUP BY e.user_key
+     UNION ALL
+     SELECT e.user_key, e.rater_key, max(e.revision) FROM {event_rating: Identifier} AS e GROUP BY e.user_key, e.rater_key`
+  )
+  return rows.map(({ userKey, raterKey, revision }) => ({
+    userKey: String(userKey),
+    raterKey: raterKey === null ? null : String(raterKey),
+    revision: Number(revision)
+  }))
+})
+
 /** The newest state of the write side in these tables. */
 export type NewestWrites = {
   /** The highest revision of a profile or rating; 0 without any. */

@@ -12,6 +12,7 @@ import { join } from 'node:path'
 import { damagedNames, revisionFiles } from '@gamenet/api'
 import { openPglite } from '@gamenet/engines'
 import { checkPages, emptiedPages } from '@gamenet/engines/log'
+import { Refusal } from '@gamenet/schemas'
 import { test } from 'tap'
 import { withCheckThread } from '../src/operations/check-files.js'
 import { damageOfWrites } from '../src/operations/damage-of-writes.js'
@@ -43,14 +44,18 @@ test('an index of the write side is rebuilt unless it was cut and nothing else s
   }
   copy(directory, whole)
   t.teardown(() => rmSync(whole, { recursive: true }))
-  const found = async (repair: boolean, { acceptLoss = false, isUnreadable = false } = {}) => {
+  const found = async (repair: boolean, { acceptLoss = false, isUnreadable = false, isFull = false } = {}) => {
     const writes = await openPglite({ dir: directory })
     const pages = await checkPages(directory, async () => undefined)
-    const emptied = async (file: string, indexes: readonly string[]) =>
-      emptiedPages(isUnreadable ? `${directory}\0` : directory, file, indexes)
-    const damages = await damageOfWrites({ writes, files: { ...pages, emptied }, repair, acceptLoss })
-    await writes.close()
-    return damages
+    const emptied = async (file: string, indexes: readonly string[]) => {
+      if (isFull) throw new Refusal('disk_full')
+      return emptiedPages(isUnreadable ? `${directory}\0` : directory, file, indexes)
+    }
+    try {
+      return await damageOfWrites({ writes, files: { ...pages, emptied }, repair, acceptLoss })
+    } finally {
+      await writes.close()
+    }
   }
   const rebuilt = (name: string, what = 'are damaged') => ({
     what: new RegExp(`writes/${fileOf(name)} \\(public.${name}\\) ${what}`),
@@ -149,6 +154,7 @@ test('an index of the write side is rebuilt unless it was cut and nothing else s
     { what: /^pages of zeros of the write side cannot be compared with its indexes: / },
     lost('two_word')
   ])
+  await t.rejects(found(false, { isFull: true }), { code: 'disk_full' }, 'a full disk is not damage')
 
   function halvePages(name: string): void {
     const path = join(directory, fileOf(name))

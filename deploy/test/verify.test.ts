@@ -7,7 +7,7 @@ import { beginRepair, projections, repairOf, storeOver } from '@gamenet/projecto
 import { importRetractionTopic, instantOf, networkCountTopic, presenceTopic, titleCountTopic } from '@gamenet/schemas'
 import { test } from 'tap'
 import { claimDataDirectory } from '../src/data-directory.js'
-import { eraseUser } from '../src/erasure/erase-user.js'
+import { eraseUser, reapplyMissingErasures } from '../src/erasure/erase-user.js'
 import { eraseFromWrites } from '../src/erasure/ledger.js'
 import { VerifyReport } from '../src/operations/damage-report.js'
 import { damageOfTables } from '../src/operations/find-damage.js'
@@ -337,6 +337,22 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
       }
     ])
   })
+})
+
+test('events of users who are not erased in an older write side are not to be loaded again', async (t) => {
+  const world = await openWorld(t, (folder) => openTestWrites(t, folder))
+  await fill(world)
+  const putBack = await keepPeople(world.writes)
+  await eraseUser(needsOf(world), USER)
+  await putBack()
+  const older = { part: 'writes', what: /^the write side lacks 1 erasures/, cost: /^the next start erases/ }
+  const found = async () => (await damageFound(enginesOf(world))).findings
+  t.match(await found(), [older])
+  t.equal((await found()).length, 1)
+  await world.clickhouse.control.execute(`DELETE FROM event_presence__0 WHERE user_key = 'ben' AND offset % 2 = 1`)
+  t.match(await found(), [older, { part: 'checkpoints', repair: /^first repair the write side; then load them again/ }])
+  await reapplyMissingErasures({ ...needsOf(world), tables: world.clickhouse.control, isOnlyReader: true })
+  t.match(await found(), [{ part: 'checkpoints', repair: /^load them again/ }], 'as every start does')
 })
 
 function minute(n: number): string {

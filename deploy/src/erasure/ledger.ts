@@ -93,6 +93,19 @@ export async function addToLedger(writes: Queries, entries: readonly LedgerEntry
   return added.length
 }
 
+/** Returns the name hashes of those erasures that this ledger lacks, so that the next start adds them with {@link addToLedger}. */
+export async function missingErasures(writes: Queries, entries: readonly LedgerEntry[]): Promise<string[]> {
+  const rows = await writes.query<{ name_hash: string }>(
+    `SELECT e.name_hash FROM unnest($1::text[], $2::bigint[]) AS e (name_hash, ms)
+     WHERE NOT EXISTS (
+       SELECT FROM forgotten AS f
+       WHERE f.name_hash = decode(e.name_hash, 'hex')
+         AND date_trunc('milliseconds', f.forgotten_at) >= to_timestamp(e.ms / 1000.0))`,
+    [entries.map(({ nameHash }) => nameHash), entries.map(({ forgottenAtMs }) => String(forgottenAtMs))]
+  )
+  return rows.map(({ name_hash }) => name_hash)
+}
+
 /** Returns whether the write side has rows of a user, or has erased the user, who has not returned. */
 export async function isKnownToWrites(writes: Queries, userKey: string): Promise<boolean> {
   const [row] = await writes.query<{ is_known: boolean }>(
@@ -150,6 +163,20 @@ export async function peopleBeingErased(writes: Queries): Promise<ReadonlySet<nu
     'SELECT f.person_id AS person FROM forgotten AS f WHERE f.done_at IS NULL AND f.person_id IS NOT NULL'
   )
   return new Set(rows.map(({ person }) => Number(person)))
+}
+
+/** Returns those of the people with a key whose names have one of these hashes. */
+export async function peopleOf(
+  writes: Queries,
+  people: readonly number[],
+  nameHashes: readonly string[]
+): Promise<number[]> {
+  const rows = await writes.query<{ id: string }>(
+    `SELECT p.id FROM person AS p, forgetting_salt AS s
+     WHERE p.id = ANY ($1::bigint[]) AND encode(${nameHashSql('p.user_key')}, 'hex') = ANY ($2::text[])`,
+    [people.map(String), nameHashes]
+  )
+  return rows.map(({ id }) => Number(id))
 }
 
 /** Returns the salt of all name hashes, hexadecimal. */

@@ -1,5 +1,6 @@
 import type { Postgres } from '@gamenet/engines'
 import type { CheckedPages, PageFault } from '@gamenet/engines/log'
+import { Refusal } from '@gamenet/schemas'
 import { RESTORE } from '../wiring/engine-failures.js'
 import { type Damage, reasonOf } from './damage.js'
 
@@ -32,9 +33,10 @@ export async function damageOfWrites({ writes, files, repair, acceptLoss }: Writ
   const all: PageFault[] = [...faults]
   const damages: Damage[] = []
   const zeroed = new Set(files?.zeroed.map((file) => relationOf(file)?.name))
-  const isCompared = await emptiedTables(writes, relations, files).then(
+  const isCompared = await (files === undefined ? Promise.resolve([]) : emptiedTables(writes, relations, files)).then(
     (found) => all.push(...found) >= 0,
     (error: unknown) => {
+      if (isOfFullDisk(error)) throw error
       const what = `pages of zeros of the write side cannot be compared with its indexes: ${reasonOf(error)}`
       damages.push({ part: 'writes', what, cost: 'rows of these pages may be lost', repair: RESTORE })
       return false
@@ -73,6 +75,11 @@ export async function damageOfWrites({ writes, files, repair, acceptLoss }: Writ
     })
   }
   return [...damages, ...(await unreadableRelations(writes, relations, all))]
+}
+
+/** Whether PostgreSQL had no space for a statement, which is not damage. */
+export function isOfFullDisk(error: unknown): boolean {
+  return error instanceof Refusal && error.code === 'disk_full'
 }
 
 const REBUILD = 'gamenet verify --repair, which rebuilds the index from its table'
@@ -126,15 +133,15 @@ function isRead({ name }: Pick<Relation, 'name'>): boolean {
 async function emptiedTables(
   writes: Postgres,
   relations: readonly Relation[],
-  files: FilesOfWrites | undefined
+  files: FilesOfWrites
 ): Promise<PageFault[]> {
   const faults: PageFault[] = []
-  for (const { file, filenode } of files?.zeroed ?? []) {
+  for (const { file, filenode } of files.zeroed) {
     const table = relations.find((each) => OURS.test(file) && each.filenode === filenode && each.kind !== 'i')
     const indexes = relations.filter((each) => each.isOfAllRows && each.table === table?.name).map(({ path }) => path)
     const look = async () => {
       await writes.script('CHECKPOINT')
-      return (await files?.emptied(file, indexes)) ?? []
+      return await files.emptied(file, indexes)
     }
     const found = indexes.length === 0 ? [] : await look()
     const still = new Set(found.length === 0 ? [] : await look())

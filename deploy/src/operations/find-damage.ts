@@ -10,6 +10,7 @@ import {
   findLostParts,
   namesOfUsedTables,
   projections,
+  readAppliedErasures,
   readCheckpoints,
   readMissingEvents,
   readOffsetsOf,
@@ -23,22 +24,32 @@ import { abortable, errorCode, isTableDropped, loadCheckpoint, Refusal, topics }
 import { FailureError, FilesDamaged } from '../config.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
 import { fullDisk } from '../disk/full-disk.js'
-import { peopleBeingErased } from '../erasure/ledger.js'
-import { engineFailure, isOfDamage, MAKE_TABLES_AGAIN, REPAIR_SERVER, RESTORE } from '../wiring/engine-failures.js'
+import { missingErasures, peopleBeingErased, peopleOf } from '../erasure/ledger.js'
+import {
+  engineFailure,
+  isOfDamage,
+  MAKE_TABLES_AGAIN,
+  NEWER_WRITES,
+  REPAIR_SERVER,
+  RESTORE
+} from '../wiring/engine-failures.js'
 import type { Engines, SoundEngines } from '../wiring/engines.js'
 import type { LogChoice, OpenLog } from '../wiring/log.js'
 import type { PartComparison } from '../wiring/part-list.js'
 import { type CheckCall, withCheckThread } from './check-files.js'
 import type { CheckedLog, CheckedPartition, CheckHost, DamagedRevision, LoadedPartition } from './check-thread.js'
 import { type Damage, reasonOf, shown } from './damage.js'
-import { damageOfWrites, type FilesOfWrites } from './damage-of-writes.js'
-import type { VerifyProgress, VerifyReport } from './damage-report.js'
+import { damageOfWrites, type FilesOfWrites, isOfFullDisk } from './damage-of-writes.js'
+import type { Finding, VerifyProgress, VerifyReport } from './damage-report.js'
 import { findLostWrites } from './lost-writes.js'
 
 const LOG_COST = 'these events cannot be loaded again; rows of them in the tables stay'
 
 /** The way out of a damaged batch of Kafka. */
 const REPAIR_KAFKA = 'make a whole replica the leader of the partition, or accept a gap: docs/operators/kafka.md'
+
+const LOAD_AGAIN =
+  'load them again: `gamenet rebuild start <projection> --from-log`, for a projection that reads the table'
 
 const COST_UNUSED = 'neither steps nor answers use this table; its rebuild cannot be continued or rolled back'
 const COSTS = {
@@ -105,10 +116,8 @@ export async function findDamage(
     ? await storeAt('writes', storeOver(clickhouse.rebuild), projections).catch(undefinedIfDamaged)
     : undefined
   const loaded = store === undefined ? [] : await loadedPartitions(store)
-  const host: CheckHost = {
-    read: report,
-    keys: async (people) => new Map(writes === undefined ? [] : await sealKeys(writes, people).catch(noneIfDamaged))
-  }
+  const erasedAgain = await missingErasuresOf(store, writes).catch(noneIfDamaged)
+  const host: CheckHost = { read: report, keys: (people) => keysOf(writes, people, erasedAgain) }
   const checkedLog = await withCheckThread(host, async (call) => {
     const files = writesDirectory === undefined ? undefined : await filesOfWrites(call, writesDirectory)
     const found = await damageOfWrites({ writes, files, repair, acceptLoss }).catch((error: unknown) => [
@@ -128,22 +137,23 @@ export async function findDamage(
     })
   })
   if (checkedLog !== undefined) damages.push(...damageOfLog(checkedLog, engines.logChoice))
-  if (writes !== undefined && store !== undefined && !damages.some(({ part }) => part === 'writes'))
-    damages.push(...(await damageOfOlderWrites(store, writes, checkedLog).catch(noneIfDamaged)))
+  const isSound = !damages.some(({ part }) => part === 'writes')
+  const older =
+    writes !== undefined && store !== undefined && isSound
+      ? await damageOfOlderWrites(store, writes, { log: checkedLog, erasedAgain }).catch(noneIfDamaged)
+      : []
+  damages.push(...older)
   if (clickhouse !== undefined) {
     damages.push(...(await damageOfTables(clickhouse, { ...options, isServer: names.tables !== 'chDB' }, report)))
     if (names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
   }
   const partitions = checkedLog?.partitions ?? []
   if (store !== undefined && log !== undefined && (checkedLog ?? log.files) !== undefined)
-    damages.push(...(await damageOfCheckpoints({ store, log }, loaded, partitions).catch(noneIfDamaged)))
+    damages.push(
+      ...(await damageOfCheckpoints({ store, log }, loaded, partitions, older.length > 0).catch(noneIfDamaged))
+    )
   return {
-    findings: damages.map(({ repaired, repair, ...finding }) => ({
-      ...finding,
-      what: shown(finding.what),
-      repair: repaired ?? repair,
-      isRepaired: repaired !== undefined
-    })),
+    findings: damages.map(shownFinding),
     bytes,
     tookMs: Math.round(performance.now() - begun),
     notChecked: [
@@ -151,6 +161,27 @@ export async function findDamage(
       ...(writesDirectory === undefined ? ['files of the write side'] : [])
     ]
   }
+}
+
+function shownFinding({ repaired, repair, ...finding }: Damage): Finding {
+  return {
+    ...finding,
+    what: shown(finding.what),
+    repair: repaired ?? repair,
+    isRepaired: repaired !== undefined
+  }
+}
+
+/** Returns the keys that rebuilds may use: the next start deletes those of users who are erased again. */
+async function keysOf(
+  writes: Postgres | undefined,
+  people: readonly number[],
+  erasedAgain: readonly string[]
+): Promise<ReadonlyMap<number, Uint8Array>> {
+  if (writes === undefined) return new Map()
+  const keys = new Map(await sealKeys(writes, people).catch(noneIfDamaged))
+  if (erasedAgain.length > 0) for (const person of await peopleOf(writes, people, erasedAgain)) keys.delete(person)
+  return keys
 }
 
 async function filesOfWrites(call: CheckCall, directory: string): Promise<FilesOfWrites> {
@@ -165,7 +196,7 @@ function findingOf({ part, what, repair }: FilesDamaged): Damage {
 function writesFailure(error: unknown): FilesDamaged {
   const failure = engineFailure(error, 'chDB')
   if (failure instanceof FilesDamaged) return failure
-  if (failure instanceof FailureError) throw failure
+  if (failure instanceof FailureError || isOfFullDisk(failure)) throw failure
   return new FilesDamaged('writes', `the write side is unusable: ${reasonOf(error)}`, RESTORE)
 }
 
@@ -186,22 +217,37 @@ const DAMAGED_WRITES = /^(data_damaged|(22|58|XX)\w{3})$/
  * Finds what a write side lacks that was deleted, or restored from an older copy. Of people without their keys, only events
  * show those who returned since then with new keys; only the tables show those whose events the log no longer has.
  */
-async function damageOfOlderWrites(store: Store, writes: Postgres, log: CheckedLog | undefined): Promise<Damage[]> {
+async function damageOfOlderWrites(
+  store: Store,
+  writes: Postgres,
+  { log, erasedAgain }: { readonly log: CheckedLog | undefined; readonly erasedAgain: readonly string[] }
+): Promise<Damage[]> {
   const kept = log === undefined ? 0 : await keptWithoutKey(store, writes, log)
   const { users, changes } = await findLostWrites(store, writes)
   const lost = Math.max(kept, users)
   const damages: Damage[] = []
+  if (erasedAgain.length > 0) {
+    const what = `the write side lacks ${erasedAgain.length} erasures that the tables have: it was deleted, or is older than the tables`
+    const cost = 'the next start erases these users again, also what they did since they returned'
+    damages.push({ part: 'writes', what, cost, repair: NEWER_WRITES })
+  }
   if (lost > 0) {
     const what = `the write side has no key of ${lost} users with events in the tables: it was deleted, or is older than the tables`
     const cost = 'their events cannot be loaded again; profiles, ratings and erasures since then are lost'
-    damages.push({ part: 'writes', what, cost, repair: RESTORE })
+    damages.push({ part: 'writes', what, cost, repair: NEWER_WRITES })
   }
   if (changes > 0) {
     const what = `the write side lacks ${changes} changes of profiles and ratings that the tables have: it was deleted, or is older than the tables`
     const cost = 'answers show them until the same users change the same again; totals after a rating lack them'
-    damages.push({ part: 'writes', what, cost, repair: RESTORE })
+    damages.push({ part: 'writes', what, cost, repair: NEWER_WRITES })
   }
   return damages
+}
+
+/** The erasures that the next start repeats, because only the tables know of them. */
+async function missingErasuresOf(store: Store | undefined, writes: Postgres | undefined): Promise<string[]> {
+  if (store === undefined || writes === undefined) return []
+  return await missingErasures(writes, await store.do(readAppliedErasures))
 }
 
 /** Counts people without a key whose first event is in the tables. An erasure deletes it there after the key. */
@@ -405,7 +451,8 @@ async function detachPart(tables: ClickHouse['control'], table: string, path: st
 async function damageOfCheckpoints(
   { store, log }: Pick<Engines, 'store' | 'log'>,
   loaded: readonly LoadedPartition[],
-  checked: readonly CheckedPartition[]
+  checked: readonly CheckedPartition[],
+  isWriteSideOlder: boolean
 ): Promise<Damage[]> {
   const damages: Damage[] = []
   // Events of an undone import are in the log, but not in the table.
@@ -439,8 +486,7 @@ async function damageOfCheckpoints(
         part: 'checkpoints',
         what: `${table} holds ${stored.events} events of ${place} below ${next}; the log has ${events}`,
         cost: 'answers lack these events',
-        repair:
-          'load them again: `gamenet rebuild start <projection> --from-log`, for a projection that reads the table'
+        repair: `${isWriteSideOlder ? 'first repair the write side; then ' : ''}${LOAD_AGAIN}`
       })
     }
   }

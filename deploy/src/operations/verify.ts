@@ -9,8 +9,10 @@ export const verify = operation({
   name: 'verification',
   method: 'POST',
   path: '/verify',
-  input: z.strictObject({ repair: Flag.default(false), acceptLoss: Flag.exactOptional() }),
-  inputRule: 'The query takes repair and acceptLoss as true or false',
+  input: z
+    .strictObject({ repair: Flag.default(false), acceptLoss: Flag.exactOptional() })
+    .refine(({ repair, acceptLoss }) => repair || acceptLoss !== true),
+  inputRule: 'The query takes repair and acceptLoss as true or false, and acceptLoss=true only with repair=true',
   progress: VerifyProgress,
   result: VerifyReport,
   needsLog: true,

@@ -8,6 +8,11 @@ import { shown } from '../operations/damage.js'
 /** The way out of damage that nothing else repairs. */
 export const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
 
+/** The way out of a write side that is older than the tables. An older backup would lose more than it repairs. */
+export const NEWER_WRITES =
+  'before anything else, stop the service and put a newer copy of PostgreSQL (`writes` in the data directory) back, or continue with a newer backup: gamenet restore DIR. ' +
+  'Without either, start the service: what is lost stays so, and the tables keep the rest as long as nothing is rebuilt with --from-log'
+
 /** The way out of damaged tables: the log contains all events of the tables. */
 export const MAKE_TABLES_AGAIN =
   'stop the service, move the folder `tables` of its data directory away and start it: the tables are rebuilt from the log, as far as the log goes back; decisions on dead letters and gaps are lost. Or restore the newest backup: gamenet restore DIR'

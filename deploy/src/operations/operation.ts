@@ -7,7 +7,6 @@ import type { Engines } from '../wiring/engines.js'
 import type { LostRows } from '../wiring/lost-rows.js'
 import type { PartList } from '../wiring/part-list.js'
 import type { SpoolingLog } from '../wiring/spooling-log.js'
-import type { LostWrites } from './lost-writes.js'
 
 /**
  * One operation of a service. The operator port, its client and calls in the process are derived from this declaration.
@@ -75,8 +74,6 @@ export type OperationNeeds = {
   readonly spooling: SpoolingLog | undefined
   readonly lostRows: Pick<LostRows, 'status' | 'repairing' | 'found'>
   readonly damageMet: ReadonlySet<string>
-  /** What the write side lacks, as of the first call; null if PostgreSQL is not open. */
-  readonly lostWrites: () => Promise<LostWrites | null>
   readonly partList: PartList | undefined
   readonly ready: () => Promise<Readiness>
   /** Checks the files of QUESTIONS_DIR; returns a sentence, rejects with every fault. */

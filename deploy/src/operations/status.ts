@@ -88,10 +88,9 @@ export const status = operation({
   result: Status,
   run: async (needs) => {
     const { engines, ingest, demo, startedAt } = needs
-    const [readiness, datasets, writes, runs, progress, rebuilds, disk, lostRows, erasures] = await Promise.all([
+    const [readiness, datasets, runs, progress, rebuilds, disk, lostRows, erasures] = await Promise.all([
       needs.ready(),
       damagedDatasets(engines),
-      olderWrites(needs),
       newestRuns(engines),
       progressOf(needs),
       unfinishedRebuilds(needs),
@@ -104,7 +103,7 @@ export const status = operation({
       startedAt,
       engines: { ...engines.names },
       notReady: readiness.ok ? null : readiness.reason,
-      degraded: [...((readiness.ok && readiness.degraded) || []), ...datasets, ...writes, ...needs.damageMet],
+      degraded: [...((readiness.ok && readiness.degraded) || []), ...datasets, ...needs.damageMet],
       sources: SCRAPE_SOURCES.map((source) => {
         const own = ingest?.status().find((each) => each.source === source)
         return {
@@ -131,14 +130,6 @@ async function damagedDatasets({ directory }: Engines): Promise<string[]> {
   if (first === undefined) return []
   const more = others.length === 0 ? '' : ` and ${others.length} others`
   return [`datasets/${first}${more} cannot be read or was damaged (gamenet verify)`]
-}
-
-/** Other messages say why an engine does not answer. */
-async function olderWrites({ lostWrites }: OperationNeeds): Promise<string[]> {
-  const lost = await lostWrites().catch(() => null)
-  if (lost === null || lost.users + lost.changes === 0) return []
-  const what = `PostgreSQL lacks the keys of ${lost.users} users, and ${lost.changes} changes of profiles and ratings`
-  return [`${what} that the tables have (gamenet verify)`]
 }
 
 async function pendingErasures({ postgres }: Engines): Promise<Status['erasures']> {

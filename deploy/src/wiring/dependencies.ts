@@ -57,6 +57,7 @@ export type Dependencies = {
   relay: { stop(): Promise<void> } | undefined
   unfinishedErasures: unknown
   unfinishedImportUndos: unknown
+  olderWrites: unknown
   demoHistory: { stop(): Promise<void> } | undefined
 }
 

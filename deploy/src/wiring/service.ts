@@ -11,7 +11,6 @@ import type { Config } from '../config.js'
 import { fileFailure } from '../disk/file-failure.js'
 import { fullDisk } from '../disk/full-disk.js'
 import { reapplyErasures } from '../erasure/reapply-erasures.js'
-import type { LostWrites } from '../operations/lost-writes.js'
 import type { Operations } from '../operations/operation.js'
 import { type ServiceOperations, serviceOperations } from '../operations/service-operations.js'
 import { requireOperatorToken } from '../operator/exposure.js'
@@ -164,6 +163,7 @@ const components: Components<Dependencies> = {
   relay: { roles: ['all', 'ingest'], open: startRelay, close: (relay) => relay.stop() },
   unfinishedErasures: { roles: ['all', 'ingest'], open: ({ operations }) => operations.finish.erasures() },
   unfinishedImportUndos: { roles: ['all', 'projector'], open: finishImportUndos },
+  olderWrites: { roles: ['all', 'ingest'], open: compareWrites },
   // Closed first: demo users act through the API.
   demoHistory: {
     roles: ['all'],
@@ -271,7 +271,6 @@ function openOperations(needs: Needs): ServiceOperations {
     demo: needs.demo,
     lostRows: needs.lostRows,
     damageMet: needs.damageMet,
-    lostWrites: once(() => lostWritesOf(engines)),
     partList: needs.partList,
     ready: needs.readiness.ready,
     checkQuestions: async () => {
@@ -292,12 +291,6 @@ function openOperations(needs: Needs): ServiceOperations {
     applied: role === 'offline' ? migrations : [],
     logger: needs.logger
   })
-}
-
-async function lostWritesOf({ clickhouse, postgres }: Needs['engines']): Promise<LostWrites | null> {
-  if (postgres === undefined) return null
-  const { findLostWrites } = await import('../operations/lost-writes.js')
-  return await findLostWrites(await storeAt('writes', storeOver(clickhouse.rebuild), projections), postgres)
 }
 
 function repairTime(needs: Needs): 'now' | 'later' | 'never' {
@@ -327,4 +320,19 @@ function finishImportUndos({ operations, lostRows, logger }: Needs): void {
   finish().catch((error: unknown) => {
     logger.error({ err: error }, 'an interrupted import undo could not be completed; the next start retries')
   })
+}
+
+/** Reports a write side that is older than the tables, in the background, once all lost rows are restored: the comparison may take seconds. */
+function compareWrites({ engines: { clickhouse, postgres }, lostRows, damageMet }: Needs): void {
+  const compare = async () => {
+    if (postgres === undefined || !(await lostRows.whenRepaired())) return
+    const { findLostWrites } = await import('../operations/lost-writes.js')
+    const tables = await storeAt('writes', storeOver(clickhouse.rebuild), projections)
+    const { users, changes } = await findLostWrites(tables, postgres)
+    if (users + changes === 0) return
+    const what = `PostgreSQL lacks the keys of ${users} users, and ${changes} changes of profiles and ratings`
+    damageMet.add(`${what} that the tables have (gamenet verify)`)
+  }
+  // Other messages say why an engine does not answer.
+  compare().catch(() => undefined)
 }

@@ -113,6 +113,7 @@ export function projectorOn(
     | 'projections'
     | 'reservedBytes'
     | 'catchUpMs'
+    | 'longestAnswerMs'
   > & {
     /** Topics whose schemas validate. */
     readonly topics?: readonly Topic[]
@@ -131,7 +132,7 @@ export function projectorOn(
     logger: QUIET,
     onChange: options.onChange ?? (() => {}),
     isShared: options.isShared ?? false,
-    longestAnswerMs: 0,
+    longestAnswerMs: options.longestAnswerMs ?? 0,
     ...(options.catchUpMs === undefined ? {} : { catchUpMs: options.catchUpMs }),
     backoff: AT_ONCE
   })

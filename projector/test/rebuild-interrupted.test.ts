@@ -6,7 +6,7 @@ import { around, textOf } from './around.js'
 import { latch } from './latch.js'
 import { lockedPasses } from './locks.js'
 import { MemoryLog } from './memory-log.js'
-import { emptyTables, laterGenerations, message, openTables, projectorOn } from './pipeline.js'
+import { emptyTables, laterGenerations, message, openTables, projectorOn, tablesOfRebuilds } from './pipeline.js'
 
 /** A write that ends only when it is killed. */
 const ENDLESS = `INSERT INTO FUNCTION null('hash UInt64') SELECT sum(cityHash64(number)) FROM system.numbers`
@@ -43,6 +43,9 @@ test('an interrupted rebuild', async (t) => {
   )
   await t.test('contains only events before the instant of its end, of every topic', async (t) =>
     endsAtAnInstant(t, engine, await begin())
+  )
+  await t.test('drops the former tables of an import undo whose command fails before they are due', async (t) =>
+    dropAfterUndo(t, engine, await begin())
   )
   await t.test('leaves no tables after the next start of a process', async (t) =>
     leaveNothing(t, engine, await begin())
@@ -293,6 +296,33 @@ async function endsAtAnInstant(t: Test, engine: ClickHouse, log: Counts) {
     await projector.rebuilds.cancel(name)
   }
   t.same(await countsIn(engine, 'title_count'), [0, 1, 2])
+  await projector.stop()
+}
+
+async function dropAfterUndo(t: Test, engine: ClickHouse, log: Counts) {
+  let [isDropped, readings] = [false, 0]
+  const rebuild: Tables = {
+    ...engine.rebuild,
+    rows: async (sql, parameters) => {
+      if (isDropped && sql.includes('FROM rebuild ')) readings += 1
+      // The first one is for what may be dropped at once, the second one for the end of the undo.
+      if (readings > 1) throw new Error('the tables are away')
+      return await engine.rebuild.rows(sql, parameters)
+    },
+    insert: async (table, columns, body) => {
+      await engine.rebuild.insert(table, columns, body)
+      if (table === 'rebuild' && textOf(body).includes('\\"state\\":\\"dropped\\"')) isDropped = true
+    }
+  }
+  const projector = projectorOn({ ...engine, rebuild }, log, { longestAnswerMs: 200 })
+  projector.start()
+  await projector.caughtUp()
+  await t.rejects(
+    projector.importUndos.undo('f'.repeat(32), titleCountTopic.name, () => undefined),
+    /tables are away/
+  )
+  ;[isDropped, readings] = [false, 0]
+  while ((await tablesOfRebuilds(engine.control)).includes('title_count__0')) await giveTime(engine)
   await projector.stop()
 }
 

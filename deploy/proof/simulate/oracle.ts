@@ -21,6 +21,7 @@ import { rowsOfErased } from './erasure.js'
 import { undoneImports } from './log-events.js'
 import { laterTopics } from './newer-program.js'
 import type { Place } from './place.js'
+import { LONGEST_ANSWER_MS } from './projector.js'
 import { answerText, type Follower } from './reader.js'
 import { servingProjections } from './rebuilding.js'
 import type { Row } from './replacing-table.js'
@@ -49,12 +50,16 @@ export async function faultsIn(place: Place, follower: Follower, subscriber: Sub
   ]
 }
 
+/** Time until unused tables are dropped, while everything else is idle: a process looks again after the longest answer. */
+export const DROPPED_MS = 3 * LONGEST_ANSWER_MS
+
 /**
  * Returns leftover tables, which no pointer names: those of ended rebuilds (unless a skewed clock puts their end in the
  * future), and with a single process also those of no rebuild. Returns leftover checkpoints too.
  */
 export function leftTables({ tables, isShared, world }: Place): string[] {
-  const isDue = ({ state, changedAt }: RebuildRow) => ENDED.has(state) && Date.parse(changedAt) < world.time.nowMs
+  const isDue = ({ state, changedAt }: RebuildRow) =>
+    ENDED.has(state) && Date.parse(changedAt) + DROPPED_MS <= world.time.nowMs
   const rebuilds = rebuildsIn(tables)
   const { serving } = tables.pointers
   const left = tables.names.filter((name) => {
@@ -62,7 +67,12 @@ export function leftTables({ tables, isShared, world }: Place): string[] {
     if (bare === name || serving.nameOf(bare) === name) return false
     const owner =
       rebuilds.find((each) => Object.values(each.tables).includes(name)) ??
-      rebuilds.find(({ id }) => [generationName(bare, id), `${generationName(bare, id)}_live`].includes(name))
+      // Two attempts have the same number if the first one lost its lock.
+      rebuilds.find(
+        (each) =>
+          bare in { ...each.tables, ...each.helpers } &&
+          [generationName(bare, each.id), `${generationName(bare, each.id)}_live`].includes(name)
+      )
     return owner === undefined ? !isShared : isDue(owner)
   })
   const progress = ['checkpoint', 'late_batch_taken'].flatMap((table) =>
@@ -87,6 +97,7 @@ type RebuildRow = {
   readonly state: string
   readonly changedAt: string
   readonly tables: Readonly<Record<string, string>>
+  readonly helpers: Readonly<Record<string, string>>
 }
 
 function rebuildsIn(tables: Tables): RebuildRow[] {

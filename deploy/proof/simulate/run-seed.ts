@@ -6,10 +6,10 @@ import { erasureOf } from './erasure.js'
 import { runIngest } from './ingest.js'
 import { SimulatedLog } from './log.js'
 import { Operator, type Projecting } from './operator.js'
-import { faultsIn, isCaughtUp, leftTables } from './oracle.js'
+import { DROPPED_MS, faultsIn, isCaughtUp, leftTables } from './oracle.js'
 import type { Place } from './place.js'
 import { Process, type Running } from './process.js'
-import { LONGEST_ANSWER_MS, runProjector } from './projector.js'
+import { runProjector } from './projector.js'
 import { Promises } from './promises.js'
 import { answer, answerIn, Follower, type Reading, runReader } from './reader.js'
 import { simulatedTopics, TITLE_IDS, USERS } from './simulated.js'
@@ -47,8 +47,6 @@ const CHECK_EVERY_MS = 500
 const NOTIFIED_MS = 12_000
 /** Time until a reader has polled the changes, while everything else is idle. */
 const SEEN_MS = 2500
-/** Time until unused tables are dropped, while everything else is idle. */
-const DROPPED_MS = 2 * LONGEST_ANSWER_MS
 const SHORTEST_S = 4
 /** Share of worlds with an operator who rebuilds projections. */
 const OPERATED_SHARE = 0.5

@@ -10,7 +10,6 @@ import { beginRebuild, planWithoutObstacles } from './begin.js'
 import { liveOf, type RebuildContext } from './context.js'
 import { type ImportUndos, RebuildRefused, type RebuildStatus } from './contract.js'
 import type { Fillers } from './fillers.js'
-import { dropLeftovers } from './leftovers.js'
 import type { OperationQueue } from './operation-queue.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { progressOf } from './status.js'
@@ -75,13 +74,12 @@ export class ImportUndo implements ImportUndos {
       else if (now.state === 'swapped')
         await this.#whileStill(now, async () => {
           await storeRebuild(store, now, { state: 'dropped' })
-          await dropLeftovers(this.#context)
+          await this.#queue.dropNow()
         })
       else if (now.state === 'dropped') break
       else if (now.state !== 'swapping') throw cannotEnd(now, importId)
       await pause(LOOK_MS, signal)
     }
-    this.#queue.dropLeftovers()
   }
 
   async requireUndoable(importId: string, topicName: string): Promise<void> {

@@ -17,8 +17,8 @@ const ENDED: ReadonlySet<string> = new Set(['rolled-back', 'cancelled', 'dropped
 
 /**
  * Drops the tables of rebuilds that have ended, unless an answer may still read them, and tables without a rebuild: samples,
- * and those of an attempt that stored no record; after a day if other processes may be creating them. A table that a pointer
- * names is not dropped. Call it while no operation of this process runs.
+ * and those of an attempt that stored no record, whose number another rebuild may have; after a day if other processes may be creating
+ * them. A table that a pointer names is not dropped. Call it while no operation of this process runs.
  * @returns the ms until there is more to drop; undefined if there is nothing
  */
 export async function dropLeftovers({
@@ -47,11 +47,10 @@ export async function dropLeftovers({
         })
       )
   )
-  const known = new Set(['0', ...records.map(({ id }) => String(id))])
   const isLeft = ({ name, hours }: OwnedTable) => {
     if (pointed(name) || needed.has(name)) return false
     if (dueAt.has(name)) return (dueAt.get(name) ?? 0) <= Date.now()
-    return !isShared || (hours > MAKING_HOURS_MAX && !known.has(/__(\d+)/.exec(name)?.[1] ?? ''))
+    return !isShared || hours > MAKING_HOURS_MAX
   }
   await dropTables(
     store,

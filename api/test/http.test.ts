@@ -351,7 +351,7 @@ test('bytes that are not a request get the same kind of answer, and the connecti
     ],
     ['GET /api/game/x HTTP/1.1\r\nHost: x\r\nhost: y\r\nConnection: close\r\n\r\n', 400, /not exactly one host/],
     ['OPTIONS * HTTP/1.1\r\nConnection: close\r\n\r\n', 400, /names no host/],
-    ...['', 'a b', 'x/y', 'u@x', 'x:port', 'x:1:2', '[::1', '[:::1]', '%zz', 'x?'].map(
+    ...['', 'a b', 'x/y', 'u@x', 'x:port', 'x:1:2', 'x:65536', '[::1', '[:::1]', '%zz', 'x?'].map(
       (host) =>
         [`GET /api/game/x HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`, 400, /not exactly one host/] as const
     ),

@@ -3,7 +3,9 @@ import { isIPv6 } from 'node:net'
 import type { RefusalCode } from '@gamenet/schemas'
 
 /** `uri-host [":" port]` of RFC 9110, 7.2; an http URI has no empty host (4.2.1). */
-const HOST = /^(?:\[([\da-fA-F:.]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-fA-F]{2})+)(?::\d{0,5})?$/
+const HOST = /^(?:\[([\da-fA-F:.]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-fA-F]{2})+)(?::(\d{0,5}))?$/
+
+const PORT_MAX = 65_535
 
 /** The last valid host: nearly all requests have the same. */
 let lastHost: string | undefined
@@ -37,7 +39,9 @@ export function targetFault({ url = '', method }: IncomingMessage): string | und
 function isHost(host: string): boolean {
   if (host === lastHost) return true
   const found = HOST.exec(host)
-  if (found === null || (found[1] !== undefined && !isIPv6(found[1]))) return false
+  if (found === null) return false
+  const [, ipv6, port] = found
+  if ((ipv6 !== undefined && !isIPv6(ipv6)) || Number(port ?? 0) > PORT_MAX) return false
   lastHost = host
   return true
 }

@@ -392,12 +392,13 @@ function observedLag(lagClock: LagClock, extents: Extents, checkpoints: Checkpoi
 
 type Extents = ReadonlyMap<string, readonly PartitionExtent[]>
 
-/** Returns the partitions whose next offsets are missing in the log or in a damaged batch. */
+/** Returns the partitions whose next offsets are missing in the log or in a damaged batch, or were until a recreated log grew past them. */
 function stallsOf(loader: Loader, extents: Extents, checkpoints: Checkpoints): StalledPartition[] {
-  const damaged = loader.damaged().filter(({ topic, epoch, partition, wanted }) => {
+  const met = loader.stalled().filter(({ topic, epoch, partition, wanted }) => {
     return checkpoints.next(loadCheckpoint(topic), epoch, partition) <= wanted
   })
-  return [...stalledPartitions(flat(extents), checkpoints), ...damaged]
+  const all = [...met, ...stalledPartitions(flat(extents), checkpoints)]
+  return [...new Map(all.map((each) => [`${each.topic}/${each.epoch}/${each.partition}`, each])).values()]
 }
 
 function flat(extents: Extents): (PartitionExtent & { topic: string })[] {

@@ -104,6 +104,36 @@ test('a damaged batch stalls its partition in the status until its events are lo
   await projector.stop()
 })
 
+test('a recreated topic stays stalled when it has grown past the events that were loaded', async (t) => {
+  const engine = await openTables()
+  const log = new MemoryLog()
+  log.append('title-count', [counted(0, 1), counted(1, 2)])
+  await runToHead(engine, log)
+  const recreated = new MemoryLog()
+  recreated.append('title-count', [counted(2, 3)])
+  const asked: number[] = []
+  const reader: LogReader = {
+    extents: (topic) => recreated.extents(topic),
+    commit: (topic, position) => recreated.commit(topic, position),
+    async consume({ startAt, onStall, signal }) {
+      for (const next of [1, 3]) {
+        const wanted = await startAt('title-count', 0, 0)
+        asked.push(wanted)
+        onStall?.({ topic: 'title-count', epoch: 0, partition: 0, first: 0, next, wanted })
+        if (next === 1) recreated.append('title-count', [counted(3, 4), counted(4, 5)])
+      }
+      await new Promise((resolve) => signal.addEventListener('abort', resolve))
+    }
+  }
+  const projector = projectorOn(engine, reader)
+  projector.start()
+  while (asked.length < 2) await turn()
+  t.same(asked, [2, Number.MAX_SAFE_INTEGER])
+  const reason = /^title-count, epoch 0, partition 0 was loaded to 2 .*its epoch must be raised \(LOG_EPOCH\)/
+  t.match((await projector.status()).stalled, [{ topic: 'title-count', wanted: 2, reason }])
+  await projector.stop()
+})
+
 test('the lag in seconds is the age of the oldest event that is not consumed, also while the log is silent', (t) => {
   const clock = new LagClock(0)
   const heads = (next: number) => new Map([['scrape', [{ epoch: 1, partition: 0, first: 0, next }]]])

@@ -74,8 +74,11 @@ export type Loader = {
   /** Returns the current extents of the topic's partitions. */
   extents(topic: string): Promise<readonly PartitionExtent[]>
   trouble(): LoaderTrouble
-  /** Partitions that were stalled by a damaged batch. Those with a checkpoint after `wanted` have resumed. */
-  damaged(): readonly StalledPartition[]
+  /**
+   * Partitions that were stalled by a damaged batch, or because the log ended before their checkpoint. Those with a checkpoint after
+   * `wanted` have resumed.
+   */
+  stalled(): readonly StalledPartition[]
   /** True while large batches keep coming: there is a backlog. */
   isBusy(): boolean
   /** Reads topics again from their checkpoints if these pointers name another generation of their event tables. */
@@ -91,6 +94,8 @@ export type Loader = {
 type Outcome = 'stored' | 'stopped' | 'outdated' | 'swapped'
 
 const STOP_MS = 3000
+/** An offset that no log has: the partition stays stalled. */
+const NOWHERE = Number.MAX_SAFE_INTEGER
 const ENDED = {
   stopped: 'stopped',
   outdated: 'a key was deleted or is unavailable: rows are not stored, and are read again',
@@ -130,7 +135,7 @@ export function createLoader(options: LoaderOptions): Loader {
       return await session.extents(topic)
     },
     trouble: () => ({ reading: trouble(), storing: storing.trouble }),
-    damaged: () => [...storing.damaged.values()],
+    stalled: () => [...storing.stalled.values()],
     isBusy: () => storing.isBusy(),
     follow: (pointers) => {
       for (const reader of readers) reader.session?.follow(pointers)
@@ -253,8 +258,10 @@ class Session {
         this.#extentRequests.get(message.id)?.reject(new Error(message.reason))
       else if (message.kind === 'trouble') onTrouble(message.reason)
       else if (message.kind === 'stalled') {
-        const { topic, epoch, partition, damage } = message.stalled
-        if (damage !== undefined) storing.damaged.set(`${topic}/${epoch}/${partition}`, message.stalled)
+        const { topic, epoch, partition, damage, wanted, next } = message.stalled
+        if (wanted === NOWHERE) return
+        if (damage !== undefined || wanted > next)
+          storing.stalled.set(`${topic}/${epoch}/${partition}`, message.stalled)
         logger.error({ reason: describeStall(message.stalled) }, 'a partition is stalled')
       } else if (message.kind === 'assigned') this.#showAssigned(message.partitions)
       else if (message.kind === 'replaced') {
@@ -341,7 +348,7 @@ class Session {
 /** All work on the tables, in sequence. */
 class Storing {
   trouble: { topic: string; reason: string } | null = null
-  readonly damaged = new Map<string, StalledPartition>()
+  readonly stalled = new Map<string, StalledPartition>()
   readonly #options: LoaderOptions
   readonly #columns: ReadonlyMap<string, EventTable>
   readonly #sealKeys: SealKeyCache
@@ -401,7 +408,11 @@ class Storing {
     return this.#untilDone(topic, signal, async () => {
       const { store, generation } = await this.#tablesOf(topic)
       const checkpoints = await Checkpoints.read(store)
-      return { next: checkpoints.next(loadCheckpoint(topic), epoch, partition), generation }
+      const next = checkpoints.next(loadCheckpoint(topic), epoch, partition)
+      const stalled = this.stalled.get(`${topic}/${epoch}/${partition}`)
+      // The log was recreated: its events below the checkpoint are not those that were loaded, also when it has grown past it.
+      const isRecreated = stalled !== undefined && stalled.damage === undefined && stalled.wanted >= next
+      return { next: isRecreated ? NOWHERE : next, generation }
     })
   }
 

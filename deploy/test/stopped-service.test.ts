@@ -62,6 +62,11 @@ test('a log that is older than the tables is refused, and a higher LOG_EPOCH beg
   await cp(join(directory, 'older'), log, { recursive: true })
   const refused = await load('later.csv')
   t.match(refused, { code: 1, stderr: /The log is older than the tables: .* LOG_EPOCH=2, / })
+  const left = await load('later.csv', { LOG_EPOCH: '2' })
+  t.match(left, {
+    code: 1,
+    stderr: /The log is older than the tables: .*move the folder log away and set LOG_EPOCH=2, /
+  })
   await rm(log, { recursive: true })
   const raised = await load('later.csv', { LOG_EPOCH: '2' })
   t.equal(raised.code, 0, raised.stderr)

@@ -15,6 +15,7 @@ import {
   readMissingEvents,
   readOffsetsOf,
   readRetractions,
+  readStalls,
   readWholeBlocks,
   type Store,
   storeAt,
@@ -36,6 +37,7 @@ import {
 import type { Engines, SoundEngines } from '../wiring/engines.js'
 import type { LogChoice, OpenLog } from '../wiring/log.js'
 import type { PartComparison } from '../wiring/part-list.js'
+import { wayFromOlderLog } from '../wiring/whole-log.js'
 import { type CheckCall, withCheckThread } from './check-files.js'
 import type { CheckedLog, CheckedPartition, CheckHost, DamagedRevision, LoadedPartition } from './check-thread.js'
 import { type Damage, reasonOf, shown } from './damage.js'
@@ -457,38 +459,38 @@ async function damageOfCheckpoints(
   const damages: Damage[] = []
   // Events of an undone import are in the log, but not in the table.
   const retracted = await store.do(readRetractions)
-  for (const { name: topic } of topics) {
+  const stalled = await readStalls({ store, log })
+  for (const stall of stalled) {
+    const { topic, epoch, partition, wanted, first, next } = stall
+    damages.push({
+      part: 'checkpoints',
+      what: `${topic} ${epoch}/${partition} is loaded up to ${wanted}; the log has ${first} to ${next}`,
+      cost: 'the topic is stalled; events that the log lost cannot be loaded again',
+      repair:
+        wanted > next
+          ? wayFromOlderLog(log, stall)
+          : `gamenet gap list, then gamenet gap accept ${topic}; or ${RESTORE}`
+    })
+  }
+  for (const { topic, epoch, partition, next, stored } of loaded) {
     const table = eventTableNames.get(topic)
-    const extents = await log.extents(topic)
-    for (const { epoch, partition, next, stored } of loaded.filter((each) => each.topic === topic)) {
-      const isHere = (each: { epoch: number; partition: number }) =>
-        each.epoch === epoch && each.partition === partition
-      const extent = extents.find(isHere)
-      const events = checked.find((each) => each.topic === topic && isHere(each))?.events ?? 0
-      const place = `${topic} ${epoch}/${partition}`
-      if (extent === undefined || next > extent.next || (next < extent.first && next > 0)) {
-        damages.push({
-          part: 'checkpoints',
-          what: `${place} is loaded up to ${next}; the log has ${extent?.first ?? 0} to ${extent?.next ?? 0}`,
-          cost: 'the topic is stalled; events that the log lost cannot be loaded again',
-          repair: `gamenet gap list, then gamenet gap accept ${topic}; or ${RESTORE}`
-        })
-        continue
-      }
-      if (
-        table === undefined ||
-        retracted.some((each) => each.topic === topic) ||
-        stored === undefined ||
-        stored.events + stored.deadLetters >= events
-      )
-        continue
-      damages.push({
-        part: 'checkpoints',
-        what: `${table} holds ${stored.events} events of ${place} below ${next}; the log has ${events}`,
-        cost: 'answers lack these events',
-        repair: `${isWriteSideOlder ? 'first repair the write side; then ' : ''}${LOAD_AGAIN}`
-      })
-    }
+    const isHere = (each: { topic: string; epoch: number; partition: number }) =>
+      each.topic === topic && each.epoch === epoch && each.partition === partition
+    const events = checked.find(isHere)?.events ?? 0
+    if (
+      table === undefined ||
+      stalled.some(isHere) ||
+      retracted.some((each) => each.topic === topic) ||
+      stored === undefined ||
+      stored.events + stored.deadLetters >= events
+    )
+      continue
+    damages.push({
+      part: 'checkpoints',
+      what: `${table} holds ${stored.events} events of ${topic} ${epoch}/${partition} below ${next}; the log has ${events}`,
+      cost: 'answers lack these events',
+      repair: `${isWriteSideOlder ? 'first repair the write side; then ' : ''}${LOAD_AGAIN}`
+    })
   }
   for (const { table, topic, epoch, partition, next } of await readMissingEvents(store)) {
     damages.push({

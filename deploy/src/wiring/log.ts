@@ -29,6 +29,8 @@ export type OpenLog = Log &
   LogReader & {
     /** The epoch of appends. */
     readonly epoch: number
+    /** All epochs that can be read. */
+    readonly epochs: readonly number[]
     close(): Promise<void>
     /** Present for an embedded log. */
     readonly files?: Pick<EmbeddedLog, 'heads' | 'copyTo' | 'check'>
@@ -104,6 +106,7 @@ export async function openLog(choice: LogChoice, role: string, options: OpenLogO
   return {
     ...log,
     epoch,
+    epochs: [epoch],
     async append(topic, messages) {
       await makeTopics()
       await log.append(topic, messages)

@@ -13,7 +13,13 @@ import { lagOf } from './run-projections.js'
  * `Projector.status` also has the reasons of failures, but only of its own process.
  */
 
-export type ProgressNeeds = { readonly store: Store; readonly log: Pick<LogReader, 'extents'> }
+export type ProgressNeeds = {
+  readonly store: Store
+  readonly log: Pick<LogReader, 'extents'> & {
+    /** The epochs that the log has; in each of them it should have all loaded topics. Absent: those with events. */
+    readonly epochs?: readonly number[]
+  }
+}
 
 export type TopicProgress = {
   readonly topic: string
@@ -85,8 +91,18 @@ export function topicProgress(
 /** Reads the stalled partitions of one topic, by default of all. */
 export async function readStalls(needs: ProgressNeeds, topic?: string): Promise<StallReport[]> {
   const checkpoints = await Checkpoints.read(await storeAt('writes', needs.store, projections))
-  const extents = await extentsOf(needs)
-  const stalled = stalledPartitions(flat(extents), checkpoints)
+  const extents = flat(await extentsOf(needs))
+  const isHere = (place: { topic: string; epoch: number; partition: number }) =>
+    extents.some(
+      (each) => each.topic === place.topic && each.epoch === place.epoch && each.partition === place.partition
+    )
+  const emptied = topics.flatMap(({ name }) =>
+    checkpoints
+      .of(loadCheckpoint(name))
+      .map(({ epoch, partition }) => ({ topic: name, epoch, partition, first: 0, next: 0 }))
+      .filter((place) => needs.log.epochs?.includes(place.epoch) === true && !isHere(place))
+  )
+  const stalled = stalledPartitions([...extents, ...emptied], checkpoints)
   return await stallReports(
     needs.store,
     stalled.filter((stall) => topic === undefined || stall.topic === topic)

@@ -48,6 +48,8 @@ export type EmbeddedLogOptions = Retention & {
 export type EmbeddedLog = {
   /** The epoch of appends. */
   readonly epoch: number
+  /** All epochs that can be read. */
+  readonly epochs: readonly number[]
   /**
    * Resolves when all messages are flushed to the disk. All of them are written or none. Calls keep their order;
    * simultaneous ones share one flush. Packing and compression take about 2 µs per message.
@@ -94,6 +96,7 @@ export function openEmbeddedLog(options: EmbeddedLogOptions): EmbeddedLog {
   }
   return {
     epoch: newestEpoch(store).epoch,
+    epochs: store.epochs.map(({ epoch }) => epoch),
     async append(topic, messages) {
       refuseWhenClosed()
       await appender.append(topic, messages)

@@ -24,7 +24,7 @@ import {
   topics
 } from '@gamenet/schemas'
 import { type LogChoice, type OpenLog, openLog } from '../wiring/log.js'
-import { readStored } from '../wiring/read-stored.js'
+import { readStored, runsOf } from '../wiring/read-stored.js'
 
 /* Reads the files of the log, of PostgreSQL and of datasets for `gamenet verify`: on the main thread, it would delay answers. */
 
@@ -87,7 +87,7 @@ const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
   },
   emptiedPages: async (...file) => emptiedPages(...file),
   log: async (choice, loaded) => {
-    const log = await openLog(choice, 'verify')
+    const log = await openLog(choice, 'verify', { isReading: true })
     try {
       const partitions = new Map<string, ReturnType<typeof partitionCheck>>()
       const { add, report } = reporter('log')
@@ -139,11 +139,12 @@ async function checkKafka(
     {
       topics: [...sealedTopics],
       take: async ({ records, ...place }) => {
-        const [first, last] = [records[0], records.at(-1)]
-        if (first === undefined || last === undefined) return
-        const extent = { ...place, first: first.offset, next: last.offset + 1 }
-        const bytes = records.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
-        await take({ ...extent, bytes, stored: isRead(extent) ? storedOf(records) : undefined })
+        for (const run of runsOf(records)) {
+          const first = run[0].offset
+          const extent = { ...place, first, next: first + run.length }
+          const bytes = run.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
+          await take({ ...extent, bytes, stored: isRead(extent) ? storedOf(run) : undefined })
+        }
       },
       onDamage: ({ topic, epoch, partition, wanted, next }, reason) =>
         faults.push({ topic, epoch, partition, first: wanted, next, reason })

@@ -155,7 +155,7 @@ export async function openSoundEngines({ config, role, threadPoolSize, logger }:
     const onUnavailable = (await isSpoolKnown(config, role)) ? warn : undefined
     const log = await openedIfSound(() => {
       if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory, logChoice.epoch)
-      return openLog(logChoice, role, { onUnavailable })
+      return openLog(logChoice, role, { onUnavailable, isReading: role === 'verify' })
     })
     const clickhouse = await openedIfSound(() => openTables(config, part('tables'), { warn, threadPoolSize }))
     const names = {

@@ -54,11 +54,13 @@ export type OpenLogOptions = {
   readonly share?: ReloadShare['share'] | undefined
   /** Called when the reader failed or was stuck and is replaced. */
   readonly onReplaced?: (reason: string) => void
+  /** Creates no topics. */
+  readonly isReading?: boolean
   /** Called when Kafka is unavailable at the start, which is not a failure: topics are created before the first append. */
   readonly onUnavailable?: ((reason: string) => void) | undefined
 }
 
-/** Opens the log and creates missing topics in Kafka. Kafka's operators see `role` as the client. */
+/** Opens the log and creates missing topics in Kafka, unless it is only read. Kafka's operators see `role` as the client. */
 export async function openLog(choice: LogChoice, role: string, options: OpenLogOptions = {}): Promise<OpenLog> {
   const { group, share } = options
   if (choice.engine === 'lmdb') {
@@ -90,6 +92,7 @@ export async function openLog(choice: LogChoice, role: string, options: OpenLogO
     return creating
   }
   const { onUnavailable } = options
+  if (options.isReading === true) return { ...log, epoch, epochs: [epoch] }
   try {
     await (onUnavailable === undefined
       ? makeTopics()

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { LogBatch, PartitionExtent, StalledPartition } from '@gamenet/schemas'
+import type { LogBatch, LogRecord, PartitionExtent, StalledPartition } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import type { LogChoice, OpenLog } from './log.js'
 
@@ -48,7 +48,9 @@ export async function readStored(
     throw new FailureError(`${events} events are not in the tables, more than ${eventsMax} to read.`)
   const { openLog } = await import('./log.js')
   const own =
-    logChoice.engine === 'kafka' ? await openLog(logChoice, 'reader', { group: `reader-${randomUUID()}` }) : undefined
+    logChoice.engine === 'kafka'
+      ? await openLog(logChoice, 'reader', { group: `reader-${randomUUID()}`, isReading: true })
+      : undefined
   const done = new AbortController()
   const silence = setTimeout(
     () =>
@@ -96,4 +98,15 @@ export async function readStored(
     clearTimeout(silence)
     await own?.close()
   }
+}
+
+/** Splits records where offsets are missing: compaction deletes some, and transactions have control records. */
+export function runsOf(records: readonly LogRecord[]): [LogRecord, ...LogRecord[]][] {
+  const runs: [LogRecord, ...LogRecord[]][] = []
+  for (const record of records) {
+    const run = runs.at(-1)
+    if (run !== undefined && run[0].offset + run.length === record.offset) run.push(record)
+    else runs.push([record])
+  }
+  return runs
 }

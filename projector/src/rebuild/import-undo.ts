@@ -10,6 +10,7 @@ import { beginRebuild, planWithoutObstacles } from './begin.js'
 import { liveOf, type RebuildContext } from './context.js'
 import { type ImportUndos, RebuildRefused, type RebuildStatus } from './contract.js'
 import type { Fillers } from './fillers.js'
+import { dropLeftovers } from './leftovers.js'
 import type { OperationQueue } from './operation-queue.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { progressOf } from './status.js'
@@ -65,20 +66,25 @@ export class ImportUndo implements ImportUndos {
       }
     })
     this.#fillers.wake()
-    for (;;) {
-      signal.throwIfAborted()
-      const now = (await readRebuilds(store)).find(({ id }) => id === record.id) ?? record
-      if (now.state === 'filling') onProgress(await progressOf(this.#context, this.#fillers, now))
-      else if (now.state === 'filled') await this.#whileStill(now, () => swap(this.#context, now, 'swapping'))
-      // The former tables contain the import: no rollback.
-      else if (now.state === 'swapped')
-        await this.#whileStill(now, async () => {
-          await storeRebuild(store, now, { state: 'dropped' })
-          await this.#queue.dropNow()
-        })
-      else if (now.state === 'dropped') break
-      else if (now.state !== 'swapping') throw cannotEnd(now, importId)
-      await pause(LOOK_MS, signal)
+    try {
+      for (;;) {
+        signal.throwIfAborted()
+        const now = (await readRebuilds(store)).find(({ id }) => id === record.id) ?? record
+        if (now.state === 'filling') onProgress(await progressOf(this.#context, this.#fillers, now))
+        else if (now.state === 'filled') await this.#whileStill(now, () => swap(this.#context, now, 'swapping'))
+        // The former tables contain the import: no rollback.
+        else if (now.state === 'swapped')
+          await this.#whileStill(now, async () => {
+            await storeRebuild(store, now, { state: 'dropped' })
+            await dropLeftovers(this.#context)
+          })
+        else if (now.state === 'dropped') break
+        else if (now.state !== 'swapping') throw cannotEnd(now, importId)
+        await pause(LOOK_MS, signal)
+      }
+    } finally {
+      // The end may be stored, also if it is not read again.
+      this.#queue.dropLeftovers()
     }
   }
 

@@ -30,11 +30,6 @@ export class OperationQueue {
     }
   }
 
-  /** Drops the tables that no answer reads any more, and the others later; to be called within an operation. */
-  async dropNow(): Promise<void> {
-    if ((await dropLeftovers(this.#context)) !== undefined) this.dropLeftovers()
-  }
-
   /** Drops leftovers of rebuilds in the background, between operations; retries after a failure. */
   dropLeftovers(): void {
     const { logger, signal } = this.#context

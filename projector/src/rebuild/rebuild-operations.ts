@@ -19,6 +19,7 @@ import { STEP_SIZES, type StepSizes } from './fill.js'
 import { Fillers } from './fillers.js'
 import { rebuildSwapped, rebuildUnderWay, requireNoImportUndo, requireState } from './find-rebuild.js'
 import { ImportUndo } from './import-undo.js'
+import { dropLeftovers } from './leftovers.js'
 import { OperationQueue } from './operation-queue.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { RebuildSteps } from './rebuild-steps.js'
@@ -145,7 +146,7 @@ export class RebuildOperations implements Rebuilds {
       // Stored at once, without waiting for the running step.
       const cancelled = await (record.state === 'filled' ? this.#end(record, ended) : this.#store(record, ended))
       await this.#fillers.ended(record.id)
-      await this.#queue.dropNow()
+      await this.#dropLeftovers()
       return await this.#statusOf(cancelled)
     })
   }
@@ -242,7 +243,7 @@ export class RebuildOperations implements Rebuilds {
     return await this.#queue.run(async () => {
       const record = await rebuildSwapped(this.#context, projection)
       const dropped = await this.#end(record, { state: 'dropped' })
-      await this.#queue.dropNow()
+      await this.#dropLeftovers()
       return await this.#statusOf(dropped)
     })
   }
@@ -260,7 +261,7 @@ export class RebuildOperations implements Rebuilds {
   async #swap(record: RebuildRecord, state: 'swapping' | 'rolling-back'): Promise<SwapReport> {
     const report = await swap(this.#context, record, state)
     if (report !== undefined) {
-      await this.#queue.dropNow()
+      await this.#dropLeftovers()
       return report
     }
     throw takenFurther(record)
@@ -282,8 +283,13 @@ export class RebuildOperations implements Rebuilds {
       const record = (await readRebuilds(this.#context.store)).find((each) => each.id === id)
       if (record === undefined || !isInterrupted(record)) return
       await completeSwap(this.#context, record)
-      await this.#queue.dropNow()
+      await this.#dropLeftovers()
     })
+  }
+
+  /** Drops the tables that no answer reads any more, and the others later. */
+  async #dropLeftovers(): Promise<void> {
+    if ((await dropLeftovers(this.#context)) !== undefined) this.#queue.dropLeftovers()
   }
 
   async #store(record: RebuildRecord, change: Partial<RebuildRecord>): Promise<RebuildRecord> {

@@ -4,8 +4,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb, openPglite, openPostgres } from '@gamenet/engines'
 import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
 import { publish } from '@gamenet/ingest'
+import { migrate, storeOver } from '@gamenet/projector'
 import { presenceTopic } from '@gamenet/schemas'
 import { test } from 'tap'
+import { eraseRows } from '../src/erasure/erase-rows.js'
 import { eraseUser, finishErasures, reapplyMissingErasures } from '../src/erasure/erase-user.js'
 import { readLedger } from '../src/erasure/ledger.js'
 import {
@@ -213,6 +215,26 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
       t.equal((await tables.projector.rebuilds.verify('presence')).isEqual, true)
     })
   })
+})
+
+test('an erasure does not end while replaced parts exist that name the user', async (t) => {
+  const path = join(t.testdir({}), 'tables')
+  const before = await openChdb({ path })
+  await migrate(before.control)
+  await before.control.execute('CREATE TABLE seen (user_key String) ENGINE = MergeTree ORDER BY user_key')
+  for (let n = 0; n < 2; n += 1) await before.control.execute(`INSERT INTO seen VALUES ('${USER}')`)
+  await before.control.execute('OPTIMIZE TABLE seen FINAL')
+  const folders = await before.control.rows(
+    `SELECT p.path AS path FROM system.parts AS p WHERE p.table = 'seen' AND NOT p.active`
+  )
+  await before.close()
+  const hourAhead = Date.now() / 1000 + 3600
+  for (const folder of folders) await utimes(String(folder.path), hourAhead, hourAhead)
+  const { control, close } = await openChdb({ path })
+  t.teardown(close)
+  const needs = { store: storeOver(control), salt: '00', stepsEnded: async () => undefined, onTable: () => undefined }
+  const erased = eraseRows({ ...needs, signal: new AbortController().signal, oldPartsMs: 2000 }, [USER])
+  await t.rejects(erased, /the files of 2 replaced parts still exist/)
 })
 
 /** Detaches the only part of a table as the engine detaches one that it cannot read at its start; returns its folder. */

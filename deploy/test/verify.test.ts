@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { openPglite, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { publish } from '@gamenet/ingest'
-import { beginRepair, projections, repairOf, storeOver } from '@gamenet/projector'
+import { beginRepair, findLostParts, projections, repairOf, storeOver } from '@gamenet/projector'
 import {
   importRetractionTopic,
   instantOf,
@@ -268,6 +268,26 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
       }
     }
     t.same(await damageOfTables({ control, rebuild: dropping }, { repair: false, lost: [] }, () => undefined), [])
+  })
+
+  await t.test('the rows of a part are restored also if a kill ends its repair', async (t) => {
+    const { control, rebuild } = clickhouse
+    await control.execute('CREATE TABLE title__9 (n UInt32) ENGINE = MergeTree ORDER BY n')
+    await control.execute('INSERT INTO title__9 VALUES (1)')
+    await flipPartsOf(world.folder, 'title__9')
+    const killed: typeof control = {
+      ...control,
+      execute: async (...given) => {
+        await control.execute(...given)
+        throw new Error('killed')
+      }
+    }
+    await t.rejects(
+      damageOfTables({ control: killed, rebuild }, { repair: true, lost: [] }, () => undefined),
+      /killed/
+    )
+    t.match(await findLostParts(storeOver(control)), [{ engineTable: 'title__9', part: 'all_1_1_0' }])
+    await control.execute('DROP TABLE title__9 SYNC')
   })
 
   await t.test('a write side that a full disk does not let start is not damaged', async (t) => {

@@ -43,6 +43,8 @@ export type EraseRowsNeeds = {
   /** Called before each table. */
   readonly onTable: (done: number, total: number) => void
   readonly signal: AbortSignal
+  /** Default: {@link OLD_PARTS_MS_MAX}. */
+  readonly oldPartsMs?: number | undefined
 }
 
 /** Returns the user_keys in the tables with one of these hashes; an unfinished erasure is known only by its hash. */
@@ -100,7 +102,7 @@ export async function eraseRows(cleaning: EraseRowsNeeds, userKeys: readonly str
       for (const userKey of userKeys) found += await deleteRows(cleaning, tables, userKey)
       deleted += found
     }
-    await waitForOldParts(store, [...names], signal)
+    await waitForOldParts(cleaning, [...names])
     await waitForDroppedTables(store, signal)
     // The tables' facts about people may differ now.
     await announceAllChanged(store, PEOPLE_PROJECTIONS, announced)
@@ -156,16 +158,25 @@ async function deleteRows(
 }
 
 /** Waits only for the current parts; later ones do not contain the person. */
-async function waitForOldParts(store: Store, names: readonly string[], signal: AbortSignal): Promise<void> {
+async function waitForOldParts(
+  { store, signal, oldPartsMs = OLD_PARTS_MS_MAX }: EraseRowsNeeds,
+  names: readonly string[]
+): Promise<void> {
   const old = new Set((await store.do(readOldParts, names)).map(({ part }) => part))
-  await until(OLD_PARTS_MS_MAX, signal, async () => {
+  let count = old.size
+  await until(oldPartsMs, signal, async () => {
     const left = (await store.do(readOldParts, names)).filter(({ part }) => old.has(part))
+    count = left.length
     // An older ClickHouse looks for them automatically.
     for (const table of new Set(left.map(({ table }) => table))) {
       await store.do(startCleanup, table).catch(() => undefined)
     }
-    return left.length === 0
+    return count === 0
   })
+  if (count > 0)
+    throw new Error(
+      `the files of ${count} replaced parts still exist: a query reads them, or their date is in the future; waiting for their removal`
+    )
 }
 
 /** Dropped tables are in no list, but their files remain: on a ClickHouse server for 8 minutes. */

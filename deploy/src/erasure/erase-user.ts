@@ -33,6 +33,8 @@ export type EraseNeeds = {
   readonly signal: AbortSignal
   /** Default: {@link SEAL_KEY_CACHE_MS}. */
   readonly keyCacheMs?: number
+  /** Longest wait for the files of replaced parts. Default: a minute. */
+  readonly oldPartsMs?: number
 }
 
 const PEOPLE_TOPICS = topics.filter((topic) => topic.people !== undefined).map((topic) => topic.name)
@@ -71,7 +73,10 @@ export async function finishErasures(needs: EraseNeeds): Promise<number> {
   return open.length
 }
 
-export type ReapplyNeeds = Pick<EraseNeeds, 'writes' | 'tables' | 'stepsEnded' | 'partList' | 'signal'> & {
+export type ReapplyNeeds = Pick<
+  EraseNeeds,
+  'writes' | 'tables' | 'stepsEnded' | 'partList' | 'signal' | 'oldPartsMs'
+> & {
   /** Whether no other process reads the log; then pending erasures run at once, without a wait for readers. */
   readonly isOnlyReader: boolean
 }
@@ -129,12 +134,12 @@ async function waitForReaders(needs: EraseNeeds): Promise<void> {
 
 /** Deletes the rows of these users, then records the erasures as done. */
 async function clean(needs: EraseNeeds, userKeys: readonly string[], nameHashes: readonly string[]): Promise<number> {
-  const { tables, writes, stepsEnded, partList, signal } = needs
+  const { tables, writes, stepsEnded, partList, signal, oldPartsMs } = needs
   const onTable = (done: number, total: number) => needs.onProgress({ phase: 'tables', done, total })
   const store = storeOver(tables)
   const salt = await readSalt(writes)
   const erase = async () => {
-    const deleted = await eraseRows({ store, salt, stepsEnded, onTable, signal }, userKeys)
+    const deleted = await eraseRows({ store, salt, stepsEnded, onTable, signal, oldPartsMs }, userKeys)
     await emptyDetachedParts(store, { ownsFiles: partList !== undefined })
     if (partList !== undefined) await removeUnknownTables(store)
     await needs.onChange()

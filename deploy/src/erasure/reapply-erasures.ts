@@ -3,6 +3,9 @@ import type { Needs } from '../wiring/dependencies.js'
 import { reapplyMissingErasures } from './erase-user.js'
 import { writeLedgerCopy } from './ledger-file.js'
 
+/** A longer wait would delay the start: rows are deleted by then, and the running service waits for their files. */
+const OLD_PARTS_MS = 5000
+
 /**
  * Erases again users that an older copy contains, before anything is loaded or answered. Failures are logged and
  * retried at the next start.
@@ -15,6 +18,7 @@ export async function reapplyErasures({ engines, role, concurrentWriters, partLi
       stepsEnded: stepsEnded(concurrentWriters),
       partList,
       signal: new AbortController().signal,
+      oldPartsMs: OLD_PARTS_MS,
       // On a low disk merges are stopped and no deletion of rows ends; the running service completes pending erasures later.
       isOnlyReader: role === 'all' && engines.isEmbedded && !engines.disk.isLow()
     })
@@ -23,6 +27,6 @@ export async function reapplyErasures({ engines, role, concurrentWriters, partLi
       logger.warn({ erasures: repeated }, 'an older copy was restored: users who were erased since are erased again')
     await writeLedgerCopy(engines)
   } catch (error) {
-    logger.error({ err: error }, 'the erasures could not be compared with the tables; the next start retries')
+    logger.error({ err: error }, 'erasures are not complete; the running service or its next start retries')
   }
 }

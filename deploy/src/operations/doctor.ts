@@ -3,10 +3,7 @@ import { bytesText, messageWithCause, millisecondsOf } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Engines } from '../wiring/engines.js'
 import { NoInput, type OperationNeeds, operation } from './operation.js'
-import { status } from './status.js'
-
-/** A difference of clocks that no transfer explains. */
-const CLOCK_SECONDS_MAX = 2
+import { CLOCK_SECONDS_MAX, status } from './status.js'
 
 const Check = z.object({
   check: z.string(),

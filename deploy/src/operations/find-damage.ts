@@ -1,5 +1,5 @@
 import { readdir, rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { revisionFiles, type UnreadableDescription } from '@gamenet/api'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { sealKeys } from '@gamenet/ingest'
@@ -36,7 +36,7 @@ import {
 } from '../wiring/engine-failures.js'
 import type { Engines, SoundEngines } from '../wiring/engines.js'
 import type { LogChoice, OpenLog } from '../wiring/log.js'
-import type { PartComparison } from '../wiring/part-list.js'
+import { markLost, type PartComparison } from '../wiring/part-list.js'
 import { wayFromOlderLog } from '../wiring/whole-log.js'
 import { type CheckCall, withCheckThread } from './check-files.js'
 import type { CheckedLog, CheckedPartition, CheckHost, DamagedRevision, LoadedPartition } from './check-thread.js'
@@ -439,14 +439,19 @@ async function changedTables(tables: ClickHouse['control']): Promise<Damage[]> {
   })
 }
 
-/** Detaches a part in the way in which the engine detaches an unreadable one at its start. */
+/**
+ * Detaches a part in the way in which the engine detaches an unreadable one at its start. The mark comes first: after a kill in between,
+ * the next start restores the rows.
+ */
 async function detachPart(tables: ClickHouse['control'], table: string, path: string, part: string): Promise<void> {
   const folder = join(path, 'detached')
   const before = new Set(await readdir(folder).catch(() => []))
+  const mark = await markLost(path, part)
   await tables.execute(`ALTER TABLE ${table} DETACH PART '${part}'`)
-  const detached = (await readdir(folder)).filter((name) => !before.has(name))
-  if (detached.length !== 1) throw new FailureError(`${part} of ${table} could not be detached to ${dirname(folder)}.`)
-  await rename(join(folder, detached[0] ?? ''), join(folder, `broken-on-start_${detached[0]}`))
+  const [detached, ...others] = (await readdir(folder)).filter((name) => !before.has(name) && name !== basename(mark))
+  if (detached === undefined || others.length > 0)
+    throw new FailureError(`${part} of ${table} could not be detached to ${dirname(folder)}.`)
+  await rename(join(folder, detached), mark)
 }
 
 /** Verifies that checkpoints are within the log, and that event tables contain all events before them. */

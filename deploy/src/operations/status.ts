@@ -98,20 +98,26 @@ export const status = operation({
       needs.lostRows.status(),
       pendingErasures(engines).catch(() => null)
     ])
+    const sources = SCRAPE_SOURCES.map((source) => {
+      const own = ingest?.status().find((each) => each.source === source)
+      return {
+        source,
+        periodSeconds: ingest === undefined ? null : (own?.periodSeconds ?? 0),
+        lastRun: newerRun(own?.lastRun, runs.get(source))
+      }
+    })
     return {
       version: VERSION,
       startedAt,
       engines: { ...engines.names },
       notReady: readiness.ok ? null : readiness.reason,
-      degraded: [...((readiness.ok && readiness.degraded) || []), ...datasets, ...needs.damageMet],
-      sources: SCRAPE_SOURCES.map((source) => {
-        const own = ingest?.status().find((each) => each.source === source)
-        return {
-          source,
-          periodSeconds: ingest === undefined ? null : (own?.periodSeconds ?? 0),
-          lastRun: newerRun(own?.lastRun, runs.get(source))
-        }
-      }),
+      degraded: [
+        ...((readiness.ok && readiness.degraded) || []),
+        ...datasets,
+        ...needs.damageMet,
+        ...futureRun(sources)
+      ],
+      sources,
       ...progress,
       spool: needs.spooling?.status() ?? null,
       lostRows,
@@ -122,6 +128,20 @@ export const status = operation({
     }
   }
 })
+
+/** A difference of clocks that no transfer explains. */
+export const CLOCK_SECONDS_MAX = 2
+
+/** Until this clock passes the newest run, its values count as newer than those of later scrapes. */
+function futureRun(sources: Status['sources']): string[] {
+  const aheadMs = Math.max(
+    ...sources.map(({ lastRun }) => (lastRun === null ? 0 : millisecondsOf(lastRun.observedAt) - Date.now()))
+  )
+  if (aheadMs <= CLOCK_SECONDS_MAX * 1000) return []
+  return [
+    `the newest scrape is ${Math.round(aheadMs / 1000)} s ahead of this clock, and answers keep its values until then (gamenet doctor)`
+  ]
+}
 
 async function damagedDatasets({ directory }: Engines): Promise<string[]> {
   if (directory === undefined) return []

@@ -49,7 +49,7 @@ export async function openPartList(
 ): Promise<PartList> {
   const { vanished, miscounted, isDamaged } = await comparePartList(file, tables)
   if (isDamaged) warn(`${file} is damaged and ignored: this start does not notice parts that vanished.`)
-  await mark(vanished)
+  for (const { path, part = WHOLE_TABLE } of vanished) await markLost(path, part)
   await correct(tables, miscounted)
   let written: string | undefined
   const deleting = new Set<readonly string[]>()
@@ -115,12 +115,13 @@ export async function comparePartList(
   }
 }
 
-async function mark(vanished: readonly VanishedPart[]): Promise<void> {
-  for (const { path, part = WHOLE_TABLE } of vanished) {
-    const detached = join(path, 'detached')
-    await mkdir(join(detached, `broken-on-start_${part}`), { recursive: true })
-    await flushPath(detached)
-  }
+/** Makes the next start restore the rows of a part, as after one that the engine could not read; returns the path of the mark. */
+export async function markLost(path: string, part: string): Promise<string> {
+  const detached = join(path, 'detached')
+  const mark = join(detached, `broken-on-start_${part}`)
+  await mkdir(mark, { recursive: true })
+  await flushPath(detached)
+  return mark
 }
 
 /** Writes the listed numbers of rows. The engine reads them when it attaches a table: here, or after a crash at its next start. */

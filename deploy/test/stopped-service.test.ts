@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { access, cp, open, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
-import { join } from 'node:path'
+import { access, cp, open, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
+import { futureRun, Status } from '../src/operations/status.js'
 import { VERSION } from '../src/version.js'
 import { ask } from './service/ask.js'
 import {
@@ -131,6 +132,14 @@ test('operations on a stopped service show in its answers after the start', asyn
     t.ok(await isFree(), 'the folder is let go')
   })
 
+  await t.test('the report of an import names twenty columns without a field', async (t) => {
+    const wide = join(dirname(counts), 'wide.csv')
+    const columns = Array.from({ length: 25 }, (_, n) => `c${n}`)
+    await writeFile(wide, `observedAt,online,${columns.join(',')}\n2016-01-01T00:00:00Z,7,${'1,'.repeat(24)}1\n`)
+    const { stdout } = await gamenet(environment, ['import', 'network-count', wide])
+    t.match(stdout, /columns without a field: c0, .*c19 and 5 others\n/)
+  })
+
   await t.test('a scrape is published, a failed one is known', async (t) => {
     t.match(await gamenetJson(environment, ['scrape', 'all']), [{ outcome: 'succeeded' }, { outcome: 'succeeded' }])
     upstream.showText('<html><body>Back soon</body></html>')
@@ -138,6 +147,13 @@ test('operations on a stopped service show in its answers after the start', asyn
     t.equal(failed.code, 1)
     t.match(JSON.parse(failed.stdout), [{ source: 'network', outcome: 'failed', published: 0, reason: /\S/ }])
     t.ok(await isFree(), 'the folder is let go')
+  })
+
+  await t.test('a clock that was set back is named, because later scrapes count as older', async (t) => {
+    const { sources } = Status.parse(await gamenetJson(environment, ['status']))
+    const ranMs = Math.max(...sources.map(({ lastRun }) => (lastRun === null ? 0 : Date.parse(lastRun.observedAt))))
+    t.match(futureRun(sources, ranMs - 3_600_000), [/^the newest scrape is 3600 s ahead of this clock/])
+    t.same(futureRun(sources, ranMs - 1000), [])
   })
 
   await t.test('status waits until the tables have caught up, and says so', async (t) => {

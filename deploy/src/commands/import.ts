@@ -205,11 +205,17 @@ function linesOf(report: FileReport): string[] {
     ...faults,
     ...(more > 0 ? [`  and ${more} more`] : []),
     ...(report.finished ? [] : ['  nothing was published, because rows are invalid and --strict was given']),
-    ...(report.ignoredColumns.length > 0 ? [`  columns without a field: ${report.ignoredColumns.join(', ')}`] : []),
-    ...(report.absentColumns.length > 0
-      ? [`  mapped columns that the file lacks: ${report.absentColumns.join(', ')}`]
-      : [])
+    ...columnsLine('columns without a field', report.ignoredColumns),
+    ...columnsLine('mapped columns that the file lacks', report.absentColumns)
   ]
+}
+
+const COLUMNS_SHOWN = 20
+
+function columnsLine(what: string, names: readonly string[]): string[] {
+  if (names.length === 0) return []
+  const more = names.length > COLUMNS_SHOWN ? ` and ${names.length - COLUMNS_SHOWN} others` : ''
+  return [`  ${what}: ${names.slice(0, COLUMNS_SHOWN).join(', ')}${more}`]
 }
 
 function countsLine(report: FileReport): string {

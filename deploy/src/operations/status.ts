@@ -133,9 +133,9 @@ export const status = operation({
 export const CLOCK_SECONDS_MAX = 2
 
 /** Until this clock passes the newest run, its values count as newer than those of later scrapes. */
-function futureRun(sources: Status['sources']): string[] {
+export function futureRun(sources: Status['sources'], nowMs = Date.now()): string[] {
   const aheadMs = Math.max(
-    ...sources.map(({ lastRun }) => (lastRun === null ? 0 : millisecondsOf(lastRun.observedAt) - Date.now()))
+    ...sources.map(({ lastRun }) => (lastRun === null ? 0 : millisecondsOf(lastRun.observedAt) - nowMs))
   )
   if (aheadMs <= CLOCK_SECONDS_MAX * 1000) return []
   return [

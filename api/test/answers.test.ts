@@ -1,6 +1,6 @@
 import { createHook } from 'node:async_hooks'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, request } from 'node:http'
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -12,6 +12,7 @@ import { type Test, test } from 'tap'
 import { z } from 'zod'
 import type { Endpoint } from '../src/answers/endpoint.js'
 import { sendFile } from '../src/http/reply/file.js'
+import { SharedHeaders } from '../src/http/reply/shared-headers.js'
 import { codingFor } from '../src/http/request/accept-encoding.js'
 import { counts, exchange, logOfLines, NOW_MS, type TestTables, testApp } from './support/test-app.js'
 
@@ -184,6 +185,43 @@ test('concurrent callers of one query share it', async (t) => {
   t.equal(asked.length, 1)
   t.same([...new Set(answers.map(({ body }) => body))], ['[{"online":12}]'])
   t.match(await outcomes(registry), { query: 1, joined: 19 })
+})
+
+test('a connection receives each header of a ready answer once, as `inject` shows them', async (t) => {
+  const { app, tables, versions, clock } = await testApp(t)
+  tables.answer = async () => Array.from({ length: 200 }, (_, online) => ({ online }))
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  const { etag } = (await app.inject({ url: URL, headers: { 'accept-encoding': 'gzip' } })).headers
+  const compare = async (what: string, method: 'GET' | 'HEAD', headers: Record<string, string>) => {
+    const known = await app.inject({ method, url: URL, headers })
+    const sent = request({ port, host: '127.0.0.1', method, path: URL, headers, agent: false })
+    const [answer] = (await once(sent.end(), 'response')) as [IncomingMessage]
+    const chunks: Buffer[] = await answer.toArray()
+    t.equal(answer.statusCode, known.statusCode, what)
+    t.same(Buffer.concat(chunks), known.rawPayload, what)
+    const names = answer.rawHeaders.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase())
+    t.same(names, [...new Set(names)], `${what}: each once`)
+    const rest = ({ date, connection, 'x-request-id': id, ...others }: IncomingHttpHeaders) => others
+    t.same(rest(answer.headers), rest(known.headers as IncomingHttpHeaders), what)
+    t.match(answer.headers, { date: String, 'x-request-id': /^[\w-]{8}\.\w+$/ })
+    return answer.headers
+  }
+  await compare('plain', 'GET', {})
+  await compare('gzip', 'GET', { 'accept-encoding': 'gzip' })
+  t.match(await compare('HEAD', 'HEAD', {}), { 'content-length': /^\d+$/ })
+  await compare('304', 'GET', { 'if-none-match': String(etag) })
+  const shown = await compare('304 to a page', 'GET', { 'if-none-match': String(etag), origin: 'http://page.example' })
+  t.ok(shown['access-control-expose-headers'])
+  tables.away = new Error('away')
+  await t.rejects(versions.refresh())
+  clock.nowMs += 10_000
+  t.equal((await compare('with its age', 'GET', {})).age, '10')
+})
+
+test('shared headers cannot contain a line of their own', (t) => {
+  t.throws(() => new SharedHeaders({ Link: 'a\r\nSet-Cookie: b' }), { code: 'ERR_INVALID_CHAR' })
+  t.end()
 })
 
 test('a query is aborted when its client disconnects, unless others wait for it', async (t) => {

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import type { SharedHeaders } from '../http/reply/shared-headers.js'
 import { compress } from './compression.js'
 import type { Coding } from './etag.js'
 
@@ -9,8 +10,8 @@ const ENTRY_BYTES = 1024
 /** Bytes per character of a string that has a character above U+00FF. */
 const CHARACTER_BYTES = 2
 
-/** The body of an answer in one coding, and all headers except those of the single request, as name, value, name, value. */
-export type Frame = { readonly bytes: Uint8Array; readonly headers: readonly string[] }
+/** The body of an answer in one coding, its length in bytes, and all other headers except those of the single request. */
+export type Frame = { readonly bytes: Uint8Array; readonly bodyLength: string; readonly headers: SharedHeaders }
 
 /** An answer as it is sent and cached. */
 export type Answer = {

@@ -25,6 +25,7 @@ import { requestFault } from './reply/errors.js'
 import { fileHeaders, fileIdentity, sendFile } from './reply/file.js'
 import { frameOf, privateFrameOf } from './reply/frame.js'
 import { EXPOSED_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './reply/headers.js'
+import { beginAnswer } from './reply/shared-headers.js'
 import { codingOf } from './request/accept-encoding.js'
 import { readBody } from './request/body.js'
 import { acceptedFormat, FILE_FORMATS, FORMAT_PARAMETER, type FormatName, formatOf } from './request/format.js'
@@ -335,10 +336,10 @@ class Answering {
     const { request, response, id } = exchange
     const tag = this.#matchingTag(request, identity)
     if (tag === undefined) return false
-    const headers = ['X-Request-Id', id, 'ETag', tag, ...resolved.notModified]
+    const headers = ['X-Request-Id', id, 'ETag', tag]
     // Browsers send `Origin` where they obey this; a cached answer keeps it (RFC 9111, 4.3.4).
     if (request.headers.origin !== undefined) headers.push(...EXPOSED)
-    response.writeHead(304, headers)
+    beginAnswer(response, 304, resolved.notModified, { headers })
     response.end()
     this.#count(exchange, 304, 'not_modified')
     return true
@@ -375,9 +376,9 @@ class Answering {
 
   #write(exchange: Exchange, frame: Frame, outcome: Outcome, ageSeconds: number | undefined): void {
     const { response, id } = exchange
-    const headers = ['X-Request-Id', id, ...frame.headers]
+    const headers = ['X-Request-Id', id]
     if (ageSeconds !== undefined) headers.push('Age', String(ageSeconds))
-    response.writeHead(200, headers)
+    beginAnswer(response, 200, frame.headers, { headers, bodyLength: frame.bodyLength })
     response.end(frame.bytes)
     this.#count(exchange, 200, outcome)
   }

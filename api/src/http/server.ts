@@ -9,6 +9,7 @@ import Fastify, {
 } from 'fastify'
 import { pathUnknown, requestFault, sendError } from './reply/errors.js'
 import { answersOtherMethod, SERVER_METHODS } from './reply/other-methods.js'
+import { HttpResponse } from './reply/shared-headers.js'
 import { answerOddRequests, answerSocketError, type SocketError } from './reply/socket-errors.js'
 
 export type HttpServerNeeds = {
@@ -42,7 +43,7 @@ export function createHttpServer(
     logger: false,
     genReqId: nextId,
     // Node's own answer to a request without Host has no body.
-    http: { ...options.http, requireHostHeader: false },
+    http: { ...options.http, requireHostHeader: false, ServerResponse: HttpResponse },
     frameworkErrors: (error, request, reply) => {
       setHeaders(request, reply)
       void sendError(requestFault(request.raw) ?? error, request, reply, log)

@@ -1,7 +1,8 @@
 import type { Answer, Frame } from '../../answers/answer-cache.js'
 import { type Coding, etagOf } from '../../answers/etag.js'
 import { answerHeaders } from '../request/resolved-url.js'
-import { COMMON_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './headers.js'
+import { COMMON_HEADERS, FOR_ONE_ALONE, JSON_TYPE } from './headers.js'
+import { SharedHeaders } from './shared-headers.js'
 
 /**
  * Returns an answer in one coding. The answer to a POST has no ETag: it would name the answer to GET at that path (RFC
@@ -10,14 +11,13 @@ import { COMMON_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './headers.js'
 export function frameOf(answer: Answer, coding: Coding, bytes: Uint8Array, isPosted: boolean): Frame {
   const headers: Record<string, string> = {
     'Content-Type': JSON_TYPE,
-    'Content-Length': String(bytes.byteLength),
     ...COMMON_HEADERS,
     ...answerHeaders(answer.dataVersion),
     ...(isPosted || answer.isProvisional ? { 'Cache-Control': 'no-store' } : { ETag: etagOf(answer.identity, coding) }),
     ...answer.headers
   }
   if (coding !== 'identity') headers['Content-Encoding'] = coding
-  return { bytes, headers: flat(headers) }
+  return { bytes, bodyLength: String(bytes.byteLength), headers: new SharedHeaders(headers) }
 }
 
 /**
@@ -26,11 +26,10 @@ export function frameOf(answer: Answer, coding: Coding, bytes: Uint8Array, isPos
 export function privateFrameOf(answer: Answer): Frame {
   const headers = {
     'Content-Type': JSON_TYPE,
-    'Content-Length': String(answer.body.byteLength),
     ...COMMON_HEADERS,
     'Cache-Control': FOR_ONE_ALONE,
     'X-Data-Version': answer.dataVersion,
     ...answer.headers
   }
-  return { bytes: answer.body, headers: flat(headers) }
+  return { bytes: answer.body, bodyLength: String(answer.body.byteLength), headers: new SharedHeaders(headers) }
 }

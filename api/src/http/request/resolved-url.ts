@@ -4,7 +4,8 @@ import type { Dependency, Endpoint, ResolveContext } from '../../answers/endpoin
 import { identityOf } from '../../answers/etag.js'
 import type { CatalogCache } from '../../queries/catalog.js'
 import { counterOf } from '../../queries/versioned-cache.js'
-import { ANY_ORIGIN, flat, KEEP_ALIVE, REVALIDATED } from '../reply/headers.js'
+import { ANY_ORIGIN, KEEP_ALIVE, REVALIDATED } from '../reply/headers.js'
+import { SharedHeaders } from '../reply/shared-headers.js'
 
 const MINUTE_MS = 60_000
 /** Longer URLs are not cached: 10,000 cached ones take at most 10 MB. */
@@ -39,7 +40,7 @@ export type ResolvedUrl = {
   /** Headers of the answer that do not depend on it. */
   readonly headers: Readonly<Record<string, string>>
   /** The headers of each 304 except its ETag and the request's id. */
-  readonly notModified: readonly string[]
+  readonly notModified: SharedHeaders
   readonly revision: number
   readonly minute: number
 }
@@ -112,7 +113,7 @@ export async function resolveUrl(
     ...endpoint.headers?.(resolved),
     ...deprecation(endpoint, input)
   }
-  const notModified = flat({ ...ANY_ORIGIN, ...answerHeaders(dataVersion), ...headers })
+  const notModified = new SharedHeaders({ ...ANY_ORIGIN, ...answerHeaders(dataVersion), ...headers })
   const minute = minuteOf(clock.nowMs)
   return { question, resolved, identity, dataVersion, serving, headers, notModified, revision, minute }
 }

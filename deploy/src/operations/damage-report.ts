@@ -19,6 +19,8 @@ export const VerifyProgress = z.object({
 })
 export type VerifyProgress = z.infer<typeof VerifyProgress>
 
+export type ReportBytes = (phase: VerifyProgress['phase'], bytes: number) => void
+
 export const VerifyReport = z.object({
   findings: z.array(Finding),
   bytes: z.int(),

@@ -1,7 +1,7 @@
 import { ClickHouseError, NewerDatabase } from '@gamenet/engines'
 import { LogDamaged } from '@gamenet/engines/log'
 import { MissingTables, NewerTables } from '@gamenet/projector'
-import { errorMessage, Refusal } from '@gamenet/schemas'
+import { errorCode, errorMessage, isTableDropped, Refusal } from '@gamenet/schemas'
 import { FailureError, FilesDamaged } from '../config.js'
 import { shown } from '../operations/damage.js'
 
@@ -81,3 +81,16 @@ function tableOf({ message }: ClickHouseError): string {
 }
 
 const IN_TABLE = /\bin table (?:\w+\.)?(\w+)/
+
+/** An unreadable table of the tables or of the write side is a finding of its own. */
+export function noneIfDamaged(error: unknown): never[] {
+  undefinedIfDamaged(error)
+  return []
+}
+
+export function undefinedIfDamaged(error: unknown): undefined {
+  if (!isOfDamage(error) && !isTableDropped(error) && !DAMAGED_WRITES.test(errorCode(error))) throw error
+}
+
+/** Damage that `openPglite` reports, and other errors of PostgreSQL in the classes data exception, system error and internal error. */
+const DAMAGED_WRITES = /^(data_damaged|(22|58|XX)\w{3})$/

@@ -219,7 +219,7 @@ function warnAsRoot({ logger }: Pick<Needs, 'logger'>): void {
 }
 
 async function repairBookkeeping({ engines: { clickhouse, directory } }: Needs): Promise<void> {
-  const { detachDamagedBookkeeping } = await import('../operations/find-damage.js')
+  const { detachDamagedBookkeeping } = await import('../operations/damage-of-tables.js')
   const parts = directory && (await comparePartList(directory.part(PART_LIST), clickhouse.control))
   await detachDamagedBookkeeping(clickhouse, parts?.miscounted)
 }

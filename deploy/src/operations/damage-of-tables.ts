@@ -1,0 +1,138 @@
+import { readdir, rename } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import type { ClickHouse } from '@gamenet/engines'
+import { changedDefinitions, findLostParts, namesOfUsedTables, storeOver } from '@gamenet/projector'
+import { isTableDropped } from '@gamenet/schemas'
+import { FailureError } from '../config.js'
+import { MAKE_TABLES_AGAIN, REPAIR_SERVER, undefinedIfDamaged } from '../wiring/engine-failures.js'
+import { markLost, type PartComparison } from '../wiring/part-list.js'
+import { type Damage, reasonOf } from './damage.js'
+import type { ReportBytes } from './damage-report.js'
+
+export type TablesToCheck = {
+  readonly repair: boolean
+  /** The tables that lacked parts when they were opened. */
+  readonly lost: readonly string[]
+  /** How the tables of a stopped service differ from the list of their parts. */
+  readonly parts?: PartComparison | undefined
+  /** Whether the tables are on a server, where nothing is repaired. */
+  readonly isServer?: boolean
+}
+
+const COST_UNUSED = 'neither steps nor answers use this table; its rebuild cannot be continued or rolled back'
+const NO_DIFFERENCE: PartComparison = { vanished: [], miscounted: [], isDamaged: false }
+
+/** Verifies every part of every table, as long statements: large tables take minutes on a slow disk. */
+export async function damageOfTables(
+  { control: tables, rebuild }: Pick<ClickHouse, 'control' | 'rebuild'>,
+  { repair, isServer = false, lost, parts: { vanished, miscounted, isDamaged } = NO_DIFFERENCE }: TablesToCheck,
+  report: ReportBytes
+): Promise<Damage[]> {
+  const damages: Damage[] = []
+  const nameOf = (await namesOfUsedTables(storeOver(tables)).catch(undefinedIfDamaged)) ?? new Map<string, string>()
+  const isUnused = (table: string) => table.includes('__') && !nameOf.has(table)
+  const detached = (await findLostParts(storeOver(tables))).map(({ table }) => table)
+  const missing = [...detached, ...vanished.map(({ table }) => nameOf.get(table) ?? table)]
+  for (const table of [...missing, ...lost.filter((each) => !missing.includes(each))]) {
+    damages.push({
+      part: 'tables',
+      what: `a part of ${table} is missing, or was detached because it was unreadable`,
+      cost: isUnused(table) ? COST_UNUSED : 'its rows are missing until they are restored',
+      repair: isServer ? REPAIR_SERVER : isUnused(table) ? 'gamenet start, which drops the table' : 'gamenet start',
+      ...(repair && !missing.includes(table) && { repaired: 'its rows were restored' })
+    })
+  }
+  for (const { table, part, rows } of miscounted) {
+    damages.push({
+      part: 'tables',
+      what: `part ${part} of ${table} has ${rows} rows, but its count.txt says otherwise`,
+      cost: 'answers lack rows',
+      repair: 'gamenet start, or gamenet verify --repair',
+      ...(repair && { repaired: 'count.txt was written again' })
+    })
+  }
+  if (isDamaged) {
+    const cost = 'this check and the next start do not notice parts that vanished'
+    const way = 'gamenet start, or gamenet verify --repair'
+    const repaired = repair && { repaired: 'it was written again' }
+    damages.push({ part: 'tables', what: 'parts.json is damaged', cost, repair: way, ...repaired })
+  }
+  for (const { name, path, bytes } of await tablesOfParts(tables)) {
+    for (const { part, message } of await damagedParts(rebuild, name, miscounted)) {
+      const isDetached = repair && !isServer && part !== ''
+      if (isDetached) await detachPart(tables, name, path, part)
+      const then = `the next start ${isUnused(name) ? 'drops the table' : 'restores its rows'}`
+      damages.push({
+        part: 'tables',
+        what: `part ${part} of ${name} is damaged: ${message}`,
+        cost: isUnused(name) ? COST_UNUSED : 'queries that read it fail, or return wrong answers',
+        repair: isServer ? REPAIR_SERVER : `gamenet verify --repair, which detaches it; ${then}`,
+        ...(isDetached && { repaired: `it was detached; ${then}` })
+      })
+    }
+    report('tables', bytes)
+  }
+  return damages
+}
+
+/** Detaches damaged parts of the tables that a start reads before it can repair any: those without generations. */
+export async function detachDamagedBookkeeping(
+  { control: tables, rebuild }: Pick<ClickHouse, 'control' | 'rebuild'>,
+  miscounted: PartComparison['miscounted'] = []
+): Promise<void> {
+  for (const { name, path } of await tablesOfParts(tables)) {
+    if (name.includes('__')) continue
+    for (const { part } of await damagedParts(rebuild, name, miscounted))
+      if (part !== '') await detachPart(tables, name, path, part)
+  }
+}
+
+type TableOfParts = { readonly name: string; readonly path: string; readonly bytes: number }
+
+async function tablesOfParts(tables: ClickHouse['control']): Promise<TableOfParts[]> {
+  const rows = await tables.rows(
+    `SELECT t.name AS name, t.data_paths[1] AS path, t.total_bytes AS bytes FROM system.tables AS t
+     WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree' ORDER BY name`
+  )
+  return rows.map(({ name, path, bytes }) => ({ name: String(name), path: String(path), bytes: Number(bytes ?? 0) }))
+}
+
+/** Returns the parts whose checksums are wrong, without those with only a wrong number of rows; the name is empty if it is unknown. */
+async function damagedParts(
+  rebuild: ClickHouse['rebuild'],
+  table: string,
+  miscounted: PartComparison['miscounted']
+): Promise<{ readonly part: string; readonly message: string }[]> {
+  const parts = await rebuild
+    .rows(`CHECK TABLE ${table}`)
+    .catch((error: unknown) =>
+      isTableDropped(error) ? [] : [{ is_passed: 0, part_path: '', message: reasonOf(error) }]
+    )
+  return parts
+    .filter(({ is_passed: isPassed }) => Number(isPassed) !== 1)
+    .map(({ part_path: part, message }) => ({ part: String(part), message: String(message) }))
+    .filter(({ part }) => !miscounted.some((each) => each.table === table && each.part === part))
+}
+
+/** Finds tables and views that the program did not create as they are. */
+export async function changedTables(tables: ClickHouse['control']): Promise<Damage[]> {
+  const cost = 'answers from it may be wrong'
+  return (await changedDefinitions(tables)).map((name) => {
+    return { part: 'tables', what: `${name} is not defined as the program created it`, cost, repair: MAKE_TABLES_AGAIN }
+  })
+}
+
+/**
+ * Detaches a part in the way in which the engine detaches an unreadable one at its start. The mark comes first: after a kill in between,
+ * the next start restores the rows.
+ */
+async function detachPart(tables: ClickHouse['control'], table: string, path: string, part: string): Promise<void> {
+  const folder = join(path, 'detached')
+  const before = new Set(await readdir(folder).catch(() => []))
+  const mark = await markLost(path, part)
+  await tables.execute(`ALTER TABLE ${table} DETACH PART '${part}'`)
+  const [detached, ...others] = (await readdir(folder)).filter((name) => !before.has(name) && name !== basename(mark))
+  if (detached === undefined || others.length > 0)
+    throw new FailureError(`${part} of ${table} could not be detached to ${dirname(folder)}.`)
+  await rename(join(folder, detached), mark)
+}

@@ -1,11 +1,12 @@
 import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ClickHouseError } from '@gamenet/engines'
+import { ClickHouseError, openPglite } from '@gamenet/engines'
+import { pause } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { test } from 'tap'
 import { VerifyReport } from '../src/operations/damage-report.js'
 import { serviceOperations } from '../src/operations/service-operations.js'
-import { status } from '../src/operations/status.js'
+import { Status, status } from '../src/operations/status.js'
 import { engineFailure } from '../src/wiring/engine-failures.js'
 import { filesOfParts, flipPartsOf, halve } from './service/damaged-files.js'
 import { type Finished, gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
@@ -77,6 +78,27 @@ test('damaged engines are named with the way out, and the others are checked', a
     )
   })
 
+  await t.test('indexes of the write side that only its background work reads', async (t) => {
+    await cp(whole, join(folder, 'indexes'), { recursive: true })
+    const directory = join(folder, 'indexes', 'writes')
+    const writes = await openPglite({ dir: directory })
+    const files = await writes.query<{ file: string }>(
+      `SELECT pg_relation_filepath(n.name::regclass) AS file
+       FROM unnest(ARRAY['outbox_pkey', 'forgetting_salt_pkey']) AS n (name)`
+    )
+    await writes.query(`INSERT INTO outbox (topic, people, event) VALUES ('profile', '{}', '{}')`)
+    await writes.close()
+    for (const { file } of files)
+      await writeFile(join(directory, file), (await readFile(join(directory, file))).fill(1))
+    const service = await openGamenet(t, environment('indexes'))
+    const says = await untilDegraded(environment('indexes'), /the outbox/)
+    t.match(says, [
+      /^erasures could not be compared at the start: invalid page .* \(gamenet verify\)$/,
+      /^the outbox cannot be relayed since \d{4}-.*Z: invalid page .* \(gamenet verify\)$/
+    ])
+    await service.stop()
+  })
+
   await t.test('the tables', async (t) => {
     const [format = ''] = (await readdir(join(whole, 'tables', 'store'), { recursive: true }))
       .filter((name) => name.endsWith('format_version.txt'))
@@ -114,6 +136,18 @@ test('damaged engines are named with the way out, and the others are checked', a
     refuses(await started('format'), /format.json cannot be read/)
   })
 })
+
+/** Returns what `gamenet status` says besides "Healthy", once one of the sentences matches. */
+async function untilDegraded(
+  environment: Readonly<Record<string, string>>,
+  sentence: RegExp
+): Promise<readonly string[]> {
+  for (;;) {
+    const { degraded } = Status.parse(await gamenetJson(environment, ['status']))
+    if (degraded.some((each) => sentence.test(each))) return degraded
+    await pause(300)
+  }
+}
 
 const DAMAGE = new ClickHouseError("Code: 40. DB::Exception: Checksum doesn't match: (in table default.title__0).", {
   code: 40

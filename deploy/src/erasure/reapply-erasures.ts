@@ -1,5 +1,6 @@
 import { stepsEnded } from '../wiring/concurrent-writers.js'
 import type { Needs } from '../wiring/dependencies.js'
+import { failureText } from '../wiring/engine-failures.js'
 import { reapplyMissingErasures } from './erase-user.js'
 import { writeLedgerCopy } from './ledger-file.js'
 
@@ -10,7 +11,14 @@ const OLD_PARTS_MS = 5000
  * Erases again users that an older copy contains, before anything is loaded or answered. Failures are logged and
  * retried at the next start.
  */
-export async function reapplyErasures({ engines, role, concurrentWriters, partList, logger }: Needs): Promise<void> {
+export async function reapplyErasures({
+  engines,
+  role,
+  concurrentWriters,
+  partList,
+  logger,
+  damageMet
+}: Needs): Promise<void> {
   try {
     const { completed, repeated } = await reapplyMissingErasures({
       writes: await engines.writes(),
@@ -28,5 +36,6 @@ export async function reapplyErasures({ engines, role, concurrentWriters, partLi
     await writeLedgerCopy(engines)
   } catch (error) {
     logger.error({ err: error }, 'erasures are not complete; the running service or its next start retries')
+    damageMet.add(`erasures could not be compared at the start: ${failureText(error)}`)
   }
 }

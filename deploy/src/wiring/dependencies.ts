@@ -19,7 +19,7 @@ export type Dependencies = {
   rootWarning: unknown
   /** Ends {@link collectWhenIdle}. */
   stopIdleCollection: () => void
-  /** Damage that this process has met since its start, for `gamenet status`. */
+  /** Damage and failures that this process knows of, for `gamenet status`. */
   damageMet: Set<string>
   engines: Engines
   engineMetrics: unknown

@@ -3,7 +3,7 @@ import { LogDamaged } from '@gamenet/engines/log'
 import { MissingTables, NewerTables } from '@gamenet/projector'
 import { errorCode, errorMessage, isTableDropped, Refusal } from '@gamenet/schemas'
 import { FailureError, FilesDamaged } from '../config.js'
-import { shown } from '../operations/damage.js'
+import { reasonOf, shown } from '../operations/damage.js'
 
 /** The way out of damage that nothing else repairs. */
 export const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
@@ -89,7 +89,16 @@ export function noneIfDamaged(error: unknown): never[] {
 }
 
 export function undefinedIfDamaged(error: unknown): undefined {
-  if (!isOfDamage(error) && !isTableDropped(error) && !DAMAGED_WRITES.test(errorCode(error))) throw error
+  if (!isDamage(error) && !isTableDropped(error)) throw error
+}
+
+/** Returns what an engine said, and the command that says more. */
+export function failureText(error: unknown): string {
+  return `${reasonOf(error)} (gamenet ${isDamage(error) ? 'verify' : 'doctor'})`
+}
+
+function isDamage(error: unknown): boolean {
+  return isOfDamage(error) || DAMAGED_WRITES.test(errorCode(error))
 }
 
 /** Damage that `openPglite` reports, and other errors of PostgreSQL in the classes data exception, system error and internal error. */

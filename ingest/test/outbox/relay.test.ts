@@ -307,6 +307,29 @@ onEachWriteSide((name, open, options) => {
     t.match(await registry.metrics(), /gamenet_outbox_unreadable_rows 2/)
   })
 
+  test(`${name}: each round says whether it failed`, options, async (t) => {
+    const { postgres } = open()
+    await emptied(open())
+    const registry = new Registry()
+    const rounds: unknown[] = []
+    const relay = createRelay({
+      outbox: async () => {
+        if (rounds.length === 0) throw new Error('away')
+        return outboxOf(postgres)
+      },
+      log: memoryLog().on(new Fate()),
+      people: createPeople({ writes: async () => postgres, registry }),
+      registry,
+      logger: QUIET,
+      onRound: (error) => void rounds.push(error),
+      pollMs: 1
+    })
+    relay.start()
+    while (rounds.length < 2) await tick()
+    await relay.stop()
+    t.match(rounds.slice(0, 2), [new Error('away'), undefined])
+  })
+
   test(`${name}: changes about an erased person are not published`, options, async (t) => {
     const { postgres } = open()
     await emptied(open())

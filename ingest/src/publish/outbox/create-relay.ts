@@ -22,6 +22,8 @@ export type RelayOptions = {
   readonly people: People
   readonly registry: Registry
   readonly logger: Logger
+  /** Called after each round, with the error of one that failed. */
+  readonly onRound?: (error?: unknown) => void
   /** Default: {@link POLL_MS}. */
   readonly pollMs?: number
 }
@@ -63,12 +65,14 @@ export function createRelay(options: RelayOptions): Relay {
         const { relayed, outcome } = await round()
         failures = 0
         metrics.failing.set(0)
+        options.onRound?.()
         metrics.relayed.inc(relayed)
         if (outcome === 'full') continue
         await bell.rung(options.pollMs ?? POLL_MS)
         await bell.passed(GATHER_MS)
       } catch (error) {
         metrics.failing.set(1)
+        options.onRound?.(error)
         options.logger.warn({ err: error }, 'the outbox cannot be relayed; retrying')
         failures += 1
         await bell.passed(backoffMs(RETRY, failures))

@@ -20,6 +20,7 @@ import { damageOfTables } from '../src/operations/damage-of-tables.js'
 import { VerifyReport } from '../src/operations/damage-report.js'
 import { findLostWrites } from '../src/operations/lost-writes.js'
 import { Status } from '../src/operations/status.js'
+import { compareWrites } from '../src/wiring/older-writes.js'
 import { ask } from './service/ask.js'
 import { filesOfParts, flipMiddle, flipPartsOf } from './service/damaged-files.js'
 import { datasetsOf } from './service/dataset-proofs.js'
@@ -187,16 +188,19 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
       repair: /gamenet restore/
     }
     t.match(await verified('emptied', gamenet), [finding])
+    const says = /^PostgreSQL lacks the keys of 1 users, and 0 changes .* \(gamenet verify\)$/
+    const untilSaid = async () => {
+      for (;;) {
+        const { degraded } = Status.parse(await gamenetJson(environment('emptied'), ['status']))
+        if (degraded.some((each) => says.test(each))) return degraded
+        await pause(300)
+      }
+    }
     const first = await openGamenet(t, environment('emptied'))
+    t.match(await untilSaid(), { length: 1 }, 'one loss is one line')
     await first.stop()
     const service = await openGamenet(t, environment('emptied'))
-    const says = /^PostgreSQL lacks the keys of 1 users, and 0 changes .* \(gamenet verify\)$/
-    let degraded: readonly string[] = []
-    while (!degraded.some((each) => says.test(each))) {
-      await pause(300)
-      degraded = Status.parse(await gamenetJson(environment('emptied'), ['status'])).degraded
-    }
-    t.pass('every start says so')
+    t.match(await untilSaid(), { length: 1 }, 'every start says so')
     const later = join(folder, 'later.csv')
     await writeFile(later, 'username,state,observedAt\nAnn,offline,2017-02-17T01:00:00Z\n')
     await gamenetJson(environment('emptied'), ['import', 'presence', later])
@@ -251,6 +255,26 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
     await eraseFromWrites(writes, 'ann')
     t.same(await lost(), { users: 0, changes: 0 }, 'those of an erased rater or user do not')
     await putBack()
+  })
+
+  await t.test('a comparison with the write side that fails is in the log, unless the service stops', async (t) => {
+    const postgres = await openPglite({ dir: join(t.testdir({}), 'without-tables') })
+    t.teardown(() => postgres.close())
+    const lines: unknown[] = []
+    const needs = {
+      ...{
+        engines: { clickhouse, postgres },
+        lostRows: { whenRepaired: async () => true },
+        damageMet: new Set<string>()
+      },
+      logger: { error: (...line: unknown[]) => void lines.push(line) }
+    }
+    const stop = compareWrites(needs)
+    stop()
+    compareWrites(needs)
+    while (lines.length === 0) await pause(20)
+    t.match(lines, [[{ err: { message: /forgetting_salt|person/ } }, /^PostgreSQL could not be compared/]])
+    t.equal(lines.length, 1)
   })
 
   const { findings } = await damageFound(engines)

@@ -57,7 +57,7 @@ export type Dependencies = {
   relay: { stop(): Promise<void> } | undefined
   unfinishedErasures: unknown
   unfinishedImportUndos: unknown
-  olderWrites: unknown
+  olderWrites: () => void
   demoHistory: { stop(): Promise<void> } | undefined
 }
 

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { DataVersions } from '@gamenet/api'
 import type { Postgres } from '@gamenet/engines'
 import { createPeople } from '@gamenet/ingest'
-import { migrate, type Projector, projections, type ReadSide, readSide, storeAt, storeOver } from '@gamenet/projector'
+import { migrate, type Projector, type ReadSide, readSide, storeOver } from '@gamenet/projector'
 import { pause, withServing } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
@@ -30,6 +30,7 @@ import { createServiceIngest, startRelay } from './ingest.js'
 import { listen } from './listen.js'
 import { loggedError } from './logged-error.js'
 import { openLostRows } from './lost-rows.js'
+import { compareWrites, OLDER_AT_START } from './older-writes.js'
 import { comparePartList, openPartList, PART_LIST } from './part-list.js'
 import { startProjector } from './projector.js'
 import { endpointsOf, readQuestions } from './questions.js'
@@ -163,7 +164,7 @@ const components: Components<Dependencies> = {
   relay: { roles: ['all', 'ingest'], open: startRelay, close: (relay) => relay.stop() },
   unfinishedErasures: { roles: ['all', 'ingest'], open: ({ operations }) => operations.finish.erasures() },
   unfinishedImportUndos: { roles: ['all', 'projector'], open: finishImportUndos },
-  olderWrites: { roles: ['all', 'ingest'], open: compareWrites },
+  olderWrites: { roles: ['all', 'ingest'], open: compareWrites, close: (stop) => stop() },
   // Closed first: demo users act through the API.
   demoHistory: {
     roles: ['all'],
@@ -231,7 +232,7 @@ async function advanceSequencesOf({ engines, logger, damageMet }: WritesNeeds): 
     warn: logger.warn.bind(logger),
     error: (found: object, sentence?: string) => {
       logger.error(found, sentence)
-      damageMet.add('PostgreSQL was older than the tables or the log at the start (docs/operators/verify.md)')
+      damageMet.add(OLDER_AT_START)
     }
   })
 }
@@ -320,19 +321,4 @@ function finishImportUndos({ operations, lostRows, logger }: Needs): void {
   finish().catch((error: unknown) => {
     logger.error({ err: error }, 'an interrupted import undo could not be completed; the next start retries')
   })
-}
-
-/** Reports a write side that is older than the tables, in the background, once all lost rows are restored: the comparison may take seconds. */
-function compareWrites({ engines: { clickhouse, postgres }, lostRows, damageMet }: Needs): void {
-  const compare = async () => {
-    if (postgres === undefined || !(await lostRows.whenRepaired())) return
-    const { findLostWrites } = await import('../operations/lost-writes.js')
-    const tables = await storeAt('writes', storeOver(clickhouse.rebuild), projections)
-    const { users, changes } = await findLostWrites(tables, postgres)
-    if (users + changes === 0) return
-    const what = `PostgreSQL lacks the keys of ${users} users, and ${changes} changes of profiles and ratings`
-    damageMet.add(`${what} that the tables have (gamenet verify)`)
-  }
-  // Other messages say why an engine does not answer.
-  compare().catch(() => undefined)
 }

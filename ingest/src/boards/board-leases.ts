@@ -194,7 +194,8 @@ const ACQUIRE_DUE = acquireStatement(
   'extract(epoch FROM now() - t.due_at) / greatest(t.period_s, $4::double precision, 1) DESC'
 )
 const ACQUIRE_UNTRIED = acquireStatement(
-  '(t.tried_at IS NULL OR t.tried_at < $4::timestamptz)',
+  // A visit in the future was before the clock was set back.
+  '(t.tried_at IS NULL OR t.tried_at < $4::timestamptz OR t.tried_at > now())',
   `(t.leaderboard_id <> ${LIST})`
 )
 

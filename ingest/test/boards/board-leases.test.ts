@@ -46,7 +46,9 @@ class Model {
 
   take(count: number, untriedSinceMs: number | undefined, holder: string): Row[] {
     const isWanted = ({ dueMs, triedMs }: Row) =>
-      untriedSinceMs === undefined ? dueMs <= this.nowMs : triedMs === null || triedMs < untriedSinceMs
+      untriedSinceMs === undefined
+        ? dueMs <= this.nowMs
+        : triedMs === null || triedMs < untriedSinceMs || triedMs > this.nowMs
     const overdue = ({ dueMs, periodS }: Row) => (this.nowMs - dueMs) / 1000 / Math.max(periodS, SHORTEST_S)
     const isList = ({ leaderboardId }: Row) => Number(leaderboardId === null)
     const first = untriedSinceMs === undefined ? overdue : isList
@@ -268,6 +270,19 @@ function leasesContract(name: string, options: { skip?: string | false }, engine
       t.same(await second.acquire(9), [])
     }
   )
+
+  test(`${name}: a run over everything visits boards although the clock was set back`, options, async (t) => {
+    const writes = engine.writes()
+    await empty(writes)
+    const leases = boardLeases(writes, OPTIONS)
+    await leases.add(TITLES)
+    await leases.release(await leases.acquire(1))
+    for (const lease of await leases.acquire(9)) await leases.end(lease, { ...lease, restS: 60, isUnclean: false })
+    await setClock(writes, START_MS - 3_600_000)
+    const everything = { untriedSince: await leases.now() }
+    t.match(await leases.acquire(9, everything), { length: TITLES.length })
+    t.match(await leases.acquire(9, everything), { length: 0 }, 'once')
+  })
 
   test(`${name}: active boards are visited more often than quiet ones, and all are visited`, options, async (t) => {
     const writes = engine.writes()

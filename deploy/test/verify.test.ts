@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { openPglite, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { publish } from '@gamenet/ingest'
-import { beginRepair, findLostParts, projections, repairOf, storeOver } from '@gamenet/projector'
+import { beginRepair, dropLostParts, findLostParts, projections, repairOf, storeOver } from '@gamenet/projector'
 import {
   importRetractionTopic,
   instantOf,
@@ -310,7 +310,11 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
       damageOfTables({ control: killed, rebuild }, { repair: true, lost: [] }, () => undefined),
       /killed/
     )
-    t.match(await findLostParts(storeOver(control)), [{ engineTable: 'title__9', part: 'all_1_1_0' }])
+    const lost = await findLostParts(storeOver(control))
+    t.match(lost, [{ engineTable: 'title__9', part: 'all_1_1_0' }])
+    await dropLostParts(storeOver(control), lost)
+    const left = "SELECT d.name AS name FROM system.detached_parts AS d WHERE d.table = 'title__9'"
+    t.same(await control.rows(left), [], 'the part itself is dropped, too')
     await control.execute('DROP TABLE title__9 SYNC')
   })
 

@@ -114,7 +114,14 @@ export const readLostParts = operation('reads lost parts', async (tables): Promi
   return rows.map(({ table, part }) => ({ table: String(table), part: String(part) }))
 })
 
-/** Drops a detached part. */
+/** Drops a detached part. A kill of a repair may have left it next to its mark, under its own name. */
 export const dropLostPart = operation('drops a lost part', async (tables, { table, part }: LostPart): Promise<void> => {
-  await tables.execute(`ALTER TABLE ${table} DROP DETACHED PART '${part}' SETTINGS allow_drop_detached = 1`)
+  const own = await tables.rows(
+    `SELECT d.name AS name FROM system.detached_parts AS d
+     WHERE d.database = currentDatabase() AND d.table = {table: String} AND d.name = {own: String}`,
+    { table, own: part.replace('broken-on-start_', '') }
+  )
+  // The mark is last: it makes a later repair drop what is left.
+  for (const name of new Set([...own.map((row) => String(row.name)), part]))
+    await tables.execute(`ALTER TABLE ${table} DROP DETACHED PART '${name}' SETTINGS allow_drop_detached = 1`)
 })

@@ -15,7 +15,11 @@ const FACTS: Readonly<Record<string, Facts>> = {
   },
   'title-count': { what: 'Players of one title.', key: '`titleId`', fold: SAMPLE('`titleId`') },
   title: { what: 'Name and features of a title.', key: '`titleId`', fold: NEWEST('`titleId`') },
-  'title-status': { what: 'Whether a title is on the network.', key: '`titleId`', fold: NEWEST('`titleId`') },
+  'title-status': {
+    what: 'Whether a title is on the network. It left when the lists of games lacked it for 10 minutes, at least twice; each process counts both from its own start.',
+    key: '`titleId`',
+    fold: NEWEST('`titleId`')
+  },
   leaderboard: {
     what: 'A board of a title, and how it is sorted.',
     key: '`titleId/leaderboardId`',

@@ -1,7 +1,7 @@
 import { cp, mkdir, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { type ClickHouse, openChdb, openPglite, openPostgres } from '@gamenet/engines'
+import { type ClickHouse, migratePostgres, openChdb, openPglite, openPostgres } from '@gamenet/engines'
 import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
 import { publish } from '@gamenet/ingest'
 import { migrate, storeOver } from '@gamenet/projector'
@@ -9,7 +9,8 @@ import { presenceTopic } from '@gamenet/schemas'
 import { test } from 'tap'
 import { eraseRows } from '../src/erasure/erase-rows.js'
 import { eraseUser, finishErasures, reapplyMissingErasures } from '../src/erasure/erase-user.js'
-import { readLedger } from '../src/erasure/ledger.js'
+import { addToLedger, readLedger } from '../src/erasure/ledger.js'
+import { mergeLedgerCopy, writeLedgerCopy } from '../src/erasure/ledger-file.js'
 import {
   filesThatName,
   fill,
@@ -235,6 +236,48 @@ test('an erasure does not end while replaced parts exist that name the user', as
   const needs = { store: storeOver(control), salt: '00', stepsEnded: async () => undefined, onTable: () => undefined }
   const erased = eraseRows({ ...needs, signal: new AbortController().signal, oldPartsMs: 2000 }, [USER])
   await t.rejects(erased, /the files of 2 replaced parts still exist/)
+})
+
+test('a start with an older PostgreSQL and older tables keeps the erasures of the copied ledger', async (t) => {
+  const folder = t.testdir({})
+  const writes = await openPglite({ dir: join(folder, 'writes') })
+  t.teardown(() => writes.close())
+  await migratePostgres(writes)
+  const engines = { writes: async () => writes, directory: { part: (name: string) => join(folder, name) } }
+  await mergeLedgerCopy(engines)
+  const nameHash = 'ab'.repeat(32)
+  await addToLedger(writes, [{ nameHash, forgottenAtMs: 1_700_000_000_000 }])
+  await writeLedgerCopy(engines)
+  await writes.query('DELETE FROM forgotten')
+  await mergeLedgerCopy(engines)
+  t.match(await readLedger(writes), [{ nameHash, doneAt: null }])
+  await writes.query('DELETE FROM forgotten')
+  await writes.query("UPDATE forgetting_salt SET salt = decode(repeat('01', 32), 'hex')")
+  await mergeLedgerCopy(engines)
+  t.same(await readLedger(writes), [], 'the copy is of another installation')
+})
+
+test('an erasure removes rows that the undo of an import has only masked', async (t) => {
+  const { control, close } = await openChdb({ path: join(t.testdir({}), 'tables') })
+  t.teardown(close)
+  await migrate(control)
+  await control.execute('CREATE TABLE seen (user_key String, id UInt8) ENGINE = MergeTree ORDER BY id')
+  await control.execute(`INSERT INTO seen VALUES ('${USER}', 1), ('${USER}', 2), ('other', 3)`)
+  await control.execute('DELETE FROM seen WHERE id < 2')
+  await control.execute("INSERT INTO seen VALUES ('other', 4)")
+  const needs = {
+    store: storeOver(control),
+    salt: '00'.repeat(32),
+    stepsEnded: async () => undefined,
+    onTable: () => undefined
+  }
+  const signal = new AbortController().signal
+  t.equal(await eraseRows({ ...needs, signal }, [USER]), 1)
+  const stored = 'SELECT s.id AS id FROM seen AS s ORDER BY s.id SETTINGS apply_deleted_mask = 0'
+  t.same(await control.rows(stored), [{ id: 3 }, { id: 4 }])
+  await control.execute('DELETE FROM seen WHERE id = 3')
+  t.equal(await eraseRows({ ...needs, signal }, ['other']), 1)
+  t.same(await control.rows(stored), [], 'no row is visible in one part')
 })
 
 /** Detaches the only part of a table as the engine detaches one that it cannot read at its start; returns its folder. */

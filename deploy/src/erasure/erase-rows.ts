@@ -8,6 +8,7 @@ import {
   readRunningInserts,
   readUsersByHash,
   readUserTables,
+  removeMaskedRows,
   resetOldParts,
   shortenOldParts,
   startCleanup,
@@ -147,6 +148,7 @@ async function deleteRows(
     onTable(done, tables.length)
     const rows = (await unlessDropped(store.do(countUserRows, each, userKey))) ?? 0
     if (rows > 0) await unlessDropped(store.do(deleteUserRows, each, userKey, salt))
+    await unlessDropped(store.do(removeMaskedRows, each.table))
     await until(MUTATION_MS_MAX, signal, async () => {
       const { unfinished, failure } = await store.do(readMutations, each.table)
       if (failure !== '') throw new Error(`${each.table} cannot be cleaned: ${failure}`)

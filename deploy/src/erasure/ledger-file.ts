@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Postgres } from '@gamenet/engines'
@@ -37,9 +38,26 @@ export async function writeLedgerFile(writes: Postgres, path: string): Promise<v
   await flushPath(dirname(path))
 }
 
+type CopyNeeds = Pick<Engines, 'writes'> & {
+  /** Absent without a data directory. */
+  readonly directory: Pick<NonNullable<Engines['directory']>, 'part'> | undefined
+}
+
 /** Writes a copy of the ledger next to the engines' files, for the restore of an older copy. */
-export async function writeLedgerCopy({ directory, writes }: Pick<Engines, 'directory' | 'writes'>): Promise<void> {
+export async function writeLedgerCopy({ directory, writes }: CopyNeeds): Promise<void> {
   if (directory !== undefined) await writeLedgerFile(await writes(), directory.part(LEDGER_FILE))
+}
+
+/**
+ * Merges the copy next to the engines' files into the write side, which is an older one if it lacks entries of the copy. A copy of another
+ * installation is passed over.
+ */
+export async function mergeLedgerCopy({ directory, writes }: CopyNeeds): Promise<void> {
+  const path = directory?.part(LEDGER_FILE)
+  if (path === undefined || !existsSync(path)) return
+  const ledger = await readLedgerFile(path)
+  const postgres = await writes()
+  if (ledger.saltMark === saltMark(await readSalt(postgres))) await addToLedger(postgres, ledger.entries)
 }
 
 /** Reads a ledger's file, or that of a data directory. Throws a `FailureError` if there is none. */

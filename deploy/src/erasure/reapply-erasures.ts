@@ -2,7 +2,7 @@ import { stepsEnded } from '../wiring/concurrent-writers.js'
 import type { Needs } from '../wiring/dependencies.js'
 import { failureText } from '../wiring/engine-failures.js'
 import { reapplyMissingErasures } from './erase-user.js'
-import { writeLedgerCopy } from './ledger-file.js'
+import { mergeLedgerCopy, writeLedgerCopy } from './ledger-file.js'
 
 /** A longer wait would delay the start: rows are deleted by then, and the running service waits for their files. */
 const OLD_PARTS_MS = 5000
@@ -20,6 +20,7 @@ export async function reapplyErasures({
   damageMet
 }: Needs): Promise<void> {
   try {
+    await mergeLedgerCopy(engines)
     const { completed, repeated } = await reapplyMissingErasures({
       writes: await engines.writes(),
       tables: engines.clickhouse.control,

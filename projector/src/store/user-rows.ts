@@ -74,6 +74,19 @@ export const deleteUserRows = operation(
 )
 
 /**
+ * Begins to remove the rows that a lightweight deletion has masked, as the undo of an import does: they are in the table's files, but no
+ * condition finds them.
+ */
+export const removeMaskedRows = operation('removes masked rows', async (tables, table: string): Promise<void> => {
+  const masked = await tables.rows(
+    `SELECT p.name AS name FROM system.parts AS p
+     WHERE p.database = currentDatabase() AND p.table = {table: String} AND p.active AND p.has_lightweight_delete LIMIT 1`,
+    { table }
+  )
+  if (masked.length > 0) await tables.execute(`ALTER TABLE ${table} APPLY DELETED MASK`)
+})
+
+/**
  * Removes the texts of finished deletions from the tables' files, which keep a hundred per table. The texts contain no names, but they
  * reveal to anyone with a name whether it was erased.
  */

@@ -6,6 +6,7 @@ import {
   readOldParts,
   readRunningInserts,
   readUserTables,
+  removeMaskedRows,
   resetOldParts,
   shortenOldParts,
   type UserTable
@@ -45,6 +46,8 @@ export const userRows: readonly Implementation[] = [
   changingWhole(deleteUserRows, ({ tables }, rows, userKey) => {
     tables.written(rows.table).delete(isAbout(rows, userKey))
   }),
+  // Simulated deletions mask no row.
+  reading(removeMaskedRows, () => undefined, always),
   reading(readMutations, () => ({ unfinished: 0, failure: '' }), always),
   reading(readRunningInserts, ({ machine }) => machine.runningInserts(), always),
   changingWhole(shortenOldParts, ({ tables }, name) => void tables.written(name)),

@@ -18,6 +18,7 @@ import { eraseUser, reapplyMissingErasures } from '../src/erasure/erase-user.js'
 import { eraseFromWrites } from '../src/erasure/ledger.js'
 import { damageOfTables } from '../src/operations/damage-of-tables.js'
 import { VerifyReport } from '../src/operations/damage-report.js'
+import { findLostEvents } from '../src/operations/lost-events.js'
 import { findLostWrites } from '../src/operations/lost-writes.js'
 import { Status } from '../src/operations/status.js'
 import { compareWrites } from '../src/wiring/older-writes.js'
@@ -188,7 +189,7 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
       repair: /gamenet restore/
     }
     t.match(await verified('emptied', gamenet), [finding])
-    const says = /^PostgreSQL lacks the keys of 1 users, and 0 changes .* \(gamenet verify\)$/
+    const says = /^PostgreSQL lacks the keys of 1 users \(gamenet verify\)$/
     const untilSaid = async () => {
       for (;;) {
         const { degraded } = Status.parse(await gamenetJson(environment('emptied'), ['status']))
@@ -257,13 +258,56 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
     await putBack()
   })
 
+  await t.test('changes are found that only the write side has, and published again', async (t) => {
+    const putBack = await keepPeople(writes)
+    const store = storeOver(clickhouse.control)
+    const lost = (haveCaughtUp = true) => findLostEvents(store, writes, { haveCaughtUp: async () => haveCaughtUp })
+    const sound = { ...engines, clickhouse }
+    await writes.script(
+      `INSERT INTO profile (user_key, username, revision, changed_at) VALUES ('cleo', 'Cleo', 90, now())`
+    )
+    t.same(await lost(), [], 'a user who was only sighted has no events')
+    await writes.script(`
+      UPDATE rating SET revision = revision + 100 WHERE user_key = 'ann';
+      UPDATE profile SET revision = 91, linked_gamertag = '', bio = '' WHERE user_key = 'ben';
+      UPDATE profile SET revision = 92, bio = 'new' WHERE user_key = 'cleo'`)
+    t.equal(await lost(false), undefined, 'while the tables load, nothing is known')
+    const found = (await lost())?.map(({ userKey, raterKey }) => `${userKey} ${raterKey}`)
+    t.same(new Set(found), new Set(['ann ben', 'ann zebrafish', 'ben null', 'cleo null']))
+    const finding = { part: 'log', what: /^the log and the tables lack 4 changes/, isRepaired: false }
+    t.match((await damageFound(sound)).findings, [finding])
+    const haveCaughtUp = async () => {
+      await writes.script("DELETE FROM profile WHERE user_key = 'cleo'")
+      return true
+    }
+    t.equal(
+      (await findLostEvents(store, writes, { haveCaughtUp }))?.length,
+      3,
+      'a user who is erased meanwhile lost none'
+    )
+    t.match((await damageFound(sound, true)).findings, [{ what: /lack 3 changes/, isRepaired: true }])
+    t.same(await lost(), [], 'they are in the outbox')
+    t.same((await damageFound(sound)).findings, [])
+    await writes.script('DELETE FROM outbox WHERE id > 6')
+    await putBack()
+  })
+
+  await t.test('no key is lost of a user whose erasure older tables lack', async (t) => {
+    const putBack = await keepPeople(writes)
+    await eraseFromWrites(writes, USER)
+    await writes.script('UPDATE forgotten SET done_at = now()')
+    t.same((await damageFound({ ...engines, clickhouse })).findings, [])
+    await putBack()
+  })
+
   await t.test('a comparison with the write side that fails is in the log, unless the service stops', async (t) => {
     const postgres = await openPglite({ dir: join(t.testdir({}), 'without-tables') })
     t.teardown(() => postgres.close())
     const lines: unknown[] = []
     const needs = {
       ...{
-        engines: { clickhouse, postgres },
+        engines: { clickhouse, postgres, store: storeOver(clickhouse.control), log },
+        projector: undefined,
         lostRows: { whenRepaired: async () => true },
         damageMet: new Set<string>()
       },

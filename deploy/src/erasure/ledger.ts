@@ -157,10 +157,10 @@ export async function countWithoutKey(writes: Queries, userKeys: readonly string
   return count
 }
 
-/** Returns the people whose rows may remain in the tables although their keys were deleted. */
-export async function peopleBeingErased(writes: Queries): Promise<ReadonlySet<number>> {
+/** Returns the people whose keys erasures deleted; of a user who was erased several times, only the last. */
+export async function erasedPeople(writes: Queries): Promise<ReadonlySet<number>> {
   const rows = await writes.query<{ person: string }>(
-    'SELECT f.person_id AS person FROM forgotten AS f WHERE f.done_at IS NULL AND f.person_id IS NOT NULL'
+    'SELECT f.person_id AS person FROM forgotten AS f WHERE f.person_id IS NOT NULL'
   )
   return new Set(rows.map(({ person }) => Number(person)))
 }

@@ -27,12 +27,16 @@ export const caughtUp = operation({
   run: (needs, { seconds }) => waitUntilCaughtUp(needs, seconds * 1000)
 })
 
+export type CatchUpNeeds = Pick<OperationNeeds, 'projector' | 'onChange' | 'stopping'> & {
+  readonly engines: Pick<OperationNeeds['engines'], 'store' | 'log'>
+}
+
 /**
  * Waits for the events that the log holds at the call, of these topics or of all.
  * A projector knows which partitions are stalled and why; any other process reads the checkpoints.
  */
 export async function waitUntilCaughtUp(
-  { engines, projector, onChange, stopping }: OperationNeeds,
+  { engines, projector, onChange, stopping }: CatchUpNeeds,
   timeoutMs: number,
   topics?: readonly string[]
 ): Promise<CaughtUpReport> {

@@ -18,7 +18,13 @@ import { type Damage, reasonOf, shown } from './damage.js'
 import { changedTables, damageOfTables, type TablesToCheck } from './damage-of-tables.js'
 import { damageOfWrites, type FilesOfWrites, isOfFullDisk } from './damage-of-writes.js'
 import type { Finding, ReportBytes, VerifyProgress, VerifyReport } from './damage-report.js'
-import { damageOfCheckpoints, damageOfOlderWrites, loadedPartitions, missingErasuresOf } from './engine-differences.js'
+import {
+  damageOfCheckpoints,
+  damageOfOlderLog,
+  damageOfOlderWrites,
+  loadedPartitions,
+  missingErasuresOf
+} from './engine-differences.js'
 
 const LOG_COST = 'these events cannot be loaded again; rows of them in the tables stay'
 
@@ -100,12 +106,11 @@ export async function findDamage(
     })
   })
   if (checkedLog !== undefined) damages.push(...damageOfLog(checkedLog, engines.logChoice))
-  const isSound = !damages.some(({ part }) => part === 'writes')
-  const older =
-    writes !== undefined && store !== undefined && isSound
-      ? await damageOfOlderWrites(store, writes, { log: checkedLog, erasedAgain }).catch(noneIfDamaged)
-      : []
-  damages.push(...older)
+  const sound = damages.some(({ part }) => part === 'writes') ? undefined : writes
+  const older = await damageOfOlderWrites(store, sound, { log: checkedLog, erasedAgain }).catch(noneIfDamaged)
+  const compared = { store, log: checkedLog && log, writes: sound }
+  const newer = damageOfOlderLog(compared, { repair, erasedAgain, stopping: signal })
+  damages.push(...older, ...(await newer.catch(noneIfDamaged)))
   if (clickhouse !== undefined) {
     damages.push(...(await damageOfTables(clickhouse, { ...options, isServer: names.tables !== 'chDB' }, report)))
     if (names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))

@@ -13,6 +13,11 @@ export const NEWER_WRITES =
   'before anything else, stop the service and put a newer copy of PostgreSQL (`writes` in the data directory) back, or continue with a newer backup: gamenet restore DIR. ' +
   'Without either, start the service: what is lost stays so, and the tables keep the rest as long as nothing is rebuilt with --from-log'
 
+/** The way out of a log and tables that are older than the write side. */
+export const NEWER_LOG =
+  'stop the service and put newer copies of the log and the tables (`log` and `tables` in the data directory) back. Without them, run `gamenet verify --repair` on the stopped service, ' +
+  'which publishes these changes again, and import again what else was recorded since then'
+
 /** The way out of damaged tables: the log contains all events of the tables. */
 export const MAKE_TABLES_AGAIN =
   'stop the service, move the folder `tables` of its data directory away and start it: the tables are rebuilt from the log, as far as the log goes back; decisions on dead letters and gaps are lost. Or restore the newest backup: gamenet restore DIR'

@@ -1,9 +1,9 @@
 import { findDamage } from '../../src/operations/find-damage.js'
 import type { WorldUnderTest } from './erasure-world.js'
 
-/** Verifies the engines, and repairs nothing. */
-export async function damageFound(engines: Parameters<typeof findDamage>[0]) {
-  return await findDamage(engines, { repair: false, lost: [] }, () => undefined, new AbortController().signal)
+/** Verifies the engines; `repair` repairs them, as `gamenet verify --repair` does. */
+export async function damageFound(engines: Parameters<typeof findDamage>[0], repair = false) {
+  return await findDamage(engines, { repair, lost: [] }, () => undefined, new AbortController().signal)
 }
 
 /** The engines of a world, as `gamenet verify` takes them. */

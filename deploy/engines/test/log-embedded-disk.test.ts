@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -135,6 +135,23 @@ void test('a worker thread that opens the same directory reads new appends too',
   t.same(said.at(-1)?.extents, await log.extents('thing'))
   await log.append('thing', messages(1))
   t.pass('the log goes on after the worker closed its own')
+})
+
+void test('the lock file is allocated when a log is opened, because a full disk would end the process', async (t) => {
+  const path = t.testdir({})
+  const lock = join(path, 'lock.mdb')
+  const sizes: number[] = []
+  for (let n = 0; n < 3; n += 1) {
+    const log = openEmbeddedLog({ path })
+    await log.append('thing', [message(n)])
+    await log.close()
+    const { size, blocks } = statSync(lock)
+    t.ok(blocks * 512 >= size, 'it has no hole')
+    sizes.push(size)
+    truncateSync(lock)
+    truncateSync(lock, size)
+  }
+  t.same(new Set(sizes).size, 1, 'LMDB does not enlarge it')
 })
 
 void test('an idle reader keeps no process alive', async (t) => {

@@ -16,6 +16,7 @@ import { type BatchKey, copyLog, type LogHead, storedHeads } from './copy-log.js
 import { openAppender, type Retention } from './embedded-appender.js'
 import { consume } from './embedded-reader.js'
 import { extentsOf, LogDamaged, newestEpoch, type Store } from './embedded-store.js'
+import { allocateLock } from './lmdb-lock.js'
 import { damageOfLmdb } from './lmdb-pages.js'
 import { openSignalChannel } from './signal-channel.js'
 
@@ -154,6 +155,7 @@ function openStore(options: EmbeddedLogOptions): Store {
   makeFolder(options.path)
   const path = realpathSync(options.path)
   assertLmdbFile(path)
+  allocateLock(path)
   let root: RootDatabase
   try {
     // With overlapping sync a commit would be acknowledged before it is flushed. With event-turn batching lmdb creates

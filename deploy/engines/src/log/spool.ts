@@ -2,6 +2,7 @@ import { errorMessage, type LogMessage, packMessages } from '@gamenet/schemas'
 import { open } from 'lmdb'
 import { flushNow, makeFolder } from '../flush-files.js'
 import { FRAME_BYTES, frameOf, packBatch, stampBatch, unpackBatch } from './batch-codec.js'
+import { allocateLock } from './lmdb-lock.js'
 
 /*
  * Messages that wait for an unavailable log, in one LMDB file: a queue of parcels. Key: its number; value: the length and
@@ -48,6 +49,7 @@ export type Spool = {
 
 export function openSpool({ path, bytesMax, now = Date.now }: SpoolOptions): Spool {
   makeFolder(path)
+  allocateLock(path)
   const root = open<Buffer, number>({
     path,
     noSubdir: false,

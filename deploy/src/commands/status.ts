@@ -77,6 +77,9 @@ function linesOf(status: Status): string[] {
         secondsText(row.lagSeconds)
       ])
     ]),
+    ...(status.topics.some(({ head }) => head === null)
+      ? ['HEAD ?: the log does not answer, or no longer has this epoch, whose events the tables keep.']
+      : []),
     '',
     ...table([
       ['PROJECTION', 'STATE', 'LAG', 'BEHIND', 'REASON'],

@@ -243,7 +243,8 @@ test('a start with an older PostgreSQL and older tables keeps the erasures of th
   const writes = await openPglite({ dir: join(folder, 'writes') })
   t.teardown(() => writes.close())
   await migratePostgres(writes)
-  const engines = { writes: async () => writes, directory: { part: (name: string) => join(folder, name) } }
+  const directory = { path: folder, part: (name: string) => join(folder, name) }
+  const engines = { writes: async () => writes, directory }
   await mergeLedgerCopy(engines)
   const nameHash = 'ab'.repeat(32)
   await addToLedger(writes, [{ nameHash, forgottenAtMs: 1_700_000_000_000 }])
@@ -252,9 +253,20 @@ test('a start with an older PostgreSQL and older tables keeps the erasures of th
   await mergeLedgerCopy(engines)
   t.match(await readLedger(writes), [{ nameHash, doneAt: null }])
   await writes.query('DELETE FROM forgotten')
+  const [former] = await writes.query<{ salt: Uint8Array }>('SELECT s.salt FROM forgetting_salt AS s')
   await writes.query("UPDATE forgetting_salt SET salt = decode(repeat('01', 32), 'hex')")
-  await mergeLedgerCopy(engines)
-  t.same(await readLedger(writes), [], 'the copy is of another installation')
+  for (const start of ['first', 'second']) {
+    t.match(
+      [...(await mergeLedgerCopy(engines))],
+      [[/^forgotten-[0-9a-f]{16}\.json$/, 1]],
+      `the ${start} start says so`
+    )
+    t.same(await readLedger(writes), [], 'the copy is of another installation')
+    await writeLedgerCopy(engines)
+  }
+  await writes.query('UPDATE forgetting_salt SET salt = $1', [former?.salt])
+  t.same([...(await mergeLedgerCopy(engines))], [], 'the empty copy of the other one is not kept')
+  t.match(await readLedger(writes), [{ nameHash, doneAt: null }], 'with the former PostgreSQL the kept copy is merged')
 })
 
 test('an erasure removes rows that the undo of an import has only masked', async (t) => {

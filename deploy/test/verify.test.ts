@@ -266,7 +266,13 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
     await writes.script(
       `INSERT INTO profile (user_key, username, revision, changed_at) VALUES ('cleo', 'Cleo', 90, now())`
     )
-    t.same(await lost(), [], 'a user who was only sighted has no events')
+    await writes.script("INSERT INTO rating VALUES ('ann', 'cleo', 'Ann', 'Cleo', 5, NULL, now(), 0)")
+    t.match(
+      await lost(),
+      [{ raterKey: 'cleo' }],
+      'a user who was first sighted has no event, also when they rate others'
+    )
+    await writes.script("DELETE FROM rating WHERE rater_key = 'cleo'")
     await writes.script(`
       UPDATE rating SET revision = revision + 100 WHERE user_key = 'ann';
       UPDATE profile SET revision = 91, linked_gamertag = '', bio = '' WHERE user_key = 'ben';

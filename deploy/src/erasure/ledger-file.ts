@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs'
-import { readFile, rename, stat, writeFile } from 'node:fs/promises'
+import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Postgres } from '@gamenet/engines'
 import { flushPath } from '@gamenet/engines/files'
@@ -25,13 +24,19 @@ const LedgerFile = z.object({
 })
 export type LedgerFile = z.infer<typeof LedgerFile>
 
-/** Writes the whole ledger atomically. */
-export async function writeLedgerFile(writes: Postgres, path: string): Promise<void> {
+/** A copy of another PostgreSQL, whose hashes this one cannot compare. */
+const KEPT_FILE = /^forgotten-[0-9a-f]+\.json$/
+
+/** Writes the whole ledger atomically. A copy of another PostgreSQL, which lists erasures, is kept under another name. */
+async function writeLedgerFile(writes: Postgres, path: string): Promise<void> {
   const entries = (await readLedger(writes)).map(({ nameHash, forgottenAt }) => ({
     nameHash,
     forgottenAtMs: forgottenAt.getTime()
   }))
   const file: LedgerFile = { format: 1, saltMark: saltMark(await readSalt(writes)), entries }
+  const former = LedgerFile.safeParse(parseJson(await readFile(path, 'utf8').catch(() => ''))).data
+  if (former !== undefined && former.saltMark !== file.saltMark && former.entries.length > 0)
+    await rename(path, join(dirname(path), `forgotten-${former.saltMark}.json`))
   const draft = `${path}.new`
   await writeFile(draft, `${JSON.stringify(file)}\n`, { flush: true })
   await rename(draft, path)
@@ -40,7 +45,7 @@ export async function writeLedgerFile(writes: Postgres, path: string): Promise<v
 
 type CopyNeeds = Pick<Engines, 'writes'> & {
   /** Absent without a data directory. */
-  readonly directory: Pick<NonNullable<Engines['directory']>, 'part'> | undefined
+  readonly directory: Pick<NonNullable<Engines['directory']>, 'part' | 'path'> | undefined
 }
 
 /** Writes a copy of the ledger next to the engines' files, for the restore of an older copy. */
@@ -49,15 +54,22 @@ export async function writeLedgerCopy({ directory, writes }: CopyNeeds): Promise
 }
 
 /**
- * Merges the copy next to the engines' files into the write side, which is an older one if it lacks entries of the copy. A copy of another
- * installation is passed over.
+ * Merges the copies next to the engines' files into the write side, which is an older one if it lacks entries of them. A copy of another
+ * PostgreSQL is passed over.
+ * @returns the name under which each other copy is kept → the number of its erasures
  */
-export async function mergeLedgerCopy({ directory, writes }: CopyNeeds): Promise<void> {
-  const path = directory?.part(LEDGER_FILE)
-  if (path === undefined || !existsSync(path)) return
-  const ledger = await readLedgerFile(path)
+export async function mergeLedgerCopy({ directory, writes }: CopyNeeds): Promise<ReadonlyMap<string, number>> {
+  const passedOver = new Map<string, number>()
+  if (directory === undefined) return passedOver
   const postgres = await writes()
-  if (ledger.saltMark === saltMark(await readSalt(postgres))) await addToLedger(postgres, ledger.entries)
+  const ownMark = saltMark(await readSalt(postgres))
+  for (const name of await readdir(directory.path)) {
+    if (name !== LEDGER_FILE && !KEPT_FILE.test(name)) continue
+    const { saltMark: mark, entries } = await readLedgerFile(directory.part(name))
+    if (mark === ownMark) await addToLedger(postgres, entries)
+    else if (entries.length > 0) passedOver.set(`forgotten-${mark}.json`, entries.length)
+  }
+  return passedOver
 }
 
 /** Reads a ledger's file, or that of a data directory. Throws a `FailureError` if there is none. */

@@ -20,7 +20,11 @@ export async function reapplyErasures({
   damageMet
 }: Needs): Promise<void> {
   try {
-    await mergeLedgerCopy(engines)
+    for (const [name, erasures] of await mergeLedgerCopy(engines)) {
+      const what = `${name} lists ${erasures} erasures that this PostgreSQL cannot compare (docs/operators/erasure.md)`
+      logger.error({ name, erasures }, what)
+      damageMet.add(what)
+    }
     const { completed, repeated } = await reapplyMissingErasures({
       writes: await engines.writes(),
       tables: engines.clickhouse.control,

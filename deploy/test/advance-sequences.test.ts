@@ -6,6 +6,7 @@ import { type People, publish } from '@gamenet/ingest'
 import { migrate, storeOver } from '@gamenet/projector'
 import { nameKey, type ProfileRated, ratingTopic } from '@gamenet/schemas'
 import { test } from 'tap'
+import { findLostWrites } from '../src/operations/lost-writes.js'
 import { advanceSequences } from '../src/wiring/advance-sequences.js'
 import { type LogChoice, openLog } from '../src/wiring/log.js'
 import { openTestWrites } from './service/open-engines.js'
@@ -84,6 +85,9 @@ test('a write side that is older than the tables reuses no number', async (t) =>
       said.splice(0)
       await look()
       t.match(said, [new RegExp(`theirs to ${from + 599}\\.`), new RegExp(`theirs to ${from + 1}\\.`)])
+      const lost = 'SELECT l.people FROM lost_people AS l ORDER BY l.above DESC LIMIT 1'
+      t.same(await writes.query(lost), [{ people: '2' }], 'later starts know how many keys are lost')
+      t.ok((await findLostWrites(storeOver(tables), writes)).users >= 2)
       const absurd = { ce_id: 'rating/1/2/99999999999999999999@2026-05-02T00:00:00Z' }
       await log.append('rating', [{ key: 'bob', headers: absurd, value: '{}' }])
       await look()

@@ -184,7 +184,7 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     await rm(join(folder, 'emptied', 'writes'), { recursive: true })
     const finding = {
       part: 'writes',
-      what: /the write side has no key of 1 users with events in the tables/,
+      what: /the write side has no key of 1 users with events in the log or the tables/,
       cost: /cannot be loaded again/,
       repair: /gamenet restore/
     }

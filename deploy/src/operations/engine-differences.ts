@@ -119,7 +119,7 @@ export async function damageOfOlderWrites(
     damages.push({ part: 'writes', what, cost, repair: NEWER_WRITES })
   }
   if (lost > 0) {
-    const what = `the write side has no key of ${lost} users with events in the tables: it was deleted, or is older than the tables`
+    const what = `the write side has no key of ${lost} users with events in the log or the tables: it was deleted, or is older than they`
     const cost = 'their events cannot be loaded again; profiles, ratings and erasures since then are lost'
     damages.push({ part: 'writes', what, cost, repair: NEWER_WRITES })
   }

@@ -3,9 +3,9 @@ import { readChanges, readEventUsers, type Store, type StoredChange } from '@gam
 import { nameHashSql, topics } from '@gamenet/schemas'
 import { countWithoutKey } from '../erasure/ledger.js'
 
-/** What the tables have, and a write side that is older than they lacks. A newer copy of it, or newer changes, make up for it. */
+/** What the log or the tables have, and a write side that is older than they lacks. A newer copy of it, or newer changes, make up for it. */
 export type LostWrites = {
-  /** Users with events and without a key. */
+  /** Users with events and without a key; at most, if some of them were erased. */
   readonly users: number
   /** Profiles and ratings at their newest revision. */
   readonly changes: number
@@ -17,7 +17,9 @@ export async function findLostWrites(store: Store, writes: Postgres): Promise<Lo
   for (const { name } of topics.filter(({ people }) => people !== undefined))
     for (const userKey of await store.do(readEventUsers, name)) userKeys.add(userKey)
   const changes = await store.do(readChanges)
-  return { users: await countWithoutKey(writes, [...userKeys]), changes: await countLost(writes, changes) }
+  const keyless = await countWithoutKey(writes, [...userKeys])
+  const [row] = await writes.query<{ people: string | null }>('SELECT sum(l.people) AS people FROM lost_people AS l')
+  return { users: Math.max(keyless, Number(row?.people ?? 0)), changes: await countLost(writes, changes) }
 }
 
 const CHANGES_PER_STATEMENT = 10_000

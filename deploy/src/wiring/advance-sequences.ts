@@ -48,7 +48,7 @@ export async function advanceSequences(
   log: Parameters<typeof readStored>[0],
   logger: Pick<Logger, 'error' | 'warn'>
 ): Promise<void> {
-  const { newest: known, unread } = await readNewest(store, log)
+  const { newest: known, people, unread } = await readNewest(store, log)
   for (const [sequence, what, newest] of [
     ['revision', 'changes of profiles and ratings', known.revision],
     ['person_id_seq', 'people', known.person]
@@ -60,6 +60,8 @@ export async function advanceSequences(
     const found = Number(row?.found)
     const next = Math.max(newest, unread === undefined ? 0 : Date.now() * NUMBERS_PER_MS)
     if (found >= next) continue
+    const lost = [...people].filter((person) => person > found).length
+    if (sequence === 'person_id_seq' && lost > 0) await writes.query(ADD_LOST, [found, lost])
     await writes.query(
       `SELECT setval('${sequence}', greatest((SELECT s.last_value FROM ${sequence} AS s), $1::bigint))`,
       [next]
@@ -80,8 +82,15 @@ export async function advanceSequences(
   }
 }
 
+/** Recorded before the sequence advances: later starts do not find it any more. */
+const ADD_LOST = `
+  INSERT INTO lost_people AS l (above, people) VALUES ($1, $2)
+  ON CONFLICT (above) DO UPDATE SET people = greatest(l.people, excluded.people)`
+
 type Newest = {
   readonly newest: NewestWrites
+  /** The people of the events that the tables lack. */
+  readonly people: ReadonlySet<number>
   /** Why not all could be read. */
   readonly unread?: string
 }
@@ -89,6 +98,7 @@ type Newest = {
 /** Returns the newest numbers of the tables and of the events that they lack. Events of lost persons count, too: their numbers are not encrypted. */
 async function readNewest(store: Store, engines: Parameters<typeof readStored>[0]): Promise<Newest> {
   const newest = { revision: 0, person: 0 }
+  const people = new Set<number>()
   const raise = ({ revision = 0, person = 0 }: Partial<NewestWrites>) => {
     if (revision <= NUMBER_MAX) newest.revision = Math.max(newest.revision, revision)
     if (person <= NUMBER_MAX) newest.person = Math.max(newest.person, person)
@@ -102,14 +112,17 @@ async function readNewest(store: Store, engines: Parameters<typeof readStored>[0
     if (error instanceof Refusal) return error
     throw error
   })
-  if (checkpoints instanceof Refusal) return { newest, unread: sentencePart(checkpoints) }
+  if (checkpoints instanceof Refusal) return { newest, people, unread: sentencePart(checkpoints) }
   const startOf = (topic: string, { epoch, partition, first }: PartitionExtent) =>
     checkpoints.find(
       (each) => each.name === loadCheckpoint(topic) && each.epoch === epoch && each.partition === partition
     )?.next ?? first
   const take = ({ topic, records }: LogBatch) => {
     for (const { value, headers } of records) {
-      raise({ person: Math.max(0, ...(readSealedValue(value)?.people ?? [])) })
+      for (const person of readSealedValue(value)?.people ?? []) {
+        raise({ person })
+        people.add(person)
+      }
       if (REVISED_TOPICS.includes(topic)) raise({ revision: Number(REVISION.exec(headers.ce_id ?? '')?.[1] ?? 0) })
     }
   }
@@ -120,7 +133,7 @@ async function readNewest(store: Store, engines: Parameters<typeof readStored>[0
   const failure = await reached
     .then(() => readStored(engines, { topics: PEOPLE_TOPICS, eventsMax: EVENTS_MAX, startOf, take }))
     .then(() => undefined, sentencePart)
-  return failure === undefined ? { newest } : { newest, unread: failure }
+  return failure === undefined ? { newest, people } : { newest, people, unread: failure }
 }
 
 function sentencePart(error: unknown): string {

@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { request } from 'undici'
 import { type HttpLoad, type Round, startHttpLoad } from './http-load.js'
-import { type Conditions, figure, type Measurement, quantile, type Result, scaled } from './measurement.js'
+import { type Conditions, figure, type Measurement, type Result, scaled } from './measurement.js'
 import { processorMs } from './process-figures.js'
 import {
   BOARD_ENTRIES,
@@ -32,11 +32,14 @@ const QUERIES = [
   { what: `a board, ${BOARD_ENTRIES} entries`, path: BOARD_PATH }
 ] as const
 const CODINGS = ['identity', 'gzip'] as const
-/** Many short ones: the speed of a shared machine changes within seconds, by a third where bodies are copied. */
-const ROUNDS = 20
-const ROUND_MS = 250
+/**
+ * Many short ones: the speed of a shared machine changes within seconds, by a factor of two. The ratio of medians of 20 rounds of 250 ms
+ * varied by a tenth, that of the sums of 100 rounds of 100 ms by a fiftieth.
+ */
+const ROUNDS = 100
+const ROUND_MS = 100
 /** Until V8 has optimized both servers for a query. */
-const WARM_UP_ROUNDS = 8
+const WARM_UP_ROUNDS = 20
 const MINUTE_MS = 60_000
 /** For the request that recomputes an answer in a new minute, and for rounds that overrun. */
 const MARGIN_MS = 500
@@ -182,29 +185,24 @@ async function compare({ note }: Conditions, servers: Servers, compared: Compari
     await runOurs()
     await runBare()
   }
-  const rates = { ours: [] as number[], bare: [] as number[] }
-  /** Sums over the rounds: the kernel counts processor time in steps of 10 ms. */
-  const costs = { ours: { ms: 0, answers: 0 }, bare: { ms: 0, answers: 0 } }
-  const add = (cost: { ms: number; answers: number }, { rate, usedMs }: { rate: number; usedMs: number }) => {
-    cost.ms += usedMs
-    cost.answers += (rate * ROUND_MS) / 1000
+  const sums = { ours: { usedMs: 0, answers: 0 }, bare: { usedMs: 0, answers: 0 } }
+  const add = (sum: { usedMs: number; answers: number }, { rate, usedMs }: { rate: number; usedMs: number }) => {
+    sum.usedMs += usedMs
+    sum.answers += (rate * ROUND_MS) / 1000
   }
   for (let round = 0; round < ROUNDS; round += 1) {
-    const mine = await runOurs()
-    const other = await runBare()
-    rates.ours.push(mine.rate)
-    rates.bare.push(other.rate)
-    add(costs.ours, mine)
-    add(costs.bare, other)
+    add(sums.ours, await runOurs())
+    add(sums.bare, await runBare())
   }
-  note(`${what}: ${figure(quantile(rates.ours, 0.5))}/s, bare ${figure(quantile(rates.bare, 0.5))}/s`)
+  const rate = ({ answers }: { readonly answers: number }) => (answers * 1000) / (ROUNDS * ROUND_MS)
+  note(`${what}: ${figure(rate(sums.ours))}/s, bare ${figure(rate(sums.bare))}/s`)
   return {
     what,
-    measured: quantile(rates.ours, 0.5),
+    measured: rate(sums.ours),
     unit: '/s',
-    baseline: { what: 'bare', measured: quantile(rates.bare, 0.5) },
+    baseline: { what: 'bare', measured: rate(sums.bare) },
     target: { bound: 'at least', value: least, of: 'ratio' },
-    detail: `${figure(compared.bytes / 1024)} KiB, processor time per answer ${figure(perAnswer(costs.ours))} µs, bare ${figure(perAnswer(costs.bare))} µs; rates are medians of ${ROUNDS} rounds`
+    detail: `${figure(compared.bytes / 1024)} KiB, processor time per answer ${figure(perAnswer(sums.ours))} µs, bare ${figure(perAnswer(sums.bare))} µs; rates are means of ${ROUNDS} rounds`
   }
 }
 
@@ -214,8 +212,8 @@ async function enterMinute(): Promise<void> {
   if (leftMs < ROUND_MS + MARGIN_MS) await pause(leftMs)
 }
 
-function perAnswer({ ms, answers }: { readonly ms: number; readonly answers: number }): number {
-  return (ms * 1000) / answers
+function perAnswer({ usedMs, answers }: { readonly usedMs: number; readonly answers: number }): number {
+  return (usedMs * 1000) / answers
 }
 
 async function withCost(pid: number, run: () => Promise<number>): Promise<{ rate: number; usedMs: number }> {

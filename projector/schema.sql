@@ -54,20 +54,6 @@ CREATE TABLE data_change
 ENGINE = ReplacingMergeTree
 ORDER BY (version, projection, key, from_ms, to_ms);
 
-CREATE TABLE entry_time__0
-(
-    `time_ms` UInt32,
-    `title_id` LowCardinality(String),
-    `leaderboard_id` UInt32,
-    `player` String,
-    `occurrence` UInt16,
-    `is_live` Bool,
-    `version` UInt128
-)
-ENGINE = ReplacingMergeTree(version)
-ORDER BY (time_ms, title_id, leaderboard_id, player, occurrence)
-SETTINGS index_granularity = 1024;
-
 CREATE TABLE event_achievement_unlock__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -877,6 +863,22 @@ CREATE TABLE scrape__0
 )
 ENGINE = ReplacingMergeTree(position)
 ORDER BY (source, ts);
+
+CREATE TABLE timed_entry__0
+(
+    `time_ms` UInt32,
+    `title_id` LowCardinality(String),
+    `leaderboard_id` UInt32,
+    `player` String,
+    `occurrence` UInt16,
+    `is_live` Bool,
+    `rank` Int64,
+    `rating` String,
+    `version` UInt64
+)
+ENGINE = ReplacingMergeTree(version)
+ORDER BY (time_ms, title_id, leaderboard_id, player, occurrence)
+SETTINGS index_granularity = 1024;
 
 CREATE TABLE title__0
 (

@@ -72,7 +72,7 @@ export async function describeBoards(model: StoredTables): Promise<void> {
   )
 }
 
-const TABLES = ['leaderboard_entry', 'player_entry', 'entry_time', 'player']
+const TABLES = ['leaderboard_entry', 'player_entry', 'timed_entry', 'player']
 
 /** Replaces the contents of the tables of entries by a world. */
 export async function storeWorld(model: StoredTables, { before, now }: World): Promise<void> {
@@ -159,10 +159,15 @@ async function storeTimes(
 ): Promise<void> {
   const rows = [...live.map((e) => ({ ...e, isLive: true })), ...dead.map((e) => ({ ...e, isLive: false }))]
   await model.insert(
-    'entry_time',
-    ['time_ms', 'title_id', 'leaderboard_id', 'player', 'occurrence', 'is_live', 'version'],
+    'timed_entry',
+    ['time_ms', 'title_id', 'leaderboard_id', 'player', 'occurrence', 'is_live', 'rank', 'rating', 'version'],
     rows
       .filter(({ timeMs }) => timeMs !== null)
-      .map((e) => [e.timeMs, e.titleId, e.leaderboardId, e.playerName, e.occurrence, e.isLive, version])
+      .map((e) => [
+        ...[e.timeMs, e.titleId, e.leaderboardId, e.playerName, e.occurrence, e.isLive],
+        e.rank,
+        e.rating,
+        version
+      ])
   )
 }

@@ -21,7 +21,7 @@ const GAMES: Record<string, string> = { '4d530001': 'Älpha / "Race"', '4d530002
 const PROJECTIONS = [
   'player-entry',
   'leaderboard-entry',
-  'entry-time',
+  'timed-entry',
   'player',
   'leaderboard',
   'title',

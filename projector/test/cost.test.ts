@@ -55,9 +55,9 @@ test('the cost of an event in long steps is estimated from two sizes of samples,
 
 test('slices of keys and samples of them have about as many events as they shall have, unless one board has more', async (t) => {
   const engine = await openTables()
-  const unit = projections.filter(({ name }) => name === 'entry-time')
+  const unit = projections.filter(({ name }) => name === 'timed-entry')
   const checkpoints = new Checkpoints()
-  checkpoints.advance({ name: projectionCheckpoint('entry-time'), epoch: 0, partition: 0, next: EVENTS })
+  checkpoints.advance({ name: projectionCheckpoint('timed-entry'), epoch: 0, partition: 0, next: EVENTS })
   const boards = fc.record({ boards: fc.integer({ min: 1, max: 40 }), share: fc.integer({ min: 0, max: 100 }) })
   await fc.assert(
     fc.asyncProperty(boards, async (those) => {
@@ -79,10 +79,10 @@ test('slices of keys and samples of them have about as many events as they shall
         { live, checkpoints },
         { sizes: { ...STEP_SIZES, sliceOfStatement: SLICE_EVENTS }, process: 'this' }
       )
-      const cost = costs['entry-time'] ?? 0
+      const cost = costs['timed-entry'] ?? 0
       if (!(cost > 0 && Number.isFinite(cost))) t.fail(`${cost} s an event`)
       if (sampled.length === 0) t.fail('nothing was sampled')
-      const firsts = [0, ...(cuts['entry-time'] ?? []).map(([, board]) => board), 40]
+      const firsts = [0, ...(cuts['timed-entry'] ?? []).map(([, board]) => board), 40]
       const slices: Parameters[] = firsts.slice(1).map((next, n) => ({ from_1: firsts[n], to_1: next }))
       for (const slice of [...sampled, ...slices]) {
         const [row] = await engine.control.rows(

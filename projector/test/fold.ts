@@ -135,7 +135,7 @@ const BOARD = "concat(title_id, '/', toString(leaderboard_id))"
 const LAST_MS = Date.UTC(2106, 0, 1) - 1
 const LAST = `fromUnixTimestamp64Milli(toInt64(${LAST_MS}))`
 
-const READ: Readonly<Record<string, { id: string; key: string; ms: string; values: string }>> = {
+const READ: Readonly<Record<string, { id: string; key: string; ms: string; values: string; only?: string }>> = {
   leaderboard: { id: 'title_id, leaderboard_id, ms(ts)', key: 'title_id', ms: 'ts', values: 'name, listed, position' },
   'leaderboard-history': {
     id: 'title_id, leaderboard_id, player, occurrence, ms(ts), position',
@@ -155,11 +155,12 @@ const READ: Readonly<Record<string, { id: string; key: string; ms: string; value
     ms: LAST,
     values: 'is_gone, rank, place, rating, time_ms, details, ms(first_at), ms(ts)'
   },
-  'entry-time': {
+  'timed-entry': {
     id: 'time_ms, title_id, leaderboard_id, player, occurrence',
     key: BOARD,
     ms: LAST,
-    values: 'is_live, version'
+    values: 'rank, rating',
+    only: 'is_live'
   },
   player: { id: 'player_key, player', key: `'${ANY_KEY}'`, ms: LAST, values: "''" },
   'leaderboard-change': {
@@ -248,12 +249,12 @@ export function projectionOf(table: string): string {
 /** Reads the rows of the read tables. */
 export async function readRows(tables: Tables): Promise<RowsByTable> {
   const model = new Map<string, ReadonlyMap<string, Row>>()
-  for (const [projection, { id, key, ms, values }] of Object.entries(READ)) {
+  for (const [projection, { id, key, ms, values, only = 'true' }] of Object.entries(READ)) {
     const table = projection.replaceAll('-', '_')
     const rows = await tables.rows(
       `SELECT concat_ws('|', ${textOf(id)}) AS id, ${key} AS key, ${textOf(`ms(${ms})`)} AS ms,
          concat_ws('|', ${textOf(values)}) AS row_values
-       FROM ${table} FINAL`
+       FROM ${table} FINAL WHERE ${only}`
     )
     model.set(
       projection,
@@ -444,7 +445,7 @@ function boardTables(log: MemoryLog): [string, ReadonlyMap<string, Row>][] {
     ['leaderboard-history', each(({ key, id, states }) => states.map((state) => historyRow(key, id, state)))],
     ['leaderboard-entry', each((board) => entryRows(board, false))],
     ['player-entry', each((board) => entryRows(board, true))],
-    ['entry-time', each(entryTimeRows)],
+    ['timed-entry', each(timedEntryRows)],
     [
       'player',
       each(({ states }) => states.map(({ playerName: name }) => row([nameKey(name), name], ANY_KEY, LAST_MS, [''])))
@@ -486,15 +487,10 @@ function entryRows({ key, id, states, present, gone }: NamedBoard, isOfPlayer: b
   return [...present.map(({ entry, rank }, place) => one(entry, rank, place)), ...gone.map((state) => one(state, 0, 0))]
 }
 
-function entryTimeRows({ key, id, states, present }: NamedBoard): Row[] {
-  return states
-    .filter(({ isGone, timeMs }) => !isGone && timeMs !== null)
-    .map(({ who, playerName, occurrence, timeMs }) => {
-      const newest = states.filter((state) => state.who === who).at(-1)
-      const version = ((BigInt(newest?.ms ?? 0) << 64n) | (newest?.position ?? 0n)).toString()
-      const isLive = present.some(({ entry }) => entry.who === who && entry.timeMs === timeMs)
-      return row([timeMs, ...id, playerName, occurrence], key, LAST_MS, [isLive, version])
-    })
+function timedEntryRows({ key, id, present }: NamedBoard): Row[] {
+  return present.flatMap(({ entry: { timeMs, playerName, occurrence, rating }, rank }) =>
+    timeMs === null ? [] : [row([timeMs, ...id, playerName, occurrence], key, LAST_MS, [rank, rating])]
+  )
 }
 
 function changeRows({ key, id, changes }: NamedBoard, order: 'change' | 'feed'): Row[] {

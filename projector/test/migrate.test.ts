@@ -180,6 +180,50 @@ test('tables with bare names become first generations, with their statements and
   t.same(await tables.rows('SELECT c.online FROM title_count AS c FINAL'), [{ online: 7 }], 'a view for people')
 })
 
+/** What every record of a rebuild has. */
+const RECORD = {
+  ...{ projection: 'entry-time', tables: {}, helpers: {}, definitions: {}, until: null, isFromLog: false },
+  ...{ reason: null, retracts: null, startedAt: '', changedAt: '', target: {}, events: {}, costs: {} },
+  ...{ verification: null, version: 3 }
+}
+
+test('all generations of a dropped table are dropped, with rebuilds of it', async (t) => {
+  const engine = await openChdb({ path: t.testdir() })
+  t.teardown(() => engine.close())
+  const tables = engine.control
+  const migrations = await readMigrations()
+  await migrate(
+    tables,
+    migrations.filter(({ name }) => name < '0026')
+  )
+  await tables.execute('CREATE TABLE entry_time__3 AS entry_time__0')
+  await tables.execute("INSERT INTO generation_definition VALUES ('entry-time', 3, '{}'), ('player', 0, '{}')")
+  await tables.execute("INSERT INTO generation_pointer VALUES ('project:entry-time', ['entry_time'], 3, 3, 1, 1)")
+  const store = async (id: number, state: string, ...unit: string[]) =>
+    await tables.execute('INSERT INTO rebuild VALUES ({id: UInt32}, {record: String}, 3)', {
+      id,
+      record: JSON.stringify({ ...RECORD, id, state, unit })
+    })
+  await store(1, 'filling', 'player')
+  await store(2, 'filling', 'leaderboard-history', 'entry-time')
+  await store(3, 'swapped', 'entry-time')
+  await store(4, 'swapping', 'entry-time')
+  await t.rejects(migrate(tables), /A swap of rebuilt tables was interrupted. Start the former version once/)
+  await tables.execute('ALTER TABLE rebuild DELETE WHERE id = 4')
+  await migrate(tables)
+  const states = await tables.rows(
+    "SELECT JSONExtractString(argMax(r.record, r.version), 'state') AS state FROM rebuild AS r GROUP BY r.id ORDER BY r.id"
+  )
+  t.same(states, [{ state: 'filling' }, { state: 'cancelled' }, { state: 'dropped' }])
+  t.same(
+    (await storeOver(tables).do(readDefinitions)).map(({ projection }) => projection),
+    ['player']
+  )
+  t.same(await tables.rows("SELECT t.name FROM system.tables AS t WHERE startsWith(t.name, 'entry_time')"), [])
+  t.same(await tables.rows("SELECT p.owner FROM generation_pointer AS p WHERE p.owner != ''"), [])
+  t.same(await migrate(tables), [])
+})
+
 test('a change of a table is a change of each of its generations', async (t) => {
   const engine = await openChdb({ path: t.testdir() })
   t.teardown(() => engine.close())

@@ -29,7 +29,7 @@ const T0 = Date.UTC(2026, 2, 14, 22)
 /** Projections of the topics that are appended. */
 const Rebuilt = fc.constantFrom(
   ...['network-count', 'title-count', 'title-count-hour', 'title', 'title-latest', 'leaderboard-history'],
-  ...['leaderboard-entry', 'player-entry', 'entry-time', 'leaderboard']
+  ...['leaderboard-entry', 'player-entry', 'timed-entry', 'leaderboard']
 )
 
 test('rebuilds', async (t) => {

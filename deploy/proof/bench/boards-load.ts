@@ -102,7 +102,13 @@ async function requireReadable(tables: ClickHouse, boards: number): Promise<void
       const expected = JSON.stringify(pageOf(board).map(({ rank, playerName }) => [rank, playerName]))
       if (shown !== expected) throw new Error(`board ${board} reads ${shown.slice(0, 200)}`)
     }
-    for (const table of ['leaderboard_entry', 'player_entry', 'entry_time', 'leaderboard_feed', 'leaderboard_change']) {
+    for (const table of [
+      'leaderboard_entry',
+      'player_entry',
+      'timed_entry',
+      'leaderboard_feed',
+      'leaderboard_change'
+    ]) {
       const [row] = await tables.control.rows(`SELECT count() AS rows FROM {table: Identifier} FINAL`, { table })
       if (Number(row?.rows) !== boards * ENTRIES) throw new Error(`${table} has ${row?.rows} rows`)
     }

@@ -111,7 +111,11 @@ export const rebuildBoards: Measurement = {
       topic: 'leaderboard-entry',
       eventsSql: ENTRIES_SQL,
       projection: 'leaderboard-history',
-      bare: [...['leaderboard-history', 'entry-time'].map(bareStatement), ...BOARDS_SQL, bareStatement('player-entry')],
+      bare: [
+        bareStatement('leaderboard-history'),
+        ...BOARDS_SQL,
+        ...['player-entry', 'timed-entry'].map(bareStatement)
+      ],
       events: scaled(BOARD_EVENTS, conditions.scale, 50_000),
       share: 0.7
     })

@@ -78,8 +78,8 @@ async function fill({ rebuild }: ClickHouse, first: number, count: number): Prom
     SELECT e.player_key, e.title_id, e.leaderboard_id, e.player, e.occurrence, e.is_gone, e.rank, e.place, e.rating,
       e.time_ms, e.ts, e.version ${own}`)
   await rebuild.execute(`
-    INSERT INTO entry_time__0 (time_ms, title_id, leaderboard_id, player, occurrence, is_live, version)
-    SELECT assumeNotNull(e.time_ms), e.title_id, e.leaderboard_id, e.player, e.occurrence, true, 1 ${own}`)
+    INSERT INTO timed_entry__0 (time_ms, title_id, leaderboard_id, player, occurrence, is_live, rank, rating, version)
+    SELECT assumeNotNull(e.time_ms), e.title_id, e.leaderboard_id, e.player, e.occurrence, true, e.rank, e.rating, e.version ${own}`)
   await rebuild.execute(`INSERT INTO player__0 (player_key, player) SELECT DISTINCT e.player_key, e.player ${own}`)
 }
 

@@ -2,7 +2,6 @@ import type { Projection } from '../project/projection.js'
 import { achievementScore } from './achievement-score.js'
 import { achievementUnlock } from './achievement-unlock.js'
 import { achievementUnlockFeed } from './achievement-unlock-feed.js'
-import { entryTime } from './entry-time.js'
 import { importRetraction } from './import-retraction.js'
 import { importRun } from './import-run.js'
 import { leaderboard } from './leaderboard.js'
@@ -23,6 +22,7 @@ import { profile } from './profile.js'
 import { rating } from './rating.js'
 import { ratingGiven } from './rating-given.js'
 import { scrape } from './scrape.js'
+import { timedEntry } from './timed-entry.js'
 import { title } from './title.js'
 import { titleCount } from './title-count.js'
 import { titleCountDay } from './title-count-day.js'
@@ -44,9 +44,9 @@ export const projections: readonly Projection[] = [
   leaderboard,
   leaderboardHistory,
   player,
-  entryTime,
   leaderboardEntry,
   playerEntry,
+  timedEntry,
   matchList,
   matchLatest,
   matchListHour,

@@ -83,7 +83,7 @@ async function lastByTables(tables: Tables): Promise<string> {
  * meanwhile.
  */
 async function executeOnEveryGeneration(tables: Tables, statement: string): Promise<void> {
-  const [pattern, bare = ''] = /^ALTER TABLE (\w+)__\*/.exec(statement) ?? []
+  const [pattern, action = '', bare = ''] = /^(ALTER TABLE|DROP TABLE IF EXISTS) (\w+)__\*/.exec(statement) ?? []
   if (pattern === undefined) return await tables.execute(statement)
   const changed = new Set<string>()
   for (;;) {
@@ -95,7 +95,7 @@ async function executeOnEveryGeneration(tables: Tables, statement: string): Prom
     const unchanged = rows.map(({ name }) => String(name)).filter((name) => !changed.has(name))
     if (unchanged.length === 0) return
     for (const name of unchanged) {
-      await tables.execute(`ALTER TABLE ${name}${statement.slice(pattern.length)}`).catch((error: unknown) => {
+      await tables.execute(`${action} ${name}${statement.slice(pattern.length)}`).catch((error: unknown) => {
         // Another process may have dropped a former generation meanwhile.
         if (!isTableDropped(error)) throw error
       })
@@ -186,7 +186,10 @@ async function refuseMissing(
       const [, verb, name = '', renamed = ''] = STATEMENT_OF_TABLE.exec(statement) ?? []
       if (verb === undefined) continue
       // Also if not applied: an interrupted migration may have dropped or renamed it.
-      if (verb !== 'CREATE') made.delete(name)
+      if (verb !== 'CREATE') {
+        const dropped = name.endsWith('__') ? [...made].filter((each) => each.startsWith(name)) : [name]
+        for (const each of dropped) made.delete(each)
+      }
       if (isApplied(migration) && verb !== 'DROP') made.add(verb === 'RENAME' ? renamed : name)
     }
   }

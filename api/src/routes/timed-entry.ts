@@ -1,10 +1,10 @@
-import { boardKey, nameKey, TimeMatches, timeText } from '@gamenet/schemas'
+import { TimeMatches, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { listIn } from '../answers/table.js'
 import { integer, time, titleId } from '../http/request/parameters.js'
-import { type TimedKey, timedEntries, timesNear, titleTimedEntries, titleTimesNear } from '../queries/entry-time.js'
 import { rowsOf } from '../queries/query.js'
+import { type TimedRow, timesNear, titleTimesNear } from '../queries/timed-entry.js'
 import { entryExample, entryMatches, readsNames, SEARCH_TAGS, titleFilter } from './entry-match.js'
 
 /**
@@ -19,7 +19,6 @@ type TimeSearch = {
   readonly titleId: string
   readonly limit: number
 }
-type TimedRow = z.infer<(typeof timedEntries)['row']>
 
 /** `GET /api/datasearch/time`: entries with a time. */
 export const searchByTime: Endpoint<
@@ -39,12 +38,7 @@ export const searchByTime: Endpoint<
     limit: integer({ min: 1, max: 500 }).default(100).describe('Maximum number of entries.')
   }),
   resolve: async ({ titleId, ...request }, context) => ({ ...request, titleId: await titleFilter(titleId, context) }),
-  reads: ({ titleId }) => [
-    { projection: 'entry-time' },
-    { projection: 'leaderboard-entry' },
-    { projection: 'player-entry' },
-    ...readsNames(titleId)
-  ],
+  reads: ({ titleId }) => [{ projection: 'timed-entry' }, { projection: 'leaderboard-entry' }, ...readsNames(titleId)],
   answer: async (request, context) => {
     const rows = await nearest(request, context)
     const found = await entryMatches(rows, context)
@@ -65,43 +59,11 @@ export const searchByTime: Endpoint<
 }
 
 /** Returns the entries in the order of the answer. */
-async function nearest(request: TimeSearch, context: AnswerContext): Promise<TimedRow[]> {
-  const { tables, signal } = context
+async function nearest(request: TimeSearch, { tables, signal }: AnswerContext): Promise<TimedRow[]> {
   const { titleId, tolerance, limit } = request
   const narrow = Math.min(tolerance, NARROW_MS)
   const near = await rowsOf(tables, timesNear, { ...request, tolerance: narrow }, { signal })
-  if (near.length === limit || narrow === tolerance) return await shownOf(near, titleId, context)
+  if (near.length === limit || narrow === tolerance) return near
   // Too few within the narrow range, so the title's boards are small.
-  if (titleId !== '') return await rowsOf(tables, titleTimesNear, request, { signal })
-  return await shownOf(await rowsOf(tables, timesNear, request, { signal }), titleId, context)
-}
-
-/**
- * Returns the current state of entries, in their order. During a step of the projections an entry can have another time
- * than the search found; it is omitted or shown as before, and the answer is rebuilt when the step is done.
- */
-async function shownOf(
-  near: readonly TimedKey[],
-  titleId: string,
-  { tables, signal }: AnswerContext
-): Promise<TimedRow[]> {
-  if (near.length === 0) return []
-  const params = {
-    playerKeys: near.map(({ playerName }) => nameKey(playerName)),
-    titleIds: near.map((found) => found.titleId),
-    leaderboardIds: near.map(({ leaderboardId }) => leaderboardId),
-    playerNames: near.map(({ playerName }) => playerName),
-    occurrences: near.map(({ occurrence }) => occurrence),
-    times: near.map(({ timeMs }) => timeMs)
-  }
-  const question = titleId === '' ? timedEntries : titleTimedEntries
-  const rows = new Map((await rowsOf(tables, question, params, { signal })).map((row) => [keyOf(row), row]))
-  return near.flatMap((found) => {
-    const row = rows.get(keyOf(found))
-    return row?.timeMs === found.timeMs ? [row] : []
-  })
-}
-
-function keyOf(entry: Omit<TimedKey, 'timeMs'>): string {
-  return `${boardKey(entry)}/${entry.occurrence}/${entry.playerName}`
+  return await rowsOf(tables, titleId === '' ? timesNear : titleTimesNear, request, { signal })
 }

@@ -81,8 +81,10 @@ test('a damaged batch of Kafka ends the reading of its partition alone', async (
       for (const partition of [1, 2]) starts.push(await startAt('presence', 1, partition))
       await deliver({ ...place, partition: 1, records: [record(5)] })
       t.notOk(signal.aborted)
-      await deliver({ ...place, partition: 2, records: [record(4), record(5)] })
-      t.ok(signal.aborted)
+      await deliver({ ...place, partition: 2, records: [record(4)], next: 5 })
+      t.notOk(signal.aborted)
+      await deliver({ ...place, partition: 2, records: [], next: 6 })
+      t.ok(signal.aborted, 'the last offset may be that of a control record')
     }
   }
   const taken: number[] = []
@@ -95,5 +97,5 @@ test('a damaged batch of Kafka ends the reading of its partition alone', async (
       onDamage: ({ partition }, damage) => damages.push([partition, damage])
     }
   )
-  t.same([starts, taken, damages], [[0, 4], [5, 4, 5], [[0, 'its CRC is wrong']]])
+  t.same([starts, taken, damages], [[0, 4], [5, 4], [[0, 'its CRC is wrong']]])
 })

@@ -445,6 +445,53 @@ if (missing !== undefined) {
     )
   })
 
+  void test('control records at the end of a partition are passed: nothing waits for their offsets', async (t) => {
+    const topicPrefix = `${randomUUID()}.`
+    const crashes: string[] = []
+    const log = openLog(t, { topicPrefix, stalledMs: 1500, onCrash: ({ message }) => crashes.push(message) })
+    await log.ensureTopics(['thing'])
+    const kafka = new kafkajs.Kafka({ brokers: [broker.address], logLevel: kafkajs.logLevel.NOTHING })
+    const producer = kafka.producer({ transactionalId: randomUUID(), maxInFlightRequests: 1, idempotent: true })
+    await producer.connect()
+    t.teardown(() => producer.disconnect())
+    const produced = async (n: number, isCommitted: boolean) => {
+      const transaction = await producer.transaction()
+      await transaction.send({ topic: `${topicPrefix}thing`, messages: [{ key: 'a', value: `${n}` }] })
+      await (isCommitted ? transaction.commit() : transaction.abort())
+    }
+    const nexts: (number | undefined)[] = []
+    const values: string[] = []
+    let look: () => void = () => {}
+    const stop = new AbortController()
+    const reading = log.consume({
+      topics: ['thing'],
+      startAt: async () => 0,
+      deliver: async ({ records, next }) => {
+        values.push(...records.map(({ value }) => String(value)))
+        nexts.push(next)
+        look()
+      },
+      signal: stop.signal
+    })
+    const passed = async (next: number) => {
+      while (nexts.at(-1) !== next)
+        await new Promise<void>((resolve) => {
+          look = resolve
+        })
+    }
+    await produced(1, true)
+    await passed(2)
+    await produced(2, false)
+    await passed(4)
+    await produced(3, true)
+    await passed(6)
+    stop.abort()
+    await reading
+    t.same(values, ['1', '3'])
+    t.same(crashes, [])
+    t.match(await log.extents('thing'), [{ next: 6 }])
+  })
+
   void test('a killed member leaves its partitions to another one within its session timeout', async (t) => {
     const shared = { topicPrefix: `${randomUUID()}.`, groupId: randomUUID(), sessionMs: 1500 }
     const log = openLog(t, shared)

@@ -87,7 +87,7 @@ export async function readStored(
         silence.refresh()
         const records = batch.records.filter(({ offset }) => offset < end)
         await take({ ...batch, records }, totals.get(batch.topic) ?? 0)
-        if ((batch.records.at(-1)?.offset ?? 0) + 1 >= end) finish(key)
+        if ((batch.next ?? (batch.records.at(-1)?.offset ?? 0) + 1) >= end) finish(key)
       },
       onStall: onDamage && onStall,
       signal: signal === undefined ? done.signal : AbortSignal.any([signal, done.signal])

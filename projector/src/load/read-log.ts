@@ -181,6 +181,7 @@ class Outbox {
       if (this.#signal.aborted) return
       builder.add(batch.epoch, batch.partition, record, sealKeyOf)
     }
+    if (batch.next !== undefined) builder.reach(batch.epoch, batch.partition, batch.next)
     this.#pump()
     this.#timer = setTimeout(
       () => {

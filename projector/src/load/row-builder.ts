@@ -58,12 +58,17 @@ export class RowBuilder {
    * @returns the reason of the dead letter, else undefined
    */
   add(epoch: number, partition: number, record: LogRecord, sealKeyOf?: SealKeyOf): string | undefined {
-    if (this.isEmpty) this.#since = performance.now()
     this.#bytes += record.value?.length ?? 0
-    this.#progress.set(epoch * 2 ** 32 + partition, { epoch, partition, next: record.offset + 1 })
+    this.reach(epoch, partition, record.offset + 1)
     const reason = this.#addEvent(epoch, partition, record, sealKeyOf)
     if (reason !== undefined) this.#addDeadLetter(epoch, partition, record, reason)
     return reason
+  }
+
+  /** Advances to an offset without a record. */
+  reach(epoch: number, partition: number, next: number): void {
+    if (this.isEmpty) this.#since = performance.now()
+    this.#progress.set(epoch * 2 ** 32 + partition, { epoch, partition, next })
   }
 
   /** Returns the rows and positions, and empties the builder. */

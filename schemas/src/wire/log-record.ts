@@ -25,6 +25,8 @@ export type LogBatch = {
   readonly epoch: number
   readonly partition: number
   readonly records: readonly LogRecord[]
+  /** The offset after the batch, if control records follow the last record: no reader gets these. */
+  readonly next?: number
 }
 
 /** One partition's extent: `first` is the oldest stored offset, `next` the offset of the next append. */

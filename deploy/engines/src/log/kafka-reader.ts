@@ -8,7 +8,7 @@ import {
   stallOf,
   stallReason
 } from '@gamenet/schemas'
-import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs'
+import type { Consumer, ConsumerEndBatchProcessEvent, EachBatchPayload, Kafka } from 'kafkajs'
 import { answeredWithin, disconnect } from './kafka-client.js'
 import type { KafkaRecord } from './kafka-records.js'
 
@@ -185,6 +185,7 @@ class Session {
         this.#joiningSinceMs ??= Date.now()
       })
       this.#consumer.on('consumer.group_join', ({ payload }) => this.#assigned(payload.memberAssignment))
+      this.#consumer.on('consumer.end_batch_process', (processed) => this.#passOver(processed))
       starting = started()
       await Promise.race([ended, starting])
       await ended
@@ -287,7 +288,11 @@ class Session {
         const holding = this.#holdings.get(key)
         if (holding === undefined || holding.next === undefined || this.#isEnding) return
         // Our decoder made them.
-        const isConsumed = await this.#deliver(holding, batch.messages as unknown as KafkaRecord[])
+        const isConsumed = await this.#deliver(
+          holding,
+          batch.messages as unknown as KafkaRecord[],
+          Number(batch.lastOffset()) + 1
+        )
         if (isConsumed) resolveOffset(batch.lastOffset())
       })
     } finally {
@@ -297,11 +302,25 @@ class Session {
     if (!this.#isEnding) await heartbeat()
   }
 
-  /** Delivers the records before a damaged batch, then stalls. Returns false unless the whole fetch was delivered. */
-  async #deliver(holding: Holding, fetched: readonly KafkaRecord[]): Promise<boolean> {
+  /** Delivers the end of a fetch that has only control records and records of aborted transactions, which kafkajs leaves out. */
+  #passOver({
+    payload: { topic: name, partition, batchSize, firstOffset, lastOffset }
+  }: ConsumerEndBatchProcessEvent): void {
+    if (batchSize > 0) return
+    const key = nameOf(name.slice(this.#prefix.length), partition)
+    void this.#inOrder(key, async () => {
+      const holding = this.#holdings.get(key)
+      if (holding !== undefined && !this.#isEnding && holding.next === Number(firstOffset ?? Number.NaN))
+        await this.#hand(holding, [], Number(lastOffset) + 1)
+    })
+  }
+
+  /** Delivers the records before a damaged batch, then stalls. Returns false unless the whole fetch, up to `end`, was delivered. */
+  async #deliver(holding: Holding, fetched: readonly KafkaRecord[], end: number): Promise<boolean> {
     const damage = fetched.at(-1)?.damage
-    const whole = damage === undefined ? fetched : fetched.slice(0, -1)
-    if (!(await this.#deliverRecords(holding, whole))) return false
+    const isWhole = damage === undefined
+    if (!(await this.#deliverRecords(holding, isWhole ? fetched : fetched.slice(0, -1), isWhole ? end : 0)))
+      return false
     if (damage === undefined) return true
     const { topic, partition, next = 0 } = holding
     this.#stall(holding, { topic, ...(await this.#extent(topic, partition)), wanted: next, damage })
@@ -310,8 +329,9 @@ class Session {
 
   /**
    * Returns false if the batch is not at the expected offset: then the consumer seeks there, or the partition stalls.
+   * @param end the offset after the fetch
    */
-  async #deliverRecords(holding: Holding, fetched: readonly LogRecord[]): Promise<boolean> {
+  async #deliverRecords(holding: Holding, fetched: readonly LogRecord[], end: number): Promise<boolean> {
     const { topic, partition } = holding
     const next = holding.next ?? 0
     const records = fetched.filter(({ offset }) => offset >= next)
@@ -330,17 +350,22 @@ class Session {
       }
       if (first === undefined) return true
     }
+    await this.#hand(holding, records, Math.max(end, (records.at(-1)?.offset ?? next) + 1))
+    return true
+  }
+
+  async #hand(holding: Holding, records: readonly LogRecord[], next: number): Promise<void> {
+    const { topic, partition } = holding
     holding.isDelivering = true
     try {
-      await this.#request.deliver({ topic, epoch: this.#needs.options.epoch, partition, records })
+      await this.#request.deliver({ topic, epoch: this.#needs.options.epoch, partition, records, next })
     } catch (error) {
       throw new ReadingEnded(error)
     } finally {
       holding.isDelivering = false
     }
-    holding.next = (records.at(-1)?.offset ?? next) + 1
+    holding.next = next
     holding.progressAtMs = Date.now()
-    return true
   }
 
   #seek(holding: Holding, offset: number): void {

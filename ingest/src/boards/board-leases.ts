@@ -173,7 +173,9 @@ export function boardLeases(
 
 /** The id of a title's list. Ids of boards are 0 or more. */
 const LIST = -1
-const IS_DUE = 't.due_at <= now()'
+// A visit in the future was before the clock was set back.
+const WAS_SET_BACK = 't.tried_at > now()'
+const IS_DUE = `(t.due_at <= now() OR ${WAS_SET_BACK})`
 const IS_FREE = '(t.lease_until IS NULL OR t.lease_until <= now())'
 
 /** Skips a row that another process is acquiring. */
@@ -194,8 +196,7 @@ const ACQUIRE_DUE = acquireStatement(
   'extract(epoch FROM now() - t.due_at) / greatest(t.period_s, $4::double precision, 1) DESC'
 )
 const ACQUIRE_UNTRIED = acquireStatement(
-  // A visit in the future was before the clock was set back.
-  '(t.tried_at IS NULL OR t.tried_at < $4::timestamptz OR t.tried_at > now())',
+  `(t.tried_at IS NULL OR t.tried_at < $4::timestamptz OR ${WAS_SET_BACK})`,
   `(t.leaderboard_id <> ${LIST})`
 )
 

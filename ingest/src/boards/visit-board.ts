@@ -45,8 +45,8 @@ export type Visit =
   | { readonly outcome: 'failed'; readonly fault: string; readonly isAnswered: boolean }
   /** The tables lack earlier events of the board, so changes cannot be computed. */
   | { readonly outcome: 'behind'; readonly fault: string }
-  /** Another process holds the lease, or the service stops. */
-  | { readonly outcome: 'given-up' }
+  /** Another process holds the lease, which is a fault, or the service stops. */
+  | { readonly outcome: 'given-up'; readonly fault?: string }
 
 export type VisitNeeds = {
   readonly parsing: PageParsing
@@ -153,7 +153,7 @@ async function visitDeparted(
   batch: VisitBatch
 ): Promise<Visit> {
   const { titleId, leaderboardId } = lease
-  if (!(await leases.renew(lease))) return { outcome: 'given-up' }
+  if (!(await leases.renew(lease))) return overtaken(lease)
   const known = batch.lists.get(titleId) ?? new Map<number, KnownBoard>()
   const boards = leaderboardId === null ? leaderboardsOf(titleId, [], known, Date.now()) : []
   await reader.publish(publication(leaderboardTopic, boards))
@@ -257,7 +257,7 @@ async function publishNews(
   if (!list.ok && (!entries.ok || lease.leaderboardId === null))
     return await failed(needs, lease, faults.join('; '), true)
   // A process without the lease must not append: the holder compares with tables that lack its events.
-  if (!(await leases.renew(lease))) return { outcome: 'given-up' }
+  if (!(await leases.renew(lease))) return overtaken(lease)
   const added = list.ok ? await followList(needs, reader, lease, batch, { list: list.value, boards }) : 0
   if (!entries.ok) return await failed(needs, lease, faults.join('; '), true)
   const changes = entries.value
@@ -322,6 +322,11 @@ async function failed(needs: VisitNeeds, lease: BoardLease, fault: string, isAns
     equal: null
   })
   return { outcome: 'failed', fault, isAnswered }
+}
+
+function overtaken(lease: BoardLease): Visit {
+  const fault = `${pathOf(lease)}: given up, because it took longer than its lease and another process visits it now`
+  return { outcome: 'given-up', fault }
 }
 
 /** A visit that published nothing leaves the lease's state unchanged. */

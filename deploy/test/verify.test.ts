@@ -136,7 +136,11 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
       const findings = await verified('rows', gamenet)
       const of = (name: string) => findings.filter(({ part }) => part === name)
       // Whether its rows are restored before the tables are checked is a matter of milliseconds.
-      t.match(of('tables')[0], { what: /^a part of \w+ is missing/ }, 'a part vanished while nothing was running')
+      t.match(
+        of('tables')[0],
+        { what: /^1 parts \(all_\w+\) of network_count_hour are missing/ },
+        'a part vanished while nothing was running'
+      )
       t.match(
         of('writes'),
         [{ what: /1 pages of writes\/base\/5\/3456/, repair: /gamenet restore/ }],
@@ -168,9 +172,28 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     await refuses('start', 'schema_migration')
     t.match(await verified(name, gamenet), [{ what: 'Files of the table schema_migration are damaged' }])
     const detached = (await verified(name, gamenet, '--repair')).map(
-      ({ what }) => /^a part of (\w+) is missing/.exec(what)?.[1]
+      ({ what }) => /^\d+ parts \(all_[\w, ]+\) of (\w+) are missing/.exec(what)?.[1]
     )
-    t.same([...new Set(detached)], ['checkpoint', 'data_change', 'schema_migration'])
+    t.same(detached, ['checkpoint', 'data_change', 'schema_migration'], 'a line for each table')
+    const service = await openGamenet(t, environment(name))
+    await gamenetJson(environment(name), ['status', '--wait', '60'])
+    const { body } = await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)
+    t.match(body, { length: HOURS.length })
+    t.same(VerifyReport.parse(await gamenetJson(environment(name), ['verify'])).findings, [])
+    await service.stop()
+  })
+
+  await t.test('a table that is lost together with the list of parts is found and restored', async (t) => {
+    const name = 'lost'
+    await cp(whole, join(folder, name), { recursive: true })
+    const [file = ''] = await filesOfParts(join(folder, name), 'network_count__0')
+    await rm(dirname(dirname(file)), { recursive: true })
+    await rm(join(folder, name, 'parts.json'))
+    const finding = { part: 'tables', what: /^network_count has no rows, although network-count has consumed events/ }
+    const serving = await openGamenet(t, environment(name))
+    t.match(await verified(name, gamenet), [{ ...finding, repair: /^gamenet verify --repair; the next start/ }])
+    await serving.stop()
+    t.match(await verified(name, gamenet, '--repair'), [{ ...finding, isRepaired: true }])
     const service = await openGamenet(t, environment(name))
     await gamenetJson(environment(name), ['status', '--wait', '60'])
     const { body } = await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)

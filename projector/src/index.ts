@@ -59,6 +59,7 @@ export {
   VerifyReport
 } from './rebuild/contract.js'
 export { unfinishedImportUndos } from './rebuild/import-undo.js'
+export { type EmptiedTable, emptiedTables } from './repair/emptied-tables.js'
 export {
   announceAllChanged,
   beginRepair,

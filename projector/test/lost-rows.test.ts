@@ -1,6 +1,16 @@
 import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { INSTANTS_END_MS } from '@gamenet/schemas'
+import {
+  achievementUnlockTopic,
+  INSTANTS_END_MS,
+  importRetractionTopic,
+  type LogMessage,
+  matchListTopic,
+  presenceTopic,
+  profileTopic,
+  ratingTopic,
+  type Topic
+} from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { eventTables } from '../src/events/event-tables.js'
@@ -8,6 +18,7 @@ import {
   beginRepair,
   cancelRebuilds,
   dropLostParts,
+  emptiedTables,
   findLostParts,
   incompleteTableIn,
   listParts,
@@ -24,7 +35,7 @@ import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuild/r
 import { AnyEvent, append, appendedOf, compare } from './any-event.js'
 import { foldOf, readRows } from './fold.js'
 import { MemoryLog } from './memory-log.js'
-import { emptyTables, newestVersion, openTables, projectorOn, runToHead } from './pipeline.js'
+import { emptyTables, message, newestVersion, openTables, projectorOn, runToHead } from './pipeline.js'
 
 const readTables = projections.flatMap(tablesOf)
 
@@ -44,6 +55,53 @@ test('lost rows of any table are restored, or it is reported what is lost', asyn
     t.equal(ways.filter(Boolean).length, 1, String(name))
   }
 })
+
+test('each read table that is empty although its events make rows is found', async (t) => {
+  const engine = await openTables()
+  const { control } = engine
+  const log = new MemoryLog()
+  for (const each of fc.sample(appendedOf(AnyEvent, [0, 1]), { numRuns: 40, seed: 4 })) append(log, each)
+  for (const [{ name }, sent] of otherEvents()) log.append(name, [sent])
+  await runToHead(engine, log)
+  const found = async () => await emptiedTables(storeOver(control), projections)
+  t.same(await found(), [])
+  for (const projection of projections)
+    for (const table of tablesOf(projection)) {
+      const engineTable = `${table}__0`
+      await control.execute(`CREATE TABLE away AS ${engineTable}`)
+      await control.execute(`EXCHANGE TABLES away AND ${engineTable}`)
+      t.same(await found(), [{ projection: projection.name, table, engineTable }])
+      await control.execute(`EXCHANGE TABLES away AND ${engineTable}`)
+      await control.execute('DROP TABLE away SYNC')
+    }
+  await control.execute(`TRUNCATE TABLE event_title_count__0`)
+  await control.execute(`TRUNCATE TABLE title_count__0`)
+  t.same(await found(), [], 'without its events a table is rightly empty')
+})
+
+/** An event of each topic that {@link AnyEvent} lacks. */
+function otherEvents(): (readonly [Pick<Topic, 'name'>, LogMessage])[] {
+  const at = '2026-03-14T20:00:00Z'
+  const matches = [{ hostName: 'Ann', currentPlayers: 2, maxPlayers: 4 }]
+  const profile = {
+    ...{ username: 'Ann', revision: 1, changedAt: at, avatar_url: '', avatar_hue: 3, chat_profile_url: '' },
+    ...{ display_name_override: null, linked_gamertag: '', console_verified: true, bio: '', social_links: [] }
+  }
+  const seen = { username: 'Ann', gamertag: 'Ann 7', state: 'online', game: 'Chess', periodSeconds: 60, observedAt: at }
+  const rating = { username: 'Ann', raterUsername: 'Ben', stars: 4, comment: 'good', revision: 1, ratedAt: at }
+  const undone = { importId: 'e'.repeat(32), topic: 'title-count', observedAt: at }
+  return [
+    [matchListTopic, message(matchListTopic, { titleId: '4d530064', observedAt: at, matches })],
+    [presenceTopic, message(presenceTopic, { ...seen, state: 'online' })],
+    [profileTopic, message(profileTopic, profile)],
+    [ratingTopic, message(ratingTopic, rating)],
+    [
+      achievementUnlockTopic,
+      message(achievementUnlockTopic, { username: 'Ann', achievementId: 1, points: 5, unlockedAt: at })
+    ],
+    [importRetractionTopic, message(importRetractionTopic, undone)]
+  ]
+}
 
 test('rows of detached parts are restored, of any tables', async (t) => {
   const engine = await openTables()

@@ -1,7 +1,15 @@
 import { readdir, rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { ClickHouse } from '@gamenet/engines'
-import { changedDefinitions, findLostParts, namesOfUsedTables, storeOver } from '@gamenet/projector'
+import {
+  changedDefinitions,
+  type EmptiedTable,
+  emptiedTables,
+  findLostParts,
+  namesOfUsedTables,
+  projections,
+  storeOver
+} from '@gamenet/projector'
 import { isTableDropped } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { MAKE_TABLES_AGAIN, REPAIR_SERVER, undefinedIfDamaged } from '../wiring/engine-failures.js'
@@ -11,14 +19,19 @@ import type { ReportBytes } from './damage-report.js'
 
 export type TablesToCheck = {
   readonly repair: boolean
-  /** The tables that lacked parts when they were opened. */
-  readonly lost: readonly string[]
+  /** The parts that tables lacked when they were opened. */
+  readonly lost: readonly LostPart[]
   /** How the tables of a stopped service differ from the list of their parts. */
   readonly parts?: PartComparison | undefined
   /** Whether the tables are on a server, where nothing is repaired. */
   readonly isServer?: boolean
 }
 
+/** `part` is undefined if all of a table is lost. */
+type LostPart = { readonly table: string; readonly part: string | undefined }
+
+/** Parts in a finding; a table may have lost thousands. */
+const PARTS_NAMED = 5
 const COST_UNUSED = 'neither steps nor answers use this table; its rebuild cannot be continued or rolled back'
 const NO_DIFFERENCE: PartComparison = { vanished: [], miscounted: [], isDamaged: false }
 
@@ -31,15 +44,19 @@ export async function damageOfTables(
   const damages: Damage[] = []
   const nameOf = (await namesOfUsedTables(storeOver(tables)).catch(undefinedIfDamaged)) ?? new Map<string, string>()
   const isUnused = (table: string) => table.includes('__') && !nameOf.has(table)
-  const detached = (await findLostParts(storeOver(tables))).map(({ table }) => table)
-  const missing = [...detached, ...vanished.map(({ table }) => nameOf.get(table) ?? table)]
-  for (const table of [...missing, ...lost.filter((each) => !missing.includes(each))]) {
+  const missing: readonly LostPart[] = [
+    ...(await findLostParts(storeOver(tables))),
+    ...vanished.map(({ table, part }) => ({ table: nameOf.get(table) ?? table, part }))
+  ]
+  const isMissing = ({ table }: Pick<LostPart, 'table'>) => missing.some((each) => each.table === table)
+  const all = [...missing, ...lost.filter((each) => !isMissing(each))]
+  for (const table of new Set(all.map((each) => each.table))) {
     damages.push({
       part: 'tables',
-      what: `a part of ${table} is missing, or was detached because it was unreadable`,
+      what: `${partsText(all.filter((each) => each.table === table))} of ${table} are missing, or were detached because they were unreadable`,
       cost: isUnused(table) ? COST_UNUSED : 'its rows are missing until they are restored',
       repair: isServer ? REPAIR_SERVER : isUnused(table) ? 'gamenet start, which drops the table' : 'gamenet start',
-      ...(repair && !missing.includes(table) && { repaired: 'its rows were restored' })
+      ...(repair && !isMissing({ table }) && { repaired: 'its rows were restored' })
     })
   }
   for (const { table, part, rows } of miscounted) {
@@ -72,7 +89,33 @@ export async function damageOfTables(
     }
     report('tables', bytes)
   }
+  const emptied = (await emptiedTables(storeOver(rebuild), projections).catch(undefinedIfDamaged)) ?? []
+  for (const each of emptied.filter((found) => !isMissing(found))) {
+    const isMarked = repair && !isServer
+    if (isMarked) await markLost(await pathOf(tables, each))
+    damages.push(damageOfEmptied(each, isServer, isMarked))
+  }
   return damages
+}
+
+function partsText(parts: readonly LostPart[]): string {
+  const names = parts.flatMap(({ part }) => part ?? [])
+  if (names.length < parts.length) return 'all parts'
+  const others = names.length > PARTS_NAMED ? ` and ${names.length - PARTS_NAMED} others` : ''
+  return `${names.length} parts (${names.slice(0, PARTS_NAMED).join(', ')}${others})`
+}
+
+function damageOfEmptied({ projection, table }: EmptiedTable, isServer: boolean, isMarked: boolean): Damage {
+  const rebuild = ['start', 'verify'].map((verb) => `gamenet rebuild ${verb} ${projection}`).join(', ')
+  return {
+    part: 'tables',
+    what: `${table} has no rows, although ${projection} has consumed events that make some`,
+    cost: 'answers lack these rows',
+    repair: isServer
+      ? `${rebuild}, gamenet rebuild swap ${projection} --accept-differences`
+      : 'gamenet verify --repair; the next start restores its rows',
+    ...(isMarked && { repaired: 'it is marked as lost; the next start restores its rows' })
+  }
 }
 
 /** Detaches damaged parts of the tables that a start reads before it can repair any: those without generations. */
@@ -85,6 +128,12 @@ export async function detachDamagedBookkeeping(
     for (const { part } of await damagedParts(rebuild, name, miscounted))
       if (part !== '') await detachPart(tables, name, path, part)
   }
+}
+
+async function pathOf(tables: ClickHouse['control'], { engineTable }: EmptiedTable): Promise<string> {
+  const found = (await tablesOfParts(tables)).find(({ name }) => name === engineTable)
+  if (found === undefined) throw new FailureError(`${engineTable} was dropped meanwhile; repeat the command.`)
+  return found.path
 }
 
 type TableOfParts = { readonly name: string; readonly path: string; readonly bytes: number }

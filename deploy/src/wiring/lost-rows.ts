@@ -44,8 +44,8 @@ export type LostRows = {
   /** Resolves with true when no table lacks rows; with false when the service stops first or a later start repairs. */
   whenRepaired(): Promise<boolean>
   status(): Promise<LostTable[]>
-  /** The tables that lacked rows when this process opened them; a stopped service may have restored them since. */
-  readonly found: readonly string[]
+  /** The parts that tables lacked when this process opened them; a stopped service may have restored their rows since. */
+  readonly found: readonly NamedLostPart[]
   /** Returns the tables whose rows are missing until a repair has ended. */
   repairing(): readonly string[]
   stop(): Promise<void>
@@ -141,7 +141,7 @@ export async function openLostRows({
       })
     },
     whenRepaired: () => repaired,
-    found: [...tablesOf(found)],
+    found,
     repairing: () => [...repairing],
     status: async () => {
       const now = await findLostParts(store)

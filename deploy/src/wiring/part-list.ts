@@ -49,7 +49,7 @@ export async function openPartList(
 ): Promise<PartList> {
   const { vanished, miscounted, isDamaged } = await comparePartList(file, tables)
   if (isDamaged) warn(`${file} is damaged and ignored: this start does not notice parts that vanished.`)
-  for (const { path, part = WHOLE_TABLE } of vanished) await markLost(path, part)
+  for (const { path, part } of vanished) await markLost(path, part)
   await correct(tables, miscounted)
   let written: string | undefined
   const deleting = new Set<readonly string[]>()
@@ -115,8 +115,8 @@ export async function comparePartList(
   }
 }
 
-/** Makes the next start restore the rows of a part, as after one that the engine could not read; returns the path of the mark. */
-export async function markLost(path: string, part: string): Promise<string> {
+/** Makes the next start restore the rows of a part or of a table, as after a part that the engine could not read; returns the path of the mark. */
+export async function markLost(path: string, part = WHOLE_TABLE): Promise<string> {
   const detached = join(path, 'detached')
   const mark = join(detached, `broken-on-start_${part}`)
   await mkdir(mark, { recursive: true })

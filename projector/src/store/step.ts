@@ -57,6 +57,15 @@ export const makeRows = operation(
   }
 )
 
+/** Returns whether a projection makes any row of the events of a range. */
+export const hasRows = operation(
+  'looks for a row',
+  async (tables, { select }: SqlProjection, range: Range): Promise<boolean> => {
+    const { sql, parameters } = conditionOf(range)
+    return (await tables.rows(`${select.replaceAll('{range}', sql)} LIMIT 1`, parameters)).length > 0
+  }
+)
+
 /** Stores the rows that a fold has computed, all or none. */
 export const storeRows = operation(
   'stores rows',

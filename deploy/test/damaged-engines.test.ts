@@ -125,6 +125,11 @@ test('damaged engines are named with the way out, and the others are checked', a
     )
     const { stdout } = await gamenet(environment('later'), ['status'])
     t.match(stdout, /^Needs attention: .*Files of the table network_count_hour__0 are damaged \(gamenet verify\)/)
+    for (const file of await filesOfParts(join(folder, 'later'), 'event_network_count__0'))
+      await writeFile(file, (await readFile(file)).fill(1))
+    const refused = await gamenet(environment('later'), ['rebuild', 'start', 'network-count'])
+    refuses(refused, /^Files of the table event_network_count__0 are damaged. Repair: .*verify --repair/)
+    t.match((await gamenet(environment('later'), ['status'])).stdout, /event_network_count__0 are damaged \(gamenet/)
     await flipPartsOf(join(folder, 'later'), 'scrape__0')
     refuses(await gamenet(environment('later'), ['status']), /table scrape__0 are damaged. Repair: .*verify --repair/)
     await service.stop()
@@ -158,13 +163,35 @@ test('damage that an operation meets in a service is in its log, with what the e
     const lines: unknown[] = []
     const logger = pino({}, { write: (line) => lines.push(JSON.parse(line)) })
     const engines = { directory: undefined, names: { tables: 'chDB' } }
-    const { operations } = serviceOperations({ engines, isRunning, hasLog: true, logger } as never)
+    const damageMet = new Set<string>()
+    const { operations } = serviceOperations({ engines, isRunning, hasLog: true, logger, damageMet } as never)
     const damaged = { ...status, run: () => Promise.reject(DAMAGE) }
     await t.rejects(operations.run(damaged, {}), { message: /^Files of the table title__0 are damaged. Repair: / })
     const line = { operation: 'status', err: { message: /Checksum/ }, msg: /^Files of the table title__0 are damaged/ }
     t.match(lines, isRunning ? [line] : [], 'a command prints it')
     t.equal(lines.length, isRunning ? 1 : 0)
+    t.same([...damageMet], ['Files of the table title__0 are damaged (gamenet verify)'])
+    const wrapped = new Error('No sample could be measured', { cause: DAMAGE })
+    await t.rejects(operations.run({ ...status, run: () => Promise.reject(wrapped) }, {}), {
+      message: /^Files of the table title__0/
+    })
   }
+})
+
+test('an operation without space names the disk and what to free', async (t) => {
+  const full = new ClickHouseError('Code: 243. DB::Exception: Cannot reserve 1.00 MiB. (NOT_ENOUGH_SPACE) 0. ? @ 0x1', {
+    code: 243
+  })
+  for (const [tables, sentence] of [
+    ['chDB', /^The disk of the data directory \S+ is full: .* free, of .*\. Free space on it \(backups/],
+    ['ClickHouse', /^The tables cannot be .* the disk of the ClickHouse server is full\. Free space on it/]
+  ] as const)
+    for (const error of [full, new Error(`No sample could be measured. ${full.message}`, { cause: full })]) {
+      const engines = { directory: { path: t.testdir({}) }, names: { tables } }
+      const { operations } = serviceOperations({ engines, hasLog: true, damageMet: new Set() } as never)
+      const failing = { ...status, run: () => Promise.reject(error) }
+      await t.rejects(operations.run(failing, {}), { name: 'Error', message: sentence })
+    }
 })
 
 test('damage of a ClickHouse server is a sentence with the way out', async (t) => {

@@ -68,6 +68,8 @@ export type ProjectorOptions = {
    * paused.
    */
   readonly reservedBytes?: ReservedBytes
+  /** Returns a failure of a rebuild as it is reported; it may name a way out. */
+  readonly explain?: (error: unknown) => Promise<unknown>
   /** Longest duration of a statement of answers, in ms: the former tables are dropped that long after a swap. Default: 60,000. */
   readonly longestAnswerMs?: number
   /** Longest wait of a swap for passes, in ms; then nothing is swapped. Default: 60,000. */
@@ -202,6 +204,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     rebuildLock: options.rebuildLock ?? LOCAL_PASS_LOCK,
     ...swapTimesOf(options),
     reservedBytes: options.reservedBytes ?? (() => 0),
+    explain: options.explain,
     logger,
     isShared,
     signal: stopping.signal

@@ -112,6 +112,7 @@ export function projectorOn(
     | 'rebuildLock'
     | 'projections'
     | 'reservedBytes'
+    | 'explain'
     | 'catchUpMs'
     | 'longestAnswerMs'
   > & {
@@ -128,6 +129,7 @@ export function projectorOn(
     ...(options.passLock === undefined ? {} : { passLock: options.passLock }),
     ...(options.rebuildLock === undefined ? {} : { rebuildLock: options.rebuildLock }),
     ...(options.reservedBytes === undefined ? {} : { reservedBytes: options.reservedBytes }),
+    ...(options.explain === undefined ? {} : { explain: options.explain }),
     registry: options.registry ?? new Registry(),
     logger: QUIET,
     onChange: options.onChange ?? (() => {}),

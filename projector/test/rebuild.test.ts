@@ -214,7 +214,8 @@ async function pauseForRoom(t: Test, engine: ClickHouse) {
     return 0
   }
   let kept: (diskBytes: number) => number = roomAtFirst
-  const projector = projectorOn(engine, log, { reservedBytes: (diskBytes) => kept(diskBytes) })
+  const explain = async (error: unknown) => new Error(`explained: ${error}`)
+  const projector = projectorOn(engine, log, { reservedBytes: (diskBytes) => kept(diskBytes), explain })
   const { rebuilds } = projector
   projector.start()
   try {
@@ -248,7 +249,7 @@ async function pauseForRoom(t: Test, engine: ClickHouse) {
     kept = () => 0
     await rebuilds.resume('title-count')
     while ((await newest())?.state === 'filling') await new Promise((resolve) => setTimeout(resolve, 25))
-    t.match(await newest(), { state: 'failed', reason: /title_count__2/ })
+    t.match(await newest(), { state: 'failed', reason: /^explained: .*title_count__2/s })
     t.match(await rebuilds.cancel('title-count'), { state: 'cancelled' })
   } finally {
     await projector.stop()

@@ -1,8 +1,7 @@
 import { errorMessage, SharedRun, shownInstant } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import { FailureError, UsageError } from '../config.js'
-import { fileFailure } from '../disk/file-failure.js'
-import { engineFailure } from '../wiring/engine-failures.js'
+import { explained, noteDamage } from '../wiring/engine-failures.js'
 import { finishErasures } from './erase.js'
 import { finishImportUndos } from './import-undo.js'
 import type { Operation, OperationNeeds, Operations } from './operation.js'
@@ -24,7 +23,10 @@ export type ServiceOperations = {
 
 /** The operations of this process, run by its own parts; for the work of other processes they read the tables. */
 export function serviceOperations(
-  given: Omit<OperationNeeds, 'stopping' | 'importing' | 'startedAt' | 'finishErasures'> & { readonly logger: Logger }
+  given: Omit<OperationNeeds, 'stopping' | 'importing' | 'startedAt' | 'finishErasures'> & {
+    readonly damageMet: Set<string>
+    readonly logger: Logger
+  }
 ): ServiceOperations {
   const stop = new AbortController()
   const needs: OperationNeeds = {
@@ -58,9 +60,10 @@ export function serviceOperations(
     operations: {
       run: async (operation, input, { onProgress = () => undefined, signal = new AbortController().signal } = {}) => {
         requireLog(operation, needs)
-        const run = operation.run(needs, input, { onProgress, signal }).catch((error: unknown) => {
+        const run = operation.run(needs, input, { onProgress, signal }).catch(async (error: unknown) => {
           const { directory, names } = needs.engines
-          const failure = fileFailure(error, directory?.path ?? '') ?? engineFailure(error, String(names.tables))
+          const failure = await explained(error, directory?.path, String(names.tables))
+          noteDamage(given.damageMet, failure)
           // The client gets the sentence without its cause.
           if (given.isRunning && failure !== error)
             given.logger.error({ err: error, operation: operation.name }, errorMessage(failure))

@@ -2,7 +2,7 @@ import { migrate } from '@gamenet/projector'
 import { pino } from 'pino'
 import { type Config, FilesDamaged } from '../config.js'
 import { engineFailure } from '../wiring/engine-failures.js'
-import { openSoundEngines } from '../wiring/engines.js'
+import { openSoundEngines, startFailure } from '../wiring/engines.js'
 import type { VerifyReport } from './damage-report.js'
 import { type DamageOptions, findDamage } from './find-damage.js'
 
@@ -22,6 +22,8 @@ export async function verifyApart(
       })
     }
     return await findDamage(engines, { ...repairs, lost: [], damaged }, () => undefined, new AbortController().signal)
+  } catch (error) {
+    throw await startFailure(config, error)
   } finally {
     await close()
   }

@@ -12,18 +12,15 @@ import {
 } from '@gamenet/api'
 import { Refusal, withServing } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
-import { FilesDamaged } from '../config.js'
 import { fileFailure } from '../disk/file-failure.js'
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
 import { VERSION } from '../version.js'
 import type { Needs } from './dependencies.js'
-import { engineFailure } from './engine-failures.js'
+import { engineFailure, noteDamage } from './engine-failures.js'
 import { listen, publicUrl } from './listen.js'
 import { endpointsOf, readQuestions } from './questions.js'
 
 const POLL_MS = 250
-/** Damage beyond these is only in the log. */
-const DAMAGE_NAMED = 10
 /** The compiled browser SDK, two folders above this one. */
 const SERVICE_AUTH = new URL('service-auth.js', import.meta.resolve('@gamenet/sdk'))
 const EXAMPLE = new URL('../../example/', SERVICE_AUTH)
@@ -84,10 +81,12 @@ export async function openApi(needs: Needs): Promise<string> {
     async (app) => {
       await addPages(app, authUrl)
       app.addHook('onError', async (_request, _reply, error: unknown) => {
-        if (!(error instanceof Refusal && error.code === 'data_damaged') || damageMet.size === DAMAGE_NAMED) return
+        if (!(error instanceof Refusal && error.code === 'data_damaged')) return
         // Files of datasets have a line of their own.
-        const failure = fileFailure(error.cause, config.DATA_DIR) ?? engineFailure(error, String(engines.names.tables))
-        if (failure instanceof FilesDamaged) damageMet.add(`${failure.what} (gamenet verify)`)
+        noteDamage(
+          damageMet,
+          fileFailure(error.cause, config.DATA_DIR) ?? engineFailure(error, String(engines.names.tables))
+        )
       })
     }
   )

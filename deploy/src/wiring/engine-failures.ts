@@ -2,7 +2,9 @@ import { ClickHouseError, NewerDatabase } from '@gamenet/engines'
 import { LogDamaged } from '@gamenet/engines/log'
 import { MissingTables, NewerTables } from '@gamenet/projector'
 import { errorCode, errorMessage, isTableDropped, Refusal } from '@gamenet/schemas'
-import { FailureError, FilesDamaged } from '../config.js'
+import { FailureError, FilesDamaged, UsageError } from '../config.js'
+import { fileFailure } from '../disk/file-failure.js'
+import { fullDisk } from '../disk/full-disk.js'
 import { reasonOf, shown } from '../operations/damage.js'
 
 /** The way out of damage that nothing else repairs. */
@@ -33,6 +35,8 @@ const REPAIR_WRITES = `stop the service and run \`gamenet verify --repair\`, whi
 const DAMAGE_CODES: ReadonlySet<number> = new Set([
   27, 32, 33, 40, 76, 79, 107, 117, 125, 226, 228, 246, 259, 271, 432, 740
 ])
+/** A statement, or a query with temporary files, had no space. */
+export const NOT_ENOUGH_SPACE = 243
 /** The code of errors of C++'s library, such as that of a missing file. */
 const STD_EXCEPTION = 1001
 
@@ -49,26 +53,37 @@ export function isOfDamage(error: unknown): error is ClickHouseError {
   )
 }
 
+/**
+ * Returns an error of the machine, of files or of an engine as a sentence with a way out; any other error unchanged.
+ * @param path the data directory, if an engine is embedded
+ */
+export async function explained(error: unknown, path: string | undefined, tables: string): Promise<unknown> {
+  if (error instanceof FailureError || error instanceof UsageError) return error
+  const isOfServer = tables !== 'chDB' && clickHouseErrorIn(error) !== undefined
+  const full = path === undefined || isOfServer ? undefined : await fullDisk(path, error)
+  return full ?? fileFailure(error, path ?? '') ?? engineFailure(error, tables)
+}
+
 /** Returns an engine's error about its files or their version as a sentence with a way out; any other error unchanged. */
 export function engineFailure(error: unknown, tables: string): unknown {
   if (error instanceof FailureError) return error
-  if (error instanceof Refusal && error.code === 'data_damaged') {
-    const { cause } = error
-    if (cause instanceof ClickHouseError) return engineFailure(cause, tables)
-    return new FilesDamaged('writes', `The write side is damaged: ${errorMessage(cause)}`, REPAIR_WRITES)
-  }
+  const ofTables = clickHouseErrorIn(error)
+  if (error instanceof Refusal && error.code === 'data_damaged' && ofTables === undefined)
+    return new FilesDamaged('writes', `The write side is damaged: ${errorMessage(error.cause)}`, REPAIR_WRITES)
   if (error instanceof LogDamaged) return new FilesDamaged('log', error.what, RESTORE)
-  if (isOfDamage(error)) {
-    const what = tableOf(error)
+  if (ofTables !== undefined && (ofTables.code === NOT_ENOUGH_SPACE || FREEZE_WITHOUT_SPACE.test(ofTables.message))) {
+    const of = tables === 'chDB' ? 'their disk' : 'the disk of the ClickHouse server'
+    return new FailureError(
+      `The tables cannot be written or copied, because ${of} is full. Free space on it, and repeat the command.`
+    )
+  }
+  if (isOfDamage(ofTables)) {
+    const what = tableOf(ofTables)
     if (tables === 'chDB') return new FilesDamaged('tables', `${what} are damaged`, REPAIR_TABLES)
     // The logs of the server may be out of reach.
-    const said = shown(error.message).replace(/\.$/, '')
+    const said = shown(ofTables.message).replace(/\.$/, '')
     return new FilesDamaged('tables', `${what} on the ClickHouse server are damaged: ${said}`, REPAIR_SERVER)
   }
-  if (error instanceof ClickHouseError && FREEZE_WITHOUT_SPACE.test(error.message))
-    return new FailureError(
-      'The tables cannot be copied, because their disk is full. Free space on it, and repeat the command.'
-    )
   if (error instanceof NewerTables || error instanceof NewerDatabase) return new FailureError(error.message)
   const text = (error instanceof Error ? error.message : '').replace(/\.$/, '')
   if (error instanceof MissingTables) return new FilesDamaged('tables', text, MAKE_TABLES_AGAIN)
@@ -78,6 +93,20 @@ export function engineFailure(error: unknown, tables: string): unknown {
   if (/^The log at .* cannot be opened/.test(text)) return new FilesDamaged('log', text, RESTORE)
   if (/^The PostgreSQL directory/.test(text)) return new FilesDamaged('writes', text, RESTORE)
   return error
+}
+
+/** Returns ClickHouse's error that this error is, or is caused by. */
+function clickHouseErrorIn(error: unknown): ClickHouseError | undefined {
+  if (error instanceof ClickHouseError) return error
+  return error instanceof Error ? clickHouseErrorIn(error.cause) : undefined
+}
+
+/** Damage beyond these is only in the log. */
+const DAMAGE_NAMED = 10
+
+/** Adds damage to what `gamenet status` reports. */
+export function noteDamage(met: Set<string>, failure: unknown): void {
+  if (failure instanceof FilesDamaged && met.size < DAMAGE_NAMED) met.add(`${failure.what} (gamenet verify)`)
 }
 
 function tableOf({ message }: ClickHouseError): string {

@@ -20,14 +20,12 @@ import { unfreeze } from '../backup/freeze.js'
 import { type Config, FilesDamaged, UsageError } from '../config.js'
 import { claimDataDirectory, type DataDirectory } from '../data-directory.js'
 import { type Disk, openDisk } from '../disk/disk.js'
-import { fileFailure } from '../disk/file-failure.js'
-import { fullDisk } from '../disk/full-disk.js'
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
 import { removeSnapshots } from '../sql/snapshot.js'
 import { VERSIONS } from '../version.js'
 import { isCommand, type ProcessContext } from './component.js'
 import { Disposers } from './disposers.js'
-import { engineFailure } from './engine-failures.js'
+import { explained } from './engine-failures.js'
 import { type LogChoice, type OpenLog, openLog } from './log.js'
 import { readLogChoice } from './log-choice.js'
 import { isSpoolKnown } from './spool.js'
@@ -78,7 +76,7 @@ export async function openEngines(context: Context): Promise<Engines> {
     return { ...engines, log, clickhouse, store: storeOver(clickhouse.control), disk, postgres, close }
   } catch (error) {
     await close()
-    throw await explained(config, error)
+    throw await startFailure(config, error)
   }
 }
 
@@ -101,7 +99,7 @@ export async function openSoundEngines({ config, role, threadPoolSize, logger }:
     try {
       return opened(await open())
     } catch (error) {
-      const failure = await explained(config, error)
+      const failure = await startFailure(config, error)
       if (!(failure instanceof FilesDamaged)) throw failure
       damaged.push(failure)
       return undefined
@@ -130,7 +128,7 @@ export async function openSoundEngines({ config, role, threadPoolSize, logger }:
         return opened(await openWriteSide(config, writesPath))
       } catch (error) {
         // A command opens it late.
-        throw await explained(config, error)
+        throw await startFailure(config, error)
       }
     })
     const migrated = once(async () => {
@@ -167,15 +165,13 @@ export async function openSoundEngines({ config, role, threadPoolSize, logger }:
     return { ...engines, damaged, writing, opened, close }
   } catch (error) {
     await close()
-    throw await explained(config, error)
+    throw await startFailure(config, error)
   }
 }
 
 /** Returns the failure of a start with its cause, if it is one of the machine or of files. */
-async function explained({ DATA_DIR, CLICKHOUSE_URL }: Config, error: unknown): Promise<unknown> {
-  const path = resolve(DATA_DIR)
-  const tables = CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse'
-  return (await fullDisk(path, error)) ?? fileFailure(error, path) ?? engineFailure(error, tables)
+export async function startFailure({ DATA_DIR, CLICKHOUSE_URL }: Config, error: unknown): Promise<unknown> {
+  return await explained(error, resolve(DATA_DIR), CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse')
 }
 
 const OVERDUE_MS = 30_000

@@ -18,7 +18,7 @@ import {
 import { type PartitionExtent, pause, Refusal, topics, withTimeout } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
-import { isOfDamage } from './engine-failures.js'
+import { isOfDamage, NOT_ENOUGH_SPACE } from './engine-failures.js'
 import type { Engines } from './engines.js'
 
 /** A table that lost rows, for status. */
@@ -167,9 +167,6 @@ function guarded({ rows, json, stream }: ClickHouse['readers'], refuse: (sql: st
     }
   return { rows: guard(rows), json: guard(json), stream: guard(stream) }
 }
-
-/** NOT_ENOUGH_SPACE: a query had no space for its temporary files. */
-const NOT_ENOUGH_SPACE = 243
 
 function refuseUnreadable(error: unknown): never {
   if (!(error instanceof ClickHouseError) || error.code === undefined) throw error

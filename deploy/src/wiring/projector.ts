@@ -2,11 +2,12 @@ import { sealKeys } from '@gamenet/ingest'
 import { createProjector, type Projector } from '@gamenet/projector'
 import { freeMinBytesOf } from '../disk/disk-guard.js'
 import type { Needs } from './dependencies.js'
+import { explained, noteDamage } from './engine-failures.js'
 import { readingThread, reloadReadersOf } from './reading-thread.js'
 
 /** Starts a projector that loads the log and projects until it is stopped. */
 export function startProjector(needs: Needs): Projector {
-  const { config, engines, registry, logger, dataVersions, concurrentWriters } = needs
+  const { config, engines, registry, logger, damageMet, dataVersions, concurrentWriters } = needs
   const { loader, projections, rebuild } = engines.clickhouse
   const projector = createProjector({
     tables: { loader, projections, rebuild },
@@ -16,6 +17,11 @@ export function startProjector(needs: Needs): Projector {
     registry,
     logger,
     reservedBytes: (diskBytes) => freeMinBytesOf(config.DISK_FREE_MIN_BYTES, diskBytes),
+    explain: async (error) => {
+      const failure = await explained(error, engines.directory?.path, String(engines.names.tables))
+      noteDamage(damageMet, failure)
+      return failure
+    },
     ...concurrentWriters,
     // DataVersions itself logs a failed refresh.
     onChange: () => void dataVersions.refresh().catch(() => undefined)

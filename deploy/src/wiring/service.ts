@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { resolve } from 'node:path'
 import { DataVersions } from '@gamenet/api'
 import type { Postgres } from '@gamenet/engines'
 import { createPeople } from '@gamenet/ingest'
@@ -8,8 +7,6 @@ import { pause, withServing } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Config } from '../config.js'
-import { fileFailure } from '../disk/file-failure.js'
-import { fullDisk } from '../disk/full-disk.js'
 import { reapplyErasures } from '../erasure/reapply-erasures.js'
 import type { Operations } from '../operations/operation.js'
 import { type ServiceOperations, serviceOperations } from '../operations/service-operations.js'
@@ -22,9 +19,8 @@ import { type Components, isCommand, openComponents, type Role, runs } from './c
 import { concurrentWriters, stepRunner, stepsEnded } from './concurrent-writers.js'
 import { fillDemo, openDemo } from './demo.js'
 import type { Dependencies, Needs } from './dependencies.js'
-import { engineFailure } from './engine-failures.js'
 import { addEngineMetrics } from './engine-metrics.js'
-import { once, openEngines } from './engines.js'
+import { once, openEngines, startFailure } from './engines.js'
 import { collectWhenIdle } from './idle-heap.js'
 import { createServiceIngest, startRelay } from './ingest.js'
 import { listen } from './listen.js'
@@ -191,12 +187,7 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
   }).set({ version: VERSION, role }, 1)
   const context = { config, role, threadPoolSize, logger, registry }
   const { values, close } = await openComponents(components, context).catch(async (error: unknown) => {
-    const tables = config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse'
-    throw (
-      (await fullDisk(resolve(config.DATA_DIR), error)) ??
-      fileFailure(error, config.DATA_DIR) ??
-      engineFailure(error, tables)
-    )
+    throw await startFailure(config, error)
   })
   return {
     operations: values.operations.operations,

@@ -34,6 +34,8 @@ export type RebuildContext = {
   readonly steps: RebuildSteps
   readonly reservedBytes: ReservedBytes
   readonly logger: Logger
+  /** Returns a failure of a fill as it is reported; it may name a way out. */
+  readonly explain?: ((error: unknown) => Promise<unknown>) | undefined
   /** The unique name of this process. */
   readonly process: string
   /** Whether other processes may work on the same tables. */

@@ -114,11 +114,12 @@ export class Fillers {
           continue
         }
         const isFull = error instanceof NoRoom
-        if (isFull) logger.warn({ rebuild: record.id, reason: error.message }, 'a rebuild is paused')
+        const reason = errorMessage(isFull ? error : ((await this.#context.explain?.(error)) ?? error))
+        if (isFull) logger.warn({ rebuild: record.id, reason }, 'a rebuild is paused')
         else logger.error({ rebuild: record.id, reason: errorMessage(error) }, 'a rebuild failed')
         const state = isFull ? 'paused' : attempt >= ATTEMPTS ? 'failed' : 'filling'
         // If the state cannot be stored, the fill is retried.
-        if (await this.#isEnded(record, state, errorMessage(error)).catch(() => false)) break
+        if (await this.#isEnded(record, state, reason).catch(() => false)) break
         await pause(backoffMs(DEFAULT_BACKOFF, attempt), signal)
       }
     }

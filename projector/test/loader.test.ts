@@ -335,6 +335,35 @@ test('the loader', async (t) => {
     t.same(busy, [true, false])
   })
 
+  await t.test('the checkpoint passes control records, which have no rows', async (t) => {
+    const delivered: (readonly [records: number, next: number])[] = [
+      [1, 2],
+      [0, 4]
+    ]
+    const log = new MemoryLog()
+    log.append('title-count', [counted(1)])
+    const reader = {
+      commit: log.commit.bind(log),
+      extents: log.extents.bind(log),
+      consume: async ({ deliver, signal }: Parameters<MemoryLog['consume']>[0]) => {
+        const records = log.partitions[0]?.records ?? []
+        for (const [count, next] of delivered)
+          await deliver({ topic: 'title-count', epoch: 0, partition: 0, records: records.slice(0, count), next })
+        while (!signal.aborted) await pause(5)
+      }
+    }
+    const loader = createLoader({
+      ...alone,
+      startReading: () => readInline(reader, [titleCountTopic], AT_ONCE)(),
+      onStored: () => undefined
+    })
+    loader.start()
+    const next = async () => (await Checkpoints.read(alone.store)).next('load:title-count', 0, 0)
+    while ((await next()) < 4) await pause(5)
+    await loader.stop()
+    t.equal((await events('event_title_count')).length, 1)
+  })
+
   await t.test('one of several reading sides that dies is restarted with its share; the others continue', async (t) => {
     const shares = [0, 1, 2].map(() => new MemoryLog(() => 1))
     for (const partition of [0, 1, 2, 3, 4, 5]) {

@@ -4,7 +4,7 @@ import { leaderboardEntry } from './leaderboard-entry.js'
 import { BOARD_COLUMNS, BOARD_KEY } from './leaderboard-history.js'
 
 const liveWhere = (condition: string) => `
-  SELECT assumeNotNull(k.time_ms), k.title_id, k.leaderboard_id, k.player, k.occurrence, true, k.rank, k.rating, k.version
+  SELECT assumeNotNull(k.time_ms), k.title_id, k.leaderboard_id, k.player, k.occurrence, true AS is_live, k.rank, k.rating, k.version
   FROM {leaderboard_entry: Identifier} AS k FINAL
   WHERE ${condition} AND NOT k.is_gone AND k.time_ms IS NOT NULL`
 

@@ -57,12 +57,13 @@ export const makeRows = operation(
   }
 )
 
-/** Returns whether a projection makes any row of the events of a range. */
+/** Returns whether a projection makes any row of the events of a range, other than void ones. */
 export const hasRows = operation(
   'looks for a row',
-  async (tables, { select }: SqlProjection, range: Range): Promise<boolean> => {
+  async (tables, { select, into, voids }: SqlProjection, range: Range): Promise<boolean> => {
     const { sql, parameters } = conditionOf(range)
-    return (await tables.rows(`${select.replaceAll('{range}', sql)} LIMIT 1`, parameters)).length > 0
+    const rows = `SELECT 1 FROM (${select.replaceAll('{range}', sql)}) AS r WHERE NOT (${voids?.[into] ?? 'false'}) LIMIT 1`
+    return (await tables.rows(rows, parameters)).length > 0
   }
 )
 

@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmdirSync,
   rmSync,
@@ -237,6 +238,32 @@ test('transactions of PGlite are frozen before their numbers run out, in each of
   t.match(await databases(), [{ name: 'postgres', age: /^[0-5]$/ }], 'what nobody can connect to, no longer ages')
   t.same((await database.query('SELECT count(*)::int AS n FROM counted')).rows, [{ n: 20 }])
   await upkeep(database, 10)
+})
+
+test('removed rows are in no file of PGlite, also not in those that its log would use again', async (t) => {
+  const dir = t.testdir()
+  const postgres = await openPglite({ dir })
+  await postgres.query('CREATE TABLE erased (word text)')
+  await postgres.query(`INSERT INTO erased VALUES ('zebrafish'), ('quagga')`)
+  // As former programs had it.
+  await postgres.query('SET wal_recycle = on')
+  for (let file = 0; file < 3; file += 1) {
+    await postgres.query(`SELECT pg_logical_emit_message(false, 'fill', 'x')`)
+    await postgres.query('SELECT pg_switch_wal()')
+  }
+  await postgres.script('CHECKPOINT')
+  await postgres.query('RESET wal_recycle')
+  const found = (word: string) =>
+    readdirSync(dir, { recursive: true, withFileTypes: true })
+      .filter((each) => each.isFile() && readFileSync(join(each.parentPath, each.name)).includes(word))
+      .map((each) => each.name)
+  t.not(found('zebrafish').length, 0)
+  await postgres.query(`DELETE FROM erased WHERE word = 'zebrafish'`)
+  await postgres.erase(['erased'])
+  t.same(found('zebrafish'), [])
+  await postgres.close()
+  t.same(found('zebrafish'), [])
+  t.not(found('quagga').length, 0)
 })
 
 test('PGlite keeps stored rows, and closes once', async (t) => {

@@ -7,8 +7,8 @@ import type { PgliteHost, PgliteThread } from './pglite-thread.js'
 import type { UpkeepOptions } from './pglite-upkeep.js'
 import type { Postgres, Queries } from './postgres.js'
 
-/** Switches to a new file of the write-ahead log; older files are removed instead of recycled. */
-const NEW_LOG = ['SET wal_recycle = off', 'SELECT pg_switch_wal()', 'CHECKPOINT', 'RESET wal_recycle']
+/** Continues the write-ahead log in the next file. A file without a record since its beginning would stay the current one. */
+const NEXT_FILE = [`SELECT pg_logical_emit_message(false, '', '')`, 'SELECT pg_switch_wal()']
 /** Notifications pass through a queue of files of 32 pages; a file is removed when the queue is beyond it. */
 const QUEUE_FILLERS = 70
 const FILL_QUEUE = `SELECT pg_notify('gamenet_nothing', repeat('-', 7900))`
@@ -48,7 +48,11 @@ export const openPglite = async (options: PgliteOptions): Promise<Postgres> => {
     listen,
     erase: async (tables) => {
       for (const table of tables) await direct.script(`VACUUM FULL ${plainName(table)}`)
-      for (const statement of NEW_LOG) await direct.script(statement)
+      await direct.script('CHECKPOINT')
+      // Former programs recycled files for later use, with their content.
+      const files = await direct.query('SELECT FROM pg_ls_waldir()')
+      for (const _file of files) for (const statement of NEXT_FILE) await direct.script(statement)
+      await direct.script('CHECKPOINT')
       for (let filled = 0; filled < QUEUE_FILLERS; filled += 1) await direct.script(FILL_QUEUE)
     },
     check: async () => {

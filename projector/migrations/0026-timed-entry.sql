@@ -33,7 +33,7 @@ FROM (
 WHERE r.state IN ('filling', 'paused', 'failed', 'filled', 'swapped') AND has(JSONExtract(r.newest, 'unit', 'Array(String)'), 'entry-time');
 
 DELETE FROM checkpoint WHERE match(name, '^(project|slices):entry-time(__[0-9]+)?$');
-DELETE FROM generation_definition WHERE name = 'entry-time';
-DELETE FROM generation_pointer WHERE owner = 'project:entry-time';
+INSERT INTO generation_pointer (owner, tables, writes, reads, reads_changed, version)
+SELECT p.owner, [], 0, 0, p.reads_changed, p.version + 1 FROM generation_pointer AS p FINAL WHERE p.owner = 'project:entry-time';
 DROP VIEW IF EXISTS entry_time;
 DROP TABLE IF EXISTS entry_time__* SYNC;

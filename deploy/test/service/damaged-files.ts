@@ -13,7 +13,7 @@ export async function filesOfParts(directory: string, table: string): Promise<st
   const definition = definitions.find((name) => name.endsWith(`/${table}.sql`)) ?? table
   const [, uuid = ''] = /UUID '([^']+)'/.exec(await readFile(join(tables, 'metadata', definition), 'utf8')) ?? []
   const store = join(tables, 'store', uuid.slice(0, 3), uuid)
-  const files = (await readdir(store, { recursive: true })).filter((name) => /^all_.*\.bin$/.test(name))
+  const files = (await readdir(store, { recursive: true })).filter((name) => /^(?:all|\d+)_.*\.bin$/.test(name))
   if (files.length === 0) throw new Error(`${table} has no part`)
   return files.map((file) => join(store, file))
 }

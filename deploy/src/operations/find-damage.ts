@@ -108,9 +108,7 @@ export async function findDamage(
   if (checkedLog !== undefined) damages.push(...damageOfLog(checkedLog, engines.logChoice))
   const sound = damages.some(({ part }) => part === 'writes') ? undefined : writes
   const older = await damageOfOlderWrites(store, sound, { log: checkedLog, erasedAgain }).catch(noneIfDamaged)
-  const compared = { store, log: checkedLog && log, writes: sound }
-  const newer = damageOfOlderLog(compared, { repair, erasedAgain, stopping: signal })
-  damages.push(...older, ...(await newer.catch(noneIfDamaged)))
+  damages.push(...older)
   if (clickhouse !== undefined) {
     damages.push(...(await damageOfTables(clickhouse, { ...options, isServer: names.tables !== 'chDB' }, report)))
     if (names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
@@ -120,6 +118,11 @@ export async function findDamage(
     damages.push(
       ...(await damageOfCheckpoints({ store, log }, loaded, partitions, older.length > 0).catch(noneIfDamaged))
     )
+  // Events that are missing from the event tables alone are in the log.
+  const isIncomplete = damages.some(({ part }) => part === 'tables' || part === 'checkpoints')
+  const compared = { store: isIncomplete ? undefined : store, log: checkedLog && log, writes: sound }
+  const newer = damageOfOlderLog(compared, { repair, erasedAgain, stopping: signal })
+  damages.push(...(await newer.catch(noneIfDamaged)))
   return {
     findings: damages.map(shownFinding),
     bytes,

@@ -118,9 +118,7 @@ export async function findDamage(
     damages.push(
       ...(await damageOfCheckpoints({ store, log }, loaded, partitions, older.length > 0).catch(noneIfDamaged))
     )
-  // Events that are missing from the event tables alone are in the log.
-  const isIncomplete = damages.some(({ part }) => part === 'tables' || part === 'checkpoints')
-  const compared = { store: isIncomplete ? undefined : store, log: checkedLog && log, writes: sound }
+  const compared = { store: lacksEvents(damages) ? undefined : store, log: checkedLog && log, writes: sound }
   const newer = damageOfOlderLog(compared, { repair, erasedAgain, stopping: signal })
   damages.push(...(await newer.catch(noneIfDamaged)))
   return {
@@ -132,6 +130,11 @@ export async function findDamage(
       ...(writesDirectory === undefined ? ['files of the write side'] : [])
     ]
   }
+}
+
+/** Whether events may be missing from the event tables alone; then the log has them. */
+function lacksEvents(damages: readonly Damage[]): boolean {
+  return damages.some(({ part }) => part === 'tables' || part === 'checkpoints')
 }
 
 function shownFinding({ repaired, repair, ...finding }: Damage): Finding {

@@ -257,16 +257,29 @@ test('a start with an older PostgreSQL and older tables keeps the erasures of th
   await writes.query("UPDATE forgetting_salt SET salt = decode(repeat('01', 32), 'hex')")
   for (const start of ['first', 'second']) {
     t.match(
-      [...(await mergeLedgerCopy(engines))],
-      [[/^forgotten-[0-9a-f]{16}\.json$/, 1]],
+      await mergeLedgerCopy(engines),
+      [/^forgotten-[0-9a-f]{16}\.json lists 1 erasures/],
       `the ${start} start says so`
     )
     t.same(await readLedger(writes), [], 'the copy is of another installation')
     await writeLedgerCopy(engines)
   }
   await writes.query('UPDATE forgetting_salt SET salt = $1', [former?.salt])
-  t.same([...(await mergeLedgerCopy(engines))], [], 'the empty copy of the other one is not kept')
+  t.same(await mergeLedgerCopy(engines), [], 'the empty copy of the other one is not kept')
   t.match(await readLedger(writes), [{ nameHash, doneAt: null }], 'with the former PostgreSQL the kept copy is merged')
+
+  await writeLedgerCopy(engines)
+  await writes.query('DELETE FROM forgotten')
+  await writeLedgerCopy(engines)
+  await writeFile(join(folder, 'forgotten-01.json'), '{"x')
+  t.match(await mergeLedgerCopy(engines), [/^erasures that forgotten-01\.json lists are not compared/])
+  t.match(await readLedger(writes), [{ nameHash }], 'a copy that was not merged is not replaced by a shorter one')
+  await rm(join(folder, 'forgotten-01.json'))
+  await writeFile(join(folder, 'forgotten.json'), '')
+  for (const name of ['forgotten', 'forgotten-unreadable']) {
+    t.match(await mergeLedgerCopy(engines), [new RegExp(`^erasures that ${name}\\.json lists are not compared`)])
+    await writeLedgerCopy(engines)
+  }
 })
 
 test('an erasure removes rows that the undo of an import has only masked', async (t) => {

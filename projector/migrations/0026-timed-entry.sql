@@ -19,10 +19,10 @@ SELECT 'load:' FROM (
   SELECT b.id AS id, argMax(b.record, b.version) AS newest FROM rebuild AS b GROUP BY b.id
 ) AS r
 WHERE throwIf(JSONExtractString(r.newest, 'state') IN ('swapping', 'rolling-back')
-    AND has(JSONExtract(r.newest, 'unit', 'Array(String)'), 'entry-time'),
+    AND hasAny(JSONExtract(r.newest, 'unit', 'Array(String)'), ['entry-time', 'leaderboard-entry']),
   'A swap of rebuilt tables was interrupted. Start the former version once, which completes it, then this one');
 
--- Rebuilds that fill entry_time begin again; those that were swapped are final.
+-- Rebuilds that fill entry_time, or the ranks without timed_entry, begin again; those that were swapped are final.
 INSERT INTO rebuild (id, record, version)
 SELECT r.id, replaceRegexpOne(replaceRegexpOne(r.newest, '"state":"[a-z]+"', concat('"state":"', if(r.state = 'swapped', 'dropped', 'cancelled'), '"')),
   '"version":[0-9]+', concat('"version":', toString(r.last + 1))), r.last + 1
@@ -30,7 +30,7 @@ FROM (
   SELECT b.id AS id, argMax(b.record, b.version) AS newest, max(b.version) AS last, JSONExtractString(newest, 'state') AS state
   FROM rebuild AS b GROUP BY b.id
 ) AS r
-WHERE r.state IN ('filling', 'paused', 'failed', 'filled', 'swapped') AND has(JSONExtract(r.newest, 'unit', 'Array(String)'), 'entry-time');
+WHERE r.state IN ('filling', 'paused', 'failed', 'filled', 'swapped') AND hasAny(JSONExtract(r.newest, 'unit', 'Array(String)'), ['entry-time', 'leaderboard-entry']);
 
 DELETE FROM checkpoint WHERE match(name, '^(project|slices):entry-time(__[0-9]+)?$');
 INSERT INTO generation_pointer (owner, tables, writes, reads, reads_changed, version)

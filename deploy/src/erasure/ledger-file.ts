@@ -24,19 +24,26 @@ const LedgerFile = z.object({
 })
 export type LedgerFile = z.infer<typeof LedgerFile>
 
-/** A copy of another PostgreSQL, whose hashes this one cannot compare. */
-const KEPT_FILE = /^forgotten-[0-9a-f]+\.json$/
+/** A copy of another PostgreSQL, whose hashes this one cannot compare, or one that could not be read. */
+const KEPT_FILE = /^forgotten-(?:[0-9a-f]+|unreadable)\.json$/
 
-/** Writes the whole ledger atomically. A copy of another PostgreSQL, which lists erasures, is kept under another name. */
+/**
+ * Writes the whole ledger atomically, with the entries of the former copy: it may not be merged yet. A copy of another PostgreSQL, which
+ * lists erasures, or an unreadable one is kept under another name.
+ */
 async function writeLedgerFile(writes: Postgres, path: string): Promise<void> {
-  const entries = (await readLedger(writes)).map(({ nameHash, forgottenAt }) => ({
-    nameHash,
-    forgottenAtMs: forgottenAt.getTime()
-  }))
-  const file: LedgerFile = { format: 1, saltMark: saltMark(await readSalt(writes)), entries }
-  const former = LedgerFile.safeParse(parseJson(await readFile(path, 'utf8').catch(() => ''))).data
-  if (former !== undefined && former.saltMark !== file.saltMark && former.entries.length > 0)
-    await rename(path, join(dirname(path), `forgotten-${former.saltMark}.json`))
+  const mark = saltMark(await readSalt(writes))
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (errorCode(error) !== 'ENOENT') throw error
+  })
+  const former = text === undefined ? undefined : LedgerFile.safeParse(parseJson(text)).data
+  const keepAs = async (name: string) => await rename(path, join(dirname(path), `forgotten-${name}.json`))
+  if (text !== undefined && former === undefined) await keepAs('unreadable')
+  else if (former !== undefined && former.saltMark !== mark && former.entries.length > 0) await keepAs(former.saltMark)
+  const entries = new Map(former?.saltMark === mark ? former.entries.map((entry) => [entry.nameHash, entry]) : [])
+  for (const { nameHash, forgottenAt } of await readLedger(writes))
+    entries.set(nameHash, { nameHash, forgottenAtMs: forgottenAt.getTime() })
+  const file: LedgerFile = { format: 1, saltMark: mark, entries: [...entries.values()] }
   const draft = `${path}.new`
   await writeFile(draft, `${JSON.stringify(file)}\n`, { flush: true })
   await rename(draft, path)
@@ -55,19 +62,25 @@ export async function writeLedgerCopy({ directory, writes }: CopyNeeds): Promise
 
 /**
  * Merges the copies next to the engines' files into the write side, which is an older one if it lacks entries of them. A copy of another
- * PostgreSQL is passed over.
- * @returns the name under which each other copy is kept → the number of its erasures
+ * PostgreSQL, or an unreadable one, is passed over.
+ * @returns a sentence for each of these
  */
-export async function mergeLedgerCopy({ directory, writes }: CopyNeeds): Promise<ReadonlyMap<string, number>> {
-  const passedOver = new Map<string, number>()
-  if (directory === undefined) return passedOver
+export async function mergeLedgerCopy({ directory, writes }: CopyNeeds): Promise<readonly string[]> {
+  if (directory === undefined) return []
+  const passedOver: string[] = []
   const postgres = await writes()
   const ownMark = saltMark(await readSalt(postgres))
   for (const name of await readdir(directory.path)) {
     if (name !== LEDGER_FILE && !KEPT_FILE.test(name)) continue
-    const { saltMark: mark, entries } = await readLedgerFile(directory.part(name))
-    if (mark === ownMark) await addToLedger(postgres, entries)
-    else if (entries.length > 0) passedOver.set(`forgotten-${mark}.json`, entries.length)
+    try {
+      const { saltMark: mark, entries } = await readLedgerFile(directory.part(name))
+      if (mark === ownMark) await addToLedger(postgres, entries)
+      else if (entries.length > 0)
+        passedOver.push(`forgotten-${mark}.json lists ${entries.length} erasures that this PostgreSQL cannot compare`)
+    } catch (error) {
+      if (!(error instanceof FailureError)) throw error
+      passedOver.push(`erasures that ${name} lists are not compared: ${error.message}`)
+    }
   }
   return passedOver
 }

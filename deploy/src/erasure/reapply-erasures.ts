@@ -20,10 +20,9 @@ export async function reapplyErasures({
   damageMet
 }: Needs): Promise<void> {
   try {
-    for (const [name, erasures] of await mergeLedgerCopy(engines)) {
-      const what = `${name} lists ${erasures} erasures that this PostgreSQL cannot compare (docs/operators/erasure.md)`
-      logger.error({ name, erasures }, what)
-      damageMet.add(what)
+    for (const what of await mergeLedgerCopy(engines)) {
+      logger.error(what)
+      damageMet.add(`${what} (docs/operators/erasure.md)`)
     }
     const { completed, repeated } = await reapplyMissingErasures({
       writes: await engines.writes(),

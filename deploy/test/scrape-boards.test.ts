@@ -483,7 +483,10 @@ async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two
     const headers = { ...AUTHORIZED, accept: 'application/x-ndjson' }
     const { body } = await fetch(`${url}/scrape/boards`, { method: 'POST', headers, signal: leaving.signal })
     await hold.asked()
-    const said = await body?.getReader().read()
+    const reader = body?.getReader()
+    let said = await reader?.read()
+    // A chunk may be empty.
+    while (said?.value?.length === 0) said = await reader?.read()
     t.match(new TextDecoder().decode(said?.value), /^\{"progress":\{"source":"boards","done":0,/)
     leaving.abort()
     const joined = operationsAt(url).run(scrape, { source: 'boards' })

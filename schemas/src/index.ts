@@ -51,7 +51,6 @@ export {
 export { COUNT_MAX, Count } from './nouns/count.js'
 export { CollectorStatus, Coverage } from './nouns/coverage.js'
 export { EntryMatch } from './nouns/entry-match.js'
-export { TimeMatches } from './nouns/entry-time.js'
 export { ImportRetracted, importRetractionTopic } from './nouns/import-retraction.js'
 export { ImportAdvanced, importRunTopic } from './nouns/import-run.js'
 export {
@@ -122,6 +121,7 @@ export {
 export { LeaderboardRecords, RecentRecords } from './nouns/record-history.js'
 export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './nouns/scrape.js'
 export { STREAM_KINDS, type StreamKind, StreamPage } from './nouns/stream.js'
+export { TimeMatches } from './nouns/timed-entry.js'
 export { Timeline } from './nouns/timeline.js'
 export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './nouns/title.js'
 export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopic } from './nouns/title-count.js'

@@ -2,7 +2,6 @@ import { achievementMethods } from './achievement.js'
 import { calendarMethods } from './calendar.js'
 import { coverageMethods } from './coverage.js'
 import { datasetsMethods } from './datasets.js'
-import { entryTimeMethods } from './entry-time.js'
 import { healthMethods } from './health.js'
 import { leaderboardMethods } from './leaderboard.js'
 import { leaderboardChangeMethods } from './leaderboard-change.js'
@@ -18,6 +17,7 @@ import { ratingMethods } from './rating.js'
 import { recordHistoryMethods } from './record-history.js'
 import { type CallOptions, type ClientOptions, type Parameters, requester } from './request.js'
 import { streamMethods } from './stream.js'
+import { timedEntryMethods } from './timed-entry.js'
 import { timelineMethods } from './timeline.js'
 import { titleMethods } from './title.js'
 import { titleCountMethods } from './title-count.js'
@@ -48,7 +48,7 @@ export function gamenetClient(options: ClientOptions) {
     ...leaderboardChangeMethods(get),
     ...matchListMethods(get),
     ...playerEntryMethods(get, post),
-    ...entryTimeMethods(get),
+    ...timedEntryMethods(get),
     ...playerMethods(get),
     ...profileMethods(get, act),
     ...ratingMethods(get, act),

@@ -37,6 +37,7 @@ const CODINGS = ['identity', 'gzip'] as const
  * varied by a tenth, that of the sums of 100 rounds of 100 ms by a fiftieth.
  */
 const ROUNDS = 100
+const ROUNDS_MIN = 40
 const ROUND_MS = 100
 /** Until V8 has optimized both servers for a query. */
 const WARM_UP_ROUNDS = 20
@@ -169,9 +170,10 @@ type Comparison = {
   readonly bare: Pick<Round, 'path' | 'headers'>
 }
 
-async function compare({ note }: Conditions, servers: Servers, compared: Comparison): Promise<Result> {
+async function compare({ note, scale }: Conditions, servers: Servers, compared: Comparison): Promise<Result> {
   const { service, bare, barePort, load } = servers
   const { what, least, status } = compared
+  const rounds = scaled(ROUNDS, scale, ROUNDS_MIN)
   const bounds = { connections: CONNECTIONS, status }
   const port = Number(new URL(service.apiUrl).port)
   const runOurs = async () => {
@@ -190,11 +192,11 @@ async function compare({ note }: Conditions, servers: Servers, compared: Compari
     sum.usedMs += usedMs
     sum.answers += (rate * ROUND_MS) / 1000
   }
-  for (let round = 0; round < ROUNDS; round += 1) {
+  for (let round = 0; round < rounds; round += 1) {
     add(sums.ours, await runOurs())
     add(sums.bare, await runBare())
   }
-  const rate = ({ answers }: { readonly answers: number }) => (answers * 1000) / (ROUNDS * ROUND_MS)
+  const rate = ({ answers }: { readonly answers: number }) => (answers * 1000) / (rounds * ROUND_MS)
   note(`${what}: ${figure(rate(sums.ours))}/s, bare ${figure(rate(sums.bare))}/s`)
   return {
     what,
@@ -202,7 +204,7 @@ async function compare({ note }: Conditions, servers: Servers, compared: Compari
     unit: '/s',
     baseline: { what: 'bare', measured: rate(sums.bare) },
     target: { bound: 'at least', value: least, of: 'ratio' },
-    detail: `${figure(compared.bytes / 1024)} KiB, processor time per answer ${figure(perAnswer(sums.ours))} µs, bare ${figure(perAnswer(sums.bare))} µs; rates are means of ${ROUNDS} rounds`
+    detail: `${figure(compared.bytes / 1024)} KiB, processor time per answer ${figure(perAnswer(sums.ours))} µs, bare ${figure(perAnswer(sums.bare))} µs; rates are means of ${rounds} rounds`
   }
 }
 

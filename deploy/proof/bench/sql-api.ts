@@ -10,7 +10,7 @@ import { importTitleCounts, importTitlesAndNetwork, startQuietService } from './
 
 const SQL_PASSWORD = 'password-of-benchmarks'
 const SECONDS = 1
-const ROUNDS = { rounds: 3, ms: 15_000, timesIdle: 1.5 }
+const ROUNDS = { rounds: 3, ms: 8000, timesIdle: 1.5 }
 const FORBIDDEN = 403
 /** Allowed statements that use processor time, memory or bytes until a limit stops them. */
 const GREEDY = [

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { openEmbeddedLog } from '@gamenet/engines/log'
 import { spawnGamenet } from '../../test/service/gamenet.js'
 import { figure, type Measurement, quantile } from './measurement.js'
 import { residentBytes } from './process-figures.js'
@@ -22,6 +24,8 @@ export const sqlSnapshot: Measurement = {
     const { note } = conditions
     const { tables, path, rows, titleIds } = await openTitleCountRows(conditions)
     await tables.close()
+    // A service refuses tables whose log is missing.
+    await openEmbeddedLog({ path: join(path, 'log') }).close()
     const service = await startQuietServiceOn(path)
     try {
       const statements = [

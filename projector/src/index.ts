@@ -90,6 +90,7 @@ export {
   countLoaded,
   type NewestWrites,
   readChanges,
+  readChangesOf,
   readEventUsers,
   readNewestWrites,
   readOffsetsOf,

@@ -1,10 +1,10 @@
-import { conditionOf } from '@gamenet/schemas'
+import { conditionOf, type Parameters } from '@gamenet/schemas'
 import { type EventTable, eventTableName } from '../events/event-table.js'
 import { eventTableOf } from '../events/event-tables.js'
 import type { Range } from '../project/range.js'
 import type { RowBlock } from '../rows/row-writer.js'
 import type { Progress } from './checkpoint.js'
-import { operation } from './operation.js'
+import { type NamedTables, operation } from './operation.js'
 import { USER_COLUMNS } from './user-rows.js'
 
 /**
@@ -123,15 +123,24 @@ export const readWholeBlocks = operation(
   }
 )
 
-/** Reads the users with events in the event table of a topic about people. */
-export const readEventUsers = operation('reads users with events', async (tables, topic: string): Promise<string[]> => {
-  const { table, columns } = eventTableOf({ name: topic })
-  const users = columns.filter((column) => USER_COLUMNS.includes(column)).map((column) => `e.${column}`)
-  const rows = await tables.rows(
-    `SELECT DISTINCT arrayJoin([${users.join(', ')}]) AS user FROM {${table}: Identifier} AS e`
-  )
-  return rows.map(({ user }) => String(user))
-})
+/** Share `index` of the users, counted from 0, when they are read in `of` shares. */
+export type UserShare = { readonly index: number; readonly of: number }
+
+const inShare = (userKey: string) => `cityHash64(${userKey}) % {of: UInt32} = {index: UInt32}`
+
+/** Reads the users of a share with events in the event table of a topic about people. */
+export const readEventUsers = operation(
+  'reads users with events',
+  async (tables, topic: string, share: UserShare): Promise<string[]> => {
+    const { table, columns } = eventTableOf({ name: topic })
+    const users = columns.filter((column) => USER_COLUMNS.includes(column)).map((column) => `e.${column}`)
+    const rows = await tables.rows(
+      `SELECT DISTINCT arrayJoin([${users.join(', ')}]) AS user FROM {${table}: Identifier} AS e WHERE ${inShare('user')}`,
+      share
+    )
+    return rows.map(({ user }) => String(user))
+  }
+)
 
 /** A profile or a rating at its newest revision in these tables. */
 export type StoredChange = {
@@ -141,19 +150,31 @@ export type StoredChange = {
   readonly revision: number
 }
 
-/** Reads the newest revision of each profile and rating. */
-export const readChanges = operation('reads the newest revisions', async (tables): Promise<StoredChange[]> => {
+/** Reads the newest revision of each profile and rating of the users of a share. */
+export const readChanges = operation('reads the newest revisions', (tables, share: UserShare) =>
+  newestRevisions(tables, inShare('e.user_key'), share)
+)
+
+/** Reads the newest revision of each profile and rating of these users. */
+export const readChangesOf = operation('reads the newest revisions of users', (tables, userKeys: readonly string[]) =>
+  newestRevisions(tables, 'e.user_key IN {userKeys: Array(String)}', { userKeys })
+)
+
+async function newestRevisions(tables: NamedTables, where: string, parameters: Parameters): Promise<StoredChange[]> {
   const rows = await tables.rows(
-    `SELECT e.user_key AS userKey, NULL AS raterKey, max(e.revision) AS revision FROM {event_profile: Identifier} AS e GROUP BY e.user_key
+    `SELECT e.user_key AS userKey, NULL AS raterKey, max(e.revision) AS revision
+     FROM {event_profile: Identifier} AS e WHERE ${where} GROUP BY e.user_key
      UNION ALL
-     SELECT e.user_key, e.rater_key, max(e.revision) FROM {event_rating: Identifier} AS e GROUP BY e.user_key, e.rater_key`
+     SELECT e.user_key, e.rater_key, max(e.revision)
+     FROM {event_rating: Identifier} AS e WHERE ${where} GROUP BY e.user_key, e.rater_key`,
+    parameters
   )
   return rows.map(({ userKey, raterKey, revision }) => ({
     userKey: String(userKey),
     raterKey: raterKey === null ? null : String(raterKey),
     revision: Number(revision)
   }))
-})
+}
 
 /** The newest state of the write side in these tables. */
 export type NewestWrites = {

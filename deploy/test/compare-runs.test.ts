@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { slowerThan } from '../proof/bench/compare-runs.js'
+import { compareRuns } from '../proof/bench/compare-runs.js'
 import type { Result } from '../proof/bench/measurement.js'
 
 const speed = (measured: number, baseline?: number): Result => ({
@@ -10,9 +10,9 @@ const speed = (measured: number, baseline?: number): Result => ({
 })
 const time = (measured: number, baseline?: number): Result => ({ ...speed(measured, baseline), unit: 'ms' })
 
-function compared(before: Result, now: Result): string[] {
+function compared(before: Result, now: Result): readonly string[] {
   const run = (result: Result) => [{ name: 'load', results: [result] }]
-  return slowerThan({ conditions: { scale: 1 }, reports: run(before) }, run(now))
+  return compareRuns({ conditions: { scale: 1 }, reports: run(before) }, run(now)).slower
 }
 
 test('a figure is named when it is worse beyond noise, in either direction', (t) => {
@@ -30,8 +30,17 @@ test('a ratio decides where both runs have a baseline', (t) => {
   t.end()
 })
 
-test('a measurement of only one of the runs is not compared', (t) => {
-  const now = [{ name: 'load', results: [time(500)] }, { name: 'other' }]
-  t.same(slowerThan({ conditions: { scale: 1 }, reports: [{ name: 'load' }] }, now), [])
+test('figures of only one of the runs are named, unless their measurement was not chosen', (t) => {
+  const named = (what: string) => ({ ...time(500), what })
+  const before = [
+    { name: 'load', results: [named('a'), named('b')] },
+    { name: 'skipped', results: [named('c')] }
+  ]
+  const now = [{ name: 'load', results: [named('b'), named('d')] }, { name: 'other' }]
+  t.same(compareRuns({ conditions: { scale: 1 }, reports: before }, now), {
+    compared: 1,
+    slower: [],
+    alone: ['load, d', 'load, a']
+  })
   t.end()
 })

@@ -11,6 +11,8 @@ import { z } from 'zod'
 import { type Disk, openDisk } from '../src/disk/disk.js'
 import { daysLeft, growthOf, openSamples, type Sample } from '../src/disk/disk-growth.js'
 import { LowDisk } from '../src/disk/disk-guard.js'
+import { readSpace } from '../src/disk/disk-space.js'
+import { fullDisk } from '../src/disk/full-disk.js'
 import { Status } from '../src/operations/status.js'
 import { ask } from './service/ask.js'
 import { gamenet, gamenetJson, openGamenet, type Running, startGamenet } from './service/gamenet.js'
@@ -78,7 +80,7 @@ test('on a low disk merges and large writes wait; with free space both continue'
   await disk.requireSpace(0, 'x')
   await until(async () => (await parts()) < 40)
   t.match(logged, [
-    /^Low disk: the disk of .* 99 MB free, less than the 100 MB/,
+    /^Low disk: the disk of .* 99 MB free; 100 MB must stay free/,
     /^Disk space is sufficient again: .* 126 MB free/
   ])
   t.equal(logged.length, 2, 'once each')
@@ -129,6 +131,16 @@ test('the reserve of a disk follows its rules: none, or a twentieth of a small d
   const off = await open(0, 0, 1)
   await off.requireSpace(1e15, 'x')
   t.same((await off.status()).used, { log: null, tables: null, writes: null })
+})
+
+test('a disk with hardly any inode left is full, and the text names its inodes', async (t) => {
+  const small = await smallDisk(t, 10, 100)
+  if (small === undefined) return t.comment('NO SMALL DISK: this user may not mount one.')
+  const [disk] = await readSpace([small])
+  t.match(disk, { freeBytes: 0, lastInodes: 99 })
+  t.match(await fullDisk(small, new Error('ENOSPC')), {
+    message: /is full: it has 99 inodes free, which new files need/
+  })
 })
 
 const NO_TABLES = { rows: async () => Promise.reject(new Error('away')) } as unknown as Parameters<
@@ -334,7 +346,7 @@ test('a start on a full disk names the disk and what to free; with free space it
   if (small === undefined) return t.comment('NO SMALL DISK: this user may not mount one.')
   const environment = { ...QUIET, DATA_DIR: join(small, 'data') }
   const sentence =
-    /^The disk of the data directory .*data is full: [\d.]+ (bytes|kB) are free, of 210 MB in all, and a write needs more\. Free space on it \(backups/
+    /^The disk of the data directory .*data is full: it has [\d.]+ (bytes|kB) free, 210 MB in all, and a write needs more\. Free space on it \(backups/
   const refused = async () => {
     const { code, stdout, stderr } = await gamenet(environment, ['start'])
     t.same([code, stdout], [1, ''])

@@ -319,6 +319,15 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
     t.same(new Set(found), new Set(['ann ben', 'ann zebrafish', 'ben null', 'cleo null']))
     const finding = { part: 'log', what: /^the log and the tables lack 4 changes/, isRepaired: false }
     t.match((await damageFound(sound)).findings, [finding])
+    const letters = (count: number) =>
+      clickhouse.control.execute(
+        `INSERT INTO parked_message (topic, epoch, partition, offset) SELECT 'rating', 1, 0, number FROM numbers(${count})`
+      )
+    await letters(3)
+    t.equal((await lost())?.length, 4, 'three dead letters do not explain it')
+    await letters(4)
+    t.same(await lost(), [], 'four do')
+    await clickhouse.control.execute('TRUNCATE TABLE parked_message')
     const haveCaughtUp = async () => {
       await writes.script("DELETE FROM profile WHERE user_key = 'cleo'")
       return true

@@ -84,7 +84,7 @@ export {
 } from './repair/vanished-parts.js'
 export { type Progress, readCheckpoints } from './store/checkpoint.js'
 export { readNewestVersion } from './store/data-change.js'
-export { readDeadLetters } from './store/dead-letter.js'
+export { countDeadLetters, readDeadLetters } from './store/dead-letter.js'
 export {
   type Blocks,
   countLoaded,

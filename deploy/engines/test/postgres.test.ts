@@ -1,5 +1,5 @@
 import { execFile, spawn, spawnSync } from 'node:child_process'
-import {
+import fs, {
   chmodSync,
   chownSync,
   existsSync,
@@ -13,7 +13,7 @@ import {
   writeFileSync
 } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
+import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
@@ -238,6 +238,30 @@ test('transactions of PGlite are frozen before their numbers run out, in each of
   t.match(await databases(), [{ name: 'postgres', age: /^[0-5]$/ }], 'what nobody can connect to, no longer ages')
   t.same((await database.query('SELECT count(*)::int AS n FROM counted')).rows, [{ n: 20 }])
   await upkeep(database, 10)
+})
+
+test('PGlite creates a file again whose creation failed', async (t) => {
+  const dir = join(t.testdir({}), 'full')
+  mkdirSync(dir)
+  await layEmptyCluster(dir)
+  const database = await openFlushing(dir)
+  t.teardown(() => database.close())
+  await database.exec(
+    `CREATE TABLE filled (word text); INSERT INTO filled SELECT repeat('x', 100) FROM generate_series(1, 1000)`
+  )
+  const { writeFileSync } = fs
+  fs.writeFileSync = () => {
+    throw Object.assign(new Error('ENOSPC: no space left on device'), {
+      code: 'ENOSPC',
+      errno: -constants.errno.ENOSPC
+    })
+  }
+  try {
+    await t.rejects(database.exec('VACUUM filled'), { message: /could not create file .*No space left on device/ })
+  } finally {
+    fs.writeFileSync = writeFileSync
+  }
+  await database.exec('VACUUM filled')
 })
 
 test('removed rows are in no file of PGlite, also not in those that its log would use again', async (t) => {

@@ -5,9 +5,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { errorCode } from '@gamenet/schemas'
 import { Command } from 'commander'
 import { endOnWrongUsage } from '../../src/commands/wrong-usage.js'
-import { StoredRun, slowerThan } from './compare-runs.js'
+import { type Comparison, compareRuns, StoredRun } from './compare-runs.js'
 import { CannotMeasure, figure, type Measurement, type Result, ratioOf, verdictOf } from './measurement.js'
 import { measurements } from './measurements.js'
 
@@ -62,9 +63,19 @@ if (options.one === true) {
 }
 
 function storedRun(file: string): StoredRun {
-  const run = StoredRun.parse(JSON.parse(readFileSync(file, 'utf8')))
+  const run = readRun(file)
   if (run.conditions.scale === scale) return run
   return program.error(`${file} is a run of scale ${run.conditions.scale}; run with --scale ${run.conditions.scale}.`)
+}
+
+function readRun(file: string): StoredRun {
+  try {
+    return StoredRun.parse(JSON.parse(readFileSync(file, 'utf8')))
+  } catch (error) {
+    return program.error(
+      `${file} cannot be compared with (${errorCode(error) ?? 'other contents'}); expected the output of --json.`
+    )
+  }
 }
 
 function named(name: string): Measurement {
@@ -111,7 +122,7 @@ async function runAll(): Promise<void> {
   }
   if (options.json === true) process.stdout.write(`${JSON.stringify({ conditions, reports }, null, 2)}\n`)
   else process.stdout.write(tableOf(conditions, reports))
-  if (before !== undefined) process.stderr.write(comparisonOf(slowerThan(before, reports)))
+  if (before !== undefined) process.stderr.write(comparisonText(compareRuns(before, reports)))
   if (reports.some((report) => 'failed' in report)) process.exitCode = 1
 }
 
@@ -167,14 +178,15 @@ function tableOf(conditions: RunConditions, reports: readonly Report[]): string 
     ...('missing' in report ? [`  not measured: ${report.missing}`] : []),
     ...('failed' in report ? [`  FAILED: ${report.failed}`] : [])
   ])
-  const scaleText = conditions.scale === 1 ? '' : `; sizes × ${conditions.scale}`
+  const scaleText = conditions.scale === 1 ? '' : `; sizes × ${conditions.scale}, targets are for --full`
   const intro = `${cores} cores (${processor}), Node ${node}, load ${figure(loadBefore)} before${scaleText}`
   return `${[intro, ...lines].join('\n')}\n`
 }
 
-function comparisonOf(slower: readonly string[]): string {
-  if (slower.length === 0) return `Nothing is slower than in ${options.compare} beyond noise.\n`
-  return `${[`Slower than in ${options.compare} beyond noise:`, ...slower].join('\n  ')}\n`
+function comparisonText({ compared, slower, alone }: Comparison): string {
+  const found = `${compared} figures compared with ${options.compare}, ${slower.length} slower beyond noise`
+  const lines = [[found, ...slower], ...(alone.length > 0 ? [['Only in one of both runs', ...alone]] : [])]
+  return lines.map(([head, ...rest]) => `${[`${head}${rest.length > 0 ? ':' : '.'}`, ...rest].join('\n  ')}\n`).join('')
 }
 
 function cellsOf(result: Result): string[] {

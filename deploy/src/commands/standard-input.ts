@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os'
 import { bytesText } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import { freeMinBytesOf } from '../disk/disk-guard.js'
-import { readSpace } from '../disk/disk-space.js'
+import { freeText, readSpace } from '../disk/disk-space.js'
 import type { Terminal } from './terminal.js'
 
 /** Free space is checked before every this many bytes; the reserve is a multiple of it. */
@@ -47,11 +47,11 @@ async function* withSpace(
 }
 
 async function requireSpace(directory: string, wanted: number | undefined, read: number): Promise<void> {
-  for (const { freeBytes, sizeBytes } of await readSpace([directory])) {
-    const freeMinBytes = freeMinBytesOf(wanted, sizeBytes)
-    if (freeBytes >= freeMinBytes) continue
+  for (const disk of await readSpace([directory])) {
+    const freeMinBytes = freeMinBytesOf(wanted, disk.sizeBytes)
+    if (disk.freeBytes >= freeMinBytes) continue
     throw new FailureError(
-      `Standard input is kept in ${tmpdir()} until it ends. ${bytesText(read)} have arrived; the disk has ${bytesText(freeBytes)} free, and ` +
+      `Standard input is kept in ${tmpdir()} until it ends. ${bytesText(read)} have arrived; the disk has ${freeText(disk)}, and ` +
         `${bytesText(freeMinBytes)} must stay free (DISK_FREE_MIN_BYTES). Nothing was published. Import files, or set TMPDIR to a larger disk.`
     )
   }

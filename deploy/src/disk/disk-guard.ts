@@ -1,7 +1,7 @@
 import { LOG_FREE_BYTES_MIN } from '@gamenet/engines/log'
 import { bytesText, errorMessage, pause } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
-import { type DiskSpace, type ReadSpace, readSpace } from './disk-space.js'
+import { type DiskSpace, freeText, type ReadSpace, readSpace } from './disk-space.js'
 
 const GIB = 1024 ** 3
 /** The default minimum of free space; a twentieth of a small disk. */
@@ -90,10 +90,10 @@ export async function openDiskGuard(options: DiskGuardOptions): Promise<DiskGuar
   }
 }
 
-function refusalOf({ path, freeBytes, freeMinBytes }: GuardedDisk, bytes: number): string {
+function refusalOf(disk: GuardedDisk, bytes: number): string {
   const needed = bytes === 0 ? '' : ` and takes ${bytesText(bytes)}`
   return (
-    `is refused${needed}: the disk of ${path} has ${bytesText(freeBytes)} free, and ${bytesText(freeMinBytes)} stay free ` +
+    `is refused${needed}: the disk of ${disk.path} has ${freeText(disk)}, and ${bytesText(disk.freeMinBytes)} stay free ` +
     'for urgent writes (DISK_FREE_MIN_BYTES). Free some space and repeat it; completed work is kept.'
   )
 }
@@ -147,8 +147,9 @@ class DiskWatch {
 
   /** Logs once when a disk becomes low or full, and once when it has space again. */
   #notify(disks: readonly GuardedDisk[]): void {
-    for (const { path, isLow, isFull, freeBytes, freeMinBytes } of disks) {
-      const free = `the disk of ${path} has ${bytesText(freeBytes)} free`
+    for (const disk of disks) {
+      const { path, isLow, isFull, freeMinBytes } = disk
+      const free = `the disk of ${path} has ${freeText(disk)}`
       if (isFull && !this.#full.has(path))
         this.#options.warn(
           `Full disk: ${free}. Writes fail or soon will; nothing acknowledged is lost. Free some space.`
@@ -156,7 +157,7 @@ class DiskWatch {
       if (isLow === this.#low.has(path)) continue
       this.#options.warn(
         isLow
-          ? `Low disk: ${free}, less than the ${bytesText(freeMinBytes)} of DISK_FREE_MIN_BYTES. Imports and merges of tables wait for free space; everything else continues.`
+          ? `Low disk: ${free}; ${bytesText(freeMinBytes)} must stay free (DISK_FREE_MIN_BYTES). Imports and merges of tables wait for free space; everything else continues.`
           : `Disk space is sufficient again: ${free}. Imports and merges of tables continue.`
       )
     }

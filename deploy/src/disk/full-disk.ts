@@ -1,7 +1,7 @@
 import { LogDamaged } from '@gamenet/engines/log'
 import { bytesText, errorCode } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
-import { readSpace } from './disk-space.js'
+import { type DiskSpace, freeText, readSpace } from './disk-space.js'
 
 /** With less free space no engine starts, and not every engine reports the reason. */
 const START_BYTES_MIN = 1024 * 1024
@@ -21,11 +21,9 @@ function isExplained(error: unknown): boolean {
   return error instanceof FailureError || error instanceof UsageError || error instanceof LogDamaged
 }
 
-function fullDiskSentence(path: string, disk: { freeBytes: number; sizeBytes: number } | undefined): string {
+function fullDiskSentence(path: string, disk: DiskSpace | undefined): string {
   const found =
-    disk === undefined
-      ? ''
-      : `: ${bytesText(disk.freeBytes)} are free, of ${bytesText(disk.sizeBytes)} in all, and a write needs more`
+    disk === undefined ? '' : `: it has ${freeText(disk)}, ${bytesText(disk.sizeBytes)} in all, and a write needs more`
   return (
     `The disk of the data directory ${path} is full${found}. Free space on it (backups, log files and other files that ` +
     'are not of the service), or copy the data directory to a larger disk and set DATA_DIR; delete nothing inside it.'

@@ -1,6 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises'
 import { bytesText, messageWithCause, millisecondsOf } from '@gamenet/schemas'
 import { z } from 'zod'
+import { freeText } from '../disk/disk-space.js'
 import type { Engines } from '../wiring/engines.js'
 import { NoInput, type OperationNeeds, operation } from './operation.js'
 import { CLOCK_SECONDS_MAX, status } from './status.js'
@@ -79,11 +80,11 @@ async function diskOf({ disk }: Engines): Promise<string> {
   const low = disks.find(({ isLow }) => isLow)
   if (low !== undefined)
     throw new Wrong(
-      `${low.path} has ${bytesText(low.freeBytes)} free, and ${bytesText(low.freeMinBytes)} must stay free: docs/operators/disk.md says what to free.`
+      `${low.path} has ${freeText(low)}, and ${bytesText(low.freeMinBytes)} must stay free: docs/operators/disk.md says what to free.`
     )
   return disks.length === 0
     ? 'no engine has files here'
-    : disks.map(({ path, freeBytes }) => `${path} has ${bytesText(freeBytes)} free`).join(', ')
+    : disks.map((disk) => `${disk.path} has ${freeText(disk)}`).join(', ')
 }
 
 /** Compares this clock with the engines' and with the newest runs of scrapes. */

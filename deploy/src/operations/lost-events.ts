@@ -1,12 +1,12 @@
 import type { ChangedRow } from '@gamenet/api'
 import type { Queries } from '@gamenet/engines'
-import { readChangesOf, type Store } from '@gamenet/projector'
+import { countDeadLetters, readChangesOf, type Store } from '@gamenet/projector'
 import { profileTopic, ratingTopic } from '@gamenet/schemas'
 import { readLedger, usersInWrites } from '../erasure/ledger.js'
 
 /**
  * Returns the profiles and ratings whose newest state neither the outbox nor the log nor the tables have: log and tables are
- * older copies. Returns undefined if the tables do not catch up with the log.
+ * older copies. Returns none if as many dead letters of these topics explain it, and undefined if the tables do not catch up with the log.
  */
 export async function findLostEvents(
   store: Store,
@@ -31,6 +31,8 @@ export async function findLostEvents(
   if (published.length === 0) return []
   if (!(await haveCaughtUp([profileTopic.name, ratingTopic.name]))) return undefined
   const lost = await lackedBy(store, published)
+  const deadLetters = await store.do(countDeadLetters)
+  if (lost.length <= (deadLetters.get(profileTopic.name) ?? 0) + (deadLetters.get(ratingTopic.name) ?? 0)) return []
   // An erasure deletes the rows of the write side before those of the tables.
   const left = await revisionsLeft(writes, lost)
   const pending = (await readLedger(writes)).filter(({ doneAt }) => doneAt === null)

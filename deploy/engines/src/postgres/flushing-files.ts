@@ -37,14 +37,24 @@ export const openFlushing = async (
 type Init = Awaited<ReturnType<NodeFS['init']>>
 /** The parts of Emscripten's file system in use. */
 type Module = {
-  readonly NODEFS: { readonly stream_ops: { fsync?: (stream: { readonly nfd: number }) => number } }
-  readonly FS: { readonly ErrnoError: new (errno: number) => Error }
+  readonly NODEFS: {
+    readonly stream_ops: { fsync?: (stream: { readonly nfd: number }) => number }
+    readonly node_ops: { mknod: (parent: object, name: string, mode: number, device: number) => object }
+  }
+  readonly FS: {
+    readonly ErrnoError: new (errno: number) => Error
+    lookupNode(parent: object, name: string): object
+    destroyNode(node: object): void
+  }
 }
 
 /** EIO in WASI's numbers. */
 const INPUT_OUTPUT_ERROR = 29
 
-/** Files of a directory. Emscripten's own fsync does nothing and reports success. */
+/**
+ * Files of a directory. Emscripten's own fsync does nothing and reports success. A file that could not be created, such as on a disk
+ * without inodes, stays in its table of files, so that each later creation would fail because the file exists.
+ */
 class FlushingFiles extends NodeFS {
   /** The last line of PostgreSQL's log before a fatal error, and the detail that names the file. */
   fault: string | undefined
@@ -58,7 +68,16 @@ class FlushingFiles extends NodeFS {
   override async init(...given: Parameters<NodeFS['init']>): Promise<Init> {
     const { emscriptenOpts } = await super.init(...given)
     const { printErr } = emscriptenOpts
-    const addFsync = ({ NODEFS, FS }: Module): void => {
+    const mend = ({ NODEFS, FS }: Module): void => {
+      const { mknod } = NODEFS.node_ops
+      NODEFS.node_ops.mknod = (parent, name, mode, device) => {
+        try {
+          return mknod(parent, name, mode, device)
+        } catch (error) {
+          FS.destroyNode(FS.lookupNode(parent, name))
+          throw error
+        }
+      }
       NODEFS.stream_ops.fsync = ({ nfd }) => {
         try {
           fs.fsyncSync(nfd)
@@ -72,7 +91,7 @@ class FlushingFiles extends NodeFS {
     return {
       emscriptenOpts: {
         ...emscriptenOpts,
-        preRun: [...(emscriptenOpts.preRun ?? []), addFsync as never],
+        preRun: [...(emscriptenOpts.preRun ?? []), mend as never],
         printErr: (line: string) => {
           const fault = /\b(?:PANIC|FATAL): .*/.exec(line)?.[0]
           const detail = /\bDETAIL: .*/.exec(line)?.[0]

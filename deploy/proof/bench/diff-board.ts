@@ -9,7 +9,7 @@ import { type Conditions, figure, type Measurement, quantile, type Result, scale
 
 const ENTRIES = 10_000
 const EDITS = 20
-const ROUNDS = 60
+const ROUNDS = 600
 const LEAST = 1_000_000
 const BOARD = { titleId: '4d530064', leaderboardId: 7, changedAt: '2026-01-01T00:00:00.123Z' }
 

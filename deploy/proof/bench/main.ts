@@ -5,7 +5,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { errorCode } from '@gamenet/schemas'
 import { Command } from 'commander'
 import { endOnWrongUsage } from '../../src/commands/wrong-usage.js'
 import { type Comparison, compareRuns, StoredRun } from './compare-runs.js'
@@ -73,7 +72,7 @@ function readRun(file: string): StoredRun {
     return StoredRun.parse(JSON.parse(readFileSync(file, 'utf8')))
   } catch (error) {
     return program.error(
-      `${file} cannot be compared with (${errorCode(error) ?? 'other contents'}); expected the output of --json.`
+      `${file} cannot be compared with (${error instanceof Error && 'code' in error ? error.code : 'other contents'}); expected the output of --json.`
     )
   }
 }

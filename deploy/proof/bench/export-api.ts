@@ -21,7 +21,7 @@ const MINUTE_MS = 60_000
 const WATCH_MS = 20
 const MIB = 1024 * 1024
 const MEMORY_MIB_MAX = 64
-const ROUNDS = { rounds: 3, ms: 5000, timesIdle: 2 }
+const ROUNDS = { rounds: 3, ms: 3500, timesIdle: 2 }
 const FORMATS = [
   { format: 'parquet', rowsPerSecond: 1_500_000 },
   { format: 'arrow', rowsPerSecond: 4_000_000 },

@@ -183,7 +183,7 @@ test('an operation without space names the disk and what to free', async (t) => 
     code: 243
   })
   for (const [tables, sentence] of [
-    ['chDB', /^The disk of the data directory \S+ is full: .* free, of .*\. Free space on it \(backups/],
+    ['chDB', /^The disk of the data directory \S+ is full: it has .* free, .* in all, .*\. Free space on it \(backups/],
     ['ClickHouse', /^The tables cannot be .* the disk of the ClickHouse server is full\. Free space on it/]
   ] as const)
     for (const error of [full, new Error(`No sample could be measured. ${full.message}`, { cause: full })]) {

@@ -8,7 +8,7 @@ import { CannotMeasure, type Measurement, type Result } from './measurement.js'
 import { startQuietService, world } from './quiet-service.js'
 
 const BROWSER = '/usr/bin/chromium'
-const SETTLE_MS = 5000
+const SETTLE_MS = 15_000
 const MINUTE_MS = 60_000
 
 /** Requests and bytes of an open tab of the dashboard in the minute in which the counts of 200 titles change once. */

@@ -40,7 +40,7 @@ const ROUNDS = 100
 const ROUNDS_MIN = 40
 const ROUND_MS = 100
 /** Until V8 has optimized both servers for a query. */
-const WARM_UP_ROUNDS = 10
+const WARM_UP_ROUNDS = 20
 const MINUTE_MS = 60_000
 /** For the request that recomputes an answer in a new minute, and for rounds that overrun. */
 const MARGIN_MS = 500

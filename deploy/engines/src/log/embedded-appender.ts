@@ -197,7 +197,8 @@ function putBatch(store: Store, topic: string, epoch: number, partition: number,
  */
 async function requireSpace({ path }: Store, bytes: number): Promise<void> {
   const free = await freeBytes(path)
-  if (free < LOG_FREE_BYTES_MIN + 2 * bytes) throw new NoRoom(`the disk of the log has ${free} bytes free, too few to write ${bytes} more`)
+  if (free < LOG_FREE_BYTES_MIN + 2 * bytes)
+    throw new NoRoom(`the disk of the log has ${free} bytes free, too few to write ${bytes} more`)
 }
 
 class NoRoom extends Error {}

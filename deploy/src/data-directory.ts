@@ -20,6 +20,8 @@ export const DATA_FORMAT = 2
 
 /** Names the process that owns the directory. */
 export const OWNER_FILE = 'service.json'
+/** Exists only while `gamenet doctor` tries whether the directory can be written. */
+export const PROBE_FILE = '.writable'
 const FORMAT_FILE = 'format.json'
 /** Exists while a backup is being restored into the directory. */
 export const RESTORING_FILE = 'restoring.json'
@@ -136,8 +138,8 @@ export async function mkdirWritable(path: string): Promise<string | undefined> {
   } catch (error) {
     const code = errorCode(error)
     if (code === 'ENOSPC') throw error
-    const reason = fileFailure(error, path)?.message ?? 'Give DATA_DIR a folder that this user may write.'
-    throw new FailureError(`The data directory ${path} cannot be written (${code}). ${reason}`)
+    const reason = fileFailure(error, path)?.message ?? `Give DATA_DIR a folder that this user may write (${code}).`
+    throw new FailureError(`The data directory ${path} cannot be written. ${reason}`)
   }
 }
 

@@ -1,4 +1,5 @@
-import { appendFile, rm, stat, statfs, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, mkdtemp, rm, stat, statfs, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
@@ -8,11 +9,13 @@ import { errorCode } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { z } from 'zod'
+import { makeDisk, whyNoDisk } from '../proof/torture/power/disk.js'
+import { FailureError } from '../src/config.js'
 import { type Disk, openDisk } from '../src/disk/disk.js'
 import { daysLeft, growthOf, openSamples, type Sample } from '../src/disk/disk-growth.js'
 import { LowDisk } from '../src/disk/disk-guard.js'
 import { readSpace } from '../src/disk/disk-space.js'
-import { fullDisk } from '../src/disk/full-disk.js'
+import { unwritableDisk } from '../src/disk/unwritable-disk.js'
 import { Status } from '../src/operations/status.js'
 import { ask } from './service/ask.js'
 import { gamenet, gamenetJson, openGamenet, type Running, startGamenet } from './service/gamenet.js'
@@ -138,9 +141,23 @@ test('a disk with hardly any inode left is full, and the text names its inodes',
   if (small === undefined) return t.comment('NO SMALL DISK: this user may not mount one.')
   const [disk] = await readSpace([small])
   t.match(disk, { freeBytes: 0, lastInodes: 99 })
-  t.match(await fullDisk(small, new Error('ENOSPC')), {
+  t.match(await unwritableDisk(small, new Error('ENOSPC')), {
     message: /is full: it has 99 inodes free, which new files need/
   })
+})
+
+test('a failure that a full disk caused ends with what to free', async (t) => {
+  const path = t.testdir({})
+  const free = /The disk of the data directory .* is full: .* Free space on it/
+  const ofLog = new Error('nothing was written to the log at x: the disk is full, 2000000 bytes are free')
+  t.match(await unwritableDisk(path, ofLog), { message: free })
+  const ofCommand = new FailureError(
+    'The tables have not caught up with the log: Cannot reserve 1 MiB (NOT_ENOUGH_SPACE).'
+  )
+  const failure = await unwritableDisk(path, ofCommand)
+  t.match(failure, { message: free })
+  t.ok(failure?.message.startsWith(`${ofCommand.message} The disk`))
+  t.equal(await unwritableDisk(path, new FailureError('Another reason.')), undefined)
 })
 
 const NO_TABLES = { rows: async () => Promise.reject(new Error('away')) } as unknown as Parameters<
@@ -364,6 +381,31 @@ test('a start on a full disk names the disk and what to free; with free space it
   await truncate(lock, size)
   await fill(small, 0)
   await refused()
+})
+
+test('on a disk that became read-only, commands say so and what to do', async (t) => {
+  const obstacle = whyNoDisk()
+  if (obstacle !== undefined) return t.comment(`NO DISK THAT FAILS: ${obstacle}`)
+  const files = t.testdir({ 'one.csv': 'observedAt,online\n2020-01-01T00:00:00Z,1\n' })
+  const directory = await mkdtemp(join(tmpdir(), 'gamenet-failing-disk-'))
+  const disk = makeDisk(directory, { mebibytes: 400 })
+  disk.mount()
+  const environment = { ...QUIET, DATA_DIR: join(disk.path, 'data') }
+  const service = await startGamenet(environment)
+  t.teardown(async () => {
+    await service.kill()
+    disk.unmount()
+    await rm(directory, { recursive: true })
+  })
+  disk.fail()
+  const sentence = /file system of .*data.* is mounted read-only, .* Stop the service, repair the file system/s
+  const commands = [['import', 'network-count', join(files, 'one.csv')], ['backup', join(files, 'copy')], ['doctor']]
+  for (const command of commands) {
+    const { code, stdout, stderr } = await gamenet(environment, command)
+    t.match({ code, said: `${stdout}${stderr}`.replace(/\s+/g, ' ') }, { code: 1, said: sentence }, command.join(' '))
+  }
+  await service.stop()
+  t.match((await gamenet(environment, ['start'])).stderr, sentence)
 })
 
 /** Returns 500 letters of three bytes, which do not compress. */

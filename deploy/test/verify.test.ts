@@ -197,6 +197,7 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     const [file = ''] = await filesOfParts(join(folder, name), 'network_count__0')
     await rm(dirname(dirname(file)), { recursive: true })
     await rm(join(folder, name, 'parts.json'))
+    t.match(await verified(name, gamenet), [{ part: 'tables', what: 'parts.json is missing' }, { part: 'tables' }])
     const finding = { part: 'tables', what: /^network_count has no rows, although network-count has consumed events/ }
     const serving = await openGamenet(t, environment(name))
     t.match(await verified(name, gamenet), [{ ...finding, repair: /^gamenet verify --repair; the next start/ }])

@@ -6,7 +6,7 @@ import { openEmbeddedLog } from '@gamenet/engines/log'
 import { readMigrations } from '@gamenet/projector'
 import { FailureError, UsageError } from '../config.js'
 import { claimDataDirectory, DATA_FORMAT, mkdirWritable, OWNER_FILE, RESTORING_FILE } from '../data-directory.js'
-import { fullDisk } from '../disk/full-disk.js'
+import { unwritableDisk } from '../disk/unwritable-disk.js'
 import { type LedgerFile, mergeLedger, readLedgerFile } from '../erasure/ledger-file.js'
 import { VERSIONS } from '../version.js'
 import { refuseLowDisk } from './backup.js'
@@ -69,7 +69,7 @@ export async function restore(request: RestoreRequest): Promise<RestoreReport> {
     return await restoreInto({ request, backup, path, manifest, ledger, interrupted })
   } catch (error) {
     if (made !== undefined) await removeEmpty(path, made)
-    throw (await fullDisk(path, error)) ?? error
+    throw (await unwritableDisk(path, error)) ?? error
   }
 }
 

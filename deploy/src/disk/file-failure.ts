@@ -46,7 +46,7 @@ function sentenceOf(code: string, path: string, directory: string): string | und
     case 'EPERM':
       return deniedSentence(culpritOf(path), directory)
     case 'EROFS':
-      return `The file system of ${path} is mounted read-only, as the kernel does after errors of a disk (dmesg). Mount it for writing (mount -o remount,rw), or copy the data directory to another disk and set DATA_DIR.`
+      return readOnlySentence(path)
     case 'EISDIR':
       return kindSentence(path, false, directory)
     case 'ENOTDIR':
@@ -59,6 +59,11 @@ function sentenceOf(code: string, path: string, directory: string): string | und
     default:
       return undefined
   }
+}
+
+/** Returns what to do about a path on a file system that takes no writes. */
+export function readOnlySentence(path: string): string {
+  return `The file system of ${path} is mounted read-only, as the kernel does after errors of a disk (dmesg). Stop the service, repair the file system (fsck) and mount it for writing; or copy the data directory to another disk and set DATA_DIR.`
 }
 
 function kindSentence(path: string, isFolderExpected: boolean, directory: string): string {

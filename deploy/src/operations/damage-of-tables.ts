@@ -33,12 +33,12 @@ type LostPart = { readonly table: string; readonly part: string | undefined }
 /** Parts in a finding; a table may have lost thousands. */
 const PARTS_NAMED = 5
 const COST_UNUSED = 'neither steps nor answers use this table; its rebuild cannot be continued or rolled back'
-const NO_DIFFERENCE: PartComparison = { vanished: [], miscounted: [], isDamaged: false }
+const NO_DIFFERENCE: PartComparison = { vanished: [], miscounted: [], unusable: undefined }
 
 /** Verifies every part of every table, as long statements: large tables take minutes on a slow disk. */
 export async function damageOfTables(
   { control: tables, rebuild }: Pick<ClickHouse, 'control' | 'rebuild'>,
-  { repair, isServer = false, lost, parts: { vanished, miscounted, isDamaged } = NO_DIFFERENCE }: TablesToCheck,
+  { repair, isServer = false, lost, parts: { vanished, miscounted, unusable } = NO_DIFFERENCE }: TablesToCheck,
   report: ReportBytes
 ): Promise<Damage[]> {
   const damages: Damage[] = []
@@ -68,11 +68,12 @@ export async function damageOfTables(
       ...(repair && { repaired: 'count.txt was written again' })
     })
   }
-  if (isDamaged) {
-    const cost = 'this check and the next start do not notice parts that vanished'
+  if (unusable !== undefined) {
+    const cost =
+      'this check and the next start do not notice parts that vanished; rebuild the projections if files were lost'
     const way = 'gamenet start, or gamenet verify --repair'
     const repaired = repair && { repaired: 'it was written again' }
-    damages.push({ part: 'tables', what: 'parts.json is damaged', cost, repair: way, ...repaired })
+    damages.push({ part: 'tables', what: `parts.json is ${unusable}`, cost, repair: way, ...repaired })
   }
   for (const { name, path, bytes } of await tablesOfParts(tables)) {
     for (const { part, message } of await damagedParts(rebuild, name, miscounted)) {

@@ -7,7 +7,7 @@ import { projections, storeAt, storeOver } from '@gamenet/projector'
 import { abortable, Refusal } from '@gamenet/schemas'
 import { FailureError, FilesDamaged } from '../config.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
-import { fullDisk } from '../disk/full-disk.js'
+import { unwritableDisk } from '../disk/unwritable-disk.js'
 import { peopleOf } from '../erasure/ledger.js'
 import { engineFailure, noneIfDamaged, RESTORE, undefinedIfDamaged } from '../wiring/engine-failures.js'
 import type { SoundEngines } from '../wiring/engines.js'
@@ -65,7 +65,7 @@ export async function findDamage(
       return engines.openWrites()
     })
     .catch(async (error: unknown) => {
-      const full = directory && (await fullDisk(directory.path, error))
+      const full = directory && (await unwritableDisk(directory.path, error))
       if (full !== undefined) throw full
       damages.push(findingOf(writesFailure(error)))
       return undefined

@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { makeFolder } from '@gamenet/engines/files'
 import type { KnownImport } from '@gamenet/ingest'
 import { errorCode, importRetractionTopic, importRunTopic } from '@gamenet/schemas'
 import { z } from 'zod'
@@ -91,7 +91,7 @@ async function publishFile(
     await requireFree()
     const input = whileSpace(content, disk)
     const result = await importInWorker(
-      { topic, input, fileName: file, columns, set, strict, faultsMax, ...(await spoolOf(needs.engines)) },
+      { topic, input, fileName: file, columns, set, strict, faultsMax, ...spoolOf(needs.engines) },
       {
         log: {
           append: (name, messages) => requireFree().then(() => log.append(name, messages)),
@@ -152,9 +152,9 @@ async function* whileSpace(content: AsyncIterable<Uint8Array>, disk: Disk): Asyn
 }
 
 /** Returns the folder for uploads, on the disk of the engines, so that one check of free space covers both. */
-async function spoolOf({ directory }: Engines): Promise<{ spoolDirectory?: string }> {
+function spoolOf({ directory }: Engines): { spoolDirectory?: string } {
   if (directory === undefined) return {}
   const spoolDirectory = directory.part('uploads')
-  await mkdir(spoolDirectory, { recursive: true })
+  makeFolder(spoolDirectory)
   return { spoolDirectory }
 }

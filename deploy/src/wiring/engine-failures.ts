@@ -4,7 +4,7 @@ import { MissingTables, NewerTables } from '@gamenet/projector'
 import { errorCode, errorMessage, isTableDropped, Refusal } from '@gamenet/schemas'
 import { FailureError, FilesDamaged, UsageError } from '../config.js'
 import { fileFailure } from '../disk/file-failure.js'
-import { fullDisk } from '../disk/full-disk.js'
+import { unwritableDisk } from '../disk/unwritable-disk.js'
 import { reasonOf, shown } from '../operations/damage.js'
 
 /** The way out of damage that nothing else repairs. */
@@ -58,10 +58,10 @@ export function isOfDamage(error: unknown): error is ClickHouseError {
  * @param path the data directory, if an engine is embedded
  */
 export async function explained(error: unknown, path: string | undefined, tables: string): Promise<unknown> {
-  if (error instanceof FailureError || error instanceof UsageError) return error
+  if (error instanceof FilesDamaged || error instanceof UsageError) return error
   const isOfServer = tables !== 'chDB' && clickHouseErrorIn(error) !== undefined
-  const full = path === undefined || isOfServer ? undefined : await fullDisk(path, error)
-  return full ?? fileFailure(error, path ?? '') ?? engineFailure(error, tables)
+  const ofDisk = path === undefined || isOfServer ? undefined : await unwritableDisk(path, error)
+  return ofDisk ?? fileFailure(error, path ?? '') ?? engineFailure(error, tables)
 }
 
 /** Returns an engine's error about its files or their version as a sentence with a way out; any other error unchanged. */

@@ -47,8 +47,11 @@ export async function openPartList(
   tables: ClickHouse['control'],
   warn: (sentence: string) => void
 ): Promise<PartList> {
-  const { vanished, miscounted, isDamaged } = await comparePartList(file, tables)
-  if (isDamaged) warn(`${file} is damaged and ignored: this start does not notice parts that vanished.`)
+  const { vanished, miscounted, unusable } = await comparePartList(file, tables)
+  if (unusable !== undefined)
+    warn(
+      `${file} is ${unusable}: this start does not notice parts that vanished. If other files were lost with it, rebuild the projections (gamenet rebuild).`
+    )
   for (const { path, part } of vanished) await markLost(path, part)
   await correct(tables, miscounted)
   let written: string | undefined
@@ -72,7 +75,7 @@ export async function openPartList(
     }
   })()
   return {
-    found: { vanished: [], miscounted, isDamaged },
+    found: { vanished: [], miscounted, unusable },
     whileDeletingFrom: async (names, work) => {
       // A set of its own for each call: two may delete from one table.
       const own = [...names]
@@ -97,8 +100,8 @@ export async function openPartList(
 export type PartComparison = {
   readonly vanished: readonly VanishedPart[]
   readonly miscounted: readonly MiscountedPart[]
-  /** The list is damaged; nothing was compared. */
-  readonly isDamaged: boolean
+  /** Why nothing was compared, if there is anything to compare. */
+  readonly unusable: 'missing' | 'damaged' | undefined
 }
 
 /** Compares the tables with the file. Call it while nothing writes. */
@@ -107,11 +110,12 @@ export async function comparePartList(
   tables: Pick<ClickHouse['control'], 'rows'>
 ): Promise<PartComparison> {
   const text = await readFile(file, 'utf8').catch(() => undefined)
-  const listed = text === undefined ? [] : listedIn(text)
+  const listed = text === undefined ? undefined : listedIn(text)
+  const isEmpty = listed === undefined && (await listParts(tables, LISTED)).length === 0
   return {
     vanished: await vanishedParts(tables, listed ?? [], LISTED),
     miscounted: await miscountedParts(tables, listed ?? []),
-    isDamaged: listed === undefined
+    unusable: listed !== undefined || isEmpty ? undefined : text === undefined ? 'missing' : 'damaged'
   }
 }
 

@@ -14,6 +14,8 @@ export type Disk = {
   unmount(): void
   /** Cuts the power: nothing more is written to the disk. */
   cut(): void
+  /** Makes it read-only, as the kernel does after an error of the disk. */
+  fail(): void
   /** Copies the unmounted disk next to its image. */
   keep(): void
   /**
@@ -90,6 +92,10 @@ function diskIn(directory: string): Disk {
       mounted.delete(path)
     },
     cut: () => run('perl', '-e', SHUTDOWN, path),
+    fail() {
+      run('mount', '-o', 'remount,errors=remount-ro', path)
+      writeFileSync(`/sys/fs/ext4/${deviceOf(path)}/trigger_fs_error`, 'x')
+    },
     keep: () => run('cp', '--sparse=always', image, join(directory, 'after-cut.img')),
     copyTo(other) {
       mkdirSync(join(other, 'disk'), { recursive: true })
@@ -106,14 +112,18 @@ function diskIn(directory: string): Disk {
 
 /** Returns the kernel's counts of completed and pending writes to the device that is mounted here. */
 function writesTo(path: string): string {
+  const counts = readFileSync(`/sys/class/block/${deviceOf(path)}/stat`, 'utf8')
+    .trim()
+    .split(/ +/)
+  return `${counts[4]} ${counts[8]}`
+}
+
+function deviceOf(path: string): string {
   const device = readFileSync('/proc/mounts', 'utf8')
     .split('\n')
     .find((line) => line.split(' ')[1] === path)
     ?.split(' ')[0]
-  const counts = readFileSync(`/sys/class/block/${basename(device ?? '')}/stat`, 'utf8')
-    .trim()
-    .split(/ +/)
-  return `${counts[4]} ${counts[8]}`
+  return basename(device ?? '')
 }
 
 /** Returns the reason why disks cannot be created here, or undefined. */

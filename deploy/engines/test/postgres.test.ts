@@ -234,10 +234,29 @@ test('transactions of PGlite are frozen before their numbers run out, in each of
   for (let n = 0; n < 20; n += 1) await database.query('INSERT INTO counted VALUES ($1)', [n])
   await upkeep(database)
   t.match(await databases(), [{ name: 'postgres', age: Number }, { name: 'template0' }, { name: 'template1' }])
-  await upkeep(database, 10)
+  await upkeep(database, { freezeAtAge: 10 })
   t.match(await databases(), [{ name: 'postgres', age: /^[0-5]$/ }], 'what nobody can connect to, no longer ages')
   t.same((await database.query('SELECT count(*)::int AS n FROM counted')).rows, [{ n: 20 }])
-  await upkeep(database, 10)
+  await upkeep(database, { freezeAtAge: 10 })
+})
+
+test('the write-ahead log of PGlite is shortened during writes, and a checkpoint loses none', async (t) => {
+  const dir = join(t.testdir({}), '..', `logged-${process.pid}`)
+  mkdirSync(dir)
+  await layEmptyCluster(dir)
+  const database = await openFlushing(dir)
+  t.teardown(() => database.close())
+  const files = async () => (await database.query('SELECT FROM pg_ls_waldir()')).rows.length
+  await database.exec('CREATE TABLE logged (text text)')
+  const write = () => database.exec(`INSERT INTO logged SELECT repeat('x', 1000) FROM generate_series(1, 40000)`)
+  await write()
+  const long = await files()
+  t.ok(long >= 3, `${long} files of 16 MiB`)
+  await upkeep(database)
+  t.equal(await files(), long, 'shorter than the limit')
+  await upkeep(database, { logBytesMax: 32 * 2 ** 20 })
+  t.equal(await files(), 1)
+  t.same((await database.query('SELECT count(*)::int AS n FROM logged')).rows, [{ n: 40_000 }])
 })
 
 test('PGlite creates a file again whose creation failed', async (t) => {

@@ -4,14 +4,13 @@ import { PGlite, type PGliteOptions } from '@electric-sql/pglite'
 import { NodeFS } from '@electric-sql/pglite/nodefs'
 
 /**
- * PGlite's parameters without `-F` (no flushes). The module has only fsync to flush the write-ahead log. By
- * PostgreSQL's default, 1 GB of that log would be kept between checkpoints and read at a start after a crash. The
+ * PGlite's parameters without `-F` (no flushes). The module has only fsync to flush the write-ahead log. The
  * default of 128 MB of buffers takes a fifth of a start to prepare; the page cache holds the same pages. A recycled file of the log
  * would keep its content, such as that of erased rows, until it is written again.
  */
 const START_PARAMS = [
   ...PGlite.defaultStartParams.filter((param) => param !== '-F'),
-  ...['-c', 'wal_sync_method=fsync', '-c', 'max_wal_size=256MB', '-c', 'shared_buffers=32MB', '-c', 'wal_recycle=off']
+  ...['-c', 'wal_sync_method=fsync', '-c', 'shared_buffers=32MB', '-c', 'wal_recycle=off']
 ]
 
 /**

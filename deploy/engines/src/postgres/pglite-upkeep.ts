@@ -1,8 +1,9 @@
 import type { PGlite } from '@electric-sql/pglite'
 
 /*
- * The work of a server's autovacuum, a separate process that PGlite lacks: deleted or replaced rows would stay in the files
- * forever, and after 2^31 transactions PostgreSQL refuses writes.
+ * The work of a server's autovacuum and checkpointer, separate processes that PGlite lacks: deleted or replaced rows would stay in
+ * the files forever, after 2^31 transactions PostgreSQL refuses writes, and the write-ahead log would grow until the next start,
+ * which reads all of it after a crash.
  */
 
 /**
@@ -15,17 +16,21 @@ const DEAD_SHARE = 0.2
 /** Age in transactions of the 2^31 available; a server freezes at 200 M. */
 const FREEZE_AT_AGE = 100_000_000
 
-export type UpkeepOptions = { readonly everyMs?: number | undefined; readonly freezeAtAge?: number | undefined }
+/** Size of the write-ahead log since the last checkpoint: some 40,000 writes. */
+const LOG_BYTES_MAX = 64 * 2 ** 20
 
-/** Checks every 10 s for tables to vacuum, until it is stopped. Checks do not overlap. */
-export const startUpkeep = (database: PGlite, { everyMs = EVERY_MS, freezeAtAge }: UpkeepOptions = {}) => {
+type Limits = { readonly freezeAtAge?: number | undefined; readonly logBytesMax?: number | undefined }
+export type UpkeepOptions = Limits & { readonly everyMs?: number | undefined }
+
+/** Checks every 10 s what there is to do, until it is stopped. Checks do not overlap. */
+export const startUpkeep = (database: PGlite, { everyMs = EVERY_MS, ...limits }: UpkeepOptions = {}) => {
   let looking: Promise<void> = Promise.resolve()
   let isLooking = false
   const timer = setInterval(() => {
     if (isLooking) return
     isLooking = true
     // On a full disk, for example. The next check retries; the age of transactions is a metric.
-    looking = upkeep(database, freezeAtAge)
+    looking = upkeep(database, limits)
       .catch(() => undefined)
       .finally(() => {
         isLooking = false
@@ -39,8 +44,11 @@ export const startUpkeep = (database: PGlite, { everyMs = EVERY_MS, freezeAtAge 
   }
 }
 
-/** Vacuums tables with many dead rows, and everything when transactions are old. */
-export const upkeep = async (database: PGlite, freezeAtAge = FREEZE_AT_AGE): Promise<void> => {
+/** Vacuums tables with many dead rows, and everything when transactions are old; shortens a long write-ahead log. */
+export const upkeep = async (
+  database: PGlite,
+  { freezeAtAge = FREEZE_AT_AGE, logBytesMax = LOG_BYTES_MAX }: Limits = {}
+): Promise<void> => {
   const dead = await database.query<{ name: string }>(
     `SELECT format('%I.%I', s.schemaname, s.relname) AS name FROM pg_stat_all_tables AS s
      WHERE s.n_dead_tup > $1::float8 + $2::float8 * s.n_live_tup`,
@@ -57,6 +65,11 @@ export const upkeep = async (database: PGlite, freezeAtAge = FREEZE_AT_AGE): Pro
     if (isOurs) await database.exec('VACUUM FREEZE')
     else await dropTemplate(database, name)
   }
+  const { rows: long } = await database.query(
+    'SELECT FROM pg_control_checkpoint() AS c WHERE pg_current_wal_lsn() - c.redo_lsn > $1::numeric',
+    [logBytesMax]
+  )
+  if (long.length > 0) await database.exec('CHECKPOINT')
 }
 
 /** Drops `template0` and `template1`. They age too, cannot be vacuumed here, and no database is created from them. */

@@ -255,7 +255,8 @@ test('the write-ahead log of PGlite is shortened during writes, and a checkpoint
   await upkeep(database)
   t.equal(await files(), long, 'shorter than the limit')
   await upkeep(database, { logBytesMax: 32 * 2 ** 20 })
-  t.equal(await files(), 1)
+  const short = await files()
+  t.ok(short <= 2, `${short} files: the present one and perhaps the next`)
   t.same((await database.query('SELECT count(*)::int AS n FROM logged')).rows, [{ n: 40_000 }])
 })
 

@@ -86,7 +86,8 @@ function deniedSentence(path: string, directory: string): string {
     : `${found}. Give another path, or ${asOther}.`
 }
 
-function isInside(path: string, directory: string): boolean {
+/** Returns whether a path is a directory or inside it. */
+export function isInside(path: string, directory: string): boolean {
   return `${path}${sep}`.startsWith(`${directory}${sep}`)
 }
 

@@ -1,8 +1,9 @@
+import { resolve } from 'node:path'
 import { LogDamaged } from '@gamenet/engines/log'
 import { bytesText, errorCode } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import { type DiskSpace, freeText, readSpace } from './disk-space.js'
-import { readOnlySentence } from './file-failure.js'
+import { isInside, readOnlySentence } from './file-failure.js'
 
 /** With less free space no engine starts, and not every engine reports the reason. */
 const START_BYTES_MIN = 1024 * 1024
@@ -14,8 +15,12 @@ const START_BYTES_MIN = 1024 * 1024
 export async function unwritableDisk(path: string, error: unknown): Promise<FailureError | undefined> {
   if (error instanceof UsageError) return undefined
   const said = isExplained(error) ? `${error.message} ` : ''
-  if (says(READ_ONLY, error)) return new FailureError(said + readOnlySentence(path))
-  const [disk] = await readSpace([path]).catch(() => [])
+  const at = pathIn(error)
+  const isElsewhere = at !== undefined && !isInside(at, resolve(path))
+  if (says(READ_ONLY, error)) return new FailureError(said + readOnlySentence(isElsewhere ? at : path))
+  const [disk] = await readSpace([isElsewhere ? at : path]).catch(() => [])
+  if (isElsewhere && saysFull(error))
+    return new FailureError(`${said}The disk of ${at} is full${foundOn(disk)}. Free space on it.`)
   const isFull = disk !== undefined && disk.freeBytes < START_BYTES_MIN && said === ''
   return isFull || saysFull(error) ? new FailureError(said + fullDiskSentence(path, disk)) : undefined
 }
@@ -25,11 +30,22 @@ function isExplained(error: unknown): error is Error {
   return error instanceof FailureError || error instanceof LogDamaged
 }
 
+/** Returns the path that the first error with one wrote to: the error itself, or its cause. */
+function pathIn(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { dest, path }: Error & { dest?: unknown; path?: unknown } = error
+  const written = dest ?? path
+  return typeof written === 'string' ? resolve(written) : pathIn(error.cause)
+}
+
+function foundOn(disk: DiskSpace | undefined): string {
+  if (disk === undefined) return ''
+  return `: it has ${freeText(disk)}, ${bytesText(disk.sizeBytes)} in all, and a write needs more`
+}
+
 function fullDiskSentence(path: string, disk: DiskSpace | undefined): string {
-  const found =
-    disk === undefined ? '' : `: it has ${freeText(disk)}, ${bytesText(disk.sizeBytes)} in all, and a write needs more`
   return (
-    `The disk of the data directory ${path} is full${found}. Free space on it (backups, log files and other files that ` +
+    `The disk of the data directory ${path} is full${foundOn(disk)}. Free space on it (backups, log files and other files that ` +
     'are not of the service), or copy the data directory to a larger disk and set DATA_DIR; delete nothing inside it.'
   )
 }

@@ -20,8 +20,6 @@ export const DATA_FORMAT = 2
 
 /** Names the process that owns the directory. */
 export const OWNER_FILE = 'service.json'
-/** Exists only while `gamenet doctor` tries whether the directory can be written. */
-export const PROBE_FILE = '.writable'
 const FORMAT_FILE = 'format.json'
 /** Exists while a backup is being restored into the directory. */
 export const RESTORING_FILE = 'restoring.json'

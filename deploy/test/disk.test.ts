@@ -345,7 +345,7 @@ test('a rating or edit that a full disk cannot store is 503 with the reason, and
   await fill(small, 0)
   await until(async () => 'degraded' in Object((await stateOf())[0]))
   t.match(await stateOf(), [
-    { degraded: ['a disk of DATA_DIR is full, and writes fail'] },
+    { degraded: ['a disk of DATA_DIR is full or read-only, and writes fail'] },
     /^Needs attention: .*the disk of .*data is full \(docs\/operators\/disk\.md\)(.*\n)*.* free, FULL: writes fail$/m
   ])
   for (const write of [rate, edit]) {
@@ -394,12 +394,22 @@ test('on a disk that became read-only, commands say so and what to do', async (t
   disk.mount()
   const environment = { ...QUIET, DATA_DIR: join(disk.path, 'data') }
   const service = await startGamenet(environment)
+  const postgres = await openPglite({ dir: join(disk.path, 'writes') })
+  await postgres.script('CREATE TABLE filler (text text)')
   t.teardown(async () => {
     await service.kill()
+    await postgres.close().catch(() => undefined)
     disk.unmount()
     await rm(directory, { recursive: true })
   })
   disk.fail()
+  const insert = 'INSERT INTO filler SELECT md5(n::text) FROM generate_series(1, 10000) AS n'
+  await t.rejects(postgres.query(insert), { code: 'disk_full', status: 503 })
+  await t.rejects(postgres.query(insert), { code: 'disk_full' }, 'also when PostgreSQL has ended itself')
+  await until(async () => /needs attention: .*read-only/i.test((await gamenet(environment, ['status'])).stdout))
+  const ready = await (await fetch(`${service.apiUrl}/readyz`)).json()
+  t.match(ready, { degraded: ['a disk of DATA_DIR is full or read-only, and writes fail'] })
+  t.match(await metrics(service), /^gamenet_disk_low\{path=".*"\} 1$/m)
   const sentence = /file system of .*data.* is mounted read-only, .* Stop the service, repair the file system/s
   const commands = [['import', 'network-count', join(files, 'one.csv')], ['backup', join(files, 'copy')], ['doctor']]
   for (const command of commands) {

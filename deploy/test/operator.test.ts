@@ -220,7 +220,7 @@ test('a process is ready while it can do its work, and names what is unavailable
   low = true
   t.match(await api.ready(), { ok: true, degraded: [/^a disk of DATA_DIR has less than DISK_FREE_MIN_BYTES free$/] })
   full = true
-  t.match(await api.ready(), { ok: true, degraded: [/^a disk of DATA_DIR is full, and writes fail$/] })
+  t.match(await api.ready(), { ok: true, degraded: [/^a disk of DATA_DIR is full or read-only, and writes fail$/] })
   away.add('tables')
   t.match(
     await api.ready(),

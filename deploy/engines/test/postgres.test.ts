@@ -2,6 +2,7 @@ import { execFile, spawn, spawnSync } from 'node:child_process'
 import fs, {
   chmodSync,
   chownSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -238,6 +239,31 @@ test('transactions of PGlite are frozen before their numbers run out, in each of
   t.match(await databases(), [{ name: 'postgres', age: /^[0-5]$/ }], 'what nobody can connect to, no longer ages')
   t.same((await database.query('SELECT count(*)::int AS n FROM counted')).rows, [{ n: 20 }])
   await upkeep(database, { freezeAtAge: 10 })
+})
+
+test('an erasure removes the files that an interrupted rewrite of a table left, and no others', async (t) => {
+  const dir = join(t.testdir({}), '..', `orphans-${process.pid}`)
+  const open = async () => await openPglite({ dir })
+  const before = await open()
+  await before.script(
+    `CREATE TABLE kept (name text); INSERT INTO kept SELECT 'name ' || n FROM generate_series(1, 1000) AS n`
+  )
+  await before.script('CREATE INDEX ON kept (name); CHECKPOINT')
+  const [file] = await before.query<{ path: string }>(`SELECT pg_relation_filepath('kept') AS path`)
+  const path = join(dir, file?.path ?? '')
+  const orphans = ['999999', '999999.1', '999999_fsm'].map((name) => join(path, '..', name))
+  for (const orphan of orphans) copyFileSync(path, orphan)
+  await before.erase(['kept'])
+  t.same(
+    orphans.filter((orphan) => existsSync(orphan)),
+    []
+  )
+  await before.close()
+  const after = await open()
+  t.teardown(() => after.close())
+  t.same(await after.query(`SELECT count(*)::int AS n FROM kept WHERE name LIKE 'name %'`), [{ n: 1000 }])
+  await after.script('CREATE TABLE another (n integer); DROP TABLE another')
+  await after.script('VACUUM ANALYZE')
 })
 
 test('the write-ahead log of PGlite is shortened during writes, and a checkpoint loses none', async (t) => {

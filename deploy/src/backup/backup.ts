@@ -7,7 +7,7 @@ import type { EmbeddedLog } from '@gamenet/engines/log'
 import { readMigrationsApplied, storeOver } from '@gamenet/projector'
 import { bytesText, errorCode } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
-import { DATA_FORMAT, type DataDirectory, OWNER_FILE, PROBE_FILE } from '../data-directory.js'
+import { DATA_FORMAT, type DataDirectory, OWNER_FILE } from '../data-directory.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
 import { saysFull } from '../disk/unwritable-disk.js'
 import { VERSION } from '../version.js'
@@ -40,7 +40,7 @@ const SPARE_BYTES = 256 * 1024 * 1024
 /** Name of the frozen files; one backup runs at a time. */
 const FROZEN = 'backup'
 /** Parts of the data directory with their own copy procedure, or without use to another process. */
-const NOT_COPIED = [OWNER_FILE, PROBE_FILE, 'log', 'tables', 'writes', 'uploads']
+const NOT_COPIED = [OWNER_FILE, 'log', 'tables', 'writes', 'uploads']
 
 /**
  * Copies all data of a running service. A service that starts on the copy gives the same answers. Atomic: written next

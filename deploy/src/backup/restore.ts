@@ -63,8 +63,9 @@ export async function restore(request: RestoreRequest): Promise<RestoreReport> {
   const ledger = request.ledger === undefined ? undefined : await readLedgerFile(request.ledger)
   await refuseFilled(path)
   const interrupted = await readFile(join(path, RESTORING_FILE), 'utf8').catch(() => undefined)
-  const made = await mkdirWritable(path)
+  let made: string | undefined
   try {
+    made = await mkdirWritable(path)
     await refuseLowDisk(path, manifest.bytes)
     return await restoreInto({ request, backup, path, manifest, ledger, interrupted })
   } catch (error) {

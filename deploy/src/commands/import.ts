@@ -10,7 +10,7 @@ import { type ImportProgress, type ImportReport, importFile, REJECTS_MAX } from 
 import { importLog } from '../operations/import-log.js'
 import type { Operations } from '../operations/operation.js'
 import { addImportUndo } from './import-undo.js'
-import { plain } from './printable-text.js'
+import { plain, plainLines } from './printable-text.js'
 import { type Progress, showProgress } from './progress.js'
 import { withOperations } from './reach.js'
 import { withStandardInput } from './standard-input.js'
@@ -69,7 +69,7 @@ export function addImport(program: Command, terminal: Terminal): void {
             )
             reports.push({ file, ...(await run.finally(display.stop)) })
           }
-          if (options.rejects !== undefined) await writeFile(options.rejects, rejectsOf(reports))
+          if (options.rejects !== undefined) await writeRejects(terminal, options.rejects, rejectsOf(reports))
           if (options.wait) await waitUntilReadable(operations, terminal)
           return reports
         })
@@ -98,6 +98,15 @@ async function untilInterrupted<Result>(file: string, run: (signal: AbortSignal)
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, abort)
   }
+}
+
+/** Writes the rejected rows, to standard error if the file cannot be written any more: no later command knows them. */
+async function writeRejects({ errors }: Terminal, file: string, rejects: string): Promise<void> {
+  await writeFile(file, rejects).catch((error: unknown) => {
+    errors.write(
+      `${JSON.stringify(file)} cannot be written (${errorCode(error)}). The rejected rows:\n${plainLines(rejects)}`
+    )
+  })
 }
 
 /** Formats rejected rows as CSV. */

@@ -1,9 +1,11 @@
+import { resolve } from 'node:path'
 import type { Readable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import { errorMessage, messageWithCause, Refusal } from '@gamenet/schemas'
 import { Command, CommanderError } from 'commander'
 import { FailureError, readConfig, UsageError } from '../config.js'
 import { fileFailure } from '../disk/file-failure.js'
+import { saysUnwritable, unwritableDisk } from '../disk/unwritable-disk.js'
 import { VERSION } from '../version.js'
 import { addBackup } from './backup.js'
 import { addCompletion } from './completion.js'
@@ -73,7 +75,10 @@ export async function runProgram(options: {
     await program.parseAsync(helpAsOption(program, args), { from: 'user' })
     return terminal.exitCode
   } catch (error) {
-    return exitCodeOf(fileFailure(error, environment.DATA_DIR ?? '') ?? error, terminal)
+    const path = resolve(environment.DATA_DIR ?? '')
+    const isUnexplained = !(error instanceof FailureError || error instanceof Refusal) && saysUnwritable(error)
+    const ofDisk = isUnexplained ? await unwritableDisk(path, error) : undefined
+    return exitCodeOf(ofDisk ?? fileFailure(error, path) ?? error, terminal)
   }
 }
 

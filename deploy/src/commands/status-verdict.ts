@@ -18,10 +18,15 @@ function ofService({ notReady, degraded, disk, sources, spool }: Status): string
     ...degraded,
     ...disk.disks
       .filter(({ isLow, isFull }) => isLow || isFull)
-      .map(({ path, isFull }) => `the disk of ${path} is ${isFull ? 'full' : 'low'} (docs/operators/disk.md)`),
+      .map((each) => `the disk of ${each.path} is ${stateOf(each)} (docs/operators/disk.md)`),
     ...failing.map(({ source }) => `the last scrape of ${source} failed (gamenet scrape ${source})`),
     ...(spool === null || spool.messages === 0 ? [] : [`${spool.messages} messages wait for Kafka`])
   ]
+}
+
+function stateOf({ isFull, isReadOnly }: Status['disk']['disks'][number]): string {
+  if (isReadOnly) return 'read-only'
+  return isFull ? 'full' : 'low'
 }
 
 /** Events of this age should be readable, and erasures complete, unless an import or a rebuild keeps the engines busy. */

@@ -2,6 +2,7 @@ import { LOG_FREE_BYTES_MIN } from '@gamenet/engines/log'
 import { bytesText, errorMessage, pause } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { type DiskSpace, freeText, type ReadSpace, readSpace } from './disk-space.js'
+import { readOnlySentence } from './file-failure.js'
 
 const GIB = 1024 ** 3
 /** The default minimum of free space; a twentieth of a small disk. */
@@ -91,6 +92,7 @@ export async function openDiskGuard(options: DiskGuardOptions): Promise<DiskGuar
 }
 
 function refusalOf(disk: GuardedDisk, bytes: number): string {
+  if (disk.isReadOnly) return `is refused. ${readOnlySentence(disk.path)}`
   const needed = bytes === 0 ? '' : ` and takes ${bytesText(bytes)}`
   return (
     `is refused${needed}: the disk of ${disk.path} has ${freeText(disk)}, and ${bytesText(disk.freeMinBytes)} stay free ` +

@@ -33,6 +33,7 @@ export const DiskStatus = z.object({
       freeMinBytes: z.int(),
       isLow: z.boolean(),
       isFull: z.boolean(),
+      isReadOnly: z.boolean(),
       /** Growth of its parts over the last day; null while unknown. */
       growthBytesPerDay: z.int().nullable(),
       /** Time span of the growth measurement. */
@@ -104,7 +105,7 @@ async function sample(samples: Samples | undefined, used: () => Promise<Used>, s
 }
 
 function statusOf(
-  { path, paths, freeBytes, sizeBytes, freeMinBytes, isLow, isFull }: GuardedDisk,
+  { path, paths, freeBytes, sizeBytes, freeMinBytes, isLow, isFull, isReadOnly = false }: GuardedDisk,
   directories: DiskOptions['directories'],
   samples: readonly Sample[]
 ): DiskStatus['disks'][number] {
@@ -118,6 +119,7 @@ function statusOf(
     freeMinBytes,
     isLow,
     isFull,
+    isReadOnly,
     growthBytesPerDay: growth.bytesPerDay,
     measuredHours: growth.measuredHours,
     daysLeft: daysLeft(freeBytes - freeMinBytes, growth)
@@ -135,7 +137,9 @@ export function diskLines({ used, disks }: DiskStatus): string[] {
   return [`Disk: ${sizes.join(', ')}`, ...disks.flatMap((disk) => [freeLine(disk), growthLine(disk)])]
 }
 
-function freeLine({ path, freeBytes, sizeBytes, freeMinBytes, isLow, isFull }: DiskStatus['disks'][number]): string {
+function freeLine(disk: DiskStatus['disks'][number]): string {
+  const { path, freeBytes, sizeBytes, freeMinBytes, isLow, isFull, isReadOnly } = disk
+  if (isReadOnly) return `  ${path}: READ-ONLY: writes fail`
   const free = `  ${path}: ${bytesText(freeBytes)} of ${bytesText(sizeBytes)} free`
   if (isFull) return `${free}, FULL: writes fail`
   if (freeMinBytes === 0) return `${free}; DISK_FREE_MIN_BYTES=0, so nothing stops until the disk is full`

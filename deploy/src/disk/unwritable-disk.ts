@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { LogDamaged } from '@gamenet/engines/log'
 import { bytesText, errorCode } from '@gamenet/schemas'
@@ -14,15 +15,25 @@ const START_BYTES_MIN = 1024 * 1024
  */
 export async function unwritableDisk(path: string, error: unknown): Promise<FailureError | undefined> {
   if (error instanceof UsageError) return undefined
-  const said = isExplained(error) ? `${error.message} ` : ''
-  const at = pathIn(error)
-  const isElsewhere = at !== undefined && !isInside(at, resolve(path))
-  if (says(READ_ONLY, error)) return new FailureError(said + readOnlySentence(isElsewhere ? at : path))
-  const [disk] = await readSpace([isElsewhere ? at : path]).catch(() => [])
+  const said = isExplained(error) ? `${error.message.replace(/\.?$/, '.')} ` : ''
+  const at = await placeOf(error, resolve(path))
+  const isElsewhere = at !== resolve(path)
+  const [disk] = await readSpace([at]).catch(() => [])
+  if (says(READ_ONLY, error) || (disk?.isReadOnly && said === '')) return new FailureError(said + readOnlySentence(at))
   if (isElsewhere && saysFull(error))
     return new FailureError(`${said}The disk of ${at} is full${foundOn(disk)}. Free space on it.`)
   const isFull = disk !== undefined && disk.freeBytes < START_BYTES_MIN && said === ''
   return isFull || saysFull(error) ? new FailureError(said + fullDiskSentence(path, disk)) : undefined
+}
+
+/** Returns the place outside the directory that an error is about; the directory if there is none. */
+async function placeOf(error: unknown, directory: string): Promise<string> {
+  const at = pathIn(error)
+  if (at !== undefined) return isInside(at, directory) ? directory : at
+  // A failed write names no path. Apart from the directory, the program writes temporary files.
+  if (!(error instanceof Error && 'syscall' in error)) return directory
+  const disks = await readSpace([directory, tmpdir()]).catch(() => [])
+  return disks.sort((a, b) => a.freeBytes - b.freeBytes)[0]?.path ?? directory
 }
 
 /** Returns whether an error has its own sentence for the user, which is shown on a full disk too. */
@@ -56,7 +67,12 @@ const READ_ONLY = /\bEROFS\b|Read-only file system/i
 
 /** Returns whether an error, or one of its causes, reports a full disk or an exhausted quota. */
 export function saysFull(error: unknown): boolean {
-  return says(FULL, error)
+  return says(FULL, error) && !says(READ_ONLY, error)
+}
+
+/** As `saysFull`, also for a disk that is read-only. */
+export function saysUnwritable(error: unknown): boolean {
+  return saysFull(error) || says(READ_ONLY, error)
 }
 
 function says(what: RegExp, error: unknown): boolean {

@@ -1,10 +1,9 @@
-import { rm, stat, writeFile } from 'node:fs/promises'
+import { access, constants, stat } from 'node:fs/promises'
 import { bytesText, messageWithCause, millisecondsOf } from '@gamenet/schemas'
 import { z } from 'zod'
-import { PROBE_FILE } from '../data-directory.js'
 import { FULL_BYTES } from '../disk/disk-guard.js'
 import { freeText } from '../disk/disk-space.js'
-import { explained } from '../wiring/engine-failures.js'
+import { readOnlySentence } from '../disk/file-failure.js'
 import type { Engines } from '../wiring/engines.js'
 import { NoInput, type OperationNeeds, operation } from './operation.js'
 import { CLOCK_SECONDS_MAX, status } from './status.js'
@@ -17,7 +16,7 @@ const Check = z.object({
 })
 export type Check = z.infer<typeof Check>
 
-/** Checks what a service needs from its machine and engines. Leaves nothing behind. */
+/** Checks what a service needs from its machine and engines. Changes nothing. */
 export const doctor = operation({
   name: 'doctor',
   method: 'GET',
@@ -66,17 +65,11 @@ async function versionOf({ clickhouse }: Engines): Promise<string> {
   return String(row?.version)
 }
 
-async function permissionsOf(engines: Engines): Promise<string> {
-  const { directory } = engines
+async function permissionsOf({ directory }: Engines): Promise<string> {
   if (directory === undefined) return 'no engine has files here'
   const { path } = directory
   const user = process.getuid?.()
-  const probe = directory.part(PROBE_FILE)
-  // A file system that became read-only after errors still permits access.
-  await writeFile(probe, '').catch(async (error: unknown) => {
-    throw await explained(error, path, nameOf(engines, 'tables'))
-  })
-  await rm(probe, { force: true })
+  await access(path, constants.W_OK | constants.X_OK)
   const { uid, mode } = await stat(path)
   if (uid !== user) throw new Wrong(`${path} belongs to user ${uid}, and the service runs as ${user}: chown -R it.`)
   if ((mode & 0o077) !== 0)
@@ -87,6 +80,7 @@ async function permissionsOf(engines: Engines): Promise<string> {
 async function diskOf({ disk }: Engines): Promise<string> {
   const disks = await disk.look()
   const low = disks.find(({ isLow, isFull }) => isLow || isFull)
+  if (low?.isReadOnly) throw new Wrong(readOnlySentence(low.path))
   if (low !== undefined)
     throw new Wrong(
       `${low.path} has ${freeText(low)}, and ${bytesText(Math.max(low.freeMinBytes, FULL_BYTES))} must stay free: docs/operators/disk.md says what to free.`

@@ -2,6 +2,7 @@ import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type DatasetPosition, datasetPosition, datasets } from '@gamenet/api'
 import type { ClickHouse } from '@gamenet/engines'
+import { makeFolder } from '@gamenet/engines/files'
 import { readSide, storeOver } from '@gamenet/projector'
 import { errorCode, shownInstant } from '@gamenet/schemas'
 import { SHADOW, unfreeze } from '../backup/freeze.js'
@@ -34,7 +35,7 @@ export async function takeSnapshot(tables: ClickHouse['control'], folder: string
   )
   const frozen = `sql${name}`
   try {
-    await mkdir(join(directory, 'parts'), { recursive: true })
+    makeFolder(join(directory, 'parts'))
     for (const { table, path } of rows) {
       await tables.execute(`ALTER TABLE ${table} FREEZE WITH NAME '${frozen}'`)
       const links = join(folder, SHADOW, frozen, /store\/\w+\/[\w-]+/.exec(String(path))?.[0] ?? '')

@@ -96,7 +96,7 @@ export function readiness({
 }
 
 function diskFault(disk: Pick<Engines['disk'], 'isLow' | 'isFull'>): string[] {
-  if (disk.isFull()) return ['a disk of DATA_DIR is full, and writes fail']
+  if (disk.isFull()) return ['a disk of DATA_DIR is full or read-only, and writes fail']
   return disk.isLow() ? ['a disk of DATA_DIR has less than DISK_FREE_MIN_BYTES free'] : []
 }
 

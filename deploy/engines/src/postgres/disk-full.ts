@@ -10,7 +10,7 @@ export function diskFull(cause: unknown): Refusal {
   return new Refusal('disk_full', [], { retryAfterSeconds: RETRY_SECONDS, cause })
 }
 
-/** Returns whether PostgreSQL's error text reports a full disk or an exhausted quota. */
+/** Returns whether PostgreSQL's error text reports a full disk, an exhausted quota or a disk that became read-only. */
 export function saysDiskFull(text: string): boolean {
-  return /No space left on device|Disk quota exceeded/.test(text)
+  return /No space left on device|Disk quota exceeded|Read-only file system/i.test(text)
 }

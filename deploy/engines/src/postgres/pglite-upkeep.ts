@@ -44,18 +44,24 @@ export const startUpkeep = (database: PGlite, { everyMs = EVERY_MS, ...limits }:
   }
 }
 
-/** Vacuums tables with many dead rows, and everything when transactions are old; shortens a long write-ahead log. */
+/** Shortens a long write-ahead log; vacuums tables with many dead rows, and everything when transactions are old. */
 export const upkeep = async (
   database: PGlite,
   { freezeAtAge = FREEZE_AT_AGE, logBytesMax = LOG_BYTES_MAX }: Limits = {}
 ): Promise<void> => {
+  const { rows: long } = await database.query(
+    'SELECT FROM pg_control_checkpoint() AS c WHERE pg_current_wal_lsn() - c.redo_lsn > $1::numeric',
+    [logBytesMax]
+  )
+  if (long.length > 0) await database.exec('CHECKPOINT')
   const dead = await database.query<{ name: string }>(
     `SELECT format('%I.%I', s.schemaname, s.relname) AS name FROM pg_stat_all_tables AS s
      WHERE s.n_dead_tup > $1::float8 + $2::float8 * s.n_live_tup`,
     [DEAD_MIN, DEAD_SHARE]
   )
   // One statement each, so that other requests are answered in between.
-  for (const { name } of dead.rows) await database.exec(`VACUUM ${name}`)
+  // A damaged table, which its readers report, must not keep the others from being vacuumed.
+  for (const { name } of dead.rows) await database.exec(`VACUUM ${name}`).catch(() => undefined)
   const old = await database.query<{ name: string; is_ours: boolean }>(
     `SELECT format('%I', d.datname) AS name, d.datname = current_database() AS is_ours FROM pg_database AS d
      WHERE age(d.datfrozenxid) > $1::int`,
@@ -65,11 +71,6 @@ export const upkeep = async (
     if (isOurs) await database.exec('VACUUM FREEZE')
     else await dropTemplate(database, name)
   }
-  const { rows: long } = await database.query(
-    'SELECT FROM pg_control_checkpoint() AS c WHERE pg_current_wal_lsn() - c.redo_lsn > $1::numeric',
-    [logBytesMax]
-  )
-  if (long.length > 0) await database.exec('CHECKPOINT')
 }
 
 /** Drops `template0` and `template1`. They age too, cannot be vacuumed here, and no database is created from them. */

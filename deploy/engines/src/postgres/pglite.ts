@@ -1,4 +1,6 @@
 import { accessSync, constants, mkdirSync, realpathSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Calls, errorMessage, openCalls, type PostedError, Refusal } from '@gamenet/schemas'
 import { DISK_FULL, diskFull, saysDiskFull } from './disk-full.js'
@@ -54,11 +56,34 @@ export const openPglite = async (options: PgliteOptions): Promise<Postgres> => {
       for (const _file of files) for (const statement of NEXT_FILE) await direct.script(statement)
       await direct.script('CHECKPOINT')
       for (let filled = 0; filled < QUEUE_FILLERS; filled += 1) await direct.script(FILL_QUEUE)
+      await removeOrphans(join(options.dir, 'base'), direct)
     },
     check: async () => {
       await direct.query('SELECT 1')
     },
     close
+  }
+}
+
+/**
+ * Removes the files of no relation: a rewrite of a table that a crash interrupts leaves its new files, with the rows, and PostgreSQL
+ * never removes them. No transaction is open during the query, and files that are created after they were listed stay.
+ */
+const removeOrphans = async (base: string, queries: Queries): Promise<void> => {
+  await rm(join(base, 'pgsql_tmp'), { recursive: true, force: true })
+  const [database] = await queries.query<{ oid: number }>(
+    'SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database()'
+  )
+  const folder = join(base, String(database?.oid))
+  const names = await readdir(folder)
+  const rows = await queries.query<{ node: number }>(
+    'SELECT pg_relation_filenode(c.oid) AS node FROM pg_class AS c WHERE pg_relation_filenode(c.oid) IS NOT NULL'
+  )
+  const nodes = new Set(rows.map(({ node }) => String(node)))
+  for (const name of names) {
+    // A file may have parts and maps: 16384.1, 16384_fsm.
+    const node = /^\d+(?=[._]|$)/.exec(name)?.[0]
+    if (node !== undefined && !nodes.has(node)) await rm(join(folder, name), { force: true })
   }
 }
 
@@ -203,6 +228,6 @@ const FAULT_FIELDS = ['code', 'severity', 'detail', 'hint', 'schema', 'table', '
 const errorOf = ({ message, fields }: PostedError): Error => {
   const said = Object.entries(fields).filter(([field]) => FAULT_FIELDS.includes(field))
   const fault = Object.assign(new Error(message), Object.fromEntries(said))
-  if (fields.code === DISK_FULL) return diskFull(fault)
+  if (fields.code === DISK_FULL || saysDiskFull(message)) return diskFull(fault)
   return DAMAGE_CODES.has(fields.code) ? new Refusal('data_damaged', [], { cause: fault }) : fault
 }

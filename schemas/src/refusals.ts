@@ -253,7 +253,8 @@ export const refusals = {
   },
   disk_full: {
     status: 503,
-    message: 'The disk of the service is full or read-only, and nothing was stored; retry when its operator has mended it.',
+    message:
+      'The disk of the service is full or read-only, and nothing was stored; retry when its operator has mended it.',
     when: 'An edit or a rating that PostgreSQL cannot store (SQLSTATE 53100, no space for its write-ahead log, or a file system that the kernel made read-only), a query without space for temporary files'
   },
   streams_full: {

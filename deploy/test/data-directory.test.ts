@@ -209,7 +209,8 @@ test('errors of files get a sentence, whatever wraps them', async (t) => {
   const path = t.testdir({ log: {}, file: '' })
   const sentenceOf = (code: string, at: string) =>
     fileFailure(new Error('wrapped', { cause: Object.assign(new Error(code), { code, path: at }) }), path)?.message
-  t.match(sentenceOf('EROFS', '/mnt/x'), /^The file system of \/mnt\/x is mounted read-only.*fsck/)
+  t.match(sentenceOf('EROFS', '/mnt/x'), /^The file system of \/mnt\/x is mounted read-only\. .* another path\.$/)
+  t.match(sentenceOf('EROFS', path), /^The file system of .* is mounted read-only, .*fsck/)
   t.match(sentenceOf('EIO', '/mnt/x'), /^The disk cannot read or write \/mnt\/x .*verify --repair/)
   t.match(sentenceOf('EMFILE', '/mnt/x'), /ulimit -n/)
   t.match(sentenceOf('EISDIR', join(path, 'log')), /log is a folder; expected a file/)

@@ -92,7 +92,7 @@ export async function openDiskGuard(options: DiskGuardOptions): Promise<DiskGuar
 }
 
 function refusalOf(disk: GuardedDisk, bytes: number): string {
-  if (disk.isReadOnly) return `is refused. ${readOnlySentence(disk.path)}`
+  if (disk.isReadOnly) return `is refused. ${readOnlySentence(disk.path, disk.path)}`
   const needed = bytes === 0 ? '' : ` and takes ${bytesText(bytes)}`
   return (
     `is refused${needed}: the disk of ${disk.path} has ${freeText(disk)}, and ${bytesText(disk.freeMinBytes)} stay free ` +

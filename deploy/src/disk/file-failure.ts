@@ -46,7 +46,7 @@ function sentenceOf(code: string, path: string, directory: string): string | und
     case 'EPERM':
       return deniedSentence(culpritOf(path), directory)
     case 'EROFS':
-      return readOnlySentence(path)
+      return readOnlySentence(path, directory)
     case 'EISDIR':
       return kindSentence(path, false, directory)
     case 'ENOTDIR':
@@ -62,7 +62,9 @@ function sentenceOf(code: string, path: string, directory: string): string | und
 }
 
 /** Returns what to do about a path on a file system that takes no writes. */
-export function readOnlySentence(path: string): string {
+export function readOnlySentence(path: string, directory: string): string {
+  if (!isInside(path, directory))
+    return `The file system of ${path} is mounted read-only. Mount it for writing, or give another path.`
   return `The file system of ${path} is mounted read-only, as the kernel does after errors of a disk (dmesg). Stop the service, repair the file system (fsck) and mount it for writing; or copy the data directory to another disk and set DATA_DIR.`
 }
 

@@ -19,7 +19,8 @@ export async function unwritableDisk(path: string, error: unknown): Promise<Fail
   const at = await placeOf(error, resolve(path))
   const isElsewhere = at !== resolve(path)
   const [disk] = await readSpace([at]).catch(() => [])
-  if (says(READ_ONLY, error) || (disk?.isReadOnly && said === '')) return new FailureError(said + readOnlySentence(at))
+  if (says(READ_ONLY, error) || (disk?.isReadOnly && said === ''))
+    return new FailureError(said + readOnlySentence(at, resolve(path)))
   if (isElsewhere && saysFull(error))
     return new FailureError(`${said}The disk of ${at} is full${foundOn(disk)}. Free space on it.`)
   const isFull = disk !== undefined && disk.freeBytes < START_BYTES_MIN && said === ''

@@ -80,7 +80,7 @@ async function permissionsOf({ directory }: Engines): Promise<string> {
 async function diskOf({ disk }: Engines): Promise<string> {
   const disks = await disk.look()
   const low = disks.find(({ isLow, isFull }) => isLow || isFull)
-  if (low?.isReadOnly) throw new Wrong(readOnlySentence(low.path))
+  if (low?.isReadOnly) throw new Wrong(readOnlySentence(low.path, low.path))
   if (low !== undefined)
     throw new Wrong(
       `${low.path} has ${freeText(low)}, and ${bytesText(Math.max(low.freeMinBytes, FULL_BYTES))} must stay free: docs/operators/disk.md says what to free.`

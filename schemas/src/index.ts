@@ -20,6 +20,7 @@ export {
   ThreadExited
 } from './async/thread-calls.js'
 export { abortedAfter, withTimeout } from './async/timeout.js'
+export { withSignals } from './async/with-signals.js'
 export {
   AchievementCatalog,
   AchievementLeaderboard,

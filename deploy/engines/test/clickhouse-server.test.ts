@@ -8,7 +8,7 @@ import { type Test, test } from 'tap'
 import { streamedException } from '../src/clickhouse/streamed-exception.js'
 import { openClickHouseServer } from '../src/index.js'
 import { freePort } from '../testing/free-port.js'
-import { type FrontProcess, selfSigned, startClickHouseFront } from '../testing/index.js'
+import { type FrontProcess, selfSigned, signalEntries, startClickHouseFront } from '../testing/index.js'
 import { clickhouseContract, until } from './clickhouse-contract.js'
 
 /** One front serves the contract; it ends with the last test of the file. */
@@ -122,6 +122,15 @@ test('a silent server, one that hangs up, and one that is not ClickHouse are una
     t.teardown(() => clickhouse.close())
     await t.rejects(clickhouse.readers.rows('SELECT 1'), away, url)
   }
+})
+
+test('statements leave nothing at a signal that outlives them', async (t) => {
+  const url = await served(t, (response) => response.end('[\n\n]\n'))
+  const clickhouse = openClickHouseServer({ url })
+  t.teardown(() => clickhouse.close())
+  const { signal } = new AbortController()
+  await Promise.all(Array.from({ length: 20 }, () => clickhouse.readers.json('SELECT 1', {}, { signal })))
+  t.equal(signalEntries(signal), 0)
 })
 
 test('a server that refuses the user or the database is unavailable, with the reason', async (t) => {

@@ -20,4 +20,5 @@ export { matchesOf, newestLists, type PlainList, type PlainMatch } from './oracl
 export { type PostgresProcess, postgresPrograms, startPostgres } from './postgres.js'
 export { beginCampaign, runs } from './property-runs.js'
 export { type SharedKafka, sharedKafka, sharedPostgres } from './shared/shared.js'
+export { signalEntries } from './signal-entries.js'
 export { smallDisk } from './small-disk.js'

@@ -1,4 +1,4 @@
-import { abortable } from '@gamenet/schemas'
+import { abortable, withSignals } from '@gamenet/schemas'
 import { DelegateBackoff, ExponentialBackoff, handleWhenResult, retry } from 'cockatiel'
 import { Agent, type Dispatcher } from 'undici'
 import { ACCEPTED_ENCODINGS, ignoreLateError, readPageBody } from './page-body.js'
@@ -96,12 +96,11 @@ export function createPageFetcher(options: PageFetcherOptions): PageFetcher {
         return failed(`upstream asked for a pause of another ${Math.ceil(heldBackMs / 1000)} s`)
       }
       const url = pageUrl(base, path)
-      const stopped = signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal])
-      const attempt = await untilAborted(
-        stopped,
-        retrying.execute(
-          () => attemptPage(exchange, { url, validators, urgency, timeoutMs: attemptTimeoutMs }, stopped),
-          stopped
+      const requested = { url, validators, urgency, timeoutMs: attemptTimeoutMs }
+      const attempt = await withSignals([signal, closing.signal], ({ signal: stopped }) =>
+        untilAborted(
+          stopped,
+          retrying.execute(() => attemptPage(exchange, requested, stopped), stopped)
         )
       )
       if (attempt.holdBackMs !== undefined) heldBackUntilMs = exchange.now() + attempt.holdBackMs

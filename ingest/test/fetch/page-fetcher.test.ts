@@ -1,4 +1,5 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { signalEntries } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
 import { createPageFetcher, type PageFetcherOptions } from '../../src/fetch/page-fetcher.js'
 import { retryAfterMs } from '../../src/fetch/retry-after.js'
@@ -246,4 +247,19 @@ test('Retry-After is read as seconds or as a date, an hour at most', async (t) =
   t.equal(retryAfterMs('999999', now), 3_600_000)
   t.equal(retryAfterMs('soon', now), undefined)
   t.equal(retryAfterMs(undefined, now), undefined)
+})
+
+test('fetches, also failed ones, leave nothing at a signal that outlives them', async (t) => {
+  const { fetcher } = await given(
+    t,
+    ({ url }, response) => (url === '/' ? sendHtml(response, PAGE) : response.writeHead(500).end()),
+    { retriesMax: 1 }
+  )
+  const { signal } = new AbortController()
+  const pages = await Promise.all(['/', '/away', '/', '/'].map((path) => fetcher.fetch(path, { signal })))
+  t.same(
+    pages.map(({ ok }) => ok),
+    [true, false, true, true]
+  )
+  t.equal(signalEntries(signal), 0)
 })

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
-import { pause, Refusal } from '@gamenet/schemas'
+import { pause, Refusal, withSignals } from '@gamenet/schemas'
 import { type ClickHouse, LANE_NAMES, type LaneName, type Parameters } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
 import {
@@ -167,11 +167,12 @@ type Ways = { readonly statements: Client; readonly bodies: Client }
 const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal): Connection => ({
   run: async ({ text, parameters, tag, signal }) => {
     for (const [name, value] of Object.entries(parameters)) parameterText(name, value)
-    const abort_signal = signal === undefined ? abandon : AbortSignal.any([abandon, signal])
-    const query = { query: text, query_params: { ...parameters }, query_id: tag, abort_signal }
     underWay.add(tag)
     try {
-      return await answerOf(ways.statements.exec(query), text, abort_signal)
+      return await withSignals([abandon, signal], ({ signal: abort_signal }) => {
+        const query = { query: text, query_params: { ...parameters }, query_id: tag, abort_signal }
+        return answerOf(ways.statements.exec(query), text, abort_signal)
+      })
     } finally {
       underWay.delete(tag)
     }

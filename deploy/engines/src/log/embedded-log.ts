@@ -7,7 +7,8 @@ import {
   errorMessage,
   type LogMessage,
   type PackedMessages,
-  type PartitionExtent
+  type PartitionExtent,
+  withSignals
 } from '@gamenet/schemas'
 import { type Database, open, type RootDatabase } from 'lmdb'
 import { flushNow, makeFolder } from '../flush-files.js'
@@ -113,7 +114,9 @@ export function openEmbeddedLog(options: EmbeddedLogOptions): EmbeddedLog {
     },
     async consume({ signal, ...request }) {
       refuseWhenClosed()
-      const reading = consume(store, { ...request, signal: AbortSignal.any([signal, closing.signal]) })
+      const reading = withSignals([signal, closing.signal], ({ signal: ended }) =>
+        consume(store, { ...request, signal: ended })
+      )
       readers.add(reading)
       await reading.finally(() => readers.delete(reading))
     },

@@ -1,4 +1,4 @@
-import type { ConsumeRequest, LogMessage, PartitionExtent } from '@gamenet/schemas'
+import { type ConsumeRequest, type LogMessage, type PartitionExtent, withSignals } from '@gamenet/schemas'
 import { type KafkaLogOptions, openAdmin } from './kafka-admin.js'
 import { openAppender } from './kafka-appender.js'
 import { kafkaClient } from './kafka-client.js'
@@ -70,10 +70,11 @@ export function openKafkaLog(options: KafkaLogOptions): KafkaLog {
     async consume({ signal, ...request }) {
       refuseWhenClosed()
       await ensureTopics(request.topics)
-      const stop = AbortSignal.any([signal, closing.signal])
-      const reader = openKafkaReader({ kafka, options, extents }, { ...request, signal: stop })
-      readers.set(reader, reader.done)
-      await reader.done.finally(() => readers.delete(reader))
+      await withSignals([signal, closing.signal], async ({ signal: stop }) => {
+        const reader = openKafkaReader({ kafka, options, extents }, { ...request, signal: stop })
+        readers.set(reader, reader.done)
+        await reader.done.finally(() => readers.delete(reader))
+      })
     },
     async commit(topic, { epoch: of, partition, next }) {
       refuseWhenClosed()

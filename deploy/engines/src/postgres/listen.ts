@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { backoffMs, pause, withTimeout } from '@gamenet/schemas'
+import { abortable, backoffMs, pause, withSignals, withTimeout } from '@gamenet/schemas'
 import pg from 'pg'
 import type { Queries } from './postgres.js'
 
@@ -47,7 +46,10 @@ export const listenToServer = (
 ): (() => Promise<void>) => {
   const statement = `LISTEN ${plainName(channel)}`
   const stopping = new AbortController()
-  const listenOnce = async (client: pg.Client, lost: AbortSignal): Promise<boolean> => {
+  const listenOnce = async (client: pg.Client, ending: AbortController): Promise<boolean> => {
+    const { signal: ended } = ending
+    client.on('error', () => ending.abort())
+    client.on('end', () => ending.abort())
     const proof = `proof_${randomUUID().replaceAll('-', '')}`
     const delivered = new AbortController()
     client.on('notification', ({ channel: of, payload }) =>
@@ -56,21 +58,18 @@ export const listenToServer = (
     await client.connect()
     await client.query(`${statement}; LISTEN ${proof}`)
     await needs.queries.query('SELECT pg_notify($1, $2)', [proof, ''])
-    await pause(PROOF_MS, AbortSignal.any([delivered.signal, lost, stopping.signal]), { ref: false })
+    await pause(PROOF_MS, AbortSignal.any([delivered.signal, ended]), { ref: false })
     onListening()
     needs.onDelivery(delivered.signal.aborted)
-    if (delivered.signal.aborted) await beat(client, AbortSignal.any([lost, stopping.signal]))
-    return delivered.signal.aborted || lost.aborted
+    if (delivered.signal.aborted) await beat(client, ended)
+    return delivered.signal.aborted || ended.aborted
   }
   const run = async (): Promise<void> => {
     for (let failures = 0; !stopping.signal.aborted; failures += 1) {
       const client = new pg.Client({ ...needs.config, keepAlive: true, query_timeout: BEAT_ANSWER_MS })
-      const lost = new AbortController()
-      client.on('error', () => lost.abort())
-      client.on('end', () => lost.abort())
       let isDelivered = true
       try {
-        isDelivered = await listenOnce(client, lost.signal)
+        isDelivered = await withSignals([stopping.signal], (ending) => listenOnce(client, ending))
         failures = 0
       } catch {
         // The next connection shows whether the cause persists.
@@ -122,6 +121,9 @@ const pollInstead = async (
 const beat = async (client: pg.Client, signal: AbortSignal): Promise<void> => {
   while (!signal.aborted) {
     await pause(BEAT_MS, signal, { ref: false })
-    if (!signal.aborted) await Promise.race([client.query('SELECT 1'), once(signal, 'abort')])
+    if (signal.aborted) return
+    await abortable(signal, client.query('SELECT 1')).catch((error: unknown) => {
+      if (!signal.aborted) throw error
+    })
   }
 }

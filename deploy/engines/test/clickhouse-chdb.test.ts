@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { readlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
@@ -229,6 +229,25 @@ test('streams start no process; a stream after an abandoned one is complete', as
     const body = await readers.stream(rows, {}, { format: 'JSONEachRow' })
     t.equal((await buffer(body)).length, whole)
   }
+})
+
+test('streams work after a cleaner of temporary files removed their pipes', async (t) => {
+  const { TMPDIR } = process.env
+  t.teardown(() => {
+    if (TMPDIR === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = TMPDIR
+  })
+  const directory = t.testdir({ temporary: {} })
+  const temporary = join(directory, 'temporary')
+  process.env.TMPDIR = temporary
+  const { readers, close } = await openChdb({ path: join(directory, 'clickhouse') })
+  t.teardown(close)
+  const folder = join(temporary, readdirSync(temporary).find((name) => name.startsWith('gamenet-')) ?? '')
+  rmSync(folder, { recursive: true })
+  const count = async () =>
+    (await buffer(await readers.stream('SELECT 1 AS one', {}, { format: 'JSONEachRow' }))).toString()
+  t.same(await Promise.all([count(), count(), count()]), Array(3).fill('{"one":1}\n'))
+  t.same([statSync(folder).mode & 0o777, statSync(join(folder, '0')).mode & 0o777], [0o700, 0o600])
 })
 
 test('streams wait for slow readers; more than a few are refused; a reader that disconnects ends its stream', async (t) => {

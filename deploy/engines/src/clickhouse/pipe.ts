@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process'
 import { constants, open } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
+import { errorCode } from '@gamenet/schemas'
 import { ended } from './slots.js'
 
 /** A named pipe: a statement writes to its path, and the reader reads at its own pace. */
@@ -31,14 +32,24 @@ const openFile = promisify(open)
 
 /**
  * Creates named pipes in a new folder. Node has no function for it, and starting a process from one of 1 GiB stops the main
- * thread for 100 ms. So it happens once, before the engine allocates memory, and not per statement.
+ * thread for 100 ms. So it happens once, before the engine allocates memory, and not per statement; and again for a pipe
+ * that is missing, because cleaners of temporary files remove old ones.
  */
 export const makePipes = async (count: number): Promise<Pipes> => {
   const folder = await mkdtemp(join(tmpdir(), 'gamenet-'))
   const paths = Array.from({ length: count }, (_, n) => join(folder, String(n)))
-  await run('mkfifo', ['-m', '600', ...paths])
+  const make = (...missing: string[]) => run('mkfifo', ['-m', '600', ...missing])
+  await make(...paths)
   return {
-    open: (index) => openPipe(paths[index] ?? ''),
+    open: (index) => {
+      const path = paths[index] ?? ''
+      return openPipe(path).catch(async (error: unknown) => {
+        if (errorCode(error) !== 'ENOENT') throw error
+        await mkdir(folder, { recursive: true, mode: 0o700 })
+        await make(path)
+        return openPipe(path)
+      })
+    },
     remove: () => rm(folder, { recursive: true, force: true })
   }
 }

@@ -247,7 +247,13 @@ test('streams work after a cleaner of temporary files removed their pipes', asyn
   const count = async () =>
     (await buffer(await readers.stream('SELECT 1 AS one', {}, { format: 'JSONEachRow' }))).toString()
   t.same(await Promise.all([count(), count(), count()]), Array(3).fill('{"one":1}\n'))
-  t.same([statSync(folder).mode & 0o777, statSync(join(folder, '0')).mode & 0o777], [0o700, 0o600])
+  const folders = readdirSync(temporary).map((name) => join(temporary, name))
+  t.same(
+    folders.map((path) => statSync(path).mode & 0o777),
+    [0o700, 0o700, 0o700]
+  )
+  await close()
+  t.same(readdirSync(temporary), [])
 })
 
 test('streams wait for slow readers; more than a few are refused; a reader that disconnects ends its stream', async (t) => {

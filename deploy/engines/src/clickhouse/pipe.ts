@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { constants, open } from 'node:fs'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,21 +36,27 @@ const openFile = promisify(open)
  * that is missing, because cleaners of temporary files remove old ones.
  */
 export const makePipes = async (count: number): Promise<Pipes> => {
-  const folder = await mkdtemp(join(tmpdir(), 'gamenet-'))
-  const paths = Array.from({ length: count }, (_, n) => join(folder, String(n)))
-  const make = (...missing: string[]) => run('mkfifo', ['-m', '600', ...missing])
-  await make(...paths)
+  const folders: string[] = []
+  // Never a former folder: another user of the machine may have made one in its place.
+  const make = async (names: readonly string[]): Promise<string[]> => {
+    const folder = await mkdtemp(join(tmpdir(), 'gamenet-'))
+    folders.push(folder)
+    const made = names.map((name) => join(folder, name))
+    await run('mkfifo', ['-m', '600', ...made])
+    return made
+  }
+  const paths = await make(Array.from({ length: count }, (_, n) => String(n)))
   return {
-    open: (index) => {
-      const path = paths[index] ?? ''
-      return openPipe(path).catch(async (error: unknown) => {
+    open: (index) =>
+      openPipe(paths[index] ?? '').catch(async (error: unknown) => {
         if (errorCode(error) !== 'ENOENT') throw error
-        await mkdir(folder, { recursive: true, mode: 0o700 })
-        await make(path)
+        const [path = ''] = await make([String(index)])
+        paths[index] = path
         return openPipe(path)
-      })
-    },
-    remove: () => rm(folder, { recursive: true, force: true })
+      }),
+    remove: async () => {
+      for (const folder of folders) await rm(folder, { recursive: true, force: true })
+    }
   }
 }
 

@@ -19,6 +19,9 @@ export class FilesDamaged extends FailureError {
   }
 }
 
+/** In the working directory. */
+export const DATA_DIR_DEFAULT = './data'
+
 const wholeNumber = (min: number, max: number) =>
   z
     .string()
@@ -91,7 +94,7 @@ const Environment = z.object({
     )
   ).optional(),
   PUBLIC_URL: openUrl().optional(),
-  DATA_DIR: text().default('./data'),
+  DATA_DIR: text().default(DATA_DIR_DEFAULT),
   QUESTIONS_DIR: text().optional(),
   OPERATOR_URL: httpUrl().optional(),
   UPSTREAM_URL: httpUrl().optional(),

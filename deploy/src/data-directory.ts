@@ -135,7 +135,7 @@ export async function mkdirWritable(path: string): Promise<string | undefined> {
     return first === undefined || first === '' ? undefined : join(there, first)
   } catch (error) {
     const code = errorCode(error)
-    if (code === 'ENOSPC') throw error
+    if (code === 'ENOSPC' || code === 'EDQUOT') throw error
     const reason = fileFailure(error, path)?.message ?? `Give DATA_DIR a folder that this user may write (${code}).`
     throw new FailureError(`The data directory ${path} cannot be written. ${reason}`)
   }

@@ -158,6 +158,8 @@ test('a failure that a full disk caused ends with what to free', async (t) => {
   t.match(failure, { message: free })
   t.ok(failure?.message.startsWith(`${ofCommand.message} The disk`))
   t.equal(await unwritableDisk(path, new FailureError('Another reason.')), undefined)
+  t.equal(await unwritableDisk(path, failure), failure, 'said once')
+  t.equal(await unwritableDisk(path, Object.assign(new Error('ENOENT'), { path: '/proc/self/x' })), undefined)
   const elsewhere = Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC', path: '/tmp/x' })
   t.match(await unwritableDisk(path, elsewhere), { message: /^The disk of \/tmp\/x is full: .* Free space on it\.$/ })
 })

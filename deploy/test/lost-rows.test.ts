@@ -318,6 +318,19 @@ test('a damaged part on a server is reported with the way out, and not detached'
     )
 })
 
+test('a damaged part of an event table is not detached while the log cannot read events of its topic', async (t) => {
+  const { control, rebuild } = await brokenTables(t, [])
+  await control.execute('INSERT INTO event_title__0 SELECT * FROM generateRandom() LIMIT 1')
+  const [part] = await control.rows(
+    "SELECT p.path AS path FROM system.parts AS p WHERE p.table = 'event_title__0' AND p.active"
+  )
+  await flipMiddle(join(String(part?.path), 'data.bin'))
+  const found = async (topic: string) =>
+    await damageOfTables({ control, rebuild }, { repair: true, lost: [], faults: [{ topic }] }, () => undefined)
+  t.match(await found('title'), [{ repair: /gamenet restore DIR\. The log cannot read/, repaired: undefined }])
+  t.match(await found('title-count'), [{ repaired: /^it was detached/ }], 'still there, and of another topic')
+})
+
 test('a username is not reported as unknown while rows that may name it are restored', async (t) => {
   const none = { rows: async () => [], query: async () => [] }
   const needs = (repairing: readonly string[]) => ({

@@ -101,9 +101,10 @@ async function untilInterrupted<Result>(file: string, run: (signal: AbortSignal)
 }
 
 /** Writes the rejected rows, to standard error if the file cannot be written any more: no later command knows them. */
-async function writeRejects({ errors }: Terminal, file: string, rejects: string): Promise<void> {
+async function writeRejects(terminal: Terminal, file: string, rejects: string): Promise<void> {
   await writeFile(file, rejects).catch((error: unknown) => {
-    errors.write(
+    terminal.exitCode = 1
+    terminal.errors.write(
       `${JSON.stringify(file)} cannot be written (${errorCode(error)}). The rejected rows:\n${plainLines(rejects)}`
     )
   })

@@ -3,9 +3,8 @@ import type { Readable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import { errorMessage, messageWithCause, Refusal } from '@gamenet/schemas'
 import { Command, CommanderError } from 'commander'
-import { FailureError, readConfig, UsageError } from '../config.js'
+import { DATA_DIR_DEFAULT, FailureError, readConfig, UsageError } from '../config.js'
 import { fileFailure } from '../disk/file-failure.js'
-import { saysUnwritable, unwritableDisk } from '../disk/unwritable-disk.js'
 import { VERSION } from '../version.js'
 import { addBackup } from './backup.js'
 import { addCompletion } from './completion.js'
@@ -75,11 +74,17 @@ export async function runProgram(options: {
     await program.parseAsync(helpAsOption(program, args), { from: 'user' })
     return terminal.exitCode
   } catch (error) {
-    const path = resolve(environment.DATA_DIR ?? '')
-    const isUnexplained = !(error instanceof FailureError || error instanceof Refusal) && saysUnwritable(error)
-    const ofDisk = isUnexplained ? await unwritableDisk(path, error) : undefined
-    return exitCodeOf(ofDisk ?? fileFailure(error, path) ?? error, terminal)
+    const path = resolve(environment.DATA_DIR ?? DATA_DIR_DEFAULT)
+    return exitCodeOf((await diskFailure(path, error)) ?? fileFailure(error, path) ?? error, terminal)
   }
+}
+
+/** Returns the failure for an unexpected error of a full or read-only disk. */
+async function diskFailure(path: string, error: unknown): Promise<FailureError | undefined> {
+  const isExpected = [FailureError, UsageError, Refusal, CommanderError].some((each) => error instanceof each)
+  if (isExpected) return undefined
+  const { saysUnwritable, unwritableDisk } = await import('../disk/unwritable-disk.js')
+  return saysUnwritable(error) ? await unwritableDisk(path, error) : undefined
 }
 
 function exitCodeOf(error: unknown, terminal: Terminal): number {

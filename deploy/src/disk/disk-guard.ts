@@ -152,6 +152,10 @@ class DiskWatch {
     for (const disk of disks) {
       const { path, isLow, isFull, freeMinBytes } = disk
       const free = `the disk of ${path} has ${freeText(disk)}`
+      if (disk.isReadOnly) {
+        if (!this.#full.has(path)) this.#options.warn(readOnlySentence(path, path))
+        continue
+      }
       if (isFull && !this.#full.has(path))
         this.#options.warn(
           `Full disk: ${free}. Writes fail or soon will; nothing acknowledged is lost. Free some space.`

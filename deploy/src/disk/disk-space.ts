@@ -48,7 +48,7 @@ export const readSpace: ReadSpace = async (paths) => {
 
 /** A mount: the device, then after a dash the type, the source and the options of its file system. */
 const MOUNT = /^\d+ \d+ (\d+):(\d+) .* - \S+ \S+ (\S+)$/gm
-const READ_ONLY = /^ro$|,ro\b|^ro,|\bemergency_ro\b/
+const READ_ONLY = /(^|,)(emergency_)?ro(,|$)/
 
 /** Returns the devices, numbered as `stat` does, whose file systems are read-only; none where the kernel lists no mounts. */
 async function readOnlyDevices(): Promise<ReadonlySet<number>> {

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { LogDamaged } from '@gamenet/engines/log'
 import { bytesText, errorCode } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
+import { FULL_BYTES } from './disk-guard.js'
 import { type DiskSpace, freeText, readSpace } from './disk-space.js'
 import { isInside, readOnlySentence } from './file-failure.js'
 
@@ -15,26 +16,35 @@ const START_BYTES_MIN = 1024 * 1024
  */
 export async function unwritableDisk(path: string, error: unknown): Promise<FailureError | undefined> {
   if (error instanceof UsageError) return undefined
+  if (error instanceof UnwritableDisk) return error
+  const directory = resolve(path)
+  const isSaid = saysUnwritable(error)
+  const at = isSaid ? await placeOf(error, directory) : directory
   const said = isExplained(error) ? `${error.message.replace(/\.?$/, '.')} ` : ''
-  const at = await placeOf(error, resolve(path))
-  const isElsewhere = at !== resolve(path)
   const [disk] = await readSpace([at]).catch(() => [])
-  if (says(READ_ONLY, error) || (disk?.isReadOnly && said === ''))
-    return new FailureError(said + readOnlySentence(at, resolve(path)))
-  if (isElsewhere && saysFull(error))
-    return new FailureError(`${said}The disk of ${at} is full${foundOn(disk)}. Free space on it.`)
-  const isFull = disk !== undefined && disk.freeBytes < START_BYTES_MIN && said === ''
-  return isFull || saysFull(error) ? new FailureError(said + fullDiskSentence(path, disk)) : undefined
+  // Any error on such a disk is likely to be of it, unless it has its own sentence.
+  const isGuessed = said === '' && !isSaid
+  if (says(READ_ONLY, error) || (isGuessed && disk?.isReadOnly))
+    return new UnwritableDisk(said + readOnlySentence(at, directory))
+  if (!isSaid && !(isGuessed && disk !== undefined && disk.freeBytes < START_BYTES_MIN)) return undefined
+  if (at === directory) return new UnwritableDisk(said + fullDiskSentence(path, disk))
+  return new UnwritableDisk(`${said}The disk of ${at} is full${foundOn(disk)}. Free space on it.`)
 }
 
-/** Returns the place outside the directory that an error is about; the directory if there is none. */
+/** Is not explained again. */
+class UnwritableDisk extends FailureError {}
+
+/** Returns the place outside the directory that an error of a disk is about; the directory if there is none. */
 async function placeOf(error: unknown, directory: string): Promise<string> {
   const at = pathIn(error)
   if (at !== undefined) return isInside(at, directory) ? directory : at
   // A failed write names no path. Apart from the directory, the program writes temporary files.
   if (!(error instanceof Error && 'syscall' in error)) return directory
-  const disks = await readSpace([directory, tmpdir()]).catch(() => [])
-  return disks.sort((a, b) => a.freeBytes - b.freeBytes)[0]?.path ?? directory
+  const [temporary] = await readSpace([tmpdir()]).catch(() => [])
+  const [own] = await readSpace([directory]).catch(() => [])
+  const isOfTemporary =
+    temporary !== undefined && temporary.freeBytes < FULL_BYTES && (own?.freeBytes ?? 0) >= FULL_BYTES
+  return isOfTemporary ? tmpdir() : directory
 }
 
 /** Returns whether an error has its own sentence for the user, which is shown on a full disk too. */

@@ -5,6 +5,7 @@ import {
   changedDefinitions,
   type EmptiedTable,
   emptiedTables,
+  eventTableName,
   findLostParts,
   namesOfUsedTables,
   projections,
@@ -12,7 +13,7 @@ import {
 } from '@gamenet/projector'
 import { isTableDropped } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
-import { MAKE_TABLES_AGAIN, REPAIR_SERVER, undefinedIfDamaged } from '../wiring/engine-failures.js'
+import { MAKE_TABLES_AGAIN, REPAIR_SERVER, RESTORE, undefinedIfDamaged } from '../wiring/engine-failures.js'
 import { markLost, type PartComparison } from '../wiring/part-list.js'
 import { type Damage, reasonOf } from './damage.js'
 import type { ReportBytes } from './damage-report.js'
@@ -23,6 +24,8 @@ export type TablesToCheck = {
   readonly lost: readonly LostPart[]
   /** How the tables of a stopped service differ from the list of their parts. */
   readonly parts?: PartComparison | undefined
+  /** Events that the log can no longer read: a damaged part of the event table of their topic may be the last copy of its other rows. */
+  readonly faults?: readonly { readonly topic: string }[] | undefined
   /** Whether the tables are on a server, where nothing is repaired. */
   readonly isServer?: boolean
 }
@@ -38,7 +41,13 @@ const NO_DIFFERENCE: PartComparison = { vanished: [], miscounted: [], unusable: 
 /** Verifies every part of every table, as long statements: large tables take minutes on a slow disk. */
 export async function damageOfTables(
   { control: tables, rebuild }: Pick<ClickHouse, 'control' | 'rebuild'>,
-  { repair, isServer = false, lost, parts: { vanished, miscounted, unusable } = NO_DIFFERENCE }: TablesToCheck,
+  {
+    repair,
+    isServer = false,
+    lost,
+    faults = [],
+    parts: { vanished, miscounted, unusable } = NO_DIFFERENCE
+  }: TablesToCheck,
   report: ReportBytes
 ): Promise<Damage[]> {
   const damages: Damage[] = []
@@ -77,14 +86,19 @@ export async function damageOfTables(
   }
   for (const { name, path, bytes } of await tablesOfParts(tables)) {
     for (const { part, message } of await damagedParts(rebuild, name, miscounted)) {
-      const isDetached = repair && !isServer && part !== ''
+      const isLast = faults.some(({ topic }) => name.split('__')[0] === eventTableName({ name: topic }))
+      const isDetached = repair && !isServer && !isLast && part !== ''
       if (isDetached) await detachPart(tables, name, path, part)
       const then = `the next start ${isUnused(name) ? 'drops the table' : 'restores its rows'}`
       damages.push({
         part: 'tables',
         what: `part ${part} of ${name} is damaged: ${message}`,
         cost: isUnused(name) ? COST_UNUSED : 'queries that read it fail, or return wrong answers',
-        repair: isServer ? REPAIR_SERVER : `gamenet verify --repair, which detaches it; ${then}`,
+        repair: isServer
+          ? REPAIR_SERVER
+          : isLast
+            ? `${RESTORE}. The log cannot read all events of this table, so it is not detached`
+            : `gamenet verify --repair, which detaches it; ${then}`,
         ...(isDetached && { repaired: `it was detached; ${then}` })
       })
     }

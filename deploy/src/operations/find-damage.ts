@@ -93,11 +93,7 @@ export async function findDamage(
       findingOf(writesFailure(error))
     ])
     damages.push(...(found.length === 0 ? unusable : found))
-    if (datasetsDirectory !== undefined) {
-      const { files, unreadable } = await revisionFiles(datasetsDirectory)
-      const damaged = await call('datasets', datasetsDirectory, files)
-      damages.push(...(await damageOfDatasets(datasetsDirectory, [...damaged, ...unreadable], repair)))
-    }
+    if (datasetsDirectory !== undefined) damages.push(...(await checkDatasets(call, datasetsDirectory, repair)))
     if (log === undefined) return undefined
     return await abortable(signal, call('log', engines.logChoice, loaded)).catch((error: unknown) => {
       signal.throwIfAborted()
@@ -109,11 +105,13 @@ export async function findDamage(
   const sound = damages.some(({ part }) => part === 'writes') ? undefined : writes
   const older = await damageOfOlderWrites(store, sound, { log: checkedLog, erasedAgain }).catch(noneIfDamaged)
   damages.push(...older)
+  const { partitions = [], faults } = checkedLog ?? {}
   if (clickhouse !== undefined) {
-    damages.push(...(await damageOfTables(clickhouse, { ...options, isServer: names.tables !== 'chDB' }, report)))
+    damages.push(
+      ...(await damageOfTables(clickhouse, { ...options, faults, isServer: names.tables !== 'chDB' }, report))
+    )
     if (names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
   }
-  const partitions = checkedLog?.partitions ?? []
   if (store !== undefined && log !== undefined && (checkedLog ?? log.files) !== undefined)
     damages.push(
       ...(await damageOfCheckpoints({ store, log }, loaded, partitions, older.length > 0).catch(noneIfDamaged))
@@ -161,6 +159,12 @@ async function keysOf(
 async function filesOfWrites(call: CheckCall, directory: string): Promise<FilesOfWrites> {
   const emptied = (table: string, indexes: readonly string[]) => call('emptiedPages', directory, table, indexes)
   return { ...(await call('pages', directory)), emptied }
+}
+
+async function checkDatasets(call: CheckCall, directory: string, repair: boolean): Promise<Damage[]> {
+  const { files, unreadable } = await revisionFiles(directory)
+  const damaged = await call('datasets', directory, files)
+  return await damageOfDatasets(directory, [...damaged, ...unreadable], repair)
 }
 
 function findingOf({ part, what, repair }: FilesDamaged): Damage {

@@ -11,7 +11,7 @@ import {
   type VanishedPart,
   vanishedParts
 } from '@gamenet/projector'
-import { checkedText, parseJson, pause, withChecksum } from '@gamenet/schemas'
+import { checkedText, errorCode, parseJson, pause, withChecksum } from '@gamenet/schemas'
 import { z } from 'zod'
 import { replaceFile } from '../data-directory.js'
 
@@ -109,7 +109,7 @@ export async function comparePartList(
   file: string,
   tables: Pick<ClickHouse['control'], 'rows'>
 ): Promise<PartComparison> {
-  const text = await readFile(file, 'utf8').catch(() => undefined)
+  const text = await readFile(file, 'utf8').catch((error: unknown) => (errorCode(error) === 'ENOENT' ? undefined : ''))
   const listed = text === undefined ? undefined : listedIn(text)
   const isEmpty = listed === undefined && (await listParts(tables, LISTED)).length === 0
   return {

@@ -25,6 +25,8 @@ export const openFlushing = async (
 ): Promise<PGlite> => {
   // The caller owns the directory. A power loss leaves the file empty, which PostgreSQL refuses.
   rmSync(join(dir, 'postmaster.pid'), { force: true })
+  // Of a query that a crash interrupted; a server's postmaster removes it.
+  rmSync(join(dir, 'base', 'pgsql_tmp'), { recursive: true, force: true })
   const files = new FlushingFiles(dir, onPanic)
   try {
     return await PGlite.create({ ...options, fs: files, startParams: START_PARAMS })

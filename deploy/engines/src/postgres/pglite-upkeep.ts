@@ -53,14 +53,14 @@ export const upkeep = async (
     'SELECT FROM pg_control_checkpoint() AS c WHERE pg_current_wal_lsn() - c.redo_lsn > $1::numeric',
     [logBytesMax]
   )
-  if (long.length > 0) await database.exec('CHECKPOINT')
+  if (long.length > 0) await database.exec('CHECKPOINT').catch(() => undefined)
   const dead = await database.query<{ name: string }>(
     `SELECT format('%I.%I', s.schemaname, s.relname) AS name FROM pg_stat_all_tables AS s
      WHERE s.n_dead_tup > $1::float8 + $2::float8 * s.n_live_tup`,
     [DEAD_MIN, DEAD_SHARE]
   )
   // One statement each, so that other requests are answered in between.
-  // A damaged table, which its readers report, must not keep the others from being vacuumed.
+  // A damaged table, which its readers report, must not keep the others from being vacuumed; nor must a failed checkpoint.
   for (const { name } of dead.rows) await database.exec(`VACUUM ${name}`).catch(() => undefined)
   const old = await database.query<{ name: string; is_ours: boolean }>(
     `SELECT format('%I', d.datname) AS name, d.datname = current_database() AS is_ours FROM pg_database AS d

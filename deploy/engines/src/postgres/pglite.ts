@@ -54,9 +54,11 @@ export const openPglite = async (options: PgliteOptions): Promise<Postgres> => {
       // Former programs recycled files for later use, with their content.
       const files = await direct.query('SELECT FROM pg_ls_waldir()')
       for (const _file of files) for (const statement of NEXT_FILE) await direct.script(statement)
+      const orphans = await findOrphans(join(options.dir, 'base'), direct)
+      // Until a checkpoint, PostgreSQL keeps files of relations that were dropped, and ends itself if it cannot flush them.
       await direct.script('CHECKPOINT')
+      for (const orphan of orphans) await rm(orphan, { force: true })
       for (let filled = 0; filled < QUEUE_FILLERS; filled += 1) await direct.script(FILL_QUEUE)
-      await removeOrphans(join(options.dir, 'base'), direct)
     },
     check: async () => {
       await direct.query('SELECT 1')
@@ -66,11 +68,10 @@ export const openPglite = async (options: PgliteOptions): Promise<Postgres> => {
 }
 
 /**
- * Removes the files of no relation: a rewrite of a table that a crash interrupts leaves its new files, with the rows, and PostgreSQL
- * never removes them. No transaction is open during the query, and files that are created after they were listed stay.
+ * Returns the files of no relation: a rewrite of a table that a crash interrupts leaves its new files, with the rows, and PostgreSQL
+ * never removes them. No transaction is open during the query, and files that are created after they were listed are not returned.
  */
-const removeOrphans = async (base: string, queries: Queries): Promise<void> => {
-  await rm(join(base, 'pgsql_tmp'), { recursive: true, force: true })
+const findOrphans = async (base: string, queries: Queries): Promise<string[]> => {
   const [database] = await queries.query<{ oid: number }>(
     'SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database()'
   )
@@ -80,11 +81,10 @@ const removeOrphans = async (base: string, queries: Queries): Promise<void> => {
     'SELECT pg_relation_filenode(c.oid) AS node FROM pg_class AS c WHERE pg_relation_filenode(c.oid) IS NOT NULL'
   )
   const nodes = new Set(rows.map(({ node }) => String(node)))
-  for (const name of names) {
-    // A file may have parts and maps: 16384.1, 16384_fsm.
-    const node = /^\d+(?=[._]|$)/.exec(name)?.[0]
-    if (node !== undefined && !nodes.has(node)) await rm(join(folder, name), { force: true })
-  }
+  // A file may have parts and maps: 16384.1, 16384_fsm.
+  const nodeOf = (name: string) => /^\d+(?=[._]|$)/.exec(name)?.[0]
+  const isOrphan = (node: string | undefined) => node !== undefined && !nodes.has(node)
+  return names.filter((name) => isOrphan(nodeOf(name))).map((name) => join(folder, name))
 }
 
 type PgliteOptions = { readonly dir: string; readonly upkeep?: UpkeepOptions }

@@ -19,9 +19,15 @@ t.test('all files are imported', () => new Promise((resolve) => (imported = reso
 for (const [n, file] of files.entries()) {
   await import(pathToFileURL(file).href)
   // The last file takes until the process ends, which says the same.
-  if (n < files.length - 1) t.test(`end of ${file}`, async (t) => t.comment(timeTaken()))
+  if (n < files.length - 1) t.test(`end of ${file}`, async (ended) => beginNext(ended))
 }
 imported()
+
+/** Says the time of the file that has ended. The time limit counts from here on, so that a test that hangs ends the run soon. */
+function beginNext(ended) {
+  ended.comment(timeTaken())
+  t.setTimeout(t.options.timeout)
+}
 
 /**
  * Keeps tap from hooks that run for each promise, by which it finds the test that an uncaught error belongs to: they took a

@@ -34,20 +34,29 @@ test('a write side that is older than the tables reuses no number', async (t) =>
 
   await look()
   t.same(said, [], 'an empty one is not older than empty tables')
-  await tables.execute(`INSERT INTO event_rating__0 (epoch, partition, offset, revision) VALUES (1, 0, 0, 1)`)
+  const rated = (rater: string, revision: number) =>
+    tables.execute(
+      `INSERT INTO event_rating__0 (epoch, partition, offset, user_key, rater_key, revision) VALUES (1, 0, 0, 'bob', '${rater}', ${revision})`
+    )
+  const lostUsers = async () => (await findLostWrites(storeOver(tables), writes)).users
+  await rated('ann', 1)
   await tables.execute(`INSERT INTO checkpoint (name, epoch, partition, next) VALUES ('people', 0, 0, 2)`)
   await look()
+  await writes.query(`INSERT INTO person (user_key, seal_key) VALUES ('bob', ''), ('ann', '')`)
+  t.equal(await lostUsers(), 2, 'users have lost their keys, although they have new ones since')
   t.match(said.splice(0), [
     /changes of profiles and ratings are numbered to 0, theirs to 1\./,
     /its people are numbered to 0, theirs to 1\./
   ])
-  await tables.execute(`INSERT INTO event_rating__0 (epoch, partition, offset, revision) VALUES (1, 0, 0, 89)`)
-  await tables.execute(`INSERT INTO event_profile__0 (epoch, partition, offset, revision) VALUES (1, 0, 0, 90)`)
+  await rated('cora', 89)
+  await tables.execute(
+    `INSERT INTO event_profile__0 (epoch, partition, offset, user_key, revision) VALUES (1, 0, 0, 'ann', 90)`
+  )
   await tables.execute(`INSERT INTO checkpoint (name, epoch, partition, next) VALUES ('people', 0, 0, 8)`)
   await look()
   t.match(said, [
     /changes of profiles and ratings are numbered to 1, theirs to 90\./,
-    /its people are numbered to 1, theirs to 7\./
+    /its people are numbered to 3, theirs to 7\./
   ])
   t.same(await writes.query(`SELECT nextval('revision') AS n, nextval('person_id_seq') AS person`), [
     { n: '91', person: '8' }

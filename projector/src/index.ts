@@ -95,7 +95,8 @@ export {
   readNewestWrites,
   readOffsetsOf,
   readWholeBlocks,
-  type StoredChange
+  type StoredChange,
+  type UserShare
 } from './store/event-table.js'
 export { readAppliedErasures, storeAppliedErasures } from './store/forgotten.js'
 export { readPointers } from './store/generation.js'

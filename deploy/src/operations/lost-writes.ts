@@ -1,5 +1,5 @@
 import type { Postgres, Queries } from '@gamenet/engines'
-import { readChanges, readEventUsers, type Store, type StoredChange } from '@gamenet/projector'
+import { readChanges, readEventUsers, type Store, type StoredChange, type UserShare } from '@gamenet/projector'
 import { nameHashSql, topics } from '@gamenet/schemas'
 import { countWithoutKey } from '../erasure/ledger.js'
 
@@ -21,14 +21,23 @@ export async function findLostWrites(store: Store, writes: Postgres): Promise<Lo
   let [keyless, changes] = [0, 0]
   for (let index = 0; index < of; index += 1) {
     const share = { index, of }
-    const userKeys = new Set<string>()
-    for (const { name } of topics.filter(({ people }) => people !== undefined))
-      for (const userKey of await store.do(readEventUsers, name, share)) userKeys.add(userKey)
     const stored = await store.do(readChanges, share)
-    keyless += await countWithoutKey(writes, [...userKeys])
+    keyless += await countKeyless(store, writes, share)
     changes += await countLost(writes, stored)
   }
   return { users: Math.max(keyless, Number(row?.people ?? 0)), changes }
+}
+
+/** Counts the users with events in the tables and without a key, except erased ones. */
+export async function countKeyless(
+  store: Store,
+  writes: Queries,
+  share: UserShare = { index: 0, of: 1 }
+): Promise<number> {
+  const userKeys = new Set<string>()
+  for (const { name } of topics.filter(({ people }) => people !== undefined))
+    for (const userKey of await store.do(readEventUsers, name, share)) userKeys.add(userKey)
+  return await countWithoutKey(writes, [...userKeys])
 }
 
 /** With a million ratings at once, the comparison took 620 MiB. */

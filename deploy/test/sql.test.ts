@@ -108,7 +108,7 @@ test('the process of a snapshot', async (t) => {
   const { service, snapshots } = await start(t)
   process.env.CANARY = CANARY
   const snapshot = await operationsAt(service.operatorUrl).run(takeSqlSnapshot, { pid: process.pid })
-  const analyst = await openSnapshot(snapshot, { ...ANALYST_LIMITS, seconds: 1 })
+  const analyst = await openSnapshot(snapshot, { ...ANALYST_LIMITS, seconds: 3 })
   t.teardown(() => analyst.close())
   const run = async (statement: string) =>
     Buffer.from((await analyst.run({ statement, format: 'TabSeparated', parameters: {} })).bytes).toString()

@@ -349,7 +349,7 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
     await putBack()
   })
 
-  await t.test('a comparison with the write side that fails is in the log, unless the service stops', async (t) => {
+  await t.test('a comparison with the write side that fails is reported, unless the service stops', async (t) => {
     const postgres = await openPglite({ dir: join(t.testdir({}), 'without-tables') })
     t.teardown(() => postgres.close())
     const lines: unknown[] = []
@@ -368,6 +368,7 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
     while (lines.length === 0) await pause(20)
     t.match(lines, [[{ err: { message: /does not exist/ } }, /^PostgreSQL could not be compared/]])
     t.equal(lines.length, 1)
+    t.match([...needs.damageMet], [/^PostgreSQL could not be compared .*: .*does not exist \(gamenet doctor\)$/])
   })
 
   const { findings } = await damageFound(engines)

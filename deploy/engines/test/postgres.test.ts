@@ -18,7 +18,7 @@ import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { errorMessage } from '@gamenet/schemas'
+import { errorMessage, pause } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { migratePostgres, openPglite, openPostgres, type Postgres, transactionAge } from '../src/index.js'
 import { layEmptyCluster } from '../src/postgres/empty-cluster.js'
@@ -203,6 +203,38 @@ test('PGlite is vacuumed during writes, so that its tables stay as large as thei
   // 5,000 such rows are 1.8 MB, 25,000 are 9.
   t.ok(largest < 4_000_000, `${largest} bytes`)
   t.ok((await transactionAge(postgres)) < 1000)
+})
+
+test('a table of PGlite that cannot be vacuumed is reported, and the others are', async (t) => {
+  const dir = join(t.testdir({}), '..', `unvacuumed-${process.pid}`)
+  const before = await openPglite({ dir })
+  for (const name of ['damaged', 'sound'])
+    await before.script(
+      `CREATE TABLE ${name} (n integer PRIMARY KEY); INSERT INTO ${name} SELECT generate_series(1, 5000)`
+    )
+  const [file] = await before.query<{ path: string }>(`SELECT pg_relation_filepath('damaged') AS path`)
+  await before.close()
+  const path = join(dir, file?.path ?? '')
+  const bytes = readFileSync(path)
+  writeFileSync(path, bytes.fill(1, bytes.length - 8192))
+  const checks: unknown[] = []
+  const upkeep = { everyMs: 50, onChecked: (failure?: unknown) => void checks.push(failure) }
+  const postgres = await openPglite({ dir, upkeep })
+  t.teardown(() => postgres.close())
+  // By the index, which does not lead to the damaged page.
+  await postgres.script(
+    'SET enable_seqscan = off; DELETE FROM damaged WHERE n < 2000; DELETE FROM sound WHERE n < 6000'
+  )
+  const until = async (isLast: (failure: unknown) => boolean) => {
+    for (const deadline = Date.now() + WAIT_MS; Date.now() < deadline && !isLast(checks.at(-1)); ) await pause(20)
+    return checks.at(-1)
+  }
+  t.match(await until((failure) => failure !== undefined), {
+    cause: { message: /invalid page in block \d+ of relation/ }
+  })
+  t.same(await postgres.query(`SELECT pg_relation_size('sound')::int AS bytes`), [{ bytes: 0 }])
+  await postgres.script('TRUNCATE damaged')
+  t.equal(await until((failure) => failure === undefined), undefined, 'once it is repaired')
 })
 
 const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can run a process of another user' }

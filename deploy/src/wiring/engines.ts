@@ -26,6 +26,7 @@ import { VERSIONS } from '../version.js'
 import { isCommand, type ProcessContext } from './component.js'
 import { Disposers } from './disposers.js'
 import { explained } from './engine-failures.js'
+import { failureSince } from './failure-since.js'
 import { type LogChoice, type OpenLog, openLog } from './log.js'
 import { readLogChoice } from './log-choice.js'
 import { isSpoolKnown } from './spool.js'
@@ -62,7 +63,9 @@ export type SoundEngines = Pick<Engines, 'directory' | 'logChoice' | 'names' | '
   readonly clickhouse: Engines['clickhouse'] | undefined
 }
 
-type Context = Pick<ProcessContext, 'config' | 'role' | 'threadPoolSize' | 'logger'>
+type Context = Pick<ProcessContext, 'config' | 'role' | 'threadPoolSize' | 'logger'> & {
+  readonly damageMet?: Set<string>
+}
 
 /** Opens the configured engines. If one cannot be opened, the open ones are closed again. */
 export async function openEngines(context: Context): Promise<Engines> {
@@ -81,7 +84,7 @@ export async function openEngines(context: Context): Promise<Engines> {
 }
 
 /** Opens each of the configured engines. If one cannot be opened for another reason than damaged files, the open ones are closed again. */
-export async function openSoundEngines({ config, role, threadPoolSize, logger }: Context) {
+export async function openSoundEngines({ config, role, threadPoolSize, logger, damageMet = new Set() }: Context) {
   // A command opens PostgreSQL only when it needs it: the first start of PGlite takes seven seconds.
   const withPostgres = !isCommand(role)
   const warn = (sentence: string) => logger.warn(sentence)
@@ -125,7 +128,7 @@ export async function openSoundEngines({ config, role, threadPoolSize, logger }:
     const writesPath = directory?.part('writes')
     const openWrites = once(async () => {
       try {
-        return opened(await openWriteSide(config, writesPath))
+        return opened(await openWriteSide(config, writesPath, damageMet))
       } catch (error) {
         // A command opens it late.
         throw await startFailure(config, error)
@@ -230,10 +233,11 @@ const POLLED = {
  * Opens the write side. A service that shares log and tables must share it too: with separate keys, no other process
  * could decrypt its events.
  */
-async function openWriteSide(config: Config, dir: string | undefined): Promise<Postgres> {
+async function openWriteSide(config: Config, dir: string | undefined, damageMet: Set<string>): Promise<Postgres> {
   const { POSTGRES_URL: url, POSTGRES_LISTEN_URL: listenUrl } = config
   if (url !== undefined) return openPostgres({ url, listenUrl, polled: POLLED })
-  if (dir !== undefined) return await openPglite({ dir })
+  const onChecked = failureSince(damageMet, 'PostgreSQL cannot be vacuumed or checkpointed')
+  if (dir !== undefined) return await openPglite({ dir, upkeep: { onChecked } })
   throw new UsageError(
     'This needs the write side, which all processes of one installation must share. Set POSTGRES_URL.'
   )

@@ -1,9 +1,9 @@
 import { createIngest, createRelay, type Ingest, outboxOf } from '@gamenet/ingest'
 import { lateReader } from '@gamenet/projector'
-import { CHANGED_CHANNEL, shownInstant } from '@gamenet/schemas'
+import { CHANGED_CHANNEL } from '@gamenet/schemas'
 import { VERSION } from '../version.js'
 import type { Needs } from './dependencies.js'
-import { failureText } from './engine-failures.js'
+import { failureSince } from './failure-since.js'
 import { publicUrl } from './listen.js'
 
 const REQUESTS_PER_SECOND = 2
@@ -39,16 +39,7 @@ export function createServiceIngest(needs: Needs): Ingest {
 
 /** Publishes the outbox until it is stopped. `gamenet status` names its failure until a round succeeds. */
 export function startRelay({ engines, people, registry, logger, damageMet }: Needs): { stop(): Promise<void> } {
-  let failure = { since: '', sentence: '' }
-  const onRound = (error?: unknown) => {
-    damageMet.delete(failure.sentence)
-    if (error === undefined) failure = { since: '', sentence: '' }
-    else {
-      const since = failure.since || shownInstant(Date.now())
-      failure = { since, sentence: `the outbox cannot be relayed since ${since}: ${failureText(error)}` }
-      damageMet.add(failure.sentence)
-    }
-  }
+  const onRound = failureSince(damageMet, 'the outbox cannot be relayed')
   const outbox = async () => outboxOf(await engines.writes())
   const relay = createRelay({ outbox, log: engines.log, people, registry, logger, onRound })
   relay.start()

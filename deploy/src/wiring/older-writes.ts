@@ -1,6 +1,7 @@
 import { projections, storeAt, storeOver } from '@gamenet/projector'
 import type { Logger } from 'pino'
 import type { Dependencies } from './dependencies.js'
+import { failureText } from './engine-failures.js'
 import type { Engines } from './engines.js'
 
 /** For `gamenet status`, until a comparison says what is lost. */
@@ -55,8 +56,9 @@ export function compareWrites({ engines, projector, lostRows, damageMet, logger 
     damageMet.add(`${found[0]?.toLowerCase()}${found.slice(1)} (gamenet verify)`)
   }
   compare().catch((error: unknown) => {
-    if (!stop.signal.aborted)
-      logger.error({ err: error }, 'PostgreSQL could not be compared with the tables; the next start retries')
+    if (stop.signal.aborted) return
+    logger.error({ err: error }, 'PostgreSQL could not be compared with the tables; the next start retries')
+    damageMet.add(`PostgreSQL could not be compared with the tables at the start: ${failureText(error)}`)
   })
   return () => stop.abort()
 }

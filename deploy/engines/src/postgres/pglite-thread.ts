@@ -3,7 +3,7 @@ import type { PGlite, Transaction } from '@electric-sql/pglite'
 import { openCalls } from '@gamenet/schemas/threads'
 import { layEmptyCluster } from './empty-cluster.js'
 import { openFlushing } from './flushing-files.js'
-import { startUpkeep, type UpkeepOptions } from './pglite-upkeep.js'
+import { upkeep } from './pglite-upkeep.js'
 
 /*
  * The thread of an embedded PostgreSQL. PGlite runs a statement to its end without yielding: on a server's thread, it would
@@ -12,13 +12,14 @@ import { startUpkeep, type UpkeepOptions } from './pglite-upkeep.js'
 
 /** The methods of the thread. `transaction` is the number of an open transaction. */
 export type PgliteThread = {
-  open(dir: string, upkeep: UpkeepOptions | undefined): Promise<void>
+  open(dir: string): Promise<void>
   query(sql: string, values: readonly unknown[], transaction: number | undefined): Promise<readonly unknown[]>
   script(sql: string, transaction: number | undefined): Promise<void>
   begin(transaction: number): Promise<void>
   end(transaction: number, isCommitted: boolean): Promise<void>
   listen(listener: number, channel: string): Promise<void>
   unlisten(listener: number): Promise<void>
+  upkeep(): Promise<void>
   close(): Promise<void>
 }
 
@@ -56,7 +57,6 @@ if (parentPort === null) throw new Error('this file runs only as a worker thread
 const transactions = new Map<number, Open>()
 const unlisten = new Map<number, () => Promise<void>>()
 let database: PGlite
-let upkeep: ReturnType<typeof startUpkeep>
 
 const targetOf = (transaction: number | undefined): PGlite | Transaction => {
   if (transaction === undefined) return database
@@ -66,7 +66,7 @@ const targetOf = (transaction: number | undefined): PGlite | Transaction => {
 }
 
 const host = openCalls<PgliteHost>(parentPort, {
-  open: async (dir, options = {}) => {
+  open: async (dir) => {
     // The server's driver returns bigint as a string, too.
     const parsers = { [INT8]: (text: string) => text }
     await layEmptyCluster(dir)
@@ -78,7 +78,6 @@ const host = openCalls<PgliteHost>(parentPort, {
     const { rows } = await database.query(VISIBLE_ABORTED)
     if (rows.length > 0)
       throw new Error('its transaction status (pg_xact) is damaged: what was committed counts as aborted')
-    upkeep = startUpkeep(database, options)
   },
   query: async (sql, values, transaction) => (await targetOf(transaction).query(sql, [...values])).rows,
   script: async (sql, transaction) => {
@@ -99,8 +98,6 @@ const host = openCalls<PgliteHost>(parentPort, {
   unlisten: async (listener) => {
     await unlisten.get(listener)?.()
   },
-  close: async () => {
-    await upkeep.stop()
-    await database.close()
-  }
+  upkeep: () => upkeep(database),
+  close: () => database.close()
 } satisfies PgliteThread)

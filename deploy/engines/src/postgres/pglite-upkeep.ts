@@ -19,58 +19,66 @@ const FREEZE_AT_AGE = 100_000_000
 /** Size of the write-ahead log since the last checkpoint: some 40,000 writes. */
 const LOG_BYTES_MAX = 64 * 2 ** 20
 
-type Limits = { readonly freezeAtAge?: number | undefined; readonly logBytesMax?: number | undefined }
-export type UpkeepOptions = Limits & { readonly everyMs?: number | undefined }
+export type UpkeepLimits = { readonly freezeAtAge?: number | undefined; readonly logBytesMax?: number | undefined }
 
-/** Checks every 10 s what there is to do, until it is stopped. Checks do not overlap. */
-export const startUpkeep = (database: PGlite, { everyMs = EVERY_MS, ...limits }: UpkeepOptions = {}) => {
-  let looking: Promise<void> = Promise.resolve()
-  let isLooking = false
+/** Runs `check` regularly, one at a time, and reports how each ended, until it is stopped. A failed one is repeated by the next. */
+export const startUpkeep = (
+  check: () => Promise<void>,
+  onChecked: (failure?: unknown) => void,
+  everyMs: number = EVERY_MS
+) => {
+  let checking: Promise<void> = Promise.resolve()
+  let isChecking = false
   const timer = setInterval(() => {
-    if (isLooking) return
-    isLooking = true
-    // On a full disk, for example. The next check retries; the age of transactions is a metric.
-    looking = upkeep(database, limits)
-      .catch(() => undefined)
+    if (isChecking) return
+    isChecking = true
+    checking = check()
+      .then(() => onChecked(), onChecked)
       .finally(() => {
-        isLooking = false
+        isChecking = false
       })
   }, everyMs).unref()
   return {
     stop: async (): Promise<void> => {
       clearInterval(timer)
-      await looking
+      await checking
     }
   }
 }
 
-/** Shortens a long write-ahead log; vacuums tables with many dead rows, and everything when transactions are old. */
+/**
+ * Shortens a long write-ahead log; vacuums tables with many dead rows, and everything when transactions are old. A failure does not
+ * keep it from the rest; the first one is thrown at the end.
+ */
 export const upkeep = async (
   database: PGlite,
-  { freezeAtAge = FREEZE_AT_AGE, logBytesMax = LOG_BYTES_MAX }: Limits = {}
+  { freezeAtAge = FREEZE_AT_AGE, logBytesMax = LOG_BYTES_MAX }: UpkeepLimits = {}
 ): Promise<void> => {
   const { rows: long } = await database.query(
     'SELECT FROM pg_control_checkpoint() AS c WHERE pg_current_wal_lsn() - c.redo_lsn > $1::numeric',
     [logBytesMax]
   )
-  if (long.length > 0) await database.exec('CHECKPOINT').catch(() => undefined)
+  const failures: unknown[] = []
+  const attempt = (statement: string) => database.exec(statement).catch((error: unknown) => failures.push(error))
+  if (long.length > 0) await attempt('CHECKPOINT')
   const dead = await database.query<{ name: string }>(
     `SELECT format('%I.%I', s.schemaname, s.relname) AS name FROM pg_stat_all_tables AS s
      WHERE s.n_dead_tup > $1::float8 + $2::float8 * s.n_live_tup`,
     [DEAD_MIN, DEAD_SHARE]
   )
   // One statement each, so that other requests are answered in between.
-  // A damaged table, which its readers report, must not keep the others from being vacuumed; nor must a failed checkpoint.
-  for (const { name } of dead.rows) await database.exec(`VACUUM ${name}`).catch(() => undefined)
+  // A damaged table must not keep the others from being vacuumed.
+  for (const { name } of dead.rows) await attempt(`VACUUM ${name}`)
   const old = await database.query<{ name: string; is_ours: boolean }>(
     `SELECT format('%I', d.datname) AS name, d.datname = current_database() AS is_ours FROM pg_database AS d
      WHERE age(d.datfrozenxid) > $1::int`,
     [freezeAtAge]
   )
   for (const { name, is_ours: isOurs } of old.rows) {
-    if (isOurs) await database.exec('VACUUM FREEZE')
+    if (isOurs) await attempt('VACUUM FREEZE')
     else await dropTemplate(database, name)
   }
+  if (failures.length > 0) throw failures[0]
 }
 
 /** Drops `template0` and `template1`. They age too, cannot be vacuumed here, and no database is created from them. */

@@ -6,7 +6,7 @@ import { type Calls, errorMessage, openCalls, type PostedError, Refusal } from '
 import { DISK_FULL, diskFull, saysDiskFull } from './disk-full.js'
 import { plainName } from './listen.js'
 import type { PgliteHost, PgliteThread } from './pglite-thread.js'
-import type { UpkeepOptions } from './pglite-upkeep.js'
+import { startUpkeep } from './pglite-upkeep.js'
 import type { Postgres, Queries } from './postgres.js'
 
 /** Continues the write-ahead log in the next file. A file without a record since its beginning would stay the current one. */
@@ -87,7 +87,14 @@ const findOrphans = async (base: string, queries: Queries): Promise<string[]> =>
   return names.filter((name) => isOrphan(nodeOf(name))).map((name) => join(folder, name))
 }
 
-type PgliteOptions = { readonly dir: string; readonly upkeep?: UpkeepOptions }
+type PgliteOptions = {
+  readonly dir: string
+  readonly upkeep?: {
+    readonly everyMs?: number
+    /** Called after each check of the upkeep, with its failure. */
+    readonly onChecked?: (failure?: unknown) => void
+  }
+}
 
 type Listener = { readonly channel: string; onPayload(payload: string): void; onListening(): void }
 
@@ -180,7 +187,10 @@ const open = async ({ dir, upkeep }: PgliteOptions): Promise<Thread> => {
   }
 }
 
-const startThread = async (dir: string, upkeep: UpkeepOptions | undefined): Promise<Thread> => {
+const startThread = async (
+  dir: string,
+  { everyMs, onChecked = () => undefined }: PgliteOptions['upkeep'] = {}
+): Promise<Thread> => {
   const worker = new Worker(new URL('./pglite-thread.js', import.meta.url))
   const handlers: Thread['handlers'] = new Map()
   let isOpen = false
@@ -196,7 +206,9 @@ const startThread = async (dir: string, upkeep: UpkeepOptions | undefined): Prom
   const exited = new Promise<void>((resolve) => worker.once('exit', () => resolve()))
   worker.on('error', (error: Error) => shut(error.message, error))
   worker.on('exit', () => shut('The embedded PostgreSQL has ended.'))
+  let upkeep: ReturnType<typeof startUpkeep> | undefined
   const close = async (): Promise<void> => {
+    await upkeep?.stop()
     // If closing fails, the thread is terminated like in a crash: no committed data is lost.
     await calls.call('close').catch(() => undefined)
     worker.ref()
@@ -204,12 +216,13 @@ const startThread = async (dir: string, upkeep: UpkeepOptions | undefined): Prom
     await exited
   }
   try {
-    await calls.call('open', dir, upkeep)
+    await calls.call('open', dir)
   } catch (error) {
     await worker.terminate()
     throw error
   }
   isOpen = true
+  upkeep = startUpkeep(() => calls.call('upkeep'), onChecked, everyMs)
   return { call: calls.call, handlers, hasEnded: () => hasEnded, close }
 }
 

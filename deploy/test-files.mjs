@@ -13,6 +13,8 @@ const { t } = await withoutHooks(() => import('tap'))
 // While a module of these bytes lives, each PGlite of the process runs code that an earlier one has compiled: 0.3 s less a start.
 const pglite = createRequire(new URL('engines/package.json', import.meta.url)).resolve('@electric-sql/pglite')
 globalThis.compiledPglite = await WebAssembly.compile(readFileSync(path.join(path.dirname(pglite), 'pglite.wasm')))
+// A test that exceeds it deletes the option.
+const limit = t.options.timeout
 let imported
 // tap ends a run in which no test waits.
 t.test('all files are imported', () => new Promise((resolve) => (imported = resolve)))
@@ -26,7 +28,7 @@ imported()
 /** Says the time of the file that has ended. The time limit counts from here on, so that a test that hangs ends the run soon. */
 function beginNext(ended) {
   ended.comment(timeTaken())
-  t.setTimeout(t.options.timeout)
+  t.setTimeout(limit)
 }
 
 /**

@@ -92,9 +92,9 @@ test('damaged engines are named with the way out, and the others are checked', a
       await writeFile(join(directory, file), (await readFile(join(directory, file))).fill(1))
     const service = await openGamenet(t, environment('indexes'))
     await untilDegraded(environment('indexes'), /^the outbox cannot be relayed since \d{4}-.*Z: invalid page/)
-    const says = await untilDegraded(environment('indexes'), /^PostgreSQL could not be compared .*: invalid page/)
+    const says = await untilDegraded(environment('indexes'), /^PostgreSQL cannot be compared .*: invalid page/)
     t.match([...says].sort(), [
-      /^PostgreSQL could not be compared with the tables at the start: .* \(gamenet verify\)$/,
+      /^PostgreSQL cannot be compared with the tables since .* \(gamenet verify\)$/,
       /^erasures could not be compared at the start: invalid page .* \(gamenet verify\)$/,
       /^the outbox cannot be relayed since .* \(gamenet verify\)$/
     ])

@@ -95,8 +95,7 @@ export {
   readNewestWrites,
   readOffsetsOf,
   readWholeBlocks,
-  type StoredChange,
-  type UserShare
+  type StoredChange
 } from './store/event-table.js'
 export { readAppliedErasures, storeAppliedErasures } from './store/forgotten.js'
 export { readPointers } from './store/generation.js'

@@ -100,8 +100,8 @@ export async function damageOfCheckpoints(
 }
 
 /**
- * Finds what a write side lacks that was deleted, or restored from an older copy. Of people without their keys, only events
- * show those who returned since then with new keys; only the tables show those whose events the log no longer has.
+ * Finds what a write side lacks that was deleted, or restored from an older copy. Of people without their keys, events show all
+ * who returned since then with new keys; only the tables show those whose events the log no longer has.
  */
 export async function damageOfOlderWrites(
   store: Store | undefined,

@@ -1,11 +1,14 @@
 import type { Postgres, Queries } from '@gamenet/engines'
-import { readChanges, readEventUsers, type Store, type StoredChange, type UserShare } from '@gamenet/projector'
+import { readChanges, readEventUsers, type Store, type StoredChange } from '@gamenet/projector'
 import { nameHashSql, topics } from '@gamenet/schemas'
 import { countWithoutKey } from '../erasure/ledger.js'
 
 /** What the log or the tables have, and a write side that is older than they lacks. A newer copy of it, or newer changes, make up for it. */
 export type LostWrites = {
-  /** Users with events and without a key; at most, if some of them were erased. */
+  /**
+   * Users with events in the log or the tables whose keys are lost. Too few after several losses; those who were erased since then
+   * count.
+   */
   readonly users: number
   /** Profiles and ratings at their newest revision. */
   readonly changes: number
@@ -21,24 +24,26 @@ export async function findLostWrites(store: Store, writes: Postgres): Promise<Lo
   let [keyless, changes] = [0, 0]
   for (let index = 0; index < of; index += 1) {
     const share = { index, of }
+    const userKeys = new Set<string>()
+    for (const { name } of topics.filter(({ people }) => people !== undefined))
+      for (const userKey of await store.do(readEventUsers, name, share)) userKeys.add(userKey)
     const stored = await store.do(readChanges, share)
-    keyless += await countKeyless(store, writes, share)
+    keyless += await countWithoutKey(writes, [...userKeys])
     changes += await countLost(writes, stored)
   }
   return { users: Math.max(keyless, Number(row?.people ?? 0)), changes }
 }
 
-/** Counts the users with events in the tables and without a key, except erased ones. */
-export async function countKeyless(
-  store: Store,
-  writes: Queries,
-  share: UserShare = { index: 0, of: 1 }
-): Promise<number> {
-  const userKeys = new Set<string>()
-  for (const { name } of topics.filter(({ people }) => people !== undefined))
-    for (const userKey of await store.do(readEventUsers, name, share)) userKeys.add(userKey)
-  return await countWithoutKey(writes, [...userKeys])
+/** Keeps the number of users whose keys are lost for later starts: until then they may get new ones. */
+export async function keepLostUsers(writes: Queries, users: number): Promise<void> {
+  await writes.query(KEEP_LOST, [users])
 }
+
+const KEEP_LOST = `
+  INSERT INTO lost_people AS l (above, people)
+  SELECT coalesce(max(p.above), 0), $1::bigint - coalesce(sum(p.people), 0) FROM lost_people AS p
+  HAVING $1::bigint > coalesce(sum(p.people), 0)
+  ON CONFLICT (above) DO UPDATE SET people = l.people + excluded.people`
 
 /** With a million ratings at once, the comparison took 620 MiB. */
 const ROWS_A_SHARE = 100_000

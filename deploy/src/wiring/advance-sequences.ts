@@ -19,7 +19,6 @@ import {
 } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import { FailureError } from '../config.js'
-import { countKeyless } from '../operations/lost-writes.js'
 import { AWAY_MS } from './log.js'
 import { readStored } from './read-stored.js'
 
@@ -49,7 +48,8 @@ export async function advanceSequences(
   log: Parameters<typeof readStored>[0],
   logger: Pick<Logger, 'error' | 'warn'>
 ): Promise<void> {
-  const { newest: known, tables, people, unread } = await readNewest(store, log)
+  const { newest: known, people, unread } = await readNewest(store, log)
+  await recordLostPeople(writes, known, people)
   for (const [sequence, what, newest] of [
     ['revision', 'changes of profiles and ratings', known.revision],
     ['person_id_seq', 'people', known.person]
@@ -61,11 +61,6 @@ export async function advanceSequences(
     const found = Number(row?.found)
     const next = Math.max(newest, unread === undefined ? 0 : Date.now() * NUMBERS_PER_MS)
     if (found >= next) continue
-    if (sequence === 'person_id_seq') {
-      const inLog = [...people].filter((person) => person > found).length
-      const inTables = tables === undefined ? 0 : await countKeyless(tables, writes)
-      await writes.query(ADD_LOST, [found, inLog, inTables])
-    }
     await writes.query(
       `SELECT setval('${sequence}', greatest((SELECT s.last_value FROM ${sequence} AS s), $1::bigint))`,
       [next]
@@ -87,19 +82,25 @@ export async function advanceSequences(
 }
 
 /**
- * Recorded before the sequence advances and before anyone gets a key: later starts do not find it any more. Of the users in the tables
- * without a key, earlier rows count some.
+ * Records that people of the tables or the log lost their keys, before the sequence advances and others get their numbers: later
+ * starts do not find it any more. The sequence does not show it: after a crash, PostgreSQL continues it up to 32 numbers ahead.
  */
+async function recordLostPeople(writes: Postgres, known: NewestWrites, people: ReadonlySet<number>): Promise<void> {
+  const [row] = await writes.query<{ highest: string }>(
+    `SELECT greatest(0, (SELECT max(p.id) FROM person AS p), (SELECT max(f.person_id) FROM forgotten AS f)) AS highest`
+  )
+  const highest = Number(row?.highest)
+  if (highest >= known.person) return
+  const inLog = [...people].filter((person) => person > highest).length
+  await writes.query(ADD_LOST, [highest, Math.max(1, inLog)])
+}
+
 const ADD_LOST = `
-  INSERT INTO lost_people AS l (above, people)
-  SELECT $1::bigint, greatest($2::bigint, $3::bigint - coalesce(sum(p.people), 0)) AS people FROM lost_people AS p
-  HAVING greatest($2::bigint, $3::bigint - coalesce(sum(p.people), 0)) > 0
+  INSERT INTO lost_people AS l (above, people) VALUES ($1, $2)
   ON CONFLICT (above) DO UPDATE SET people = greatest(l.people, excluded.people)`
 
 type Newest = {
   readonly newest: NewestWrites
-  /** Undefined while they cannot be read. */
-  readonly tables?: Store
   /** The people of the events that the tables lack. */
   readonly people: ReadonlySet<number>
   /** Why not all could be read. */
@@ -117,14 +118,13 @@ async function readNewest(store: Store, engines: Parameters<typeof readStored>[0
   const readTables = async () => {
     const tables = await storeAt('writes', store, projections)
     raise(await tables.do(readNewestWrites))
-    return { tables, checkpoints: await tables.do(readCheckpoints) }
+    return await tables.do(readCheckpoints)
   }
-  const read = await readTables().catch((error: unknown) => {
+  const checkpoints = await readTables().catch((error: unknown) => {
     if (error instanceof Refusal) return error
     throw error
   })
-  if (read instanceof Refusal) return { newest, people, unread: sentencePart(read) }
-  const { tables, checkpoints } = read
+  if (checkpoints instanceof Refusal) return { newest, people, unread: sentencePart(checkpoints) }
   const startOf = (topic: string, { epoch, partition, first }: PartitionExtent) =>
     checkpoints.find(
       (each) => each.name === loadCheckpoint(topic) && each.epoch === epoch && each.partition === partition
@@ -145,7 +145,7 @@ async function readNewest(store: Store, engines: Parameters<typeof readStored>[0
   const failure = await reached
     .then(() => readStored(engines, { topics: PEOPLE_TOPICS, eventsMax: EVENTS_MAX, startOf, take }))
     .then(() => undefined, sentencePart)
-  return { newest, tables, people, ...(failure === undefined ? {} : { unread: failure }) }
+  return failure === undefined ? { newest, people } : { newest, people, unread: failure }
 }
 
 function sentencePart(error: unknown): string {

@@ -1,13 +1,15 @@
 import { projections, storeAt, storeOver } from '@gamenet/projector'
+import { backoffMs, pause } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import type { Dependencies } from './dependencies.js'
-import { failureText } from './engine-failures.js'
 import type { Engines } from './engines.js'
+import { failureSince } from './failure-since.js'
 
 /** For `gamenet status`, until a comparison says what is lost. */
 export const OLDER_AT_START = 'PostgreSQL was older than the tables or the log at the start (docs/operators/verify.md)'
 
 const CATCH_UP_MS_MAX = 86_400_000
+const RETRY = { firstMs: 5000, maxMs: 600_000 }
 
 export type OlderWritesNeeds = Pick<Dependencies, 'damageMet'> & {
   readonly engines: Pick<Engines, 'postgres' | 'store' | 'log'> & {
@@ -26,22 +28,26 @@ export type OlderWritesNeeds = Pick<Dependencies, 'damageMet'> & {
 export function compareWrites({ engines, projector, lostRows, damageMet, logger }: OlderWritesNeeds): () => void {
   const { clickhouse, postgres } = engines
   const stop = new AbortController()
+  let lacking = ''
   const compare = async () => {
     if (postgres === undefined || !(await lostRows.whenRepaired())) return
-    const [{ findLostWrites }, { findLostEvents }, { waitUntilCaughtUp }] = await Promise.all([
+    const [{ findLostWrites, keepLostUsers }, { findLostEvents }, { waitUntilCaughtUp }] = await Promise.all([
       import('../operations/lost-writes.js'),
       import('../operations/lost-events.js'),
       import('../operations/caught-up.js')
     ])
     const tables = await storeAt('writes', storeOver(clickhouse.rebuild), projections)
     const { users, changes } = await findLostWrites(tables, postgres)
+    await keepLostUsers(postgres, users)
+    damageMet.delete(lacking)
     if (users + changes > 0) {
       damageMet.delete(OLDER_AT_START)
       const what = [
-        ...(users > 0 ? [`the keys of ${users} users`] : []),
+        ...(users > 0 ? [`the keys of at least ${users} users`] : []),
         ...(changes > 0 ? [`${changes} changes of profiles and ratings that the tables have`] : [])
       ]
-      damageMet.add(`PostgreSQL lacks ${what.join(' and ')} (gamenet verify)`)
+      lacking = `PostgreSQL lacks ${what.join(' and ')} (gamenet verify)`
+      damageMet.add(lacking)
     }
     const waiting = { engines, projector, onChange: async () => undefined, stopping: stop.signal }
     const haveCaughtUp = async (topics: readonly string[]) =>
@@ -55,10 +61,20 @@ export function compareWrites({ engines, projector, lostRows, damageMet, logger 
     )
     damageMet.add(`${found[0]?.toLowerCase()}${found.slice(1)} (gamenet verify)`)
   }
-  compare().catch((error: unknown) => {
-    if (stop.signal.aborted) return
-    logger.error({ err: error }, 'PostgreSQL could not be compared with the tables; the next start retries')
-    damageMet.add(`PostgreSQL could not be compared with the tables at the start: ${failureText(error)}`)
-  })
+  const report = failureSince(damageMet, 'PostgreSQL cannot be compared with the tables')
+  const untilCompared = async () => {
+    for (let tries = 1; !stop.signal.aborted; tries += 1) {
+      try {
+        await compare()
+        return report()
+      } catch (error) {
+        if (stop.signal.aborted) return
+        logger.error({ err: error }, 'PostgreSQL cannot be compared with the tables; retrying')
+        report(error)
+        await pause(backoffMs(RETRY, tries), stop.signal)
+      }
+    }
+  }
+  void untilCompared()
   return () => stop.abort()
 }

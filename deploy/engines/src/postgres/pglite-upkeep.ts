@@ -47,8 +47,8 @@ export const startUpkeep = (
 }
 
 /**
- * Shortens a long write-ahead log; vacuums tables with many dead rows, and everything when transactions are old. A failure does not
- * keep it from the rest; the first one is thrown at the end.
+ * Shortens a long write-ahead log; vacuums tables with many dead rows, and everything when transactions are old. A failed one does
+ * not keep it from the others; the first failure is thrown at the end.
  */
 export const upkeep = async (
   database: PGlite,
@@ -59,8 +59,8 @@ export const upkeep = async (
     [logBytesMax]
   )
   const failures: unknown[] = []
-  const attempt = (statement: string) => database.exec(statement).catch((error: unknown) => failures.push(error))
-  if (long.length > 0) await attempt('CHECKPOINT')
+  const attempt = (work: Promise<unknown>) => work.catch((error: unknown) => failures.push(error))
+  if (long.length > 0) await attempt(database.exec('CHECKPOINT'))
   const dead = await database.query<{ name: string }>(
     `SELECT format('%I.%I', s.schemaname, s.relname) AS name FROM pg_stat_all_tables AS s
      WHERE s.n_dead_tup > $1::float8 + $2::float8 * s.n_live_tup`,
@@ -68,15 +68,14 @@ export const upkeep = async (
   )
   // One statement each, so that other requests are answered in between.
   // A damaged table must not keep the others from being vacuumed.
-  for (const { name } of dead.rows) await attempt(`VACUUM ${name}`)
+  for (const { name } of dead.rows) await attempt(database.exec(`VACUUM ${name}`))
   const old = await database.query<{ name: string; is_ours: boolean }>(
     `SELECT format('%I', d.datname) AS name, d.datname = current_database() AS is_ours FROM pg_database AS d
      WHERE age(d.datfrozenxid) > $1::int`,
     [freezeAtAge]
   )
   for (const { name, is_ours: isOurs } of old.rows) {
-    if (isOurs) await attempt('VACUUM FREEZE')
-    else await dropTemplate(database, name)
+    await attempt(isOurs ? database.exec('VACUUM FREEZE') : dropTemplate(database, name))
   }
   if (failures.length > 0) throw failures[0]
 }

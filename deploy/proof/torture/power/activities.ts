@@ -27,7 +27,9 @@ export type Activity = (typeof activities)[number]
 
 /** Acknowledged work that a cut must not undo. */
 export type Promised = {
-  /** Whether the backup was acknowledged. */
+  /** How many backups have begun, each in place of the one before. */
+  backups: number
+  /** Whether the last of them was acknowledged. */
   hasBackup: boolean
   /** The users whose erasure has begun, and whether it was acknowledged. */
   erased: { readonly username: string; isAcknowledged: boolean }[]
@@ -68,14 +70,17 @@ export async function beginActivity(activity: Exclude<Activity, 'migration'>, sc
 }
 
 async function beginBackup({ service, backup: directory, promised }: Scene): Promise<void> {
+  promised.backups += 1
   promised.hasBackup = false
+  const { backups } = promised
   await rm(directory, { recursive: true, force: true })
   await mkdir(dirname(directory), { recursive: true })
   operationsAt(service.operatorUrl)
     .run(backup, { directory })
     .then(
       () => {
-        promised.hasBackup = true
+        // An earlier one that ends late was removed.
+        promised.hasBackup ||= backups === promised.backups
       },
       () => undefined
     )

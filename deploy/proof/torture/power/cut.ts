@@ -124,7 +124,7 @@ export async function cutOnce(place: Place, plan: Plan, keep: (state: State) => 
     UPSTREAM_URL: upstream.url,
     AUTH_URL: auth.url
   }
-  const promised: Promised = { hasBackup: false, erased: [] }
+  const promised: Promised = { backups: 0, hasBackup: false, erased: [] }
   const ignored = new Set<string>()
   const { ms, took } = stopwatch()
   try {

@@ -1,4 +1,4 @@
-import { cp, mkdir, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, migratePostgres, openChdb, openPglite, openPostgres } from '@gamenet/engines'
@@ -275,7 +275,13 @@ test('a start with an older PostgreSQL and older tables keeps the erasures of th
   t.match(await mergeLedgerCopy(engines), [/^erasures that forgotten-01\.json lists are not compared/])
   t.match(await readLedger(writes), [{ nameHash }], 'a copy that was not merged is not replaced by a shorter one')
   await rm(join(folder, 'forgotten-01.json'))
-  await writeFile(join(folder, 'forgotten.json'), '')
+  const copy = join(folder, 'forgotten.json')
+  const text = await readFile(copy, 'utf8')
+  await writeFile(copy, text.replace('1700000000000', '1900000000000'))
+  t.match(await mergeLedgerCopy(engines), [/^erasures that forgotten\.json lists are not compared: .* or is damaged/])
+  await writeFile(copy, text.replace(/"sha256":"\w+",/, ''))
+  t.same(await mergeLedgerCopy(engines), [], 'older programs wrote no checksum')
+  await writeFile(copy, '')
   for (const name of ['forgotten', 'forgotten-unreadable']) {
     t.match(await mergeLedgerCopy(engines), [new RegExp(`^erasures that ${name}\\.json lists are not compared`)])
     await writeLedgerCopy(engines)

@@ -12,6 +12,7 @@ import { damageOfTables } from '../src/operations/damage-of-tables.js'
 import { erase } from '../src/operations/erase.js'
 import { requireRepaired } from '../src/operations/rebuild.js'
 import { finishUndos } from '../src/operations/run-import-undo.js'
+import { engineFailure } from '../src/wiring/engine-failures.js'
 import { loggedError } from '../src/wiring/logged-error.js'
 import { openLostRows, type RepairTime } from '../src/wiring/lost-rows.js'
 import { comparePartList, openPartList } from '../src/wiring/part-list.js'
@@ -277,6 +278,18 @@ test('requests that need a part are refused when one of its files vanished while
       rmSync(join(String(part?.path), name))
     await t.rejects(rows(`SELECT t.* FROM ${table} AS t`), { code: 'data_damaged', status: 503 }, table)
   }
+})
+
+test('requests that do not fit a table are refused if its definition is damaged', async (t) => {
+  const clickhouse = await brokenTables(t, [])
+  const { lostRows } = await open(clickhouse, 'now')
+  const { rows } = lostRows.guarded(clickhouse.readers)
+  const read = () => rows('SELECT t.name_key AS name FROM title__0 AS t')
+  await t.rejects(rows('SELECT t.nothing AS nothing FROM title__0 AS t'), { code: 47 }, 'a defect of the program')
+  await clickhouse.control.execute('ALTER TABLE title__0 RENAME COLUMN name_key TO nbme_key')
+  await t.rejects(read(), { code: 'data_damaged', cause: { code: 47 } })
+  const damage = engineFailure(await read().catch((error: unknown) => error), 'chDB')
+  t.match(damage, { part: 'tables', what: /damaged$/, repair: /move the folder `tables`/ })
 })
 
 test('the log has a refusal without its stack, unless it has a cause', async (t) => {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Postgres } from '@gamenet/engines'
@@ -16,12 +17,16 @@ import { addToLedger, readLedger, readSalt, saltMark } from './ledger.js'
 /** In the data directory. */
 export const LEDGER_FILE = 'forgotten.json'
 
-const LedgerFile = z.object({
-  format: z.literal(1),
+const Ledger = z.object({
   /** Identifies the installation: hashes of another one cannot be compared. */
   saltMark: z.string(),
   entries: z.array(z.object({ nameHash: z.string().regex(/^[0-9a-f]{64}$/), forgottenAtMs: z.int() }))
 })
+const LedgerFile = Ledger.extend({
+  format: z.literal(1),
+  /** {@link hashOf}: a changed time would erase a user again who has returned. Absent in files of older programs. */
+  sha256: z.string().optional()
+}).refine((file) => file.sha256 === undefined || file.sha256 === hashOf(file), 'bytes were changed')
 export type LedgerFile = z.infer<typeof LedgerFile>
 
 /** A copy of another PostgreSQL, whose hashes this one cannot compare, or one that could not be read. */
@@ -43,7 +48,8 @@ async function writeLedgerFile(writes: Postgres, path: string): Promise<void> {
   const entries = new Map(former?.saltMark === mark ? former.entries.map((entry) => [entry.nameHash, entry]) : [])
   for (const { nameHash, forgottenAt } of await readLedger(writes))
     entries.set(nameHash, { nameHash, forgottenAtMs: forgottenAt.getTime() })
-  const file: LedgerFile = { format: 1, saltMark: mark, entries: [...entries.values()] }
+  const ledger = { saltMark: mark, entries: [...entries.values()] }
+  const file: LedgerFile = { format: 1, sha256: hashOf(ledger), ...ledger }
   const draft = `${path}.new`
   await writeFile(draft, `${JSON.stringify(file)}\n`, { flush: true })
   await rename(draft, path)
@@ -100,7 +106,15 @@ export async function readLedgerFile(path: string): Promise<LedgerFile> {
   })
   const parsed = LedgerFile.safeParse(parseJson(text))
   if (parsed.success) return parsed.data
-  throw new FailureError(`${file} is not an erasure ledger; expected a copy of a ${LEDGER_FILE}.`)
+  throw new FailureError(`${file} is not an erasure ledger, or is damaged; expected a copy of a ${LEDGER_FILE}.`)
+}
+
+/** The hash of a ledger's content, as hexadecimal digits. */
+function hashOf({ saltMark, entries }: z.infer<typeof Ledger>): string {
+  const values = entries.map(({ nameHash, forgottenAtMs }) => [nameHash, forgottenAtMs])
+  return createHash('sha256')
+    .update(JSON.stringify([saltMark, values]))
+    .digest('hex')
 }
 
 /**

@@ -35,6 +35,8 @@ const REPAIR_WRITES = `stop the service and run \`gamenet verify --repair\`, whi
 const DAMAGE_CODES: ReadonlySet<number> = new Set([
   27, 32, 33, 40, 76, 79, 107, 117, 125, 226, 228, 246, 259, 271, 432, 740
 ])
+/** ClickHouse's codes for statements that do not fit the definition of a table: UNKNOWN_IDENTIFIER, TYPE_MISMATCH and others. */
+export const MISFIT_CODES: ReadonlySet<number> = new Set([10, 16, 43, 44, 47, 53, 386])
 /** A statement, or a query with temporary files, had no space. */
 export const NOT_ENOUGH_SPACE = 243
 /** The code of errors of C++'s library, such as that of a missing file. */
@@ -77,7 +79,7 @@ export function engineFailure(error: unknown, tables: string): unknown {
       `The tables cannot be written or copied, because ${of} is full. Free space on it, and repeat the command.`
     )
   }
-  if (isOfDamage(ofTables)) {
+  if (ofTables !== undefined && (isOfDamage(ofTables) || (error instanceof Refusal && error.code === 'data_damaged'))) {
     const what = tableOf(ofTables)
     if (tables === 'chDB') return new FilesDamaged('tables', `${what} are damaged`, REPAIR_TABLES)
     // The logs of the server may be out of reach.

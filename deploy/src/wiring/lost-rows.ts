@@ -2,6 +2,7 @@ import { type ClickHouse, ClickHouseError } from '@gamenet/engines'
 import {
   beginRepair,
   cancelRebuilds,
+  changedDefinitions,
   dataTables,
   dropLostParts,
   findLostParts,
@@ -18,7 +19,7 @@ import {
 import { type PartitionExtent, pause, Refusal, topics, withTimeout } from '@gamenet/schemas'
 import type { Logger } from 'pino'
 import { Gauge, type Registry } from 'prom-client'
-import { isOfDamage, NOT_ENOUGH_SPACE } from './engine-failures.js'
+import { isOfDamage, MISFIT_CODES, NOT_ENOUGH_SPACE } from './engine-failures.js'
 import type { Engines } from './engines.js'
 
 /** A table that lost rows, for status. */
@@ -122,7 +123,7 @@ export async function openLostRows({
   let finishing: Promise<unknown> = Promise.resolve()
   const untilDone = (work: () => Promise<void>, failed: string) => tryUntilDone(work, failed, stopping.signal, logger)
   return {
-    guarded: (readers) => guarded(readers, refuse),
+    guarded: (readers) => guarded(readers, refuse, isOurs),
     finish: (projector, last) => {
       if (targets === undefined) return
       const options = { targets, signal: stopping.signal }
@@ -158,21 +159,27 @@ export async function openLostRows({
   }
 }
 
-function guarded({ rows, json, stream }: ClickHouse['readers'], refuse: (sql: string) => void) {
+function guarded({ rows, json, stream }: ClickHouse['readers'], refuse: (sql: string) => void, isOurs: boolean) {
   const guard =
     <Rest extends unknown[], Answer>(read: (sql: string, ...rest: Rest) => Promise<Answer>) =>
     async (sql: string, ...rest: Rest): Promise<Answer> => {
       refuse(sql)
-      return await read(sql, ...rest).catch(refuseUnreadable)
+      return await read(sql, ...rest).catch((error) => refuseUnreadable(error, isOurs ? { rows } : undefined))
     }
   return { rows: guard(rows), json: guard(json), stream: guard(stream) }
 }
 
-function refuseUnreadable(error: unknown): never {
+/** `definedByUs`: the tables, if only this program defines them; then a definition that differs from it is damaged. */
+async function refuseUnreadable(
+  error: unknown,
+  definedByUs: Pick<ClickHouse['readers'], 'rows'> | undefined
+): Promise<never> {
   if (!(error instanceof ClickHouseError) || error.code === undefined) throw error
   const options = { retryAfterSeconds: RETRY_AFTER_SECONDS, cause: error }
   if (error.code === NOT_ENOUGH_SPACE) throw new Refusal('disk_full', [], options)
-  throw isOfDamage(error) ? new Refusal('data_damaged', [], options) : error
+  const isMisfit = definedByUs !== undefined && MISFIT_CODES.has(error.code)
+  const isDamaged = isOfDamage(error) || (isMisfit && (await changedDefinitions(definedByUs)).length > 0)
+  throw isDamaged ? new Refusal('data_damaged', [], options) : error
 }
 
 /** Drops these parts if they are still detached. */

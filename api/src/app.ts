@@ -14,6 +14,7 @@ import { addServiceAuth, type ServiceAuthFile } from './http/pages/service-auth.
 import { addPipeline, type PipelineNeeds } from './http/pipeline.js'
 import { URL_CHARACTERS_MAX } from './http/reply/errors.js'
 import { COMMON_HEADERS } from './http/reply/headers.js'
+import { type ClientAddresses, clientAddresses } from './http/request/client-address.js'
 import { addJsonBodies } from './http/request/json-body.js'
 import type { Versions } from './http/request/resolved-url.js'
 import { createHttpServer, requestIds } from './http/server.js'
@@ -71,7 +72,7 @@ export type ApiNeeds = {
   readonly writes?: WriteTransactions
   /** `{auth_url}`, without a trailing slash; without it there are no sessions. */
   readonly authUrl?: string | undefined
-  /** Addresses and networks of proxies whose `X-Forwarded-For` names the client, for the log. */
+  /** Addresses and networks of proxies whose `X-Forwarded-For` names the client, for limits per address and the log. */
   readonly trustedProxies?: readonly string[] | undefined
   /** Edits and ratings per user and minute. Default: unlimited. */
   readonly writesPerMinute?: number | undefined
@@ -115,7 +116,8 @@ export async function buildApp(
     repeatedReads: () => needs.dataVersions.repeatedReads
   })
   const nextId = requestIds()
-  const app = createServer(needs, limits, metrics, nextId)
+  const clients = clientAddresses(needs.trustedProxies, (peer) => warnUntrusted(needs.logger, peer))
+  const app = createServer(needs, limits, { metrics, nextId, clients })
   const now = needs.now ?? Date.now
   const { tables, positions, writes = NO_WRITES, catalog, dataVersions: versions, endpoints, actions = [] } = needs
   const chat = openChatPlatform(needs.chat)
@@ -132,6 +134,7 @@ export async function buildApp(
     cache,
     budget: needs.writesPerMinute === undefined ? UNLIMITED : writeBudget(needs.writesPerMinute),
     metrics,
+    clients,
     logger: needs.logger ?? app.log,
     openListAgeMs: openListAge(needs.matchesPeriodSeconds),
     nextId,
@@ -180,12 +183,25 @@ const writesUnavailable = async (): Promise<never> => {
 }
 const NO_WRITES: WriteTransactions = { query: writesUnavailable, transaction: writesUnavailable }
 
-function createServer(needs: ApiNeeds, limits: ApiLimits, metrics: HttpMetrics, nextId: () => string): FastifyInstance {
+function warnUntrusted(logger: FastifyBaseLogger | undefined, peer: string): void {
+  logger?.warn(
+    { peer },
+    'A peer sends X-Forwarded-For, and TRUSTED_PROXIES does not contain it. Limits per address do not apply to it: set TRUSTED_PROXIES if it is your proxy.'
+  )
+}
+
+type ServerNeeds = {
+  readonly metrics: HttpMetrics
+  readonly nextId: () => string
+  readonly clients: ClientAddresses
+}
+
+function createServer(needs: ApiNeeds, limits: ApiLimits, { metrics, nextId, clients }: ServerNeeds): FastifyInstance {
   const observeUnread = metrics.durations('(no request)')
   const app = createHttpServer(
     { log: needs.logger, nextId, headers: COMMON_HEADERS, answered: (status) => observeUnread('none', status, 0) },
     {
-      trustProxy: [...(needs.trustedProxies ?? [])],
+      trustProxy: clients.isTrusted,
       bodyLimit: limits.bodyBytes,
       requestTimeout: limits.requestTimeoutMs,
       connectionTimeout: limits.connectionTimeoutMs,

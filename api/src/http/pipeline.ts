@@ -28,6 +28,7 @@ import { EXPOSED_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './reply/headers
 import { beginAnswer } from './reply/shared-headers.js'
 import { codingOf } from './request/accept-encoding.js'
 import { readBody } from './request/body.js'
+import type { ClientAddresses } from './request/client-address.js'
 import { acceptedFormat, FILE_FORMATS, FORMAT_PARAMETER, type FormatName, formatOf } from './request/format.js'
 import { otherPath } from './request/other-path.js'
 import { parseInput } from './request/parameters.js'
@@ -52,6 +53,8 @@ export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> &
   readonly cache: AnswerCache
   readonly budget: WriteBudget
   readonly metrics: HttpMetrics
+  /** The addresses by which clients are limited: `clients.of(request)`. */
+  readonly clients: ClientAddresses
   readonly logger: FastifyBaseLogger
   readonly openListAgeMs: number
   /** Returns a new request id. */

@@ -115,6 +115,42 @@ test('the example of every parameter and answer is valid', async (t) => {
   }
 })
 
+type Shape = {
+  readonly $ref?: string
+  readonly type?: string
+  readonly items?: Shape
+  readonly anyOf?: readonly Shape[]
+  readonly properties?: Readonly<Record<string, Shape>>
+  readonly additionalProperties?: Shape | boolean
+}
+
+/** Answers about one thing whose lists are a part of it, and the list of datasets, which are files themselves. */
+const NO_LISTS = ['getMatchStats', 'getLobbyStats', 'getProfile', 'getDatasets', 'getReadiness']
+
+test('every answer that is a list, or rows by key, also comes in the four formats of files', async (t) => {
+  const { paths, components } = JSON.parse(JSON.stringify(served())) as Document & {
+    components: { schemas: Record<string, Shape> }
+  }
+  const named = (shape: Shape = {}): Shape => components.schemas[String(shape.$ref?.split('/').at(-1))] ?? shape
+  const isList = (shape: Shape): boolean =>
+    shape.type === 'array' || typeof shape.additionalProperties === 'object' || (shape.anyOf ?? []).some(isList)
+  const isListed = (given: Shape | undefined): boolean => {
+    const shape = named(given)
+    return isList(shape) || Object.values(shape.properties ?? {}).some((each) => isList(named(each)))
+  }
+  const lists = Object.values(paths)
+    .flatMap(({ get }) => (get === undefined ? [] : [get]))
+    .filter(({ responses }) => isListed((responses[200]?.content?.['application/json'] as { schema?: Shape })?.schema))
+  const formats = ['text/csv', 'application/x-ndjson', 'application/vnd.apache.parquet']
+  const lacking = lists.filter(({ operationId, responses }) => {
+    const types = Object.keys(responses[200]?.content ?? {}).map((type) => type.split(';', 1)[0] ?? '')
+    const all = operationId === 'stream' ? formats.slice(1, 2) : [...formats, 'application/vnd.apache.arrow.stream']
+    return !all.every((type) => types.includes(type))
+  })
+  t.ok(lists.length > 40)
+  t.same(lacking.map(({ operationId }) => operationId).sort(), [...NO_LISTS].sort())
+})
+
 test('an action documents its session, its fields and its refusals', async (t) => {
   const { paths, components } = JSON.parse(JSON.stringify(served()))
   const { patch, put } = paths['/api/profile/{username}']
@@ -131,7 +167,7 @@ test('an action documents its session, its fields and its refusals', async (t) =
   t.same(components.schemas.RateProfileBody.required, ['stars'])
   t.same(get.security, [{}, { sessionKey: [] }, { sessionKeyInQuery: [] }])
   t.same(paths['/api/games'].get.security, [])
-  t.same(Object.keys(paths['/api/games'].get.responses), ['200', '304', '400', '414', '500', '503'])
+  t.same(Object.keys(paths['/api/games'].get.responses), ['200', '304', '400', '412', '414', '500', '503'])
   t.same(Object.keys(components.securitySchemes), ['sessionKey', 'sessionKeyInQuery'])
 })
 

@@ -323,6 +323,7 @@ test('rows of answers become files; in CSV a text that a spreadsheet would execu
   const { model, changed, get } = await openApi(t)
   await storeDescribed(model, [{ titleId: '4d530001', name: '=cmd|x' }])
   await model.storeTitles([{ key: '4d530001', ms: NOW_MS - MINUTE_MS, value: 7 }])
+  await model.insert('title_latest', ['title_id', 'ts', 'online', 'version'], [['4d530001', time(NOW_MS), 7, 1]])
   await changed('title', 'title-count', 'title-latest', 'title-count-hour', 'title-count-day')
   const top = await get('/api/network-stats/top-games?format=csv')
   t.equal(
@@ -335,10 +336,16 @@ test('rows of answers become files; in CSV a text that a spreadsheet would execu
   for (const format of ['csv', 'ndjson', 'parquet', 'arrow'])
     t.equal((await get(`/api/network-stats/registered-users?format=${format}`)).statusCode, 200, `${format} of nothing`)
   t.match((await get('/api/title/4d530009/matches/history?format=csv')).headers['content-type'], /json/, 'a refusal')
+  t.equal((await get('/api/games?format=csv')).body, `"name"\n"'=cmd|x"\n`)
+  const games = '"titleId","name","publisher"\n"4d530001","\'=cmd|x",""\n'
+  t.equal((await get('/api/games?fields=all&format=csv')).body, games)
+  t.match(JSON.parse((await get('/api/online-users?format=ndjson')).body), { titleId: '4d530001', online: 7 })
   const withTables = endpoints.filter(({ table }) => table !== undefined)
   for (const { path, table, example } of withTables) {
     const written = async (table: Table, body: unknown) => {
-      const { sql, parameters } = answeredTable(table, body, 'JSONEachRow')
+      // Such that a table has all its columns.
+      const resolved = { widthSeconds: 3600, fields: 'all' }
+      const { sql, parameters } = answeredTable(table, { resolved, body }, 'JSONEachRow')
       return await text(await model.clickhouse.readers.stream(sql, parameters, { format: 'JSONEachRow' }))
     }
     t.equal(await written({ ...(table as Table), rows: () => [] }, []), '', `${path}, empty`)

@@ -78,7 +78,7 @@ const everyMethod: {
   getTitleOnlineHistory: (client) =>
     client.getTitleOnlineHistory({ titleId: 'x', hours: 2, from: new Date(0), to: 'x', resolution: 60 }),
   getGame: (client) => client.getGame({ game: 'x' }),
-  getGames: (client) => client.getGames(),
+  getGames: (client) => client.getGames({ fields: 'all' }),
   getMatches: (client) => client.getMatches({ titleId: 'x' }),
   getGameMatches: (client) => client.getGameMatches({ titleId: 'x' }),
   getLobbies: (client) => client.getLobbies({ titleId: 'x' }),
@@ -238,6 +238,7 @@ test('the client and a running service understand each other', async (t) => {
       [OnlineUsers, await client.getOnlineUsers(), { 'Halo 2': { online: 41 }, [ride.name]: { online: 5 } }],
       [Game, await client.getGame({ game: ride.name }), { titleId: '55530036', name: ride.name }],
       [Games, await client.getGames(), [ride.name, 'Halo 2']],
+      [Games, await client.getGames({ fields: 'all' }), [{ name: ride.name }, { titleId: '4d530064', name: 'Halo 2' }]],
       [TitleOnlineHistory, await client.getTitleOnlineHistory({ titleId: '4D530064' }), [{ online_count: 41 }]],
       [TopGames, await client.getTopGames({ limit: 1 }), [{ name: 'Halo 2', peak: 41 }]],
       [OnlineHistory, await client.getOnlineHistory(anHour), [{ online_count: 87 }]],
@@ -714,7 +715,7 @@ test('requests to busy services are retried after Retry-After, within the time o
     setImmediate(() => abort.abort(new Error('the visitor left')))
     return new Response('{}', { status: 503, headers: { 'retry-after': '9' } })
   })
-  const left = gamenetClient({ baseUrl: 'http://x', fetch: waiting.fetch }).getGames({ signal: abort.signal })
+  const left = gamenetClient({ baseUrl: 'http://x', fetch: waiting.fetch }).getGames({}, { signal: abort.signal })
   await t.rejects(left, { message: 'the visitor left' })
 })
 

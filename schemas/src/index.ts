@@ -124,7 +124,7 @@ export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './nou
 export { STREAM_KINDS, type StreamKind, StreamPage } from './nouns/stream.js'
 export { TimeMatches } from './nouns/timed-entry.js'
 export { Timeline } from './nouns/timeline.js'
-export { Game, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './nouns/title.js'
+export { Game, GameListed, Games, TITLE_FEATURES, TitleDescribed, titleTopic } from './nouns/title.js'
 export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopic } from './nouns/title-count.js'
 export { TitleStatusChanged, titleStatusTopic } from './nouns/title-status.js'
 export { UserGames } from './nouns/user-game.js'

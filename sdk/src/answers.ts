@@ -347,8 +347,15 @@ export type Game = {
   releaseDate: string
 }
 
-/** Names in alphabetical order. */
-export type Games = string[]
+export type GameListed = {
+  titleId: string
+  /** As the list of names has it. */
+  name: string
+  publisher: string
+}
+
+/** Names in alphabetical order; with `fields=all` with ids and publishers. */
+export type Games = string[] | GameListed[]
 
 export type Gap = {
   /** A source of the collector, or `counts`: hours with a count of users online, imported ones too. */

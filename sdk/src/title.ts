@@ -1,4 +1,4 @@
-import type { Game, Games } from './answers.js'
+import type { Game, GameListed } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about titles. */
@@ -8,7 +8,10 @@ export function titleMethods(get: Get) {
     getGame: (parameters: { readonly game: string }, call?: CallOptions) =>
       get<Game>('/api/game/:game', parameters, call),
 
-    /** Returns the names of all games in alphabetical order. */
-    getGames: (call?: CallOptions) => get<Games>('/api/games', {}, call)
+    /** Returns the names of all games in alphabetical order; with `fields: 'all'` with ids and publishers. */
+    getGames: <Fields extends 'names' | 'all' = 'names'>(
+      parameters: { readonly fields?: Fields | undefined } = {},
+      call?: CallOptions
+    ) => get<Fields extends 'all' ? GameListed[] : string[]>('/api/games', parameters, call)
   }
 }

@@ -12,14 +12,13 @@ export type Table<Resolved = unknown> = {
   readonly row: z.ZodObject
   /** The rows of a body. */
   rows(body: unknown): readonly object[]
+  /** Returns the columns of the answer; without this function, or undefined: all. */
+  columns?(resolved: Resolved): readonly string[] | undefined
   /**
    * Returns the statement that selects any number of rows; it replaces `rows`, and the limits of the endpoint's `answer`.
    * Every parameter is bound.
    */
-  select?(resolved: Resolved): TableStatement & {
-    /** The columns that it selects; default: all. */
-    readonly columns?: readonly string[]
-  }
+  select?(resolved: Resolved): TableStatement
   /** The error of a request whose statement failed before its first row; default: the failure itself. */
   failure?(error: unknown): unknown
 }
@@ -36,6 +35,20 @@ export function listOf(answer: z.ZodArray<z.ZodObject>): Table {
   return { row: answer.element, rows: (body) => body as object[] }
 }
 
+/** Returns the table of a body that is a list of rows of several kinds: the columns of all, null where a kind has none. */
+export function listOfKinds(answer: z.ZodArray<z.ZodDiscriminatedUnion<readonly z.ZodObject[]>>): Table {
+  const kinds = answer.element.options
+  const fields = Object.assign({}, ...kinds.map(({ shape }) => shape)) as z.ZodRawShape
+  const isShared = (name: string) => kinds.every(({ shape }) => name in shape)
+  const columns = Object.entries(fields).map(([name, field]) => [name, isShared(name) ? field : z.optional(field)])
+  return { row: z.object(Object.fromEntries(columns)), rows: (body) => body as object[] }
+}
+
+/** Returns the table of a body that has its rows by key. */
+export function valuesOf(answer: z.ZodRecord<z.ZodString, z.ZodObject>): Table {
+  return { row: answer.valueType, rows: (body) => Object.values(body as Record<string, object>) }
+}
+
 /** Returns the table of a body with one list of rows. */
 export function listIn<Field extends string>(
   answer: z.ZodObject<Readonly<Record<Field, z.ZodArray<z.ZodObject>>>>,
@@ -48,36 +61,39 @@ type Column = { readonly name: string; readonly type: string; readonly isText: b
 
 /** Returns the statement of a table that the engine selects. */
 export function selectedTable<Resolved>(
-  { row, select }: Table<Resolved>,
+  table: Table<Resolved>,
   resolved: Resolved,
   format: StreamFormat
 ): TableStatement | undefined {
-  const selected = select?.(resolved)
+  const selected = table.select?.(resolved)
   if (selected === undefined) return undefined
-  const { sql, columns, ...statement } = selected
-  const shown = columnsOf(row).filter(({ name }) => columns === undefined || columns.includes(name))
-  return { ...statement, sql: shownFrom(`(${sql})`, shown, format) }
+  return { ...selected, sql: shownFrom(`(${selected.sql})`, columnsOf(table, resolved), format) }
 }
 
 /** Returns the statement of a table whose rows are in an answer. They are its parameter, so that the engine writes all files. */
-export function answeredTable({ row, rows }: Table, body: unknown, format: StreamFormat): TableStatement {
-  const columns = columnsOf(row)
+export function answeredTable<Resolved>(
+  table: Table<Resolved>,
+  { resolved, body }: { readonly resolved: Resolved; readonly body: unknown },
+  format: StreamFormat
+): TableStatement {
+  const columns = columnsOf(table, resolved)
   const structure = columns.map(({ name, type }) => `\`${name}\` ${type}`).join(', ')
   const literal = `'${structure.replaceAll("'", "\\'")}'`
-  const lines = rows(body).map((each) => JSON.stringify(plain(each as Record<string, unknown>, columns)))
+  const lines = table.rows(body).map((each) => JSON.stringify(plain(each as Record<string, unknown>, columns)))
   // The engine refuses to read columns from an empty text.
   if (lines.length === 0) return { sql: shownFrom(`null(${literal})`, columns, format), parameters: {} }
   const source = `format(JSONEachRow, ${literal}, {rows: String})`
   return { sql: shownFrom(source, columns, format), parameters: { rows: lines.join('\n') } }
 }
 
-function columnsOf(row: z.ZodObject): readonly Column[] {
+function columnsOf<Resolved>({ row, columns }: Table<Resolved>, resolved: Resolved): readonly Column[] {
   // A schema with an id would become a reference.
   const { properties = {}, required = [] } = jsonSchema(z.object(row.shape), 'output') as {
     properties?: Record<string, Schema>
     required?: string[]
   }
-  return Object.entries(properties).map(([name, schema]) => columnOf(name, schema, required.includes(name)))
+  const names = columns?.(resolved) ?? Object.keys(properties)
+  return names.map((name) => columnOf(name, properties[name] ?? {}, required.includes(name)))
 }
 
 type Schema = {

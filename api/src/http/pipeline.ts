@@ -228,7 +228,8 @@ class Answering {
         const { engine } = FILE_FORMATS[format]
         const selected = selectedTable(table, resolved.resolved, engine)
         const found = selected === undefined ? (await this.#find(resolved, closed)).answer : undefined
-        const statement = selected ?? answeredTable(table, JSON.parse(new TextDecoder().decode(found?.body)), engine)
+        const body = (): unknown => JSON.parse(new TextDecoder().decode(found?.body))
+        const statement = selected ?? answeredTable(table, { ...resolved, body: body() }, engine)
         const options = { format: engine, signal: closed, limits: statement.limits }
         const file = await withServing(this.#needs.tables, resolved.serving)
           .stream(statement.sql, statement.parameters, options)

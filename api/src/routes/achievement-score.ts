@@ -1,6 +1,7 @@
 import { AchievementLeaderboard } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
+import { listIn } from '../answers/table.js'
 import { integer } from '../http/request/parameters.js'
 import { highestScores } from '../queries/achievement-score.js'
 import { rowsOf } from '../queries/query.js'
@@ -19,6 +20,7 @@ export const achievementLeaderboard: Endpoint<{ limit: number }, { limit: number
   answer: async ({ limit }, { tables, signal }) => ({
     body: { leaderboard: await rowsOf(tables, highestScores, { limit }, { signal }) }
   }),
+  table: listIn(AchievementLeaderboard, 'leaderboard'),
   response: AchievementLeaderboard,
   example: { leaderboard: [{ rank: 1, username: 'LuckyBadger', totalScore: 240, achievementCount: 12 }] }
 }

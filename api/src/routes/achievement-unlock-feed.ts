@@ -1,6 +1,7 @@
 import { newUnlock, RecentUnlocks } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
+import { listIn } from '../answers/table.js'
 import { integer } from '../http/request/parameters.js'
 import { newestUnlocks, unlockEventCount } from '../queries/achievement-unlock-feed.js'
 import { rowsOf } from '../queries/query.js'
@@ -27,6 +28,7 @@ export const recentUnlocks: Endpoint<{ limit: number }, { limit: number }> = {
       })
     }
   }),
+  table: listIn(RecentUnlocks, 'recent'),
   response: RecentUnlocks,
   example: {
     recent: [

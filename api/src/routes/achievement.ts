@@ -12,6 +12,7 @@ import {
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint } from '../answers/endpoint.js'
+import { listIn } from '../answers/table.js'
 import { achieverCount, unlockCounts } from '../queries/achievement.js'
 import { unlocksOfUser } from '../queries/achievement-unlock.js'
 import { rowsOf } from '../queries/query.js'
@@ -55,6 +56,7 @@ export const achievementCatalog: Endpoint<unknown, Record<string, never>> = {
   resolve: () => ({}),
   reads: () => [{ projection: 'achievement-unlock' }, { projection: 'achievement-score' }, ...READS_IMAGES],
   answer: async (_, context) => ({ body: await answerCatalog(context) }),
+  table: listIn(AchievementCatalog, 'achievements'),
   response: AchievementCatalog,
   example: {
     achievements: [{ ...shownExample, unlock_count: 41 }],
@@ -75,6 +77,7 @@ export const userAchievements: Endpoint<{ username: string }, UserRequest> = {
   resolve: ({ username }) => userRequest(username),
   reads: ({ userKey }) => [...readsUser(userKey), { projection: 'achievement-unlock', key: userKey }, ...READS_IMAGES],
   answer: async (request, context) => ({ body: await answerUser(request, context) }),
+  table: listIn(UserAchievements, 'achievements'),
   response: UserAchievements,
   example: {
     score: 5,

@@ -1,7 +1,7 @@
 import { CollectorStatus, Coverage, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Dependency, Endpoint } from '../answers/endpoint.js'
-import { listOf } from '../answers/table.js'
+import { listIn, listOf } from '../answers/table.js'
 import { integer } from '../http/request/parameters.js'
 import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
 import { gaps, newestRuns } from '../queries/coverage.js'
@@ -85,6 +85,7 @@ export const collectorStatus: Endpoint<Record<string, never>, { toMs: number }> 
       })
     return { body: { sources } }
   },
+  table: listIn(CollectorStatus, 'sources'),
   response: CollectorStatus,
   example: {
     sources: [

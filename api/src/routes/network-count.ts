@@ -28,6 +28,7 @@ import {
   resolutionHeader,
   type SeriesRequest,
   seriesBody,
+  seriesColumns,
   seriesDescription,
   seriesHeaders,
   seriesParameters,
@@ -213,8 +214,9 @@ function networkSeries(
     }),
     table: {
       ...listOf(given.response),
+      columns: (series) => seriesColumns(series, count),
       select: (series) =>
-        seriesStatement(series, count, {
+        seriesStatement(series, {
           samples: (bounds) => bind(typed.samples, { metric, ...bounds }),
           buckets: (cut) => bind(typed.buckets, { metric, ...cut })
         })

@@ -1,6 +1,7 @@
 import { DailyPlayTime } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
+import { listIn } from '../answers/table.js'
 import { integer } from '../http/request/parameters.js'
 import { type Catalog, compareNames } from '../queries/catalog.js'
 import { playDays } from '../queries/play-time.js'
@@ -37,6 +38,7 @@ export const playTime: Endpoint<PlayTimeInput, DaysRequest> = {
     { projection: 'title' }
   ],
   answer: async (request, context) => ({ body: await answerDays(request, context) }),
+  table: listIn(DailyPlayTime, 'days'),
   response: DailyPlayTime,
   example: {
     username: 'LuckyBadger',

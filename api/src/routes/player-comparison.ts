@@ -1,6 +1,7 @@
 import { measureGap, nameKey, PlayerComparison, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint, EndpointResult } from '../answers/endpoint.js'
+import { listIn } from '../answers/table.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { integer, twoNames } from '../http/request/parameters.js'
 import { comparedTotals, sharedBoards } from '../queries/player-comparison.js'
@@ -29,6 +30,7 @@ export const playerComparison: Endpoint<ComparisonRequest, ComparisonRequest> = 
   resolve: (input) => input,
   reads: () => [{ projection: 'player-entry' }, ...readsNames('')],
   answer: answerComparison,
+  table: listIn(PlayerComparison, 'boards'),
   response: PlayerComparison,
   example: {
     players: [

@@ -142,6 +142,10 @@ export const suggestPlayers: Endpoint<{ q: string; limit: number }, { prefixes: 
     const results = found.flat().slice(0, limit)
     return { body: { results, count: results.length } }
   },
+  table: {
+    row: z.object({ name: z.string() }),
+    rows: (body) => (body as SuggestedPlayers).results.map((name) => ({ name }))
+  },
   response: SuggestedPlayers,
   example: { results: ['ann', 'Anna'], count: 2 }
 }

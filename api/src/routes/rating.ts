@@ -10,6 +10,7 @@ import {
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Action, ActionContext, AnswerContext, Endpoint, EndpointResult } from '../answers/endpoint.js'
+import { listIn } from '../answers/table.js'
 import { bodyField, bodyInteger, isProse, PROSE_PATTERN } from '../http/request/body.js'
 import { integer, shown } from '../http/request/parameters.js'
 import { type ReputationRow, reputationOf } from '../queries/rating.js'
@@ -45,6 +46,7 @@ export const reputation: Endpoint<{ username: string; feedbackLimit: number }, R
   ],
   answer: (request, context) => answerReputation(request, null, context),
   answerTo: (request, viewer, context) => answerReputation(request, viewer.userKey, context),
+  table: listIn(Reputation, 'feedback'),
   response: Reputation,
   example: { ...totalsExample, feedback: [{ raterUsername: 'CalmOtter', ...verdictExample }], viewer: null },
   refuses: ['user_unknown']

@@ -89,17 +89,21 @@ export async function seriesBody(series: SeriesRequest, questions: SeriesQuestio
   return await questions.buckets({ ...cutOf(series), width: series.widthSeconds })
 }
 
-/** Returns the statement of a series of any length, for files. Samples have no statistics. */
+/** Returns the statement of a series of any length, for files. */
 export function seriesStatement(
   series: SeriesRequest,
-  count: string,
   statements: {
     samples(window: { from: number; to: number }): TableStatement
     buckets(cut: HourCut & { width: number }): TableStatement
   }
-): TableStatement & { readonly columns?: readonly string[] } {
+): TableStatement {
   if (series.widthSeconds > 0) return statements.buckets({ ...cutOf(series), width: series.widthSeconds })
-  return { ...statements.samples({ from: series.fromMs, to: series.toMs }), columns: ['recorded_at', count] }
+  return statements.samples({ from: series.fromMs, to: series.toMs })
+}
+
+/** Returns the columns of a series as a file: samples have no statistics. */
+export function seriesColumns({ widthSeconds }: SeriesRequest, count: string): readonly string[] | undefined {
+  return widthSeconds > 0 ? undefined : ['recorded_at', count]
 }
 
 /** Returns the dependencies of an answer that reads a window by days, hours and samples, without empty parts. */

@@ -1,6 +1,7 @@
 import { INSTANTS_END_MS, newUnlock, shownInstant, Timeline, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint, EndpointResult } from '../answers/endpoint.js'
+import { listOfKinds } from '../answers/table.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { boundText, CURSOR_CHARACTERS_MAX, readBoundText } from '../http/request/cursor.js'
 import { cursor, integer } from '../http/request/parameters.js'
@@ -65,6 +66,7 @@ export const timeline: Endpoint<TimelineInput, TimelineRequest> = {
     ...readsNames('')
   ],
   answer: answerTimeline,
+  table: listOfKinds(Timeline),
   response: Timeline,
   example: [
     {

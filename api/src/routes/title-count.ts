@@ -1,7 +1,7 @@
 import { OnlineUsers, shownInstant, TitleOnlineHistory, TopGames } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
-import { listOf } from '../answers/table.js'
+import { listOf, valuesOf } from '../answers/table.js'
 import { integer, titleId } from '../http/request/parameters.js'
 import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
 import { compareNames } from '../queries/catalog.js'
@@ -15,6 +15,7 @@ import {
   resolutionHeader,
   type SeriesRequest,
   seriesBody,
+  seriesColumns,
   seriesDescription,
   seriesHeaders,
   seriesParameters,
@@ -67,6 +68,7 @@ export const onlineUsers: Endpoint<Record<string, never>, { toMs: number }> = {
     }
     return { body }
   },
+  table: valuesOf(OnlineUsers),
   response: OnlineUsers,
   example: {
     'Halo 3': {
@@ -118,8 +120,9 @@ export const titleOnlineHistory: Endpoint<
   }),
   table: {
     ...listOf(TitleOnlineHistory),
+    columns: (series) => seriesColumns(series, 'online_count'),
     select: ({ titleId, ...series }) =>
-      seriesStatement(series, 'online_count', {
+      seriesStatement(series, {
         samples: (bounds) => bind(titleSamples.typed, { titleId, ...bounds }),
         buckets: (cut) => bind(titleBuckets.typed, { titleId, ...cut })
       })

@@ -1,7 +1,9 @@
-import { Game, Games, Refusal } from '@gamenet/schemas'
+import { Game, GameListed, Games, Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
-import { shown, text } from '../http/request/parameters.js'
+import { oneOf, shown, text } from '../http/request/parameters.js'
+
+const FIELDS = ['names', 'all'] as const
 
 /** `GET /api/game/:game`: title, publisher, release date and image of a game. */
 export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {
@@ -35,19 +37,30 @@ export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {
 }
 
 /** `GET /api/games`: the names of all games. */
-export const gameNames: Endpoint<Record<string, never>, Record<string, never>> = {
+export const gameNames: Endpoint<{ fields: (typeof FIELDS)[number] }, { fields: (typeof FIELDS)[number] }> = {
   operationId: 'getGames',
   path: '/api/games',
   tags: ['Titles'],
   summary: 'Names of all games',
   description:
     'Every described game by its name, in alphabetical order. Each name finds its game: of several games with one name all but one are listed as `Name [titleid]`.',
-  input: z.object({}),
-  resolve: () => ({}),
-  reads: () => [{ projection: 'title' }],
-  answer: async (_resolved, { catalog }) => ({
-    body: (await catalog()).described().map(({ shownName }) => shownName)
+  input: z.object({
+    fields: oneOf(FIELDS)
+      .default('names')
+      .describe('`names` lists names, `all` objects with the id, the name and the publisher of each game.')
   }),
+  resolve: (input) => input,
+  reads: () => [{ projection: 'title' }],
+  answer: async ({ fields }, { catalog }) => {
+    const games = (await catalog()).described()
+    if (fields === 'names') return { body: games.map(({ shownName }) => shownName) }
+    return { body: games.map(({ titleId, shownName, publisher }) => ({ titleId, name: shownName, publisher })) }
+  },
+  table: {
+    row: GameListed,
+    columns: ({ fields }) => (fields === 'names' ? ['name'] : undefined),
+    rows: (body) => (body as (string | object)[]).map((each) => (typeof each === 'string' ? { name: each } : each))
+  },
   response: Games,
   example: ['Crackdown', 'Halo 3', 'Halo 3 [4d530800]']
 }

@@ -1,6 +1,7 @@
 import { UserGames } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
+import { listIn } from '../answers/table.js'
 import { type Catalog, compareNames } from '../queries/catalog.js'
 import { rowsOf } from '../queries/query.js'
 import { boardTitles, lastSightings, playedSeconds } from '../queries/user-game.js'
@@ -27,6 +28,7 @@ export const userGames: Endpoint<{ username: string }, UserRequest> = {
     { projection: 'title' }
   ],
   answer: async (request, context) => ({ body: await answerGames(request, context) }),
+  table: listIn(UserGames, 'games'),
   response: UserGames,
   example: {
     games: [

@@ -1,6 +1,7 @@
 import { shownInstant, timeText, UserScores } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
+import { listIn } from '../answers/table.js'
 import { integer } from '../http/request/parameters.js'
 import { rowsOf } from '../queries/query.js'
 import { bestScores } from '../queries/user-score.js'
@@ -26,6 +27,7 @@ export const userScores: Endpoint<ScoresInput, ScoresRequest> = {
   resolve: ({ username, limit }) => ({ ...userRequest(username), limit }),
   reads: ({ userKey }) => [...readsUser(userKey), { projection: 'player-entry' }, ...readsNames('')],
   answer: async (request, context) => ({ body: await answerScores(request, context) }),
+  table: listIn(UserScores, 'scores'),
   response: UserScores,
   example: {
     playerName: 'Lucky Badger',

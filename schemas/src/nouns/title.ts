@@ -47,6 +47,17 @@ export const Game = z
   .meta({ id: 'Game', description: 'The game.' })
 export type Game = z.infer<typeof Game>
 
+/** A game of the list with `fields=all`. */
+export const GameListed = z
+  .object({
+    titleId: z.string(),
+    name: z.string().meta({ description: 'As the list of names has it.' }),
+    publisher: z.string()
+  })
+  .meta({ id: 'GameListed' })
+
 /** The answer of `getGames`. */
-export const Games = z.array(z.string()).meta({ id: 'Games', description: 'Names in alphabetical order.' })
+export const Games = z
+  .union([z.array(z.string()), z.array(GameListed)])
+  .meta({ id: 'Games', description: 'Names in alphabetical order; with `fields=all` with ids and publishers.' })
 export type Games = z.infer<typeof Games>

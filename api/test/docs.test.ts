@@ -77,6 +77,13 @@ test('/openapi.json describes every answer of every endpoint, with an example', 
     const described = (operation.parameters ?? []).filter((each) => each.in === 'path')
     t.same(described.map(({ name }) => name).sort(), inPath.sort(), path)
     t.ok(described.every(({ required }) => required))
+    const instants = (operation.parameters ?? []).filter(({ schema }) => /\[Tt\]/.test(String(schema.pattern)))
+    const hasZone = (operation.parameters ?? []).some(({ name }) => name === 'tz')
+    t.equal(
+      hasZone || operation.operationId === 'getDailyOnline' || instants.length === 0,
+      true,
+      `${path} has days of tz`
+    )
     for (const each of operation.parameters ?? []) {
       t.ok(Object.keys(each.schema).length > 0, `${path} ${each.name} has a schema`)
       t.ok('example' in each, `${path} ${each.name} has an example`)

@@ -169,9 +169,9 @@ test('days that are requested by from and to begin and end with a UTC day', asyn
       dailyOnline.resolve(dailyOnline.input.parse(given), { nowMs: NOW_MS, openListAgeMs: 0, catalog: notQueried })
     await t.rejects(resolving(), { status: 400, message: sentence }, JSON.stringify(given))
   }
-  await refused({ from: '2026-01-01T00:00:01Z' }, /from must be the start of a UTC day.*got 2026-01-01T00:00:01\.000Z/)
-  await refused({ from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00.001Z' }, /to must be the start of a UTC day/)
-  await refused({ from: '2026-01-01T00:00:00+01:00' }, /from must be the start of a UTC day/)
+  await refused({ from: '2026-01-01T00:00:01Z' }, /from must be a UTC day or its start.*got 2026-01-01T00:00:01\.000Z/)
+  await refused({ from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00.001Z' }, /to must be a UTC day or its start/)
+  await refused({ from: '2026-01-01T00:00:00+01:00' }, /from must be a UTC day or its start/)
   await refused({ to: '2026-01-01T00:00:00Z' }, /to needs from/)
   await refused({ from: '2026-01-01T00:00:00Z', to: '2026-01-01T00:00:00Z' }, /from must be before to/)
   await refused({ from: '2026-01-01T00:00:00Z', days: '3' }, /days cannot be given together with from/)

@@ -12,6 +12,7 @@ import {
   shown,
   text,
   time,
+  timeZone,
   titleId
 } from '../src/http/request/parameters.js'
 import { readQuery } from '../src/http/request/query-string.js'
@@ -113,7 +114,23 @@ test('an instant has Z or an offset, exists in the calendar and can be stored', 
   t.equal(at('2026-03-14T20:00:00-00:30'), Date.UTC(2026, 2, 14, 20, 30))
   t.equal(at('1970-01-01T00:00:00Z'), 0)
   for (const given of [
-    '2026-03-14',
+    '20:00:00Z',
+    '20:00:00+00:00',
+    '20:00:00-0000',
+    '20:00:00+00',
+    '22:00:00+0200',
+    '18:30:00-0130',
+    '18:00:00-02',
+    '20:00:00z'
+  ]) {
+    t.equal(at(`2026-03-14T${given}`), Date.UTC(2026, 2, 14, 20), given)
+    t.equal(at(`2026-03-14t${given}`), Date.UTC(2026, 2, 14, 20), given)
+  }
+  t.equal(at('2026-03-14'), Date.UTC(2026, 2, 14), 'a day is its first instant')
+  for (const given of [
+    '2026-3-14',
+    '2026-02-30',
+    '2106-01-01',
     '2026-03-14T20:00:00',
     '2026-02-30T00:00:00Z',
     '2026-03-14T24:00:00Z',
@@ -127,10 +144,42 @@ test('an instant has Z or an offset, exists in the calendar and can be stored', 
   ]) {
     t.match(
       sentenceOf(() => at(given)),
-      /^from must be an ISO 8601 instant/,
+      /^from must be a day or an ISO 8601 instant/,
       given
     )
   }
+  t.match(
+    sentenceOf(() => at('2026-03-14T20:00:00 02:00')),
+    /; got "2026-03-14T20:00:00 02:00"; the blank was a \+, which an address writes as %2B\.$/
+  )
+  t.match(
+    sentenceOf(() => at('2026-03-14 20:00')),
+    /; got "2026-03-14 20:00"\.$/
+  )
+})
+
+test('a day is its first instant in the zone `tz`, also where that is not midnight', async (t) => {
+  const input = z.object({ from: instant(), tz: timeZone().default('UTC') })
+  const at = (from: string, tz: string) => parseInput(input, { from, tz }).from
+  t.equal(at('2026-03-14', 'Europe/Berlin'), Date.UTC(2026, 2, 13, 23))
+  t.equal(at('2026-07-01', 'Asia/Kolkata'), Date.UTC(2026, 5, 30, 18, 30))
+  t.equal(at('2018-11-04', 'America/Sao_Paulo'), Date.UTC(2018, 10, 4, 3), 'a day without midnight')
+  t.equal(at('2026-03-14T20:00:00Z', 'Europe/Berlin'), Date.UTC(2026, 2, 14, 20), 'an instant has its own offset')
+  t.match(
+    sentenceOf(() => at('2026-03-14', 'Mars/Base')),
+    /^tz must be/
+  )
+  t.equal(parseInput(z.object({ from: instant() }), { from: '2026-03-14', tz: 'Europe/Berlin' }).from % 86_400_000, 0)
+  const zones = fc.constantFrom(...Intl.supportedValuesOf('timeZone'))
+  const days = fc.integer({ min: 7305, max: 49_000 }).map((n) => new Date(n * 86_400_000).toISOString().slice(0, 10))
+  fc.assert(
+    fc.property(zones, days, (tz, day) => {
+      const shownDay = new Intl.DateTimeFormat('sv', { timeZone: tz, dateStyle: 'short' })
+      const ms = at(day, tz)
+      return shownDay.format(ms) >= day && shownDay.format(ms - 1) < day
+    }),
+    { seed: 1, numRuns: 300 }
+  )
 })
 
 test('every instant in any offset reads as the same milliseconds', async () => {
@@ -152,7 +201,7 @@ test('the patterns of instants, days and times say what is accepted', async (t) 
   const isAccepted = (schema: z.ZodType, given: string) => z.safeParse(schema, given).success
   for (const schema of [instant(), date(), time()] as z.ZodType[]) {
     const isDay = (given: string) => {
-      const [day = ''] = given.split('T')
+      const [day = ''] = given.split(/T/i)
       const exists = !/^\d{4}-/.test(day) || new Date(day).toISOString().startsWith(day)
       // Offsets leave the range on its first and last day.
       return exists && !/^(1970-01-01|2105-12-31)/.test(day)
@@ -163,7 +212,11 @@ test('the patterns of instants, days and times say what is accepted', async (t) 
     )
   }
   for (const [schema, accepted, refused] of [
-    [instant(), ['1970-01-01T00:00:00Z', '2105-12-31T23:59:59.999Z'], ['1969-12-31T23:59:59Z', '2106-01-01T00:00:00Z']],
+    [
+      instant(),
+      ['1970-01-01T00:00:00Z', '2105-12-31T23:59:59.999Z', '2105-12-31', '2026-01-01t00:00:00+0000'],
+      ['1969-12-31T23:59:59Z', '2106-01-01T00:00:00Z']
+    ],
     [date(), ['1970-01-02', '2105-12-31'], ['1969-12-31', '2106-01-01', '0281-02-17']],
     [time(), ['99999:59.999', '5999999.999', '0:00.000'], ['100000:00.000', '6000000.000', '1:60.000']]
   ] as [z.ZodType, string[], string[]][]) {

@@ -6,12 +6,13 @@ that the schema of a parameter or a field cannot state; any other such refusal i
 import re
 from datetime import datetime, timezone
 from unicodedata import category, normalize
-from zoneinfo import available_timezones
+from zoneinfo import ZoneInfo, available_timezones
 
 import schemathesis
 
 DAILY = "/api/network-stats/daily-online"
 INSTANTS = ("from", "to", "since", "until", "asOf")
+NEVER = datetime.max.replace(tzinfo=timezone.utc)
 ZONES = {name.lower() for name in available_timezones()}
 
 
@@ -29,12 +30,12 @@ def is_incomplete(query):
 def is_reversed(query):
     """An end that is not after its start; a missing end is now."""
     start, end = (query.get("from", query.get("since")), query.get("to", query.get("until")))
-    return start is not None and instant(start) >= (now() if end is None else instant(end))
+    return start is not None and instant(start, query) >= (now() if end is None else instant(end, query))
 
 
 def is_in_future(query):
     """A board is asked for a later instant than now."""
-    return any(instant(query[name]) > now() for name in INSTANTS if name in query)
+    return any(instant(query[name], query) > now() for name in INSTANTS if name in query)
 
 
 def is_long(query):
@@ -45,6 +46,11 @@ def is_long(query):
 def is_outside_range(query):
     """An offset leaves the range of instants on its first or last day; 1970-01-01 is no day of a calendar."""
     return any(query.get(name, "").startswith(("1970-01-01", "2105-12-31")) for name in INSTANTS)
+
+
+def has_missing_day(query):
+    """A day such as 30 February."""
+    return any(instant(query[name], query) == NEVER for name in INSTANTS if name in query)
 
 
 def has_equal_names(query):
@@ -65,7 +71,7 @@ def has_invented_cursor(query):
 
 def has_part_of_day(query):
     """A window of whole days that starts or ends within one."""
-    ends = [instant(query[name]).astimezone(timezone.utc) for name in ("from", "to") if name in query]
+    ends = [instant(query[name], {}).astimezone(timezone.utc) for name in ("from", "to") if name in query]
     return any(f"{end:%H%M%S%f}" != "000000000000" for end in ends)
 
 
@@ -91,7 +97,7 @@ def always(_):
 
 
 RULES = {
-    "request_invalid": [is_exclusive, is_incomplete, is_outside_range, has_equal_names, has_unknown_zone],
+    "request_invalid": [is_exclusive, is_incomplete, is_outside_range, has_missing_day, has_equal_names, has_unknown_zone],
     "window_invalid": [is_exclusive, is_incomplete, is_reversed],
     "instant_in_future": [is_in_future],
     "answer_too_large": [is_long],
@@ -104,9 +110,13 @@ FIELD_RULES = {
 }
 
 
-def instant(text):
-    at = datetime.fromisoformat(text)
-    return at if at.tzinfo else at.replace(tzinfo=timezone.utc)
+def instant(text, query):
+    try:
+        at = datetime.fromisoformat(text.upper())
+    except ValueError:
+        return NEVER
+    zone = timezone.utc if has_unknown_zone(query) else ZoneInfo(query.get("tz", "UTC"))
+    return at if at.tzinfo else at.replace(tzinfo=zone)
 
 
 def now():

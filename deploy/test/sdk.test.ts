@@ -68,21 +68,22 @@ const everyMethod: {
   readonly [Name in Exclude<keyof OneAnswer, 'question'>]: (client: GamenetClient) => Promise<unknown>
 } = {
   getRegisteredUsers: (client) => client.getRegisteredUsers({ days: 2 }),
-  getOnlineHistory: (client) => client.getOnlineHistory({ days: 2, from: new Date(0), to: 'x', resolution: 'raw' }),
-  getLobbyHistory: (client) => client.getLobbyHistory({ days: 2, from: new Date(0), to: 'x', resolution: 60 }),
+  getOnlineHistory: (client) =>
+    client.getOnlineHistory({ days: 2, from: new Date(0), to: 'x', tz: 'x', resolution: 'raw' }),
+  getLobbyHistory: (client) => client.getLobbyHistory({ days: 2, from: new Date(0), to: 'x', tz: 'x', resolution: 60 }),
   getActivitySummary: (client) => client.getActivitySummary({ period: '7d' }),
   getDatasets: (client) => client.getDatasets(),
   getDailyOnline: (client) => client.getDailyOnline({ days: 2, from: new Date(0), to: 'x' }),
-  getTopGames: (client) => client.getTopGames({ days: 2, from: new Date(0), to: 'x', limit: 3 }),
+  getTopGames: (client) => client.getTopGames({ days: 2, from: new Date(0), to: 'x', tz: 'x', limit: 3 }),
   getOnlineUsers: (client) => client.getOnlineUsers(),
   getTitleOnlineHistory: (client) =>
-    client.getTitleOnlineHistory({ titleId: 'x', hours: 2, from: new Date(0), to: 'x', resolution: 60 }),
+    client.getTitleOnlineHistory({ titleId: 'x', hours: 2, from: new Date(0), to: 'x', tz: 'x', resolution: 60 }),
   getGame: (client) => client.getGame({ game: 'x' }),
   getGames: (client) => client.getGames({ fields: 'all' }),
   getMatches: (client) => client.getMatches({ titleId: 'x' }),
   getGameMatches: (client) => client.getGameMatches({ titleId: 'x' }),
   getLobbies: (client) => client.getLobbies({ titleId: 'x' }),
-  getMatchHistory: (client) => client.getMatchHistory({ titleId: 'x', hours: 2, from: new Date(0), to: 'x' }),
+  getMatchHistory: (client) => client.getMatchHistory({ titleId: 'x', hours: 2, from: new Date(0), to: 'x', tz: 'x' }),
   getLastMatches: (client) => client.getLastMatches({ titleId: 'x', hours: 2 }),
   getMatchStats: (client) => client.getMatchStats({ titleId: 'x' }),
   getLobbyStats: (client) => client.getLobbyStats({ titleId: 'x' }),
@@ -91,9 +92,9 @@ const everyMethod: {
   getLeaderboardSummary: (client) => client.getLeaderboardSummary({ game: 'x' }),
   getLeaderboards: (client) => client.getLeaderboards({ game: 'x' }),
   getLeaderboard: (client) =>
-    client.getLeaderboard({ game: 'x', leaderboardId: 1, limit: 2, offset: 3, asOf: new Date(0) }),
+    client.getLeaderboard({ game: 'x', leaderboardId: 1, limit: 2, offset: 3, asOf: new Date(0), tz: 'x' }),
   compareLeaderboard: (client) =>
-    client.compareLeaderboard({ game: 'x', leaderboardId: 1, from: new Date(0), to: 'x', limit: 2 }),
+    client.compareLeaderboard({ game: 'x', leaderboardId: 1, from: new Date(0), to: 'x', tz: 'x', limit: 2 }),
   getLeaderboardRecords: (client) => client.getLeaderboardRecords({ game: 'x', leaderboardId: 1, limit: 2, offset: 3 }),
   getRecentRecords: (client) => client.getRecentRecords({ limit: 2, offset: 3, game: 'x' }),
   getLeaderboardChanges: (client) =>
@@ -106,14 +107,15 @@ const everyMethod: {
       player: 'x',
       changeType: 'new',
       since: new Date(0),
-      until: 'x'
+      until: 'x',
+      tz: 'x'
     }),
   getCalendar: (client) =>
     client.getCalendar({ titleIds: 'x', metric: 'online', every: 'week', tz: 'x', from: 'x', to: 'x', rolling: 2 }),
   getHourMatrix: (client) => client.getHourMatrix({ titleId: 'x', tz: 'x', from: 'x', to: 'x' }),
   getTitleRanks: (client) => client.getTitleRanks({ titleId: 'x', every: 'day', tz: 'x', from: 'x', to: 'x' }),
   getPeaks: (client) => client.getPeaks(),
-  getCoverage: (client) => client.getCoverage({ days: 2, from: 'x', to: 'x' }),
+  getCoverage: (client) => client.getCoverage({ days: 2, from: 'x', to: 'x', tz: 'x' }),
   getStatus: (client) => client.getStatus(),
   searchByTime: (client) => client.searchByTime({ time: 'x', tolerance: 2, titleId: 'x', limit: 3 }),
   searchPlayer: (client) => client.searchPlayer({ playerName: 'x' }),
@@ -299,10 +301,10 @@ test('the client and a running service understand each other', async (t) => {
         /^days must be an integer from 1 to 30; got "0"\.$/
       ],
       [
-        client.getTopGames({ from: '2026-03-01' }),
+        client.getTopGames({ from: '2026-03-32' }),
         400,
         'request_invalid',
-        /^from must be an ISO 8601 instant .*; got "2026-03-01"\.$/
+        /^from must be a day or an ISO 8601 instant .*; got "2026-03-32"\.$/
       ]
     ]
     for (const [answer, status, code, message] of refusals) {

@@ -19,6 +19,7 @@ export function leaderboardChangeMethods(get: Get) {
         readonly changeType?: LeaderboardChange['changeType'] | undefined
         readonly since?: Date | string | undefined
         readonly until?: Date | string | undefined
+        readonly tz?: string | undefined
       } = {},
       call?: CallOptions
     ) => get<LeaderboardChanges>('/api/leaderboard-changes', parameters, call)

@@ -11,6 +11,7 @@ export function leaderboardEntryMethods(get: Get) {
         readonly limit?: number | undefined
         readonly offset?: number | undefined
         readonly asOf?: Date | string | undefined
+        readonly tz?: string | undefined
       },
       call?: CallOptions
     ) => get<Leaderboard>('/api/game/:game/leaderboards/:leaderboardId', parameters, call),
@@ -23,6 +24,7 @@ export function leaderboardEntryMethods(get: Get) {
       parameters: OfBoard & {
         readonly from: Date | string
         readonly to?: Date | string | undefined
+        readonly tz?: string | undefined
         readonly limit?: number | undefined
       },
       call?: CallOptions

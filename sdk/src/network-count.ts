@@ -28,7 +28,7 @@ export function networkCountMethods(get: Get) {
     /**
      * Returns lowest, highest and mean online count of each UTC day; `days` 1 to 365 (30), or a window of whole days.
      */
-    getDailyOnline: (parameters: Days = {}, call?: CallOptions) =>
+    getDailyOnline: (parameters: Omit<Days, 'tz'> = {}, call?: CallOptions) =>
       get<DailyOnline>(`${STATS}/daily-online`, parameters, call)
   }
 }

@@ -1,5 +1,9 @@
-/** Any window of history, half-open. Without `to` it ends now; an ISO text needs `Z` or an offset. */
-export type Window = { readonly from?: Date | string | undefined; readonly to?: Date | string | undefined }
+/** Any window of history, half-open. Without `to` it ends now; a text is ISO with `Z` or an offset, or a day of `tz` (UTC). */
+export type Window = {
+  readonly from?: Date | string | undefined
+  readonly to?: Date | string | undefined
+  readonly tz?: string | undefined
+}
 
 /** The last days up to now, or a window. Not both. */
 export type Days = Window & { readonly days?: number | undefined }

@@ -5,6 +5,7 @@ const FIRST_MS = Date.UTC(1990, 0, 1)
 const END_MS = Date.UTC(2106, 0, 1)
 /** No zone keeps an offset for less than a week. */
 const STEP_MS = 7 * 86_400_000
+const DAY_MS = 86_400_000
 
 /** Returns the canonical name of an IANA time zone in any case; undefined for anything else. */
 export function zoneNamed(name: string): string | undefined {
@@ -33,6 +34,19 @@ const wholeHours = new Map<string, boolean>([['UTC', true]])
 /** Returns the date of an instant in a zone, `YYYY-MM-DD`. */
 export function dateIn(tz: string, ms: number): string {
   return new Date(ms + offsetIn(tz)(ms) * 60_000).toISOString().slice(0, 10)
+}
+
+/** Returns the first instant of a day in a zone, milliseconds since 1970: not midnight where the clock skips it. */
+export function startOfDay(tz: string, day: string): number {
+  const offset = offsetIn(tz)
+  const noon = Date.parse(`${day}T12:00:00Z`)
+  let [before, within] = [noon - 2 * DAY_MS, noon + DAY_MS]
+  while (within - before > 1) {
+    const middle = Math.floor((before + within) / 2)
+    const isBefore = new Date(middle + offset(middle) * 60_000).toISOString().slice(0, 10) < day
+    ;[before, within] = isBefore ? [middle, within] : [before, middle]
+  }
+  return within
 }
 
 /** Returns the function of an instant to the zone's offset in minutes. */

@@ -12,7 +12,7 @@ import type { AnswerContext, Dependency, Endpoint, EndpointResult, ResolveContex
 import { listOf } from '../answers/table.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { CURSOR_CHARACTERS_MAX, cursorText, type PartitionPlace, readCursor } from '../http/request/cursor.js'
-import { cursor, instant, integer, oneOf, text } from '../http/request/parameters.js'
+import { cursor, instant, integer, oneOf, text, zoneOfDays } from '../http/request/parameters.js'
 import { type ChangeFilter, type ChangeRow, changeInstant, newestChanges } from '../queries/leaderboard-change.js'
 import { rowsOf } from '../queries/query.js'
 import { readFeed } from './change-feed.js'
@@ -80,7 +80,8 @@ export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
     player: text({ example: 'ann' }).optional().describe('Only of players of this name, compared without case.'),
     changeType: oneOf(BOARD_CHANGES).optional().describe('Only such changes.'),
     since: instant().optional().describe('Only changes of this instant or later.'),
-    until: instant({ example: '2026-03-15T20:00:00Z' }).optional().describe('Only changes before this instant.')
+    until: instant({ example: '2026-03-15T20:00:00Z' }).optional().describe('Only changes before this instant.'),
+    tz: zoneOfDays
   }),
   resolve,
   reads: ({ filter: { titleId, leaderboardId } }): Dependency[] => {

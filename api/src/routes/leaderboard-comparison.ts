@@ -1,7 +1,7 @@
 import { ComparedEntry, compareMeasures, INSTANTS_END_MS, LeaderboardComparison, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
-import { instant, integer } from '../http/request/parameters.js'
+import { instant, integer, zoneOfDays } from '../http/request/parameters.js'
 import { window } from '../http/request/window.js'
 import type { BoardId } from '../queries/board-descriptions.js'
 import { boardParameter, gameParameter, knownBoard, knownGame, requirePast } from './known-game.js'
@@ -29,6 +29,7 @@ export const leaderboardComparison: Endpoint<ComparisonInput, ComparisonRequest>
     leaderboardId: boardParameter,
     from: instant().describe('The earlier instant.'),
     to: instant({ example: '2026-03-15T20:00:00Z' }).optional().describe('The later instant; default: now.'),
+    tz: zoneOfDays,
     limit: integer({ min: 1, max: COMPARED_MAX })
       .default(COMPARED_LIMIT)
       .describe('Maximum number of entries per list.')

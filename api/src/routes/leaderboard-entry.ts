@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint } from '../answers/endpoint.js'
 import { listIn } from '../answers/table.js'
 import { nextLink } from '../http/reply/next-link.js'
-import { instant, integer } from '../http/request/parameters.js'
+import { instant, integer, zoneOfDays } from '../http/request/parameters.js'
 import type { BoardId } from '../queries/board-descriptions.js'
 import { type BoardEntry, currentEntries, currentTotal, entriesAsOf } from '../queries/leaderboard-entry.js'
 import { rowsOf } from '../queries/query.js'
@@ -35,7 +35,8 @@ export const leaderboard: Endpoint<BoardInput, BoardRequest> = {
     leaderboardId: boardParameter,
     limit: integer({ min: 1, max: ENTRIES_MAX }).optional().describe('Maximum number of entries; default: all.'),
     offset: integer({ min: 0, max: 1_000_000_000 }).default(0).describe('Number of entries to skip at the top.'),
-    asOf: instant().optional().describe('An instant in the past; default: now.')
+    asOf: instant().optional().describe('An instant in the past; default: now.'),
+    tz: zoneOfDays
   }),
   resolve: async ({ game, leaderboardId, limit, offset, asOf }, context) => {
     if (asOf !== undefined) requirePast('asOf', asOf, context.nowMs)

@@ -161,10 +161,8 @@ export const dailyOnline: Endpoint<WindowInput, Window & { hourMs: number }> = {
     'Lowest, highest and mean online count of each UTC day, oldest first. `coverage` is the share of the day’s 24 hours (today: of the hours begun) that hold a sample; a day without a sample has no row.',
   input: z.object({
     days: integer({ min: 1, max: 365 }).optional().describe('UTC days, today included; default: 30.'),
-    from: windowParameters.from.describe(
-      'First day: its start, such as 2026-03-01T00:00:00Z. Without `to`: up to today.'
-    ),
-    to: windowParameters.to.describe('The start of the day after the last one; needs `from`.')
+    from: windowParameters.from.describe('First day, such as 2026-03-01, or its start. Without `to`: up to today.'),
+    to: windowParameters.to.describe('The day after the last one, or its start; needs `from`.')
   }),
   resolve: (input, { nowMs }) => {
     const days = wholeDays(input, nowMs)
@@ -237,7 +235,7 @@ function wholeDays(input: WindowInput, nowMs: number): Window {
   for (const [name, ms] of Object.entries({ from, to })) {
     if (ms !== undefined && ms % DAY_MS !== 0) {
       throw new Refusal('window_invalid', [
-        `${name} must be the start of a UTC day, such as 2026-03-01T00:00:00Z; got ${shownInstant(ms)}`
+        `${name} must be a UTC day or its start, such as 2026-03-01; got ${shownInstant(ms)}`
       ])
     }
   }

@@ -1,6 +1,6 @@
 import type { Dependency } from '../answers/endpoint.js'
 import type { TableStatement } from '../answers/table.js'
-import { instant, resolution } from '../http/request/parameters.js'
+import { instant, resolution, zoneOfDays } from '../http/request/parameters.js'
 import { type WindowInput, window } from '../http/request/window.js'
 import {
   bucketsTouched,
@@ -31,7 +31,10 @@ const RESOLUTION_HEADER = 'X-Resolution-Seconds'
 /** The parameters `from` and `to` of all windows of history. */
 export const windowParameters = {
   from: instant().optional().describe('Start of the window, included. Without `to` the window ends now.'),
-  to: instant({ example: '2026-03-15T20:00:00Z' }).optional().describe('End of the window, not included; needs `from`.')
+  to: instant({ example: '2026-03-15T20:00:00Z' })
+    .optional()
+    .describe('End of the window, not included; needs `from`.'),
+  tz: zoneOfDays
 }
 
 /** The parameters of every series besides its length. */

@@ -49,7 +49,7 @@ Answers to a signed-in user are \`private, no-store\`.`
       id: 'time',
       title: 'Time',
       text: `
-Instants are UTC. Parameters take ISO 8601 with \`Z\` or an offset. A range includes its first instant and excludes its last one.
+Instants are UTC. Parameters take ISO 8601 with \`Z\` or an offset (a \`+\` is written \`%2B\`), or a day, which is its first instant in the zone \`tz\` (UTC). A range includes its first instant and excludes its last one.
 Calendar questions take a time zone of the IANA database in \`tz\`; weeks begin on Monday.
 
 A missing sample is absent, never 0. [/api/coverage](#getCoverage) lists when the collector received nothing.`

@@ -1,6 +1,6 @@
 import { isStorableMs, nameKey, Refusal, USERNAME_LENGTH_MAX, Username } from '@gamenet/schemas'
 import { z } from 'zod'
-import { zoneNamed } from '../../queries/time-zone.js'
+import { startOfDay, zoneNamed } from '../../queries/time-zone.js'
 
 /*
  * A parameter is a string, an array (given more than once) or missing. Each schema describes the allowed values in its
@@ -9,11 +9,13 @@ import { zoneNamed } from '../../queries/time-zone.js'
 
 const INTEGER = /^(?:0|-?[1-9]\d*)$/
 /** A date with time and `Z` or an offset; seconds and their fraction are optional. */
-const ISO_INSTANT = /^(\d{4})-(\d{2})-(\d{2})T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(Z|[+-]\d{2}:\d{2})$/
-/** The days from 1970 to 2105, as a pattern of JSON Schema; `format` excludes 30 February and requires seconds of an instant. */
+const ISO_INSTANT = /^(\d{4}-\d{2}-\d{2})T(\d{2}:\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?(?:Z|([+-])(\d{2})(?::?(\d{2}))?)$/i
+const ISO_DAY = /^\d{4}-\d{2}-\d{2}$/
+/** The days from 1970 to 2105, as a pattern of JSON Schema. */
 const DAY_PATTERN = '(19[7-9][0-9]|20[0-9]{2}|210[0-5])-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])'
-const HOUR_MINUTE_PATTERN = '([01][0-9]|2[0-3]):[0-5][0-9]'
-const INSTANT_PATTERN = `^${DAY_PATTERN}T${HOUR_MINUTE_PATTERN}:[0-5][0-9](\\.[0-9]{1,9})?(Z|[+-]${HOUR_MINUTE_PATTERN})$`
+const HOUR_PATTERN = '([01][0-9]|2[0-3])'
+const TIME_PATTERN = `${HOUR_PATTERN}:[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?([Zz]|[+-]${HOUR_PATTERN}(:?[0-5][0-9])?)`
+const INSTANT_PATTERN = `^${DAY_PATTERN}([Tt]${TIME_PATTERN})?$`
 const SHOWN_CHARACTERS_MAX = 40
 const TEXT_CHARACTERS_MAX = 500
 /** Control and format characters for patterns; format characters beyond the first plane, which no name has, are refused anyway. */
@@ -60,26 +62,29 @@ export function someOf<const Word extends string>(words: readonly [Word, ...Word
 }
 
 /**
- * An instant, ISO 8601 with `Z` or an offset, 1970 to 2105; returned in milliseconds since 1970; finer digits are
- * truncated.
+ * An instant, ISO 8601 with `Z` or an offset, 1970 to 2105, or a day, whose first instant in the zone of the parameter `tz`
+ * it is; returned in milliseconds since 1970; finer digits are truncated.
  */
 export function instant({ example = '2026-03-14T20:00:00Z' }: { example?: string } = {}) {
-  const allowed = 'an ISO 8601 instant between 1970 and 2105 with Z or an offset, such as 2026-03-14T20:00:00Z'
-  return parameter(
-    allowed,
-    { type: 'string', format: 'date-time', pattern: INSTANT_PATTERN, example },
-    millisecondsOfIso
-  )
+  const allowed =
+    'a day or an ISO 8601 instant between 1970 and 2105 with Z or an offset, such as 2026-03-14 or 2026-03-14T20:00:00Z'
+  return parameter(allowed, { type: 'string', pattern: INSTANT_PATTERN, example }, (given, tz = 'UTC') => {
+    if (!isDay(given)) return millisecondsOfIso(given)
+    const ms = startOfDay(tz, given)
+    return isStorableMs(ms) ? ms : undefined
+  })
 }
 
 /** A day, `YYYY-MM-DD`, 1970 to 2105. */
 export function date({ example = '2026-03-01' }: { example?: string } = {}) {
   const allowed = 'a day between 1970-01-02 and 2105-12-31, such as 2026-03-01'
-  return parameter(allowed, { type: 'string', format: 'date', pattern: `^${DAY_PATTERN}$`, example }, (given) => {
-    const ms = /^\d{4}-\d{2}-\d{2}$/.test(given) ? millisecondsOfIso(`${given}T00:00:00Z`) : undefined
-    return ms === undefined || ms === 0 ? undefined : given
-  })
+  return parameter(allowed, { type: 'string', format: 'date', pattern: `^${DAY_PATTERN}$`, example }, (given) =>
+    isDay(given) && given !== '1970-01-01' ? given : undefined
+  )
 }
+
+/** The zone of the days that an endpoint's instants are given as. */
+export const zoneOfDays = timeZone().default('UTC').describe('Time zone of instants that are given as days.')
 
 /** The name of an IANA time zone; returned as its canonical name. */
 export function timeZone() {
@@ -219,19 +224,34 @@ export function shown(given: string): string {
  * sentence: the parameter, the allowed values and the value.
  */
 export function parseInput<Input>(schema: z.ZodType<Input>, given: Readonly<Record<string, unknown>>): Input {
-  const parsed = schema.safeParse(given)
+  const parsed = schema.safeParse(schema instanceof z.ZodObject && 'tz' in schema.shape ? zoned(given) : given)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   throw new Refusal('request_invalid', [`${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`.trim()])
 }
 
+/** The text of a parameter with the zone of the request's days. */
+class Zoned {
+  constructor(
+    readonly text: string,
+    readonly tz: string | undefined
+  ) {}
+}
+
+function zoned(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const tz = zoneNamed(String(given.tz))
+  const pairs = Object.entries(given)
+  return Object.fromEntries(pairs.map(([name, raw]) => [name, typeof raw === 'string' ? new Zoned(raw, tz) : raw]))
+}
+
 function parameter<Value>(
   allowed: string,
   jsonSchema: Record<string, unknown>,
-  read: (text: string) => Value | undefined
+  read: (text: string, tz: string | undefined) => Value | undefined
 ) {
-  const schema = z.unknown().transform((raw, context): Value => {
-    const value = typeof raw === 'string' && raw !== '' ? read(raw) : undefined
+  const schema = z.unknown().transform((given, context): Value => {
+    const { text: raw, tz } = given instanceof Zoned ? given : { text: given, tz: undefined }
+    const value = typeof raw === 'string' && raw !== '' ? read(raw, tz) : undefined
     if (value !== undefined) return value
     context.addIssue({ code: 'custom', message: `must be ${allowed}; ${whatCame(raw)}` })
     return z.NEVER
@@ -243,27 +263,25 @@ function whatCame(raw: unknown): string {
   if (raw === undefined) return 'it is missing'
   if (Array.isArray(raw)) return `it is given ${raw.length} times`
   if (raw === '') return 'it is empty'
-  return `got ${shown(String(raw))}`
+  const isPlusLost = typeof raw === 'string' && ISO_INSTANT.test(raw.replace(' ', '+'))
+  return `got ${shown(String(raw))}${isPlusLost ? '; the blank was a +, which an address writes as %2B' : ''}`
+}
+
+function isDay(given: string): boolean {
+  return ISO_DAY.test(given) && millisecondsOfIso(`${given}T00:00:00Z`) !== undefined
 }
 
 function millisecondsOfIso(given: string): number | undefined {
   const match = ISO_INSTANT.exec(given)
   if (match === null) return undefined
-  const [, year, month, day, hour, minute, second = '00', fraction = '', zone = 'Z'] = match
-  const local = `${year}-${month}-${day}T${hour}:${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}Z`
+  const [, day, minute, second = '00', fraction = '', sign = '+', hours = '00', minutes = '00'] = match
+  const local = `${day}T${minute}:${second}.${fraction.slice(0, 3).padEnd(3, '0')}Z`
   const localMs = Date.parse(local)
   // Date.parse accepts 30 February as 2 March and 24:00 as the next day, so the instant is formatted again and
   // compared.
   if (Number.isNaN(localMs) || new Date(localMs).toISOString() !== local) return undefined
-  const offset = zone === 'Z' ? 0 : offsetMinutes(zone)
-  if (offset === undefined) return undefined
-  const ms = localMs - offset * 60_000
+  if (Number(hours) > 23 || Number(minutes) > 59) return undefined
+  const offset = (Number(hours) * 60 + Number(minutes)) * 60_000
+  const ms = sign === '-' ? localMs + offset : localMs - offset
   return isStorableMs(ms) ? ms : undefined
-}
-
-function offsetMinutes(zone: string): number | undefined {
-  const hours = Number(zone.slice(1, 3))
-  const minutes = Number(zone.slice(4, 6))
-  if (hours > 23 || minutes > 59) return undefined
-  return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes)
 }

@@ -306,6 +306,22 @@ test('zones are accepted by their names in any case, and divided by whole hours 
   t.end()
 })
 
+test('a zone that Node knows and the engine does not is a fault of the request', async (t) => {
+  const model = await openStoredTables()
+  const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
+  const rows = await needs.tables.rows('SELECT z.time_zone AS zone FROM system.time_zones AS z')
+  const known = new Set(rows.map(({ zone }) => zone))
+  const folder = process.env.TZDIR
+  // The engine looks for further zones in files of the machine.
+  process.env.TZDIR = '/nowhere'
+  t.teardown(() => (folder === undefined ? delete process.env.TZDIR : Object.assign(process.env, { TZDIR: folder })))
+  // America/Coyhaique of Node 20.20.
+  for (const tz of Intl.supportedValuesOf('timeZone').filter((zone) => !known.has(zone))) {
+    for (const asked of [() => ask(calendar, { tz }, needs), () => ask(hoursOfWeek, { tz }, needs)])
+      await t.rejects(asked, { status: 400, message: /^tz is .* do not know/ }, tz)
+  }
+})
+
 test('the collector was blind when a source was silent for longer than usual', async (t) => {
   const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }

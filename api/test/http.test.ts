@@ -377,6 +377,14 @@ test('bytes that are not a request get the same kind of answer, and the connecti
       400,
       /: the host in its target is not valid\.$/
     ],
+    ...['GET http://evil.example', 'GET HTTPS://x:8080', 'GET http://x.evil.example', 'GET http://[::1]'].map(
+      (target) =>
+        [
+          `${target}/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
+          400,
+          /: the host in its target is not that of its header Host\.$/
+        ] as const
+    ),
     ['GET /healthz#x HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400, /: its target has a fragment \(#\)/],
     [
       'GET ftp://x/healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
@@ -396,6 +404,15 @@ test('bytes that are not a request get the same kind of answer, and the connecti
   for (const host of ['x:8080', 'x:', '127.0.0.1:1', '[::1]:8080', 'under_score.example', 'caf%C3%A9']) {
     const sent = `GET /api/game/x HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
     t.equal(apart(await exchange(app, sent)).status, 200, host)
+  }
+  for (const [target, host] of [
+    ['http://x', 'x'],
+    ['HTTP://X.example:80', 'x.EXAMPLE'],
+    ['https://x', 'x:443'],
+    ['http://[::1]:8080', '[::1]:8080']
+  ]) {
+    const sent = `GET ${target}/api/game/x HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
+    t.equal(apart(await exchange(app, sent)).status, 200, `${target} to ${host}`)
   }
   const old = await exchange(app, 'GET /api/game/x HTTP/1.0\r\n\r\n')
   t.equal(apart(old).status, 200, 'HTTP/1.0 has no Host')

@@ -5,7 +5,7 @@ import { test } from 'tap'
 import { DataVersions } from '../src/answers/data-versions.js'
 import { QUESTION_TABLES, questionEndpoints } from '../src/questions/questions.js'
 import { openStoredTables } from './stored-tables.js'
-import { type Teardown, TestTables, testApp } from './support/test-app.js'
+import { logOfLines, type Teardown, TestTables, testApp } from './support/test-app.js'
 
 const PEAKS = `-- Months of a title by their peak.
 -- titleId: The title, 8 hexadecimal digits.
@@ -62,7 +62,7 @@ test('ten lines of SQL are an endpoint with parameters, formats, an ETag and a d
   changes.push({ version: 7, projection: 'title-count', fromMs: 0, toMs: Date.UTC(2106, 0, 1) })
   await versions.refresh()
   t.equal((await get(`${path}2026-01-15T00:00:00Z`, again)).statusCode, 200, 'the data has changed')
-  t.match((await get('/api/questions/peaks-by-month?titleId=4d530001')).json(), { error: /^from must be an ISO 8601/ })
+  t.match((await get('/api/questions/peaks-by-month?titleId=4d530001')).json(), { error: /^from must be a day or an ISO 8601 instant/ })
   await model.storeTitles([counted(2, 1)])
   t.match(await get(`${path}2025-01-01T00:00:00Z`), { statusCode: 400, body: /exceeds its limits .*2 rows/ })
   t.match(await get(`${path}2025-01-01T00:00:00Z&format=csv`), { statusCode: 400, body: /exceeds its limits .*2 rows/ })
@@ -133,4 +133,106 @@ test('every fault of every file is reported with its line', async (t) => {
   t.equal(found.faults.length, Object.keys(faults).length)
   for (const [at, [, fault]] of Object.values(faults).entries()) t.match(found.faults[at]?.message, fault)
   t.match(found.faults[2], { file: 'c.sql', line: 3, reason: /missing/ })
+})
+
+const BY_DAY = `-- Samples by day.
+-- zone: Days of this zone.
+SELECT toString(toDate(toTimeZone(c.observed_at, { zone : TimeZone })) ) AS day, count() AS samples
+FROM title_count AS c GROUP BY day ORDER BY day`
+
+test('a parameter of the type TimeZone takes names of zones alone', async (t) => {
+  const { model, get } = await openQuestions(t, { 'by-day.sql': BY_DAY })
+  await model.storeTitles([{ key: '4d530001', ms: Date.UTC(2026, 0, 1, 23, 30), value: 1 }])
+  for (const [zone, day] of [
+    ['UTC', '2026-01-01'],
+    ['europe/BERLIN', '2026-01-02'],
+    ['Asia/Kolkata', '2026-01-02']
+  ] as const) {
+    t.same((await get(`/api/questions/by-day?zone=${zone}`)).json(), [{ day, samples: 1 }], zone)
+  }
+  for (const zone of ['Mars/Olympus', 'file:/proc/self/fd/9', '/etc/localtime', '../UTC', '']) {
+    for (const format of ['json', 'csv']) {
+      const answer = await get(`/api/questions/by-day?zone=${encodeURIComponent(zone)}&format=${format}`)
+      t.match(answer, { statusCode: 400, body: /zone must be the name of an IANA time zone/ }, `${zone} ${format}`)
+    }
+  }
+  const { paths } = (await get('/openapi.json')).json()
+  const [parameter] = paths['/api/questions/by-day'].get.parameters
+  t.match(parameter, { name: 'zone', description: 'Days of this zone.', example: 'Europe/Berlin' })
+})
+
+test('text that reaches a time zone is refused when the question is loaded', async (t) => {
+  const from = 'FROM title_count AS c'
+  const reaching = [
+    `SELECT toString(toTimeZone(c.observed_at, {zone: String})) AS a ${from}`,
+    `SELECT toDateTime(0, concat('', {zone: String})) AS a`,
+    `SELECT 1 AS a WHERE toDateTime(0, if({zone: String} = '', 'UTC', {zone: String})) > 0`,
+    `SELECT CAST(c.observed_at, concat('DateTime(\\'', {zone: String}, '\\')')) AS a ${from}`,
+    `SELECT if(c.online > 5, formatDateTime(c.observed_at, '%F', {zone: String}), '') AS a ${from}`,
+    `SELECT dateDiff('day', c.observed_at, c.observed_at, {zone: String}) AS a ${from}`,
+    `SELECT b FROM (SELECT 1 AS b, toDateTime(0, {zone: String}) AS c)`,
+    `SELECT arrayMap(x -> toString(toTimeZone(x, {zone: String})), [c.observed_at])[1] AS a ${from}`,
+    `WITH {zone: String} AS z SELECT toTimeZone(c.observed_at, z) AS a ${from}`,
+    `SELECT if({isLocal: Bool}, toDateTime(0, {zone: String}), toDateTime(0, 'UTC')) AS a`,
+    `SELECT toDateTime(0, if({n: UInt8} > 0, {zone: String}, 'UTC')) AS a`,
+    `SELECT {other: String} AS o, toDateTime(0, {zone: TimeZone}) AS a, toDateTime(0, {zone: String}) AS b`
+  ]
+  const harmless = [
+    `SELECT count() AS a ${from} WHERE c.title_id = {zone: String}`,
+    `SELECT toDateTime(0, {zone: TimeZone}) AS a, {text: String} AS b`,
+    `SELECT toTimeZone(c.observed_at, 'Europe/Berlin') AS a ${from} WHERE toDateOrNull({day: String}) IS NULL`
+  ]
+  const files = [...reaching, ...harmless].map((sql, at) => [`q${at}.sql`, `-- What.\n${sql}`])
+  const { faults, endpoints } = await readQuestions(Object.fromEntries(files))
+  t.equal(endpoints.length, harmless.length)
+  t.equal(faults.length, reaching.length)
+  for (const [at, { message }] of faults.entries())
+    t.match(message, /^q\d+\.sql:2: the parameter zone is text and reaches a time zone/, reaching[at] ?? '')
+})
+
+test('an error that the values of a client cause in the engine is a fault of the request', async (t) => {
+  const from = 'FROM title_count AS c'
+  const failing: readonly (readonly [sql: string, value: string])[] = [
+    [`SELECT toInt32OrZero({v: String}) + toInt32(concat('0', {v: String})) AS a`, 'x'],
+    [`SELECT toDate(if({v: String} = '', '2026-01-01', {v: String})) AS a`, 'x'],
+    [`SELECT toDateTime(if({v: String} = '', '2026-01-01 00:00:00', {v: String})) AS a`, '2026-13-45'],
+    [`SELECT toFloat64(concat('1', {v: String})) AS a`, 'x'],
+    [
+      `SELECT toString(toUUID(if({v: String} = '', toString(toUUID('00000000-0000-0000-0000-000000000000')), {v: String}))) AS a`,
+      'x'
+    ],
+    [`SELECT toBool(if({v: String} = '', 'true', {v: String})) AS a`, 'x'],
+    [`SELECT count() AS a ${from} WHERE c.title_id LIKE {v: String}`, '%\\'],
+    [`SELECT count() AS a ${from} WHERE match(c.title_id, {v: String})`, '('],
+    [`SELECT replaceRegexpAll(c.title_id, {v: String}, '') AS a ${from}`, '['],
+    [`SELECT base64Decode({v: String}) AS a`, '!'],
+    [`SELECT formatDateTime(c.observed_at, {v: String}) AS a ${from}`, '%'],
+    [`SELECT toFixedString({v: String}, 3) AS a`, 'abcd'],
+    [`SELECT dateTrunc(if({v: String} = '', 'day', {v: String}), c.observed_at) AS a ${from}`, 'x'],
+    [`SELECT count() AS a ${from} WHERE c.online = if({v: String} = '', '0', {v: String})`, 'x'],
+    [`SELECT intDiv(c.online, {v: Int64} - 5) AS a ${from}`, '5'],
+    [`SELECT toDecimal64({v: Int64}, 10) AS a`, '9007199254740991'],
+    [`SELECT repeat('a', {v: UInt64}) AS a`, '9007199254740991'],
+    [`SELECT length(range({v: UInt64})) AS a`, '9007199254740991'],
+    [`SELECT toDateTime64(c.observed_at, {v: UInt8}) AS a ${from}`, '200'],
+    [`SELECT accurateCast({v: Int64}, 'UInt8') AS a`, '300'],
+    [`SELECT quantile({v: Float64})(c.online) AS a ${from}`, '2.5'],
+    [`SELECT substring(c.title_id, {v: Int64} + 1) AS a ${from}`, '-1']
+  ]
+  const files = failing.map(([sql], at) => [`q${at}.sql`, `-- What.\n${sql}`])
+  const { model, tables, endpoints, faults } = await readQuestions(Object.fromEntries(files))
+  t.same(faults, [])
+  await model.storeTitles([{ key: '4d530001', ms: Date.UTC(2026, 0, 1), value: 1 }])
+  const { logger, lines } = logOfLines('warn')
+  const { app } = await testApp(t, { endpoints, tables, logger })
+  for (const [at, [sql, value]] of failing.entries()) {
+    for (const format of ['json', 'csv']) {
+      const answer = await app.inject(`/api/questions/q${at}?v=${encodeURIComponent(value)}&format=${format}`)
+      const said = `${format} ${sql} ${answer.body}`
+      t.match(answer, { statusCode: 400, headers: { 'x-error-code': 'request_invalid' } }, said)
+      t.match(answer.json(), { error: /^The question q\d+ has no answer for these values: \S.*\.$/ }, said)
+      t.notMatch(answer.body, /SELECT|Exception|__table/, said)
+    }
+  }
+  t.same(lines, [], 'nothing is logged as a failure')
 })

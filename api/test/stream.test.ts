@@ -22,7 +22,7 @@ import type { StreamFilter } from '../src/stream/kinds.js'
 import { Listener } from '../src/stream/listener.js'
 import { LiveCounts } from '../src/stream/live-counts.js'
 import { nameOf, type Recorded, StreamWorld, TestListener, TITLES } from './stream-api.js'
-import { logOfLines } from './support/test-app.js'
+import { exchange, logOfLines } from './support/test-app.js'
 
 setFlagsFromString('--expose-gc')
 const collectGarbage: () => void = runInNewContext('gc')
@@ -833,6 +833,11 @@ test('records and the changes of a player are Atom feeds', async (t) => {
   t.notMatch(records.body, /<b>/, 'names are text')
   t.equal(records.body.match(/<link href="[^"]*\/#title=4d530001"\/><\/entry>/g)?.length, entries)
   t.match(records.body, /<link rel="self" href="[^"]*\/api\/records\/recent.atom\?game=Halo"\/>/)
+  const target = 'http://evil.example/api/records/recent.atom?game=Halo'
+  const sent = `GET ${target} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n`
+  const absolute = await exchange(world.api.app, sent)
+  t.match(absolute, '<link rel="self"')
+  t.notMatch(absolute, 'evil', 'an authority in the target is not repeated')
   const again = await world.api.get('/api/records/recent.atom?game=Halo', {
     'if-none-match': String(records.headers.etag)
   })

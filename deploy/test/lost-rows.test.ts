@@ -280,6 +280,19 @@ test('requests that need a part are refused when one of its files vanished while
   }
 })
 
+test('a value that an expression cannot read is no damage', async (t) => {
+  const clickhouse = await brokenTables(t, [])
+  const readers = (await open(clickhouse, 'now')).lostRows.guarded(clickhouse.readers)
+  for (const sql of [
+    `SELECT toInt32({v: String}) AS a`,
+    `SELECT base64Decode(concat('!', {v: String})) AS a`,
+    `SELECT base64Decode(concat('!', {v: String}, toString(n.number))) AS a FROM numbers(5) AS n`,
+    `SELECT toInt32(substring(toString(n.number), 5)) AS a, {v: String} AS v FROM numbers(5) AS n`
+  ]) {
+    await t.rejects(readers.rows(sql, { v: '' }), { name: 'ClickHouseError' }, sql)
+  }
+})
+
 test('requests that do not fit a table are refused if its definition is damaged', async (t) => {
   const clickhouse = await brokenTables(t, [])
   const { lostRows } = await open(clickhouse, 'now')

@@ -13,7 +13,7 @@ export const refusals = {
   request_malformed: {
     status: 400,
     message: 'The request is not valid HTTP/1.1: %s.',
-    when: 'The bytes are not a request, or its target is neither a path nor an http URI with a host; the connection is closed',
+    when: 'The bytes are not a request, or its target is neither a path nor an http URI with the host of the header; the connection is closed',
     example: 'The request is not valid HTTP/1.1: the host in its target is empty.'
   },
   host_invalid: {

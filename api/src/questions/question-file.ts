@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { date, instant, integer, number, oneOf, text } from '../http/request/parameters.js'
+import { date, instant, integer, number, oneOf, text, timeZone } from '../http/request/parameters.js'
 
 /*
  * question    a SELECT over the datasets in a file of the operator; the file's name is the endpoint's
@@ -27,7 +27,7 @@ export type QuestionFile = {
   readonly description: string | undefined
   readonly parameters: readonly QuestionParameter[]
   readonly limits: QuestionLimits
-  /** The whole text, so that the engine's line numbers are the file's. */
+  /** The whole text, so that the engine's line numbers are the file's, with types that the engine knows. */
   readonly text: string
   /** The text with blanks in place of strings, quoted names and comments. */
   readonly code: string
@@ -39,8 +39,10 @@ export type QuestionLimits = { readonly seconds: number; readonly memoryBytes: n
 
 type ParameterType = {
   schema(): z.ZodType
-  /** A valid value, as the engine reads it. */
-  readonly sample: string
+  /** Valid values, as the engine reads them: the usual one, and one with which conditions take another branch. */
+  readonly samples: readonly [string, string]
+  /** Whether any text is a value. */
+  readonly isText?: boolean
   /** The value for the engine. */
   bind(value: unknown): unknown
 }
@@ -92,7 +94,16 @@ export function readQuestionFile(file: string, text: string, codeOf: (sql: strin
   }
   const description = described.length === 1 ? undefined : described.join(' ')
   const summary = first.replace(/\.$/, '')
-  return { file, name, summary, description, parameters: [...parameters.values()], limits, text, code }
+  const known = { text: withoutZones(text, code), code: withoutZones(code, code) }
+  return { file, name, summary, description, parameters: [...parameters.values()], limits, ...known }
+}
+
+/** Returns a text with `String` for the type `TimeZone`, which the engine lacks. Blanks keep the columns. */
+function withoutZones(text: string, code: string): string {
+  const places = [...code.matchAll(/:\s*TimeZone(?=\s*\})/g)]
+  return places.reduce((all, { index, 0: { length } }) => {
+    return all.slice(0, index) + ':String'.padEnd(length) + all.slice(index + length)
+  }, text)
 }
 
 /** Returns the line of a place in a text, from 1. */
@@ -153,21 +164,25 @@ function parameterOf(given: { file: string; line: number; name: string; type: st
 
 const whole = (min: number, max: number): ParameterType => ({
   schema: () => integer({ min, max }),
-  sample: '0',
+  samples: ['0', '1'],
   bind: (value) => value
 })
-const plain = (schema: () => z.ZodType, sample: string): ParameterType => ({ schema, sample, bind: (value) => value })
+const plain = (schema: () => z.ZodType, first: string, second = first): ParameterType => ({
+  ...{ schema, samples: [first, second] },
+  bind: (value) => value
+})
 /** Bound as seconds since 1970, which do not depend on a time zone. */
 const moment: ParameterType = {
   schema: () => instant(),
-  sample: '0000000000',
+  samples: ['0000000000', '2000000000'],
   // The engine interprets fewer than ten digits differently.
   bind: (value) => String(Math.floor(Number(value) / 1000)).padStart(10, '0')
 }
 const exactMoment: ParameterType = { ...moment, bind: (value) => (Number(value) / 1000).toFixed(3).padStart(14, '0') }
 
 const TYPES: Readonly<Record<string, ParameterType>> = {
-  String: plain(() => text({ example: 'x' }), ''),
+  String: { ...plain(() => text({ example: 'x' }), ''), isText: true },
+  TimeZone: plain(timeZone, 'UTC'),
   UInt8: whole(0, 255),
   UInt16: whole(0, 65_535),
   UInt32: whole(0, 4_294_967_295),
@@ -176,9 +191,9 @@ const TYPES: Readonly<Record<string, ParameterType>> = {
   Int16: whole(-32_768, 32_767),
   Int32: whole(-2_147_483_648, 2_147_483_647),
   Int64: whole(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
-  Float64: plain(number, '0'),
-  Bool: plain(() => oneOf(['true', 'false']), 'false'),
-  Date: plain(date, '1970-01-02'),
+  Float64: plain(number, '0', '1'),
+  Bool: plain(() => oneOf(['true', 'false']), 'false', 'true'),
+  Date: plain(date, '1970-01-02', '2030-01-01'),
   DateTime: moment,
   "DateTime('UTC')": moment,
   'DateTime64(3)': exactMoment,

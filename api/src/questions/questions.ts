@@ -42,13 +42,13 @@ async function questionEndpoint(question: QuestionFile, needs: QuestionNeeds): P
   const { name, summary, description, parameters, limits } = question
   const taken = parameters.find((each) => datasets.some(({ tables }) => tables.includes(each.name)))
   if (taken !== undefined) {
-    const line = lineAt(question.text, question.text.search(new RegExp(`\\{\\s*${taken.name}\\s*:`)))
-    throw new QuestionFault(question.file, line, `the parameter ${taken.name} has the name of a table; rename it`)
+    throw parameterFault(question, taken.name, 'has the name of a table; rename it')
   }
-  const samples = Object.fromEntries(parameters.map((each) => [each.name, each.type.sample]))
+  const samples = samplesOf(question, 0)
   const statement = await checkedStatement(question, samples, needs)
   const used = datasets.filter((dataset) => new RegExp(`\\b${tableOf(dataset)}\\b`).test(statement))
   const sql = limited(used, statement, limits.rows)
+  await refuseZonesOfText(question, sql, needs)
   const columns = await columnsOf(question, sql, samples, needs)
   const row = z.object(Object.fromEntries(columns.map(({ name, schema }) => [name, schema])))
   const bound = (input: Values) =>
@@ -68,13 +68,13 @@ async function questionEndpoint(question: QuestionFile, needs: QuestionNeeds): P
     answer: async (input, { tables, signal }) => ({
       body: await tables
         .json(`SELECT ${shown} FROM (${sql}) AS t`, bound(input as Values), { signal, limits })
-        .catch((error: unknown) => Promise.reject(overLimit(error, question)))
+        .catch((error: unknown) => Promise.reject(failureOf(error, question)))
     }),
     table: {
       row,
       rows: (body) => body as object[],
       select: (input) => ({ sql, parameters: bound(input as Values), limits }),
-      failure: (error) => overLimit(error, question)
+      failure: (error) => failureOf(error, question)
     },
     response,
     example: [],
@@ -91,6 +91,36 @@ function limited(used: readonly Dataset[], statement: string, rows: number): str
   const views = used.map((dataset) => `${tableOf(dataset)} AS (${dataset.select((table) => `{${table}: Identifier}`)})`)
   const before = views.length === 0 ? '' : `WITH ${views.join(', ')} `
   return `${before}SELECT * FROM (${statement}) AS q WHERE throwIf(rowNumberInAllBlocks() >= ${rows}, 'rows') = 0`
+}
+
+/** A word that names no zone and occurs in no statement. */
+const NO_ZONE = 'no-such-zone-7f3a'
+
+/**
+ * Refuses a question whose text can reach a time zone: the engine opens the file that a zone names (`file:/path`). Zones are constants,
+ * which it resolves before it reads rows.
+ */
+async function refuseZonesOfText(question: QuestionFile, sql: string, { tables }: QuestionNeeds): Promise<void> {
+  for (const { name, type } of question.parameters) {
+    for (const at of type.isText ? ([0, 1] as const) : []) {
+      const values = { ...samplesOf(question, at), [name]: NO_ZONE }
+      const failed = await tables.rows(`DESCRIBE TABLE (${sql})`, values).catch((error: unknown) => error)
+      if (failed instanceof Refusal) throw failed
+      const reason = failed instanceof Error ? reasonIn(failed) : ''
+      if (!reason.includes(NO_ZONE) || !/time ?zone/i.test(reason)) continue
+      const what = `is text and reaches a time zone, which can name a file; write {${name}: TimeZone}`
+      throw parameterFault(question, name, what)
+    }
+  }
+}
+
+function samplesOf({ parameters }: QuestionFile, at: 0 | 1): Values {
+  return Object.fromEntries(parameters.map(({ name, type }) => [name, type.samples[at]]))
+}
+
+function parameterFault({ file, text }: QuestionFile, name: string, what: string): QuestionFault {
+  const line = lineAt(text, text.search(new RegExp(`\\{\\s*${name}\\s*:`)))
+  return new QuestionFault(file, line, `the parameter ${name} ${what}`)
 }
 
 type QuestionColumn = { readonly name: string; readonly schema: z.ZodType; readonly shown: string }
@@ -140,11 +170,17 @@ const KINDS: readonly { types: RegExp; schema: z.ZodType; shown(value: string): 
 function faultOf(error: unknown, question: QuestionFile): unknown {
   if (error instanceof Refusal) return error
   const message = errorMessage(error)
-  const reason = message.replace(/^.*?DB::Exception: /s, '').replace(/(: In scope | \[in: |: While ).*$/s, '')
+  const reason = reasonIn(error)
   const stated = /\(line (\d+), col \d+\)/.exec(message)?.[1]
   const named = /(?:function|identifier|table) [`']([\w.]+)|The (?:function|table|name) ([\w.]+)/i.exec(reason)
   const name = (named?.[1] ?? named?.[2])?.split('.').at(-1)
-  return new QuestionFault(question.file, Number(stated ?? lineOf(question, name)), reason.trim())
+  return new QuestionFault(question.file, Number(stated ?? lineOf(question, name)), reason)
+}
+
+/** Returns the reason in an engine's error, without its place in the statement. */
+function reasonIn(error: unknown): string {
+  const said = errorMessage(error).replace(/^.*?DB::Exception: /s, '')
+  return said.replace(/(: In scope | \[in: |: [Ww]hile (?!converting)|\. \([A-Z_0-9]+\)| Look at https).*$/s, '').trim()
 }
 
 /** Returns the line of an alias or word of the statement, and the statement's first line if it has none. */
@@ -157,15 +193,30 @@ function lineOf({ text, code }: QuestionFile, word = ''): number {
 
 /** ClickHouse's codes: TIMEOUT_EXCEEDED, MEMORY_LIMIT_EXCEEDED, FUNCTION_THROW_IF_VALUE_IS_NON_ZERO. */
 const OVER_LIMIT = new Set([159, 241, 395])
+/**
+ * ClickHouse's codes for values: CANNOT_PARSE_… (6, 25, 26, 27, 32, 38, 41, 72, 130, 376, 441, 457, 467, 675, 676), of the wrong kind or
+ * form (36 BAD_ARGUMENTS, 43, 44, 48, 50, 53, 62, 70, 117 INCORRECT_DATA, 349, 427 regular expressions, 691), or out of range (12, 69, 128,
+ * 131, 135, 153 division by zero, 190, 321, 353, 407, 440). The engine has analysed the statement with other values at the start.
+ */
+const OF_VALUES = new Set([
+  ...[6, 12, 25, 26, 27, 32, 36, 38, 41, 43, 44, 48, 50, 53, 62, 69, 70, 72, 117, 128, 130, 131, 135, 153, 190],
+  ...[321, 349, 353, 376, 407, 427, 440, 441, 457, 467, 675, 676, 691]
+])
 
-function overLimit(error: unknown, { name, limits: { seconds, memoryBytes, rows } }: QuestionFile): unknown {
-  const code = (error as { code?: unknown } | null)?.code
-  if (typeof code !== 'number' || !OVER_LIMIT.has(code)) return error
-  const limits = `${seconds} s, ${memoryBytes / (1024 * 1024)} MiB, ${rows} rows`
-  return new Refusal('answer_too_large', [`the question ${name} exceeds its limits (${limits}); ask for less`], {
-    cause: error
-  })
+/** Returns the refusal of an answer that exceeds its limits, or that the engine cannot compute for these values; else the error. */
+function failureOf(error: unknown, { name, limits: { seconds, memoryBytes, rows } }: QuestionFile): unknown {
+  const code = Number((error as { code?: unknown } | null)?.code)
+  if (OVER_LIMIT.has(code)) {
+    const limits = `${seconds} s, ${memoryBytes / (1024 * 1024)} MiB, ${rows} rows`
+    const what = `the question ${name} exceeds its limits (${limits}); ask for less`
+    return new Refusal('answer_too_large', [what], { cause: error })
+  }
+  if (!OF_VALUES.has(code)) return error
+  const what = `The question ${name} has no answer for these values: ${reasonIn(error).slice(0, REASON_LENGTH_MAX)}`
+  return new Refusal('request_invalid', [what.replace(/[.\s]+$/, '')], { cause: error })
 }
+
+const REASON_LENGTH_MAX = 300
 
 function tableOf({ name }: Dataset): string {
   return name.replaceAll('-', '_')

@@ -1,4 +1,14 @@
-import { Calendar, HourMatrix, PERIODS, Peaks, type Period, Refusal, shownInstant, TitleRanks } from '@gamenet/schemas'
+import {
+  Calendar,
+  errorMessage,
+  HourMatrix,
+  PERIODS,
+  Peaks,
+  type Period,
+  Refusal,
+  shownInstant,
+  TitleRanks
+} from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint } from '../answers/endpoint.js'
 import { listOf } from '../answers/table.js'
@@ -149,7 +159,7 @@ export const hoursOfWeek: Endpoint<HoursInput, HoursRequest> = {
     titleId === null ? readsOfDays('network-count', days) : readsOfDays('title-count', days, [titleId]),
   answer: async ({ titleId, grain, ...days }, { tables, signal }) => {
     const question = hourMatrix(titleId === null ? 'network' : 'titles', grain)
-    const rows = await rowsOf(tables, question, { ...days, keys: [titleId ?? 'online'] }, { signal })
+    const rows = await zonedRows(tables, question, { ...days, keys: [titleId ?? 'online'] }, { signal })
     const body = rows.map(({ average, spread, lowest, highest, ...row }) => ({
       weekday: row.weekday,
       hour: row.hour,
@@ -189,7 +199,7 @@ export const titleRanks: Endpoint<RanksInput, RanksRequest> = {
   },
   reads: (request) => readsOfDays('title-count', request),
   answer: async ({ grain, every, ...params }, { tables, signal }) => ({
-    body: (await rowsOf(tables, periodRanks(grain, every), { ...params, keys: [] }, { signal })).map(
+    body: (await zonedRows(tables, periodRanks(grain, every), { ...params, keys: [] }, { signal })).map(
       ({ date, rank, titles, average }) => ({ date, rank, titles, average })
     )
   }),
@@ -293,5 +303,16 @@ async function sumsOf(
   { tables, signal }: AnswerContext
 ): Promise<PeriodSums[]> {
   const params = { tz, firstDay, endDay, fromMs, toMs, keys: [...keys] }
-  return await rowsOf(tables, periodSums(of, grain, every), params, { signal })
+  return await zonedRows(tables, periodSums(of, grain, every), params, { signal })
+}
+
+/** Returns the rows of a query by days of a zone. The engine's list of zones may be older than that of Node. */
+async function zonedRows<Params extends { readonly tz: string }, Row>(
+  ...[tables, question, params, options]: Parameters<typeof rowsOf<Params, Row>>
+): Promise<Row[]> {
+  return await rowsOf(tables, question, params, options).catch((error: unknown) => {
+    if (!errorMessage(error).includes(`Cannot load time zone ${params.tz}`)) throw error
+    const sentence = `tz is ${params.tz}, which the tables do not know; give another zone with the same clock`
+    throw new Refusal('request_invalid', [sentence], { cause: error })
+  })
 }

@@ -45,10 +45,13 @@ const STD_EXCEPTION = 1001
 /** On a full disk, ClickHouse leaves its counter of freezes empty, and reports that it cannot read it. */
 const FREEZE_WITHOUT_SPACE = /increment\.txt is empty/
 
+/** An expression failed, on a constant of the statement or on a value of a row; ClickHouse has the same codes for files. */
+const OF_A_VALUE = /: In scope |: while executing '?function /i
+
 /** Returns whether ClickHouse could not read a table because its files are damaged. */
 export function isOfDamage(error: unknown): error is ClickHouseError {
   if (!(error instanceof ClickHouseError) || error.code === undefined) return false
-  if (FREEZE_WITHOUT_SPACE.test(error.message)) return false
+  if (FREEZE_WITHOUT_SPACE.test(error.message) || OF_A_VALUE.test(error.message)) return false
   return (
     DAMAGE_CODES.has(error.code) ||
     (error.code === STD_EXCEPTION && /filesystem error.*No such file/s.test(error.message))

@@ -75,7 +75,8 @@ async function answer<Input, Resolved, Body>(
   const { body } = await atOneInstant(needs, AbortSignal.timeout(READ_MS_MAX), (context) =>
     endpoint.answer(url.resolved as Resolved, context)
   )
-  const self = needs.publicUrl + (request.raw.url ?? '')
+  // A target in absolute form begins with an authority, which is the client's word.
+  const self = needs.publicUrl + (request.raw.url ?? '').replace(/^\w+:\/\/[^/]*/, '')
   const feed = atomOf(self, title, entriesOf(body as Body), { publicUrl: needs.publicUrl, emptyAtMs: dayMs })
   return reply.type('application/atom+xml; charset=utf-8').send(feed)
 }

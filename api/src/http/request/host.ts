@@ -24,16 +24,23 @@ export function hostFault({ headers, httpVersion, rawHeaders }: IncomingMessage)
 }
 
 /**
- * Returns what is wrong with the target of a request (RFC 9112, 3.2): it is a path, an http URI with a host (RFC 9110, 4.2.1), or for
- * OPTIONS `*`.
+ * Returns what is wrong with the target of a request (RFC 9112, 3.2): it is a path, an http URI with the host of the header (RFC 9110,
+ * 4.2.1), or for OPTIONS `*`.
  */
-export function targetFault({ url = '', method }: IncomingMessage): string | undefined {
+export function targetFault({ url = '', method, headers }: IncomingMessage): string | undefined {
   if (url.includes('#')) return 'its target has a fragment (#), which clients keep for themselves'
   if (url.startsWith('/')) return undefined
   if (url === '*') return method === 'OPTIONS' ? undefined : 'its target * is for OPTIONS alone'
   const host = /^https?:\/\/([^/?]*)/i.exec(url)?.[1]
   if (host === undefined) return 'its target is neither a path nor an http URI'
-  return isHost(host) ? undefined : `the host in its target is ${host === '' ? 'empty' : 'not valid'}`
+  if (!isHost(host)) return `the host in its target is ${host === '' ? 'empty' : 'not valid'}`
+  const isSame = headers.host === undefined || withoutPort(host) === withoutPort(headers.host)
+  return isSame ? undefined : 'the host in its target is not that of its header Host'
+}
+
+/** Returns a host in lower case, without a port that its scheme implies. */
+function withoutPort(host: string): string {
+  return host.toLowerCase().replace(/:(80|443)?$/, '')
 }
 
 function isHost(host: string): boolean {

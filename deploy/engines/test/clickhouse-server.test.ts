@@ -8,7 +8,7 @@ import { type Test, test } from 'tap'
 import { streamedException } from '../src/clickhouse/streamed-exception.js'
 import { openClickHouseServer } from '../src/index.js'
 import { freePort } from '../testing/free-port.js'
-import { type FrontProcess, selfSigned, signalEntries, startClickHouseFront } from '../testing/index.js'
+import { type FrontProcess, selfSigned, signalEntries, startClickHouseFront, startWire } from '../testing/index.js'
 import { clickhouseContract, until } from './clickhouse-contract.js'
 
 /** One front serves the contract; it ends with the last test of the file. */
@@ -30,6 +30,38 @@ test('without compression the answers are the same', async (t) => {
   t.equal((await clickhouse.readers.rows('SELECT number AS n FROM numbers(100000)')).length, 100_000)
   const broken = clickhouse.readers.rows('SELECT throwIf(number = 400000) FROM numbers(600000)')
   await t.rejects(broken, { name: 'ClickHouseError', code: 395 })
+})
+
+test('reads on a server that does not reply are refused in seconds, and work when it is back; writes wait', async (t) => {
+  const wire = await startWire(t, Number(new URL((await front)?.url ?? '').port))
+  const url = `http://127.0.0.1:${wire.port}`
+  const clickhouse = openClickHouseServer({ url, readers: 1, health: { pauseMs: 50, silenceMs: 500 } })
+  t.teardown(() => clickhouse.close())
+  await clickhouse.readers.rows('SELECT sleep(1.5)')
+  t.pass('a long statement is no silence')
+  await clickhouse.projections.execute('CREATE TABLE waited (a UInt8) ENGINE = MergeTree ORDER BY a')
+  wire.isSilent = true
+  const write = clickhouse.projections.execute('INSERT INTO waited VALUES (7)')
+  const file = { format: 'JSONEachRow' } as const
+  await Promise.all([
+    t.rejects(clickhouse.readers.rows('SELECT 1'), away, 'an answer'),
+    t.rejects(clickhouse.readers.rows('SELECT 2'), away, 'an answer that waits for a connection'),
+    t.rejects(clickhouse.readers.stream('SELECT 1', {}, file), away, 'a file'),
+    t.rejects(clickhouse.version(), away)
+  ])
+  await t.rejects(clickhouse.readers.rows('SELECT 1'), away, 'a new answer')
+  await t.rejects(clickhouse.readers.stream('SELECT 1', {}, file), away, 'a new file')
+  t.equal(clickhouse.stats().lanes.readers.running, 0, 'nothing holds a connection')
+  wire.isSilent = false
+  await until(
+    async () =>
+      await clickhouse.readers.rows('SELECT 1').then(
+        () => true,
+        () => false
+      )
+  )
+  await write
+  t.same(await clickhouse.readers.rows('SELECT a FROM waited'), [{ a: 7 }])
 })
 
 test('the front stops', async () => {

@@ -13,18 +13,18 @@ import fs, {
   truncateSync,
   writeFileSync
 } from 'node:fs'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
-import { errorMessage, pause } from '@gamenet/schemas'
+import { errorMessage, pause, poll } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { migratePostgres, openPglite, openPostgres, type Postgres, transactionAge } from '../src/index.js'
 import { layEmptyCluster } from '../src/postgres/empty-cluster.js'
 import { openFlushing } from '../src/postgres/flushing-files.js'
 import { upkeep } from '../src/postgres/pglite-upkeep.js'
-import { freePort, type PostgresProcess, postgresPrograms, startPostgres } from '../testing/index.js'
+import type { PostgresOptions } from '../src/postgres/server.js'
+import { freePort, type PostgresProcess, postgresPrograms, startPostgres, startWire } from '../testing/index.js'
 
 /** Only what hangs meets it. */
 const WAIT_MS = 60_000
@@ -512,12 +512,12 @@ test('a PostgreSQL server starts', { skip }, async (t) => {
   server = await startPostgres(programs)
   t.match(server.url, /^postgres:/)
 })
-const openServer = async (t: Test): Promise<Postgres> => {
-  const postgres = openPostgres({ url: server?.url ?? '' })
+const openServer = async (t: Test, options: Partial<PostgresOptions> = {}): Promise<Postgres> => {
+  const postgres = openPostgres({ url: server?.url ?? '', ...options })
   t.teardown(() => postgres.close())
   return postgres
 }
-postgresContract('a server', { skip }, openServer)
+postgresContract('a server', { skip }, (t) => openServer(t))
 
 test('a server that refuses the user or the database is unavailable, with the reason', { skip }, async (t) => {
   const warnings: Error[] = []
@@ -558,54 +558,59 @@ test('an unavailable server is reported, and is used again when it is back', { s
   await server?.start()
   await postgres.check()
 })
-test('a silent server is unavailable, too, and is used again when it answers', { skip }, async (t) => {
+
+test('statements on a server that does not reply are refused in seconds, whatever their own limits, and work when it is back', {
+  skip
+}, async (t) => {
   const wire = await startWire(t, Number(new URL(server?.url ?? '').port))
   const url = new URL(server?.url ?? '')
   url.port = String(wire.port)
-  const postgres = openPostgres({ url: url.href, connectTimeoutMs: 3000, answerTimeoutMs: 3000 })
+  const postgres = openPostgres({ url: url.href, connections: 1, health: { pauseMs: 50, silenceMs: 500 } })
   t.teardown(() => postgres.close())
-  const away = { name: 'Refusal', code: 'engine_away', retryAfterSeconds: 5 }
-  await postgres.check()
-  wire.isSilent = true
-  await t.rejects(postgres.check(), away, 'on a connection that it had')
-  await t.rejects(postgres.check(), away, 'on a new one')
-  wire.isSilent = false
+  const away = { name: 'Refusal', code: 'engine_away', message: /^PostgreSQL cannot be reached/, retryAfterSeconds: 5 }
+  await postgres.query('SELECT pg_sleep(1.5)')
+  t.pass('a long statement is no silence')
   const cut = postgres.transaction(async (transaction) => {
     await transaction.query('SELECT 1')
     wire.isSilent = true
-    await transaction.query('SELECT 2')
+    await Promise.all([
+      t.rejects(postgres.query('SELECT 2'), away, 'a statement that waits for a connection'),
+      t.rejects(
+        postgres.transaction(async () => undefined),
+        away,
+        'a transaction that waits for a connection'
+      )
+    ])
+    await transaction.query('SELECT 3')
   })
-  await t.rejects(cut, away)
+  await t.rejects(cut, away, 'the transaction that has it')
+  await t.rejects(postgres.check(), away, 'a new one')
   wire.isSilent = false
-  await postgres.check()
+  await poll(
+    () =>
+      postgres.check().then(
+        () => true,
+        () => false
+      ),
+    Boolean,
+    { everyMs: 50, timeoutMs: 20_000 }
+  )
+  t.same(await postgres.transaction((transaction) => transaction.query('SELECT 4 AS n')), [{ n: 4 }])
 })
 
-/** A way to a port of this machine on which, while it is silent, nothing arrives. */
-const startWire = async (t: Test, target: number): Promise<{ readonly port: number; isSilent: boolean }> => {
-  const sockets = new Set<Socket>()
-  const wire = { port: 0, isSilent: false }
-  const entrance = createServer((near) => {
-    const far = connect(target, '127.0.0.1')
-    for (const [from, to] of [
-      [near, far],
-      [far, near]
-    ] as const) {
-      sockets.add(from)
-      from.on('data', (bytes) => {
-        if (!wire.isSilent) to.write(bytes)
-      })
-      from.on('error', () => to.destroy())
-      from.on('close', () => to.destroy())
-    }
-  })
-  await new Promise<void>((resolve) => entrance.listen(0, '127.0.0.1', resolve))
-  wire.port = (entrance.address() as AddressInfo).port
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    entrance.close()
-  })
-  return wire
-}
+test('the server ends the transaction of a process that rests in it, and with it the locks', { skip }, async (t) => {
+  const [stopped, waiting] = await Promise.all([openServer(t, { idleTransactionMs: 500 }), openServer(t)])
+  const lock = (postgres: typeof stopped, rest?: () => Promise<unknown>) =>
+    postgres.transaction(async (transaction) => {
+      await transaction.query('SELECT pg_advisory_xact_lock(45)')
+      await rest?.()
+      return await transaction.query('SELECT 1 AS n')
+    })
+  const cut = lock(stopped, async () => t.same(await lock(waiting), [{ n: 1 }]))
+  await t.rejects(cut, { name: 'Refusal', code: 'engine_away' })
+  await stopped.check()
+})
+
 test('a listener is called when the server is back, and then gets notifications again', { skip }, async (t) => {
   const listener = await openServer(t)
   const notifier = await openServer(t)

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { createRequire } from 'node:module'
 import { Readable } from 'node:stream'
 import { pause, Refusal, withSignals } from '@gamenet/schemas'
+import { type Health, type HealthTimes, watchHealth } from '../health.js'
 import { type ClickHouse, LANE_NAMES, type LaneName, type Parameters } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
 import {
@@ -43,6 +44,8 @@ export type ClickHouseServerOptions = {
   readonly compression?: boolean
   /** Longest silence of the server before it counts as unavailable. Default: the lane's limit and some seconds. */
   readonly requestTimeoutMs?: number
+  /** For tests. */
+  readonly health?: HealthTimes
   /** Overrides the default limits of lanes. */
   readonly limits?: Partial<Readonly<Record<LaneName, LaneLimits>>>
 }
@@ -55,6 +58,8 @@ const load = createRequire(import.meta.url)
 const clientPackage = (): Package => load('@clickhouse/client') as Package
 
 const AWAY_RETRY_SECONDS = 5
+/** Lanes whose callers do not wait for a server that is away. Steps of the projector wait as long as a statement may take. */
+const IMPATIENT: ReadonlySet<LaneName> = new Set(['readers', 'exports', 'control'])
 /** The server itself stops a statement at its limit; the socket waits slightly longer for that answer. */
 const SILENCE_BEYOND_LIMIT_MS = 10_000
 /** Below the 3 s after which the oldest servers in use close an idle connection. */
@@ -73,6 +78,13 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
   // Each running statement listens to it.
   setMaxListeners(0, abandon.signal)
   const underWay = new Set<string>()
+  const prober = clientOf(options, 2 ** 31 - 1)
+  clients.push(prober)
+  const health = watchHealth(
+    'The tables',
+    (signal) => answerOf(prober.exec({ query: 'SELECT 1', abort_signal: signal }), 'SELECT 1', signal),
+    options.health
+  )
   for (const name of LANE_NAMES) {
     const limits = options.limits?.[name] ?? LANE_LIMITS[name]
     const clientFor = ({ seconds }: LaneLimits): Client =>
@@ -83,7 +95,9 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
     const { slots: length, ...queue } = laneSize(name, sizes)
     slots[name] = slotsOf(
       name,
-      Array.from({ length }, () => connectionOf(ways, underWay, abandon.signal)),
+      Array.from({ length }, () =>
+        connectionOf(ways, underWay, abandon.signal, IMPATIENT.has(name) ? health : undefined)
+      ),
       queue
     )
   }
@@ -93,7 +107,10 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
     slots,
     lane: (name) =>
       laneOf({ name, slots: slots[name], limits: options.limits?.[name] ?? LANE_LIMITS[name], known, kill }),
-    close: () => closeClients(slots, clients, underWay, abandon)
+    close: () => {
+      health.close()
+      return closeClients(slots, clients, underWay, abandon)
+    }
   })
 }
 
@@ -164,12 +181,13 @@ const killAll = async (control: LaneSlots, tags: readonly string[]): Promise<voi
 /** Clients of one lane, with different timeouts. */
 type Ways = { readonly statements: Client; readonly bodies: Client }
 
-const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal): Connection => ({
+const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal, health?: Health): Connection => ({
   run: async ({ text, parameters, tag, signal }) => {
     for (const [name, value] of Object.entries(parameters)) parameterText(name, value)
+    health?.signal.throwIfAborted()
     underWay.add(tag)
     try {
-      return await withSignals([abandon, signal], ({ signal: abort_signal }) => {
+      return await withSignals([abandon, signal, health?.signal], ({ signal: abort_signal }) => {
         const query = { query: text, query_params: { ...parameters }, query_id: tag, abort_signal }
         return answerOf(ways.statements.exec(query), text, abort_signal)
       })
@@ -177,7 +195,7 @@ const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal): 
       underWay.delete(tag)
     }
   },
-  stream: (statement) => streamFrom(ways.statements, statement, underWay, abandon),
+  stream: (statement) => streamFrom(ways.statements, statement, underWay, abandon, health),
   put: async (target, body) => {
     const head = insertHead(target.table, target.columns, assignments(target.settings), body.format)
     const values = Readable.from([body.bytes], { objectMode: false })
@@ -207,18 +225,25 @@ const streamFrom = async (
   client: Client,
   { sql, settings, format, parameters: all, tag }: StreamStatement,
   underWay: Set<string>,
-  abandon: AbortSignal
+  abandon: AbortSignal,
+  health?: Health
 ): Promise<Streaming> => {
   const { text, parameters } = withLiterals(question(sql, settings, format), all)
   for (const [name, value] of Object.entries(parameters)) parameterText(name, value)
+  const away = health?.signal
+  away?.throwIfAborted()
   underWay.add(tag)
   const left = () => underWay.delete(tag)
+  const cut = new AbortController()
+  const giveUp = () => cut.abort()
+  // Only until the first bytes: a stream that has begun may wait as long as its lane.
+  away?.addEventListener('abort', giveUp)
   try {
     const { stream, response_headers: headers } = await client.exec({
       query: text,
       query_params: { ...parameters },
       query_id: tag,
-      abort_signal: abandon,
+      abort_signal: AbortSignal.any([abandon, cut.signal]),
       clickhouse_settings: { max_query_size: String(QUERY_BYTES_MAX) }
     })
     const body = Readable.from(checked(stream, oneOf(headers['x-clickhouse-exception-tag']), sql), {
@@ -232,8 +257,10 @@ const streamFrom = async (
     return { body, done }
   } catch (cause) {
     left()
-    if (abandon.aborted) throw abandon.reason
+    for (const signal of [abandon, away]) signal?.throwIfAborted()
     throw failure(cause, sql)
+  } finally {
+    away?.removeEventListener('abort', giveUp)
   }
 }
 

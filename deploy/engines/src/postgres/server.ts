@@ -1,5 +1,6 @@
-import { Refusal } from '@gamenet/schemas'
+import { abortable, Refusal } from '@gamenet/schemas'
 import pg from 'pg'
+import { type Health, type HealthTimes, PROBE_MS_MAX, watchHealth } from '../health.js'
 import { DISK_FULL, diskFull } from './disk-full.js'
 import { listenToServer, plainName } from './listen.js'
 import type { Postgres, Queries } from './postgres.js'
@@ -17,9 +18,14 @@ export type PostgresOptions = {
   readonly statementTimeoutMs?: number
   /** Longest wait for an answer: longer than the server's own limit, which gives a better error. */
   readonly answerTimeoutMs?: number
+  /** For tests, as `health`. After this silence of a process the server ends its transaction, and with it the locks. */
+  readonly idleTransactionMs?: number
+  readonly health?: HealthTimes
 }
 
 const AWAY_RETRY_SECONDS = 5
+/** Longer than any transaction of ours rests. */
+export const IDLE_TRANSACTION_MS = 60_000
 
 /** Opens a PostgreSQL server. No request is sent here: a service may start before its server. */
 export const openPostgres = (options: PostgresOptions): Postgres => {
@@ -31,23 +37,27 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
     keepAlive: true,
     application_name: 'gamenet-stats'
   }
-  const pool = new pg.Pool({ ...config, max: options.connections ?? 8 })
-  // A connection that breaks while unused is replaced at the next statement, which reports a persisting fault.
-  pool.on('error', () => undefined)
-  const statementTimeoutMs = options.statementTimeoutMs ?? 15_000
+  const pool = poolOf({ ...config, max: options.connections ?? 8 })
+  // A connection of its own: a pool whose statements are long would look like a silent server.
+  const prober = poolOf({ ...config, max: 1, connectionTimeoutMillis: PROBE_MS_MAX, query_timeout: PROBE_MS_MAX })
+  const health = watchHealth('PostgreSQL', () => prober.query('SELECT 1'), options.health)
+  const pooled = queriesOn(pool, health)
+  const begin =
+    `BEGIN; SET LOCAL statement_timeout = ${options.statementTimeoutMs ?? 15_000}; ` +
+    `SET LOCAL idle_in_transaction_session_timeout = ${options.idleTransactionMs ?? IDLE_TRANSACTION_MS}`
   const listeners = new Set<() => Promise<void>>()
   const notified = new Set<object>()
   let closing: Promise<void> | undefined
   return {
-    ...queriesOn(pool),
-    transaction: (work) => transaction(pool, statementTimeoutMs, work),
+    ...pooled,
+    transaction: (work) => transaction(pool, health, begin, work),
     listen: (channel, onPayload, onListening) => {
       const self = {}
       const end = listenToServer(
         {
           onDelivery: (isDelivered) => void (isDelivered ? notified.add(self) : notified.delete(self)),
           config: { ...config, connectionString: verified(options.listenUrl ?? options.url) },
-          queries: queriesOn(pool),
+          queries: pooled,
           poll: options.polled?.[channel]
         },
         channel,
@@ -62,7 +72,7 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
     },
     erase: async (tables) => {
       // With new statistics: the old ones contain values of deleted rows.
-      for (const table of tables) await queriesOn(pool).query(`VACUUM (ANALYZE) ${plainName(table)}`)
+      for (const table of tables) await pooled.query(`VACUUM (ANALYZE) ${plainName(table)}`)
     },
     stats: () => ({
       used: pool.totalCount - pool.idleCount,
@@ -71,13 +81,23 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
       deafListeners: listeners.size - notified.size
     }),
     check: async () => {
-      await queriesOn(pool).query('SELECT 1')
+      await pooled.query('SELECT 1')
     },
     close: () => {
-      closing ??= Promise.all([...listeners].map((end) => end())).then(() => pool.end())
+      health.close()
+      closing ??= Promise.all([...listeners].map((end) => end())).then(async () => {
+        await Promise.all([prober.end(), pool.end()])
+      })
       return closing
     }
   }
+}
+
+const poolOf = (config: pg.PoolConfig): pg.Pool => {
+  const pool = new pg.Pool(config)
+  // A connection that breaks while unused is replaced at the next statement, which reports a persisting fault.
+  pool.on('error', () => undefined)
+  return pool
 }
 
 /** The driver verifies the server's certificate in these modes too, and warns that a later version will not. */
@@ -86,10 +106,16 @@ const verified = (url: string): string =>
     ? url
     : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full')
 
-const queriesOn = (target: Pick<pg.Pool, 'query'> | pg.PoolClient): Queries => ({
+/** Resolves as the work does. Rejects as soon as the server is away; the outcome of what was sent before is unknown then. */
+const answered = <Answer>({ signal }: Health, work: () => Promise<Answer>): Promise<Answer> => {
+  signal.throwIfAborted()
+  return abortable(signal, work())
+}
+
+const queriesOn = (target: Pick<pg.Pool, 'query'> | pg.PoolClient, health: Health): Queries => ({
   query: async <Row extends Record<string, unknown>>(sql: string, values: readonly unknown[] = []) => {
     try {
-      return (await target.query<Row>(sql, [...values])).rows
+      return (await answered(health, () => target.query<Row>(sql, [...values]))).rows
     } catch (cause) {
       throw failure(cause)
     }
@@ -97,7 +123,7 @@ const queriesOn = (target: Pick<pg.Pool, 'query'> | pg.PoolClient): Queries => (
   // Without values the driver sends the text as it is, and the server accepts any number of statements.
   script: async (sql) => {
     try {
-      await target.query(sql)
+      await answered(health, () => target.query(sql))
     } catch (cause) {
       throw failure(cause)
     }
@@ -106,19 +132,18 @@ const queriesOn = (target: Pick<pg.Pool, 'query'> | pg.PoolClient): Queries => (
 
 const transaction = async <Result>(
   pool: pg.Pool,
-  statementTimeoutMs: number,
+  health: Health,
+  begin: string,
   work: (queries: Queries) => Promise<Result>
 ): Promise<Result> => {
-  const client = await pool.connect().catch((cause: unknown) => {
-    throw failure(cause)
-  })
+  const client = await connected(pool, health)
   // A connection that breaks between two statements reports it here; the next statement rejects.
   const ignore = (): void => undefined
   client.on('error', ignore)
-  const queries = queriesOn(client)
+  const queries = queriesOn(client, health)
   let isBroken = true
   try {
-    await queries.script(`BEGIN; SET LOCAL statement_timeout = ${statementTimeoutMs}`)
+    await queries.script(begin)
     const result = await work(queries)
     await queries.query('COMMIT')
     isBroken = false
@@ -138,16 +163,31 @@ const transaction = async <Result>(
   }
 }
 
+const connected = async (pool: pg.Pool, health: Health): Promise<pg.PoolClient> => {
+  let connecting: Promise<pg.PoolClient> | undefined
+  const connect = (): Promise<pg.PoolClient> => {
+    connecting = pool.connect()
+    return connecting
+  }
+  try {
+    return await answered(health, connect)
+  } catch (cause) {
+    // It may connect later.
+    connecting?.then((client) => client.release()).catch(() => undefined)
+    throw failure(cause)
+  }
+}
+
 const isUnavailable = (error: unknown): boolean => error instanceof Refusal && error.code === 'engine_away'
 
 /**
- * SQLSTATE classes 08 (connection), 28 and 3D (refuses the user or the database), 57P (shutting down) and 53300 (too many
- * connections): faults of the server, not of the statement.
+ * SQLSTATE classes 08 (connection), 28 and 3D (refuses the user or the database), 57P (shutting down), 53300 (too many
+ * connections) and 25P03 (this process rested too long in a transaction): not faults of the statement.
  */
 const failure = (cause: unknown): unknown => {
   const code = cause instanceof pg.DatabaseError ? (cause.code ?? '') : undefined
   if (code === DISK_FULL) return diskFull(cause)
-  const isStatement = code !== undefined && !/^(08|28|3D|57P|53300)/.test(code)
-  if (isStatement || cause instanceof TypeError) return cause
+  const isStatement = code !== undefined && !/^(08|28|3D|57P|53300|25P03)/.test(code)
+  if (isStatement || cause instanceof TypeError || cause instanceof Refusal) return cause
   return new Refusal('engine_away', ['PostgreSQL'], { retryAfterSeconds: AWAY_RETRY_SECONDS, cause })
 }

@@ -2,8 +2,8 @@ import { openPostgres } from '@gamenet/engines'
 import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
 import { StepsHeld } from '@gamenet/projector/rebuild'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
-import { test } from 'tap'
-import { advisoryLocks, sharedPasses } from '../src/wiring/postgres-pass-lock.js'
+import { type Test, test } from 'tap'
+import { advisoryLocks, HeldLocks, sharedPasses } from '../src/wiring/postgres-pass-lock.js'
 
 const programs = postgresPrograms()
 const NO_POSTGRES = 'PostgreSQL is not here: /usr/lib/postgresql (Debian package postgresql)'
@@ -16,7 +16,7 @@ test('exclusive work excludes the passes of every process', { skip }, async (t) 
   const connected = [0, 1].map(() => {
     const postgres = openPostgres({ url: server.url })
     t.teardown(() => postgres.close())
-    return { locks: advisoryLocks(async () => postgres) }
+    return { locks: advisoryLocks(async () => postgres, { heldLocks: new HeldLocks() }) }
   })
   const waits: number[] = []
   const [one, other] = connected.map((needs) => sharedPasses({ ...needs, lock: PASSES_LOCK }))
@@ -90,6 +90,44 @@ test('exclusive work excludes the passes of every process', { skip }, async (t) 
     )
     await server.start()
   })
+  /** A process whose transactions may rest for half a second. */
+  const holder = (t: Test, heldLocks: HeldLocks, renewMs: number) => {
+    const postgres = openPostgres({ url: server.url, idleTransactionMs: 500 })
+    t.teardown(() => postgres.close())
+    return sharedPasses({ locks: advisoryLocks(async () => postgres, { heldLocks, renewMs }), lock: PASSES_LOCK })
+  }
+  await t.test('a stopped process loses its lock, and writes nothing more until it knows', async (t) => {
+    const heldLocks = new HeldLocks({ sureMs: 400 })
+    const stopped = holder(t, heldLocks, 3_600_000)
+    const waited = latch()
+    const pass = stopped.shared(async (check) => {
+      await other.exclusive(async () => waited.open())
+      t.throws(() => heldLocks.requireSure('projections'), /nothing more is written/)
+      t.throws(() => heldLocks.requireSure('control'), /nothing more is written/)
+      heldLocks.requireSure('rebuild')
+      await check()
+    })
+    await t.rejects(pass, { code: 'engine_away' })
+    await waited.opened
+    heldLocks.requireSure('projections')
+  })
+  await t.test('a process that works keeps its lock, however long', async (t) => {
+    const heldLocks = new HeldLocks()
+    const order: string[] = []
+    const begun = latch()
+    const work = holder(t, heldLocks, 50).exclusive(async (check) => {
+      begun.open()
+      const pauses = openPostgres({ url: server.url })
+      t.teardown(() => pauses.close())
+      await pauses.query('SELECT pg_sleep(2)')
+      await check()
+      heldLocks.requireSure('projections')
+      order.push('exclusive')
+    })
+    await begun.opened
+    await Promise.all([work, other.shared(async () => void order.push('pass'))])
+    t.same(order, ['exclusive', 'pass'])
+  })
   await t.test('a pass whose lock is lost fails before its changes are published', async (t) => {
     await t.rejects(
       one.shared(async (check) => {
@@ -108,7 +146,10 @@ test('exclusive work excludes the passes of every process', { skip }, async (t) 
   await t.test('without PostgreSQL a step of a rebuild waits until it is back', async (t) => {
     const postgres = openPostgres({ url: server.url })
     t.teardown(() => postgres.close())
-    const fills = sharedPasses({ locks: advisoryLocks(async () => postgres), lock: FILLS_LOCK })
+    const fills = sharedPasses({
+      locks: advisoryLocks(async () => postgres, { heldLocks: new HeldLocks() }),
+      lock: FILLS_LOCK
+    })
     let steps = 0
     const step = async () => {
       steps += 1

@@ -64,6 +64,26 @@ test('reads on a server that does not reply are refused in seconds, and work whe
   t.same(await clickhouse.readers.rows('SELECT a FROM waited'), [{ a: 7 }])
 })
 
+test('a write is not sent when its lane may not write any more, also after a wait for its connection', async (t) => {
+  let isSure = true
+  const beforeWrite = (lane: string) => {
+    if (!isSure && lane === 'projections') throw new Error('the lock is lost')
+  }
+  const clickhouse = openClickHouseServer({ url: (await front)?.url ?? '', beforeWrite })
+  t.teardown(() => clickhouse.close())
+  const { projections, readers } = clickhouse
+  await projections.execute('CREATE TABLE sure (a UInt8) ENGINE = MergeTree ORDER BY a')
+  const first = projections.execute('INSERT INTO sure SELECT sleep(1)')
+  const lost = t.rejects(projections.execute('INSERT INTO sure VALUES (1)'), /the lock is lost/)
+  const bytes = new TextEncoder().encode('[2]\n')
+  const lostBody = t.rejects(projections.insert('sure', ['a'], bytes), /the lock is lost/)
+  await until(async () => clickhouse.stats().lanes.projections.waiting === 2)
+  isSure = false
+  await Promise.all([first, lost, lostBody])
+  await clickhouse.loader.insert('sure', ['a'], bytes)
+  t.same(await readers.rows('SELECT a FROM sure ORDER BY a'), [{ a: 0 }, { a: 2 }])
+})
+
 test('the front stops', async () => {
   await (await front)?.stop()
 })

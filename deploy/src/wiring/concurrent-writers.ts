@@ -24,7 +24,7 @@ export function concurrentWriters(config: Config, engines: Engines, registry: Re
   })
   if (config.CLICKHOUSE_URL === undefined) return {}
   if (config.POSTGRES_URL === undefined) return { isShared: true }
-  const needs = { locks: advisoryLocks(() => engines.writes()) }
+  const needs = { locks: advisoryLocks(() => engines.writes(), engines) }
   return {
     isShared: true,
     passLock: sharedPasses({ ...needs, lock: PASSES_LOCK, onWaited: (s) => waits.observe({ lock: 'passes' }, s) }),

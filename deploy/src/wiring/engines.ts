@@ -5,6 +5,7 @@ import {
   type ChdbOptions,
   type ClickHouse,
   LANE_LIMITS,
+  type LaneName,
   migratePostgres,
   openChdb,
   openClickHouseServer,
@@ -29,6 +30,7 @@ import { explained } from './engine-failures.js'
 import { failureSince } from './failure-since.js'
 import { type LogChoice, type OpenLog, openLog } from './log.js'
 import { readLogChoice } from './log-choice.js'
+import { HeldLocks } from './postgres-pass-lock.js'
 import { isSpoolKnown } from './spool.js'
 
 /** The three engines of a service and, if one of them is embedded, their common directory. */
@@ -39,6 +41,8 @@ export type Engines = {
   readonly log: OpenLog
   readonly logChoice: LogChoice
   readonly clickhouse: ClickHouse
+  /** A ClickHouse server is sent no write while one of them may be lost. */
+  readonly heldLocks: HeldLocks
   /** Carries out operations on the tables, on the connection of operators. */
   readonly store: Store
   /** The free space of the data directory's disks; checked before large writes. */
@@ -158,14 +162,18 @@ export async function openSoundEngines({ config, role, threadPoolSize, logger, d
       if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory, logChoice.epoch)
       return openLog(logChoice, role, { onUnavailable, isReading: role === 'verify' })
     })
-    const clickhouse = await openedIfSound(() => openTables(config, part('tables'), { warn, threadPoolSize }))
+    const heldLocks = new HeldLocks()
+    const beforeWrite = (lane: LaneName) => heldLocks.requireSure(lane)
+    const clickhouse = await openedIfSound(() =>
+      openTables(config, part('tables'), { warn, threadPoolSize, beforeWrite })
+    )
     const names = {
       log: logChoice.engine,
       tables: config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse',
       ...(withPostgres ? { writes: config.POSTGRES_URL === undefined ? 'PGlite' : 'PostgreSQL' } : {})
     }
     const engines = { directory, isEmbedded, log, logChoice, clickhouse, openWrites, writes, migrateWrites, names }
-    return { ...engines, damaged, writing, opened, close }
+    return { ...engines, heldLocks, damaged, writing, opened, close }
   } catch (error) {
     await close()
     throw await startFailure(config, error)
@@ -194,7 +202,10 @@ function endAtOnce(sentence: string): void {
 export function openTables(
   config: Config,
   path: string,
-  options: Pick<ChdbOptions, 'warn' | 'threadPoolSize'>
+  {
+    beforeWrite,
+    ...options
+  }: Pick<ChdbOptions, 'warn' | 'threadPoolSize'> & { readonly beforeWrite?: (lane: LaneName) => void }
 ): Promise<ClickHouse> | ClickHouse {
   const { CLICKHOUSE_URL: url, CLICKHOUSE_SSL_CA_FILE: ca, CLICKHOUSE_MEMORY_BYTES: memoryBytes } = config
   const reads = {
@@ -209,7 +220,7 @@ export function openTables(
   }
   return url === undefined
     ? openChdb({ path, memoryBytes, overdue: { graceMs: OVERDUE_MS, report: endAtOnce }, ...reads, ...options })
-    : openClickHouseServer({ url, ca, ...reads })
+    : openClickHouseServer({ url, ca, beforeWrite, ...reads })
 }
 
 /**

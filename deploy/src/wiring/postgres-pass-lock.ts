@@ -1,7 +1,7 @@
-import type { Postgres } from '@gamenet/engines'
+import type { LaneName, Postgres } from '@gamenet/engines'
 import type { PassLock } from '@gamenet/projector'
 import { StepsHeld } from '@gamenet/projector/rebuild'
-import { errorCode, FILLS_LOCK, type PASSES_LOCK, Refusal } from '@gamenet/schemas'
+import { errorCode, FILLS_LOCK, Mutex, PASSES_LOCK, Refusal } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 
 /** Longest wait for exclusive use. A pass takes seconds, at most some tens of seconds. */
@@ -9,8 +9,17 @@ const EXCLUSIVE_WAIT_MS = 300_000
 /** A waiter that waits longer for the lock goes to the end of the queue, so that those after it run first. */
 const LOCK_WAIT_MS = 8000
 const LOCK_NOT_AVAILABLE = '55P03'
+/** Interval at which a holder writes to PostgreSQL, which ends transactions that rest for a minute: those of a stopped process. */
+const RENEW_MS = 10_000
+/**
+ * Time after the last answered statement for which PostgreSQL has the lock for certain. Shorter than the minute, and longer than
+ * ClickHouse waits for the rest of a body whose sender was stopped.
+ */
+const SURE_MS = 45_000
 const HELD = 'PostgreSQL is unavailable; this step needs its lock and waits.'
 const BUSY = 'A rebuild is starting, or event tables are being swapped; this step waits.'
+const LOST =
+  'This process was stopped, or PostgreSQL did not answer, for so long that another process may have its lock: nothing more is written, and the work is repeated.'
 const HELD_UP = 'Tables are being compared, or rows erased; this step waits and is repeated.'
 
 /**
@@ -20,6 +29,12 @@ const HELD_UP = 'Tables are being compared, or rows erased; this step waits and 
 const WAITS: ReadonlySet<number> = new Set([FILLS_LOCK])
 
 type Lock = typeof PASSES_LOCK | typeof FILLS_LOCK
+
+/** Lanes on which no holder of a lock writes. */
+const LANES_WITHOUT: Readonly<Record<Lock, readonly LaneName[]>> = {
+  [PASSES_LOCK]: ['rebuild'],
+  [FILLS_LOCK]: ['loader', 'projections']
+}
 
 /** Commits the transaction of `work` when it resolves. Its locks are released then, and by the death of the process. */
 export type LockTransactions = <Result>(work: (transaction: LockTransaction) => Promise<Result>) => Promise<Result>
@@ -31,21 +46,75 @@ export type LockTransaction = {
   check(): Promise<void>
 }
 
-/** Advisory locks of PostgreSQL. */
-export function advisoryLocks(writes: () => Promise<Postgres>): LockTransactions {
+/** A lock, and the instant at which the last answered statement of its transaction was sent. */
+type Held = { lock: Lock | undefined; monotonicMs: number; wallMs: number }
+
+/** The locks that this process holds, as far as it knows. */
+export class HeldLocks {
+  readonly #held = new Set<Held>()
+  readonly #sureMs: number
+
+  constructor({ sureMs = SURE_MS } = {}) {
+    this.#sureMs = sureMs
+  }
+
+  /**
+   * Throws while PostgreSQL may have released a lock under which this lane still works: the process was stopped, or PostgreSQL
+   * did not answer. To be called directly before each write.
+   */
+  requireSure(lane: LaneName): void {
+    for (const { lock, monotonicMs, wallMs } of this.#held) {
+      if (lock === undefined || LANES_WITHOUT[lock].includes(lane)) continue
+      // The first clock stands still while a machine sleeps, the second can be set.
+      if (Math.max(performance.now() - monotonicMs, Date.now() - wallMs) <= this.#sureMs) continue
+      throw new Error(LOST)
+    }
+  }
+
+  async during<Result>(work: (held: Held) => Promise<Result>): Promise<Result> {
+    const held: Held = { lock: undefined, ...instant() }
+    this.#held.add(held)
+    try {
+      return await work(held)
+    } finally {
+      this.#held.delete(held)
+    }
+  }
+}
+
+function instant() {
+  return { monotonicMs: performance.now(), wallMs: Date.now() }
+}
+
+/** Advisory locks of PostgreSQL. A process that does not renew its locks, because it is stopped, loses them within a minute. */
+export function advisoryLocks(
+  writes: () => Promise<Postgres>,
+  { heldLocks, renewMs = RENEW_MS }: { readonly heldLocks: HeldLocks; readonly renewMs?: number }
+): LockTransactions {
   return async (work) => {
     const postgres = await writes()
     return await postgres.transaction(async (transaction) => {
-      // May take longer than the usual limit of a transaction.
-      await transaction.script(
-        `SET LOCAL idle_in_transaction_session_timeout = 0; SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`
-      )
-      return await work({
-        lock: async (lock, how) =>
-          void (await transaction.query(`SELECT pg_advisory_xact_lock${how === 'shared' ? '_shared' : ''}($1)`, [
-            lock
-          ])),
-        check: async () => void (await transaction.query('SELECT 1'))
+      await transaction.script(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`)
+      return await heldLocks.during(async (held) => {
+        const mutex = new Mutex()
+        const ask = (sql: string, values: readonly unknown[] = []) =>
+          mutex.run(async () => {
+            const sent = instant()
+            await transaction.query(sql, values)
+            Object.assign(held, sent)
+          })
+        const check = () => ask('SELECT 1')
+        const renewing = setInterval(() => void check().catch(() => undefined), renewMs)
+        const lock = async (lock: Lock, how: 'shared' | 'exclusive') => {
+          await ask(`SELECT pg_advisory_xact_lock${how === 'shared' ? '_shared' : ''}($1)`, [lock])
+          held.lock = lock
+        }
+        try {
+          return await work({ lock, check })
+        } finally {
+          clearInterval(renewing)
+          await mutex.idle()
+        }
       })
     })
   }

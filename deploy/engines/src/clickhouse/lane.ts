@@ -121,6 +121,8 @@ export const laneOf = (needs: {
   /** Asks the engine to stop the statement with this tag; never rejects. */
   readonly kill: (tag: string) => Promise<void>
   readonly overdue?: Overdue | undefined
+  /** Called when a write has its connection; the write is not sent if it throws. */
+  readonly beforeWrite?: ((lane: LaneName) => void) | undefined
 }): Lane => {
   const { slots, known, kill } = needs
   const limits = limitSettings(needs.limits)
@@ -151,7 +153,10 @@ export const laneOf = (needs: {
       const tag = newTag()
       const text = command(sql, settingsText({ ...limits, ...WRITE_SETTINGS, log_comment: tag }, await known()))
       const statement = { text, parameters, tag, signal }
-      await run((connection) => over(abortable(connection.run(statement), signal, () => kill(tag))), signal)
+      await run((connection) => {
+        needs.beforeWrite?.(needs.name)
+        return over(abortable(connection.run(statement), signal, () => kill(tag)))
+      }, signal)
     },
     rows: async (sql, parameters = {}, options = {}) => parseRows(await read(sql, parameters, options)),
     json: (sql, parameters = {}, options = {}) => read(sql, parameters, options),
@@ -175,9 +180,10 @@ export const laneOf = (needs: {
       const ofBody = limitSettings(bodyLimits(needs.limits))
       const settings = knownOf({ ...ofBody, ...WRITE_SETTINGS, ...BODY_SETTINGS }, await known())
       const put = (connection: Connection) => connection.put({ table, columns, settings }, rows)
-      await slots.run((connection) =>
-        running(watched(put(connection), `INSERT INTO ${table}`, bodyLimits(needs.limits)))
-      )
+      await slots.run((connection) => {
+        needs.beforeWrite?.(needs.name)
+        return running(watched(put(connection), `INSERT INTO ${table}`, bodyLimits(needs.limits)))
+      })
     }
   }
 }

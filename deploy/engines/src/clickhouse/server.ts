@@ -44,6 +44,8 @@ export type ClickHouseServerOptions = {
   readonly compression?: boolean
   /** Longest silence of the server before it counts as unavailable. Default: the lane's limit and some seconds. */
   readonly requestTimeoutMs?: number
+  /** Called directly before each write; a write is not sent if it throws. */
+  readonly beforeWrite?: ((lane: LaneName) => void) | undefined
   /** For tests. */
   readonly health?: HealthTimes
   /** Overrides the default limits of lanes. */
@@ -105,8 +107,10 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
   const kill = (tag: string) => killUntilEnded(slots.control, tag)
   return engineOf({
     slots,
-    lane: (name) =>
-      laneOf({ name, slots: slots[name], limits: options.limits?.[name] ?? LANE_LIMITS[name], known, kill }),
+    lane: (name) => {
+      const limits = options.limits?.[name] ?? LANE_LIMITS[name]
+      return laneOf({ name, slots: slots[name], limits, known, kill, beforeWrite: options.beforeWrite })
+    },
     close: () => {
       health.close()
       return closeClients(slots, clients, underWay, abandon)

@@ -24,7 +24,7 @@ import { openAuthService } from './remote/auth-service.js'
 import { type ChatSettings, openChatPlatform } from './remote/chat-platform.js'
 import { Sessions } from './session/sessions.js'
 import { addStream, STREAM_LIMITS, type StreamLimits } from './stream/streams.js'
-import { UNLIMITED, writeBudget } from './writes/budget.js'
+import { minuteBudget, UNLIMITED } from './writes/budget.js'
 import { createRatingWriter } from './writes/rating.js'
 import { saveUser } from './writes/user.js'
 
@@ -58,6 +58,9 @@ export const API_LIMITS: ApiLimits = {
   memoryBytes: 64 * 1024 * 1024
 }
 
+/** Default of SESSION_CHECKS_PER_MINUTE. Only keys that identify nobody count, so that users who share an address do not spend it. */
+export const SESSION_CHECKS_PER_MINUTE = 120
+
 /** The dependencies and settings of the API. */
 export type ApiNeeds = {
   readonly endpoints: readonly Endpoint[]
@@ -76,6 +79,8 @@ export type ApiNeeds = {
   readonly trustedProxies?: readonly string[] | undefined
   /** Edits and ratings per user and minute. Default: unlimited. */
   readonly writesPerMinute?: number | undefined
+  /** Checks of unknown session keys per address and minute. Default: {@link SESSION_CHECKS_PER_MINUTE}. */
+  readonly sessionChecksPerMinute?: number | undefined
   /** Required for linking chat profiles. */
   readonly chat?: ChatSettings | undefined
   /** A started `DataVersions`. */
@@ -132,7 +137,7 @@ export async function buildApp(
     versions,
     sessions: openSessions(app, needs, { writes, versions, now }),
     cache,
-    budget: needs.writesPerMinute === undefined ? UNLIMITED : writeBudget(needs.writesPerMinute),
+    budget: needs.writesPerMinute === undefined ? UNLIMITED : minuteBudget('write_budget_spent', needs.writesPerMinute),
     metrics,
     clients,
     logger: needs.logger ?? app.log,
@@ -164,7 +169,7 @@ function openListAge(periodSeconds = 60): number {
 
 function openSessions(
   app: FastifyInstance,
-  { authUrl, registry }: ApiNeeds,
+  { authUrl, registry, sessionChecksPerMinute = SESSION_CHECKS_PER_MINUTE }: ApiNeeds,
   { writes, versions, now }: Pick<PipelineNeeds, 'writes' | 'versions' | 'now'>
 ): Sessions {
   const authService = openAuthService(authUrl === undefined ? undefined : { url: authUrl })
@@ -172,6 +177,7 @@ function openSessions(
   const changed = (change: WriteChange): void => versions.recordWrite(change)
   return new Sessions({
     authService,
+    checks: minuteBudget('session_checks_spent', sessionChecksPerMinute),
     onVerified: (session) => saveUser({ writes, changed, nowMs: now() }, session, 'leave'),
     metrics: sessionMetrics(registry),
     now

@@ -118,7 +118,7 @@ onPostgres('an impossible key is not checked, and is not a session', async (t, p
 })
 
 onPostgres(
-  'a valid session is cached for a minute, an invalid one never, and one request runs at a time',
+  'a valid session is cached for a minute, an invalid one for ten seconds, and one request runs at a time',
   async (t, postgres) => {
     const api = await openPeopleApi(t, postgres)
     const ann = api.signIn('Ann')
@@ -141,10 +141,14 @@ onPostgres(
     api.clock.nowMs += 1
     t.equal((await api.edit('Ann', ann, {})).status, 401)
     api.signIn('Ann')
+    api.clock.nowMs += 9999
+    t.equal((await api.edit('Ann', ann, {})).status, 401)
+    t.equal(api.auth.asked.length, 2)
+    api.clock.nowMs += 1
     t.equal((await api.edit('Ann', ann, {})).status, 200)
     t.equal(api.auth.asked.length, 3)
     const metrics = await api.registry.metrics()
-    t.match(metrics, /gamenet_session_checks_total\{judgement="invalid"\} 1/)
+    t.match(metrics, /gamenet_session_checks_total\{judgement="invalid"\} 2/)
     t.match(metrics, /gamenet_session_checks_total\{judgement="valid"\} 2/)
   }
 )
@@ -177,6 +181,89 @@ onPostgres(
     t.equal((await api.ask('/api/profile/Ann', { method: 'PATCH', body: {} })).status, 400, 'no key comes first')
   }
 )
+
+onPostgres(
+  'while the auth service is unavailable, a key that was good keeps working for five minutes',
+  async (t, postgres) => {
+    const api = await openPeopleApi(t, postgres)
+    const [ann, eve] = [api.signIn('Ann'), api.signIn('Eve')]
+    api.see('Bob')
+    t.equal((await api.edit('Ann', ann, {})).status, 200)
+    t.equal((await api.edit('Eve', eve, {})).status, 200)
+    api.auth.fault = 'reset'
+    api.clock.nowMs += 299_999
+    for (let n = 0; n < 10; n += 1) t.equal((await api.edit('Ann', ann, {})).status, 200)
+    t.equal((await api.edit('Ann', 'unknown', {})).status, 503)
+    t.equal(api.auth.asked.length, 7, 'the breaker is open')
+    api.clock.nowMs += 1
+    t.match(await api.edit('Ann', ann, {}), { status: 503, headers: { 'retry-after': '5' } })
+  }
+)
+
+onPostgres(
+  'a key that was good stops working with a 401, also if the auth service fails later',
+  async (t, postgres) => {
+    const api = await openPeopleApi(t, postgres)
+    const ann = api.signIn('Ann')
+    t.equal((await api.edit('Ann', ann, {})).status, 200)
+    api.auth.sessions.clear()
+    api.clock.nowMs += 60_000
+    t.equal((await api.edit('Ann', ann, {})).status, 401)
+    api.auth.fault = 'reset'
+    api.clock.nowMs += 10_000
+    t.equal((await api.edit('Ann', ann, {})).status, 503)
+  }
+)
+
+onPostgres('keys that the auth service refuses with any 4xx delay no other key', async (t, postgres) => {
+  for (const status of [400, 403, 404, 413, 429, 431]) {
+    for (const isPage of [false, true]) {
+      const api = await openPeopleApi(t, postgres)
+      const ann = api.signIn('Ann')
+      api.auth.refuse = (key) => (key === ann ? undefined : { status, isPage })
+      for (let n = 0; n < 10; n += 1) t.equal((await api.edit('Ann', `other-${n}`, {})).status, 503)
+      t.equal((await api.edit('Ann', ann, {})).status, 200, `${status} ${isPage}`)
+    }
+  }
+})
+
+onPostgres('an address may cause so many checks of keys that identify nobody', async (t, postgres) => {
+  const api = await openPeopleApi(t, postgres, { sessionChecksPerMinute: 5 })
+  api.see('Bob')
+  const from = (remoteAddress: string, key: string, method: 'GET' | 'POST' = 'POST', headers = {}) =>
+    api.app.inject({
+      method,
+      url: TALK,
+      remoteAddress,
+      headers: { 'x-session-key': key, ...headers },
+      ...(method === 'POST' ? { payload: { stars: 2 } } : {})
+    })
+  const ask = async (address: string, count: number, method: 'GET' | 'POST' = 'POST') => {
+    const statuses: number[] = []
+    for (let n = 0; n < count; n += 1)
+      statuses.push((await from(address, `${address}-${method}-${n}`, method)).statusCode)
+    return statuses
+  }
+  for (let n = 0; n < 20; n += 1) t.equal((await from('192.0.2.1', api.signIn(`User${n}`))).statusCode, 200)
+  t.same(await ask('192.0.2.1', 7), [401, 401, 401, 401, 401, 429, 429])
+  const refused = await from('192.0.2.1', 'another')
+  t.match(refused.headers, { 'retry-after': '12', 'x-error-code': 'session_checks_spent' })
+  t.equal(
+    (await from('192.0.2.1', '192.0.2.1-POST-0')).statusCode,
+    401,
+    'a key that is known to be invalid needs no check'
+  )
+  t.same(await ask('192.0.2.1', 2, 'GET'), [200, 200], 'who may read reads')
+  t.same(await ask('192.0.2.2', 5), [401, 401, 401, 401, 401], 'others have their own')
+  t.equal(api.auth.asked.length, 30)
+  t.same(new Set(await ask('127.0.0.1', 20)), new Set([401]))
+  const proxied = { 'x-forwarded-for': '192.0.2.9' }
+  for (let n = 0; n < 20; n += 1)
+    t.equal((await from('192.0.2.3', `proxied-${n}`, 'POST', proxied)).statusCode, 401, 'an untrusted proxy')
+  api.clock.nowMs += 12_000
+  t.equal((await from('192.0.2.1', 'another')).statusCode, 401)
+  t.match(await api.registry.metrics(), /gamenet_session_checks_total\{judgement="refused"\} 5/)
+})
 
 onPostgres('an auth service that answers nonsense about one session is asked about the others', async (t, postgres) => {
   const api = await openPeopleApi(t, postgres)

@@ -157,6 +157,7 @@ const Environment = z.object({
     .regex(/^[\x21-\x7e]{8,}$/, 'expected at least 8 visible ASCII characters')
     .optional(),
   WRITES_PER_MINUTE: wholeNumber(1, 1_000_000).optional(),
+  SESSION_CHECKS_PER_MINUTE: wholeNumber(1, 1_000_000).optional(),
   SCRAPE_NETWORK_SECONDS: wholeNumber(0, 86_400).default(60),
   SCRAPE_GAMES_SECONDS: wholeNumber(0, 86_400).default(3600),
   SCRAPE_MATCHES_SECONDS: wholeNumber(0, 86_400).default(60),

@@ -3,6 +3,7 @@ import { readdirSync, renameSync, rmSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
+import { LogUnreachable } from '@gamenet/engines/log'
 import { dataTables, migrate, readSide, storeOver } from '@gamenet/projector'
 import { Refusal, topics } from '@gamenet/schemas'
 import { pino } from 'pino'
@@ -309,6 +310,15 @@ test('the log has a refusal without its stack, unless it has a cause', async (t)
   const sentence = 'Rows of the table title were lost and are being restored from the log; retry later.'
   t.same(loggedError(new Refusal('table_incomplete', ['title'])), { code: 'table_incomplete', message: sentence })
   t.match(loggedError(new Refusal('data_damaged', [], { cause: new Error('bytes') })), { stack: /caused by.*bytes/s })
+  const cause = new Error('the answer, of status 500, is invalid')
+  for (const code of ['auth_away', 'chat_away', 'engine_away', 'engine_busy', 'disk_full'] as const) {
+    const { message } = new Refusal(code, ['The tables'])
+    t.same(loggedError(new Refusal(code, ['The tables'], { cause })), {
+      code,
+      message: `${message} (${cause.message})`
+    })
+  }
+  t.same(loggedError(new LogUnreachable('Kafka did not answer', { cause })), { message: 'Kafka did not answer' })
   t.match(loggedError(new Error('a defect')), { message: 'a defect', stack: /lost-rows/ })
 })
 

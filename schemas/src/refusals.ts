@@ -211,6 +211,12 @@ export const refusals = {
     when: 'Where `WRITES_PER_MINUTE` is set. Every edit of the own profile and every rating with a valid session counts, also with invalid fields',
     example: 'A user has at most 30 edits and ratings per minute; retry in 2 s.'
   },
+  session_checks_spent: {
+    status: 429,
+    message: 'At most %s unknown session keys are checked per minute and address; retry in %s s.',
+    when: 'More than `SESSION_CHECKS_PER_MINUTE`. Keys that identify a user do not count. Answers that only show more to a signed-in user are sent as to anybody instead',
+    example: 'At most 120 unknown session keys are checked per minute and address; retry in 2 s.'
+  },
   headers_too_large: { status: 431, message: 'The request headers are too large.', when: 'The connection is closed' },
   internal: {
     status: 500,

@@ -40,6 +40,7 @@ export type ErrorCode =
   | 'range_unsatisfiable'
   | 'expectation_failed'
   | 'write_budget_spent'
+  | 'session_checks_spent'
   | 'headers_too_large'
   | 'internal'
   | 'not_ready'

@@ -19,7 +19,7 @@ import { playersCheckCache } from '../queries/players-check.js'
 import type { StreamedTables } from '../read-tables.js'
 import { hasKeyHeader, SESSION_KEY_FIELD, shownKey } from '../session/session-key.js'
 import type { Session, Sessions } from '../session/sessions.js'
-import type { WriteBudget } from '../writes/budget.js'
+import type { Budget } from '../writes/budget.js'
 import type { HttpMetrics, Outcome } from './http-metrics.js'
 import { requestFault } from './reply/errors.js'
 import { fileHeaders, fileIdentity, sendFile } from './reply/file.js'
@@ -42,6 +42,8 @@ import { questionOf, type ResolvedUrl, ResolvedUrls, resolveUrl, type Versions }
  */
 
 const EXPOSED = flat(EXPOSED_HEADERS)
+/** Refusals of sessions that are not logged. */
+const UNLOGGED: ReadonlySet<string> = new Set(['username_unstable', 'session_checks_spent'])
 
 /** The dependencies of endpoints and actions. */
 export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> & {
@@ -51,7 +53,8 @@ export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> &
   readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
   readonly sessions: Pick<Sessions, 'of'>
   readonly cache: AnswerCache
-  readonly budget: WriteBudget
+  /** The edits and ratings of each user. */
+  readonly budget: Budget
   readonly metrics: HttpMetrics
   /** The addresses by which clients are limited: `clients.of(request)`. */
   readonly clients: ClientAddresses
@@ -188,7 +191,7 @@ class Answering {
       const { resolved, found } = await retryDropped(this.#needs.versions, async () => {
         const resolved = await this.#resolve(input, question)
         if (isPersonal) {
-          const viewer = await this.#viewerOf(shownKey(request.headers, given), id)
+          const viewer = await this.#viewerOf(shownKey(request.headers, given), exchange)
           return {
             resolved,
             found: { answer: await this.#compute(resolved, closed, viewer), outcome: 'query' } as const
@@ -271,15 +274,13 @@ class Answering {
   }
 
   /** Returns the session of a key; undefined when it is invalid or cannot be checked. */
-  async #viewerOf(sessionKey: string | undefined, reqId: string): Promise<Session | undefined> {
+  async #viewerOf(sessionKey: string | undefined, { request, id }: Exchange): Promise<Session | undefined> {
     if (sessionKey === undefined) return undefined
-    return await this.#needs.sessions.of(sessionKey).catch((error: unknown) => {
-      // The refusal contains the username, and anybody can repeat it; the metric of session checks counts it.
-      if (error instanceof Refusal && error.code === 'username_unstable') return undefined
-      this.#needs.logger.warn(
-        { err: error, reqId },
-        'a session cannot be checked; the request is answered without a viewer'
-      )
+    const { sessions, clients, logger } = this.#needs
+    return await sessions.of(sessionKey, clients.of(request)).catch((error: unknown) => {
+      // Anybody can repeat them, and the first contains the username; the metric of session checks counts them.
+      if (error instanceof Refusal && UNLOGGED.has(error.code)) return undefined
+      logger.warn({ err: error, reqId: id }, 'a session cannot be checked; the request is answered without a viewer')
       return undefined
     })
   }
@@ -419,12 +420,12 @@ async function act(action: Action, request: FastifyRequest, needs: PipelineNeeds
   const sessionKey = shownKey(request.headers, { [SESSION_KEY_FIELD]: keyField })
   if (sessionKey === undefined) throw new Refusal('session_key_missing')
   parseInput(KeyField, { [SESSION_KEY_FIELD]: keyField })
-  const session = await needs.sessions.of(sessionKey)
+  const session = await needs.sessions.of(sessionKey, needs.clients.of(request.raw))
   if (session === undefined) throw new Refusal('session_invalid')
   const { writes, ratings, tables, chat, versions, metrics, budget, now } = needs
   const given = request.params as Record<string, unknown>
   action.permit?.(given, session)
-  budget(session.userKey, now())
+  budget.take(session.userKey, now())
   const parameters = parseInput(action.parameters, given)
   const body = parseInput(action.body, fields)
   const startedAt = performance.now()

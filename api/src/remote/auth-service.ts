@@ -31,7 +31,7 @@ const Invalid = z.union([z.object({ valid: z.literal(false) }), z.object({ error
 export function openAuthService(options: RemoteOptions | undefined): AuthService {
   if (options === undefined)
     return { verify: async () => refuse(new Error('AUTH_URL is not set')), close: async () => undefined }
-  const remote = openRemote(options)
+  const remote = openRemote({ ...options, hasCallers: true })
   return {
     async verify(sessionKey) {
       const found = await remote

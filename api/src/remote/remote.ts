@@ -33,10 +33,21 @@ export type Remote = {
   close(): Promise<void>
 }
 
-export type RemoteOptions = { readonly url: string; readonly timeoutMs?: number; readonly circuitOpenMs?: number }
+export type RemoteOptions = {
+  readonly url: string
+  readonly timeoutMs?: number
+  readonly circuitOpenMs?: number
+  /** Whether a 429 is about one of our callers. Default: about us, and a reason to send nothing for a while. */
+  readonly hasCallers?: boolean
+}
 
 /** Opens a remote. No request is sent here. */
-export function openRemote({ url, timeoutMs = TIMEOUT_MS, circuitOpenMs = CIRCUIT_OPEN_MS }: RemoteOptions): Remote {
+export function openRemote({
+  url,
+  timeoutMs = TIMEOUT_MS,
+  circuitOpenMs = CIRCUIT_OPEN_MS,
+  hasCallers = false
+}: RemoteOptions): Remote {
   const agent = new Agent({ connections: QUESTIONS_AT_ONCE, maxResponseSize: ANSWER_BYTES_MAX })
   const breaker = circuitBreaker(handleAll, {
     halfOpenAfter: circuitOpenMs,
@@ -45,7 +56,7 @@ export function openRemote({ url, timeoutMs = TIMEOUT_MS, circuitOpenMs = CIRCUI
   const policy = wrap(bulkhead(QUESTIONS_AT_ONCE, QUESTIONS_WAITING), breaker)
   return {
     async ask(question, read) {
-      const { status, json } = await policy.execute(() => answerOf(question, { url, agent, timeoutMs }))
+      const { status, json } = await policy.execute(() => answerOf(question, { url, agent, timeoutMs, hasCallers }))
       const understood = read(status, json)
       if (understood === undefined) throw nonsense(status)
       return understood
@@ -54,15 +65,15 @@ export function openRemote({ url, timeoutMs = TIMEOUT_MS, circuitOpenMs = CIRCUI
   }
 }
 
-type Target = { readonly url: string; readonly agent: Agent; readonly timeoutMs: number }
+type Target = { readonly url: string; readonly agent: Agent; readonly timeoutMs: number; readonly hasCallers: boolean }
 
 /**
- * Returns the remote's answer. Rejects if there is none, or if it is not the remote's own: a proxy's page, an error, a
- * redirect.
+ * Returns the remote's answer, with `json` undefined for other text. Rejects if the remote fails: no answer, a proxy's page
+ * instead of one, a server error, a redirect. A 4xx is about this request: a caller can provoke it, and blocks only itself.
  */
 async function answerOf(
   { path, headers, body }: RemoteQuestion,
-  { url, agent, timeoutMs }: Target
+  { url, agent, timeoutMs, hasCallers }: Target
 ): Promise<{ status: number; json: unknown }> {
   const { status, text } = await request(`${url}${path}`, {
     dispatcher: agent,
@@ -77,8 +88,8 @@ async function answerOf(
       throw new Error(error instanceof Error ? `${error.name}: ${error.message}` : 'no answer')
     })
   const json = parseJson(text)
-  const isOwn = (status >= 200 && status < 300) || (status >= 400 && status < 500 && status !== 429)
-  if (json === undefined || !isOwn) throw nonsense(status)
+  const isRefused = status >= 400 && status < 500 && (status !== 429 || hasCallers)
+  if (!isRefused && (json === undefined || status < 200 || status >= 300)) throw nonsense(status)
   return { status, json }
 }
 

@@ -5,7 +5,7 @@ import type { Teardown } from './test-app.js'
 /** A faulty answer. */
 export type Fault = 'hang' | 'reset' | '500' | 'html' | 'half' | 'odd' | 'redirect' | 'huge' | 'echo'
 
-type Answer = { readonly status: number; readonly body: unknown }
+type Answer = { readonly status: number; readonly body: unknown; readonly isPage?: boolean }
 
 /** A real server with the answers of a test, and faulty answers on request. */
 class TestServer {
@@ -36,7 +36,8 @@ function send(response: ServerResponse, good: Answer, fault: Fault | undefined, 
   const body = JSON.stringify(good.body)
   const answer = (status: number, text: string, headers: Record<string, string> = {}) =>
     response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(text)
-  if (fault === undefined) answer(good.status, body)
+  if (good.isPage === true) answer(good.status, '<!doctype html><h1>No</h1>', { 'Content-Type': 'text/html' })
+  else if (fault === undefined) answer(good.status, body)
   else if (fault === 'reset') response.socket?.resetAndDestroy()
   else if (fault === '500') answer(500, '{"error":"out of order"}')
   else if (fault === 'html') answer(200, '<!doctype html><h1>Welcome</h1>', { 'Content-Type': 'text/html' })
@@ -50,6 +51,8 @@ function send(response: ServerResponse, good: Answer, fault: Fault | undefined, 
 /** An auth service: the user of each session key. */
 export class TestAuth extends TestServer {
   readonly sessions = new Map<string, { username: string; email?: string; gamertag?: string | null }>()
+  /** Returns how a key is refused; undefined for a key that is verified. */
+  refuse: (sessionKey: string) => { readonly status: number; readonly isPage: boolean } | undefined = () => undefined
   /** The verified keys. */
   readonly asked: string[] = []
 
@@ -59,6 +62,8 @@ export class TestAuth extends TestServer {
       if (request.method !== 'POST' || request.url !== '/api/auth/verify') return { status: 404, body: {} }
       const { sessionKey } = JSON.parse(body) as { sessionKey: string }
       auth.asked.push(sessionKey)
+      const refused = auth.refuse(sessionKey)
+      if (refused !== undefined) return { ...refused, body: { error: 'no' } }
       const user = auth.sessions.get(sessionKey)
       return user === undefined
         ? { status: 401, body: { valid: false } }

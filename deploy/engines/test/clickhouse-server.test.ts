@@ -38,7 +38,7 @@ test('reads on a server that does not reply are refused in seconds, and work whe
   const clickhouse = openClickHouseServer({ url, readers: 1, health: { pauseMs: 50, silenceMs: 500 } })
   t.teardown(() => clickhouse.close())
   await clickhouse.readers.rows('SELECT sleep(1.5)')
-  t.pass('a long statement is no silence')
+  t.pass('a long statement is not a silence')
   await clickhouse.projections.execute('CREATE TABLE waited (a UInt8) ENGINE = MergeTree ORDER BY a')
   wire.isSilent = true
   const write = clickhouse.projections.execute('INSERT INTO waited VALUES (7)')

@@ -569,7 +569,7 @@ test('statements on a server that does not reply are refused in seconds, whateve
   t.teardown(() => postgres.close())
   const away = { name: 'Refusal', code: 'engine_away', message: /^PostgreSQL cannot be reached/, retryAfterSeconds: 5 }
   await postgres.query('SELECT pg_sleep(1.5)')
-  t.pass('a long statement is no silence')
+  t.pass('a long statement is not a silence')
   const cut = postgres.transaction(async (transaction) => {
     await transaction.query('SELECT 1')
     wire.isSilent = true

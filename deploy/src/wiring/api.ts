@@ -58,6 +58,7 @@ export async function openApi(needs: Needs): Promise<string> {
       authUrl,
       trustedProxies: config.TRUSTED_PROXIES,
       writesPerMinute: config.WRITES_PER_MINUTE,
+      sessionChecksPerMinute: config.SESSION_CHECKS_PER_MINUTE,
       chat: chatOf(needs),
       dataVersions,
       positions: readSide.positions,

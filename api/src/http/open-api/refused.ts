@@ -13,6 +13,7 @@ const BODY: readonly RefusalCode[] = [
 const SESSION: readonly RefusalCode[] = [
   'session_key_missing',
   'session_invalid',
+  'session_checks_spent',
   'username_unstable',
   'write_budget_spent',
   'auth_away',

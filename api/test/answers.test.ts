@@ -386,6 +386,9 @@ test('the cache counts the keys and the compressed bodies that it holds', async 
   t.ok((await heldBytes()) > before + 500, `${before} bytes, then ${await heldBytes()}`)
 })
 
+/** What proxies that compress add to a tag: Apache, Caddy, lighttpd, Jetty, and two of them behind one another. */
+const SUFFIXES_OF_PROXIES = ['-gzip', '-br', '-deflate', '-df', '-zstd', '--gzip', ';gzip', '-gzip-gzip', '-gzip;gzip']
+
 test('long answers are compressed as requested, with a tag for each coding that any If-None-Match may name', async (t) => {
   const { app, tables } = await testApp(t)
   tables.answer = async () => Array.from({ length: 500 }, (_, online) => ({ online }))
@@ -410,6 +413,19 @@ test('long answers are compressed as requested, with a tag for each coding that 
     const { statusCode, headers } = await app.inject({ url: URL, headers: { 'if-none-match': String(tag) } })
     t.equal(statusCode, 304)
     t.equal(headers.etag, tag)
+  }
+  for (const [tag, suffix] of tags.flatMap((tag) =>
+    SUFFIXES_OF_PROXIES.map((suffix) => [String(tag), suffix] as const)
+  )) {
+    const changed = tag.replace(/"$/, `${suffix}"`)
+    for (const header of [changed, `W/${changed}`, `"other", W/${changed}`]) {
+      const { statusCode, headers } = await app.inject({ url: URL, headers: { 'if-none-match': header } })
+      t.same([statusCode, headers.etag], [304, tag], header)
+    }
+  }
+  for (const suffix of ['-x', 'gzip', '-gzipx', '-b-g', '-']) {
+    const changed = String(plain.headers.etag).replace(/"$/, `${suffix}"`)
+    t.equal((await app.inject({ url: URL, headers: { 'if-none-match': changed } })).statusCode, 200, suffix)
   }
   t.equal(tables.asked, 1)
   const short = await app.inject({ url: '/api/game/x', headers: { 'accept-encoding': 'br' } })

@@ -103,7 +103,7 @@ test('a query about one user reads by the primary key, with any rows', async (t)
   const userKey = 'user 002500'
   const days = { fromDay: '2026-02-01', toDay: '2026-03-01' }
   for (const [what, { sql }, parameters, table] of [
-    ['presence', presenceFacts, { userKey }, 'presence_latest'],
+    ['presence', presenceFacts, { userKey, nowEnd: Date.parse('2026-03-15') }, 'presence_latest'],
     ['play time', playTotals, { userKey }, 'presence_day'],
     ['days', playDays, { userKey, ...days }, 'presence_day'],
     ['seconds by game', playedSeconds, { userKey }, 'presence_day'],

@@ -141,3 +141,17 @@ test('records newly set are listed newest first with the beaten player; restored
   )?.[1]
   t.same((await get(link ?? '')).json(), body.slice(3))
 })
+
+test('entries of the Atom feed have unique ids, also of one player in one instant; a board without a name has its number', async (t) => {
+  const { store, changed, get } = await openRecords(t)
+  const reigns = [70, 65, 60].map((seconds): Reign => ['ann/ü', `01:${seconds - 60}.000`, seconds * 1000, 1, 1, 1])
+  await store(HALO, 1, reigns, 1)
+  await store(HALO, 7, [['ann/ü', '5', null, 1, 1, null]], 1)
+  await changed('title', 'leaderboard', 'leaderboard-entry')
+  const { body } = await get('/api/records/recent.atom')
+  const ids = body.match(/(?<=<entry><id>)[^<]*/g) ?? []
+  t.equal(ids.length, 4)
+  t.equal(new Set(ids).size, 4, String(ids))
+  t.match(body, /<title>ann\/ü: 5 on leaderboard 7 \(Halo\)<\/title>/)
+  t.match(body, / on Laps \(Halo\)<\/title>/)
+})

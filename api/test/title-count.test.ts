@@ -233,7 +233,9 @@ test('the last count of a title is the newest of scraped and imported ones', asy
       [false, BETA, time(minuteNow - MINUTE_MS), 1, '4']
     ]
   )
-  const rows = await rowsOf(withServing(model.clickhouse.readers, FIRST_GENERATION), newestTitleCounts, {})
+  const rows = await rowsOf(withServing(model.clickhouse.readers, FIRST_GENERATION), newestTitleCounts, {
+    to: NOW_MS
+  })
   t.same(
     new Map(rows.map(({ titleId, countedAtMs }) => [titleId, countedAtMs])),
     new Map([

@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
-import { futureRun, Status } from '../src/operations/status.js'
 import { VERSION } from '../src/version.js'
 import { ask } from './service/ask.js'
 import {
@@ -150,13 +149,6 @@ test('operations on a stopped service show in its answers after the start', asyn
     t.equal(failed.code, 1)
     t.match(JSON.parse(failed.stdout), [{ source: 'network', outcome: 'failed', published: 0, reason: /\S/ }])
     t.ok(await isFree(), 'the folder is let go')
-  })
-
-  await t.test('a clock that was set back is named, because later scrapes count as older', async (t) => {
-    const { sources } = Status.parse(await gamenetJson(environment, ['status']))
-    const ranMs = Math.max(...sources.map(({ lastRun }) => (lastRun === null ? 0 : Date.parse(lastRun.observedAt))))
-    t.match(futureRun(sources, ranMs - 3_600_000), [/^the newest scrape is 3600 s ahead of this clock/])
-    t.same(futureRun(sources, ranMs - 1000), [])
   })
 
   await t.test('status waits until the tables have caught up, and says so', async (t) => {

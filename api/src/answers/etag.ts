@@ -28,7 +28,8 @@ export function etagOf(identity: string, coding: Coding): string {
 
 /**
  * Returns the tag by which `If-None-Match` names the answer in any coding: from a list, with or without `W/` (the comparison
- * is weak, RFC 9110 13.1.2), or by `*`. A malformed header names nothing, so the whole answer is sent.
+ * is weak, RFC 9110 13.1.2), or by `*`. A malformed header names nothing, so the whole answer is sent. A proxy that compresses
+ * adds its coding to the tag and forwards what clients send back: `-gzip` (Apache, Caddy, lighttpd), `--gzip` and `;gzip` (Jetty).
  */
 export function namedTag(ifNoneMatch: string, identity: string): string | undefined {
   // The header is the tag that we sent: by far the most frequent case.
@@ -38,7 +39,9 @@ export function namedTag(ifNoneMatch: string, identity: string): string | undefi
   }
   if (ifNoneMatch.trim() === '*') return etagOf(identity, 'identity')
   for (const [, tag] of ifNoneMatch.matchAll(LISTED_TAG)) {
-    if (tag === identity || tag === `${identity}-g` || tag === `${identity}-b`) return `"${tag}"`
+    if (tag === undefined || !tag.startsWith(identity)) continue
+    const [, own] = CODED.exec(tag.slice(identity.length)) ?? []
+    if (own !== undefined) return `"${identity}${own}"`
   }
   return undefined
 }
@@ -49,3 +52,5 @@ export function permitsTag(ifMatch: string | undefined, etag: string): boolean {
 }
 
 const LISTED_TAG = /(?:^|,)[ \t]*(?:W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*(?=,|$)/g
+/** The end of a tag: our coding, then those of proxies. */
+const CODED = /^(|-g|-b)(?:(?:--?|;)(?:x-)?(?:gzip|gz|br|deflate|df|zstd))*$/

@@ -74,7 +74,7 @@ export function addPipeline(
   const urls = new ResolvedUrls<Answering>()
   const { tables, versions } = needs
   const versionOf: Versions['versionOf'] = (dependency) => versions.versionOf(dependency)
-  const playersCheckedMs = playersCheckCache({ tables, versionOf })
+  const playersCheckedMs = playersCheckCache({ tables, versionOf, now: () => needs.now() })
   const answerReady: AnswerReady = (request, response, id) => {
     if ((request.method !== 'GET' && request.method !== 'HEAD') || !versions.isCurrent) return false
     const resolved = urls.get(request.url ?? '', versions, needs.now())

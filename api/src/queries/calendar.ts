@@ -174,24 +174,37 @@ const Total = z.object({
   lastDay: z.iso.date()
 })
 
-function totalsSql({ name, key }: Table, rollup: 'day' | 'hour'): string {
+/** Returns the query of totals before `toMs`: from the rollup up to its bucket that contains `toMs`, then from the samples. */
+function totalsSql({ name, key, value }: Table, rollup: 'day' | 'hour'): string {
   return `
     SELECT
-      r.${key} AS key,
-      max((r.max, -toUnixTimestamp64Milli(r.max_at))) AS top,
+      r.key AS key,
+      max((r.highest, -toUnixTimestamp64Milli(r.highest_at))) AS top,
       top.1 AS peak,
       toFloat64(-top.2) AS peakAtMs,
-      ${meanSql('sum(r.sum)', 'sum(toUInt64(r.samples))')} AS average,
-      toFloat64(sum(toUInt64(r.samples))) AS samples,
-      toString(toDate(min(r.${rollup}))) AS firstDay,
-      toString(toDate(max(r.${rollup}))) AS lastDay
-    FROM {${name}_${rollup}: Identifier} AS r FINAL
+      ${meanSql('sum(r.total)', 'sum(r.counted)')} AS average,
+      toFloat64(sum(r.counted)) AS samples,
+      toString(min(r.date)) AS firstDay,
+      toString(max(r.date)) AS lastDay
+    FROM (
+      SELECT b.${key} AS key, b.max AS highest, b.max_at AS highest_at, b.sum AS total, toUInt64(b.samples) AS counted,
+        toDate(b.${rollup}) AS date
+      FROM {${name}_${rollup}: Identifier} AS b FINAL
+      WHERE b.${rollup} < ${boundSql('bucketMs', rollup)}
+      UNION ALL
+      SELECT c.${key} AS key, c.${value} AS highest, c.ts AS highest_at, toUInt64(c.${value}) AS total, 1 AS counted,
+        toDate(c.ts) AS date
+      FROM {${name}: Identifier} AS c FINAL
+      WHERE c.ts >= ${boundSql('bucketMs', 'sample')} AND c.ts < ${boundSql('toMs', 'sample')}
+    ) AS r
     GROUP BY key
     ORDER BY peak DESC, key`
 }
 
-/** Selects the totals of each title over its whole history, highest peak first. */
-export const titleTotals = query({ params: z.object({}), row: Total, sql: totalsSql(TITLES, 'day') })
+const Until = z.object({ bucketMs: Ms, toMs: Ms })
 
-/** Selects the totals of each metric of the network over its whole history. */
-export const networkTotals = query({ params: z.object({}), row: Total, sql: totalsSql(NETWORK, 'hour') })
+/** Selects the totals of each title over its history before `toMs`, highest peak first. */
+export const titleTotals = query({ params: Until, row: Total, sql: totalsSql(TITLES, 'day') })
+
+/** Selects the totals of each metric of the network over its history before `toMs`. */
+export const networkTotals = query({ params: Until, row: Total, sql: totalsSql(NETWORK, 'hour') })

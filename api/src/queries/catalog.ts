@@ -68,14 +68,21 @@ export type CatalogCache = {
   boards(serving: ServingTables): Promise<Boards>
 }
 
+const MINUTE_MS = 60_000
+
 /** The rows of a part of the catalog, and their data version. */
 type Part<Row> = { readonly version: number; readonly rows: readonly Row[] }
 
-type CacheNeeds = { readonly tables: ReadTables; versionOf(dependency: { projection: string }): number }
+type CacheNeeds = {
+  readonly tables: ReadTables
+  versionOf(dependency: { projection: string; toMs?: number }): number
+  /** Default: `Date.now`. */
+  now?(): number
+}
 
 /** Caches the titles and the boards. */
 export function catalogCache(needs: CacheNeeds): CatalogCache {
-  const ofServing = servingCache(['title', 'title-latest', ...OTHERS], (serving) =>
+  const ofServing = servingCache(['title', 'title-count', 'title-latest', ...OTHERS], (serving) =>
     titleCache({ ...needs, tables: withServing(needs.tables, serving) })
   )
   let last: Catalog | undefined
@@ -105,17 +112,19 @@ function titleCache(needs: CacheNeeds): () => Promise<Catalog> {
   let cached: { key: string; catalog: Catalog } | undefined
   let loading: { key: string; catalog: Promise<Catalog> } | undefined
 
-  const part = async <Row>(
+  const part = async <Row, Bound extends { to?: number }>(
     held: Part<Row>,
     version: number,
-    question: Query<Record<string, never>, Row>
-  ): Promise<Part<Row>> => (held.version < version ? { version, rows: await rowsOf(needs.tables, question, {}) } : held)
+    question: Query<Bound, Row>,
+    bound: Bound
+  ): Promise<Part<Row>> =>
+    held.version < version ? { version, rows: await rowsOf(needs.tables, question, bound) } : held
 
-  const load = async (key: string, versions: Versions): Promise<Catalog> => {
+  const load = async (key: string, versions: Versions, to: number): Promise<Catalog> => {
     const [newFacts, newCounts, newOthers] = await Promise.all([
-      part(facts, versions.facts, titleFacts),
-      part(counts, versions.counts, newestTitleCounts),
-      part(others, versions.others, titlesOfBoardsAndMatches)
+      part(facts, versions.facts, titleFacts, { to }),
+      part(counts, versions.counts, newestTitleCounts, { to }),
+      part(others, versions.others, titlesOfBoardsAndMatches, {})
     ])
     // Boards change constantly but rarely add a title, so the catalog is usually kept. Known titles stay known.
     const isSame = newFacts === facts && newCounts === counts && newOthers.rows.length === others.rows.length
@@ -126,9 +135,11 @@ function titleCache(needs: CacheNeeds): () => Promise<Catalog> {
   }
 
   return () => {
+    // The end of the minute. A change behind it (a clock was ahead) counts when its time has come.
+    const toMs = (Math.floor((needs.now ?? Date.now)() / MINUTE_MS) + 1) * MINUTE_MS
     const versions = {
-      facts: needs.versionOf({ projection: 'title' }),
-      counts: needs.versionOf({ projection: 'title-latest' }),
+      facts: needs.versionOf({ projection: 'title', toMs }),
+      counts: needs.versionOf({ projection: 'title-latest', toMs }),
       others: Math.max(...OTHERS.map((projection) => needs.versionOf({ projection })))
     }
     const key = Object.values(versions).join('/')
@@ -136,7 +147,7 @@ function titleCache(needs: CacheNeeds): () => Promise<Catalog> {
     if (loading?.key === key) return loading.catalog
     // One after another: an older load that ends late must not replace a newer one.
     const before = loading?.catalog.catch(() => undefined) ?? Promise.resolve()
-    const catalog = before.then(() => load(key, versions))
+    const catalog = before.then(() => load(key, versions, toMs))
     const mine = { key, catalog }
     loading = mine
     const done = (): void => {

@@ -14,9 +14,30 @@ const Ms = z.int().nonnegative()
 /** Maximum number of matches in an answer: about 20 MB of JSON. */
 export const MATCHES_MAX = 100_000
 
-/** Selects the newest list of one title; no row if there is none. */
+/**
+ * Returns the newest lists before `nowEnd` of the titles that meet a condition. A later list (a clock was ahead) hides an earlier
+ * one, which is then found among all lists: no row of a title is read there while its newest list has a past instant.
+ */
+const newestLists = (condition: string) => `
+      SELECT l.title_id AS title_id, l.ts AS at, l.hosts AS hosts, l.players AS players, l.max_players AS max_players
+      FROM {match_latest: Identifier} AS l FINAL
+      WHERE ${condition} AND l.ts < fromUnixTimestamp64Milli({nowEnd: Int64}, 'UTC')
+      UNION ALL
+      SELECT l.title_id AS title_id, l.ts AS at, l.hosts AS hosts, l.players AS players, l.max_players AS max_players
+      FROM {match_list: Identifier} AS l FINAL
+      WHERE ${condition} AND l.ts < fromUnixTimestamp64Milli({nowEnd: Int64}, 'UTC')
+        AND l.title_id IN (
+          SELECT a.title_id FROM {match_latest: Identifier} AS a
+          WHERE a.ts >= fromUnixTimestamp64Milli({nowEnd: Int64}, 'UTC')
+        )
+      ORDER BY at DESC
+      LIMIT 1 BY title_id`
+
+const OF_TITLE = 'l.title_id = {titleId: String}'
+
+/** Selects the newest list of one title before `nowEnd`; no row if there is none. */
 export const newestList = query({
-  params: z.object({ titleId: TitleId }),
+  params: z.object({ titleId: TitleId, nowEnd: Ms }),
   row: z.object({
     timestamp: RecordedAt,
     listedAtMs: Ms,
@@ -25,30 +46,31 @@ export const newestList = query({
     maxPlayers: z.array(Count)
   }),
   sql: `
-    SELECT formatDateTime(l.ts, '%F %T', 'UTC') AS timestamp, toFloat64(toUnixTimestamp64Milli(l.ts)) AS listedAtMs,
-      l.hosts AS hosts, l.players AS players, l.max_players AS maxPlayers
-    FROM {match_latest: Identifier} AS l FINAL
-    WHERE l.title_id = {titleId: String}`
+    SELECT formatDateTime(n.at, '%F %T', 'UTC') AS timestamp, toFloat64(toUnixTimestamp64Milli(n.at)) AS listedAtMs,
+      n.hosts AS hosts, n.players AS players, n.max_players AS maxPlayers
+    FROM (${newestLists(OF_TITLE)}
+    ) AS n`
 })
 
-/** Selects the hosts of every title's newest list, and the list's instant, milliseconds since 1970. */
+/** Selects the hosts of every title's newest list before `nowEnd`, and the list's instant, milliseconds since 1970. */
 export const newestHosts = query({
-  params: z.object({}),
+  params: z.object({ nowEnd: Ms }),
   row: z.object({ titleId: TitleId, listedAtMs: Ms, hosts: z.array(z.string()) }),
   sql: `
-    SELECT l.title_id AS titleId, toFloat64(toUnixTimestamp64Milli(l.ts)) AS listedAtMs, l.hosts AS hosts
-    FROM {match_latest: Identifier} AS l FINAL
-    WHERE notEmpty(l.hosts)`
+    SELECT n.title_id AS titleId, toFloat64(toUnixTimestamp64Milli(n.at)) AS listedAtMs, n.hosts AS hosts
+    FROM (${newestLists('true')}
+    ) AS n
+    WHERE notEmpty(n.hosts)`
 })
 
 const Window = z.object({ titleId: TitleId, from: Ms, to: Ms })
 
 /**
- * Selects the matches of a title in a window, newest first, at most one above {@link MATCHES_MAX}; open only since
- * `openSince`.
+ * Selects the matches of a title in a window, newest first, at most one above {@link MATCHES_MAX}. A match is open if it is
+ * in the newest list before `nowEnd`, and that list is not before `openSince`.
  */
 export const matchesInWindow = query({
-  params: Window.extend({ openSince: Ms }),
+  params: Window.extend({ openSince: Ms, nowEnd: Ms }),
   row: z.object({
     hostName: z.string(),
     firstSeenMs: Ms,
@@ -58,12 +80,14 @@ export const matchesInWindow = query({
     isOpen: z.boolean()
   }),
   sql: `
+    WITH (SELECT max(n.at) FROM (${newestLists(OF_TITLE)}
+    ) AS n) AS newest
     SELECT s.host AS hostName,
       toFloat64(toUnixTimestamp64Milli(s.first_seen)) AS firstSeenMs,
       toFloat64(toUnixTimestamp64Milli(s.last_seen)) AS lastSeenMs,
       s.peak_players AS peakPlayers, s.max_players AS maxPlayers,
-      toBool(s.last_seen = (SELECT max(l.ts) FROM {match_latest: Identifier} AS l WHERE l.title_id = {titleId: String})
-        AND s.last_seen >= fromUnixTimestamp64Milli({openSince: Int64}, 'UTC')) AS isOpen
+      toBool(newest >= fromUnixTimestamp64Milli({openSince: Int64}, 'UTC')
+        AND newest BETWEEN s.first_seen AND s.last_seen) AS isOpen
     FROM {match_session: Identifier} AS s FINAL
     WHERE s.title_id = {titleId: String}
       AND s.last_seen >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')

@@ -110,10 +110,20 @@ export const titleActivity = query({
     GROUP BY s.title_id`
 })
 
+/** Titles of `title_latest` whose newest row lies at or behind `to`. Without FINAL: a replaced row is older, never newer. */
+const TITLES_AHEAD = `
+        SELECT a.imported, a.title_id
+        FROM {title_latest: Identifier} AS a
+        WHERE a.ts >= fromUnixTimestamp64Milli({to: Int64}, 'UTC')`
+
 /**
  * Selects the titles of the newest scrape before `to`: those whose newest count is at the newest instant that was not
  * imported, or, if everything was imported, at the newest instant. A title that the newest scrape could not read is
- * excluded. FINAL in both places: a replaced row must not count.
+ * excluded. FINAL: a replaced row must not count.
+ *
+ * A row that lies behind `to` (a clock or an import was ahead) hides an earlier one, which is then found among all events: the
+ * table has no key for it. That reads nothing while there is no such row (the condition without columns is a constant), nor
+ * for imported rows while the newest scrape is known.
  */
 export const liveTitleCounts = query({
   params: z.object({ to: Ms }),
@@ -126,23 +136,54 @@ export const liveTitleCounts = query({
     lobbyPlayers: Count.nullable()
   }),
   sql: `
-    SELECT l.title_id AS titleId, toFloat64(toUnixTimestamp64Milli(l.ts)) AS countedAtMs, l.online AS online,
-      l.sessions AS sessions, l.lobby_players AS lobbyPlayers
-    FROM {title_latest: Identifier} AS l FINAL
-    WHERE (NOT l.imported, l.ts) = (
-      SELECT max((NOT n.imported, n.ts))
+    WITH (
+      SELECT (
+        countIf(NOT n.imported AND n.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')),
+        countIf(NOT n.imported),
+        countIf(n.ts >= fromUnixTimestamp64Milli({to: Int64}, 'UTC'))
+      )
       FROM {title_latest: Identifier} AS n FINAL
-      WHERE n.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
-    )
-    ORDER BY l.title_id`
+    ) AS rows
+    SELECT r.title_id AS titleId, toFloat64(toUnixTimestamp64Milli(r.newest.1)) AS countedAtMs, r.newest.2 AS online,
+      r.newest.3 AS sessions, r.newest.4 AS lobbyPlayers
+    FROM (
+      SELECT l.title_id AS title_id, l.imported AS imported, (l.ts, l.online, l.sessions, l.lobby_players) AS newest
+      FROM {title_latest: Identifier} AS l FINAL
+      WHERE l.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+      UNION ALL
+      SELECT e.title_id AS title_id, e.import_id != '' AS imported,
+        argMax((e.observed_at, e.online, e.sessions, e.lobby_players), e.version) AS newest
+      FROM {event_title_count: Identifier} AS e
+      WHERE if(rows.1 > 0, rows.2 > rows.1, rows.3 > 0)
+        AND e.observed_at < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+        AND (e.import_id != '', e.title_id) IN (${TITLES_AHEAD})
+      GROUP BY imported, title_id
+    ) AS r
+    QUALIFY (NOT r.imported, r.newest.1) = max((NOT r.imported, r.newest.1)) OVER ()
+    ORDER BY r.title_id`
 })
 
-/** Selects the instant of each title's newest count, scraped or imported, milliseconds since 1970. */
+/**
+ * Selects every counted title and the instant of its newest count before `to`, scraped or imported, milliseconds since 1970;
+ * 0 for a title that has later counts only.
+ */
 export const newestTitleCounts = query({
-  params: z.object({}),
+  params: z.object({ to: Ms }),
   row: z.object({ titleId: TitleId, countedAtMs: z.int().nonnegative() }),
   sql: `
-    SELECT l.title_id AS titleId, toFloat64(toUnixTimestamp64Milli(max(l.ts))) AS countedAtMs
-    FROM {title_latest: Identifier} AS l
-    GROUP BY l.title_id`
+    SELECT s.title_id AS titleId, toFloat64(max(if(s.ms < {to: Int64}, s.ms, 0))) AS countedAtMs
+    FROM (
+      SELECT l.title_id AS title_id, toUnixTimestamp64Milli(l.ts) AS ms
+      FROM {title_latest: Identifier} AS l
+      UNION ALL
+      SELECT c.title_id AS title_id, toUnixTimestamp64Milli(max(c.ts)) AS ms
+      FROM {title_count: Identifier} AS c
+      WHERE c.ts < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+        AND c.title_id IN (
+          SELECT a.title_id FROM {title_latest: Identifier} AS a
+          WHERE a.ts >= fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+        )
+      GROUP BY c.title_id
+    ) AS s
+    GROUP BY s.title_id`
 })

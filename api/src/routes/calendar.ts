@@ -13,6 +13,7 @@ import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint } from '../answers/endpoint.js'
 import { listOf } from '../answers/table.js'
 import { date, integer, oneOf, timeZone, titleId, titleIds } from '../http/request/parameters.js'
+import { endOfMinute } from '../http/request/window.js'
 import {
   type Grain,
   hourMatrix,
@@ -28,6 +29,7 @@ import { earlier, PERIOD_DAYS, type PeriodsRequest, periodOf, periodsOf, rounded
 import { knownTitle } from './known-game.js'
 
 const TAGS = ['Calendar']
+const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 const TITLES_MAX = 20
 const ROLLING_MAX = 366
@@ -210,20 +212,27 @@ export const titleRanks: Endpoint<RanksInput, RanksRequest> = {
 }
 
 /** `GET /api/peaks`: the highest counts ever. */
-export const peaks: Endpoint<Record<string, never>, Record<string, never>> = {
+export const peaks: Endpoint<Record<string, never>, { toMs: number }> = {
   operationId: 'getPeaks',
   path: '/api/peaks',
   tags: TAGS,
   summary: 'All-time peaks of the network and of every game',
   description:
-    'Over the whole history: the peak and its first instant, the mean of all samples, and the days between which there are any.',
+    'Over the whole history up to now: the peak and its first instant, the mean of all samples, and the days between which there are any.',
   input: z.object({}),
-  resolve: () => ({}),
-  reads: () => [{ projection: 'title-count-day' }, { projection: 'network-count-hour' }, { projection: 'title' }],
-  answer: async (_request, { tables, signal, catalog }) => {
+  resolve: (_input, { nowMs }) => ({ toMs: endOfMinute(nowMs) }),
+  reads: ({ toMs }) => [
+    ...['title-count-day', 'title-count', 'network-count-hour', 'network-count'].map((projection) => ({
+      projection,
+      toMs
+    })),
+    { projection: 'title' }
+  ],
+  answer: async ({ toMs }, { tables, signal, catalog }) => {
+    const before = (widthMs: number) => ({ bucketMs: Math.floor(toMs / widthMs) * widthMs, toMs })
     const [network, titles, names] = await Promise.all([
-      rowsOf(tables, networkTotals, {}, { signal }),
-      rowsOf(tables, titleTotals, {}, { signal }),
+      rowsOf(tables, networkTotals, before(HOUR_MS), { signal }),
+      rowsOf(tables, titleTotals, before(DAY_MS), { signal }),
       catalog()
     ])
     const shown = (

@@ -1,6 +1,7 @@
-import { nameKey, Refusal } from '@gamenet/schemas'
+import { INSTANTS_END_MS, nameKey, Refusal } from '@gamenet/schemas'
 import type { AnswerContext, Dependency } from '../answers/endpoint.js'
 import { shown, username } from '../http/request/parameters.js'
+import { endOfMinute } from '../http/request/window.js'
 import { type PRESENCE_FIELDS, presenceFacts } from '../queries/play-time.js'
 import { type ProfileRow, profileOf } from '../queries/profile.js'
 import { rowsOf } from '../queries/query.js'
@@ -43,15 +44,16 @@ export function readsUser(userKey: string): Dependency[] {
   ]
 }
 
-/** Returns a user with a profile or presence. Refuses all others. */
+/** Returns a user with a profile or presence: of all time, or up to `nowMs`. Refuses all others. */
 export async function knownUser(
-  request: UserRequest,
+  request: UserRequest & { readonly nowMs?: number },
   { tables, writes, signal }: Pick<AnswerContext, 'tables' | 'writes' | 'signal'>
 ): Promise<KnownUser> {
-  const { userKey } = request
+  const { userKey, nowMs } = request
+  const nowEnd = nowMs === undefined ? INSTANTS_END_MS : endOfMinute(nowMs)
   const [profile, facts] = await Promise.all([
     profileOf(writes, userKey),
-    rowsOf(tables, presenceFacts, { userKey }, { signal })
+    rowsOf(tables, presenceFacts, { userKey, nowEnd }, { signal })
   ])
   const presence: PresenceFacts = Object.fromEntries(facts.map(({ field, ...sighted }) => [field, sighted]))
   const username = profile?.username ?? presence.username?.value

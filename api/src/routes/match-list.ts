@@ -27,23 +27,28 @@ const DEPRECATED_SINCE = new Date('2026-01-01T00:00:00Z')
 type TitleInput = { titleId: string }
 type HistoryInput = WindowInput & TitleInput
 type OfTitle = { titleId: string; gameName: string }
+/** The end of "now", milliseconds since 1970. */
+type Now = { nowEndMs: number }
 /** Matches in lists since then can be open, milliseconds since 1970. */
-type Open = { openSinceMs: number }
+type Open = Now & { openSinceMs: number }
 type HistoryRequest = Window & TitleInput & Open
 type StatsRequest = Window & OfTitle & Open
 
 const titleParameter = titleId().describe('The title’s id, 8 hexadecimal digits of any case.')
 const hoursParameter = integer({ min: 1, max: 720 })
 
-const listOfLobbies: Omit<Endpoint<TitleInput, OfTitle>, 'operationId' | 'path' | 'summary'> = {
+const listOfLobbies: Omit<Endpoint<TitleInput, OfTitle & Now>, 'operationId' | 'path' | 'summary'> = {
   tags: TAGS,
   description:
     'The lobbies of the title’s newest list, in the order of the list; `timestamp` is its instant. A title without a known list has none.',
   input: z.object({ titleId: titleParameter }),
-  resolve: ({ titleId }, context) => ofKnownTitle(titleId, context),
+  resolve: async ({ titleId }, context) => ({
+    ...(await ofKnownTitle(titleId, context)),
+    nowEndMs: endOfMinute(context.nowMs)
+  }),
   reads: ({ titleId }) => [{ projection: 'match-latest', key: titleId }],
-  answer: async ({ titleId, gameName }, { tables, signal }) => {
-    const [list] = await rowsOf(tables, newestList, { titleId }, { signal })
+  answer: async ({ titleId, gameName, nowEndMs }, { tables, signal }) => {
+    const [list] = await rowsOf(tables, newestList, { titleId, nowEnd: nowEndMs }, { signal })
     const { hosts = [], players = [], maxPlayers = [], timestamp } = list ?? {}
     const matches = hosts.map((hostName, n) => ({
       hostName,
@@ -64,7 +69,7 @@ const listOfLobbies: Omit<Endpoint<TitleInput, OfTitle>, 'operationId' | 'path' 
 }
 
 /** `GET /api/title/:titleId/matches`: the current lobbies of a title. */
-export const matches: Endpoint<TitleInput, OfTitle> = {
+export const matches: Endpoint<TitleInput, OfTitle & Now> = {
   ...listOfLobbies,
   operationId: 'getMatches',
   path: '/api/title/:titleId/matches',
@@ -72,7 +77,7 @@ export const matches: Endpoint<TitleInput, OfTitle> = {
 }
 
 /** `GET /api/game/:titleId/matches`: the same under another path. */
-export const gameMatches: Endpoint<TitleInput, OfTitle> = {
+export const gameMatches: Endpoint<TitleInput, OfTitle & Now> = {
   ...listOfLobbies,
   operationId: 'getGameMatches',
   path: '/api/game/:titleId/matches',
@@ -80,7 +85,7 @@ export const gameMatches: Endpoint<TitleInput, OfTitle> = {
 }
 
 /** `GET /api/title/:titleId/lobbies`: the same under the deprecated path. */
-export const lobbies: Endpoint<TitleInput, OfTitle> = {
+export const lobbies: Endpoint<TitleInput, OfTitle & Now> = {
   ...listOfLobbies,
   operationId: 'getLobbies',
   path: '/api/title/:titleId/lobbies',
@@ -98,8 +103,8 @@ const historyOfMatches: Omit<Endpoint<HistoryInput, HistoryRequest>, 'operationI
     return { titleId, fromMs, toMs, ...openSince(context) }
   },
   reads: ({ titleId }) => readsOfMatches(titleId),
-  answer: async ({ titleId, fromMs, toMs, openSinceMs }, { tables, signal }) => {
-    const params = { titleId, from: fromMs, to: toMs, openSince: openSinceMs }
+  answer: async ({ titleId, fromMs, toMs, openSinceMs, nowEndMs }, { tables, signal }) => {
+    const params = { titleId, from: fromMs, to: toMs, openSince: openSinceMs, nowEnd: nowEndMs }
     const rows = await rowsOf(tables, matchesInWindow, params, { signal })
     if (rows.length > MATCHES_MAX) throw tooManyMatches({ fromMs, toMs })
     const body = rows.map(({ firstSeenMs, lastSeenMs, hostName, peakPlayers, maxPlayers, isOpen }) => ({
@@ -208,7 +213,8 @@ export const lobbyStats: Endpoint<TitleInput, StatsRequest> = {
 
 /** Floored to the minute, so that all answers of a minute are the same function of the data. */
 function openSince({ nowMs, openListAgeMs }: ResolveContext): Open {
-  return { openSinceMs: Math.max(0, endOfMinute(nowMs) - MINUTE_MS - openListAgeMs) }
+  const nowEndMs = endOfMinute(nowMs)
+  return { nowEndMs, openSinceMs: Math.max(0, nowEndMs - MINUTE_MS - openListAgeMs) }
 }
 
 async function ofKnownTitle(titleId: string, context: ResolveContext): Promise<OfTitle> {
@@ -234,13 +240,13 @@ function tooManyMatches({ fromMs, toMs }: Window): Refusal {
 }
 
 async function statsBody(
-  { titleId, gameName, fromMs, toMs, openSinceMs }: StatsRequest,
+  { titleId, gameName, fromMs, toMs, openSinceMs, nowEndMs }: StatsRequest,
   { tables, signal }: AnswerContext
 ): Promise<unknown> {
   const bounds = { titleId, from: fromMs, to: toMs }
   const parts = { fromDay: lastDays(1, toMs), fromWeek: lastDays(7, toMs) }
   const [[list], [totals], hosts, hours] = await Promise.all([
-    rowsOf(tables, newestList, { titleId }, { signal }),
+    rowsOf(tables, newestList, { titleId, nowEnd: nowEndMs }, { signal }),
     rowsOf(tables, matchTotals, { ...bounds, ...parts }, { signal }),
     rowsOf(tables, topHosts, bounds, { signal }),
     rowsOf(tables, hoursOfDay, { titleId, ...cutAtHours({ fromMs, toMs }) }, { signal })

@@ -42,7 +42,7 @@ export const onlineUsers: Endpoint<Record<string, never>, { toMs: number }> = {
   answer: async ({ toMs }, { tables, signal, catalog }) => {
     const [counts, lists, titles] = await Promise.all([
       rowsOf(tables, liveTitleCounts, { to: toMs }, { signal }),
-      rowsOf(tables, newestHosts, {}, { signal }),
+      rowsOf(tables, newestHosts, { nowEnd: toMs }, { signal }),
       catalog()
     ])
     const listById = new Map(lists.map((list) => [list.titleId, list]))

@@ -88,10 +88,11 @@ export const status = operation({
   result: Status,
   run: async (needs) => {
     const { engines, ingest, demo, startedAt } = needs
+    const nowMs = Date.now()
     const [readiness, datasets, runs, progress, rebuilds, disk, lostRows, erasures] = await Promise.all([
       needs.ready(),
       damagedDatasets(engines),
-      newestRuns(engines),
+      newestRuns(engines, nowMs),
       progressOf(needs),
       unfinishedRebuilds(needs),
       engines.disk.status(),
@@ -103,7 +104,7 @@ export const status = operation({
       return {
         source,
         periodSeconds: ingest === undefined ? null : (own?.periodSeconds ?? 0),
-        lastRun: newerRun(own?.lastRun, runs.get(source))
+        lastRun: newerRun(own?.lastRun, runs.past.get(source), nowMs)
       }
     })
     return {
@@ -115,7 +116,7 @@ export const status = operation({
         ...((readiness.ok && readiness.degraded) || []),
         ...datasets,
         ...needs.damageMet,
-        ...futureRun(sources)
+        ...clockBack(runs.newestMs, nowMs)
       ],
       sources,
       ...progress,
@@ -132,14 +133,12 @@ export const status = operation({
 /** A difference of clocks that no transfer explains. */
 export const CLOCK_SECONDS_MAX = 2
 
-/** Until this clock passes the newest run, its values count as newer than those of later scrapes. */
-export function futureRun(sources: Status['sources'], nowMs = Date.now()): string[] {
-  const aheadMs = Math.max(
-    ...sources.map(({ lastRun }) => (lastRun === null ? 0 : millisecondsOf(lastRun.observedAt) - nowMs))
-  )
+/** Says that scrapes are dated after now: answers leave their values out until then. */
+export function clockBack(newestRunMs: number, nowMs: number): string[] {
+  const aheadMs = newestRunMs - nowMs
   if (aheadMs <= CLOCK_SECONDS_MAX * 1000) return []
   return [
-    `the newest scrape is ${Math.round(aheadMs / 1000)} s ahead of this clock, and answers keep its values until then (gamenet doctor)`
+    `the newest scrape is ${Math.round(aheadMs / 1000)} s ahead of this clock; answers leave its values out until then (gamenet doctor)`
   ]
 }
 
@@ -241,10 +240,10 @@ async function unfinishedRebuilds({ projector }: OperationNeeds): Promise<Rebuil
   return (await projector.rebuilds.list()).filter(({ state }) => !OVER.includes(state))
 }
 
-/** Returns the newer of two runs. The tables may lack a run of this process while the log is unavailable. */
-function newerRun(own: ScrapeRan | null | undefined, known: LastRun | undefined): LastRun | null {
+/** Returns the newer of two runs up to now. The tables may lack a run of this process while the log is unavailable. */
+function newerRun(own: ScrapeRan | null | undefined, known: LastRun | undefined, nowMs: number): LastRun | null {
   const ms = (run: { readonly observedAt: string }) => millisecondsOf(run.observedAt)
-  if (own === undefined || own === null || (known !== undefined && ms(known) >= ms(own))) return known ?? null
+  if (!own || ms(own) > nowMs || (known !== undefined && ms(known) >= ms(own))) return known ?? null
   const { source: _source, reason = '', ...run } = own
   return { ...run, reason }
 }
@@ -258,17 +257,23 @@ const Run = z.object({
   reason: z.string()
 })
 
-/** Returns the last run of every source in the tables, of any process. */
-async function newestRuns({ clickhouse, store }: Engines): Promise<Map<string, LastRun>> {
+type Runs = { readonly past: Map<string, LastRun>; readonly newestMs: number }
+
+/** Returns the last run of every source in the tables up to now, of any process, and the instant of the newest of all. */
+async function newestRuns({ clickhouse, store }: Engines, nowMs: number): Promise<Runs> {
   const { serving } = await store.do(readPointers)
-  const rows = await withServing(clickhouse.control, serving).rows(`
-    SELECT s.source AS source, toUnixTimestamp64Milli(s.ts) AS observedAtMs, s.outcome AS outcome,
+  const rows = await withServing(clickhouse.control, serving).rows(
+    `SELECT s.source AS source, toUnixTimestamp64Milli(s.ts) AS observedAtMs, s.outcome AS outcome,
            s.duration_ms AS durationMs, s.published AS published, s.reason AS reason
-    FROM {scrape: Identifier} AS s FINAL ORDER BY s.source, s.ts DESC LIMIT 1 BY s.source`)
-  return new Map(
-    rows.map((row) => {
-      const { source, observedAtMs, ...run } = Run.parse(row)
-      return [source, { observedAt: shownInstant(observedAtMs), ...run }]
-    })
+    FROM {scrape: Identifier} AS s FINAL ORDER BY s.source, s.ts DESC LIMIT 1 BY s.source, observedAtMs > {nowMs: Int64}`,
+    { nowMs }
   )
+  const runs = rows.map((row) => Run.parse(row))
+  const past = runs.filter(({ observedAtMs }) => observedAtMs <= nowMs)
+  return {
+    past: new Map(
+      past.map(({ source, observedAtMs, ...run }) => [source, { observedAt: shownInstant(observedAtMs), ...run }])
+    ),
+    newestMs: Math.max(0, ...runs.map(({ observedAtMs }) => observedAtMs))
+  }
 }

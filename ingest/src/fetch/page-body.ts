@@ -1,6 +1,6 @@
 import { PassThrough, type Readable, type Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 
 /** The value of `Accept-Encoding`: the encodings that {@link readPageBody} decodes. */
 export const ACCEPTED_ENCODINGS = 'gzip, br, deflate'
@@ -51,7 +51,9 @@ export async function readPageBody(
   }
 }
 
-function decoderOf(encoding: string | undefined): Transform | undefined {
+type Decoder = Transform | ((body: AsyncIterable<Buffer>) => AsyncIterable<Buffer>)
+
+function decoderOf(encoding: string | undefined): Decoder | undefined {
   switch ((encoding ?? 'identity').trim().toLowerCase()) {
     case '':
     case 'identity':
@@ -62,10 +64,28 @@ function decoderOf(encoding: string | undefined): Transform | undefined {
     case 'br':
       return createBrotliDecompress()
     case 'deflate':
-      return createInflate()
+      return inflated
     default:
       return undefined
   }
+}
+
+/**
+ * Decodes both forms of `deflate`: with the header of zlib (RFC 9110 8.4.1.2), and raw, which some servers send. The low four
+ * bits of zlib's first byte are 8; a raw stream that begins so would be a stored block with padding that no encoder writes.
+ */
+async function* inflated(body: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
+  const chunks = body[Symbol.asyncIterator]()
+  const first = await chunks.next()
+  if (first.done === true) return
+  const decoder = ((first.value[0] ?? 0) & 15) === 8 ? createInflate() : createInflateRaw()
+  const all = async function* () {
+    yield first.value
+    yield* { [Symbol.asyncIterator]: () => chunks }
+  }
+  // Its failure destroys the decoder, so that the reader below throws it.
+  pipeline(all, decoder).catch(ignoreLateError)
+  yield* decoder
 }
 
 /** A discarded body may still fail; without a listener, its error would end the process. */

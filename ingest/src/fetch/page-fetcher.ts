@@ -61,7 +61,10 @@ const REDIRECTS_MAX = 3
 const REDIRECT_STATUS = new Set([301, 302, 303, 307, 308])
 const ABSENT_STATUS = new Set([404, 410])
 const HTML_TYPE = /^(?:text\/html|application\/xhtml\+xml)\s*(?:;|$)/i
-const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i
+/** The charset, in either quotes or none. */
+const CHARSET = /;\s*charset\s*=\s*["']?\s*([^"';,\s]+)/i
+/** Names of UTF-8 (WHATWG Encoding), and of US-ASCII, which is a part of it. */
+const UTF8_NAMES = /^(?:utf[-_]?8|unicode-1-1-utf-8|unicode11utf8|unicode20utf8|x-unicode20utf8|us-ascii|ascii)$/i
 /** Longest delay between attempts of one run. A longer Retry-After delays later runs instead. */
 const BACKOFF_MAX_MS = 10_000
 const VALIDATOR_LENGTH_MAX = 512
@@ -295,7 +298,7 @@ function contentTypeFault(type: string | undefined): string | undefined {
     return `the content type is ${type === undefined ? 'missing' : JSON.stringify(type.slice(0, 100))}, expected text/html`
   }
   const charset = CHARSET.exec(type)?.[1]
-  return charset === undefined || /^utf-?8$/i.test(charset)
+  return charset === undefined || UTF8_NAMES.test(charset)
     ? undefined
     : `the charset is ${charset.slice(0, 40)}, expected utf-8`
 }

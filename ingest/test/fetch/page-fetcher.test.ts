@@ -1,4 +1,4 @@
-import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { signalEntries } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
 import { createPageFetcher, type PageFetcherOptions } from '../../src/fetch/page-fetcher.js'
@@ -64,6 +64,53 @@ test('compressed pages are unpacked, and a page that is too large then is refuse
     response.writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' }).end(half)
   })
   t.match(cut, /unexpected end of file/)
+})
+
+test('both forms of deflate are read, however the bytes are divided; a truncated one gives a reason', async (t) => {
+  for (const [form, deflate] of Object.entries({ zlib: deflateSync, raw: deflateRawSync })) {
+    for (const level of [0, 1, 9]) {
+      const bytes = deflate(PAGE.repeat(100), { level })
+      const headers = { 'content-type': 'text/html', 'content-encoding': 'deflate' }
+      const { fetcher } = await given(t, (_, response) => {
+        response.writeHead(200, headers).write(bytes.subarray(0, 1))
+        setImmediate(() => response.end(bytes.subarray(1)))
+      })
+      t.match(await fetcher.fetch('/'), { ok: true, html: PAGE.repeat(100) }, `${form}, level ${level}`)
+      const cut = await reasonOf(t, (_, r) => r.writeHead(200, headers).end(bytes.subarray(0, bytes.length / 2)))
+      t.match(cut, /unexpected end of file/, form)
+    }
+  }
+  const bomb = deflateRawSync(Buffer.alloc(64 * 1024 * 1024))
+  const headers = { 'content-type': 'text/html', 'content-encoding': 'deflate' }
+  t.match(await reasonOf(t, (_, response) => response.writeHead(200, headers).end(bomb)), /larger than 8388608 bytes/)
+  t.match(
+    await reasonOf(t, (_, response) => response.writeHead(200, headers).end('no deflate at all')),
+    /invalid|incorrect/
+  )
+})
+
+test('UTF-8 has many spellings, and US-ASCII is a part of it', async (t) => {
+  for (const parameter of [
+    "charset='utf-8'",
+    'charset="utf-8"',
+    'CHARSET=UTF-8',
+    ' charset = utf8 ; ',
+    'charset=utf-8;',
+    'charset=',
+    'charset=us-ascii',
+    'charset=UTF_8',
+    'boundary=x; charset="UTF8"'
+  ]) {
+    const { fetcher } = await given(t, (_, response) => {
+      response.writeHead(200, { 'content-type': `text/html;${parameter}` }).end(PAGE)
+    })
+    t.match(await fetcher.fetch('/'), { ok: true }, parameter)
+  }
+  for (const name of ['iso-8859-1', 'windows-1252', 'utf-16', 'klingon']) {
+    const answer: Answer = (_, response) =>
+      response.writeHead(200, { 'content-type': `text/html; charset='${name}'` }).end(PAGE)
+    t.match(await reasonOf(t, answer), new RegExp(`charset is ${name}, expected utf-8`))
+  }
 })
 
 test('an unchanged page is reported as unchanged only after a conditional request', async (t) => {

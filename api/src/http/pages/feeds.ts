@@ -21,8 +21,9 @@ export function addFeeds(app: FastifyInstance, needs: FeedNeeds): void {
   app.get('/api/records/recent.atom', (request, reply) =>
     answer(request, reply, needs, recentlySetRecords, 'New records', (records: RecentRecords) =>
       records.map(({ titleId, leaderboardId, playerName, rating, timeFormatted, ...record }) => ({
-        id: `record/${titleId}/${leaderboardId}/${record.setAt}/${encodeURIComponent(playerName)}`,
-        title: `${playerName}: ${timeFormatted || rating} on ${record.leaderboardName} (${record.gameName})`,
+        // The rating: a player can beat an own record in the same instant, where instants are dates.
+        id: ['record', titleId, leaderboardId, record.setAt, ...[playerName, rating].map(encodeURIComponent)].join('/'),
+        title: `${playerName}: ${timeFormatted || rating} on ${named({ leaderboardId, ...record })}`,
         at: record.setAt,
         titleId
       }))
@@ -36,18 +37,22 @@ export function addFeeds(app: FastifyInstance, needs: FeedNeeds): void {
       playerHistory,
       `Changes of ${request.params.playerName}`,
       (changes: LeaderboardChanges) =>
-        changes.map(
-          ({ id, titleId, playerName, changeType, newRating, newRank, leaderboardName, gameName, changedAt }) => ({
-            id: `change/${id}`,
-            title: `${playerName} ${CHANGES[changeType]} ${leaderboardName} (${gameName})${
-              newRating === null ? '' : `: ${newRating}, rank ${newRank ?? '?'}`
-            }`,
-            at: changedAt,
-            titleId
-          })
-        )
+        changes.map(({ id, titleId, playerName, changeType, newRating, newRank, changedAt, ...board }) => ({
+          id: `change/${id}`,
+          title: `${playerName} ${CHANGES[changeType]} ${named(board)}${
+            newRating === null ? '' : `: ${newRating}, rank ${newRank ?? '?'}`
+          }`,
+          at: changedAt,
+          titleId
+        }))
     )
   )
+}
+
+type Board = { readonly leaderboardId: number; readonly leaderboardName: string; readonly gameName: string }
+
+function named({ leaderboardId, leaderboardName, gameName }: Board): string {
+  return `${leaderboardName.trim() || `leaderboard ${leaderboardId}`} (${gameName})`
 }
 
 const CHANGES = { new: 'came to', updated: 'changed on', removed: 'left' } as const

@@ -2,7 +2,7 @@ import { type ReadPositions, Refusal, type WriteChange, type WriteTransactions }
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
 import { AnswerCache } from './answers/answer-cache.js'
-import type { Action, Endpoint } from './answers/endpoint.js'
+import type { Action, Endpoint, PeriodSeconds } from './answers/endpoint.js'
 import { addDatasets } from './datasets/routes.js'
 import { answerFirst } from './http/answer-first.js'
 import { addHealth, type Readiness } from './http/health.js'
@@ -100,8 +100,8 @@ export type ApiNeeds = {
   readonly registry: Registry
   /** Default: no log. */
   readonly logger?: FastifyBaseLogger
-  /** Seconds between scrapes of matches. Default: 60. */
-  readonly matchesPeriodSeconds?: number
+  /** Seconds between scrapes of each source. */
+  readonly periodSeconds?: PeriodSeconds
   /** Whether the service can answer, for /readyz. */
   ready(): Promise<Readiness>
   /** The clock, milliseconds since 1970. */
@@ -141,7 +141,8 @@ export async function buildApp(
     metrics,
     clients,
     logger: needs.logger ?? app.log,
-    openListAgeMs: openListAge(needs.matchesPeriodSeconds),
+    openListAgeMs: openListAge(needs.periodSeconds?.matches),
+    periodSeconds: needs.periodSeconds ?? {},
     nextId,
     now
   }

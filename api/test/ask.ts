@@ -1,5 +1,5 @@
 import { FIRST_GENERATION, Refusal, withServing } from '@gamenet/schemas'
-import type { Endpoint } from '../src/answers/endpoint.js'
+import type { Endpoint, PeriodSeconds } from '../src/answers/endpoint.js'
 import { refusalCodes } from '../src/http/open-api/refused.js'
 import { parseInput } from '../src/http/request/parameters.js'
 import { type Boards, boardsOf } from '../src/queries/board-descriptions.js'
@@ -41,12 +41,13 @@ async function answerTo<Input, Resolved>(
     readonly tables: ReadTables
     readonly nowMs: number
     readonly openListAgeMs?: number
+    readonly periodSeconds?: PeriodSeconds
     readonly catalog?: Catalog
   }
 ): Promise<Answer> {
   const catalog = async (): Promise<Catalog> => needs.catalog ?? catalogNaming({})
-  const { nowMs, openListAgeMs = OPEN_LIST_AGE_MS } = needs
-  const resolved = await endpoint.resolve(parseInput(endpoint.input, given), { nowMs, openListAgeMs, catalog })
+  const { nowMs, openListAgeMs = OPEN_LIST_AGE_MS, periodSeconds = {} } = needs
+  const resolved = await endpoint.resolve(parseInput(endpoint.input, given), { nowMs, openListAgeMs, periodSeconds, catalog })
   const signal = new AbortController().signal
   const boards = async (): Promise<Boards> => boardsOf([])
   const made = await endpoint.answer(resolved, {

@@ -382,3 +382,36 @@ test('the collector was blind when a source was silent for longer than usual', a
     ]
   })
 })
+
+test('a healthy service has no gaps, from its first minute on; a source that stops has one after three periods', async (t) => {
+  const model = await openStoredTables()
+  await model.clear()
+  await model.empty(['scrape'])
+  const periodSeconds = { network: 60, games: 3600, matches: 60, boards: 300, players: 60 }
+  const startMs = Math.floor(NOW_MS / HOUR_MS) * HOUR_MS + 5 * MINUTE_MS
+  // Boards choose their steps themselves.
+  const runs = [
+    ...Array.from({ length: 60 }, (_, minute) => ['network', minute] as const),
+    ...[0, 60, 120].map((minute) => ['games', minute] as const),
+    ...[0, 5, 10, 15, 300].map((minute) => ['boards', minute] as const)
+  ]
+  const stored = runs.map(([source, minute]) => [source, time(startMs + minute * MINUTE_MS), 'succeeded'])
+  await model.insert('scrape', ['source', 'ts', 'outcome'], stored)
+  await model.storeNetwork(
+    Array.from({ length: 60 }, (_, minute) => ({ key: 'online', ms: startMs + minute * MINUTE_MS, value: 5 }))
+  )
+  const at = async (minute: number) => {
+    const needs = { tables: model.clickhouse.readers, nowMs: startMs + minute * MINUTE_MS, catalog, periodSeconds }
+    const found = (await ask(coverage, {}, needs)).body as { source: string }[]
+    const { sources } = (await ask(collectorStatus, {}, needs)).body as { sources: { source: string; gaps: number }[] }
+    const sum = sources.filter(({ gaps }) => gaps > 0).map(({ source }) => source)
+    t.same(sum, [...new Set(found.map(({ source }) => source))], `minute ${minute}`)
+    return sum
+  }
+  for (const minute of [0, 1, 4, 6, 9, 10, 11, 20, 30, 59, 61, 68]) t.same(await at(minute), [], `minute ${minute}`)
+  t.same(await at(75), ['network'], 'it stopped in minute 59')
+  t.same(await at(290), ['counts', 'network'], 'boards rest, games are due')
+  t.same(await at(310), ['counts', 'games', 'network'])
+  t.same(await at(24 * 60), ['counts', 'games', 'network'])
+  t.same(await at(50 * 60), ['boards', 'counts', 'games', 'network'])
+})

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { errorCode } from '@gamenet/schemas'
+import { errorCode, type ScrapeSource } from '@gamenet/schemas'
 import { z } from 'zod'
 
 /** Wrong usage: a sentence for the user, exit code 2. */
@@ -187,6 +187,17 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     faults.push(`${name} is ${shown(name, given.get(name))}: ${reason}`)
   }
   throw new UsageError(`The configuration is wrong. ${faults.join('; ')}.`)
+}
+
+/** Returns the seconds between two runs of each source; 0: it is not scraped. */
+export function scrapePeriods(config: Config): Record<ScrapeSource, number> {
+  return {
+    network: config.SCRAPE_NETWORK_SECONDS,
+    games: config.SCRAPE_GAMES_SECONDS,
+    matches: config.SCRAPE_MATCHES_SECONDS,
+    boards: config.SCRAPE_BOARDS_SECONDS,
+    players: config.SCRAPE_PLAYERS_SECONDS
+  }
 }
 
 /** Sets a secret to the content of the file that `<name>_FILE` names. Returns the faults. */

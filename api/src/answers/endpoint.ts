@@ -1,4 +1,4 @@
-import type { ReaderPosition, RefusalCode, WriteChange, WriteSide, WriteTransactions } from '@gamenet/schemas'
+import type { ReaderPosition, RefusalCode, ScrapeSource, WriteChange, WriteSide, WriteTransactions } from '@gamenet/schemas'
 import type { z } from 'zod'
 import type { Boards } from '../queries/board-descriptions.js'
 import type { Catalog } from '../queries/catalog.js'
@@ -89,12 +89,17 @@ export type Dependency = {
   readonly toMs?: number
 }
 
+/** The configured seconds between scrapes, by source; 0: it is not scraped. */
+export type PeriodSeconds = Readonly<Partial<Record<ScrapeSource, number>>>
+
 /** The context in which an input is resolved. */
 export type ResolveContext = {
   /** The clock, milliseconds since 1970. Values derived from it must be the same for a whole minute: see `window`. */
   readonly nowMs: number
   /** The greatest age of a title's newest list at which its matches are open. */
   readonly openListAgeMs: number
+  /** Seconds between scrapes of each source. Default: unknown. */
+  readonly periodSeconds?: PeriodSeconds
   /** The titles at the newest known change; while the tables are busy or unavailable, possibly older. */
   catalog(): Promise<Catalog>
 }

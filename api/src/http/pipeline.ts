@@ -10,6 +10,7 @@ import {
   type ActionContext,
   type AnswerContext,
   type Endpoint,
+  type PeriodSeconds,
   pathParameters
 } from '../answers/endpoint.js'
 import { etagOf, namedTag, permitsTag } from '../answers/etag.js'
@@ -60,6 +61,7 @@ export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> &
   readonly clients: ClientAddresses
   readonly logger: FastifyBaseLogger
   readonly openListAgeMs: number
+  readonly periodSeconds: PeriodSeconds
   /** Returns a new request id. */
   nextId(): string
   now(): number
@@ -258,8 +260,9 @@ class Answering {
   }
 
   async #resolve(input: unknown, question: string): Promise<ResolvedUrl> {
-    const { versions, catalog, openListAgeMs, now } = this.#needs
-    return await resolveUrl(this.#endpoint, input, question, { versions, catalog, nowMs: now(), openListAgeMs })
+    const { versions, catalog, openListAgeMs, periodSeconds, now } = this.#needs
+    const context = { versions, catalog, nowMs: now(), openListAgeMs, periodSeconds }
+    return await resolveUrl(this.#endpoint, input, question, context)
   }
 
   /** The cached answer, or one that is computed now; concurrent requests share the computation. */

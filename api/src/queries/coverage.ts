@@ -2,17 +2,20 @@ import { z } from 'zod'
 import { query } from './query.js'
 
 /*
- * gap         the time between two successes of a source that is longer than usual: three times the median, and 10 minutes
+ * gap         the time between two successes of a source that is longer than usual: three times the median, three of its
+ *             periods, and 10 minutes. Before its first success, a source did not run
  * counts      the hours with a count of users online, whatever its origin
  */
 
 const GAP_MS_MIN = 600_000
 const Ms = z.int().nonnegative()
 const Window = z.object({ from: Ms, to: Ms })
+/** The end of now, and the longest usual step of each source, in milliseconds. */
+const Usual = Window.extend({ nowEnd: Ms, sources: z.array(z.string()), stepsMs: z.array(Ms) })
 
 /**
  * Successes outside the window count too, because it may begin or end inside a gap: those in the look-back, the last one before it,
- * and the first one after the window.
+ * and the first one after the window that is not in the future.
  */
 const LOOK_BACK_DAYS = 30
 
@@ -44,11 +47,13 @@ const SUCCESSES = `
         SELECT a.source AS source, min(a.ts) AS at
         FROM {scrape: Identifier} AS a
         WHERE a.outcome != 'failed' AND a.ts >= fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+          AND a.ts < fromUnixTimestamp64Milli({nowEnd: Int64}, 'UTC')
         GROUP BY source
         UNION ALL
         SELECT 'counts' AS source, toDateTime64(min(n.hour), 3, 'UTC') AS at
         FROM {network_count_hour: Identifier} AS n
         WHERE n.metric = 'online' AND n.hour >= fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+          AND n.hour < fromUnixTimestamp64Milli({nowEnd: Int64}, 'UTC')
         HAVING count() > 0`
 
 /**
@@ -56,7 +61,7 @@ const SUCCESSES = `
  * while a gap lasts.
  */
 export const gaps = query({
-  params: Window,
+  params: Usual,
   row: z.object({ source: z.string(), fromMs: Ms, toMs: Ms.nullable() }),
   sql: `
     SELECT e.source AS source, gap.1 AS fromMs, gap.2 AS toMs
@@ -65,7 +70,11 @@ export const gaps = query({
         s.source AS source,
         arraySort(groupArray(toFloat64(toUnixTimestamp64Milli(s.at)))) AS instants,
         arrayDifference(instants) AS steps,
-        greatest(${GAP_MS_MIN}, 3 * arrayElement(arraySort(arrayPopFront(steps)), intDiv(length(steps), 2))) AS usual,
+        greatest(
+          ${GAP_MS_MIN},
+          3 * arrayElement(arraySort(arrayPopFront(steps)), intDiv(length(steps), 2)),
+          transform(s.source, {sources: Array(String)}, {stepsMs: Array(Float64)}, 0.)
+        ) AS usual,
         arrayConcat(
           arrayFilter(
             gap -> gap.2 - gap.1 > usual AND gap.2 > {from: Int64},

@@ -12,6 +12,7 @@ import {
 } from '@gamenet/api'
 import { Refusal, withServing } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
+import { scrapePeriods } from '../config.js'
 import { fileFailure } from '../disk/file-failure.js'
 import { ERASED_CHANNEL } from '../erasure/ledger.js'
 import { VERSION } from '../version.js'
@@ -76,7 +77,7 @@ export async function openApi(needs: Needs): Promise<string> {
       version: VERSION,
       registry,
       logger,
-      matchesPeriodSeconds: config.SCRAPE_MATCHES_SECONDS,
+      periodSeconds: scrapePeriods(config),
       ready: readiness.ready
     },
     async (app) => {

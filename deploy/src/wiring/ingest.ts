@@ -1,6 +1,7 @@
 import { createIngest, createRelay, type Ingest, outboxOf } from '@gamenet/ingest'
 import { lateReader } from '@gamenet/projector'
 import { CHANGED_CHANNEL } from '@gamenet/schemas'
+import { scrapePeriods } from '../config.js'
 import { VERSION } from '../version.js'
 import type { Needs } from './dependencies.js'
 import { failureSince } from './failure-since.js'
@@ -21,13 +22,7 @@ export function createServiceIngest(needs: Needs): Ingest {
     writes: () => engines.writes(),
     people,
     upstreamUrl: config.UPSTREAM_URL ?? demo?.url ?? '',
-    periods: {
-      network: config.SCRAPE_NETWORK_SECONDS,
-      games: config.SCRAPE_GAMES_SECONDS,
-      matches: config.SCRAPE_MATCHES_SECONDS,
-      boards: config.SCRAPE_BOARDS_SECONDS,
-      players: config.SCRAPE_PLAYERS_SECONDS
-    },
+    periods: scrapePeriods(config),
     achievements: { late: lateReader(engines.store, 'achievements') },
     requestsPerSecond:
       config.SCRAPE_REQUESTS_PER_SECOND ?? (demo === undefined ? REQUESTS_PER_SECOND : DEMO_REQUESTS_PER_SECOND),

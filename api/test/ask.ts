@@ -47,7 +47,12 @@ async function answerTo<Input, Resolved>(
 ): Promise<Answer> {
   const catalog = async (): Promise<Catalog> => needs.catalog ?? catalogNaming({})
   const { nowMs, openListAgeMs = OPEN_LIST_AGE_MS, periodSeconds = {} } = needs
-  const resolved = await endpoint.resolve(parseInput(endpoint.input, given), { nowMs, openListAgeMs, periodSeconds, catalog })
+  const resolved = await endpoint.resolve(parseInput(endpoint.input, given), {
+    nowMs,
+    openListAgeMs,
+    periodSeconds,
+    catalog
+  })
   const signal = new AbortController().signal
   const boards = async (): Promise<Boards> => boardsOf([])
   const made = await endpoint.answer(resolved, {

@@ -1,4 +1,11 @@
-import type { ReaderPosition, RefusalCode, ScrapeSource, WriteChange, WriteSide, WriteTransactions } from '@gamenet/schemas'
+import type {
+  ReaderPosition,
+  RefusalCode,
+  ScrapeSource,
+  WriteChange,
+  WriteSide,
+  WriteTransactions
+} from '@gamenet/schemas'
 import type { z } from 'zod'
 import type { Boards } from '../queries/board-descriptions.js'
 import type { Catalog } from '../queries/catalog.js'

@@ -7,7 +7,7 @@ import { addDatasets } from './datasets/routes.js'
 import { answerFirst } from './http/answer-first.js'
 import { addHealth, type Readiness } from './http/health.js'
 import { type HttpMetrics, httpMetrics, sessionMetrics } from './http/http-metrics.js'
-import { closeOpenConnections } from './http/open-connections.js'
+import { type ConnectionLimits, limitConnections } from './http/open-connections.js'
 import { addDocs } from './http/pages/docs.js'
 import { addFeeds } from './http/pages/feeds.js'
 import { addServiceAuth, type ServiceAuthFile } from './http/pages/service-auth.js'
@@ -29,25 +29,28 @@ import { createRatingWriter } from './writes/rating.js'
 import { saveUser } from './writes/user.js'
 
 /** Limits of the API. Times in milliseconds. */
-export type ApiLimits = StreamLimits & {
-  /** From the first byte of a request to its last. */
-  readonly requestTimeoutMs: number
-  /** From the first byte of a request to the end of its headers. */
-  readonly headersTimeoutMs: number
-  /** Without a byte in either direction, also between two requests; longer than `Keep-Alive` says. */
-  readonly connectionTimeoutMs: number
-  /** Interval of Node's check for late requests. */
-  readonly lateCheckMs: number
-  /** For answers in progress when the service stops. */
-  readonly finishMs: number
-  readonly bodyBytes: number
-  readonly headerBytes: number
-  /** Of the cache of answers. */
-  readonly memoryBytes: number
-}
+export type ApiLimits = StreamLimits &
+  ConnectionLimits & {
+    /** From the first byte of a request to its last. */
+    readonly requestTimeoutMs: number
+    /** From the first byte of a request to the end of its headers. */
+    readonly headersTimeoutMs: number
+    /** Without a byte in either direction, also between two requests; longer than `Keep-Alive` says. */
+    readonly connectionTimeoutMs: number
+    /** Interval of Node's check for late requests. */
+    readonly lateCheckMs: number
+    /** For answers in progress when the service stops. */
+    readonly finishMs: number
+    readonly bodyBytes: number
+    readonly headerBytes: number
+    /** Of the cache of answers. */
+    readonly memoryBytes: number
+  }
 
 export const API_LIMITS: ApiLimits = {
   ...STREAM_LIMITS,
+  connectionsMax: 20_000,
+  connectionsPerAddress: 1000,
   requestTimeoutMs: 10_000,
   headersTimeoutMs: 5_000,
   connectionTimeoutMs: 120_000,
@@ -75,8 +78,8 @@ export type ApiNeeds = {
   readonly writes?: WriteTransactions
   /** `{auth_url}`, without a trailing slash; without it there are no sessions. */
   readonly authUrl?: string | undefined
-  /** Addresses and networks of proxies whose `X-Forwarded-For` names the client, for limits per address and the log. */
-  readonly trustedProxies?: readonly string[] | undefined
+  /** The addresses of clients, for limits per address and the log. Default: no proxy is trusted. */
+  readonly clients?: ClientAddresses
   /** Edits and ratings per user and minute. Default: unlimited. */
   readonly writesPerMinute?: number | undefined
   /** Checks of unknown session keys per address and minute. Default: {@link SESSION_CHECKS_PER_MINUTE}. */
@@ -121,7 +124,7 @@ export async function buildApp(
     repeatedReads: () => needs.dataVersions.repeatedReads
   })
   const nextId = requestIds()
-  const clients = clientAddresses(needs.trustedProxies, (peer) => warnUntrusted(needs.logger, peer))
+  const { clients = clientAddresses() } = needs
   const app = createServer(needs, limits, { metrics, nextId, clients })
   const now = needs.now ?? Date.now
   const { tables, positions, writes = NO_WRITES, catalog, dataVersions: versions, endpoints, actions = [] } = needs
@@ -146,7 +149,9 @@ export async function buildApp(
     nextId,
     now
   }
-  answerFirst(app, addPipeline(app, { endpoints, actions }, pipeline))
+  const admits = limitConnections(app, { limits, clients, registry: needs.registry })
+  const answerReady = addPipeline(app, { endpoints, actions }, pipeline)
+  answerFirst(app, (request, response) => admits(request) && answerReady(request, response))
   addFeeds(app, { ...pipeline, publicUrl: needs.publicUrl })
   const dropStreamed = addStream(app, { ...pipeline, limits, epoch: needs.epoch ?? 1, registry: needs.registry })
   needs.onDrop?.(() => {
@@ -190,13 +195,6 @@ const writesUnavailable = async (): Promise<never> => {
 }
 const NO_WRITES: WriteTransactions = { query: writesUnavailable, transaction: writesUnavailable }
 
-function warnUntrusted(logger: FastifyBaseLogger | undefined, peer: string): void {
-  logger?.warn(
-    { peer },
-    'A peer sends X-Forwarded-For, and TRUSTED_PROXIES does not contain it. Limits per address do not apply to it: set TRUSTED_PROXIES if it is your proxy.'
-  )
-}
-
 type ServerNeeds = {
   readonly metrics: HttpMetrics
   readonly nextId: () => string
@@ -225,7 +223,6 @@ function createServer(needs: ApiNeeds, limits: ApiLimits, { metrics, nextId, cli
   )
   // A timeout of its own between two requests makes two timers per request: 1 of the 15 µs of a ready answer.
   app.server.keepAliveTimeout = 0
-  closeOpenConnections(app, limits.finishMs)
   addJsonBodies(app)
   observeOthers(app, metrics)
   return app

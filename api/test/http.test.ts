@@ -3,6 +3,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { type RefusalCode, refusals } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { API_LIMITS } from '../src/app.js'
+import { clientAddresses } from '../src/http/request/client-address.js'
 import { exchange, game, logOfLines, testApp } from './support/test-app.js'
 
 const EXPOSED =
@@ -259,7 +260,7 @@ test('every answer has its own request id, and the headers that let any page rea
 
 test('the log has the cause of a 5xx under its request id, with the id that the caller sent', async (t) => {
   const { logger, lines } = logOfLines()
-  const { app } = await testApp(t, { ...withBodies(), logger, trustedProxies: ['127.0.0.0/8', '10.0.0.1'] })
+  const { app } = await testApp(t, { ...withBodies(), logger, clients: clientAddresses(['127.0.0.0/8', '10.0.0.1']) })
   // The last address that no trusted proxy has; what stands before it is the client's own word.
   const forwarded = { 'x-forwarded-for': '192.0.2.9, 192.0.2.1, 10.0.0.1' }
   const { headers } = await app.inject({

@@ -14,6 +14,7 @@ import { nameKey } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
+import { clientAddresses } from '../src/http/request/client-address.js'
 import { Channel, Progress } from '../src/stream/channel.js'
 import { CURSOR_CHARACTERS_MAX, cursorOf, partitionIdOf, positionText, readCursor } from '../src/stream/cursor.js'
 import { Feed } from '../src/stream/feed.js'
@@ -857,6 +858,35 @@ test('records and the changes of a player are Atom feeds', async (t) => {
   const tomorrow = await withoutEntries()
   t.not(tomorrow.updated, empty.updated)
   t.not(tomorrow.etag, empty.etag, 'other bytes have another tag')
+})
+
+test('an address has so many streams; other addresses and this machine have theirs', async (t) => {
+  const clients = clientAddresses(['127.0.0.1'])
+  const world = await StreamWorld.open(t, { limits: { streamsPerAddress: 2 }, clients })
+  await world.record(20, random(5))
+  const from = (address: string) => `X-Forwarded-For: ${address}\r\n`
+  const open = async (headers: string) => {
+    const listener = new TestListener(world.port, '/api/stream?kinds=change', headers)
+    await listener.until(({ cursor }) => cursor !== undefined)
+    return listener
+  }
+  const [first] = [await open(from('2001:db8::1')), await open(from('2001:db8::2'))]
+  const refused = await get(world, '?kinds=change', { 'x-forwarded-for': '2001:db8::3' })
+  t.match(refused, { statusCode: 429, headers: { 'x-error-code': 'streams_per_address', 'retry-after': /^\d+$/ } })
+  t.match(refused.body, /Your address has 2 streams/)
+  await open(from('2001:db8:0:1::1'))
+  for (let n = 0; n < 3; n += 1) await open('')
+  first?.disconnect()
+  await first?.closed
+  let status = 429
+  for (let n = 0; n < 1000 && status === 429; n += 1) {
+    await nextTurn()
+    status = (await get(world, '?wait=0&kinds=change', { 'x-forwarded-for': '2001:db8::3' })).statusCode
+  }
+  t.equal(status, 200)
+  // A request that is refused gives its slot back.
+  for (let n = 0; n < 5; n += 1)
+    t.equal((await get(world, '?kinds=nope', { 'x-forwarded-for': '192.0.2.1' })).statusCode, 400)
 })
 
 test('streams have a limit, a lifetime and signs of life, and end with the service', async (t) => {

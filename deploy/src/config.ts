@@ -93,6 +93,9 @@ const Environment = z.object({
       'expected addresses or networks (10.0.0.0/8), comma-separated'
     )
   ).optional(),
+  CONNECTIONS_MAX: wholeNumber(1, 1_000_000).optional(),
+  CONNECTIONS_PER_ADDRESS: wholeNumber(0, 1_000_000).default(1000),
+  STREAMS_PER_ADDRESS: wholeNumber(0, 1_000_000).default(200),
   PUBLIC_URL: openUrl().optional(),
   DATA_DIR: text().default(DATA_DIR_DEFAULT),
   QUESTIONS_DIR: text().optional(),

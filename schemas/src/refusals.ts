@@ -263,6 +263,23 @@ export const refusals = {
       'The disk of the service is full or read-only, and nothing was stored; retry when its operator has mended it.',
     when: 'An edit or a rating that PostgreSQL cannot store (SQLSTATE 53100, no space for its write-ahead log, or a file system that the kernel made read-only), a query without space for temporary files'
   },
+  streams_per_address: {
+    status: 429,
+    message: 'Your address has %s streams, as many as it may have; close one, or wait until it has ended.',
+    when: '`/api/stream`, before the stream begins (STREAMS_PER_ADDRESS). Clients of this machine and of untrusted proxies have no such limit',
+    example: 'Your address has 200 streams, as many as it may have; close one, or wait until it has ended.'
+  },
+  connections_per_address: {
+    status: 429,
+    message: 'Your address has %s connections in use, as many as it may have; use them again, or close some.',
+    when: 'The first request of a further connection, which is closed (CONNECTIONS_PER_ADDRESS). Idle connections of the address are closed before',
+    example: 'Your address has 1000 connections in use, as many as it may have; use them again, or close some.'
+  },
+  connections_full: {
+    status: 503,
+    message: 'All connections of the service are in use; retry shortly.',
+    when: 'The first request of a further connection, which is closed (CONNECTIONS_MAX). Idle connections are closed before'
+  },
   streams_full: {
     status: 503,
     message: 'The service has as many streams as it can serve; retry shortly, or read /api/leaderboard-changes.',

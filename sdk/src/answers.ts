@@ -50,6 +50,9 @@ export type ErrorCode =
   | 'table_incomplete'
   | 'data_damaged'
   | 'disk_full'
+  | 'streams_per_address'
+  | 'connections_per_address'
+  | 'connections_full'
   | 'streams_full'
   | 'engine_away'
 

@@ -13,7 +13,14 @@ export function answerFirst(
   const [fastify] = app.server.listeners('request') as RequestListener[]
   if (fastify === undefined) throw new Error('Fastify listens to no request; expected a listener to be called second.')
   const first: RequestListener = (request, response) => {
-    if (!answer(request, response)) fastify(request, response)
+    let isAnswered = false
+    try {
+      isAnswered = answer(request, response)
+    } catch (error) {
+      // In a listener it would end the process; Fastify meets it again, and answers 500.
+      if (response.headersSent) return void response.destroy(error as Error)
+    }
+    if (!isAnswered) fastify(request, response)
   }
   app.server.off('request', fastify).on('request', first)
   app.addHook('preClose', async () => {

@@ -10,6 +10,7 @@ import { codingOf } from '../http/request/accept-encoding.js'
 import { parseInput } from '../http/request/parameters.js'
 import { readQuery, unknownNames } from '../http/request/query-string.js'
 import { weightsOf } from '../http/request/weights.js'
+import { SlotsPerAddress } from '../http/slots-per-address.js'
 import { onlineUsers } from '../routes/title-count.js'
 import { type Channel, cursorFrame, type Format, frameOf, type Progress } from './channel.js'
 import { Hub } from './hub.js'
@@ -22,6 +23,8 @@ import { afterOf, filterOf, StreamInput } from './request.js'
 export type StreamLimits = {
   /** Concurrent connections, including long polls. */
   readonly streamsMax: number
+  /** Of them from one address; 0: no limit. */
+  readonly streamsPerAddress: number
   /** Lifetime of a stream, plus up to 20 %: clients move to new proxies and processes. */
   readonly streamLifetimeMs: number
   /** Interval of keep-alives on a quiet stream; proxies commonly close a connection after 60 s without data. */
@@ -34,6 +37,7 @@ export type StreamLimits = {
 
 export const STREAM_LIMITS: StreamLimits = {
   streamsMax: 12_000,
+  streamsPerAddress: 200,
   streamLifetimeMs: 3_600_000,
   streamKeepAliveMs: 40_000,
   streamDrainMs: 30_000,
@@ -62,7 +66,7 @@ const COUNTS_MS_MAX = 10_000
 
 type StreamNeeds = Pick<
   PipelineNeeds,
-  'tables' | 'positions' | 'writes' | 'catalog' | 'versions' | 'logger' | 'now' | 'metrics'
+  'tables' | 'positions' | 'writes' | 'catalog' | 'versions' | 'logger' | 'now' | 'metrics' | 'clients'
 > & {
   readonly limits: StreamLimits
   /** The epoch of new events. */
@@ -85,6 +89,7 @@ class Streams {
   readonly #needs: StreamNeeds
   readonly #hub: Hub
   readonly #liveCounts: LiveCounts
+  readonly #perAddress: SlotsPerAddress
   readonly #slots: readonly Set<Listener>[] = Array.from({ length: TICKS }, () => new Set())
   readonly #observe: ReturnType<PipelineNeeds['metrics']['durations']>
   readonly #ended: (ending: Ending) => void
@@ -99,6 +104,7 @@ class Streams {
 
   constructor(needs: StreamNeeds) {
     this.#needs = needs
+    this.#perAddress = new SlotsPerAddress(needs.limits.streamsPerAddress)
     const onFailure = (error: unknown): void => {
       needs.logger.warn({ err: error }, 'new events cannot be read for streams; it is tried again')
     }
@@ -122,6 +128,12 @@ class Streams {
       const retryAfterSeconds = 1 + Math.floor(Math.random() * RETRY_SECONDS_MAX)
       throw new Refusal('streams_full', [], { retryAfterSeconds })
     }
+    const address = limits.streamsPerAddress === 0 ? undefined : this.#needs.clients.of(request.raw)
+    const giveBack = this.#perAddress.take(address)
+    if (giveBack === undefined) {
+      const retryAfterSeconds = RETRY_SECONDS_MAX
+      throw new Refusal('streams_per_address', [String(limits.streamsPerAddress)], { retryAfterSeconds })
+    }
     this.#open += 1
     let channel: Channel | undefined
     let isOpen = true
@@ -129,6 +141,7 @@ class Streams {
       if (!isOpen) return
       isOpen = false
       this.#open -= 1
+      giveBack()
       if (channel !== undefined) this.#hub.leave(channel)
     }
     this.#startTicks()

@@ -5,22 +5,24 @@ import { noServiceLine, withData } from './reach.js'
 import { addCommand, print, type Terminal, table } from './terminal.js'
 
 export function addDoctor(program: Command, terminal: Terminal): void {
-  addCommand(program, 'doctor', 'check configuration, engines, permissions, disk, clock and saved questions').action(
-    async ({ json = false }: { json?: boolean }) => {
-      const checks = await checksOf(terminal)
-      const failed = checks.filter(({ isOk }) => !isOk)
-      print(terminal, json, checks, [
-        failed.length === 0
-          ? 'Nothing is wrong.'
-          : `${failed.length} of ${checks.length} checks failed: ${failed.map(({ check }) => check).join(', ')}.`,
-        ...table([
-          ['CHECK', 'RESULT', 'FOUND'],
-          ...checks.map(({ check, isOk, found }) => [check, isOk ? 'ok' : 'WRONG', found])
-        ])
+  addCommand(
+    program,
+    'doctor',
+    'check configuration, engines, permissions, disk, clock, connections and saved questions'
+  ).action(async ({ json = false }: { json?: boolean }) => {
+    const checks = await checksOf(terminal)
+    const failed = checks.filter(({ isOk }) => !isOk)
+    print(terminal, json, checks, [
+      failed.length === 0
+        ? 'Nothing is wrong.'
+        : `${failed.length} of ${checks.length} checks failed: ${failed.map(({ check }) => check).join(', ')}.`,
+      ...table([
+        ['CHECK', 'RESULT', 'FOUND'],
+        ...checks.map(({ check, isOk, found }) => [check, isOk ? 'ok' : 'WRONG', found])
       ])
-      if (failed.length > 0) terminal.exitCode = 1
-    }
-  )
+    ])
+    if (failed.length > 0) terminal.exitCode = 1
+  })
 }
 
 /** Runs the checks of the running service, or on the engines of a stopped one. If they cannot be opened, that is the last check. */

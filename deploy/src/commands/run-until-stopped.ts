@@ -22,7 +22,8 @@ export async function runUntilStopped(
     exitSoon(role)
     throw error
   })
-  const { close: _, drain: __, operations: ___, ...facts } = service
+  process.on('uncaughtException', service.onUncaught)
+  const { close: _, drain: __, operations: ___, onUncaught: ____, ...facts } = service
   print(terminal, options.json, facts, [...linesOf(service), ...exposureOf(config, role)])
   const overdue = await stopped
   try {

@@ -78,6 +78,8 @@ export type OperationNeeds = {
   readonly ready: () => Promise<Readiness>
   /** Checks the files of QUESTIONS_DIR; returns a sentence, rejects with every fault. */
   readonly checkQuestions: () => Promise<string>
+  /** What limits connections, and by which addresses; each returns a sentence. */
+  readonly checkClients: { connections(): Promise<string>; proxies(): Promise<string> }
   /** Reads the changes of the tables for the answers of this process. */
   readonly onChange: () => Promise<unknown>
   /** Migrations that were applied when the engines were opened; the first `migrate` reports them. */

@@ -12,6 +12,9 @@ import { isLoopback } from './exposure.js'
 
 type AnyOperation = Operation<unknown, unknown, unknown>
 
+/** Of this port: its clients are probes, Prometheus and commands. The public port's limit leaves descriptors for them. */
+const CONNECTIONS_MAX = 100
+
 /** A request that a browser sent for a web page. */
 class ForeignRequest extends Error {}
 
@@ -59,6 +62,7 @@ export function buildMetricsApp(needs: MetricsNeeds): FastifyInstance {
     },
     { forceCloseConnections: true }
   )
+  app.server.maxConnections = CONNECTIONS_MAX
   app.removeAllContentTypeParsers()
   // Bodies stay streams: an import is not read into memory.
   app.addContentTypeParser(OCTETS, (_request, payload, done) => done(null, payload))
@@ -68,11 +72,24 @@ export function buildMetricsApp(needs: MetricsNeeds): FastifyInstance {
     return reply.code(readiness.ok ? 200 : 503).send(readiness)
   })
   app.get('/metrics', async (_request, reply) =>
-    reply.type(needs.registry.contentType).send(await needs.registry.metrics())
+    reply.type(needs.registry.contentType).send(await metricsText(needs.registry, logger))
   )
   // Faults of HTTP name it in `Link`.
   void app.register(addErrorsPage)
   return app
+}
+
+/** Returns all metrics but those that cannot be measured: one file that cannot be read must not hide the others. */
+async function metricsText(registry: Registry, logger: Logger): Promise<string> {
+  const texts = registry.getMetricsAsArray().map(async ({ name }) => {
+    try {
+      return `${await registry.getSingleMetricAsString(name)}\n`
+    } catch (error) {
+      logger.warn({ err: error, metric: name }, 'a metric cannot be measured')
+      return ''
+    }
+  })
+  return (await Promise.all(texts)).filter((text) => text !== '').join('\n')
 }
 
 /**

@@ -27,6 +27,8 @@ export type SqlPortOptions = {
 
 const HOST = '127.0.0.1'
 const WAITING_MAX = 32
+/** More than statements: drivers keep idle ones. */
+const CONNECTIONS_MAX = 100
 const BODY_BYTES_MAX = 1024 * 1024
 /** As the server's `http_max_uri_size`. */
 const HEADER_BYTES_MAX = 1024 * 1024
@@ -74,8 +76,10 @@ export async function openSqlPort(options: SqlPortOptions): Promise<Server> {
     }
   }
   const server = createServer({ maxHeaderSize: HEADER_BYTES_MAX }, (request, response) => void serve(request, response))
+  server.maxConnections = CONNECTIONS_MAX
   return await new Promise((resolve, reject) => {
-    server.once('error', reject)
+    // It stays: a connection that cannot be accepted would end the process.
+    server.on('error', reject)
     server.listen(options.port, HOST, () => resolve(server))
   })
 }

@@ -39,7 +39,9 @@ export async function openApi(needs: Needs): Promise<string> {
     readiness,
     authUrl,
     disposers,
-    damageMet
+    damageMet,
+    clients,
+    connectionLimit
   } = needs
   // With embedded tables, the projector of this process reports every change; on a server the table is polled.
   if (config.CLICKHOUSE_URL === undefined) await dataVersions.refresh()
@@ -57,7 +59,12 @@ export async function openApi(needs: Needs): Promise<string> {
       tables,
       ...(postgres === undefined ? {} : { writes: postgres }),
       authUrl,
-      trustedProxies: config.TRUSTED_PROXIES,
+      clients,
+      limits: {
+        connectionsMax: connectionLimit.connectionsMax,
+        connectionsPerAddress: config.CONNECTIONS_PER_ADDRESS,
+        streamsPerAddress: config.STREAMS_PER_ADDRESS
+      },
       writesPerMinute: config.WRITES_PER_MINUTE,
       sessionChecksPerMinute: config.SESSION_CHECKS_PER_MINUTE,
       chat: chatOf(needs),

@@ -1,4 +1,4 @@
-import type { DataVersions, StreamedTables } from '@gamenet/api'
+import type { ClientAddresses, DataVersions, StreamedTables } from '@gamenet/api'
 import type { Postgres } from '@gamenet/engines'
 import type { Ingest, People } from '@gamenet/ingest'
 import type { Projector, ReadSide } from '@gamenet/projector'
@@ -6,6 +6,7 @@ import type { Demo } from '../../demo/demo.js'
 import type { ServiceOperations } from '../operations/service-operations.js'
 import type { ProcessContext } from './component.js'
 import type { ConcurrentWriters } from './concurrent-writers.js'
+import type { ConnectionLimit } from './connection-limits.js'
 import type { Engines } from './engines.js'
 import type { LostRows } from './lost-rows.js'
 import type { PartList } from './part-list.js'
@@ -17,10 +18,12 @@ import type { SpoolingLog } from './spooling-log.js'
  */
 export type Dependencies = {
   rootWarning: unknown
-  /** Ends {@link collectWhenIdle}. */
-  stopIdleCollection: () => void
   /** Damage and failures that this process knows of, for `gamenet status`. */
   damageMet: Set<string>
+  onUncaught: (error: unknown) => void
+  connectionLimit: ConnectionLimit
+  /** The addresses by which clients of the API are limited. */
+  clients: ClientAddresses
   engines: Engines
   engineMetrics: unknown
   concurrentWriters: ConcurrentWriters

@@ -1,4 +1,4 @@
-import { statSync, writeSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import {
@@ -26,6 +26,7 @@ import { removeSnapshots } from '../sql/snapshot.js'
 import { VERSIONS } from '../version.js'
 import { isCommand, type ProcessContext } from './component.js'
 import { Disposers } from './disposers.js'
+import { endAtOnce } from './end-at-once.js'
 import { explained } from './engine-failures.js'
 import { failureSince } from './failure-since.js'
 import { type LogChoice, type OpenLog, openLog } from './log.js'
@@ -188,15 +189,6 @@ export async function startFailure({ DATA_DIR, CLICKHOUSE_URL }: Config, error: 
 const OVERDUE_MS = 30_000
 /** Default of LOG_EPOCH. */
 const FIRST_EPOCH = 1
-
-/**
- * Ends the process, which a supervisor starts again. `process.exit` would wait for the hanging thread. The signal differs
- * from the SIGKILL of an operator, after which `npm start` starts nothing.
- */
-function endAtOnce(sentence: string): void {
-  writeSync(2, `${sentence} The process ends; nothing acknowledged is lost. Start it again if no supervisor does.\n`)
-  process.kill(process.pid, 'SIGALRM')
-}
 
 /** Opens ClickHouse: a server, or chDB at the path. */
 export function openTables(

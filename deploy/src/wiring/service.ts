@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { DataVersions } from '@gamenet/api'
+import { type ClientAddresses, clientAddresses, DataVersions } from '@gamenet/api'
 import type { Postgres } from '@gamenet/engines'
 import { createPeople } from '@gamenet/ingest'
 import { migrate, type Projector, type ReadSide, readSide, storeOver } from '@gamenet/projector'
@@ -15,13 +15,13 @@ import { buildMetricsApp, buildOperatorApp } from '../operator/operator-app.js'
 import { VERSION } from '../version.js'
 import { advanceSequences } from './advance-sequences.js'
 import { openApi } from './api.js'
-import { type Components, isCommand, openComponents, type Role, runs } from './component.js'
+import { type Components, isCommand, openComponents, type ProcessContext, type Role, runs } from './component.js'
 import { concurrentWriters, stepRunner, stepsEnded } from './concurrent-writers.js'
+import { connectionLimit, connectionsText } from './connection-limits.js'
 import { fillDemo, openDemo } from './demo.js'
 import type { Dependencies, Needs } from './dependencies.js'
 import { addEngineMetrics } from './engine-metrics.js'
 import { once, openEngines, startFailure } from './engines.js'
-import { collectWhenIdle } from './idle-heap.js'
 import { createServiceIngest, startRelay } from './ingest.js'
 import { listen } from './listen.js'
 import { loggedError } from './logged-error.js'
@@ -33,6 +33,7 @@ import { endpointsOf, readQuestions } from './questions.js'
 import { readiness } from './readiness.js'
 import { openSpoolingLog, usesSpool } from './spool.js'
 import { refuseUnsuitable } from './suitable-tables.js'
+import { uncaughtErrors } from './uncaught-errors.js'
 import { requireWholeLog } from './whole-log.js'
 
 export type { Role } from './component.js'
@@ -56,6 +57,8 @@ export type Service = {
   drain(): Promise<void>
   /** Finishes running work and releases everything. */
   close(): Promise<void>
+  /** Handles what nothing caught: see {@link uncaughtErrors}. */
+  onUncaught(error: unknown): void
 }
 
 const RUNNING: readonly Role[] = ['all', 'ingest', 'projector', 'api']
@@ -64,8 +67,10 @@ const EVERY: readonly Role[] = [...RUNNING, 'offline', 'verify', 'repair']
 /** The components of each role, in the order of opening; they are closed in reverse order. */
 const components: Components<Dependencies> = {
   rootWarning: { roles: RUNNING, open: warnAsRoot },
-  stopIdleCollection: { roles: RUNNING, open: () => collectWhenIdle(), close: (stop) => stop() },
   damageMet: { roles: EVERY, open: () => new Set() },
+  onUncaught: { roles: RUNNING, open: uncaughtErrors },
+  connectionLimit: { roles: EVERY, open: ({ config, logger }) => connectionLimit(config, logger) },
+  clients: { roles: ['all', 'api'], open: ({ config, logger }) => namedClients(config, logger) },
   engines: { roles: EVERY, open: openEngines, close: (engines) => engines.close() },
   engineMetrics: { roles: EVERY, open: ({ registry, engines }) => addEngineMetrics(registry, engines) },
   concurrentWriters: {
@@ -176,7 +181,10 @@ const components: Components<Dependencies> = {
  */
 export async function openService(config: Config, role: Role, threadPoolSize: number): Promise<Service> {
   requireOperatorToken(config, role)
-  const logger = pino({ level: config.LOG_LEVEL, serializers: { err: loggedError } }, pino.destination(2))
+  const errors = pino.destination(2)
+  // A full disk behind standard error costs lines of the log, not the service.
+  errors.on('error', () => undefined)
+  const logger = pino({ level: config.LOG_LEVEL, serializers: { err: loggedError } }, errors)
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   new Gauge({
@@ -202,8 +210,28 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
       values.readiness.stopping()
       await pause(config.SHUTDOWN_DELAY_SECONDS * 1000)
     },
-    close
+    close,
+    onUncaught: values.onUncaught
   }
+}
+
+function namedClients({ TRUSTED_PROXIES: proxies }: Config, logger: ProcessContext['logger']): ClientAddresses {
+  return clientAddresses(proxies, (peer) =>
+    logger.warn(
+      { peer },
+      'A peer sends X-Forwarded-For, and TRUSTED_PROXIES does not contain it. Limits per address do not apply to it: if it is your proxy, add it.'
+    )
+  )
+}
+
+/** Returns what `gamenet doctor` says of the addresses that limits go by. */
+function proxiesText({ config, clients }: Needs): string {
+  if (clients === undefined) return 'no API in this process'
+  const { TRUSTED_PROXIES: trusted = [] } = config
+  const untrusted = [...clients.untrustedProxies].join(', ')
+  const found = `TRUSTED_PROXIES has ${trusted.length === 0 ? 'none' : trusted.join(', ')}`
+  if (untrusted === '') return found
+  return `${found}; X-Forwarded-For came from ${untrusted}, to which limits per address do not apply: add what is your proxy`
 }
 
 function warnAsRoot({ logger }: Pick<Needs, 'logger'>): void {
@@ -273,6 +301,10 @@ function openOperations(needs: Needs): ServiceOperations {
         })
       )
       return config.QUESTIONS_DIR === undefined ? 'none (QUESTIONS_DIR)' : `${found.length} in ${config.QUESTIONS_DIR}`
+    },
+    checkClients: {
+      connections: () => connectionsText(needs.connectionLimit),
+      proxies: async () => proxiesText(needs)
     },
     hasLog: role !== 'api' || config.KAFKA_BROKERS !== undefined,
     stepsEnded: stepsEnded(concurrentWriters, projector),

@@ -41,7 +41,8 @@ export function schedule(periodMs: number, work: () => Promise<unknown>, timing:
   }
   const tick = () => {
     plannedMs = undefined
-    void work().then(() => {
+    // A rejection is a defect, which the process reports; the others of its kind continue.
+    void work().finally(() => {
       dueMs = nextOnGrid(dueMs, periodMs, timing.now())
       if (!stopped) plan(dueMs)
     })

@@ -20,6 +20,7 @@ export const streamRoute = {
     'cursor_invalid',
     'uri_too_long',
     'internal',
+    'streams_per_address',
     'streams_full',
     'engine_busy',
     'engine_away',

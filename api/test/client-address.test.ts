@@ -105,8 +105,8 @@ test('an address has so many slots, and no entry stays behind', async () => {
     fc.property(fc.array(fc.tuple(fc.boolean(), fc.constantFrom('a', 'b', undefined))), (calls) => {
       const slots = new SlotsPerAddress(2)
       const held: { address: string | undefined; release: () => void }[] = []
-      for (const [isTaken, address] of calls) {
-        if (!isTaken) {
+      for (const [takes, address] of calls) {
+        if (!takes) {
           const given = held.shift()
           given?.release()
           given?.release()

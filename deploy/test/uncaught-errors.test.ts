@@ -25,7 +25,7 @@ function logged() {
   return { lines, logger: pino(stream) }
 }
 
-test('what the machine refuses costs a part of the process, which status names; a defect ends the process', async (t) => {
+test('an error of the machine costs a part of the process, which status names; a defect ends the process', async (t) => {
   const { lines, logger } = logged()
   const damageMet = new Set<string>()
   const registry = new Registry()

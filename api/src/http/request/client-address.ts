@@ -10,7 +10,7 @@ const NAMED_MAX = 10
  * addresses are not known.
  */
 export type ClientAddresses = {
-  /** Returns the address of a request's client: the last one of `X-Forwarded-For` that is no trusted proxy's, else the peer's. */
+  /** Returns the address of a request's client: the last one of `X-Forwarded-For` that is not a trusted proxy's, else the peer's. */
   of(request: IncomingMessage): string | undefined
   /** Returns the address of a connection's peer. */
   ofPeer(socket: Socket): string | undefined

@@ -350,6 +350,22 @@ test('a file deleted by hand is not listed until it is made again', async (t) =>
   }
 })
 
+test('a description names no file outside its folder', async (t) => {
+  const folder = t.testdir()
+  const revision = {
+    ...{ revision: 0, rows: 1, bytes: 1, first: null, last: null, rowsHash: '0', position: '', sha256: '0'.repeat(64) },
+    madeAt: '2025-03-01T00:00:00.000Z'
+  }
+  const read = async (file: string) => {
+    const text = JSON.stringify({ version: 1, checkedMs: 0, revisions: [{ ...revision, file }] })
+    writeFileSync(join(folder, '2025-03.json'), text)
+    return (await new DatasetFolder(folder).file('2025-03'))?.revisions[0]?.file
+  }
+  t.equal(await read('2025-03.0123456789abcdef.parquet'), '2025-03.0123456789abcdef.parquet')
+  for (const name of ['../../service.json', '/etc/passwd', '2025-03.a/../../x.parquet', '2025-03.json'])
+    t.equal(await read(name), undefined, name)
+})
+
 test('descriptions are read once per change of the folder', async (t) => {
   const folder = t.testdir()
   const later = () => Date.now() + DAY_MS

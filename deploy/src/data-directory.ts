@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
-import { access, chmod, constants, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { access, chmod, constants, lstat, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { flushPath, makeFolder } from '@gamenet/engines/files'
 import { errorCode, parseJson, pause } from '@gamenet/schemas'
@@ -89,7 +89,8 @@ export async function claimDataDirectory(
   const lock = openSync(path, 'r')
   try {
     await takeLock(path, lock, waitMs)
-    for (const folder of [path, ...SUBDIRECTORIES.map((name) => join(path, name))]) await makePrivate(folder)
+    for (const folder of [await realpath(path), ...SUBDIRECTORIES.map((name) => join(path, name))])
+      await makePrivate(folder)
     if (purpose !== 'restore') await refuseHalfRestored(path)
     await checkFormat(path, versions)
     const ownerFile = join(path, OWNER_FILE)
@@ -141,6 +142,17 @@ export async function mkdirWritable(path: string): Promise<string | undefined> {
   }
 }
 
+/** Returns whether one path is another one, or below it, behind all links; neither has to exist. */
+export async function isInside(inner: string, outer: string): Promise<boolean> {
+  const [below, above] = await Promise.all([inner, outer].map(withoutLinks))
+  return join(below ?? '', sep).startsWith(join(above ?? '', sep))
+}
+
+async function withoutLinks(path: string): Promise<string> {
+  const there = await nearestExisting(resolve(path))
+  return join(await realpath(there), relative(there, resolve(path)))
+}
+
 /** Refuses root on data of another user, whose service could not open the files that root creates. */
 async function refuseRoot(path: string): Promise<void> {
   const found = await stat(join(path, FORMAT_FILE)).catch(() => stat(path).catch(() => undefined))
@@ -150,10 +162,10 @@ async function refuseRoot(path: string): Promise<void> {
   )
 }
 
-/** Removes the permissions of other users, unless the directory belongs to another user or is shared, as /tmp is. */
+/** Removes the permissions of other users, unless the directory belongs to another user, is shared, as /tmp is, or is a link. */
 async function makePrivate(path: string): Promise<void> {
-  const found = await stat(path).catch(() => undefined)
-  if (found === undefined || found.uid !== process.getuid?.() || (found.mode & STICKY) !== 0) return
+  const found = await lstat(path).catch(() => undefined)
+  if (!found?.isDirectory() || found.uid !== process.getuid?.() || (found.mode & STICKY) !== 0) return
   if ((found.mode & 0o777) !== PRIVATE) await chmod(path, PRIVATE)
 }
 

@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { checkedText, errorCode, parseJson, withChecksum } from '@gamenet/schemas'
-import { StoredFile } from './manifest.js'
+import { BYTES_FILE, StoredFile } from './manifest.js'
 
 const DESCRIPTION = /^(\d{4}-\d{2}|newest)\.json$/
-const BYTES = /^(\d{4}-\d{2}|newest)\.\w+\.parquet$/
 /** The end of the name of a damaged description. */
 const DAMAGED = '.damaged'
 /** File systems stamp two changes of a folder within their clock's tick, up to 10 ms, with one instant. */
@@ -103,7 +102,7 @@ export class DatasetFolder {
 const MISSING = { ctimeNs: 0n, ctimeMs: 0n }
 
 function periodsOf(names: readonly string[]): readonly string[] {
-  return [...new Set(names.flatMap((name) => (DESCRIPTION.exec(name) ?? BYTES.exec(name))?.[1] ?? []))]
+  return [...new Set(names.flatMap((name) => (DESCRIPTION.exec(name) ?? BYTES_FILE.exec(name))?.[1] ?? []))]
 }
 
 export function isDescription(name: string): boolean {

@@ -1,6 +1,9 @@
 import { ShownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 
+/** The name of a file of bytes: its period, then its digest. */
+export const BYTES_FILE = /^(\d{4}-\d{2}|newest)\.\w+\.parquet$/
+
 const Sha256 = z.string().regex(/^[0-9a-f]{64}$/)
 
 /** One state of a file. */
@@ -73,8 +76,8 @@ export const StoredFile = z.object({
   /** The data version that the newest revision was last found to have. */
   version: z.number(),
   checkedMs: z.number(),
-  /** Newest first. `file` is the name in the folder. */
-  revisions: z.array(FileRevision.omit({ url: true }).extend({ file: z.string() }))
+  /** Newest first. `file` is the name in the folder, which is served and removed: no changed description names another. */
+  revisions: z.array(FileRevision.omit({ url: true }).extend({ file: z.string().regex(BYTES_FILE) }))
 })
 export type StoredFile = z.infer<typeof StoredFile>
 export type StoredRevision = StoredFile['revisions'][number]

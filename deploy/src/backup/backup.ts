@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 import { appendFile, mkdir, readdir, rename, rm, rmdir, stat, statfs, writeFile } from 'node:fs/promises'
-import { dirname, isAbsolute, join, relative } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { flushPath, flushTree, makeFolder } from '@gamenet/engines/files'
 import type { EmbeddedLog } from '@gamenet/engines/log'
 import { readMigrationsApplied, storeOver } from '@gamenet/projector'
 import { bytesText, errorCode } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
-import { DATA_FORMAT, type DataDirectory, OWNER_FILE } from '../data-directory.js'
+import { DATA_FORMAT, type DataDirectory, isInside, OWNER_FILE } from '../data-directory.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
 import { saysFull } from '../disk/unwritable-disk.js'
 import { VERSION } from '../version.js'
@@ -94,7 +94,8 @@ async function fill(needs: BackupNeeds, draft: string, needed: number): Promise<
       done += bytes
       onProgress({ phase, bytes: done, bytesTotal: Math.max(done, needed) })
     }
-    const { files, bytes } = await copyFiles({ kind: 'trees', root, list, trees }, { signal, onBytes })
+    const { files, bytes, differs } = await copyFiles({ kind: 'trees', root, list, trees }, { signal, onBytes })
+    if (differs !== null) throw new FailureError(`No backup is possible: ${differs}. Put what it names in its place.`)
     total.files += files
     total.bytes += bytes
   }
@@ -169,16 +170,10 @@ async function migrationsOf(tables: ClickHouse['control'], writes: Postgres): Pr
 
 async function refuseTarget(target: string, dataDirectory: string): Promise<void> {
   if (!isAbsolute(target)) throw new UsageError(`The backup's directory must be an absolute path; got ${target}.`)
-  for (const [inner, outer] of [
-    [target, dataDirectory],
-    [dataDirectory, target]
-  ] as const) {
-    const way = relative(outer, inner)
-    if (way === '' || !(way.startsWith('..') || isAbsolute(way))) {
-      throw new UsageError(
-        `The backup cannot be written to ${target}: the data directory is ${dataDirectory}. Give a directory outside it, preferably on another disk.`
-      )
-    }
+  if ((await isInside(target, dataDirectory)) || (await isInside(dataDirectory, target))) {
+    throw new UsageError(
+      `The backup cannot be written to ${target}: the data directory is ${dataDirectory}. Give a directory outside it, preferably on another disk.`
+    )
   }
   const names = await readdir(target).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOTDIR') return ignoreAbsent(error)

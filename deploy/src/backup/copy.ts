@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { callThread } from '@gamenet/schemas'
-import type { Copied, CopyHost, CopyRequest, CopyThread } from './copy-thread.js'
+import type { Copied, CopyRequest } from './copy-here.js'
+import type { CopyHost, CopyThread } from './copy-thread.js'
 
 /** Copies in a separate thread. Rejects with the signal's reason when it aborts, and with errors of the disk. */
 export async function copyFiles(

@@ -44,13 +44,32 @@ export const Manifest = z.object({
 })
 export type Manifest = z.infer<typeof Manifest>
 
-/** Paths are relative to `data/`. Only empty folders are listed. */
+const InnerPath = z.string().refine(isInnerPath)
+
+/** Paths are relative to `data/`, and lead out of it neither by themselves nor as links. Only empty folders are listed. */
 export const Entry = z.union([
-  z.object({ path: z.string(), bytes: z.int(), sha256: z.string() }),
-  z.object({ path: z.string(), link: z.string() }),
-  z.object({ path: z.string(), isFolder: z.literal(true) })
+  z.object({ path: InnerPath, bytes: z.int(), sha256: z.string() }),
+  z.object({ path: InnerPath, link: z.string() }).refine(({ path, link }) => isInnerLink(path, link)),
+  z.object({ path: InnerPath, isFolder: z.literal(true) })
 ])
 export type Entry = z.infer<typeof Entry>
+
+/** Returns whether a path names a place below its folder, and only by the names of what it passes. */
+function isInnerPath(path: string): boolean {
+  return !path.includes('\0') && path.split('/').every((name) => !['', '.', '..'].includes(name))
+}
+
+/**
+ * Returns whether the link at a path leads to another place in the folder of the path. After `..` as the first names alone, no other
+ * link on the way can lead out; a link to a folder above itself would have no end.
+ */
+export function isInnerLink(path: string, link: string): boolean {
+  const [, ups = '', down = ''] = /^((?:\.\.\/)*)(.*?)\/?$/s.exec(link) ?? []
+  const above = path.split('/').slice(0, -1)
+  const left = above.length - ups.length / '../'.length
+  const target = [...above.slice(0, Math.max(0, left)), down, ''].join('/')
+  return left >= 0 && isInnerPath(down) && !`${path}/`.startsWith(target)
+}
 
 /** Reads a manifest. Throws a `FailureError` if the backup is incomplete or of a newer program. */
 export async function readManifest(directory: string): Promise<Manifest> {

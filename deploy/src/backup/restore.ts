@@ -1,11 +1,18 @@
 import { readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve, sep } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { migratePostgres, newestMigration, openPglite } from '@gamenet/engines'
 import { flushPath, flushTree } from '@gamenet/engines/files'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { readMigrations } from '@gamenet/projector'
 import { FailureError, UsageError } from '../config.js'
-import { claimDataDirectory, DATA_FORMAT, mkdirWritable, OWNER_FILE, RESTORING_FILE } from '../data-directory.js'
+import {
+  claimDataDirectory,
+  DATA_FORMAT,
+  isInside,
+  mkdirWritable,
+  OWNER_FILE,
+  RESTORING_FILE
+} from '../data-directory.js'
 import { unwritableDisk } from '../disk/unwritable-disk.js'
 import { type LedgerFile, mergeLedger, readLedgerFile } from '../erasure/ledger-file.js'
 import { VERSIONS } from '../version.js'
@@ -57,7 +64,7 @@ const MAY_BE_THERE = new RegExp(
 export async function restore(request: RestoreRequest): Promise<RestoreReport> {
   const backup = resolve(request.backup)
   const path = resolve(request.dataDirectory)
-  refuseInside(path, backup)
+  await refuseInside(path, backup)
   const manifest = await readManifest(backup)
   await refuseNewer(backup, manifest)
   const ledger = request.ledger === undefined ? undefined : await readLedgerFile(request.ledger)
@@ -150,10 +157,12 @@ async function refuseNewer(backup: string, { program, dataFormat, migrations }: 
   )
 }
 
-/** Refuses a data directory inside the backup: a service there would damage the backup. */
-function refuseInside(path: string, backup: string): void {
-  if (!`${path}${sep}`.startsWith(`${backup}${sep}`)) return
-  throw new UsageError(`The data directory ${path} is inside the backup ${backup}. Give DATA_DIR a folder outside it.`)
+/** Refuses a data directory inside the backup, which a service would damage, or around it, which the restore would empty. */
+async function refuseInside(path: string, backup: string): Promise<void> {
+  if (!(await isInside(path, backup)) && !(await isInside(backup, path))) return
+  throw new UsageError(
+    `The data directory ${path} is inside the backup ${backup}, or contains it. Give DATA_DIR a folder outside it.`
+  )
 }
 
 async function refuseFilled(path: string): Promise<void> {

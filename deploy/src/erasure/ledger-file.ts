@@ -19,7 +19,7 @@ export const LEDGER_FILE = 'forgotten.json'
 
 const Ledger = z.object({
   /** Identifies the installation: hashes of another one cannot be compared. */
-  saltMark: z.string(),
+  saltMark: z.string().regex(/^[0-9a-f]+$/),
   entries: z.array(z.object({ nameHash: z.string().regex(/^[0-9a-f]{64}$/), forgottenAtMs: z.int() }))
 })
 const LedgerFile = Ledger.extend({

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
+import { rename, rm, stat } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
@@ -9,6 +9,7 @@ import { createGzip } from 'node:zlib'
 import { errorCode, eventLine, type LogBatch, topics } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
+import { isInside } from '../data-directory.js'
 import { readStored } from '../wiring/read-stored.js'
 import { requireTopic } from './gap.js'
 import { type OperationNeeds, operation, type RunContext } from './operation.js'
@@ -51,7 +52,7 @@ async function writeLog(
   { file, topics: chosen, from }: z.infer<typeof Input>,
   { onProgress, signal }: RunContext<ExportProgress>
 ): Promise<ExportReport> {
-  if (!isAbsolute(file)) throw new UsageError(`The file must be an absolute path; got ${file}.`)
+  await refuseTarget(file, engines.directory?.path)
   const names = chosen === undefined ? topics.map(({ name }) => name) : chosen.split(',')
   for (const name of names) requireTopic(name)
   await engines.disk.requireSpace(0, 'The export')
@@ -96,4 +97,14 @@ async function writeLog(
   } finally {
     await rm(draft, { force: true })
   }
+}
+
+/** The finished file replaces the one of its name: never a file of the engines, nor a device. */
+async function refuseTarget(file: string, dataDirectory: string | undefined): Promise<void> {
+  if (!isAbsolute(file)) throw new UsageError(`The file must be an absolute path; got ${file}.`)
+  if (dataDirectory !== undefined && (await isInside(file, dataDirectory)))
+    throw new UsageError(`${file} is in the data directory ${dataDirectory}; give a file outside it.`)
+  const found = await stat(file).catch(() => undefined)
+  if (found !== undefined && !found.isFile() && !found.isDirectory())
+    throw new UsageError(`${file} is no file, and the export would replace it; give another one.`)
 }

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -311,6 +311,13 @@ async function provesBackupRefusals(
   await t.rejects(backUp(part('busy')), /is not empty/)
   const environment = { DATA_DIR: part('data') }
   t.match(await gamenet(environment, ['backup', join(part('data'), 'in')]), { code: 2, stderr: /outside it/ })
+  await symlink(part('data'), part('way-in'))
+  await t.rejects(backUp(join(part('way-in'), 'new', 'in')), /outside it/, 'behind a link')
+  t.match(await gamenet(environment, ['export', 'log', join(part('way-in'), 'log', 'data.mdb')]), {
+    code: 2,
+    stderr: /outside it/
+  })
+  t.match(await gamenet(environment, ['export', 'log', '/dev/null']), { code: 2, stderr: /\/dev\/null is no file/ })
   const sparse = join(part('data'), 'sparse')
   await writeFile(sparse, '')
   await truncate(sparse, 2 ** 42)
@@ -379,6 +386,8 @@ async function provesRestoreRefusals(t: Test, part: (name: string) => string, { 
   await t.rejects(restoreHere(part('busy'), '/proc/nobody/data'), /directory \/proc\/nobody\/data cannot be written/)
   await t.rejects(restoreHere(part('busy'), part('data')), /is not empty/)
   await t.rejects(restoreHere(part('busy'), join(part('busy'), 'data', 'own')), /is inside the backup/)
+  await symlink(part('busy'), part('way-to-busy'))
+  await t.rejects(restoreHere(part('busy'), join(part('way-to-busy'), 'own')), /is inside the backup/)
   await mkdir(part('half'), { recursive: true })
   await writeFile(join(part('half'), 'restoring.json'), `${part('busy')}\n`)
   t.match(await gamenet({ DATA_DIR: part('half') }, ['status']), { code: 1, stderr: /half-restored backup/ })

@@ -7,7 +7,8 @@ export const ListedPart = z.object({
   /** UUID of its table: another table may get the same name. */
   table: z.string(),
   partition: z.string(),
-  part: z.string(),
+  /** Becomes the name of a folder. */
+  part: z.string().regex(/^[\w-]+$/),
   firstBlock: z.number(),
   lastBlock: z.number(),
   /** Absent in lists of earlier programs. */

@@ -68,10 +68,12 @@ onPostgres('a username that only looks like another one is not a session', async
   api.see('fish')
   api.see('Bob')
   t.equal((await api.edit('fish', fish, { bio: 'mine' })).status, 200)
-  for (const username of ['ﬁsh', 'ＦＩＳＨ', 'fis\u{1d42f}']) {
+  api.see('i\u0307x')
+  for (const username of ['ﬁsh', 'ＦＩＳＨ', 'fis\u{1d42f}', 'İx', '\u115f', '\u2800', ' ']) {
     const key = api.signIn(username)
     const refused = { status: 403, body: { error: /^The username ".*" has characters that only look like others/ } }
-    t.match(await api.edit('fish', key, { bio: 'stolen' }), refused, username)
+    for (const owner of ['fish', 'i\u0307x'])
+      t.match(await api.edit(owner, key, { bio: 'stolen' }), refused, `${owner} by ${username}`)
     t.match(await api.rate('Bob', key, { stars: 1 }), refused, username)
     t.match(await api.reputation('Bob', { key }), { status: 200, body: { viewer: null } }, username)
   }

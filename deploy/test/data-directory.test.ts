@@ -3,13 +3,12 @@ import { once } from 'node:events'
 import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { runAsOther } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
 import { claimDataDirectory, replaceFile } from '../src/data-directory.js'
 import { fileFailure } from '../src/disk/file-failure.js'
 import { stateFrom } from '../src/process-state.js'
-import { ROOT } from './service/gamenet.js'
 
 const VERSIONS = { program: '0.9.0', engines: { chdb: '3.4.0' } }
 
@@ -142,12 +141,10 @@ test('a start that cannot open a file names it, its owner and the repair', asRoo
   for (const name of ['parts.json', 'service.json']) await chown(join(path, name), 1234, 1234)
   const claimed = async () => {
     const script = `
-      const { claimDataDirectory } = await import(${JSON.stringify(new URL('../src/data-directory.js', import.meta.url).href)})
+      const [{ claimDataDirectory }] = loaded
       await claimDataDirectory(${JSON.stringify(path)}, ${JSON.stringify(VERSIONS)}).then(
         () => console.log('claimed'), (error) => console.log(error.message))`
-    const options = { uid: 1234, gid: 1234 }
-    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], options)
-    return stdout.trim()
+    return (await runAsOther([new URL('../src/data-directory.js', import.meta.url)], script)).stdout.trim()
   }
   t.equal(await claimed(), 'claimed')
   await chmod(join(path, 'log', 'data.mdb'), 0o400)
@@ -226,11 +223,13 @@ test('a file that the user of a command cannot read is named', asRoot, async (t)
   t.teardown(() => rm(path, { recursive: true }))
   await chmod(path, 0o755)
   await writeFile(join(path, 'secret.csv'), '', { mode: 0o600 })
-  const options = { uid: 1234, gid: 1234, env: { DATA_DIR: join(path, 'data') } }
-  const command = [fileURLToPath(new URL('deploy/gamenet.cjs', ROOT)), 'import', 'network-count']
-  const failed = await promisify(execFile)(process.execPath, [...command, join(path, 'secret.csv')], options).catch(
-    (error: unknown) => error
-  )
+  const script = `
+    const { stdin: input, stdout: output, stderr: errors } = process
+    const args = ['import', 'network-count', ${JSON.stringify(join(path, 'secret.csv'))}]
+    const environment = { DATA_DIR: ${JSON.stringify(join(path, 'data'))} }
+    process.exit(await loaded[0].runProgram({ args, environment, input, output, errors }))`
+  const program = new URL('../src/commands/program.js', import.meta.url)
+  const failed = await runAsOther([program], script).catch((error: unknown) => error)
   t.match(failed, {
     code: 1,
     stderr: /^.*secret.csv belongs to user 0 and has the mode 600; .* Give another path, or run this as .*\n$/

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { writeFile } from 'node:fs/promises'
+import { statSync } from 'node:fs'
+import { readdir, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
@@ -77,6 +78,18 @@ test('one process on embedded engines answers from pages and files, and restarts
       if (shown.split('\nGamenet Stats ').length > 2) watching.kill('SIGINT')
     }
     t.equal((await closed)[0], 0)
+  })
+  await t.test('every file and folder of its data directory belongs to its user alone', async (t) => {
+    const found = await readdir(environment.DATA_DIR, { recursive: true, withFileTypes: true })
+    t.ok(found.length > 1000, `${found.length} files and folders`)
+    const open = found
+      .filter((entry) => !entry.isSymbolicLink())
+      .flatMap((entry) => {
+        const path = join(entry.parentPath, entry.name)
+        const mode = (statSync(path, { throwIfNoEntry: false })?.mode ?? 0) & 0o077
+        return mode === 0 ? [] : [`${path} ${mode.toString(8)}`]
+      })
+    t.same(open, [])
   })
   await t.test('killed in the middle of an import, it leaves one sentence', async (t) => {
     const interrupted = gamenet({ OPERATOR_URL: operatorUrl }, ['import', 'title-count', file])

@@ -80,7 +80,7 @@ export const refusals = {
     status: 403,
     message:
       'The username %s has characters that only look like others; change it at the auth service, then sign in again.',
-    when: "A name that Unicode's NFKC changes, such as `ﬁsh`: it would have the key of `fish`. Reads answer `viewer: null`",
+    when: "A name that Unicode's NFKC changes, as it is or in lower case (`ﬁsh` would have the key of `fish`), that has more characters in lower case (`İx`), or none that is visible. Reads answer `viewer: null`",
     example:
       'The username "ﬁsh" has characters that only look like others; change it at the auth service, then sign in again.'
   },

@@ -13,6 +13,7 @@ import {
   TRIMMED_NAME_PATTERN
 } from '../http/request/body.js'
 import { parseInput, shown } from '../http/request/parameters.js'
+import { isPublicHost } from '../http/request/public-address.js'
 import type { ChatAccount, ChatPlatform } from '../remote/chat-platform.js'
 import { type ProfileEdit, readProfile, editProfile as storeEdit } from '../writes/profile.js'
 import { type ProfileState, publicProfile, saveUser } from '../writes/user.js'
@@ -49,7 +50,7 @@ const Links = z.object({
     {
       platform: oneName,
       url: textField(
-        `an https address of at most ${URL_LENGTH_MAX} characters`,
+        `an https address of a public host of at most ${URL_LENGTH_MAX} characters`,
         { maxLength: URL_LENGTH_MAX, pattern: `^${HTTPS}$` },
         isHttpsAddress
       ),
@@ -60,7 +61,7 @@ const Links = z.object({
 
 const shape = {
   avatar_url: textField(
-    `"" or an https address of at most ${URL_LENGTH_MAX} characters`,
+    `"" or an https address of a public host of at most ${URL_LENGTH_MAX} characters`,
     { maxLength: URL_LENGTH_MAX, pattern: `^(${HTTPS})?$` },
     (given) => given === '' || isHttpsAddress(given)
   )
@@ -216,15 +217,15 @@ function shownTo(state: ProfileState, isSynced: boolean): EditedProfile {
 }
 
 /**
- * Returns whether an address has only valid characters, so that a page can put it into an attribute, and no
- * credentials.
+ * Returns whether an address has only valid characters, so that a page can put it into an attribute, no credentials, and
+ * a public host.
  */
 function isHttpsAddress(given: string): boolean {
   if (given.length > URL_LENGTH_MAX || /[\p{C}\p{Z}"<>\\^`{|}]/u.test(given) || !/^https:\/\/[^/]/i.test(given)) {
     return false
   }
   const address = URL.canParse(given) ? new URL(given) : undefined
-  return address !== undefined && address.username === '' && address.password === ''
+  return address !== undefined && address.username === '' && address.password === '' && isPublicHost(address)
 }
 
 function readDisplayName(raw: unknown): string | null | undefined {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { nameKey, Refusal } from '@gamenet/schemas'
+import { hasOwnKey, isVisible, nameKey, Refusal } from '@gamenet/schemas'
 import { LRUCache } from 'lru-cache'
 import { shown } from '../http/request/parameters.js'
 import type { AuthService, Verified } from '../remote/auth-service.js'
@@ -53,7 +53,7 @@ export class Sessions {
    * Returns the session of a key; undefined for an invalid key. Concurrent callers with the same key share one request.
    * While the auth service is unavailable, a key that it confirmed in the last five minutes keeps its session. Rejects with
    * `auth_away` for other keys then, with `session_checks_spent` for an unknown key beyond the budget of its address, and with
-   * `username_unstable` for a name that Unicode's NFKC changes.
+   * `username_unstable` for a name that others may share (`hasOwnKey`).
    * @param address by which the client is limited; undefined for none
    */
   async of(sessionKey: string, address: string | undefined): Promise<Session | undefined> {
@@ -134,7 +134,7 @@ export class Sessions {
   }
 }
 
-/** Profiles are keyed by folded names: `ｆｉｓｈ` would edit the profile of `fish`. */
+/** Profiles are keyed by folded names: `ｆｉｓｈ` would edit the profile of `fish`, and `İx` that of `i̇x`. */
 function requireStableName({ username }: Verified): void {
-  if (username !== username.normalize('NFKC')) throw new Refusal('username_unstable', [shown(username)])
+  if (!hasOwnKey(username) || !isVisible(username)) throw new Refusal('username_unstable', [shown(username)])
 }

@@ -1,4 +1,5 @@
 import {
+  hasOwnKey,
   instantOf,
   nameHashSql,
   nameKey,
@@ -84,12 +85,12 @@ export async function publishProfile(transaction: WriteSide, state: ProfileState
 }
 
 /**
- * Returns whether the gamertag that a user has linked is that of their last verified session. One that Unicode's NFKC changes
- * counts as none: folded, `Ａｎｎ` would be `Ann`.
+ * Returns whether the gamertag that a user has linked is that of their last verified session. One that others may
+ * share counts as none: folded, `Ａｎｎ` would be `Ann`.
  */
 export function isConsoleVerified(state: Pick<ProfileState, 'linked_gamertag' | 'session_gamertag'>): boolean {
   const { linked_gamertag: linked, session_gamertag: verified } = state
-  return linked !== '' && verified === verified.normalize('NFKC') && nameKey(linked) === nameKey(verified)
+  return linked !== '' && hasOwnKey(verified) && nameKey(linked) === nameKey(verified)
 }
 
 /** Returns the fields of a profile that answers and the log have in common. */

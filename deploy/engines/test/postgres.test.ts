@@ -1,8 +1,9 @@
-import { execFile, spawn, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import fs, {
   chmodSync,
   chownSync,
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -15,8 +16,7 @@ import fs, {
 } from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { promisify } from 'node:util'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { errorMessage, pause, poll } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { migratePostgres, openPglite, openPostgres, type Postgres, transactionAge } from '../src/index.js'
@@ -24,7 +24,15 @@ import { layEmptyCluster } from '../src/postgres/empty-cluster.js'
 import { openFlushing } from '../src/postgres/flushing-files.js'
 import { upkeep } from '../src/postgres/pglite-upkeep.js'
 import type { PostgresOptions } from '../src/postgres/server.js'
-import { freePort, type PostgresProcess, postgresPrograms, startPostgres, startWire } from '../testing/index.js'
+import {
+  freePort,
+  OTHER_USER,
+  type PostgresProcess,
+  postgresPrograms,
+  runAsOther,
+  startPostgres,
+  startWire
+} from '../testing/index.js'
 
 /** Only what hangs meets it. */
 const WAIT_MS = 60_000
@@ -240,19 +248,51 @@ test('a table of PGlite that cannot be vacuumed is reported, and the others are'
 const asRoot = { skip: process.getuid?.() === 0 ? false : 'only root can run a process of another user' }
 
 test('a first start of PGlite does not need the template that another user made', asRoot, async (t) => {
-  await layEmptyCluster(join(t.testdir({ made: {} }), 'made'))
-  // The other user cannot reach the fixtures, which may be in a private folder in memory.
+  // The other user can reach neither the fixtures, which may be in a private folder in memory, nor the program, which may be in root's.
   const dir = mkdtempSync(join(tmpdir(), 'gamenet-cluster-'))
   t.teardown(() => rmSync(dir, { recursive: true }))
-  chownSync(dir, 1234, 1234)
-  const module = new URL('../src/postgres/empty-cluster.js', import.meta.url)
+  const program = join(dir, 'engines', 'dist', 'src')
+  const copyOf = (name: string) =>
+    cpSync(fileURLToPath(new URL(`../src/${name}`, import.meta.url)), join(program, name))
+  for (const name of ['postgres/empty-cluster.js', 'engine-versions.js', 'flush-files.js']) copyOf(name)
+  writeFileSync(join(dir, 'engines', 'package.json'), '{"type": "module"}')
+  const pglite = join('node_modules', '@electric-sql', 'pglite')
+  const installed = fileURLToPath(new URL('..', import.meta.resolve('@electric-sql/pglite')))
+  cpSync(installed, join(dir, pglite), { recursive: true })
+  execFileSync('chmod', ['-R', 'a+rX', dir])
+  const module = pathToFileURL(join(program, 'postgres', 'empty-cluster.js'))
+  const { layEmptyCluster: layHere } = await import(module.href)
+  const folderOf = (name: string) => {
+    mkdirSync(join(dir, name))
+    return join(dir, name)
+  }
+  await layHere(folderOf('made'))
+  const [template = ''] = readdirSync(join(dir, 'engines', 'dist')).filter((name) => name.startsWith('empty-cluster'))
+  chmodSync(join(dir, 'engines', 'dist', template), 0o700)
+  const writes = folderOf('writes')
+  // The folder of a cluster is renamed.
+  for (const name of ['.', 'writes']) chownSync(join(dir, name), OTHER_USER, OTHER_USER)
   const script = `
     const { layEmptyCluster } = await import(${JSON.stringify(module.href)})
-    const { mkdirSync } = await import('node:fs')
-    mkdirSync(${JSON.stringify(join(dir, 'writes'))})
-    await layEmptyCluster(${JSON.stringify(join(dir, 'writes'))})`
-  await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { uid: 1234, gid: 1234 })
-  t.ok(existsSync(join(dir, 'writes', 'PG_VERSION')))
+    await layEmptyCluster(${JSON.stringify(writes)})`
+  await runAsOther([], script)
+  t.ok(existsSync(join(writes, 'PG_VERSION')))
+})
+
+test('all files of a cluster belong to its user alone, also those of an older program', async (t) => {
+  const dir = t.testdir({ new: {} })
+  const modes = () => {
+    const found = readdirSync(join(dir, 'new'), { recursive: true, withFileTypes: true }).filter((each) =>
+      each.isFile()
+    )
+    return found.map(({ parentPath, name }) => (fs.statSync(join(parentPath, name)).mode & 0o777).toString(8))
+  }
+  await layEmptyCluster(join(dir, 'new'))
+  t.ok(modes().length > 900)
+  t.same([...new Set(modes())], ['600'])
+  execFileSync('chmod', ['-R', 'a+rwX', join(dir, 'new')])
+  await layEmptyCluster(join(dir, 'new'))
+  t.same([...new Set(modes())], ['600'])
 })
 
 test('transactions of PGlite are frozen before their numbers run out, in each of its databases', async (t) => {

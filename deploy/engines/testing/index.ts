@@ -17,6 +17,7 @@ export {
 } from './oracle/boards.js'
 export { newestSamples, type Rollup, rollupsOf, type Sample } from './oracle/counts.js'
 export { matchesOf, newestLists, type PlainList, type PlainMatch } from './oracle/matches.js'
+export { OTHER_USER, runAsOther } from './other-user.js'
 export { type PostgresProcess, postgresPrograms, startPostgres } from './postgres.js'
 export { beginCampaign, runs } from './property-runs.js'
 export { type SharedKafka, sharedKafka, sharedPostgres } from './shared/shared.js'

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { open, readdir, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual, promisify } from 'node:util'
 import { poll, withTimeout } from '@gamenet/schemas'
 import fc from 'fast-check'
@@ -216,7 +217,7 @@ const STORED = new URL('./stored.js', import.meta.url)
  * Hashes of every log topic and of every table of the write side, or of one of these parts, read by a separate process.
  */
 async function storedOf(directory: string, ...part: readonly Part[]): Promise<Record<string, string>> {
-  const { stdout } = await promisify(execFile)(process.execPath, [STORED.pathname, directory, ...part])
+  const { stdout } = await promisify(execFile)(process.execPath, [fileURLToPath(STORED), directory, ...part])
   return z.record(z.string(), z.string()).parse(JSON.parse(stdout))
 }
 

@@ -6,3 +6,16 @@
 export function nameKey(name: string): string {
   return name.normalize('NFKC').toLowerCase().normalize('NFKC')
 }
+
+/**
+ * Returns whether only other cases of a name have its key, so that it can say who somebody is. `ｆｉｓｈ` has the key of `fish`, and `İx` that
+ * of `i̇x`, whose first letter is two characters.
+ */
+export function hasOwnKey(name: string): boolean {
+  const lower = name.toLowerCase()
+  return isNormal(name) && isNormal(lower) && [...lower].length === [...name].length
+}
+
+function isNormal(text: string): boolean {
+  return text === text.normalize('NFKC')
+}

@@ -13,3 +13,11 @@ export const Username = z
     `expected 1 to ${USERNAME_LENGTH_MAX} characters without control or format characters`
   )
   .meta({ description: 'Username', example: 'LuckyBadger' })
+
+/** Marks, blanks, controls, and letters and symbols without ink: the fillers of Hangul, the blank pattern of Braille. */
+const INK = /[^\p{M}\p{Z}\p{C}\p{Default_Ignorable_Code_Point}\u2800]/u
+
+/** Returns whether a name shows something: one without is nobody's name to a reader. */
+export function isVisible(name: string): boolean {
+  return INK.test(name)
+}

@@ -1,4 +1,4 @@
-import { Refusal } from '@gamenet/schemas'
+import { isVisible, Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
 import { isPlainText, PLAIN_TEXT_PATTERN, shown } from './parameters.js'
 
@@ -116,8 +116,13 @@ const NAME = new RegExp(NAME_PATTERN, 'u')
  * characters or bidirectional controls.
  */
 export function isName(given: string, max: number): boolean {
-  const isSeen = /[^\p{C}\p{Z}]/u.test(given)
-  return isSeen && NAME.test(given) && !/\p{Cs}/u.test(given) && given.length <= 2 * max && [...given].length <= max
+  return (
+    isVisible(given) &&
+    NAME.test(given) &&
+    !/\p{Cs}/u.test(given) &&
+    given.length <= 2 * max &&
+    [...given].length <= max
+  )
 }
 
 function whatCame(raw: unknown): string {

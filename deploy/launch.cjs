@@ -24,7 +24,9 @@ function main(args) {
   requireNode()
   const mode = args[0]
   const rest = args.slice(1)
-  prepare()
+  if (canWrite()) prepare()
+  else if (mode !== 'start')
+    fail(`${ROOT} cannot be written, and all but \`npm start\` write there; copy it (cp -r) and work in the copy.`, 1)
   if (mode === 'start') return supervise([path.join(__dirname, 'gamenet.cjs'), 'start'].concat(rest))
   if (['test', 'campaign'].includes(mode))
     return run(process.execPath, [path.join(__dirname, 'test-run.mjs'), mode].concat(rest))
@@ -38,6 +40,16 @@ function requireNode() {
   const found = process.versions.node.split('.').map(Number)
   if (found[0] > NODE_MIN[0] || (found[0] === NODE_MIN[0] && found[1] >= NODE_MIN[1])) return
   fail(`This is Node ${process.versions.node}, but Gamenet Stats needs Node ${NODE_MIN.join('.')} or newer.`, 1)
+}
+
+/** A clone on a read-only disk, or of another user, runs as its owner has installed and built it. */
+function canWrite() {
+  try {
+    fs.accessSync(ROOT, fs.constants.W_OK)
+    return true
+  } catch (_error) {
+    return false
+  }
 }
 
 /** Installs when the lock file is not the one installed last, and builds what changed. One process at a time. */

@@ -4,7 +4,7 @@ import { isPublicHost } from '../src/http/request/public-address.js'
 
 const isPublic = (host: string) => isPublicHost(new URL(`https://${host}/a.png`))
 
-test('addresses on loopback and in private ranges are no addresses of pictures, in any form of numbers', async (t) => {
+test('addresses on loopback and in private ranges are not public, in any form of numbers', async (t) => {
   const hosts = [
     ...[
       '127.0.0.1',

@@ -80,7 +80,7 @@ test('a part that lies on another disk is copied; a link further in that leads o
   t.match(copyTrees(dir, 'again'), { differs: /tables\/out|disk\/out is a link to \/etc/ })
 })
 
-test('a pipe in a backup is no file', async (t) => {
+test('a pipe in a backup does not count as a file', async (t) => {
   const dir = t.testdir({ data: {}, to: {} })
   execFileSync('mkfifo', [join(dir, 'data', 'pipe')])
   await writeFile(join(dir, 'list'), JSON.stringify(file('pipe')))

@@ -38,6 +38,14 @@ const IDENTIFIERS: readonly Rule[] = [
 /** Node 20 collects such a timeout, and the signal never aborts. */
 const SIGNALS: readonly Rule[] = [{ found: /AbortSignal\.any\(.*AbortSignal\.timeout/, write: 'abortedAfter' }]
 
+/** In a URL, a blank, `#`, `%` and letters beyond ASCII of a folder's name are encoded. */
+const PATHS: readonly Rule[] = [
+  {
+    found: /import\.meta\.url\)\.pathname|\b(?:[A-Z][A-Z_]+|at|folder|module)\.pathname(?! !==|\.endsWith| \+=)/,
+    write: 'fileURLToPath'
+  }
+]
+
 /** Word-for-word translations that English readers stumble over. */
 const PROSE: readonly Rule[] = [
   { found: /\b(whom|who(so)?ever)\b/i, write: 'the noun: client, caller, operator, user' },
@@ -74,6 +82,11 @@ const files = await filesOf('')
 const texts = new Map(
   await Promise.all(files.map(async (file) => [file, await readFile(join(root, file), 'utf8')] as const))
 )
+
+test('paths of files are made by fileURLToPath', async (t) => {
+  t.same(findings(PATHS, /\.[cm]?[jt]s$/), [])
+  t.match(PATHS[0]?.found.exec('execFile(node, [STORED.pathname])'), { length: 1 })
+})
 
 test('code uses the words of the glossary', async (t) => {
   t.same(findings(IDENTIFIERS, /\.[cm]?[jt]s$/), [])

@@ -129,7 +129,7 @@ function copyTrees({ root, list, trees }: Extract<CopyRequest, { kind: 'trees' }
   appendFileSync(list, lines.join(''))
 }
 
-/** The hash of the list was verified, but whoever changes a backup can change that hash as well. */
+/** The hash of the list was verified, but a changed backup can have another hash as well. */
 function copyListed({ list, from, root }: Extract<CopyRequest, { kind: 'listed' }>, total: Count): void {
   const made = new Set(['.'])
   for (const line of readFileSync(list, 'utf8').split('\n')) {

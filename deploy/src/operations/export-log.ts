@@ -106,5 +106,5 @@ async function refuseTarget(file: string, dataDirectory: string | undefined): Pr
     throw new UsageError(`${file} is in the data directory ${dataDirectory}; give a file outside it.`)
   const found = await stat(file).catch(() => undefined)
   if (found !== undefined && !found.isFile() && !found.isDirectory())
-    throw new UsageError(`${file} is no file, and the export would replace it; give another one.`)
+    throw new UsageError(`${file} is a device or a pipe, which the export would replace; give a file.`)
 }

@@ -317,7 +317,7 @@ async function provesBackupRefusals(
     code: 2,
     stderr: /outside it/
   })
-  t.match(await gamenet(environment, ['export', 'log', '/dev/null']), { code: 2, stderr: /\/dev\/null is no file/ })
+  t.match(await gamenet(environment, ['export', 'log', '/dev/null']), { code: 2, stderr: /\/dev\/null is a device/ })
   const sparse = join(part('data'), 'sparse')
   await writeFile(sparse, '')
   await truncate(sparse, 2 ** 42)

@@ -5,7 +5,7 @@ const NOT_PUBLIC = listOf(
   '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.168.0.0/16 198.18.0.0/15 224.0.0.0/3'
 )
 const UNICAST = listOf('2000::/3')
-/** Of unicast: what is no machine, or contains an address of IPv4 that may be any. */
+/** Of unicast: what names a protocol or a document, or contains an address of IPv4, which may be any. */
 const NOT_PUBLIC_UNICAST = listOf('2001::/23 2001:db8::/32 2002::/16')
 
 const NAME = /^(?:[^.]+\.)+(?!(?:localhost|localdomain|local|internal|intranet|private|corp|home|lan)$)[^.]+$/

@@ -168,7 +168,7 @@ function copyEntry(entry: Entry, { from, root, made, total }: Place): void {
   }
 }
 
-/** Creates the folders of a path, none of which is a link: a file below a link would be written elsewhere. */
+/** Creates the folders of a path and refuses links among them: a file below a link would be written elsewhere. */
 function makeFolders(root: string, path: string, made: Set<string>): void {
   if (made.has(path)) return
   makeFolders(root, dirname(path), made)

@@ -1,6 +1,6 @@
 import { BlockList, isIPv4 } from 'node:net'
 
-/** Networks of which no other machine, or in each network another one, is reached (IANA's registries of special purposes). */
+/** Networks whose addresses name this machine, another machine in each network, or none (IANA's registries of special purposes). */
 const NOT_PUBLIC = listOf(
   '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.168.0.0/16 198.18.0.0/15 224.0.0.0/3'
 )

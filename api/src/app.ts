@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type ReadPositions, Refusal, type WriteChange, type WriteTransactions } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import type { Registry } from 'prom-client'
@@ -6,18 +8,20 @@ import type { Action, Endpoint, PeriodSeconds } from './answers/endpoint.js'
 import { addDatasets } from './datasets/routes.js'
 import { answerFirst } from './http/answer-first.js'
 import { addHealth, type Readiness } from './http/health.js'
-import { type HttpMetrics, httpMetrics, sessionMetrics } from './http/http-metrics.js'
+import { exportMetrics, type HttpMetrics, httpMetrics, sessionMetrics } from './http/http-metrics.js'
 import { type ConnectionLimits, limitConnections } from './http/open-connections.js'
 import { addDocs } from './http/pages/docs.js'
 import { addFeeds } from './http/pages/feeds.js'
 import { addServiceAuth, type ServiceAuthFile } from './http/pages/service-auth.js'
-import { addPipeline, type PipelineNeeds } from './http/pipeline.js'
+import { addPipeline, type FileAbout, type PipelineNeeds } from './http/pipeline.js'
 import { URL_CHARACTERS_MAX } from './http/reply/errors.js'
+import { ExportFiles, type ExportSettings } from './http/reply/export-files.js'
 import { COMMON_HEADERS } from './http/reply/headers.js'
 import { type ClientAddresses, clientAddresses } from './http/request/client-address.js'
 import { addJsonBodies } from './http/request/json-body.js'
 import type { Versions } from './http/request/resolved-url.js'
 import { createHttpServer, requestIds } from './http/server.js'
+import { SlotsPerAddress } from './http/slots-per-address.js'
 import type { CatalogCache } from './queries/catalog.js'
 import type { StreamedTables } from './read-tables.js'
 import { openAuthService } from './remote/auth-service.js'
@@ -94,6 +98,8 @@ export type ApiNeeds = {
   readonly publicUrl: string
   /** The folder of the datasets' files; `requireSpace` rejects while its disk is low. Default: none are served. */
   readonly datasets?: { readonly directory: string; requireSpace(): Promise<void> }
+  /** Answers as files. Default: 1 GiB in a folder of the system's temporary files, and no limit per address. */
+  readonly exports?: ExportSettings & { readonly perAddress: number }
   /** The browser SDK to serve. Default: none. */
   readonly serviceAuth?: ServiceAuthFile
   /** Called once with a function that removes all cached answers, to be called when a user is erased. */
@@ -143,6 +149,7 @@ export async function buildApp(
     budget: needs.writesPerMinute === undefined ? UNLIMITED : minuteBudget('write_budget_spent', needs.writesPerMinute),
     metrics,
     clients,
+    ...openExports(app, needs),
     logger: needs.logger ?? app.log,
     openListAgeMs: openListAge(needs.periodSeconds?.matches),
     periodSeconds: needs.periodSeconds ?? {},
@@ -166,6 +173,21 @@ export async function buildApp(
   await addRoutes(app)
   await app.ready()
   return app
+}
+
+function openExports(
+  app: FastifyInstance,
+  { registry, exports: given }: ApiNeeds
+): Pick<PipelineNeeds, 'exports' | 'exportSlots' | 'exportsPerAddress'> {
+  const directory = join(tmpdir(), `gamenet-exports-${process.pid}`)
+  const settings = given ?? { directory, bytesMax: 2 ** 30, perAddress: 0, requireSpace: async () => undefined }
+  const exports = new ExportFiles<FileAbout>(settings)
+  exportMetrics(registry, exports)
+  app.addHook('onReady', () => exports.removeOld())
+  app.addHook('onClose', () => exports.close())
+  const { perAddress } = settings
+  const exportSlots = new SlotsPerAddress(perAddress === 0 ? Number.POSITIVE_INFINITY : perAddress)
+  return { exports, exportSlots, exportsPerAddress: perAddress }
 }
 
 /** Ten minutes, or three periods of the scrape if longer. */

@@ -1,19 +1,23 @@
 import { createHook } from 'node:async_hooks'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { ClickHouseError } from '@gamenet/engines'
 import { Refusal } from '@gamenet/schemas'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
 import type { Endpoint } from '../src/answers/endpoint.js'
 import { sendFile } from '../src/http/reply/file.js'
 import { SharedHeaders } from '../src/http/reply/shared-headers.js'
 import { codingFor } from '../src/http/request/accept-encoding.js'
+import { clientAddresses } from '../src/http/request/client-address.js'
 import { counts, exchange, logOfLines, NOW_MS, type TestTables, testApp } from './support/test-app.js'
 
 const MINUTE = 60_000
@@ -485,7 +489,7 @@ const listed: Endpoint = {
 }
 
 /** Sends a file to a client that reads it as `take` does; settles as `sendFile` does. */
-async function sentTo(t: Test, file: Readable, take: (answer: IncomingMessage) => void, stalledMs?: number) {
+async function sentTo(t: Test, file: Readable, take: (answer: IncomingMessage) => void, limits = {}) {
   const server = createServer()
   t.teardown(() => {
     server.closeAllConnections()
@@ -496,7 +500,7 @@ async function sentTo(t: Test, file: Readable, take: (answer: IncomingMessage) =
     .on('error', () => undefined)
     .end()
   const [, response] = await once(server, 'request')
-  await sendFile(file, response, stalledMs)
+  await sendFile(file, response, limits)
 }
 
 const chunks = (count: number) =>
@@ -508,8 +512,10 @@ const chunks = (count: number) =>
 
 test('the transfer of a file ends when its client disconnects or reads nothing', async (t) => {
   await t.rejects(sentTo(t, chunks(Infinity), (answer) => answer.once('readable', () => answer.destroy())))
-  const stalled = sentTo(t, chunks(Infinity), () => undefined, 1)
+  const stalled = sentTo(t, chunks(Infinity), () => undefined, { stalledMs: 1 })
   await t.rejects(stalled, { cause: { message: /took less than 64 KiB in 0.001 s/ } })
+  const slow = sentTo(t, chunks(Infinity), (answer) => answer.resume(), { totalMs: 0 })
+  await t.rejects(slow, { cause: { message: /took not the whole file in 0 s/ } })
 })
 
 test('a transferred file leaves no timers', async (t) => {
@@ -524,40 +530,90 @@ test('a transferred file leaves no timers', async (t) => {
   t.ok(timers.size < 10, `${timers.size} timers`)
 })
 
-test('a file that fails in the middle is interrupted, and never looks complete', async (t) => {
-  const lines: string[] = []
-  const { app, tables } = await testApp(t, { endpoints: [listed], logger: warnings(lines) })
+/** A whole stream of bytes. */
+const streamOf = (text: string) => Readable.from([Buffer.from(text)], { objectMode: false })
+
+test('a file has a length, ranges and a tag of its bytes', async (t) => {
+  const { app, tables } = await testApp(t, { endpoints: [listed] })
+  const url = '/api/counts?format=csv'
+  for (const text of ['"online"\n12\n', `"online"\n${'1234567\n'.repeat(50_000)}`]) {
+    tables.streamed = () => streamOf(text)
+    const length = String(text.length)
+    const filter = `&filter=${length}`
+    const whole = await app.inject(url + filter)
+    t.match(whole, { statusCode: 200, body: text, headers: { 'content-length': length, 'accept-ranges': 'bytes' } })
+    const head = await app.inject({ method: 'HEAD', url: url + filter })
+    t.match(head, { statusCode: 200, body: '', headers: { 'content-length': length, 'content-type': /csv/ } })
+    const etag = String(head.headers.etag)
+    t.equal(etag, whole.headers.etag)
+    for (const [range, first, last] of [
+      ['bytes=2-5', 2, 5],
+      ['bytes=4-', 4, text.length - 1],
+      ['bytes=-3', text.length - 3, text.length - 1]
+    ] as const) {
+      for (const condition of [{}, { 'if-range': etag }]) {
+        const part = await app.inject({ url: url + filter, headers: { range, ...condition } })
+        const headers = { 'content-range': `bytes ${first}-${last}/${length}`, etag }
+        t.match(part, { statusCode: 206, body: text.slice(first, last + 1), headers }, range)
+      }
+    }
+    const changed = await app.inject({ url: url + filter, headers: { range: 'bytes=2-5', 'if-range': '"other"' } })
+    t.match(changed, { statusCode: 200, body: text })
+    const beyond = await app.inject({ url: url + filter, headers: { range: `bytes=${length}-` } })
+    t.match(beyond, { statusCode: 416, headers: { 'content-range': `bytes */${length}`, 'content-type': /json/ } })
+    const known = await app.inject({ url: url + filter, headers: { 'if-none-match': `"x", W/${etag}` } })
+    t.match(known, { statusCode: 304, headers: { etag } })
+    for (const [ifMatch, status] of [
+      [etag, 200],
+      ['"other"', 412]
+    ] as const)
+      t.equal((await app.inject({ url: url + filter, headers: { 'if-match': ifMatch } })).statusCode, status)
+  }
+})
+
+test('a file that fails in the middle is refused, and never looks complete', async (t) => {
+  const { app, tables } = await testApp(t, { endpoints: [listed] })
   tables.streamed = () =>
     Readable.from(
       (async function* () {
-        yield Buffer.from('"online"\n12\n')
-        throw new Error('the engine died')
+        yield Buffer.alloc(200_000)
+        throw new Refusal('engine_away')
       })(),
       { objectMode: false }
     )
-  const got = await exchange(app, 'GET /api/counts?format=csv HTTP/1.1\r\nHost: x\r\n\r\n').catch(() => '')
-  t.notOk(got.endsWith('0\r\n\r\n'), 'the last chunk is missing')
-  t.match(lines, ['a file was broken off'])
-  const head = await app.inject({ method: 'HEAD', url: '/api/counts?format=csv' })
-  t.match(head, { statusCode: 200, body: '', headers: { 'content-type': /csv/ } })
-  const conditional = (ifMatch: string) =>
-    app.inject({ method: 'HEAD', url: '/api/counts?format=csv', headers: { 'if-match': ifMatch } })
-  t.equal((await conditional(String(head.headers.etag))).statusCode, 200)
-  t.match(await conditional('"other"'), { statusCode: 412, headers: { 'x-error-code': 'precondition_failed' } })
+  const failed = await app.inject('/api/counts?format=csv')
+  t.match(failed, { statusCode: 503, headers: { 'x-error-code': 'engine_away', 'content-type': /json/ } })
+  tables.streamed = () => streamOf('"online"\n12\n')
+  t.equal((await app.inject('/api/counts?format=csv')).body, '"online"\n12\n', 'a failure is not kept')
 })
 
-test('a client that disconnects from a file ends its statement, and refusals before the first byte have their status', async (t) => {
+test('a statement ends when all clients of its file have left', async (t) => {
   const { app, tables } = await testApp(t, { endpoints: [listed] })
   const body = new Readable({ read: () => undefined })
   body.push('"online"\n')
+  const signals: (AbortSignal | undefined)[] = []
+  tables.answer = async (_parameters, signal) => {
+    signals.push(signal)
+    signal?.addEventListener('abort', () => body.destroy())
+    return []
+  }
   tables.streamed = () => body
   await app.listen({ host: '127.0.0.1', port: 0 })
-  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1', () =>
+  const open = async () => {
+    const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
+    const asked = once(app.server, 'request')
     socket.write('GET /api/counts?format=csv HTTP/1.1\r\nHost: x\r\n\r\n')
-  )
-  await once(socket, 'data')
+    await asked
+    return socket
+  }
+  const [first, second] = [await open(), await open()]
+  while (signals.length === 0) await turn()
+  first.destroy()
+  for (let n = 0; n < 20; n += 1) await turn()
+  t.notOk(body.destroyed, 'the other client waits for it')
+  t.equal(signals.length, 1, 'they share the statement')
   const closed = once(body, 'close')
-  socket.destroy()
+  second.destroy()
   await closed
   tables.answer = async () => {
     throw new Refusal('engine_busy', [], { retryAfterSeconds: 5 })
@@ -566,8 +622,90 @@ test('a client that disconnects from a file ends its statement, and refusals bef
   t.match(busy, { statusCode: 503, headers: { 'retry-after': '5', 'content-type': /json/ } })
 })
 
-/** A log that keeps the sentences of warnings. */
-function warnings(lines: string[]): FastifyBaseLogger {
-  const logger = Fastify().log
-  return Object.assign(Object.create(logger), { warn: (_: unknown, sentence: string) => lines.push(sentence) })
+/** A stream of some MiB. */
+const mebibytes = (count: number) =>
+  Readable.from(
+    (function* () {
+      for (let n = 0; n < count * 16; n += 1) yield Buffer.alloc(2 ** 16, n)
+    })(),
+    { objectMode: false }
+  )
+
+/** Asks for a file, and reads its head alone. Resolves with the status. */
+async function unread(t: Test, app: FastifyInstance, url: string, headers = ''): Promise<number> {
+  if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 })
+  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => undefined)
+  socket.write(`GET ${url} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`)
+  await once(socket, 'readable')
+  return Number(String(socket.read(12)).slice(9))
+}
+
+test('files that nobody reads hold no statement, and others are made and read', async (t) => {
+  const directory = join(t.testdir(), 'exports')
+  const spaces: number[] = []
+  const requireSpace = async (bytes: number) => void spaces.push(bytes)
+  const exports = { directory, bytesMax: 200 * 2 ** 20, perAddress: 8, requireSpace }
+  const { app, tables, registry } = await testApp(t, { endpoints: [listed], exports })
+  let open = 0
+  tables.streamed = () => {
+    open += 1
+    return mebibytes(8).once('close', () => {
+      open -= 1
+    })
+  }
+  for (let n = 0; n < 20; n += 1) t.equal(await unread(t, app, `/api/counts?format=csv&filter=${n}`), 200)
+  t.equal(open, 0, 'all statements have ended')
+  t.same(readdirSync(directory), [], 'the files have no names')
+  t.equal(statSync(directory).mode & 0o777, 0o700)
+  t.same(spaces, Array(20).fill(64 * 2 ** 20))
+  const other = await app.inject('/api/counts?format=csv&filter=other')
+  t.match(other, { statusCode: 200, headers: { 'content-length': String(8 * 2 ** 20) } })
+  t.equal(createHash('sha256').update(other.rawPayload).digest('hex'), await digestOf(mebibytes(8)))
+  t.match(await registry.metrics(), `gamenet_export_bytes ${21 * 8 * 2 ** 20}`)
+  // The kept one makes room; the twenty do not.
+  tables.streamed = () => mebibytes(40)
+  t.equal((await app.inject('/api/counts?format=csv&filter=large')).statusCode, 200)
+  tables.streamed = () => mebibytes(41)
+  const full = await app.inject('/api/counts?format=csv&filter=larger')
+  t.match(full, { statusCode: 503, headers: { 'x-error-code': 'exports_full', 'retry-after': '10' } })
+  t.match(await registry.metrics(), 'gamenet_exports_refused_total 1')
+  tables.streamed = () => streamOf('"online"\n')
+  t.equal((await app.inject('/api/counts?format=csv&filter=small')).statusCode, 200, 'small ones have room')
+})
+
+test('files wait for space on the disk, unless they fit into memory', async (t) => {
+  const requireSpace = async () => Promise.reject(new Error('the disk is low'))
+  const exports = { directory: t.testdir(), bytesMax: 2 ** 30, perAddress: 8, requireSpace }
+  const { app, tables } = await testApp(t, { endpoints: [listed], exports })
+  tables.streamed = () => mebibytes(1)
+  t.match(await app.inject('/api/counts?format=csv'), { statusCode: 503, headers: { 'x-error-code': 'disk_full' } })
+  tables.streamed = () => streamOf('"online"\n')
+  t.equal((await app.inject('/api/counts?format=csv')).statusCode, 200)
+})
+
+test('an address has a number of files at once', async (t) => {
+  const exports = { directory: t.testdir({ old: 'left by a killed process' }), bytesMax: 2 ** 30, perAddress: 2 }
+  const needs = { endpoints: [listed], exports: { ...exports, requireSpace: async () => undefined } }
+  const { app, tables } = await testApp(t, { ...needs, clients: clientAddresses(['127.0.0.1']) })
+  t.notOk(existsSync(join(exports.directory, 'old')))
+  tables.streamed = () => mebibytes(8)
+  const from = (address: string) => `X-Forwarded-For: ${address}\r\n`
+  for (const n of [0, 1]) t.equal(await unread(t, app, `/api/counts?format=csv&filter=${n}`, from('192.0.2.1')), 200)
+  const headers = { 'x-forwarded-for': '192.0.2.1' }
+  const more = await app.inject({ url: '/api/counts?format=csv', headers, remoteAddress: '127.0.0.1' })
+  t.match(more, { statusCode: 429, headers: { 'x-error-code': 'exports_per_address', 'retry-after': '5' } })
+  t.equal((await app.inject({ url: '/api/counts', headers, remoteAddress: '127.0.0.1' })).statusCode, 200, 'no file')
+  t.equal(await unread(t, app, '/api/counts?format=csv', from('192.0.2.2')), 200)
+  for (let n = 0; n < 5; n += 1) {
+    const read = `GET /api/counts?format=csv HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${from('192.0.2.3')}\r\n`
+    t.match(await exchange(app, read), /^HTTP\/1.1 200/, 'a file that was read gives its slot back')
+  }
+})
+
+async function digestOf(body: Readable): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const chunk of body) hash.update(chunk as Buffer)
+  return hash.digest('hex')
 }

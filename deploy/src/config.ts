@@ -161,6 +161,8 @@ const Environment = z.object({
     .optional(),
   WRITES_PER_MINUTE: wholeNumber(1, 1_000_000).optional(),
   SESSION_CHECKS_PER_MINUTE: wholeNumber(1, 1_000_000).optional(),
+  EXPORTS_PER_ADDRESS: wholeNumber(0, 1_000_000).default(8),
+  EXPORT_BYTES_MAX: wholeNumber(1024 * 1024, Number.MAX_SAFE_INTEGER).default(4 * 1024 ** 3),
   SCRAPE_NETWORK_SECONDS: wholeNumber(0, 86_400).default(60),
   SCRAPE_GAMES_SECONDS: wholeNumber(0, 86_400).default(3600),
   SCRAPE_MATCHES_SECONDS: wholeNumber(0, 86_400).default(60),

@@ -34,8 +34,8 @@ const LOCKED = 1
 const PRIVATE = 0o700
 const PRIVATE_FILE = 0o600
 const STICKY = 0o1000
-/** Subdirectories of engines, uploads, spool and datasets. */
-const SUBDIRECTORIES = ['log', 'tables', 'writes', 'uploads', 'spool', 'datasets']
+/** Subdirectories of engines, uploads, spool, datasets and answers as files. */
+const SUBDIRECTORIES = ['log', 'tables', 'writes', 'uploads', 'spool', 'datasets', 'exports']
 
 const Owner = z.object({
   pid: z.int(),

@@ -18,9 +18,8 @@ const EXPORTS = 50
 const EXPORTED_ROWS = 500_000
 const SINCE_MS = Date.UTC(2024, 0, 1)
 const SLOW_SECONDS = 30
-const FREED_MS_MAX = 5000
-const EXPORTS_AT_ONCE = 3
-const EXPORT_BYTES_MAX = 64 * 1024 * 1024
+/** Of all exports together: they are one temporary file. */
+const EXPORT_BYTES_MAX = 256 * 1024 * 1024
 
 /** Debian's package `slowhttptest`: connections that send their headers, or their body, or read the answer, as slowly as is allowed. */
 const ATTACKS = [
@@ -104,28 +103,22 @@ test('exports that clients read at a byte a second', async (t) => {
       return { socket, head: String(socket.read(12)) }
     })
   )
-  const served = sockets.filter(({ head }) => head.endsWith('200')).map(({ socket }) => socket)
-  const refused = sockets.filter(({ head }) => head.endsWith('503')).map(({ socket }) => socket)
-  t.equal(served.length, EXPORTS_AT_ONCE, 'exports at once')
-  t.equal(served.length + refused.length, EXPORTS)
-  for (const socket of refused) t.match(String(socket.read()), /\r\nretry-after: \d+\r\n/i)
+  t.same(new Set(sockets.map(({ head }) => head.slice(9))), new Set(['200']), 'all exports are served at once')
   let slowest = 0
   for (let second = 0; second < SLOW_SECONDS; second += 1) {
-    for (const socket of served) socket.read(1)
+    for (const { socket } of sockets) socket.read(1)
     const begun = performance.now()
     t.equal((await fetch(`${running.apiUrl}/api/games`, { headers: { connection: 'close' } })).status, 200)
     slowest = Math.max(slowest, performance.now() - begun)
     most = Math.max(most, process.memoryUsage.rss())
     await pause(1000)
   }
-  t.ok(most - before <= EXPORTS_AT_ONCE * EXPORT_BYTES_MAX, `memory grew by ${(most - before).toLocaleString()} bytes`)
-  t.equal((await fetch(running.apiUrl + path)).status, 503, 'the slow exports still run')
+  t.ok(most - before <= EXPORT_BYTES_MAX, `memory grew by ${(most - before).toLocaleString()} bytes`)
+  const other = path.replace('to=2026-01-01', 'to=2025-12-01')
+  t.equal((await fetch(running.apiUrl + other)).status, 200, 'other files are made meanwhile')
   for (const { socket } of sockets) socket.destroy()
-  const freed = performance.now()
-  const whole = await untilServed(running.apiUrl + path)
-  t.equal(whole.split('\n').length, EXPORTED_ROWS + 2, 'a whole export after the disconnects')
   t.comment(
-    `${served.length} of ${EXPORTS} exports served; slowest answer ${slowest.toFixed(0)} ms; ${(most - before).toLocaleString()} bytes more; a whole export ${(performance.now() - freed).toFixed(0)} ms after the disconnects`
+    `${EXPORTS} exports served; slowest answer ${slowest.toFixed(0)} ms; ${(most - before).toLocaleString()} bytes more`
   )
 })
 
@@ -134,16 +127,4 @@ async function connectionsTo(url: string | null): Promise<number> {
   const port = Number(new URL(url ?? '').port)
   const established = `:${port.toString(16).toUpperCase().padStart(4, '0')} [0-9A-F]{8}:[0-9A-F]{4} 01 `
   return (await readFile('/proc/net/tcp', 'utf8')).match(new RegExp(established, 'g'))?.length ?? 0
-}
-
-/** Reads an export as soon as one may begin: the service notices disconnects a moment later. */
-async function untilServed(url: string): Promise<string> {
-  const end = Date.now() + FREED_MS_MAX
-  for (;;) {
-    const answer = await fetch(url)
-    if (answer.status === 200) return await answer.text()
-    if (Date.now() > end) throw new Error(`an export got ${answer.status} ${FREED_MS_MAX} ms after the disconnects`)
-    await answer.text()
-    await pause(20)
-  }
 }

@@ -197,7 +197,7 @@ export const refusals = {
   range_unsatisfiable: {
     status: 416,
     message: 'The range begins beyond the end; the file has %s bytes.',
-    when: '`Range` of a file of a dataset',
+    when: '`Range` of a file of a dataset, or of an answer as a file',
     example: 'The range begins beyond the end; the file has 48211 bytes.'
   },
   expectation_failed: {
@@ -279,6 +279,17 @@ export const refusals = {
     status: 503,
     message: 'All connections of the service are in use; retry shortly.',
     when: 'The first request of a further connection, which is closed (CONNECTIONS_MAX). Idle connections are closed before'
+  },
+  exports_per_address: {
+    status: 429,
+    message: 'Your address has %s files at once, as many as it may have; read one to its end, or close it.',
+    when: 'A request for an answer as a file (EXPORTS_PER_ADDRESS). Clients of this machine and of untrusted proxies have no such limit',
+    example: 'Your address has 8 files at once, as many as it may have; read one to its end, or close it.'
+  },
+  exports_full: {
+    status: 503,
+    message: 'The files of other clients take all the space for files; retry shortly, or ask for less.',
+    when: 'A request for an answer as a file (EXPORT_BYTES_MAX), before its first byte'
   },
   streams_full: {
     status: 503,

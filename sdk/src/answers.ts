@@ -53,6 +53,8 @@ export type ErrorCode =
   | 'streams_per_address'
   | 'connections_per_address'
   | 'connections_full'
+  | 'exports_per_address'
+  | 'exports_full'
   | 'streams_full'
   | 'engine_away'
 

@@ -3,6 +3,7 @@ import { Refusal } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { namedTag, permitsTag } from '../answers/etag.js'
 import { REVALIDATED } from '../http/reply/headers.js'
+import { rangeOf } from '../http/request/range.js'
 import { DatasetFiles, type DatasetFilesNeeds, refuseUnusable } from './dataset-files.js'
 import { type Dataset, datasets } from './datasets.js'
 import type { DatasetList, FileRevision, StoredRevision } from './manifest.js'
@@ -154,17 +155,4 @@ function isNotModified(headers: FastifyRequest['headers'], identity: string, mod
   const { 'if-none-match': tags, 'if-modified-since': since } = headers
   if (tags !== undefined) return namedTag(tags, identity) !== undefined
   return since !== undefined && Date.parse(since) >= Date.parse(modified)
-}
-
-/** Returns a single range; undefined for a header that asks for something else, which is ignored. */
-function rangeOf(
-  header: string | undefined,
-  bytes: number
-): { first: number; last: number } | 'unsatisfiable' | undefined {
-  const [, from, to] = /^bytes=(\d*)-(\d*)$/i.exec(header ?? '') ?? []
-  if (from === undefined || to === undefined || (from === '' && to === '')) return undefined
-  const first = from === '' ? Math.max(0, bytes - Number(to)) : Number(from)
-  const last = from === '' || to === '' ? bytes - 1 : Math.min(bytes - 1, Number(to))
-  if (from !== '' && to !== '' && Number(to) < Number(from)) return undefined
-  return first > last || first >= bytes ? 'unsatisfiable' : { first, last }
 }

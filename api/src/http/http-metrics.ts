@@ -64,6 +64,27 @@ export function httpMetrics(
   }
 }
 
+/** Registers the metrics of answers as files. */
+export function exportMetrics(registry: Registry, exports: { readonly bytes: number; readonly refused: number }): void {
+  new Gauge({
+    name: 'gamenet_export_bytes',
+    help: 'Bytes of answers as files that are being made, sent or kept (EXPORT_BYTES_MAX).',
+    registers: [registry],
+    collect() {
+      this.set(exports.bytes)
+    }
+  })
+  new Counter({
+    name: 'gamenet_exports_refused_total',
+    help: 'Answers as files that found no room (EXPORT_BYTES_MAX).',
+    registers: [registry],
+    collect() {
+      this.reset()
+      this.inc(exports.refused)
+    }
+  })
+}
+
 /** Registers the metrics of sessions. */
 export function sessionMetrics(registry: Registry): SessionMetrics {
   const judgements = new Counter({

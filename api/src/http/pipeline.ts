@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Readable } from 'node:stream'
 import { type ReadPositions, Refusal, retryDropped, type ServingTables, withServing } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
@@ -13,7 +12,7 @@ import {
   type PeriodSeconds,
   pathParameters
 } from '../answers/endpoint.js'
-import { etagOf, namedTag, permitsTag } from '../answers/etag.js'
+import { namedTag } from '../answers/etag.js'
 import { answeredTable, selectedTable, type Table } from '../answers/table.js'
 import type { CatalogCache } from '../queries/catalog.js'
 import { playersCheckCache } from '../queries/players-check.js'
@@ -23,7 +22,8 @@ import type { Session, Sessions } from '../session/sessions.js'
 import type { Budget } from '../writes/budget.js'
 import type { HttpMetrics, Outcome } from './http-metrics.js'
 import { requestFault } from './reply/errors.js'
-import { fileHeaders, fileIdentity, sendFile } from './reply/file.js'
+import type { ExportFiles, ExportSource } from './reply/export-files.js'
+import { fileHeaders, fileIdentity, namedFileTag, partOf, sendFile } from './reply/file.js'
 import { frameOf, privateFrameOf } from './reply/frame.js'
 import { EXPOSED_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './reply/headers.js'
 import { beginAnswer } from './reply/shared-headers.js'
@@ -35,6 +35,7 @@ import { otherPath } from './request/other-path.js'
 import { parseInput } from './request/parameters.js'
 import { readQuery, unknownNames } from './request/query-string.js'
 import { questionOf, type ResolvedUrl, ResolvedUrls, resolveUrl, type Versions } from './request/resolved-url.js'
+import type { SlotsPerAddress } from './slots-per-address.js'
 
 /*
  * fast path   a GET whose URL is resolved and whose answer is cached in the coding that the client accepts: two lookups
@@ -45,6 +46,8 @@ import { questionOf, type ResolvedUrl, ResolvedUrls, resolveUrl, type Versions }
 const EXPOSED = flat(EXPOSED_HEADERS)
 /** Refusals of sessions that are not logged. */
 const UNLOGGED: ReadonlySet<string> = new Set(['username_unstable', 'session_checks_spent'])
+/** `Retry-After` of an address that has all its files: the time in which usual ones are read. */
+const EXPORT_RETRY_SECONDS = 5
 
 /** The dependencies of endpoints and actions. */
 export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> & {
@@ -59,6 +62,9 @@ export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> &
   readonly metrics: HttpMetrics
   /** The addresses by which clients are limited: `clients.of(request)`. */
   readonly clients: ClientAddresses
+  readonly exports: ExportFiles<FileAbout>
+  readonly exportSlots: SlotsPerAddress
+  readonly exportsPerAddress: number
   readonly logger: FastifyBaseLogger
   readonly openListAgeMs: number
   readonly periodSeconds: PeriodSeconds
@@ -132,6 +138,10 @@ type FileRequest = {
   readonly question: string
   readonly closed: AbortSignal
 }
+
+/** What follows from an answer that was converted to a file. */
+export type FileAbout = { readonly headers: Answer['headers'] | undefined; readonly isProvisional: boolean }
+type MadeFile = ExportSource<FileAbout>
 
 /** An answer and its origin. */
 type Computed = { readonly answer: Answer; readonly outcome: Outcome }
@@ -214,45 +224,64 @@ class Answering {
   }
 
   /**
-   * Answers with a file: selected by the engine row by row, or converted from the answer in JSON. If the client disconnects,
-   * the statement ends.
+   * Answers with a file, or a range of it: selected by the engine row by row, or converted from the answer in JSON. If all clients of a
+   * file disconnect before it is made, the statement ends.
    */
   async #answerFile(exchange: Exchange, wanted: FileRequest): Promise<void> {
     const { request, response, id } = exchange
     const { table, format, input, question, closed } = wanted
-    const opened: Readable[] = []
-    try {
-      const { resolved, file, further, isProvisional } = await retryDropped(this.#needs.versions, async () => {
-        opened.pop()?.destroy()
-        const resolved = await this.#resolve(input, question)
-        const tag = etagOf(fileIdentity(resolved, format), 'identity')
-        if (!this.#isPosted && !permitsTag(request.headers['if-match'], tag)) throw new Refusal('precondition_failed')
-        if (request.method === 'HEAD' || this.#matchingTag(request, fileIdentity(resolved, format)) !== undefined) {
-          return { resolved }
-        }
-        const { engine } = FILE_FORMATS[format]
-        const selected = selectedTable(table, resolved.resolved, engine)
-        const found = selected === undefined ? (await this.#find(resolved, closed)).answer : undefined
-        const body = (): unknown => JSON.parse(new TextDecoder().decode(found?.body))
-        const statement = selected ?? answeredTable(table, { ...resolved, body: body() }, engine)
-        const options = { format: engine, signal: closed, limits: statement.limits }
-        const file = await withServing(this.#needs.tables, resolved.serving)
-          .stream(statement.sql, statement.parameters, options)
-          .catch((error: unknown) => Promise.reject(table.failure?.(error) ?? error))
-        opened.push(file)
-        return { resolved, file, further: found?.headers, isProvisional: found?.isProvisional === true }
-      })
-      if (file === undefined && this.#sendNotModified(exchange, resolved, fileIdentity(resolved, format))) return
-      const isUncached = this.#isPosted || isProvisional === true
-      const headers = fileHeaders(resolved, format, this.#endpoint.operationId, { isUncached, further })
-      response.writeHead(200, ['X-Request-Id', id, ...headers])
-      this.#count(exchange, 200, 'query')
-      if (file === undefined) response.end()
-      else await sendFile(file, response).catch((error: unknown) => this.#logBroken(exchange, error, closed))
-    } catch (error) {
-      opened.pop()?.destroy()
-      if (!closed.aborted) throw error
+    const { exports, exportSlots, clients, exportsPerAddress } = this.#needs
+    const release = exportSlots.take(clients.of(request))
+    if (release === undefined) {
+      const retryAfterSeconds = EXPORT_RETRY_SECONDS
+      throw new Refusal('exports_per_address', [String(exportsPerAddress)], { retryAfterSeconds })
     }
+    const ended = new AbortController()
+    response.once('close', () => {
+      ended.abort()
+      release()
+    })
+    try {
+      const { resolved, file } = await retryDropped(this.#needs.versions, async () => {
+        const resolved = await this.#resolve(input, question)
+        const identity = fileIdentity(resolved, format)
+        if (this.#matchingTag(request, identity, namedFileTag) !== undefined) return { resolved }
+        const make = (signal: AbortSignal) => this.#selectFile(resolved, wanted, signal)
+        const file = await exports.open(identity, ended.signal, make)
+        return { resolved, file }
+      }).catch((error: unknown) => Promise.reject(table.failure?.(error) ?? error))
+      if (file === undefined) {
+        this.#sendNotModified(exchange, resolved, fileIdentity(resolved, format), namedFileTag)
+        return
+      }
+      const { headers: further, isProvisional } = file.about
+      const isCached = !this.#isPosted && !isProvisional
+      const tag = isCached ? `"${fileIdentity(resolved, format)}.${file.digest}"` : undefined
+      const { status, first, last, headers } = partOf(request, response, file.bytes, tag)
+      const all = fileHeaders(resolved, format, this.#endpoint.operationId, { tag, further })
+      response.writeHead(status, ['X-Request-Id', id, ...all, ...flat(headers)])
+      this.#count(exchange, status, 'query')
+      if (request.method === 'HEAD') response.end()
+      else await sendFile(file.read(first, last), response).catch((error) => this.#logBroken(exchange, error, closed))
+    } catch (error) {
+      if (!closed.aborted) throw error
+    } finally {
+      ended.abort()
+      if (!response.headersSent) release()
+    }
+  }
+
+  async #selectFile(resolved: ResolvedUrl, { table, format }: FileRequest, signal: AbortSignal): Promise<MadeFile> {
+    const { engine } = FILE_FORMATS[format]
+    const selected = selectedTable(table, resolved.resolved, engine)
+    const found = selected === undefined ? (await this.#find(resolved, signal)).answer : undefined
+    const body = (): unknown => JSON.parse(new TextDecoder().decode(found?.body))
+    const statement = selected ?? answeredTable(table, { ...resolved, body: body() }, engine)
+    const options = { format: engine, signal, limits: statement.limits }
+    const tables = withServing(this.#needs.tables, resolved.serving)
+    const about = { headers: found?.headers, isProvisional: found?.isProvisional === true }
+    const stream = await tables.stream(statement.sql, statement.parameters, options)
+    return { body: stream, about, isKept: !about.isProvisional }
   }
 
   #logBroken({ id }: Exchange, error: unknown, closed: AbortSignal): void {
@@ -334,15 +363,15 @@ class Answering {
   }
 
   /** Returns the tag of `If-None-Match` that names this answer. The answer to a POST has no tag. */
-  #matchingTag({ headers }: IncomingMessage, identity: string): string | undefined {
+  #matchingTag({ headers }: IncomingMessage, identity: string, named = namedTag): string | undefined {
     const ifNoneMatch = headers['if-none-match']
-    return ifNoneMatch === undefined || this.#isPosted ? undefined : namedTag(ifNoneMatch, identity)
+    return ifNoneMatch === undefined || this.#isPosted ? undefined : named(ifNoneMatch, identity)
   }
 
   /** Sends 304 and returns true when the client has the answer. */
-  #sendNotModified(exchange: Exchange, resolved: ResolvedUrl, identity = resolved.identity): boolean {
+  #sendNotModified(exchange: Exchange, resolved: ResolvedUrl, identity = resolved.identity, named = namedTag): boolean {
     const { request, response, id } = exchange
-    const tag = this.#matchingTag(request, identity)
+    const tag = this.#matchingTag(request, identity, named)
     if (tag === undefined) return false
     const headers = ['X-Request-Id', id, 'ETag', tag]
     // Browsers send `Origin` where they obey this; a cached answer keeps it (RFC 9111, 4.3.4).

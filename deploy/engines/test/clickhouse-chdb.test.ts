@@ -256,14 +256,20 @@ test('streams work after a cleaner of temporary files removed their pipes', asyn
   t.same(readdirSync(temporary), [])
 })
 
-test('streams wait for slow readers; more than a few are refused; a reader that disconnects ends its stream', async (t) => {
+test('streams wait for slow readers; a few run at once and some wait; a reader that disconnects ends its stream', async (t) => {
   const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse') })
   t.teardown(() => clickhouse.close())
   const { readers, control, stats } = clickhouse
   const endless = `SELECT n.number AS number, 'endless-stream' AS mark FROM system.numbers AS n`
   const open3 = () => readers.stream(endless, {}, { format: 'CSVWithNames' })
   const bodies = await Promise.all([open3(), open3(), open3()])
+  const leaving = new AbortController()
+  const waiting = Array.from({ length: 64 }, () =>
+    t.rejects(readers.stream(endless, {}, { format: 'CSVWithNames', signal: leaving.signal }), { message: 'left' })
+  )
   await t.rejects(open3(), { code: 'engine_busy', retryAfterSeconds: 5 })
+  leaving.abort(new Error('left'))
+  await Promise.all(waiting)
   t.same((await readers.rows('SELECT 1 AS one'))[0], { one: 1 }, 'answers go on meanwhile')
   for (const body of bodies) body.destroy()
   await until(async () => stats().lanes.exports.running === 0)

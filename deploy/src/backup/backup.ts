@@ -40,7 +40,7 @@ const SPARE_BYTES = 256 * 1024 * 1024
 /** Name of the frozen files; one backup runs at a time. */
 const FROZEN = 'backup'
 /** Parts of the data directory with their own copy procedure, or without use to another process. */
-const NOT_COPIED = [OWNER_FILE, 'log', 'tables', 'writes', 'uploads']
+const NOT_COPIED = [OWNER_FILE, 'log', 'tables', 'writes', 'uploads', 'exports']
 
 /**
  * Copies all data of a running service. A service that starts on the copy gives the same answers. Atomic: written next

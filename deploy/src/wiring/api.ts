@@ -80,6 +80,12 @@ export async function openApi(needs: Needs): Promise<string> {
         directory: join(config.DATA_DIR, 'datasets'),
         requireSpace: () => engines.disk.requireSpace(0, 'A file of a dataset')
       },
+      exports: {
+        directory: join(config.DATA_DIR, 'exports'),
+        bytesMax: config.EXPORT_BYTES_MAX,
+        perAddress: config.EXPORTS_PER_ADDRESS,
+        requireSpace: (bytes) => engines.disk.requireSpace(bytes, 'An answer as a file')
+      },
       serviceAuth: await serviceAuthFile(authUrl),
       version: VERSION,
       registry,

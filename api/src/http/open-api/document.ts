@@ -79,7 +79,7 @@ const TAGS: Readonly<Record<string, string>> = {
 }
 
 function operation(endpoint: Endpoint, components: Components): Json {
-  const { operationId, tags, summary, deprecated, method, answerTo } = endpoint
+  const { operationId, tags, summary, deprecated, method, answerTo, table } = endpoint
   return {
     operationId,
     tags,
@@ -91,6 +91,7 @@ function operation(endpoint: Endpoint, components: Components): Json {
     responses: {
       200: answered(endpoint, components),
       ...(method === 'POST' ? {} : { 304: components.response('NotModified', NOT_MODIFIED) }),
+      ...(method === 'POST' || table === undefined ? {} : { 206: components.response('PartOfFile', PART_OF_FILE) }),
       ...refused(refusalCodes(endpoint), components)
     }
   }
@@ -192,6 +193,8 @@ const FILES: Json = Object.fromEntries(
     }
   ])
 )
+
+const PART_OF_FILE: Json = { description: 'The range of the answer as a file that `Range` names.', content: FILES }
 
 function refs(kind: string, names: readonly string[]): Json {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/${kind}/${name}` }]))

@@ -10,6 +10,12 @@ const BODY: readonly RefusalCode[] = [
   'body_too_large',
   'media_type_unsupported'
 ]
+const FILES: readonly RefusalCode[] = [
+  'precondition_failed',
+  'range_unsatisfiable',
+  'exports_per_address',
+  'exports_full'
+]
 const SESSION: readonly RefusalCode[] = [
   'session_key_missing',
   'session_invalid',
@@ -33,7 +39,7 @@ export function refusalCodes(route: Endpoint | Action): readonly RefusalCode[] {
         : []),
       ...(pathParameters(route.path).size > 0 ? (['path_encoding_invalid'] as const) : []),
       ...(!hasBody && names.includes('titleId') ? (['title_id_malformed'] as const) : []),
-      ...(!hasBody && !isAction && route.table !== undefined ? (['precondition_failed'] as const) : []),
+      ...(!hasBody && !isAction && route.table !== undefined ? FILES : []),
       ...(isAction ? SESSION : []),
       ...(route.refuses ?? []),
       ...ALL,

@@ -22,12 +22,14 @@ export const LANE_LIMITS: { readonly [name in LaneName]: LaneLimits } = {
   projections: { seconds: 900, memoryBytes: 1536 * MIB, threads: 2 },
   rebuild: { seconds: 6 * 3600, memoryBytes: 1536 * MIB, threads: 1 },
   readers: { seconds: 30, memoryBytes: 512 * MIB, threads: 2 },
-  exports: { seconds: 3600, memoryBytes: 384 * MIB, threads: 1 },
+  exports: { seconds: 600, memoryBytes: 384 * MIB, threads: 1 },
   control: { seconds: 30, memoryBytes: 256 * MIB, threads: 1 }
 }
 
-/** Concurrent streams. Each may last as long as its client takes, and has one thread: answers wait less. */
+/** Concurrent streams. Each has one thread: answers wait less. */
 export const EXPORTS_MAX = 3
+/** Waiting streams. Their readers take all of them at once, so that none waits for a client. */
+const EXPORTS_QUEUE_MAX = 64
 const EXPORT_RETRY_SECONDS = 5
 
 /** Concurrent statements of rebuilds: one reads keys while another stores rows. */
@@ -38,7 +40,8 @@ export const laneSize = (
   name: LaneName,
   sizes: { readonly readers: number; readonly control: number; readonly queueMax?: number | undefined }
 ): { readonly slots: number; readonly queueMax: number; readonly retryAfterSeconds: number } => {
-  if (name === 'exports') return { slots: EXPORTS_MAX, queueMax: 0, retryAfterSeconds: EXPORT_RETRY_SECONDS }
+  if (name === 'exports')
+    return { slots: EXPORTS_MAX, queueMax: EXPORTS_QUEUE_MAX, retryAfterSeconds: EXPORT_RETRY_SECONDS }
   if (name === 'readers') {
     return {
       slots: sizes.readers,

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { fastify } from 'fastify'
 import { test } from 'tap'
+import { parseAllDocuments } from 'yaml'
 import { readConfig, SECRETS, UsageError, VARIABLES } from '../src/config.js'
 import { exposureOf, requireOperatorToken } from '../src/operator/exposure.js'
 import { type Role, requireServers } from '../src/wiring/component.js'
@@ -246,6 +247,47 @@ test('the files of deploy/ start commands that exist, with a valid environment, 
   t.match(await deployFile('container/prometheus.yml'), `job_name: gamenet\n`)
   t.match(await deployFile('container/prometheus.yml'), `port: ${METRICS_PORT},`)
   t.match(await deployFile('kubernetes/network-policy.yaml'), /podSelector: .* app: gamenet \}/)
+})
+
+test('files of proxies, clusters and units have limits', async (t) => {
+  for (const name of ['example/nginx.conf', 'container/nginx.conf']) {
+    const text = await deployFile(name)
+    for (const limit of [
+      'limit_conn ',
+      'limit_req ',
+      'client_header_timeout ',
+      'client_body_timeout ',
+      'send_timeout '
+    ])
+      t.match(text, `\n  ${limit}`, name)
+    const buffer = Number(/large_client_header_buffers \d+ (\d+)k;/.exec(text)?.[1]) * 1024
+    t.ok(buffer >= 16_384 + 256, `${name}: the longest request line fits into one buffer`)
+    const [, stream = ''] = text.split('location ~ ^/api/stream {')
+    t.match(stream, /^[^}]*proxy_buffering off;[^}]*proxy_read_timeout 1h;/, name)
+    t.match(text, /error_page 429 @limited;[^}]*Retry-After[^}]*return 429 '\{"error":"[^"]+"\}';/, name)
+  }
+  for (const [, ports = ''] of (await deployFile('container/compose.yaml')).matchAll(/ ports: \["([^"]*)"/g))
+    t.match(ports, /^127\.0\.0\.1:/, 'published on loopback')
+  for (const name of ['api', 'ingest', 'projector', 'migrate']) {
+    const text = await deployFile(`kubernetes/${name}.yaml`)
+    t.match(text, 'automountServiceAccountToken: false', name)
+    t.same(
+      [...text.matchAll(/emptyDir: (?!\{ sizeLimit: \d+[GM]i \})/g)],
+      [],
+      `${name}: the size of every folder is limited`
+    )
+  }
+  const policy = parseAllDocuments(await deployFile('kubernetes/network-policy.yaml')).map((each) => each.toJS())
+  const [all] = policy
+  t.same(all.spec.policyTypes, ['Ingress', 'Egress'])
+  t.ok(all.spec.ingress[0].from, 'metrics are not for everybody')
+  for (const { to } of policy.flatMap(({ spec }) => spec.egress ?? [])) t.ok(to)
+  const units = await Promise.all(['systemd/gamenet.service', 'example/gamenet@.service'].map(deployFile))
+  for (const unit of units) {
+    for (const line of ['ProtectProc=invisible', 'SystemCallFilter=@system-service', 'MemoryMax=', 'TasksMax='])
+      t.match(unit, `\n${line}`)
+    t.notMatch(unit, /^MemoryDenyWriteExecute=/m, 'Node compiles code')
+  }
 })
 
 test('the files of the example name the same ports, addresses and disks', async (t) => {

@@ -65,7 +65,7 @@ export const API_LIMITS: ApiLimits = {
   memoryBytes: 64 * 1024 * 1024
 }
 
-/** Default of SESSION_CHECKS_PER_MINUTE. Only keys that identify nobody count, so that users who share an address do not spend it. */
+/** Default of SESSION_CHECKS_PER_MINUTE. Only keys that identify nobody count: users may share an address. */
 export const SESSION_CHECKS_PER_MINUTE = 120
 
 /** The dependencies and settings of the API. */

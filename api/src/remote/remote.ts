@@ -68,8 +68,8 @@ export function openRemote({
 type Target = { readonly url: string; readonly agent: Agent; readonly timeoutMs: number; readonly hasCallers: boolean }
 
 /**
- * Returns the remote's answer, with `json` undefined for other text. Rejects if the remote fails: no answer, a proxy's page
- * instead of one, a server error, a redirect. A 4xx is about this request: a caller can provoke it, and blocks only itself.
+ * Returns the remote's answer, with `json` undefined for other text. Rejects if the remote fails: no answer, a proxy's
+ * page instead of one, a server error, a redirect. A 4xx is about this request: a caller can provoke it for itself.
  */
 async function answerOf(
   { path, headers, body }: RemoteQuestion,

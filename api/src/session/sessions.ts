@@ -9,11 +9,11 @@ import { isSessionKey } from './session-key.js'
 /** The user of a valid session key. */
 export type Session = Verified & { readonly userKey: string }
 
-/** Lifetime of the auth service's positive answers, the same while it is unavailable, and the maximum number of cached sessions. */
+/** Lifetime of the auth service's positive answers, the same while it is unavailable, and the maximum number of them. */
 const CACHE_MS = 60_000
 const AWAY_CACHE_MS = 300_000
 const CACHE_MAX = 10_000
-/** Lifetime of negative answers: repeated requests with an ended key are common, and a key that becomes valid later is rare. */
+/** Lifetime of negative answers: an ended key is often sent again, and hardly any becomes valid later. */
 const INVALID_CACHE_MS = 10_000
 const INVALID_CACHE_MAX = 100_000
 
@@ -36,6 +36,7 @@ type Judgement = (typeof JUDGEMENTS)[number]
 export type SessionMetrics = { readonly judged: (judgement: Judgement) => void }
 
 type Cached = { readonly session: Session; readonly checkedAtMs: number }
+type Check = { readonly hash: string; readonly cached: Cached | undefined; readonly address: string | undefined }
 
 /** Resolves session keys to users. Keys are stored only as hashes. */
 export class Sessions {
@@ -51,6 +52,8 @@ export class Sessions {
 
   /**
    * Returns the session of a key; undefined for an invalid key. Concurrent callers with the same key share one request.
+const JUDGED_BY: Readonly<Record<string, Judgement>> = { username_unstable: 'invalid', session_checks_spent: 'refused' }
+
    * While the auth service is unavailable, a key that it confirmed in the last five minutes keeps its session. Rejects with
    * `auth_away` for other keys then, with `session_checks_spent` for an unknown key beyond the budget of its address, and with
    * `username_unstable` for a name that others may share (`hasOwnKey`).
@@ -70,9 +73,7 @@ export class Sessions {
     }
     let flight = this.#flights.get(hash)
     if (flight === undefined) {
-      const check = () => this.#ask(sessionKey, hash)
-      const asked = cached === undefined ? this.#withinBudget(address, check) : this.#orKept(cached, check())
-      flight = asked.finally(() => this.#flights.delete(hash))
+      flight = this.#ask(sessionKey, { hash, cached, address }).finally(() => this.#flights.delete(hash))
       this.#flights.set(hash, flight)
     }
     return await flight
@@ -82,38 +83,12 @@ export class Sessions {
     return sinceMs !== undefined && Math.abs(this.#needs.now() - sinceMs) < ms
   }
 
-  async #withinBudget(
-    address: string | undefined,
-    check: () => Promise<Session | undefined>
-  ): Promise<Session | undefined> {
-    const { checks, metrics, now } = this.#needs
-    if (address === undefined) return await check()
-    try {
-      checks.take(address, now())
-    } catch (error) {
-      metrics.judged('refused')
-      throw error
-    }
-    const session = await check()
-    if (session !== undefined) checks.giveBack(address)
-    return session
-  }
-
-  /** Returns the cached session if the auth service is unavailable and the session is not too old. */
-  async #orKept({ session, checkedAtMs }: Cached, check: Promise<Session | undefined>): Promise<Session | undefined> {
-    try {
-      return await check
-    } catch (error) {
-      const isAway = error instanceof Refusal && error.code === 'auth_away'
-      if (isAway && this.#isWithin(AWAY_CACHE_MS, checkedAtMs)) return session
-      throw error
-    }
-  }
-
-  async #ask(sessionKey: string, hash: string): Promise<Session | undefined> {
-    const { authService, onVerified, metrics, now } = this.#needs
+  async #ask(sessionKey: string, { hash, cached, address }: Check): Promise<Session | undefined> {
+    const { authService, onVerified, checks, metrics, now } = this.#needs
     const checkedAtMs = now()
+    const spender = cached === undefined ? address : undefined
     try {
+      if (spender !== undefined) checks.take(spender, checkedAtMs)
       const verified = await authService.verify(sessionKey)
       if (verified === undefined) {
         this.#cached.delete(hash)
@@ -122,17 +97,23 @@ export class Sessions {
         return undefined
       }
       requireStableName(verified)
+      if (spender !== undefined) checks.giveBack(spender)
       const session = { ...verified, userKey: nameKey(verified.username) }
       await onVerified(session)
       this.#cached.set(hash, { session, checkedAtMs })
       metrics.judged('valid')
       return session
     } catch (error) {
-      metrics.judged(error instanceof Refusal && error.code === 'username_unstable' ? 'invalid' : 'unchecked')
+      const code = error instanceof Refusal ? error.code : undefined
+      metrics.judged(JUDGED_BY[code ?? ''] ?? 'unchecked')
+      if (code === 'auth_away' && cached !== undefined && this.#isWithin(AWAY_CACHE_MS, cached.checkedAtMs))
+        return cached.session
       throw error
     }
   }
 }
+
+const JUDGED_BY: Readonly<Record<string, Judgement>> = { username_unstable: 'invalid', session_checks_spent: 'refused' }
 
 /** Profiles are keyed by folded names: `ｆｉｓｈ` would edit the profile of `fish`, and `İx` that of `i̇x`. */
 function requireStableName({ username }: Verified): void {

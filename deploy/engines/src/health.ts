@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { pause, Refusal } from '@gamenet/schemas'
+import { pause, Refusal, withSignals, withTimeout } from '@gamenet/schemas'
 
 /*
  * away   a server that is silent: it was sent a cheap statement, or a connection, and nothing came back for seconds.
@@ -11,7 +11,7 @@ const PAUSE_MS = 1000
 const SILENCE_MS = 3500
 /** Begins when the silence has passed: a process that was stopped reads its replies first. */
 const GRACE_MS = 500
-/** For clients with a limit of their own: later than the verdict, which a limit that has passed would turn into a reply. */
+/** For clients with a limit of their own, which would look like a reply before the verdict. */
 export const PROBE_MS_MAX = SILENCE_MS + 2 * GRACE_MS
 const RETRY_SECONDS = 5
 
@@ -19,15 +19,18 @@ export type HealthTimes = { readonly pauseMs?: number; readonly silenceMs?: numb
 
 /** Whether a server replies. While it is away, callers that should not wait are refused with `engine_away`. */
 export type Health = {
-  /** Aborted, with an `engine_away`, while the server is away; another signal when it is back. The first use begins the probes. */
+  /**
+   * Aborted, with an `engine_away`, while the server is away; another signal when it is back. The first use begins the
+   * probes.
+   */
   readonly signal: AbortSignal
   /** Ends the probes. */
   close(): void
 }
 
 /**
- * Watches a server by one probe at a time. A probe settles when the server replies, whatever the reply; it must release its
- * connection when its signal aborts, because the next one should not wait behind it.
+ * Watches a server by one probe at a time. A probe settles when the server replies, whatever the reply, or when its signal
+ * aborts: the next one should not wait behind it.
  * @param name the server, as the beginning of "… cannot be reached"
  */
 export function watchHealth(
@@ -37,26 +40,17 @@ export function watchHealth(
 ): Health {
   const closing = new AbortController()
   let present = newPresence()
-  const look = async (): Promise<void> => {
-    const giveUp = new AbortController()
-    const stop = () => giveUp.abort()
-    closing.signal.addEventListener('abort', stop)
-    const silence = async (): Promise<boolean> => {
-      await pause(silenceMs, giveUp.signal, { ref: false })
-      await pause(GRACE_MS, giveUp.signal, { ref: false })
-      return false
-    }
-    const reply = probe(giveUp.signal).then(
-      () => true,
-      () => true
-    )
-    const isThere = await Promise.race([reply, silence()])
-    closing.signal.removeEventListener('abort', stop)
-    giveUp.abort()
-    if (isThere && present.signal.aborted) present = newPresence()
-    if (!isThere && !closing.signal.aborted)
-      present.abort(new Refusal('engine_away', [name], { retryAfterSeconds: RETRY_SECONDS }))
-  }
+  const look = (): Promise<void> =>
+    withSignals([closing.signal], async (giveUp) => {
+      const reply = probe(giveUp.signal).then(
+        () => true,
+        () => true
+      )
+      const isThere = await withTimeout(reply, silenceMs, () => withTimeout(reply, GRACE_MS, () => false))
+      giveUp.abort()
+      if (!isThere) present.abort(new Refusal('engine_away', [name], { retryAfterSeconds: RETRY_SECONDS }))
+      else if (present.signal.aborted) present = newPresence()
+    })
   const run = async (): Promise<void> => {
     while (!closing.signal.aborted) {
       await look()

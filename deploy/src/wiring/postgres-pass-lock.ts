@@ -9,17 +9,18 @@ const EXCLUSIVE_WAIT_MS = 300_000
 /** A waiter that waits longer for the lock goes to the end of the queue, so that those after it run first. */
 const LOCK_WAIT_MS = 8000
 const LOCK_NOT_AVAILABLE = '55P03'
-/** Interval at which a holder writes to PostgreSQL, which ends transactions that rest for a minute: those of a stopped process. */
+/** Interval of a holder's signs of life. PostgreSQL ends a transaction that rests for a minute: that of a stopped process. */
 const RENEW_MS = 10_000
 /**
- * Time after the last answered statement for which PostgreSQL has the lock for certain. Shorter than the minute, and longer than
- * ClickHouse waits for the rest of a body whose sender was stopped.
+ * Time after the last answered statement for which the lock is certainly held. Shorter than the minute, longer than the
+ * 30 s for which ClickHouse waits for the rest of a body whose sender was stopped.
  */
 const SURE_MS = 45_000
 const HELD = 'PostgreSQL is unavailable; this step needs its lock and waits.'
 const BUSY = 'A rebuild is starting, or event tables are being swapped; this step waits.'
 const LOST =
-  'This process was stopped, or PostgreSQL did not answer, for so long that another process may have its lock: nothing more is written, and the work is repeated.'
+  'This process was stopped, or PostgreSQL did not answer, for so long that another process may have its lock. ' +
+  'Nothing more is written, and the work is repeated.'
 const HELD_UP = 'Tables are being compared, or rows erased; this step waits and is repeated.'
 
 /**
@@ -47,11 +48,11 @@ export type LockTransaction = {
 }
 
 /** A lock, and the instant at which the last answered statement of its transaction was sent. */
-type Held = { lock: Lock | undefined; monotonicMs: number; wallMs: number }
+type Held = { lock?: Lock; sentMs: number }
 
 /** The locks that this process holds, as far as it knows. */
 export class HeldLocks {
-  readonly #held = new Set<Held>()
+  readonly all = new Set<Held>()
   readonly #sureMs: number
 
   constructor({ sureMs = SURE_MS } = {}) {
@@ -59,34 +60,19 @@ export class HeldLocks {
   }
 
   /**
-   * Throws while PostgreSQL may have released a lock under which this lane still works: the process was stopped, or PostgreSQL
-   * did not answer. To be called directly before each write.
+   * Throws while PostgreSQL may have released a lock under which this lane still works: the process was stopped, or
+   * PostgreSQL did not answer. To be called directly before each write.
    */
   requireSure(lane: LaneName): void {
-    for (const { lock, monotonicMs, wallMs } of this.#held) {
+    for (const { lock, sentMs } of this.all) {
       if (lock === undefined || LANES_WITHOUT[lock].includes(lane)) continue
-      // The first clock stands still while a machine sleeps, the second can be set.
-      if (Math.max(performance.now() - monotonicMs, Date.now() - wallMs) <= this.#sureMs) continue
-      throw new Error(LOST)
-    }
-  }
-
-  async during<Result>(work: (held: Held) => Promise<Result>): Promise<Result> {
-    const held: Held = { lock: undefined, ...instant() }
-    this.#held.add(held)
-    try {
-      return await work(held)
-    } finally {
-      this.#held.delete(held)
+      // The clock of the wall also runs while a machine sleeps.
+      if (Math.abs(Date.now() - sentMs) > this.#sureMs) throw new Error(LOST)
     }
   }
 }
 
-function instant() {
-  return { monotonicMs: performance.now(), wallMs: Date.now() }
-}
-
-/** Advisory locks of PostgreSQL. A process that does not renew its locks, because it is stopped, loses them within a minute. */
+/** Advisory locks of PostgreSQL. A process that does not renew its locks, because it is stopped, loses them in a minute. */
 export function advisoryLocks(
   writes: () => Promise<Postgres>,
   { heldLocks, renewMs = RENEW_MS }: { readonly heldLocks: HeldLocks; readonly renewMs?: number }
@@ -95,27 +81,28 @@ export function advisoryLocks(
     const postgres = await writes()
     return await postgres.transaction(async (transaction) => {
       await transaction.script(`SET LOCAL lock_timeout = ${LOCK_WAIT_MS}`)
-      return await heldLocks.during(async (held) => {
-        const mutex = new Mutex()
-        const ask = (sql: string, values: readonly unknown[] = []) =>
-          mutex.run(async () => {
-            const sent = instant()
-            await transaction.query(sql, values)
-            Object.assign(held, sent)
-          })
-        const check = () => ask('SELECT 1')
-        const renewing = setInterval(() => void check().catch(() => undefined), renewMs)
-        const lock = async (lock: Lock, how: 'shared' | 'exclusive') => {
-          await ask(`SELECT pg_advisory_xact_lock${how === 'shared' ? '_shared' : ''}($1)`, [lock])
-          held.lock = lock
-        }
-        try {
-          return await work({ lock, check })
-        } finally {
-          clearInterval(renewing)
-          await mutex.idle()
-        }
-      })
+      const held: Held = { sentMs: Date.now() }
+      const mutex = new Mutex()
+      const ask = (sql: string, values: readonly unknown[] = []) =>
+        mutex.run(async () => {
+          const sentMs = Date.now()
+          await transaction.query(sql, values)
+          held.sentMs = sentMs
+        })
+      const check = () => ask('SELECT 1')
+      const lock = async (lock: Lock, how: 'shared' | 'exclusive') => {
+        await ask(`SELECT pg_advisory_xact_lock${how === 'shared' ? '_shared' : ''}($1)`, [lock])
+        held.lock = lock
+      }
+      const renewing = setInterval(() => void check().catch(() => undefined), renewMs)
+      heldLocks.all.add(held)
+      try {
+        return await work({ lock, check })
+      } finally {
+        heldLocks.all.delete(held)
+        clearInterval(renewing)
+        await mutex.idle()
+      }
     })
   }
 }

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { createRequire } from 'node:module'
-import { Readable } from 'node:stream'
+import { addAbortSignal, Readable } from 'node:stream'
 import { pause, Refusal, withSignals } from '@gamenet/schemas'
 import { type Health, type HealthTimes, watchHealth } from '../health.js'
 import { type ClickHouse, LANE_NAMES, type LaneName, type Parameters } from './clickhouse.js'
@@ -60,7 +60,7 @@ const load = createRequire(import.meta.url)
 const clientPackage = (): Package => load('@clickhouse/client') as Package
 
 const AWAY_RETRY_SECONDS = 5
-/** Lanes whose callers do not wait for a server that is away. Steps of the projector wait as long as a statement may take. */
+/** Lanes whose callers do not wait for a server that is away. Steps of the projector wait up to the limit of a statement. */
 const IMPATIENT: ReadonlySet<LaneName> = new Set(['readers', 'exports', 'control'])
 /** The server itself stops a statement at its limit; the socket waits slightly longer for that answer. */
 const SILENCE_BEYOND_LIMIT_MS = 10_000
@@ -238,18 +238,18 @@ const streamFrom = async (
   away?.throwIfAborted()
   underWay.add(tag)
   const left = () => underWay.delete(tag)
-  const cut = new AbortController()
-  const giveUp = () => cut.abort()
-  // Only until the first bytes: a stream that has begun may wait as long as its lane.
-  away?.addEventListener('abort', giveUp)
   try {
-    const { stream, response_headers: headers } = await client.exec({
-      query: text,
-      query_params: { ...parameters },
-      query_id: tag,
-      abort_signal: AbortSignal.any([abandon, cut.signal]),
-      clickhouse_settings: { max_query_size: String(QUERY_BYTES_MAX) }
-    })
+    // A server that is away ends only the wait for the first bytes: a stream that has begun waits as long as its lane.
+    const { stream, response_headers: headers } = await withSignals([abandon, away], ({ signal }) =>
+      client.exec({
+        query: text,
+        query_params: { ...parameters },
+        query_id: tag,
+        abort_signal: signal,
+        clickhouse_settings: { max_query_size: String(QUERY_BYTES_MAX) }
+      })
+    )
+    addAbortSignal(abandon, stream)
     const body = Readable.from(checked(stream, oneOf(headers['x-clickhouse-exception-tag']), sql), {
       objectMode: false
     })
@@ -263,8 +263,6 @@ const streamFrom = async (
     left()
     for (const signal of [abandon, away]) signal?.throwIfAborted()
     throw failure(cause, sql)
-  } finally {
-    away?.removeEventListener('abort', giveUp)
   }
 }
 

@@ -38,8 +38,14 @@ export const openPostgres = (options: PostgresOptions): Postgres => {
     application_name: 'gamenet-stats'
   }
   const pool = poolOf({ ...config, max: options.connections ?? 8 })
-  // A connection of its own: a pool whose statements are long would look like a silent server.
-  const prober = poolOf({ ...config, max: 1, connectionTimeoutMillis: PROBE_MS_MAX, query_timeout: PROBE_MS_MAX })
+  // A new connection each time: a stopped postmaster hangs these alone, and long statements fill the pool.
+  const prober = poolOf({
+    ...config,
+    max: 1,
+    maxUses: 1,
+    connectionTimeoutMillis: PROBE_MS_MAX,
+    query_timeout: PROBE_MS_MAX
+  })
   const health = watchHealth('PostgreSQL', () => prober.query('SELECT 1'), options.health)
   const pooled = queriesOn(pool, health)
   const begin =
@@ -106,7 +112,7 @@ const verified = (url: string): string =>
     ? url
     : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/, '$1verify-full')
 
-/** Resolves as the work does. Rejects as soon as the server is away; the outcome of what was sent before is unknown then. */
+/** Resolves as the work does. Rejects as soon as the server is away; then the outcome of the work is unknown. */
 const answered = <Answer>({ signal }: Health, work: () => Promise<Answer>): Promise<Answer> => {
   signal.throwIfAborted()
   return abortable(signal, work())
@@ -136,7 +142,10 @@ const transaction = async <Result>(
   begin: string,
   work: (queries: Queries) => Promise<Result>
 ): Promise<Result> => {
-  const client = await connected(pool, health)
+  health.signal.throwIfAborted()
+  const client = await pool.connect().catch((cause: unknown) => {
+    throw failure(cause)
+  })
   // A connection that breaks between two statements reports it here; the next statement rejects.
   const ignore = (): void => undefined
   client.on('error', ignore)
@@ -160,21 +169,6 @@ const transaction = async <Result>(
   } finally {
     client.off('error', ignore)
     client.release(isBroken)
-  }
-}
-
-const connected = async (pool: pg.Pool, health: Health): Promise<pg.PoolClient> => {
-  let connecting: Promise<pg.PoolClient> | undefined
-  const connect = (): Promise<pg.PoolClient> => {
-    connecting = pool.connect()
-    return connecting
-  }
-  try {
-    return await answered(health, connect)
-  } catch (cause) {
-    // It may connect later.
-    connecting?.then((client) => client.release()).catch(() => undefined)
-    throw failure(cause)
   }
 }
 

@@ -195,7 +195,7 @@ test('gain, rolling mean and the year before refer to calendar periods, not to r
     [{ from: '2025-02-30' }, /from must be a day/],
     [{ from: '2025-03-01T00:00:00Z' }, /from/],
     [{ from: '2025-03-01', to: '2025-03-01' }, /from must be before to/],
-    [{ titleIds: '4d530001,xyz' }, /titleIds/],
+    [{ titleIds: '4d530001,' }, /titleIds/],
     [{ rolling: '1' }, /rolling/]
   ] as const) {
     await t.rejects(ask(calendar, given, needs), { status: 400, message }, JSON.stringify(given))

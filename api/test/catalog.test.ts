@@ -1,4 +1,4 @@
-import { FIRST_GENERATION, nameKey, Refusal } from '@gamenet/schemas'
+import { FIRST_GENERATION, Refusal, titleKey } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { catalogCache, catalogOf, compareNames, type NewestCount, type TitleFact } from '../src/queries/catalog.js'
@@ -8,8 +8,7 @@ import { servingAt } from './support/test-app.js'
 const named = (titleId: string, name: string): TitleFact => ({
   titleId,
   field: 'name',
-  value: name,
-  nameKey: nameKey(name)
+  value: name
 })
 const counted = (titleId: string, countedAtMs: number): NewestCount => ({ titleId, countedAtMs })
 
@@ -18,6 +17,8 @@ test('a title is found by its id and by its name, in any case', async (t) => {
   t.equal(catalog.byGame('4D530001')?.titleId, '4d530001')
   t.equal(catalog.byGame("fABLE ii: ä / # & ' + ½")?.titleId, '4d530001')
   t.equal(catalog.byGame("FABLE II: A\u0308 / # & ' + 1\u20442")?.titleId, '4d530001', 'composed or not')
+  t.equal(catalog.byGame(" Fable  II: Ä / # & ' +\u00a0½ ")?.titleId, '4d530001', 'however many blanks')
+  t.equal(catalogOf([named('4d530002', ' two  blanks')], []).byGame('two blanks')?.titleId, '4d530002')
   t.equal(catalog.byGame('Fable II'), undefined)
 })
 
@@ -79,7 +80,7 @@ test('every described title has a unique shown name by which it is found, with a
         )
         const described = catalog.described()
         t.equal(described.length, titles.length)
-        t.equal(new Set(described.map(({ shownName }) => nameKey(shownName))).size, titles.length)
+        t.equal(new Set(described.map(({ shownName }) => titleKey(shownName))).size, titles.length)
         for (const title of described) t.equal(catalog.byGame(title.shownName)?.titleId, title.titleId)
       }
     ),
@@ -119,7 +120,7 @@ function countingTables() {
         return queries.otherIds.map((titleId) => ({ titleId }))
       }
       queries.facts += 1
-      return [{ titleId: '00000001', field: 'name', value: `Name ${queries.facts}`, nameKey: `name ${queries.facts}` }]
+      return [{ titleId: '00000001', field: 'name', value: `Name ${queries.facts}` }]
     },
     json: async () => new Uint8Array()
   }

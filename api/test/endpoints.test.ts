@@ -113,10 +113,47 @@ test('every parameter is refused by name with the reason', async (t) => {
     }
     t.same(wrong, [], path)
   }
-  for (const id of ['4d53', '4d5300011', 'zzzzzzzz', '%00', '%F0%9F%91%BE', 'x'.repeat(3000)]) {
+  for (const id of ['%00', 'x'.repeat(3000)]) {
     const answer = await get(`/api/title/${id}/online-users/history`)
     t.match([answer.statusCode, answer.json().error], [400, /titleId/], id.slice(0, 20))
   }
+})
+
+test('every route takes a title by id or by name; an unknown name is answered with the nearest ones', async (t) => {
+  const { model, changed, get } = await openApi(t)
+  const names = ['Halo', 'Halo 2', 'Halo 3', 'Ride / & #', 'Sega GT']
+  await storeDescribed(
+    model,
+    names.map((name, n) => ({ titleId: `4d53000${n}`, name }))
+  )
+  await changed('title')
+  const paths = endpoints
+    .filter(
+      ({ input, method, path }) =>
+        method === undefined && /titleIds?$/m.test(Object.keys(input.shape).join('\n')) && !path.includes('titleIds')
+    )
+    .map(({ path, input }) => {
+      const name = 'titleIds' in input.shape ? 'titleIds' : 'titleId'
+      const more = 'time' in input.shape ? 'time=1.000&' : 'names' in input.shape ? 'names=a&' : ''
+      return path.includes(':titleId') ? path.replace(':hours', '1') : `${path}?${more}${name}=:titleId`
+    })
+  t.ok(paths.length >= 12)
+  for (const path of paths) {
+    const of = async (title: string) => await get(path.replace(':titleId', encodeURIComponent(title)))
+    const byId = await of('4D530003')
+    t.equal(byId.statusCode, 200, path)
+    t.equal((await of(' ride  / & #')).body, byId.body, path)
+    t.match(await of('4d53ffff'), { statusCode: 404, headers: { 'x-error-code': 'title_unknown' } })
+    const unknown = await of('halo two')
+    t.match(unknown, { statusCode: 404, headers: { 'x-error-code': 'game_unknown' } }, path)
+    t.equal(unknown.json().error, 'No game "halo two" is known; the nearest: "Halo", "Halo 2", "Halo 3".')
+  }
+  t.match((await get('/api/game/hal?x')).json().error, /; the nearest: "Halo", /)
+  t.equal((await get('/api/game/qqq')).json().error, 'No game "qqq" is known.')
+  const calendar = await get('/api/calendar?titleIds=Halo%202,4d530001,Sega%20GT&format=csv')
+  t.equal(calendar.statusCode, 200)
+  const old = await get(`/api/title/${encodeURIComponent('Ride / & #')}/lobbies`)
+  t.equal(old.headers.link, '</api/title/Ride%20%2F%20%26%20%23/matches>; rel="successor-version"')
 })
 
 test('paths of other services of this kind are 404', async (t) => {
@@ -198,7 +235,7 @@ test('a game is found by id and by name in any spelling, and its names are liste
   t.match((await get('/api/game/No%00pe')).json().error, /game/)
   for (const unknown of ['Nobody', '4d53ffff', '%F0%9F%91%BE', 'a%2Fb%2F']) {
     const answer = await get(`/api/game/${unknown}`)
-    t.match([answer.statusCode, answer.json().error], [404, /^No game ".*" is known\.$/], unknown)
+    t.match([answer.statusCode, answer.json().error], [404, /^No game ".*" is known.*\.$/], unknown)
   }
   await storeDescribed(model, [{ titleId: '4d530010', name: 'Renamed', publisher: 'Somebody' }], 2)
   await changed('title')

@@ -1,4 +1,4 @@
-import { Refusal } from '@gamenet/schemas'
+import { lineText, nameKey, Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { z } from 'zod'
@@ -6,14 +6,16 @@ import {
   date,
   instant,
   integer,
+  nameKeys,
   oneOf,
   parseInput,
   resolution,
   shown,
   text,
+  texts,
   time,
   timeZone,
-  titleId
+  twoNames
 } from '../src/http/request/parameters.js'
 import { readQuery } from '../src/http/request/query-string.js'
 import { window } from '../src/http/request/window.js'
@@ -75,7 +77,7 @@ test('any text as any parameter is accepted or refused with 400 and a short sent
     oneOf(['a', 'b']),
     instant(),
     resolution(),
-    titleId(),
+    texts({ max: 2, example: 'x' }),
     text({ example: 'x' })
   ] as const
   const anyText = fc.oneof(
@@ -224,6 +226,27 @@ test('the patterns of instants, days and times say what is accepted', async (t) 
       const expected = accepted.includes(given)
       t.same([isAccepted(schema, given), patternOf(schema).test(given)], [expected, expected], given)
     }
+  }
+})
+
+test('names in a list are those that boards keep: no-break spaces are part of a name, blanks around commas are not', async (t) => {
+  const keys = (names: string) => parseInput(z.object({ names: nameKeys({ max: 3 }) }), { names }).names
+  t.same(keys('ann\u00a0, bob ,ANN'), [nameKey('ann\u00a0'), 'bob', 'ann'])
+  const anyName = fc
+    .array(fc.oneof(fc.string({ unit: 'grapheme', maxLength: 4 }), fc.constantFrom(' ', '\u00a0', '\u3000')))
+    .map((parts) => lineText(parts.join('')))
+    .filter((name) => name !== '' && !/[,\p{Cc}\p{Cs}]/u.test(name))
+  fc.assert(
+    fc.property(anyName, (name) => keys(`a, ${name} ,b`).includes(nameKey(name))),
+    { seed: 1 }
+  )
+  const two = parseInput(z.object({ names: twoNames() }), { names: 'ann\u00a0, ann' }).names
+  t.same(two, ['ann\u00a0', 'ann'])
+  for (const names of ['ann', 'ann,ANN ', 'ann,bob,cid', 'ann,', ' ,ann']) {
+    t.match(
+      sentenceOf(() => parseInput(z.object({ names: twoNames() }), { names })),
+      /^names must be 2 different names separated by commas, none of them blank/
+    )
   }
 })
 

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { newestSamples, type Rollup, rollupsOf, type Sample } from '@gamenet/engines/testing'
-import { generationName, nameKey } from '@gamenet/schemas'
+import { generationName } from '@gamenet/schemas'
 import tap from 'tap'
 import { type Catalog, catalogOf, type NewestCount, type TitleFact } from '../src/queries/catalog.js'
 import { DAY_MS, HOUR_MS } from './plain-counts.js'
@@ -155,8 +155,7 @@ export function catalogNaming(names: Readonly<Record<string, string>>, counted: 
   const facts: TitleFact[] = Object.entries(names).map(([titleId, name]) => ({
     titleId,
     field: 'name',
-    value: name,
-    nameKey: nameKey(name)
+    value: name
   }))
   const counts: NewestCount[] = counted.map((titleId) => ({ titleId, countedAtMs: 0 }))
   return catalogOf(facts, counts)

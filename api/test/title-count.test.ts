@@ -85,7 +85,9 @@ test('a title without events is unknown, one without samples in the window is em
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   t.same((await ask(titleOnlineHistory, { titleId: NAMELESS }, needs)).body, [])
   await t.rejects(ask(titleOnlineHistory, { titleId: '4D53FFFF' }, needs), { status: 404, message: /4d53ffff/ })
-  for (const titleId of ['', '4d5300', '4d53000g', '4d5300011', 'beta', '4d530001\0']) {
+  for (const titleId of ['4d5300', '4d53000g', '4d5300011'])
+    await t.rejects(ask(titleOnlineHistory, { titleId }, needs), { status: 404, code: 'game_unknown' }, titleId)
+  for (const titleId of ['', '4d530001\0']) {
     await t.rejects(
       ask(titleOnlineHistory, { titleId }, needs),
       { status: 400, message: /titleId/ },

@@ -172,10 +172,11 @@ export {
   ShownInstant,
   shownInstant
 } from './values/instant.js'
-export { hasOwnKey, nameKey } from './values/name-key.js'
+export { hasOwnKey, nameKey, titleKey } from './values/name-key.js'
 export { parseJson } from './values/parse-json.js'
 export { TitleId } from './values/title-id.js'
 export { isVisible, USERNAME_LENGTH_MAX, Username } from './values/username.js'
+export { lineText, visibleText } from './values/visible-text.js'
 export { checkedText, withChecksum } from './values/with-checksum.js'
 export { decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './wire/cloud-event.js'
 export { eventLine, messageOfLine } from './wire/event-line.js'

@@ -42,12 +42,6 @@ export const refusals = {
     message: 'The path is not valid percent-encoded UTF-8.',
     when: '`%zz`, `%ff` in a path, known or not'
   },
-  title_id_malformed: {
-    status: 400,
-    message: 'titleId must be 8 hexadecimal digits; got %s.',
-    when: 'Any case is accepted',
-    example: 'titleId must be 8 hexadecimal digits; got "4d5307e".'
-  },
   window_invalid: {
     status: 400,
     message: '%s.',
@@ -104,7 +98,7 @@ export const refusals = {
   title_unknown: {
     status: 404,
     message: 'No title %s is known.',
-    when: 'The id is well-formed, but no title has it',
+    when: 'No title has this id',
     example: 'No title 4d5307e6 is known.'
   },
   leaderboard_unknown: {
@@ -142,9 +136,9 @@ export const refusals = {
   },
   game_unknown: {
     status: 404,
-    message: 'No game %s is known.',
-    when: 'No title has this name or id; of `/api/game/…` also a title that no page described yet',
-    example: 'No game "Halo 33" is known.'
+    message: 'No game %s is known%s.',
+    when: 'No title has this name or id; of `/api/game/…` also a title that no page described yet. The sentence has the three nearest names',
+    example: 'No game "Halo 33" is known; the nearest: "Halo 3", "Halo 2", "Halo".'
   },
   path_unknown: {
     status: 404,

@@ -10,7 +10,6 @@ export type ErrorCode =
   | 'body_encoding_invalid'
   | 'query_encoding_invalid'
   | 'path_encoding_invalid'
-  | 'title_id_malformed'
   | 'window_invalid'
   | 'answer_too_large'
   | 'session_key_missing'

@@ -15,7 +15,7 @@ export type Every = { readonly every?: 'day' | 'week' | 'month' | 'year' | undef
 export function calendarMethods(get: Get) {
   return {
     /**
-     * Periods (months) of up to 20 titles, ids separated by commas, or of a metric of the network (online); `rolling` 2 to
+     * Periods (months) of up to 20 titles, ids or names separated by commas, or of a metric of the network (online); `rolling` 2 to
      * 366 periods.
      */
     getCalendar: (

@@ -4,7 +4,7 @@ import type { Window } from './window.js'
 
 type OfTitle = { readonly titleId: string }
 
-/** Methods about the matches of titles; `titleId` is 8 hexadecimal digits. */
+/** Methods about the matches of titles; `titleId` is an id or a name. */
 export function matchListMethods(get: Get) {
   return {
     /** Returns the lobbies of a title in its newest list. */

@@ -8,7 +8,7 @@ export function titleCountMethods(get: Get) {
     /** Returns the players online of every game, by name. */
     getOnlineUsers: (call?: CallOptions) => get<OnlineUsers>('/api/online-users', {}, call),
 
-    /** Returns players of one title over time, oldest first; `titleId` 8 hexadecimal digits, `hours` 1 to 8760 (48). */
+    /** Returns players of one title over time, oldest first; `titleId` an id or a name, `hours` 1 to 8760 (48). */
     getTitleOnlineHistory: (
       parameters: Window & Resolution & { readonly titleId: string; readonly hours?: number | undefined },
       call?: CallOptions

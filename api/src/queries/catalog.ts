@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { nameKey, Refusal, type ServingTables, withServing } from '@gamenet/schemas'
+import { Refusal, type ServingTables, titleKey, withServing } from '@gamenet/schemas'
 import type { ReadTables } from '../read-tables.js'
 import { type Boards, boardDescriptionCache } from './board-descriptions.js'
 import { titlesOfBoardsAndMatches } from './leaderboard.js'
@@ -33,7 +33,7 @@ export type Title = {
 export type Catalog = {
   /**
    * Returns the title of a path or a query: 8 hexadecimal digits are an id, anything else is a name, compared without
-   * case.
+   * case and with their blanks collapsed.
    */
   byGame(idOrName: string): Title | undefined
   byId(titleId: string): Title | undefined
@@ -50,7 +50,6 @@ export type TitleFact = {
   readonly titleId: string
   readonly field: string
   readonly value: string
-  readonly nameKey: string
 }
 /** The instant of a title's newest count. */
 export type NewestCount = { readonly titleId: string; readonly countedAtMs: number }
@@ -174,10 +173,10 @@ export function catalogOf(
   const byId = new Map<string, Title>()
   for (const titleId of [...countedAt.keys(), ...others]) byId.set(titleId, undescribed(titleId))
   for (const title of described) byId.set(title.titleId, title)
-  const byName = new Map(described.map((title) => [nameKey(title.shownName), title]))
+  const byName = new Map(described.map((title) => [titleKey(title.shownName), title]))
   for (const title of described) {
     // A link created while another title had the bare name still works.
-    const withId = nameKey(numbered(title.name, title.titleId))
+    const withId = titleKey(numbered(title.name, title.titleId))
     if (!byName.has(withId)) byName.set(withId, title)
   }
   let sorted: readonly Title[] | undefined
@@ -187,7 +186,7 @@ export function catalogOf(
     return sorted
   }
   return {
-    byGame: (idOrName) => (isTitleId(idOrName) ? byId.get(idOrName.toLowerCase()) : byName.get(nameKey(idOrName))),
+    byGame: (idOrName) => (isTitleId(idOrName) ? byId.get(idOrName.toLowerCase()) : byName.get(titleKey(idOrName))),
     byId: (titleId) => byId.get(titleId),
     named: (titleId) => byId.get(titleId) ?? undescribed(titleId),
     described: inOrder,
@@ -211,10 +210,11 @@ const collator = new Intl.Collator('en')
 function describedTitles(facts: readonly TitleFact[], countedAt: ReadonlyMap<string, number>): Title[] {
   const fieldsById = new Map<string, Map<string, string>>()
   const sharers = new Map<string, string[]>()
-  for (const { titleId, field, value, nameKey: key } of facts) {
+  for (const { titleId, field, value } of facts) {
     const fields = fieldsById.get(titleId) ?? new Map<string, string>()
     fieldsById.set(titleId, fields.set(field, value))
     if (field !== 'name') continue
+    const key = titleKey(value)
     const ids = sharers.get(key)
     if (ids === undefined) sharers.set(key, [titleId])
     else ids.push(titleId)
@@ -234,7 +234,7 @@ function describedTitles(facts: readonly TitleFact[], countedAt: ReadonlyMap<str
     if (name === undefined) continue
     let shownName = bareIds.has(titleId) ? name : numbered(name, titleId)
     // A title may really be called `Name [titleid]`; it keeps its name.
-    while (!bareIds.has(titleId) && bareNames.has(nameKey(shownName))) shownName = numbered(shownName, titleId)
+    while (!bareIds.has(titleId) && bareNames.has(titleKey(shownName))) shownName = numbered(shownName, titleId)
     titles.push({
       titleId,
       isDescribed: true,
@@ -266,6 +266,7 @@ function numbered(name: string, titleId: string): string {
   return `${name} [${titleId}]`
 }
 
-function isTitleId(text: string): boolean {
+/** Returns whether a text is an id, which is then never a name. */
+export function isTitleId(text: string): boolean {
   return /^[0-9a-f]{8}$/i.test(text)
 }

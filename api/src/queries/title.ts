@@ -9,17 +9,16 @@ import { query } from './query.js'
  */
 export const titleFacts = query({
   params: z.object({ to: z.int().nonnegative() }),
-  row: z.object({ titleId: TitleId, field: z.string(), value: z.string(), nameKey: z.string() }),
+  row: z.object({ titleId: TitleId, field: z.string(), value: z.string() }),
   sql: `
     WITH (SELECT countIf(${isAhead('a')}) FROM {title: Identifier} AS a) AS ahead
-    SELECT f.title_id AS titleId, f.field AS field, argMax((f.value, f.name_key), f.age) AS newest,
-      newest.1 AS value, newest.2 AS nameKey
+    SELECT f.title_id AS titleId, f.field AS field, argMax(f.value, f.age) AS value
     FROM (
-      SELECT t.title_id AS title_id, t.field AS field, t.value AS value, t.name_key AS name_key,
+      SELECT t.title_id AS title_id, t.field AS field, t.value AS value,
         (NOT ${isAhead('t')}, t.version) AS age
       FROM {title: Identifier} AS t FINAL
       UNION ALL
-      SELECT e.title_id AS title_id, f.1 AS field, assumeNotNull(f.2) AS value, if(f.1 = 'name', e.name_key, '') AS name_key,
+      SELECT e.title_id AS title_id, f.1 AS field, assumeNotNull(f.2) AS value,
         (true, e.version) AS age
       FROM {event_title: Identifier} AS e
       ARRAY JOIN [

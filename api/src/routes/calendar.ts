@@ -12,7 +12,7 @@ import {
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint } from '../answers/endpoint.js'
 import { listOf } from '../answers/table.js'
-import { date, integer, oneOf, timeZone, titleId, titleIds } from '../http/request/parameters.js'
+import { date, integer, oneOf, texts, timeZone } from '../http/request/parameters.js'
 import { endOfMinute } from '../http/request/window.js'
 import {
   type Grain,
@@ -26,7 +26,7 @@ import {
 import { rowsOf } from '../queries/query.js'
 import { dateIn, hasWholeHours } from '../queries/time-zone.js'
 import { earlier, PERIOD_DAYS, type PeriodsRequest, periodOf, periodsOf, rounded, shifted } from './calendar-periods.js'
-import { knownTitle } from './known-game.js'
+import { knownTitle, titleParameter } from './known-game.js'
 
 const TAGS = ['Calendar']
 const HOUR_MS = 3_600_000
@@ -78,20 +78,22 @@ export const calendar: Endpoint<CalendarInput, CalendarRequest> = {
   summary: 'Players by day, week, month or year of a time zone',
   description: `Peak, minimum and mean of each period, of titles on one axis or of the network, with the gain over the period before, the share of the network and the same period of the year before. Without \`from\` the whole history. ${WHOLE_PERIODS} ${DAYS}`,
   input: z.object({
-    titleIds: titleIds({ max: TITLES_MAX }).optional().describe('Titles; without them: the network.'),
+    titleIds: texts({ max: TITLES_MAX, example: '4d5307e6,Halo 2' })
+      .optional()
+      .describe('Ids or names of titles, separated by commas; without them: the network.'),
     metric: oneOf(METRICS).default('online').describe('Metric of the network, when no titles are given.'),
     every: everyParameter,
     ...dayParameters,
     rolling: integer({ min: 2, max: ROLLING_MAX }).optional().describe('Periods of the rolling mean.')
   }),
   resolve: async ({ titleIds, metric, every, rolling, ...input }, context) => {
-    for (const id of titleIds ?? []) await knownTitle(id, context)
+    const titles = await Promise.all((titleIds ?? []).map((each) => knownTitle(each, context)))
     const days = daysOf(input, context.nowMs, every)
     const before = YEAR_DAYS + (rolling ?? 0) * PERIOD_DAYS[every]
     return {
       ...(input.from === undefined ? days : begunEarlier(days, before)),
       shownFrom: days.firstDay,
-      keys: titleIds ?? [metric],
+      keys: titleIds === undefined ? [metric] : [...new Set(titles.map(({ titleId }) => titleId))],
       of: titleIds === undefined ? 'network' : 'titles',
       every,
       rolling: rolling ?? null
@@ -136,7 +138,7 @@ export const calendar: Endpoint<CalendarInput, CalendarRequest> = {
       rolling: null
     }
   ],
-  refuses: ['title_unknown', 'window_invalid', 'answer_too_large']
+  refuses: ['title_unknown', 'game_unknown', 'window_invalid', 'answer_too_large']
 }
 
 type HoursInput = DaysInput & { readonly titleId?: string | undefined }
@@ -150,12 +152,12 @@ export const hoursOfWeek: Endpoint<HoursInput, HoursRequest> = {
   summary: 'The best time to play: players by hour of the week',
   description: `Each of the 168 hours of a week with its mean over the weeks, how much weeks differ, and how many there are. Every week counts the same, however often it was sampled. ${DAYS}`,
   input: z.object({
-    titleId: titleId().optional().describe('A title; without it: users online on the network.'),
+    titleId: titleParameter.optional().describe('A title’s id or name; without it: users online on the network.'),
     ...dayParameters
   }),
   resolve: async ({ titleId, ...input }, context) => {
-    if (titleId !== undefined) await knownTitle(titleId, context)
-    return { ...daysOf(input, context.nowMs), titleId: titleId ?? null }
+    const title = titleId === undefined ? null : await knownTitle(titleId, context)
+    return { ...daysOf(input, context.nowMs), titleId: title?.titleId ?? null }
   },
   reads: ({ titleId, ...days }) =>
     titleId === null ? readsOfDays('network-count', days) : readsOfDays('title-count', days, [titleId]),
@@ -190,12 +192,12 @@ export const titleRanks: Endpoint<RanksInput, RanksRequest> = {
   summary: 'The rank of a title among all, over time',
   description: `Ranks by the mean of each period. Titles without a sample in a period have no rank in it. ${WHOLE_PERIODS} ${DAYS}`,
   input: z.object({
-    titleId: titleId().describe('The title’s id, 8 hexadecimal digits of any case.'),
+    titleId: titleParameter,
     every: everyParameter,
     ...dayParameters
   }),
-  resolve: async ({ titleId, every, ...input }, context) => {
-    await knownTitle(titleId, context)
+  resolve: async ({ titleId: given, every, ...input }, context) => {
+    const { titleId } = await knownTitle(given, context)
     const days = daysOf(input, context.nowMs, every)
     return { ...days, grain: days.tz === 'UTC' ? 'day' : days.grain, titleId, every }
   },

@@ -2,12 +2,20 @@ import { Refusal } from '@gamenet/schemas'
 import type { AnswerContext, ResolveContext } from '../answers/endpoint.js'
 import { integer, shown, text } from '../http/request/parameters.js'
 import type { BoardId } from '../queries/board-descriptions.js'
-import type { Title } from '../queries/catalog.js'
+import { type Catalog, isTitleId, type Title } from '../queries/catalog.js'
 import { boardDescription, firstSight } from '../queries/leaderboard.js'
+import { nearestNames } from '../queries/nearest-names.js'
 import { rowsOf } from '../queries/query.js'
+
+const NEAREST_MAX = 3
 
 /** The path parameter `:game`. */
 export const gameParameter = text({ example: 'Halo 3' }).describe('A title id, or a game’s name, percent-encoded.')
+
+/** The path parameter `:titleId`. */
+export const titleParameter = text({ example: '4d5307e6' }).describe(
+  'The title’s id, 8 hexadecimal digits of any case, or its name.'
+)
 
 /** The path parameter `:leaderboardId`. */
 export const boardParameter = integer({ min: 0, max: 4_294_967_295 }).meta({
@@ -17,16 +25,25 @@ export const boardParameter = integer({ min: 0, max: 4_294_967_295 }).meta({
 
 /** Returns the id of the title that a path or a query names. Refuses an unknown title. */
 export async function knownGame(game: string, { catalog }: Pick<ResolveContext, 'catalog'>): Promise<string> {
-  const title = (await catalog()).byGame(game)
-  if (title === undefined) throw new Refusal('game_unknown', [shown(game)])
+  const titles = await catalog()
+  const title = titles.byGame(game)
+  if (title === undefined) throw unknownGame(game, titles)
   return title.titleId
 }
 
-/** Returns the title of an id. Refuses an unknown title. */
-export async function knownTitle(titleId: string, { catalog }: Pick<ResolveContext, 'catalog'>): Promise<Title> {
-  const title = (await catalog()).byId(titleId)
-  if (title === undefined) throw new Refusal('title_unknown', [titleId])
-  return title
+/** Returns the title of an id or a name. Refuses an unknown title. */
+export async function knownTitle(idOrName: string, { catalog }: Pick<ResolveContext, 'catalog'>): Promise<Title> {
+  const titles = await catalog()
+  const title = titles.byGame(idOrName)
+  if (title !== undefined) return title
+  throw isTitleId(idOrName) ? new Refusal('title_unknown', [idOrName.toLowerCase()]) : unknownGame(idOrName, titles)
+}
+
+/** Returns the refusal of an unknown game, with the names nearest to it. */
+export function unknownGame(game: string, titles: Catalog): Refusal {
+  const names = isTitleId(game) ? [] : titles.described().map(({ shownName }) => shownName)
+  const nearest = nearestNames(game, names, NEAREST_MAX).map(shown)
+  return new Refusal('game_unknown', [shown(game), nearest.length === 0 ? '' : `; the nearest: ${nearest.join(', ')}`])
 }
 
 /**

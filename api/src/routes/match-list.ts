@@ -2,7 +2,7 @@ import { Matches, MatchHistory, MatchStats, Refusal, shownInstant } from '@gamen
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint, ResolveContext } from '../answers/endpoint.js'
 import { listIn, listOf } from '../answers/table.js'
-import { integer, titleId } from '../http/request/parameters.js'
+import { integer } from '../http/request/parameters.js'
 import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
 import {
   type HourOfDay,
@@ -15,7 +15,7 @@ import {
 } from '../queries/match-list.js'
 import { rowsOf } from '../queries/query.js'
 import { cutAtHours, type Window } from '../queries/series.js'
-import { knownTitle } from './known-game.js'
+import { knownTitle, titleParameter } from './known-game.js'
 import { windowParameters } from './series.js'
 
 const TAGS = ['Matches']
@@ -34,7 +34,6 @@ type Open = Now & { openSinceMs: number }
 type HistoryRequest = Window & TitleInput & Open
 type StatsRequest = Window & OfTitle & Open
 
-const titleParameter = titleId().describe('The title’s id, 8 hexadecimal digits of any case.')
 const hoursParameter = integer({ min: 1, max: 720 })
 
 const listOfLobbies: Omit<Endpoint<TitleInput, OfTitle & Now>, 'operationId' | 'path' | 'summary'> = {
@@ -90,7 +89,10 @@ export const lobbies: Endpoint<TitleInput, OfTitle & Now> = {
   operationId: 'getLobbies',
   path: '/api/title/:titleId/lobbies',
   summary: 'Current matches of a title, by its old path',
-  deprecated: { since: DEPRECATED_SINCE, successor: ({ titleId }) => `/api/title/${titleId}/matches` }
+  deprecated: {
+    since: DEPRECATED_SINCE,
+    successor: ({ titleId }) => `/api/title/${encodeURIComponent(titleId)}/matches`
+  }
 }
 
 const historyOfMatches: Omit<Endpoint<HistoryInput, HistoryRequest>, 'operationId' | 'path' | 'summary' | 'input'> = {
@@ -99,8 +101,7 @@ const historyOfMatches: Omit<Endpoint<HistoryInput, HistoryRequest>, 'operationI
     'Matches that overlap the window, last begun first, equal ones by host. A match lasts while the n-th lobby of its host is in successive lists of the title; a failed scrape neither ends nor extends it. `firstSeen` and `lastSeen` are the instants of the first and the last list with it. `isOpen`: it is in the newest list of the title, and the list is at most 10 minutes old, or three periods of the scrape if longer. More than 100,000 matches are refused.',
   resolve: async ({ titleId, ...input }, context) => {
     const { fromMs, toMs } = window(input, { hours: 24 }, context.nowMs)
-    await knownTitle(titleId, context)
-    return { titleId, fromMs, toMs, ...openSince(context) }
+    return { titleId: (await knownTitle(titleId, context)).titleId, fromMs, toMs, ...openSince(context) }
   },
   reads: ({ titleId }) => readsOfMatches(titleId),
   answer: async ({ titleId, fromMs, toMs, openSinceMs, nowEndMs }, { tables, signal }) => {
@@ -156,7 +157,7 @@ export const lastMatches: Endpoint<TitleInput & { hours: number }, HistoryReques
   input: z.object({ titleId: titleParameter, hours: hoursParameter.describe('Length of the window that ends now.') }),
   deprecated: {
     since: DEPRECATED_SINCE,
-    successor: ({ titleId, hours }) => `/api/title/${titleId}/matches/history?hours=${hours}`
+    successor: ({ titleId, hours }) => `/api/title/${encodeURIComponent(titleId)}/matches/history?hours=${hours}`
   }
 }
 
@@ -208,7 +209,10 @@ export const lobbyStats: Endpoint<TitleInput, StatsRequest> = {
   operationId: 'getLobbyStats',
   path: '/api/title/:titleId/lobby-stats',
   summary: 'Statistics of a title’s matches, by their old path',
-  deprecated: { since: DEPRECATED_SINCE, successor: ({ titleId }) => `/api/title/${titleId}/matches/stats` }
+  deprecated: {
+    since: DEPRECATED_SINCE,
+    successor: ({ titleId }) => `/api/title/${encodeURIComponent(titleId)}/matches/stats`
+  }
 }
 
 /** Floored to the minute, so that all answers of a minute are the same function of the data. */
@@ -217,8 +221,8 @@ function openSince({ nowMs, openListAgeMs }: ResolveContext): Open {
   return { nowEndMs, openSinceMs: Math.max(0, nowEndMs - MINUTE_MS - openListAgeMs) }
 }
 
-async function ofKnownTitle(titleId: string, context: ResolveContext): Promise<OfTitle> {
-  const { shownName } = await knownTitle(titleId, context)
+async function ofKnownTitle(idOrName: string, context: ResolveContext): Promise<OfTitle> {
+  const { titleId, shownName } = await knownTitle(idOrName, context)
   return { titleId, gameName: shownName }
 }
 

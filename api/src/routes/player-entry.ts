@@ -2,11 +2,12 @@ import { boardKey, EntryMatch, EntryMatches, nameKey, RosterMatches } from '@gam
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { listIn } from '../answers/table.js'
-import { bodyInteger, bodyObjects, bodyText, bodyTitleId } from '../http/request/body.js'
-import { nameKeys, text, titleId } from '../http/request/parameters.js'
+import { bodyInteger, bodyObjects, bodyText } from '../http/request/body.js'
+import { nameKeys, text } from '../http/request/parameters.js'
 import { type EntryRow, entriesOfPlayers, rosterEntries } from '../queries/player-entry.js'
 import { rowsOf } from '../queries/query.js'
 import { entryExample, entryMatches, readsNames, SEARCH_TAGS, titleFilter } from './entry-match.js'
+import { titleParameter } from './known-game.js'
 
 const NAMES_MAX = 20
 const NAME_CHARACTERS_MAX = 500
@@ -55,7 +56,7 @@ export const searchPlayers: Endpoint<{ names: string[]; titleId?: string | undef
     'Best rank first. Whole names are compared without case, and every spelling counts; names that differ only by case count once. Without a match the list is empty. At most 10,000 entries.',
   input: z.object({
     names: nameKeys({ max: NAMES_MAX }).describe('1 to 20 whole names, separated by commas.'),
-    titleId: titleId().optional().describe('Only boards of this title.')
+    titleId: titleParameter.optional().describe('Only boards of this title: an id or a name.')
   }),
   resolve: async ({ names, titleId }, context) => ({ keys: names, titleId: await titleFilter(titleId, context) }),
   refuses: ['title_unknown']
@@ -87,7 +88,7 @@ export const searchRoster: Endpoint<RosterInput, RosterRequest> = {
       }
     ),
     tolerance: bodyInteger({ min: 0, max: TOLERANCE_MAX }).default(0).describe('Ranks.'),
-    titleId: bodyTitleId().optional().describe('Only boards of this title.')
+    titleId: bodyText({ max: NAME_CHARACTERS_MAX }).optional().describe('Only boards of this title: an id or a name.')
   }),
   bodyExample: {
     players: [

@@ -2,10 +2,11 @@ import { TimeMatches, timeText } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { listIn } from '../answers/table.js'
-import { integer, time, titleId } from '../http/request/parameters.js'
+import { integer, time } from '../http/request/parameters.js'
 import { rowsOf } from '../queries/query.js'
 import { type TimedRow, timesNear, titleTimesNear } from '../queries/timed-entry.js'
 import { entryExample, entryMatches, readsNames, SEARCH_TAGS, titleFilter } from './entry-match.js'
+import { titleParameter } from './known-game.js'
 
 /**
  * The first tolerance, ms. With 20 million entries, 32 per millisecond, it covers the largest page a hundred times
@@ -34,7 +35,7 @@ export const searchByTime: Endpoint<
   input: z.object({
     time: time().describe('`M:SS.mmm` or `SS.mmm`; seconds above 59 in the second form only.'),
     tolerance: integer({ min: 0, max: 60_000 }).default(0).describe('Milliseconds.'),
-    titleId: titleId().optional().describe('Only boards of this title.'),
+    titleId: titleParameter.optional().describe('Only boards of this title: an id or a name.'),
     limit: integer({ min: 1, max: 500 }).default(100).describe('Maximum number of entries.')
   }),
   resolve: async ({ titleId, ...request }, context) => ({ ...request, titleId: await titleFilter(titleId, context) }),

@@ -2,14 +2,14 @@ import { OnlineUsers, shownInstant, TitleOnlineHistory, TopGames } from '@gamene
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
 import { listOf, valuesOf } from '../answers/table.js'
-import { integer, titleId } from '../http/request/parameters.js'
+import { integer } from '../http/request/parameters.js'
 import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
 import { compareNames } from '../queries/catalog.js'
 import { newestHosts } from '../queries/match-list.js'
 import { bind, jsonOf, rowsOf } from '../queries/query.js'
 import { cutAtDays, type Window } from '../queries/series.js'
 import { liveTitleCounts, titleActivity, titleBuckets, titlePointCount, titleSamples } from '../queries/title-count.js'
-import { knownTitle } from './known-game.js'
+import { knownTitle, titleParameter } from './known-game.js'
 import {
   readsOf,
   resolutionHeader,
@@ -97,14 +97,13 @@ export const titleOnlineHistory: Endpoint<
   summary: 'Players of one title over time',
   description: `The last \`hours\` hours up to now, or any window of history by \`from\` and \`to\`. ${seriesDescription}`,
   input: z.object({
-    titleId: titleId().describe('The title’s id, 8 hexadecimal digits of any case.'),
+    titleId: titleParameter,
     hours: integer({ min: 1, max: 8760 }).optional().describe('Length of the window that ends now; default: 48.'),
     ...seriesParameters
   }),
   resolve: async ({ titleId, ...input }, context) => {
     const series = seriesRequest(input, { hours: 48 }, context.nowMs)
-    await knownTitle(titleId, context)
-    return { titleId, ...series }
+    return { titleId: (await knownTitle(titleId, context)).titleId, ...series }
   },
   reads: (series) => seriesReads('title-count', series, series.titleId),
   headers: resolutionHeader,

@@ -1,7 +1,8 @@
-import { Game, GameListed, Games, Refusal } from '@gamenet/schemas'
+import { Game, GameListed, Games } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
-import { oneOf, shown, text } from '../http/request/parameters.js'
+import { oneOf } from '../http/request/parameters.js'
+import { gameParameter, unknownGame } from './known-game.js'
 
 const FIELDS = ['names', 'all'] as const
 
@@ -12,11 +13,12 @@ export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {
   tags: ['Titles'],
   summary: 'Description of a game',
   description:
-    'By title id (8 hexadecimal digits) or by name, percent-encoded and compared without case. Names contain `/ # & \' : +`: encode them all. Of several games with one name, the others are requested as `Name [titleid]`. Unknown values are `""`.',
-  input: z.object({ game: text({ example: 'Halo 3' }).describe('A title id, or a game’s name, percent-encoded.') }),
+    'By title id (8 hexadecimal digits) or by name, percent-encoded and compared without case; blanks count once. Names contain `/ # & \' : +`: encode them all. Of several games with one name, the others are requested as `Name [titleid]`. Unknown values are `""`.',
+  input: z.object({ game: gameParameter }),
   resolve: async ({ game }, { catalog }) => {
-    const title = (await catalog()).byGame(game)
-    if (title === undefined || !title.isDescribed) throw new Refusal('game_unknown', [shown(game)])
+    const titles = await catalog()
+    const title = titles.byGame(game)
+    if (title === undefined || !title.isDescribed) throw unknownGame(game, titles)
     return { titleId: title.titleId }
   },
   reads: ({ titleId }) => [{ projection: 'title', key: titleId }],

@@ -1,8 +1,9 @@
 import { nameKey, Refusal, STREAM_KINDS } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { ResolveContext } from '../answers/endpoint.js'
-import { cursor, integer, shown, someOf, text, titleId } from '../http/request/parameters.js'
-import { boardParameter, gameParameter, knownGame } from '../routes/known-game.js'
+import { cursor, integer, shown, someOf, text } from '../http/request/parameters.js'
+import { isTitleId } from '../queries/catalog.js'
+import { boardParameter, gameParameter, knownGame, titleParameter } from '../routes/known-game.js'
 import { CURSOR_CHARACTERS_MAX } from './cursor.js'
 import { fits, type StreamFilter } from './kinds.js'
 
@@ -13,7 +14,7 @@ export const StreamInput = z.object({
   kinds: someOf(STREAM_KINDS)
     .optional()
     .describe('Only these kinds of events. Default: all recorded kinds that the filter fits.'),
-  titleId: titleId().optional().describe('Only of this title.'),
+  titleId: titleParameter.optional().describe('Only of this title: an id, also one that is not known yet, or a name.'),
   game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
   leaderboardId: boardParameter.optional().describe('Only of this board; needs `titleId` or `game`.'),
   player: text({ example: 'ann' })
@@ -46,8 +47,10 @@ export async function filterOf(input: StreamInput, context: Pick<ResolveContext,
       'leaderboardId needs titleId or game, because ids of boards repeat across games; give both'
     ])
   }
+  const named = game ?? titleId
+  const isId = titleId !== undefined && isTitleId(titleId)
   const filter = {
-    titleId: game === undefined ? (titleId ?? null) : await knownGame(game, context),
+    titleId: named === undefined ? null : isId ? titleId.toLowerCase() : await knownGame(named, context),
     leaderboardId: leaderboardId ?? null,
     playerKey: player === undefined ? null : nameKey(player)
   }

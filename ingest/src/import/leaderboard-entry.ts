@@ -1,5 +1,4 @@
-import { leaderboardEntryTopic, millisecondsOfTime, timeText } from '@gamenet/schemas'
-import { lineText } from '../pages/page-text.js'
+import { leaderboardEntryTopic, lineText, millisecondsOfTime, timeText } from '@gamenet/schemas'
 import { AHEAD_OF_NOW_MS_MAX } from './import-time.js'
 import { type Fields, importable, type Outcome } from './importable.js'
 import { shown } from './row-judge.js'

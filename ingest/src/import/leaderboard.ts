@@ -1,5 +1,4 @@
-import { leaderboardTopic } from '@gamenet/schemas'
-import { lineText } from '../pages/page-text.js'
+import { leaderboardTopic, lineText } from '@gamenet/schemas'
 import { AHEAD_OF_NOW_MS_MAX } from './import-time.js'
 import { importable } from './importable.js'
 

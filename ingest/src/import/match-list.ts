@@ -1,6 +1,5 @@
-import { COUNT_MAX, Instant, Lobby, type MatchesListed, matchListTopic, TitleId } from '@gamenet/schemas'
+import { COUNT_MAX, Instant, Lobby, lineText, type MatchesListed, matchListTopic, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
-import { lineText } from '../pages/page-text.js'
 import { AHEAD_OF_NOW_MS_MAX } from './import-time.js'
 import { type Fields, type Importable, importable, type Outcome } from './importable.js'
 import { matchListGathering } from './match-list-gathering.js'

@@ -1,5 +1,4 @@
-import { presenceTopic } from '@gamenet/schemas'
-import { visibleText } from '../pages/page-text.js'
+import { presenceTopic, visibleText } from '@gamenet/schemas'
 import { AHEAD_OF_NOW_MS_MAX } from './import-time.js'
 import { type Fields, type Importable, importable } from './importable.js'
 

@@ -1,6 +1,6 @@
-import { TITLE_FEATURES } from '@gamenet/schemas'
+import { TITLE_FEATURES, visibleText } from '@gamenet/schemas'
 import type { CheerioAPI } from 'cheerio'
-import { countIn, lobbiesIn, quoted, visibleText } from './page-text.js'
+import { countIn, lobbiesIn, quoted } from './page-text.js'
 import { type ParsedPage, parseHtml } from './parsed-page.js'
 import {
   type Elements,

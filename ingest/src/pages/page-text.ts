@@ -6,19 +6,6 @@ const WHOLE_NUMBER = new RegExp(`^(?:${NUMBER})$`)
 const LOBBIES = new RegExp(`^(${NUMBER}) in (${NUMBER}) sessions?$`, 'i')
 const QUOTED_CHARACTERS_MAX = 60
 
-/** Returns text as a reader sees it: runs of white space are one space, none at the ends. */
-export function visibleText(text: string): string {
-  return text.replace(/\s+/g, ' ').trim()
-}
-
-/**
- * Returns a text as a browser shows it in a line: HTML white space collapsed, none at the ends. Other spaces (no-break,
- * ideographic …) and invisible marks stay: each is part of a name.
- */
-export function lineText(text: string): string {
-  return text.replace(/[ \t\n\f\r]+/g, ' ').replace(/^ | $/g, '')
-}
-
 /**
  * Returns the count in a text: `21,345` or `21345`, at most {@link COUNT_MAX}; undefined for anything else (`2,13,45`,
  * `1.5`, `-3`, nothing), because a doubtful number is not a count.

@@ -1,5 +1,5 @@
+import { lineText } from '@gamenet/schemas'
 import type { Htmlparser2TreeAdapterMap } from 'parse5-htmlparser2-tree-adapter'
-import { lineText } from './page-text.js'
 
 /*
  * Long tables are read directly from the tree: a selector per cell of 100,000 rows takes as long as the parsing.

@@ -1,5 +1,5 @@
-import { nameKey, Username } from '@gamenet/schemas'
-import { placesText, visibleText } from './page-text.js'
+import { nameKey, Username, visibleText } from '@gamenet/schemas'
+import { placesText } from './page-text.js'
 import { childElements, isElement, type PageElement, shownText } from './page-tree.js'
 import { type PageSource, type ParsedPage, parseHtml } from './parsed-page.js'
 import { markupFault } from './striped-table.js'

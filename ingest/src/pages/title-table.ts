@@ -1,5 +1,6 @@
+import { visibleText } from '@gamenet/schemas'
 import type { Cheerio, CheerioAPI } from 'cheerio'
-import { placesText, quoted, visibleText } from './page-text.js'
+import { placesText, quoted } from './page-text.js'
 
 /*
  * The tables of the home page and of the games page have the same first two cells:

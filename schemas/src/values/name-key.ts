@@ -1,3 +1,5 @@
+import { visibleText } from './visible-text.js'
+
 /**
  * The form in which names are compared "without case": NFKC, lower case, NFKC again (lower-casing
  * can leave a string that NFKC would still change). Stored next to the name and never recomputed by
@@ -18,4 +20,9 @@ export function hasOwnKey(name: string): boolean {
 
 function isNormal(text: string): boolean {
   return text === text.normalize('NFKC')
+}
+
+/** The key by which a request finds a title by name: pages and people differ in blanks. */
+export function titleKey(name: string): string {
+  return nameKey(visibleText(name))
 }

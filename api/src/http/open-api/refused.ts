@@ -38,7 +38,7 @@ export function refusalCodes(route: Endpoint | Action): readonly RefusalCode[] {
         ? (['request_invalid'] as const)
         : []),
       ...(pathParameters(route.path).size > 0 ? (['path_encoding_invalid'] as const) : []),
-      ...(!hasBody && names.includes('titleId') ? (['title_id_malformed'] as const) : []),
+      ...(names.includes('titleId') ? (['title_unknown', 'game_unknown'] as const) : []),
       ...(!hasBody && !isAction && route.table !== undefined ? FILES : []),
       ...(isAction ? SESSION : []),
       ...(route.refuses ?? []),

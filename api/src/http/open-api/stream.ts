@@ -15,7 +15,6 @@ export const streamRoute = {
   refuses: [
     'query_encoding_invalid',
     'request_invalid',
-    'title_id_malformed',
     'game_unknown',
     'cursor_invalid',
     'uri_too_long',

@@ -28,13 +28,6 @@ export function bodyText({ max }: { max: number }) {
   return bodyField(allowed, described, (raw) => (typeof raw === 'string' && isPlainText(raw, max) ? raw : undefined))
 }
 
-/** A title's id, 8 hexadecimal digits of any case; returned in lower case. */
-export function bodyTitleId() {
-  return bodyField('8 hexadecimal digits', { type: 'string', pattern: '^[0-9a-fA-F]{8}$' }, (raw) =>
-    typeof raw === 'string' && /^[0-9a-fA-F]{8}$/.test(raw) ? raw.toLowerCase() : undefined
-  )
-}
-
 /**
  * An array of `min` to `max` objects; `what` is their plural. Their unknown fields are ignored, unless they are strict.
  */

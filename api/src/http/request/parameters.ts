@@ -1,4 +1,4 @@
-import { isStorableMs, nameKey, Refusal, USERNAME_LENGTH_MAX, Username } from '@gamenet/schemas'
+import { isStorableMs, lineText, nameKey, Refusal, USERNAME_LENGTH_MAX, Username } from '@gamenet/schemas'
 import { z } from 'zod'
 import { startOfDay, zoneNamed } from '../../queries/time-zone.js'
 
@@ -93,15 +93,6 @@ export function timeZone() {
   return parameter(allowed, { type: 'string', pattern, example: 'Europe/Berlin' }, zoneNamed)
 }
 
-/** 1 to `max` titles' ids, separated by commas; ids that are given twice count once. */
-export function titleIds({ max }: { max: number }) {
-  const allowed = `1 to ${max} ids of 8 hexadecimal digits separated by commas`
-  const pattern = `^[0-9a-fA-F]{8}(,[0-9a-fA-F]{8}){0,${max - 1}}$`
-  return parameter(allowed, { type: 'string', pattern, example: '4d5307e6,4d530064' }, (given) =>
-    new RegExp(pattern).test(given) ? [...new Set(given.toLowerCase().split(','))] : undefined
-  )
-}
-
 /** `raw`, or the width of a bucket in seconds, 60 to 604800 (a week). */
 export function resolution() {
   const allowed = 'raw or an integer from 60 to 604800'
@@ -111,18 +102,6 @@ export function resolution() {
     const value = INTEGER.test(text) ? Number(text) : Number.NaN
     return value >= 60 && value <= 604_800 ? value : undefined
   })
-}
-
-/** A title's id, 8 hexadecimal digits of any case; returned in lower case. */
-export function titleId() {
-  return parameter(
-    '8 hexadecimal digits',
-    { type: 'string', pattern: '^[0-9a-fA-F]{8}$', example: '4d5307e6' },
-    (text) => {
-      if (!/^[0-9a-fA-F]{8}$/.test(text)) throw new Refusal('title_id_malformed', [shown(text)])
-      return text.toLowerCase()
-    }
-  )
 }
 
 /** Free text: 1 to `max` characters (default 500), no control characters. */
@@ -166,30 +145,38 @@ export function isPlainText(given: string, max: number): boolean {
   return given !== '' && given.length <= max && !/[\p{Cc}\p{Cs}]/u.test(given)
 }
 
-/** The folded forms of 1 to `max` names, separated by commas; names that differ only by case count once. */
+/** 1 to `max` texts such as names, separated by commas. HTML white space around a text is no part of it. */
+export function texts({ max, example }: { max: number; example: string }) {
+  return listed({ min: 1, max }, example, (found) => (found.length <= max ? found : undefined))
+}
+
+/** The keys of 1 to `max` players, separated by commas; names that differ only by case count once. */
 export function nameKeys({ max }: { max: number }) {
-  const allowed = `1 to ${max} names separated by commas, none of them blank, without control characters`
-  const pattern = `^${LISTED_NAME}(,${LISTED_NAME}){0,${max - 1}}$`
-  return parameter(allowed, { type: 'string', minLength: 1, pattern, example: 'ann,bob' }, (given) => {
-    const names = given.split(',').map((name) => name.trim())
+  return listed({ min: 1, max }, 'ann,bob', (names) => {
     const keys = [...new Set(names.map(nameKey))]
-    const isGood = names.every((name) => isPlainText(name, TEXT_CHARACTERS_MAX))
-    return isGood && keys.length <= max ? keys : undefined
+    return keys.length <= max ? keys : undefined
   })
 }
 
-/** Two names, separated by a comma, that differ not only by case. */
+/** Two names of players, separated by a comma, that differ not only by case. */
 export function twoNames() {
-  const allowed = 'two different names separated by a comma, neither of them blank, without control characters'
-  return parameter(
-    allowed,
-    { type: 'string', minLength: 3, pattern: `^${LISTED_NAME},${LISTED_NAME}$`, example: 'ann,bob' },
-    (given): readonly [string, string] | undefined => {
-      const [first = '', second = '', ...more] = given.split(',').map((name) => name.trim())
-      const isGood = [first, second].every((name) => isPlainText(name, TEXT_CHARACTERS_MAX))
-      return isGood && more.length === 0 && nameKey(first) !== nameKey(second) ? [first, second] : undefined
-    }
+  return listed({ min: 2, max: 2 }, 'ann,bob', ([first = '', second = '', ...more]) =>
+    more.length === 0 && second !== '' && nameKey(first) !== nameKey(second) ? ([first, second] as const) : undefined
   )
+}
+
+function listed<Value>(
+  { min, max }: { min: number; max: number },
+  example: string,
+  read: (texts: string[]) => Value | undefined
+) {
+  const count = min === max ? `${max} different` : `${min} to ${max}`
+  const allowed = `${count} names separated by commas, none of them blank, without control characters`
+  const pattern = `^${LISTED_NAME}(,${LISTED_NAME}){${min - 1},${max - 1}}$`
+  return parameter(allowed, { type: 'string', minLength: 2 * min - 1, pattern, example }, (given) => {
+    const found = given.split(',').map(lineText)
+    return found.every((text) => isPlainText(text, TEXT_CHARACTERS_MAX)) ? read(found) : undefined
+  })
 }
 
 /**

@@ -119,7 +119,7 @@ test('every secret can be in a file, and an invalid file is named without its co
       KAFKA_SASL_PASSWORD_FILE: `${folder}/nothing`,
       CLICKHOUSE_URL_FILE: `${folder}/empty`,
       POSTGRES_URL_FILE: `${folder}/wrong`,
-      POSTGRES_LISTEN_URL: `postgres://ann:word-of-ann@example.org/a?sslmode=verify-full&sslrootcert=${folder}/nothing`,
+      POSTGRES_LISTEN_URL: `postgres://ann:word-of-ann@example.org/a?sslmode=verify-full&sslrootcert=${encodeURIComponent(folder)}/nothing`,
       KAFKA_SSL_CA_FILE: folder,
       CLICKHOUSE_SSL_CA_FILE: `${folder}/token`
     })

@@ -124,7 +124,7 @@ async function overTls(t: Test, engines: Environment, { keyFile, certificateFile
   return {
     CLICKHOUSE_URL: `https://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
     CLICKHOUSE_SSL_CA_FILE: certificateFile,
-    POSTGRES_URL: `${engines.POSTGRES_URL}?sslmode=verify-full&sslrootcert=${certificateFile}`
+    POSTGRES_URL: `${engines.POSTGRES_URL}?sslmode=verify-full&sslrootcert=${encodeURIComponent(certificateFile)}`
   }
 }
 
@@ -134,7 +134,10 @@ async function provesForeignAuthority(t: Test, environment: Environment, folder:
   const foreign = selfSigned(folder).certificateFile
   const strangers = {
     'The tables': { CLICKHOUSE_SSL_CA_FILE: foreign },
-    PostgreSQL: { POSTGRES_URL: environment.POSTGRES_URL?.replace(/sslrootcert=.*/, `sslrootcert=${foreign}`) ?? '' }
+    PostgreSQL: {
+      POSTGRES_URL:
+        environment.POSTGRES_URL?.replace(/sslrootcert=.*/, `sslrootcert=${encodeURIComponent(foreign)}`) ?? ''
+    }
   }
   for (const [engine, variables] of Object.entries(strangers))
     t.match(await gamenet({ ...environment, ...variables }, ['migrate']), {

@@ -40,7 +40,10 @@ type Init = Awaited<ReturnType<NodeFS['init']>>
 type Module = {
   readonly NODEFS: {
     readonly stream_ops: { fsync?: (stream: { readonly nfd: number }) => number }
-    readonly node_ops: { mknod: (parent: object, name: string, mode: number, device: number) => object }
+    readonly node_ops: {
+      mknod: (parent: object, name: string, mode: number, device: number) => object
+      setattr: (node: object, attributes: { readonly mode?: number }) => void
+    }
   }
   readonly FS: {
     readonly ErrnoError: new (errno: number) => Error
@@ -70,7 +73,10 @@ class FlushingFiles extends NodeFS {
     const { emscriptenOpts } = await super.init(...given)
     const { printErr } = emscriptenOpts
     const mend = ({ NODEFS, FS }: Module): void => {
-      const { mknod } = NODEFS.node_ops
+      const { mknod, setattr } = NODEFS.node_ops
+      // Emscripten gives a created file the mode of the call, up to 0666, whatever the mask of the process.
+      NODEFS.node_ops.setattr = (node, { mode, ...others }) =>
+        setattr(node, mode === undefined ? others : { ...others, mode: mode & ~0o077 })
       NODEFS.node_ops.mknod = (parent, name, mode, device) => {
         try {
           return mknod(parent, name, mode, device)

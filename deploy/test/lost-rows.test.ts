@@ -281,7 +281,7 @@ test('requests that need a part are refused when one of its files vanished while
   }
 })
 
-test('a value that an expression cannot read is no damage', async (t) => {
+test('a value that an expression cannot read is not damage', async (t) => {
   const clickhouse = await brokenTables(t, [])
   const readers = (await open(clickhouse, 'now')).lostRows.guarded(clickhouse.readers)
   for (const sql of [

@@ -141,7 +141,7 @@ type FileRequest = {
 
 /** What follows from an answer that was converted to a file. */
 export type FileAbout = { readonly headers: Answer['headers'] | undefined; readonly isProvisional: boolean }
-type MadeFile = ExportSource<FileAbout>
+type FileSource = ExportSource<FileAbout>
 
 /** An answer and its origin. */
 type Computed = { readonly answer: Answer; readonly outcome: Outcome }
@@ -271,7 +271,7 @@ class Answering {
     }
   }
 
-  async #selectFile(resolved: ResolvedUrl, { table, format }: FileRequest, signal: AbortSignal): Promise<MadeFile> {
+  async #selectFile(resolved: ResolvedUrl, { table, format }: FileRequest, signal: AbortSignal): Promise<FileSource> {
     const { engine } = FILE_FORMATS[format]
     const selected = selectedTable(table, resolved.resolved, engine)
     const found = selected === undefined ? (await this.#find(resolved, signal)).answer : undefined

@@ -51,7 +51,7 @@ type Entry<About> = {
   /** Whole, and worth keeping. */
   isKept: boolean
   handle?: FileHandle
-  forgetting?: NodeJS.Timeout
+  expiry?: NodeJS.Timeout
 }
 
 /** Makes exports, and keeps them for a short time. */
@@ -86,7 +86,7 @@ export class ExportFiles<About> {
     make: (signal: AbortSignal) => Promise<ExportSource<About>>
   ): Promise<ExportFile<About>> {
     const entry = this.#entries.get(identity) ?? this.#begin(identity, make)
-    clearTimeout(entry.forgetting)
+    clearTimeout(entry.expiry)
     entry.users += 1
     const release = () => {
       entry.users -= 1
@@ -181,13 +181,13 @@ export class ExportFiles<About> {
 
   #unused(identity: string, entry: Entry<About>): void {
     const drop = () => void this.#drop(identity, entry)
-    if (entry.isKept) entry.forgetting = setTimeout(drop, KEPT_MS).unref()
+    if (entry.isKept) entry.expiry = setTimeout(drop, KEPT_MS).unref()
     else drop()
   }
 
   async #drop(identity: string, entry: Entry<About>): Promise<void> {
     if (this.#entries.get(identity) === entry) this.#entries.delete(identity)
-    clearTimeout(entry.forgetting)
+    clearTimeout(entry.expiry)
     entry.abort.abort(new Error('no client waits for the export'))
     this.#bytes -= entry.bytes
     entry.bytes = 0

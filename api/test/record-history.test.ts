@@ -134,6 +134,15 @@ test('records newly set are listed newest first with the beaten player; restored
       ['Halo', 'Laps', 1, 'ann', iso(1), null, null, null, false]
     ]
   )
+  const contested = body.filter((r: Record<string, unknown>) => r.previousPlayerName !== null)
+  t.same(
+    body.map((r: Record<string, unknown>) => r.isContested),
+    [false, false, true, false]
+  )
+  t.same((await get('/api/records/recent?contested=true')).json(), contested, 'first sightings are left out')
+  t.same((await get('/api/records/recent?contested=false')).json(), body)
+  const ofContested = (await get('/api/records/recent.atom?contested=true')).body
+  t.equal([...ofContested.matchAll(/<entry>/g)].length, 1)
   t.same((await get('/api/records/recent?limit=2&offset=1')).json(), body.slice(1, 3))
   t.same((await get('/api/records/recent?game=HALO&limit=1')).json(), body.slice(0, 1))
   const link = /^<(.*)>; rel="next"$/.exec(

@@ -639,6 +639,7 @@ async function provesRecent(world: BoardWorld, own: Own, log: Log): Promise<void
       previousPlayerName: previous?.playerName ?? null,
       previousRating: previous?.rating ?? null,
       previousTimeMs: previous?.timeMs ?? null,
+      isContested: previous !== undefined,
       isCurrent: reign.toAt === null
     })),
     'records newly set'

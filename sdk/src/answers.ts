@@ -853,6 +853,8 @@ export type RecentRecord = {
   previousPlayerName: string | null
   previousRating: string | null
   previousTimeMs: number | null
+  /** Whether a former record was beaten. First records are mostly entries that a board had at its first visit. */
+  isContested: boolean
   /** Whether it is still the best. */
   isCurrent: boolean
 }

@@ -15,7 +15,9 @@ export function recordHistoryMethods(get: Get) {
       get<LeaderboardRecords>('/api/game/:game/leaderboards/:leaderboardId/records', parameters, call),
 
     /** Returns records newly set on any board, newest first; `limit` 1 to 500 (50), `offset` 0 to 10000. */
-    getRecentRecords: (parameters: Page & { readonly game?: string | undefined } = {}, call?: CallOptions) =>
-      get<RecentRecords>('/api/records/recent', parameters, call)
+    getRecentRecords: (
+      parameters: Page & { readonly game?: string | undefined; readonly contested?: boolean | undefined } = {},
+      call?: CallOptions
+    ) => get<RecentRecords>('/api/records/recent', parameters, call)
   }
 }

@@ -23,7 +23,7 @@ export type CallOptions = {
 }
 
 /** Parameters of path and query by name; `undefined` ones are not sent. */
-export type Parameters = Readonly<Record<string, string | number | Date | undefined>>
+export type Parameters = Readonly<Record<string, string | number | boolean | Date | undefined>>
 
 /** Sends a GET of `path`, in which `:name` is replaced by a parameter; the other parameters are the query. */
 export type Get = <Answer>(path: string, parameters: Parameters, call?: CallOptions) => Call<Answer>

@@ -77,10 +77,11 @@ const records = (where: string) => `SELECT
 
 /** Selects new records, newest first. Reads one row per board: a few thousand. */
 export const recentRecords = query({
-  params: z.object({ titleId: z.union([z.literal(''), TitleId]), limit: z.int(), offset: z.int() }),
+  params: z.object({ titleId: z.union([z.literal(''), TitleId]), contested: z.int(), limit: z.int(), offset: z.int() }),
   row: record,
   sql: `
     ${records(`({titleId: String} = '' OR r.title_id = {titleId: String})`)}
+    WHERE {contested: UInt8} = 0 OR hasPrevious
     ORDER BY s.reign.5 DESC, s.title_id, s.leaderboard_id, s.number DESC
     LIMIT {limit: UInt32} OFFSET {offset: UInt32}`
 })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
 import { listIn, listOf } from '../answers/table.js'
 import { nextLink } from '../http/reply/next-link.js'
-import { integer } from '../http/request/parameters.js'
+import { integer, oneOf } from '../http/request/parameters.js'
 import type { BoardId } from '../queries/board-descriptions.js'
 import { rowsOf } from '../queries/query.js'
 import { boardRecords, recentRecords } from '../queries/record-history.js'
@@ -92,8 +92,8 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
   refuses: ['game_unknown', 'leaderboard_unknown']
 }
 
-type RecentInput = { limit: number; offset: number; game?: string | undefined }
-type RecentRequest = { limit: number; offset: number; titleId: string | null }
+type RecentInput = { limit: number; offset: number; game?: string | undefined; contested: 'true' | 'false' }
+type RecentRequest = { limit: number; offset: number; titleId: string | null; contested: boolean }
 
 /** `GET /api/records/recent`: new records on all boards. */
 export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
@@ -106,11 +106,15 @@ export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
   input: z.object({
     limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of records.'),
     offset: integer({ min: 0, max: RECORDS_MAX }).default(0).describe('Number of the newest ones to skip.'),
-    game: gameParameter.optional().describe('Only of this game: a title id or a name.')
+    game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
+    contested: oneOf(['true', 'false'])
+      .default('false')
+      .describe('`true`: only records that beat a former one, no first sightings.')
   }),
-  resolve: async ({ limit, offset, game }, context) => ({
+  resolve: async ({ limit, offset, game, contested }, context) => ({
     limit,
     offset,
+    contested: contested === 'true',
     titleId: game === undefined ? null : await knownGame(game, context)
   }),
   reads: ({ titleId }) => [
@@ -118,9 +122,9 @@ export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
     { projection: 'leaderboard', ...(titleId === null ? {} : { key: titleId }) },
     { projection: 'title', ...(titleId === null ? {} : { key: titleId }) }
   ],
-  answer: async ({ limit, offset, titleId }, context) => {
+  answer: async ({ limit, offset, titleId, contested }, context) => {
     const { tables, signal, catalog } = context
-    const params = { titleId: titleId ?? '', limit, offset }
+    const params = { titleId: titleId ?? '', contested: Number(contested), limit, offset }
     const [rows, titles] = await Promise.all([rowsOf(tables, recentRecords, params, { signal }), catalog()])
     const boards = await context.boards()
     const body = rows.map((row) => ({
@@ -134,11 +138,20 @@ export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
       previousPlayerName: row.hasPrevious ? row.previousPlayer : null,
       previousRating: row.hasPrevious ? row.previousRating : null,
       previousTimeMs: row.hasPrevious ? row.previousTimeMs : null,
+      isContested: row.hasPrevious,
       isCurrent: row.isCurrent
     }))
     const next = offset + limit
     if (rows.length < limit || next > RECORDS_MAX) return { body }
-    return { body, headers: nextLink('/api/records/recent', { limit, offset: next, game: titleId }) }
+    return {
+      body,
+      headers: nextLink('/api/records/recent', {
+        limit,
+        offset: next,
+        game: titleId,
+        contested: contested ? 'true' : null
+      })
+    }
   },
   table: listOf(RecentRecords),
   response: RecentRecords,
@@ -157,6 +170,7 @@ export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
       previousPlayerName: 'bob',
       previousRating: '01:02.999',
       previousTimeMs: 62_999,
+      isContested: true,
       isCurrent: true
     }
   ],

@@ -194,6 +194,7 @@ const kindReaders: Readonly<Record<RecordedKind, KindReader>> = {
             previousPlayerName: reign.hasPrevious ? reign.previousPlayer : null,
             previousRating: reign.hasPrevious ? reign.previousRating : null,
             previousTimeMs: reign.hasPrevious ? reign.previousTimeMs : null,
+            isContested: reign.hasPrevious,
             isCurrent: reign.isCurrent
           })
         )

@@ -47,6 +47,10 @@ export const RecentRecords = z
           .meta({ description: 'Who held it until then; null for a first record.' }),
         previousRating: z.string().nullable(),
         previousTimeMs: Count.nullable(),
+        isContested: z.boolean().meta({
+          description:
+            'Whether a former record was beaten. First records are mostly entries that a board had at its first visit.'
+        }),
         isCurrent: z.boolean().meta({ description: 'Whether it is still the best.' })
       })
       .meta({ id: 'RecentRecord' })

@@ -62,7 +62,9 @@ test('ten lines of SQL are an endpoint with parameters, formats, an ETag and a d
   changes.push({ version: 7, projection: 'title-count', fromMs: 0, toMs: Date.UTC(2106, 0, 1) })
   await versions.refresh()
   t.equal((await get(`${path}2026-01-15T00:00:00Z`, again)).statusCode, 200, 'the data has changed')
-  t.match((await get('/api/questions/peaks-by-month?titleId=4d530001')).json(), { error: /^from must be a day or an ISO 8601 instant/ })
+  t.match((await get('/api/questions/peaks-by-month?titleId=4d530001')).json(), {
+    error: /^from must be a day or an ISO 8601 instant/
+  })
   await model.storeTitles([counted(2, 1)])
   t.match(await get(`${path}2025-01-01T00:00:00Z`), { statusCode: 400, body: /exceeds its limits .*2 rows/ })
   t.match(await get(`${path}2025-01-01T00:00:00Z&format=csv`), { statusCode: 400, body: /exceeds its limits .*2 rows/ })

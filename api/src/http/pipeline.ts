@@ -224,8 +224,8 @@ class Answering {
   }
 
   /**
-   * Answers with a file, or a range of it: selected by the engine row by row, or converted from the answer in JSON. If all clients of a
-   * file disconnect before it is made, the statement ends.
+   * Answers with a file, or a range of it: selected by the engine row by row, or converted from the answer in JSON. If
+   * all clients of a file disconnect before it is made, the statement ends.
    */
   async #answerFile(exchange: Exchange, wanted: FileRequest): Promise<void> {
     const { request, response, id } = exchange

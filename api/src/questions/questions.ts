@@ -97,8 +97,8 @@ function limited(used: readonly Dataset[], statement: string, rows: number): str
 const NO_ZONE = 'no-such-zone-7f3a'
 
 /**
- * Refuses a question whose text can reach a time zone: the engine opens the file that a zone names (`file:/path`). Zones are constants,
- * which it resolves before it reads rows.
+ * Refuses a question whose text can reach a time zone: the engine opens the file that a zone names (`file:/path`).
+ * Zones are constants, which it resolves before it reads rows.
  */
 async function refuseZonesOfText(question: QuestionFile, sql: string, { tables }: QuestionNeeds): Promise<void> {
   for (const { name, type } of question.parameters) {
@@ -194,16 +194,20 @@ function lineOf({ text, code }: QuestionFile, word = ''): number {
 /** ClickHouse's codes: TIMEOUT_EXCEEDED, MEMORY_LIMIT_EXCEEDED, FUNCTION_THROW_IF_VALUE_IS_NON_ZERO. */
 const OVER_LIMIT = new Set([159, 241, 395])
 /**
- * ClickHouse's codes for values: CANNOT_PARSE_… (6, 25, 26, 27, 32, 38, 41, 72, 130, 376, 441, 457, 467, 675, 676), of the wrong kind or
- * form (36 BAD_ARGUMENTS, 43, 44, 48, 50, 53, 62, 70, 117 INCORRECT_DATA, 349, 427 regular expressions, 691), or out of range (12, 69, 128,
- * 131, 135, 153 division by zero, 190, 321, 353, 407, 440). The engine has analysed the statement with other values at the start.
+ * ClickHouse's codes for values: CANNOT_PARSE_… (6, 25, 26, 27, 32, 38, 41, 72, 130, 376, 441, 457, 467, 675, 676), of
+ * the wrong kind or form (36 BAD_ARGUMENTS, 43, 44, 48, 50, 53, 62, 70, 117 INCORRECT_DATA, 349, 427 regular
+ * expressions, 691), or out of range (12, 69, 128, 131, 135, 153 division by zero, 190, 321, 353, 407, 440). The
+ * engine has analysed the statement with other values at the start.
  */
 const OF_VALUES = new Set([
   ...[6, 12, 25, 26, 27, 32, 36, 38, 41, 43, 44, 48, 50, 53, 62, 69, 70, 72, 117, 128, 130, 131, 135, 153, 190],
   ...[321, 349, 353, 376, 407, 427, 440, 441, 457, 467, 675, 676, 691]
 ])
 
-/** Returns the refusal of an answer that exceeds its limits, or that the engine cannot compute for these values; else the error. */
+/**
+ * Returns the refusal of an answer that exceeds its limits, or that the engine cannot compute for these values; else
+ * the error.
+ */
 function failureOf(error: unknown, { name, limits: { seconds, memoryBytes, rows } }: QuestionFile): unknown {
   const code = Number((error as { code?: unknown } | null)?.code)
   if (OVER_LIMIT.has(code)) {

@@ -5,8 +5,8 @@ import { Readable } from 'node:stream'
 import { errorCode, Refusal } from '@gamenet/schemas'
 
 /*
- * export      an answer as a file. It is whole before its first byte is sent, so that no reader holds the engine: in memory if it is
- *             small, else in a temporary file
+ * export      an answer as a file. It is whole before its first byte is sent, so that no reader holds the engine: in
+ *             memory if it is small, else in a temporary file
  * kept        an export that nobody reads now. The next request, such as one for a range, gets the same bytes
  */
 
@@ -77,8 +77,8 @@ export class ExportFiles<About> {
   }
 
   /**
-   * Returns the export with an identity; makes it if there is none. Concurrent requests share the work, which ends when all of them
-   * have. It can be read until `ended` aborts.
+   * Returns the export with an identity; makes it if there is none. Concurrent requests share the work, which ends
+   * when all of them have. It can be read until `ended` aborts.
    */
   async open(
     identity: string,
@@ -168,7 +168,9 @@ export class ExportFiles<About> {
     await this.#settings.requireSpace(SPACE_BYTES).catch(refuse)
   }
 
-  /** Gives an export a file without a name: the system frees it with its last handle, also when the process is killed. */
+  /**
+   * Gives an export a file without a name: the system frees it with its last handle, also when the process is killed.
+   */
   async #createFile(entry: Entry<About>): Promise<FileHandle> {
     const { directory } = this.#settings
     await mkdir(directory, { recursive: true, mode: 0o700 })

@@ -19,8 +19,8 @@ export function fileIdentity({ identity }: ResolvedUrl, format: FormatName): str
 }
 
 /**
- * Returns the headers of an answer as a file; without a tag it is not cached. `further` are those of the answer in JSON that follow from
- * the data.
+ * Returns the headers of an answer as a file; without a tag it is not cached. `further` are those of the answer in
+ * JSON that follow from the data.
  */
 export function fileHeaders(
   resolved: ResolvedUrl,
@@ -42,8 +42,8 @@ export function fileHeaders(
 }
 
 /**
- * Returns the status and the bytes of an answer to a request for a file or a range of it (RFC 9110, 14.2). Throws the refusal of a
- * condition or a range.
+ * Returns the status and the bytes of an answer to a request for a file or a range of it (RFC 9110, 14.2). Throws the
+ * refusal of a condition or a range.
  */
 export function partOf(
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
@@ -69,7 +69,10 @@ export function partOf(
   return { status: 206, first, last, headers: { ...length, 'Content-Range': `bytes ${first}-${last}/${bytes}` } }
 }
 
-/** Returns the tag by which `If-None-Match` names a file with this identity, whatever its bytes: the comparison is weak. */
+/**
+ * Returns the tag by which `If-None-Match` names a file with this identity, whatever its bytes: the comparison is
+ * weak.
+ */
 export function namedFileTag(ifNoneMatch: string, identity: string): string | undefined {
   const begun = `"${identity}.`
   const named = ifNoneMatch.split(',').find((tag) => tag.trim().replace(/^W\//, '').startsWith(begun))

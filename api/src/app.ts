@@ -12,6 +12,7 @@ import { exportMetrics, type HttpMetrics, httpMetrics, sessionMetrics } from './
 import { type ConnectionLimits, limitConnections } from './http/open-connections.js'
 import { addDocs } from './http/pages/docs.js'
 import { addFeeds } from './http/pages/feeds.js'
+import { addSdkPackage, type SdkPackage } from './http/pages/sdk-package.js'
 import { addServiceAuth, type ServiceAuthFile } from './http/pages/service-auth.js'
 import { addPipeline, type FileAbout, type PipelineNeeds } from './http/pipeline.js'
 import { URL_CHARACTERS_MAX } from './http/reply/errors.js'
@@ -102,6 +103,8 @@ export type ApiNeeds = {
   readonly exports?: ExportSettings & { readonly perAddress: number }
   /** The browser SDK to serve. Default: none. */
   readonly serviceAuth?: ServiceAuthFile
+  /** The built client. Without it, the service serves none. */
+  readonly sdk?: SdkPackage
   /** Called once with a function that removes all cached answers, to be called when a user is erased. */
   readonly onDrop?: (drop: () => void) => void
   /** The program's version, for /openapi.json. */
@@ -169,6 +172,7 @@ export async function buildApp(
   if (needs.datasets !== undefined) addDatasets(app, { tables, positions, versions, now, logger, ...needs.datasets })
   addHealth(app, needs.ready)
   await addDocs(app, needs)
+  if (needs.sdk !== undefined) await addSdkPackage(app, needs.sdk)
   if (needs.serviceAuth !== undefined) await addServiceAuth(app, needs.serviceAuth)
   await addRoutes(app)
   await app.ready()

@@ -21,8 +21,8 @@ const TOOLS = [
 ]
 /** From PyPI. */
 const PYTHON_TOOLS = ['openapi-python-client==0.29.1', 'ruff==0.14.6']
-/** From Maven. */
-const GO_GENERATOR = 'openapi-generator-cli-7.17.0.jar'
+/** Versions of openapi-generator, from Maven: the first one generates Go. */
+const GENERATORS = ['7.17.0', '7.24.0'] as const
 
 const root = fileURLToPath(ROOT)
 /** Without tap's loader, which NODE_OPTIONS adds to every process: it keeps tsc from starting. */
@@ -76,6 +76,11 @@ test('linters find nothing, and generated clients of three languages compile and
   await t.test('the packed SDK', (t) => lintPackage(t, folder))
   await t.test('TypeScript', async (t) => t.equal(await askInTypeScript(folder, baseUrl, calls), answered))
   await t.test('Python', async (t) => t.equal(await askInPython(folder, baseUrl, calls), answered))
+  for (const version of GENERATORS) {
+    await t.test(`Python by openapi-generator ${version}`, async (t) =>
+      t.equal(await askInGeneratedPython(folder, baseUrl, calls, version), `${answered}\n${WINDOWED.join('\n')}`)
+    )
+  }
   await t.test('Go', async (t) => t.equal(await askInGo(folder, baseUrl, calls), answered))
 })
 
@@ -163,9 +168,47 @@ if answer is not None and type(answer).__name__ != 'Error': print('${operationId
   return (await run(join(bin, 'python'), ['main.py'], { cwd: join(folder, 'python') })).stdout.trim()
 }
 
-async function askInGo(folder: string, baseUrl: string, calls: readonly Call[]): Promise<string> {
-  const artifact = `org.openapitools:openapi-generator-cli:${/\d[\d.]*\d/.exec(GO_GENERATOR)}`
+/** Operations that are asked with a window, from and to as the texts of datetimes in Python. */
+const WINDOWED = ['getOnlineHistory', 'getTopGames', 'getCoverage']
+
+async function askInGeneratedPython(folder: string, baseUrl: string, calls: readonly Call[], version: string) {
+  const generator = await generatorOf(folder, version)
+  const home = join(folder, `python-${version}`)
+  const skipped = 'apiTests=false,modelTests=false,apiDocs=false,modelDocs=false'
+  const generate = ['generate', '-g', 'python', '-i', 'openapi.json', '-o', home, '--package-name', 'stats']
+  await run('java', ['-jar', generator, ...generate, '--global-property', skipped], { cwd: folder })
+  const bin = join(home, 'venv/bin')
+  await run('python3', ['-m', 'venv', 'venv'], { cwd: home })
+  await run(join(bin, 'pip'), ['install', '--quiet', '.'], { cwd: home })
+  const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  const asked = (operationId: string, tag: string, given: string) =>
+    `stats.${tag}Api(client).${snake(operationId)}(${given})\nprint('${operationId}')\n`
+  const lines = calls.map(({ operationId, tag, inPath }) =>
+    asked(operationId, tag, inPath.map((value) => JSON.stringify(value)).join())
+  )
+  const operations = operationsOf(await readFile(join(folder, 'openapi.json'), 'utf8'))
+  const windowed = WINDOWED.map((id) =>
+    asked(id, operations.get(id)?.tag ?? '', 'var_from=begin.isoformat(), to=end.strftime("%Y-%m-%dT%H:%M:%S%z")')
+  )
+  const client = `import datetime, stats
+client = stats.ApiClient(stats.Configuration(host='${baseUrl}'))
+end = datetime.datetime.now(datetime.timezone.utc)
+begin = end - datetime.timedelta(days=2)
+${[...lines, ...windowed].join('')}`
+  await writeFile(join(home, 'main.py'), client)
+  // Not in the folder of the sources, so that the installed package is imported.
+  return (await run(join(bin, 'python'), ['-I', join(home, 'main.py')], { cwd: folder })).stdout.trim()
+}
+
+/** Fetches openapi-generator from Maven; returns the name of its file. */
+async function generatorOf(folder: string, version: string): Promise<string> {
+  const artifact = `org.openapitools:openapi-generator-cli:${version}`
   await run('mvn', ['-q', 'dependency:copy', `-Dartifact=${artifact}`, '-DoutputDirectory=.'], { cwd: folder })
+  return `openapi-generator-cli-${version}.jar`
+}
+
+async function askInGo(folder: string, baseUrl: string, calls: readonly Call[]): Promise<string> {
+  const generator = await generatorOf(folder, GENERATORS[0])
   const settings = 'packageName=gamenet,withGoMod=true'
   const moduleName = '--git-host example.org --git-user-id example --git-repo-id gamenet'.split(' ')
   const skipped = 'apiTests=false,modelTests=false'
@@ -181,7 +224,7 @@ async function askInGo(folder: string, baseUrl: string, calls: readonly Call[]):
     '--additional-properties',
     settings
   ]
-  await run('java', ['-jar', GO_GENERATOR, ...generate, '--global-property', skipped], {
+  await run('java', ['-jar', generator, ...generate, '--global-property', skipped], {
     cwd: folder
   })
   const lines = calls.map(({ operationId, tag, inPath }) => {

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, readFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -332,6 +332,38 @@ test('the client and a running service understand each other', async (t) => {
     )
     await t.test('the example page works under its strict policy', (t) => usesExamplePage(t, browser, service, auth))
   })
+
+  await t.test(
+    'the client that the service serves installs and calls, by the lines of the README and of /docs',
+    async (t) => {
+      const readme = await readFile(new URL('sdk/README.md', ROOT), 'utf8')
+      const [, path = ''] = /^npm install http:\/\/127\.0\.0\.1:8080(\/sdk\/\S+\.tgz)$/m.exec(readme) ?? []
+      t.match(await (await fetch(`${baseUrl}/docs`)).text(), `${path}`)
+      t.match(await (await fetch(`${baseUrl}/example/`)).text(), `href="${path}"`)
+      const folder = t.testdir({
+        'package.json': '{ "type": "module" }',
+        'main.js': `import { gamenetClient } from '@gamenet/sdk'
+console.log(Object.keys(await gamenetClient({ baseUrl: '${baseUrl}' }).getOnlineUsers()).length)`,
+        'main.cjs': "console.log(typeof require('@gamenet/sdk').gamenetClient)"
+      })
+      const run = (command: string, ...args: string[]) =>
+        promisify(execFile)('env', ['-u', 'NODE_OPTIONS', command, ...args], { cwd: folder })
+      // Nothing is asked of a registry.
+      await run('npm', 'install', '--registry', baseUrl, '--cache', 'cache', '--no-audit', '--no-fund', baseUrl + path)
+      t.equal((await run(process.execPath, 'main.js')).stdout, '2\n')
+      t.equal((await run(process.execPath, 'main.cjs')).stdout, 'function\n')
+      const head = await fetch(baseUrl + path, { method: 'HEAD' })
+      const etag = String(head.headers.get('etag'))
+      t.same([head.status, head.headers.get('content-type')], [200, 'application/gzip'])
+      t.equal((await fetch(baseUrl + path, { headers: { 'if-none-match': etag } })).status, 304)
+      await writeFile(join(folder, 'sdk.tgz'), Buffer.from(await (await fetch(baseUrl + path)).arrayBuffer()))
+      const served = (await run('tar', '-tzf', 'sdk.tgz')).stdout.trim().split('\n')
+      const pack = ['pack', '--dry-run', '--json', '--ignore-scripts', fileURLToPath(new URL('sdk', ROOT))]
+      const [packed] = JSON.parse((await run('npm', ...pack)).stdout) as [{ files: { path: string }[] }]
+      const paths = new Set([...packed.files.map((file) => `package/${file.path}`), 'package/dist/cjs/package.json'])
+      t.same(served.toSorted(), [...paths].toSorted(), 'the files of npm pack')
+    }
+  )
 
   await t.test('the example of the README runs', async (t) => {
     const readme = await readFile(new URL('sdk/README.md', ROOT), 'utf8')
@@ -814,6 +846,21 @@ export async function main(): Promise<number | undefined> {
   return data[0]?.online_count
 }
 `
+
+test('a parameter that the service ignored is warned of once', async (t) => {
+  const warn = mock.method(console, 'warn', () => undefined)
+  t.teardown(() => warn.mock.restore())
+  const headers = { 'x-unknown-parameters': 'dayz' }
+  const { fetch } = recording(async () => new Response('[]', { headers }))
+  const client = gamenetClient({ baseUrl: 'http://x', fetch })
+  for (let times = 0; times < 3; times += 1) await client.getOnlineHistory({ days: 1 })
+  headers['x-unknown-parameters'] = 'hourz'
+  await client.getGames()
+  t.same(
+    warn.mock.calls.map(({ arguments: [text] }) => String(text).split(':', 1)[0]),
+    ['/api/network-stats/online-24h has no parameter dayz', '/api/games has no parameter hourz']
+  )
+})
 
 test('a signal ends a call with its own reason, before and during the request', async (t) => {
   const abort = new AbortController()

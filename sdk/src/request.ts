@@ -50,6 +50,8 @@ export type Open = (
 
 const TIMEOUT_MS = 60_000
 const RETRIES = 2
+/** Names that change with each call fill neither the log nor the memory. */
+const WARNINGS_MAX = 20
 
 /** The shared state of one client's methods: the address, the settings, the cached answers. */
 export function requester(options: ClientOptions): {
@@ -60,11 +62,13 @@ export function requester(options: ClientOptions): {
 } {
   const base = baseOf(options.baseUrl)
   const memory = new AnswerMemory()
+  const warned = new Set<string>()
   const ask = async <Answer>(url: string, call: CallOptions): Promise<Result<Answer>> => {
     const isKept = call.sessionKey === undefined
     const cached = isKept ? memory.get(url) : undefined
     const tag = cached === undefined ? {} : { 'If-None-Match': cached.etag }
     const { response, text } = await send(options, url, { headers: { ...tag, ...session(call) } }, call.signal)
+    warnOfUnknown(warned, url, response.headers.get('x-unknown-parameters'))
     const again = (next: string) => ask<Answer>(next, call)
     if (response.status === 304 && cached !== undefined) {
       const headers = new Headers(cached.headers)
@@ -118,6 +122,14 @@ export function requester(options: ClientOptions): {
       }
     }
   }
+}
+
+/** Warns once of each parameter that an operation of the service does not have: it may be misspelt, or the service older. */
+function warnOfUnknown(warned: Set<string>, url: string, names: string | null): void {
+  if (names === null || warned.has(names) || warned.size >= WARNINGS_MAX) return
+  warned.add(names)
+  const { pathname } = new URL(url)
+  console.warn(`${pathname} has no parameter ${names}: the service ignored it; its /docs list those that it has.`)
 }
 
 /** Runs `work`; an error that it throws at once rejects, too. */

@@ -24,7 +24,8 @@ import { endpointsOf, readQuestions } from './questions.js'
 const POLL_MS = 250
 /** The compiled browser SDK, two folders above this one. */
 const SERVICE_AUTH = new URL('service-auth.js', import.meta.resolve('@gamenet/sdk'))
-const EXAMPLE = new URL('../../example/', SERVICE_AUTH)
+const SDK = new URL('../../', SERVICE_AUTH)
+const EXAMPLE = new URL('example/', SDK)
 
 /** Starts the API and returns its address. */
 export async function openApi(needs: Needs): Promise<string> {
@@ -87,6 +88,7 @@ export async function openApi(needs: Needs): Promise<string> {
         requireSpace: (bytes) => engines.disk.requireSpace(bytes, 'An answer as a file')
       },
       serviceAuth: await serviceAuthFile(authUrl),
+      sdk: { folder: SDK, version: VERSION },
       version: VERSION,
       registry,
       logger,
@@ -124,5 +126,5 @@ async function serviceAuthFile(authUrl: string | undefined): Promise<NonNullable
 /** Adds the pages that the API serves. */
 async function addPages(app: FastifyInstance, authUrl: string | undefined): Promise<void> {
   await addDashboard(app)
-  await addExample(app, { folder: EXAMPLE, authUrl })
+  await addExample(app, { folder: EXAMPLE, authUrl, version: VERSION })
 }

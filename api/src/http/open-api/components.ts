@@ -72,6 +72,8 @@ export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
     target: 'draft-2020-12',
     override: ({ jsonSchema }) => {
       if (io === 'output' && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties
+      // openapi-generator applies a pattern to the parsed date, and its client in Python then fails.
+      if (jsonSchema.format === 'date-time' || jsonSchema.format === 'date') delete jsonSchema.pattern
       // Generators treat an integer without a format as one of 32 bits.
       if (jsonSchema.type === 'integer' && Number(jsonSchema.maximum) > INT32_MAX) jsonSchema.format ??= 'int64'
     }

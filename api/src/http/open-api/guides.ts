@@ -1,8 +1,13 @@
 /** A subject that every client of the API needs to know. `text` has the form that `paragraphs` reads. */
 export type Guide = { readonly id: string; readonly title: string; readonly text: string }
 
-/** The guides at /docs, in reading order. `publicUrl` is the address of the service. */
-export function guides(publicUrl: string): readonly Guide[] {
+/** Returns the path at which a service of a version serves its client, for `npm install`. */
+export function sdkPath(version: string): string {
+  return `/sdk/gamenet-sdk-${version}.tgz`
+}
+
+/** The guides at /docs, in reading order. `publicUrl` is the address of the service, `version` the program's. */
+export function guides(publicUrl: string, version: string): readonly Guide[] {
   return [
     {
       id: 'start',
@@ -12,7 +17,11 @@ All answers are JSON in UTF-8, and most need no session. Any page may read them:
 
     curl '${publicUrl}/api/online-users'
 
-\`@gamenet/sdk\` has one typed method per operation, for Node and browsers. For another language, generate a client from
+This service serves its client, with one typed method per operation, for Node and browsers; import it as \`@gamenet/sdk\`. No registry has it.
+
+    npm install '${publicUrl}${sdkPath(version)}'
+
+For another language, generate a client from
 [/openapi.json](/openapi.json) (or [/openapi.yaml](/openapi.yaml)). A \`GET\` of a list also answers CSV, NDJSON, Parquet and Arrow with
 \`format=\` or \`Accept\`; [/api/data](/api/data) lists files of whole months.
 

@@ -29,7 +29,7 @@ export async function addDocs(
     const body = Buffer.from(JSON.stringify(document))
     return { document, body, tag: digestOf(body), described: document as unknown as Described }
   })
-  const read = once(() => guides(needs.publicUrl))
+  const read = once(() => guides(needs.publicUrl, needs.version))
   app.get('/openapi.json', async (request, reply) => {
     const { body, tag } = made()
     reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': REVALIDATED, ETag: `"${tag}"` })

@@ -1,13 +1,16 @@
+import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
+import { sdkPath } from '../open-api/guides.js'
 import { addAssets } from './asset.js'
 
-/** The folder of the example page, and the auth service that the page may connect to. */
-export type Example = { readonly folder: URL; readonly authUrl?: string | undefined }
+/** The folder of the example page, the auth service that the page may connect to, and the version of the client. */
+export type Example = { readonly folder: URL; readonly authUrl?: string | undefined; readonly version: string }
 
 /** Adds the page of `sdk/example` at `/example/`. Rejects when a file is missing. */
-export async function addExample(app: FastifyInstance, { folder, authUrl }: Example): Promise<void> {
+export async function addExample(app: FastifyInstance, { folder, authUrl, version }: Example): Promise<void> {
+  const page = await readFile(new URL('index.html', folder), 'utf8')
   const assets = [
-    { path: '/example/', content: new URL('index.html', folder) },
+    { path: '/example/', content: page.replace('{sdk}', sdkPath(version)) },
     ...['example.css', 'example.js'].map((name) => ({ path: `/example/${name}`, content: new URL(name, folder) }))
   ]
   await addAssets(app, assets, {

@@ -16,15 +16,17 @@ const ROOT = path.dirname(__dirname)
 const INSTALL_STAMP = path.join(ROOT, 'node_modules', '.gamenet-installed')
 /** Checkers per project; projects are built at once too. Each reads all declarations: four take 21 s of processor time, one 13 s. */
 const CHECKERS = String(Math.min(4, Math.ceil(os.cpus().length / 2)))
+/** A first install and build print nothing themselves. */
+const STILL_MS = 15_000
 const PREPARE_LOCK = path.join(ROOT, '.prepare.lock')
 
-main(process.argv.slice(2))
+main(process.argv.slice(2)).catch((error) => fail(error.stack, 1))
 
-function main(args) {
+async function main(args) {
   requireNode()
   const mode = args[0]
   const rest = args.slice(1)
-  if (canWrite()) prepare()
+  if (canWrite()) await prepare()
   else if (mode !== 'start')
     fail(`${ROOT} cannot be written, and all but \`npm start\` write there; copy it (cp -r) and work in the copy.`, 1)
   if (mode === 'start') return supervise([path.join(__dirname, 'gamenet.cjs'), 'start'].concat(rest))
@@ -32,7 +34,7 @@ function main(args) {
     return run(process.execPath, [path.join(__dirname, 'test-run.mjs'), mode].concat(rest))
   if (['bench', 'simulate', 'torture'].includes(mode))
     return run(process.execPath, [path.join(__dirname, 'dist', 'proof', mode, 'main.js')].concat(rest))
-  if (mode === 'check') return check()
+  if (mode === 'check') return await check()
   fail(`Unknown mode ${JSON.stringify(mode)}; expected start, test, campaign, check, bench, simulate or torture.`, 2)
 }
 
@@ -53,7 +55,7 @@ function canWrite() {
 }
 
 /** Installs when the lock file is not the one installed last, and builds what changed. One process at a time. */
-function prepare() {
+async function prepare() {
   lock()
   try {
     const wanted = crypto
@@ -61,11 +63,14 @@ function prepare() {
       .update(fs.readFileSync(path.join(ROOT, 'package-lock.json')))
       .digest('hex')
     if (read(INSTALL_STAMP) !== wanted) {
-      process.stderr.write('Installing dependencies…\n')
-      step('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
+      say('Installing the packages, about 1 GB: a minute or two, only at the first start and after an upgrade.')
+      await step('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], 'installing')
       fs.writeFileSync(INSTALL_STAMP, wanted)
     }
-    step(process.execPath, [path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-b', '--checkers', CHECKERS])
+    const isBuilt = fs.existsSync(path.join(__dirname, 'dist', 'src', 'main.js'))
+    if (!isBuilt) say('Building the program: a minute or less; later starts take a few seconds.')
+    const tsc = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
+    await step(process.execPath, [tsc, '-b', '--checkers', CHECKERS], 'building')
   } finally {
     unlock()
   }
@@ -113,20 +118,24 @@ function read(file) {
   }
 }
 
-/** Runs a command to its end; output of a failed one is shown. */
-function step(command, args) {
-  const result = childProcess.spawnSync(command, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] })
-  if (result.status === 0) return
+/** Runs a command to its end, whose output is shown. A long one says at times that it goes on. */
+async function step(command, args, doing) {
+  const begunMs = Date.now()
+  const seconds = () => Math.round((Date.now() - begunMs) / 1000)
+  const going = setInterval(() => say(`  still ${doing}, for ${seconds()} s`), STILL_MS)
+  const failure = await new Promise((resolve) => {
+    const child = childProcess.spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'inherit', 'inherit'] })
+    child.on('error', (error) => resolve(`: ${error.message}`))
+    child.on('exit', (code) => resolve(code === 0 ? undefined : '.'))
+  })
+  clearInterval(going)
+  if (failure === undefined) return
   unlock()
-  fail(
-    '`' +
-      path.basename(command) +
-      ' ' +
-      args.join(' ') +
-      '` failed' +
-      (result.error ? `: ${result.error.message}` : '.'),
-    1
-  )
+  fail(`\`${path.basename(command)} ${args.join(' ')}\` failed${failure}`, 1)
+}
+
+function say(sentence) {
+  process.stderr.write(`${sentence}\n`)
 }
 
 function run(command, args) {
@@ -137,11 +146,11 @@ function run(command, args) {
 }
 
 /** Format, lint, types, package borders, dead code. */
-function check() {
+async function check() {
   const bin = path.join(ROOT, 'node_modules', '.bin')
-  step(path.join(bin, 'biome'), ['ci', '--colors=off', '.'])
-  step(path.join(bin, 'turbo'), ['boundaries', '--no-color'])
-  step(path.join(bin, 'knip'), [])
+  await step(path.join(bin, 'biome'), ['ci', '--colors=off', '.'], 'checking format and style')
+  await step(path.join(bin, 'turbo'), ['boundaries', '--no-color'], 'checking borders of packages')
+  await step(path.join(bin, 'knip'), [], 'looking for dead code')
   process.stdout.write('Format, lint, types, package borders and dead code: nothing to mend.\n')
 }
 

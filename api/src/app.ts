@@ -12,6 +12,7 @@ import { exportMetrics, type HttpMetrics, httpMetrics, sessionMetrics } from './
 import { type ConnectionLimits, limitConnections } from './http/open-connections.js'
 import { addDocs } from './http/pages/docs.js'
 import { addFeeds } from './http/pages/feeds.js'
+import type { SignIn } from './http/pages/sample-values.js'
 import { addSdkPackage, type SdkPackage } from './http/pages/sdk-package.js'
 import { addServiceAuth, type ServiceAuthFile } from './http/pages/service-auth.js'
 import { addPipeline, type FileAbout, type PipelineNeeds } from './http/pipeline.js'
@@ -89,6 +90,8 @@ export type ApiNeeds = {
   readonly writesPerMinute?: number | undefined
   /** Checks of unknown session keys per address and minute. Default: {@link SESSION_CHECKS_PER_MINUTE}. */
   readonly sessionChecksPerMinute?: number | undefined
+  /** Signed in by the samples at /docs: a user of the demo network. Default: an invented one. */
+  readonly sampleUser?: Omit<SignIn, 'url'> | undefined
   /** Required for linking chat profiles. */
   readonly chat?: ChatSettings | undefined
   /** A started `DataVersions`. */
@@ -171,7 +174,13 @@ export async function buildApp(
   const { logger } = pipeline
   if (needs.datasets !== undefined) addDatasets(app, { tables, positions, versions, now, logger, ...needs.datasets })
   addHealth(app, needs.ready)
-  await addDocs(app, needs)
+  const signIn = { email: 'ann@example.org', password: 'her password', username: 'ann', ...needs.sampleUser }
+  const { publicUrl, version, authUrl } = needs
+  await addDocs(app, {
+    ...pipeline,
+    ...{ endpoints, actions, publicUrl, version },
+    signIn: authUrl === undefined ? signIn : { ...signIn, url: authUrl }
+  })
   if (needs.sdk !== undefined) await addSdkPackage(app, needs.sdk)
   if (needs.serviceAuth !== undefined) await addServiceAuth(app, needs.serviceAuth)
   await addRoutes(app)

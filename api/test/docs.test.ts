@@ -324,7 +324,10 @@ test('/docs has each operation with samples in three languages, and /llms.txt na
     t.ok(text.includes(`#${operationId})`), operationId)
   }
   const rating = body.slice(body.indexOf('<article id="rateProfile">'))
-  t.match(rating, "curl -X POST -H 'X-Session-Key: KEY' -H 'Content-Type: application/json' -d '{&quot;")
+  t.match(rating, "curl -X POST -H &quot;X-Session-Key: $KEY&quot; -H 'Content-Type: application/json' -d '{&quot;")
+  t.match(rating, '# This service has no user with an achievement yet; the names below are inventions.')
+  t.match(rating, '# This service has no auth service (AUTH_URL); nobody can sign in.')
+  t.notMatch(body.slice(body.indexOf('<article id="getGames">')).split('</article>')[0], 'inventions', 'needs no name')
   t.match(rating, /requests\.post\(/)
 })
 

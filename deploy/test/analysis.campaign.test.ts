@@ -14,6 +14,7 @@ import { sameList } from './service/ask.js'
 import { closedFiles, datasetsOf } from './service/dataset-proofs.js'
 import { gamenetJson, openGamenet, plainWrites, ROOT, spawnGamenet } from './service/gamenet.js'
 import { listening } from './service/listening.js'
+import { readPage, samplesOf } from './service/page-samples.js'
 import { recordedFile } from './service/recorded.js'
 
 /** From PyPI. */
@@ -84,27 +85,38 @@ test('the examples of docs/analysis.md run as printed', async (t) => {
     SQL_PASSWORD
   }
   const execute = async (code: string) => (await run(python, ['-c', code], { env, maxBuffer: 2 ** 26 })).stdout
-  const page = await readFile(new URL('docs/analysis.md', ROOT), 'utf8')
-  const examples = [...page.matchAll(/^## (\w+)$(?:(?!^## )[\s\S])*?^```python\n([\s\S]*?)^```$/gm)]
-  t.same(
-    examples.map(([, name]) => name),
-    ['DuckDB', 'Polars', 'pandas', 'SQL']
-  )
-  for (const [, name = '', code = ''] of examples) {
+  const fences = samplesOf('docs/analysis.md', await readPage('docs/analysis.md'))
+  const inLanguage = (wanted: string) => fences.filter(({ language }) => language === wanted).map(({ text }) => text)
+  const examples = inLanguage('python')
+  t.equal(examples.length, 4, 'DuckDB, Polars, pandas, SQL')
+  for (const code of examples) {
     const output = await execute(code)
-    t.match(output, /4541000d|Title 4541000d/, name)
-    t.comment(`${name}\n${output}`)
+    t.match(output, /4541000d|Title 4541000d/, code)
+    t.comment(`${code}\n${output}`)
   }
 
+  await t.test('the examples of docs/exports.md run as printed', async (t) => {
+    for (const { language, text } of samplesOf('docs/exports.md', await readPage('docs/exports.md'))) {
+      if (language === 'sh') continue
+      const code = text.replaceAll('http://127.0.0.1:8080', service.apiUrl)
+      const output = await execute(
+        language === 'python'
+          ? `${code}\nprint(counts)`
+          : `import duckdb\nduckdb.sql('INSTALL httpfs')\nprint(duckdb.sql(${JSON.stringify(code)}))`
+      )
+      t.match(output, /\w/, text)
+    }
+  })
+
   await t.test('the statement for Grafana runs through clickhouse-connect', async (t) => {
-    const [, statement = ''] = /^```sql\n([\s\S]*?)^```$/m.exec(page) ?? []
-    const output = await execute(`${clientOf(examples.at(-1)?.[2] ?? '')}
+    const [statement = ''] = inLanguage('sql')
+    const output = await execute(`${clientOf(examples.at(-1) ?? '')}
 print(len(client.query(${JSON.stringify(statement)}).result_rows))`)
     t.equal(Number(output), 31 * 24 * TITLES.length)
   })
 
   await t.test('the drivers of DBeaver, Metabase and Grafana connect, list columns and read rows', async (t) => {
-    const [, statement = ''] = /^```sql\n([\s\S]*?)^```$/m.exec(page) ?? []
+    const [statement = ''] = inLanguage('sql')
     const columns = ['title_id', 'observed_at', 'online', 'sessions', 'lobby_players']
     const folder = join(directory, 'drivers')
     await mkdir(folder)
@@ -143,7 +155,7 @@ print(sum('image/png' in output.get('data', {}) for cell in notebook.cells for o
     const folder = join(directory, 'node')
     await mkdir(folder)
     await run('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', ...NODE_PACKAGES])
-    const [, code = ''] = /^```js\n([\s\S]*?)^```$/m.exec(page) ?? []
+    const [code = ''] = inLanguage('js')
     const file = join(folder, 'example.mjs')
     await writeFile(
       file,
@@ -158,13 +170,13 @@ print(sum('image/png' in output.get('data', {}) for cell in notebook.cells for o
 
   await t.test('the example for R runs as printed', async (t) => {
     if (!existsSync(RSCRIPT)) throw new Error('NO R: its example cannot be run; apt-get install r-base-core')
-    const [, code = ''] = /^```r\n([\s\S]*?)^```$/m.exec(page) ?? []
+    const [code = ''] = inLanguage('r')
     const { stdout } = await run(RSCRIPT, ['-e', `${code}\ncat(nrow(counts), sum(counts[[2]]))`], {
       env,
       cwd: directory
     })
-    const own = expected.filter(([id]) => id === TITLES[0])
-    t.equal(stdout, `${own.length} ${own.reduce((sum, [, , online]) => sum + Number(online), 0)}`)
+    const own = samples.filter(({ id }) => id === TITLES[0])
+    t.equal(stdout, `${own.length} ${own.reduce((sum, { online }) => sum + online, 0)}`)
     t.ok(existsSync(join(directory, 'Rplots.pdf')), 'a plot')
   })
 

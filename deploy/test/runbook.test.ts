@@ -13,14 +13,15 @@ import { BOOKKEEPING } from '../src/backup/freeze.js'
 import { deployFile } from './service/deployment-files.js'
 import { type Environment, gamenet, gamenetJson, openGamenet, ROOT } from './service/gamenet.js'
 import { listening } from './service/listening.js'
+import { samplesOf } from './service/page-samples.js'
 import { startAuth } from './service/people-service.js'
 import { startUpstream } from './service/upstream.js'
 
 /*
  * This test runs every command of docs/operators against a small service, once each, in the order of the index. In a fence, the
  * text after ` # ` may contain `[exit 1]`, and `[cluster]` for a command that needs servers. To add a command: write it into a page;
- * prepare its input in NEEDS; if it cannot run here, give the reason in NOT_RUN. To add an alert: a rule, and a chapter of its
- * name in alerts.md.
+ * prepare its input in NEEDS; if it cannot run here, give the reason in NOT_RUN. A fence with other lines has a mark: see the head of
+ * page-samples.ts. To add an alert: a rule, and a chapter of its name in alerts.md.
  */
 
 /** Input that a command needs in the directory in addition to a service. */
@@ -61,6 +62,9 @@ const PATHS: readonly { readonly named: string; readonly here: string }[] = [
 ]
 
 const halo = { titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 5, lobbies: null, hasBoards: true }
+
+/** How many fences of docs/operators have a mark. */
+const MARKED = 6
 
 /** Metrics of the pages and the rules that a service on embedded engines lacks. */
 const OF_CLUSTERS: readonly string[] = [
@@ -114,7 +118,8 @@ test('every alert has its chapter in the runbook, and every chapter its alert', 
   const names = rules.map(({ alert }) => alert)
   t.equal(new Set(names).size, names.length, 'each name once')
   t.same(chapters.map(([, name]) => name).sort(), [...names].sort())
-  for (const [, name = '', chapter = ''] of chapters) t.match(chapter, /^```\n.*npx gamenet/m, `${name}: what to type`)
+  for (const [, name = '', chapter = ''] of chapters)
+    t.match(chapter, /^```sh\n.*npx gamenet/m, `${name}: what to type`)
   for (const { alert, expr, annotations } of rules) {
     t.equal(annotations.runbook, `docs/operators/alerts.md#${alert.toLowerCase()}`)
     t.equal(expr.split('(').length, expr.split(')').length, `${alert}: brackets`)
@@ -141,6 +146,8 @@ test('the commands of the runbook work, and the metrics of pages, alerts and das
   for (const name of [...existing, ...OF_CLUSTERS]) missing.delete(name ?? '')
   t.same([...missing], [], 'metrics that no service has')
 
+  const marked = samplesOf('docs/operators', operators).filter(({ mark }) => mark !== undefined)
+  t.equal(marked.length, MARKED, `fences that nothing runs: ${marked.map(({ mark }) => mark).join(', ')}`)
   for (const { environment, args, command, comment } of commandsOf(operators)) {
     const exception = NOT_RUN.find(({ command: pattern }) => pattern.test(`${command} ${comment}`))
     if (exception !== undefined) {
@@ -236,14 +243,15 @@ type TypedCommand = {
 
 /** The command lines in the fences of a page, once each, split at spaces. */
 function commandsOf(page: string): TypedCommand[] {
-  const lines = [...page.matchAll(/^```\w*\n(.*?)^```$/gms)].flatMap(([, fence = '']) => fence.split('\n'))
-  const commands = lines.flatMap((line): TypedCommand[] => {
+  const run = samplesOf('docs/operators', page).filter(({ mark }) => mark === undefined)
+  const lines = run.flatMap(({ text }) => text.trimEnd().split('\n'))
+  const commands = lines.map((line): TypedCommand => {
     const parts = /^((?:\w+=\S+ +)*)npx gamenet\b(.*?)(?:\s+# (.*))?$/.exec(line)
-    if (parts === null) return []
+    if (parts === null) throw new Error(`Expected a command of gamenet; mark the fence of this line: ${line}`)
     const [, assignments = '', args = '', comment = ''] = parts
     if (/['"$|&<>]/.test(args)) throw new Error(`This command needs a shell: ${line}`)
     const environment = Object.fromEntries(words(assignments).map((each) => each.split('=')))
-    return [{ command: `${assignments}npx gamenet${args}`, comment, environment, args: words(args) }]
+    return { command: `${assignments}npx gamenet${args}`, comment, environment, args: words(args) }
   })
   return [...new Map(commands.map((each) => [each.command, each])).values()]
 }

@@ -9,6 +9,7 @@ import { kafkaBrokerMissing, sharedKafka, startClickHouseFront } from '@gamenet/
 import { type Test, test } from 'tap'
 import { gamenetJson, openGamenet, plainWrites, ROOT } from './service/gamenet.js'
 import { surroundings } from './service/kafka-proofs.js'
+import { samplesOf } from './service/page-samples.js'
 
 const run = promisify(execFile)
 const TITLE = '4d530064'
@@ -34,7 +35,7 @@ test('the consumers of the page of topics, in Python and in SQL, follow a servic
   }
   const page = await readFile(new URL('docs/topics.md', ROOT), 'utf8')
   const example = (language: string) =>
-    (new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'ms').exec(page)?.[1] ?? '')
+    (samplesOf('docs/topics.md', page).find((sample) => sample.language === language)?.text ?? '')
       .replaceAll('kafka:9092', kafka.address)
       .replaceAll('gamenet.title-count', `${prefix}title-count`)
 

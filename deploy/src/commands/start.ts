@@ -18,9 +18,12 @@ function linesOf(service: Service): string[] {
     `  API              ${service.apiUrl}/api/online-users`,
     `  description      ${service.apiUrl}/docs`,
     `  operators        npx gamenet status, ${service.operatorUrl}/metrics`,
-    service.demoUrl === null
-      ? ''
-      : `  demo network     ${service.demoUrl}/ is scraped; its history is generated in the background`,
+    ...(service.demoUrl === null
+      ? ['  first numbers    after the first visit of UPSTREAM_URL, in a minute; boards follow one by one']
+      : [
+          `  demo network     ${service.demoUrl}/ is scraped; its history is generated in the background`,
+          '  first numbers    in seconds; boards and history in some minutes'
+        ]),
     ...(service.demoUser === null
       ? []
       : [

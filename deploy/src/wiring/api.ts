@@ -69,6 +69,7 @@ export async function openApi(needs: Needs): Promise<string> {
       writesPerMinute: config.WRITES_PER_MINUTE,
       sessionChecksPerMinute: config.SESSION_CHECKS_PER_MINUTE,
       chat: chatOf(needs),
+      sampleUser: needs.demo?.person,
       dataVersions,
       positions: readSide.positions,
       epoch: engines.log.epoch,

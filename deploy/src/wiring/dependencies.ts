@@ -17,7 +17,7 @@ import type { SpoolingLog } from './spooling-log.js'
  * The value of each component, for those below it: undefined if the role does not run it, `unknown` if it is only a step.
  */
 export type Dependencies = {
-  rootWarning: unknown
+  processWarnings: unknown
   /** Damage and failures that this process knows of, for `gamenet status`. */
   damageMet: Set<string>
   onUncaught: (error: unknown) => void
@@ -57,6 +57,8 @@ export type Dependencies = {
   operationsInFlight: ServiceOperations
   announcement: unknown
   scraping: unknown
+  /** Ends it. */
+  upstreamNotice: (() => void) | undefined
   relay: { stop(): Promise<void> } | undefined
   unfinishedErasures: unknown
   unfinishedImportUndos: unknown

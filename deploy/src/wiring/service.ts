@@ -8,6 +8,7 @@ import { pino } from 'pino'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
 import type { Config } from '../config.js'
 import { reapplyErasures } from '../erasure/reapply-erasures.js'
+import { endOfSupport } from '../node-support.js'
 import type { Operations } from '../operations/operation.js'
 import { type ServiceOperations, serviceOperations } from '../operations/service-operations.js'
 import { requireOperatorToken } from '../operator/exposure.js'
@@ -34,6 +35,7 @@ import { readiness } from './readiness.js'
 import { openSpoolingLog, usesSpool } from './spool.js'
 import { refuseUnsuitable } from './suitable-tables.js'
 import { uncaughtErrors } from './uncaught-errors.js'
+import { startUpstreamNotice } from './upstream-notice.js'
 import { requireWholeLog } from './whole-log.js'
 
 export type { Role } from './component.js'
@@ -66,7 +68,7 @@ const EVERY: readonly Role[] = [...RUNNING, 'offline', 'verify', 'repair']
 
 /** The components of each role, in the order of opening; they are closed in reverse order. */
 const components: Components<Dependencies> = {
-  rootWarning: { roles: RUNNING, open: warnAsRoot },
+  processWarnings: { roles: RUNNING, open: warnOfProcess },
   damageMet: { roles: EVERY, open: () => new Set() },
   onUncaught: { roles: RUNNING, open: uncaughtErrors },
   connectionLimit: { roles: EVERY, open: ({ config, logger }) => connectionLimit(config, logger) },
@@ -162,6 +164,12 @@ const components: Components<Dependencies> = {
   },
 
   scraping: { roles: ['all', 'ingest'], open: ({ ingest }) => ingest?.start() },
+  upstreamNotice: {
+    roles: ['all', 'ingest'],
+    when: (config) => config.UPSTREAM_URL !== undefined && config.SCRAPE_NETWORK_SECONDS > 0,
+    open: noticeUpstream,
+    close: (stop) => stop()
+  },
   relay: { roles: ['all', 'ingest'], open: startRelay, close: (relay) => relay.stop() },
   unfinishedErasures: { roles: ['all', 'ingest'], open: ({ operations }) => operations.finish.erasures() },
   unfinishedImportUndos: { roles: ['all', 'projector'], open: finishImportUndos },
@@ -234,8 +242,20 @@ function proxiesText({ config, clients }: Needs): string {
   return `${found}; X-Forwarded-For came from ${untrusted}, to which limits per address do not apply: add what is your proxy`
 }
 
-function warnAsRoot({ logger }: Pick<Needs, 'logger'>): void {
+function warnOfProcess({ logger }: Pick<Needs, 'logger'>): void {
+  const old = endOfSupport(process.versions.node, Date.now())
+  if (old !== undefined) logger.warn(old)
   if (process.getuid?.() === 0) logger.warn('The service runs as root. Start it as a separate user that owns DATA_DIR.')
+}
+
+function noticeUpstream({ ingest, config, logger }: Needs): () => void {
+  const begunMs = performance.now()
+  return startUpstreamNotice({
+    url: config.UPSTREAM_URL ?? '',
+    network: () => ingest?.status().find(({ source }) => source === 'network'),
+    sinceStartMs: () => performance.now() - begunMs,
+    say: (sentence) => logger.warn(sentence)
+  })
 }
 
 async function repairBookkeeping({ engines: { clickhouse, directory } }: Needs): Promise<void> {

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import { type Coding, digestOf, etagOf, namedTag } from '../../answers/etag.js'
 import { codingOf } from '../request/accept-encoding.js'
 
-/** A static answer: the path, and its content as a text, a file, or what makes the text for the first request. */
+/** A page: the path, and its content as a text, a file, or what makes the text for a request. */
 export type Asset = { readonly path: string; readonly content: string | URL | (() => string | Promise<string>) }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -53,20 +53,25 @@ function typeOf(path: string): string {
   throw new Error(`${path} ends in .${extension}; expected one of ${Object.keys(TYPES).join(', ')}`)
 }
 
-/** Returns the page, made once. */
+/** Returns the page; it is digested and compressed again only when its text has changed. */
 async function pageOf(content: Asset['content']) {
-  const body = content instanceof URL ? await readFile(content) : undefined
-  return once(async () => {
-    const identity = body ?? Buffer.from(typeof content === 'function' ? await content() : String(content))
-    const bodies: Readonly<Record<Coding, () => Buffer | Promise<Buffer>>> = {
-      identity: () => identity,
-      gzip: once(() => promisify(gzip)(identity)),
-      br: once(() =>
-        promisify(brotliCompress)(identity, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } })
-      )
-    }
-    return { identity: digestOf(identity), bodies }
-  })
+  const fixed =
+    typeof content === 'function' ? undefined : content instanceof URL ? await readFile(content) : Buffer.from(content)
+  let made: ReturnType<typeof bodiesOf> | undefined
+  return async () => {
+    const identity = fixed ?? Buffer.from(typeof content === 'function' ? await content() : '')
+    if (made === undefined || (fixed === undefined && !made.bytes.equals(identity))) made = bodiesOf(identity)
+    return made
+  }
+}
+
+function bodiesOf(bytes: Buffer) {
+  const bodies: Readonly<Record<Coding, () => Buffer | Promise<Buffer>>> = {
+    identity: () => bytes,
+    gzip: once(() => promisify(gzip)(bytes)),
+    br: once(() => promisify(brotliCompress)(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY } }))
+  }
+  return { bytes, identity: digestOf(bytes), bodies }
 }
 
 /** Returns what makes the result at the first call. */

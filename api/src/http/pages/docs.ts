@@ -3,12 +3,13 @@ import type { Action, Endpoint } from '../../answers/endpoint.js'
 import { digestOf, namedTag } from '../../answers/etag.js'
 import type { Json } from '../open-api/components.js'
 import { openApi } from '../open-api/document.js'
-import { guides } from '../open-api/guides.js'
 import { JSON_TYPE, REVALIDATED } from '../reply/headers.js'
 import { addAssets, once } from './asset.js'
 import { addErrorsPage } from './errors.js'
+import { guides } from './guides.js'
 import { type Described, llmsText, referencePage } from './reference.js'
 import { REFERENCE_STYLE } from './reference-style.js'
+import { readSampleValues, type SampleNeeds, type SignIn } from './sample-values.js'
 
 const DOCS_HEADERS = {
   'Cache-Control': 'no-cache',
@@ -22,14 +23,23 @@ const DOCS_HEADERS = {
  */
 export async function addDocs(
   app: FastifyInstance,
-  needs: { endpoints: readonly Endpoint[]; actions?: readonly Action[]; publicUrl: string; version: string }
+  needs: SampleNeeds & {
+    endpoints: readonly Endpoint[]
+    actions: readonly Action[]
+    publicUrl: string
+    version: string
+    signIn: SignIn
+  }
 ): Promise<void> {
   const made = once(() => {
-    const document = openApi(needs.endpoints, needs.actions ?? [], needs)
+    const document = openApi(needs.endpoints, needs.actions, needs)
     const body = Buffer.from(JSON.stringify(document))
     return { document, body, tag: digestOf(body), described: document as unknown as Described }
   })
-  const read = once(() => guides(needs.publicUrl, needs.version))
+  const withValues = (page: typeof referencePage) => async () => {
+    const values = await readSampleValues(needs, needs.signIn)
+    return page(made().described, guides(needs.publicUrl, needs.version, values), values)
+  }
   app.get('/openapi.json', async (request, reply) => {
     const { body, tag } = made()
     reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': REVALIDATED, ETag: `"${tag}"` })
@@ -41,10 +51,10 @@ export async function addDocs(
   await addAssets(
     app,
     [
-      { path: '/docs', content: () => referencePage(made().described, read()) },
+      { path: '/docs', content: withValues(referencePage) },
       { path: '/docs/reference.css', content: REFERENCE_STYLE },
-      { path: '/llms.txt', content: () => llmsText(made().described, read()) },
-      { path: '/openapi.yaml', content: () => yamlOf(made().document) }
+      { path: '/llms.txt', content: withValues(llmsText) },
+      { path: '/openapi.yaml', content: once(() => yamlOf(made().document)) }
     ],
     DOCS_HEADERS
   )

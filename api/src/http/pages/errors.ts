@@ -1,12 +1,12 @@
 import { refusals } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { ERRORS_PATH } from '../reply/errors.js'
-import { addAssets } from './asset.js'
+import { addAssets, once } from './asset.js'
 import { inline } from './html.js'
 
 /** Adds the page that the header `Link` of every refusal leads to: each code with its status, sentence and reason. */
 export async function addErrorsPage(app: FastifyInstance): Promise<void> {
-  await addAssets(app, [{ path: ERRORS_PATH, content: errorsPage }], {
+  await addAssets(app, [{ path: ERRORS_PATH, content: once(errorsPage) }], {
     'Cache-Control': 'no-cache',
     'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
   })

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
-import { sdkPath } from '../open-api/guides.js'
+import { sdkPath } from './guides.js'
 import { addAssets } from './asset.js'
 
 /** The folder of the example page, the auth service that the page may connect to, and the version of the client. */

@@ -1,5 +1,7 @@
-import type { Guide } from '../open-api/guides.js'
+import type { Guide } from './guides.js'
 import { code, escaped, inline, paragraphs } from './html.js'
+import type { SampleValues } from './sample-values.js'
+import { type Operation, type Parameter, type Placed, type Schema, samplesOf } from './samples.js'
 
 /** The parts of an OpenAPI document that the pages show. */
 export type Described = {
@@ -10,55 +12,11 @@ export type Described = {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
-type Operation = {
-  readonly operationId: string
-  readonly tags: readonly string[]
-  readonly summary: string
-  readonly description?: string
-  readonly deprecated?: boolean
-  readonly parameters?: readonly Parameter[]
-  readonly requestBody?: { readonly content: Readonly<Record<string, Content>> }
-  readonly security?: readonly object[]
-  readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, Content>> }>>
-}
-
-type Parameter = {
-  readonly name: string
-  readonly in: string
-  readonly required: boolean
-  readonly description?: string
-  readonly example?: unknown
-  readonly schema: Schema
-}
-
-type Content = { readonly schema?: Schema; readonly example?: unknown }
-
-type Schema = {
-  readonly $ref?: string
-  readonly type?: string | readonly string[]
-  readonly format?: string
-  readonly description?: string
-  readonly default?: unknown
-  readonly enum?: readonly unknown[]
-  readonly const?: unknown
-  readonly minimum?: number
-  readonly maximum?: number
-  readonly items?: Schema
-  readonly anyOf?: readonly Schema[]
-  readonly oneOf?: readonly Schema[]
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly required?: readonly string[]
-  readonly additionalProperties?: Schema | boolean
-}
-
-/** One operation with its place in the document. */
-type Placed = Operation & { readonly path: string; readonly method: string }
-
 /** An example in JSON is cut after this many characters. */
 const EXAMPLE_CHARACTERS_MAX = 1500
 
 /** Returns the page at /docs: the guides, every operation with code samples, and every schema. It has no script. */
-export function referencePage(document: Described, guides: readonly Guide[]): string {
+export function referencePage(document: Described, guides: readonly Guide[], values: SampleValues): string {
   const tags = taggedOperations(document)
   const base = document.servers[0]?.url ?? ''
   const links = [
@@ -82,7 +40,7 @@ export function referencePage(document: Described, guides: readonly Guide[]): st
 <p>Machine-readable: <a href="/openapi.json">openapi.json</a>, <a href="/openapi.yaml">openapi.yaml</a>,
 <a href="/llms.txt">llms.txt</a>.</p>
 ${guides.map(({ id, title, text }) => `<section id="guide-${id}"><h2>${title}</h2>${paragraphs(text)}</section>`).join('\n')}
-${tags.map((tag) => tagSection(tag, base)).join('\n')}
+${tags.map((tag) => tagSection(tag, base, values)).join('\n')}
 <section id="schemas"><h2>Schemas</h2>
 ${Object.entries(document.components.schemas).map(schemaSection).join('\n')}
 </section>
@@ -118,14 +76,18 @@ function taggedOperations(document: Described) {
   return document.tags.map((tag) => ({ ...tag, operations: placed.filter(({ tags }) => tags[0] === tag.name) }))
 }
 
-function tagSection({ name, description, operations }: ReturnType<typeof taggedOperations>[number], base: string) {
+function tagSection(
+  { name, description, operations }: ReturnType<typeof taggedOperations>[number],
+  base: string,
+  values: SampleValues
+) {
   return `<section id="tag-${escaped(name)}"><h2>${escaped(name)}</h2>
 <p>${inline(description)}</p>
-${operations.map((operation) => operationSection(operation, base)).join('\n')}
+${operations.map((operation) => operationSection(operation, base, values)).join('\n')}
 </section>`
 }
 
-function operationSection(operation: Placed, base: string): string {
+function operationSection(operation: Placed, base: string, values: SampleValues): string {
   const { operationId, method, path, summary, description, deprecated, parameters = [], security = [] } = operation
   const marks = [
     ...(deprecated ? ['Deprecated.'] : []),
@@ -137,22 +99,22 @@ function operationSection(operation: Placed, base: string): string {
   return `<article id="${operationId}"><h3>${inline(summary)}</h3>
 <p class="path"><b>${method}</b> <code>${escaped(path)}</code></p>
 ${[...marks, ...(description === undefined ? [] : [inline(description)])].map((text) => `<p>${text}</p>`).join('')}
-${parameters.length === 0 ? '' : parameterTable(parameters)}
+${parameters.length === 0 ? '' : parameterTable(parameters, values)}
 ${body?.schema === undefined ? '' : `<p>Body: ${typeText(body.schema)}</p>`}
 ${answers(operation)}
 <details><summary>Code samples</summary>
-${samples(operation, base)
+${samplesOf(operation, base, values)
   .map(({ language, text }) => `<h4>${language}</h4>${code(text, `${operationId} in ${language}`)}`)
   .join('')}
 </details></article>`
 }
 
-function parameterTable(parameters: readonly Parameter[]): string {
+function parameterTable(parameters: readonly Parameter[], values: SampleValues): string {
   const rows = parameters.map(
     ({ name, in: place, required, description = '', example, schema }) =>
       `<tr><th scope="row"><code>${escaped(name)}</code></th><td>${place}${required ? ', required' : ''}</td>` +
       `<td>${typeText(schema)}</td><td>${inline(description)}</td>` +
-      `<td>${example === undefined ? '' : `<code>${escaped(String(example))}</code>`}</td></tr>`
+      `<td>${example === undefined ? '' : `<code>${escaped(String(values.named[name] ?? example))}</code>`}</td></tr>`
   )
   return table(['Parameter', 'In', 'Type', 'Meaning', 'Example'], rows)
 }
@@ -205,92 +167,6 @@ function limits({ minimum, maximum, default: usual }: Schema): string {
   const highest = maximum !== undefined && Number.isSafeInteger(maximum + 1) ? `to ${maximum}` : ''
   const otherwise = usual === undefined ? '' : `, default ${JSON.stringify(usual)}`
   return `${[lowest, highest].filter((part) => part !== '').join(' ')}${otherwise}`
-}
-
-function samples(operation: Placed, base: string): readonly { readonly language: string; readonly text: string }[] {
-  const { method, operationId, parameters = [], security = [] } = operation
-  const used = parameters.filter(({ required }) => required)
-  const path = operation.path.replace(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(String(used.find((each) => each.name === name)?.example ?? ''))
-  )
-  const query = new URLSearchParams(
-    used
-      .filter(({ in: place }) => place === 'query')
-      .map(({ name, example }): [string, string] => [name, String(example)])
-  ).toString()
-  const url = `${base}${path}${query === '' ? '' : `?${query}`}`
-  const body = Object.values(operation.requestBody?.content ?? {})[0]?.example
-  const inBody = body === undefined ? {} : (body as Readonly<Record<string, unknown>>)
-  const input = { ...Object.fromEntries(used.map(({ name, example }) => [name, example])), ...inBody }
-  const key = method !== 'GET' && security.length > 0
-  return [
-    { language: 'curl', text: curl({ method, url, body, key }) },
-    ...(isInSdk(operation) ? [{ language: 'TypeScript', text: typescript({ base, operationId, input, key }) }] : []),
-    { language: 'Python', text: python({ method, url, body, key }) }
-  ]
-}
-
-type Sample = { readonly method: string; readonly url: string; readonly body: unknown; readonly key: boolean }
-
-function curl({ method, url, body, key }: Sample): string {
-  const parts = [
-    method === 'GET' ? '' : `-X ${method}`,
-    key ? "-H 'X-Session-Key: KEY'" : '',
-    body === undefined ? '' : `-H 'Content-Type: application/json' -d ${shell(JSON.stringify(body))}`
-  ].filter((part) => part !== '')
-  return ['curl', ...parts, shell(url)].join(' ')
-}
-
-/** Returns whether the SDK has a method with the name of the operation; the stream and lists of files have other names. */
-function isInSdk({ path }: Placed): boolean {
-  return path.startsWith('/api/') && !/^\/api\/(stream|data)$/.test(path)
-}
-
-function typescript({
-  base,
-  operationId,
-  input,
-  key
-}: {
-  readonly base: string
-  readonly operationId: string
-  readonly input: Readonly<Record<string, unknown>>
-  readonly key: boolean
-}): string {
-  const given = Object.keys(input).length === 0 ? '' : JSON.stringify(input)
-  const session = key ? `, { sessionKey: 'KEY' }` : ''
-  return `import { gamenetClient } from '@gamenet/sdk'
-
-const gamenet = gamenetClient({ baseUrl: '${base}' })
-console.log(await gamenet.${operationId}(${given}${session}))`
-}
-
-function python({ method, url, body, key }: Sample): string {
-  const further = [
-    key ? "headers={'X-Session-Key': 'KEY'}" : '',
-    body === undefined ? '' : `json=${pythonText(body)}`
-  ].filter((part) => part !== '')
-  return `import requests
-
-answer = requests.${method.toLowerCase()}(${[pythonText(url), ...further].join(', ')})
-answer.raise_for_status()
-print(answer.json())`
-}
-
-/** Returns a value as a Python literal: JSON, except for three words. */
-function pythonText(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(pythonText).join(', ')}]`
-  if (typeof value === 'object' && value !== null) {
-    return `{${Object.entries(value)
-      .map(([name, each]) => `${JSON.stringify(name)}: ${pythonText(each)}`)
-      .join(', ')}}`
-  }
-  if (value === null) return 'None'
-  return typeof value === 'boolean' ? (value ? 'True' : 'False') : JSON.stringify(value)
-}
-
-function shell(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`
 }
 
 function cut(text: string): string {

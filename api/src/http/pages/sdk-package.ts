@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
 import { digestOf, namedTag } from '../../answers/etag.js'
-import { sdkPath } from '../open-api/guides.js'
+import { sdkPath } from './guides.js'
 import { once } from './asset.js'
 
 /** The built package of the client, and its version. */

@@ -1,3 +1,6 @@
+import type { SampleValues } from './sample-values.js'
+import { keyByCurl } from './samples.js'
+
 /** A subject that every client of the API needs to know. `text` has the form that `paragraphs` reads. */
 export type Guide = { readonly id: string; readonly title: string; readonly text: string }
 
@@ -7,7 +10,7 @@ export function sdkPath(version: string): string {
 }
 
 /** The guides at /docs, in reading order. `publicUrl` is the address of the service, `version` the program's. */
-export function guides(publicUrl: string, version: string): readonly Guide[] {
+export function guides(publicUrl: string, version: string, { named, signIn }: SampleValues): readonly Guide[] {
   return [
     {
       id: 'start',
@@ -81,7 +84,8 @@ Editing a profile and rating one need a session of the network's auth service. I
 \`POST {auth_url}/api/auth/login\` with an email and a password gives one; in a page, \`ServiceAuth\` of
 [/service-auth.js](/service-auth.js) signs a user in and keeps the key. The service sends the key to nobody but the auth service.
 
-    curl -X POST '${publicUrl}/api/profile/CalmOtter/reputation' -H 'X-Session-Key: KEY' \\
+${keyByCurl(signIn).replace(/^/gm, '    ')}
+    curl -X POST '${publicUrl}/api/profile/${named.username ?? 'CalmOtter'}/reputation' -H "X-Session-Key: $KEY" \\
       -H 'Content-Type: application/json' -d '{"stars": 5}'`
     }
   ]

@@ -174,7 +174,18 @@ test('an action documents its session, its fields and its refusals', async (t) =
   t.same(components.schemas.RateProfileBody.required, ['stars'])
   t.same(get.security, [{}, { sessionKey: [] }, { sessionKeyInQuery: [] }])
   t.same(paths['/api/games'].get.security, [])
-  t.same(Object.keys(paths['/api/games'].get.responses), ['200', '206', '304', '400', '412', '414', '416', '429', '500', '503'])
+  t.same(Object.keys(paths['/api/games'].get.responses), [
+    '200',
+    '206',
+    '304',
+    '400',
+    '412',
+    '414',
+    '416',
+    '429',
+    '500',
+    '503'
+  ])
   t.same(Object.keys(components.securitySchemes), ['sessionKey', 'sessionKeyInQuery'])
 })
 

@@ -64,7 +64,12 @@ test('every sample runs as printed on a service as npm start runs it', async (t)
     if (name !== undefined) await writeFile(join(questions, `${name}.sql`), text)
   }
   // The page at /docs names the configured port, so 0 is of no use.
-  const environment = { ...AS_STARTED, PORT: String(await freePort()), DATA_DIR: join(directory, 'data'), QUESTIONS_DIR: questions }
+  const environment = {
+    ...AS_STARTED,
+    PORT: String(await freePort()),
+    DATA_DIR: join(directory, 'data'),
+    QUESTIONS_DIR: questions
+  }
   await mkdir(environment.DATA_DIR)
   await writeFile(join(environment.DATA_DIR, 'demo-history.json'), JSON.stringify(WITHOUT_HISTORY))
   const running = await startGamenet(environment)
@@ -159,10 +164,7 @@ async function runPage(t: Test, service: Service, samples: readonly Fence[]): Pr
           .join('') ?? ''
     } else if (language === 'js') {
       const file = join(directory, 'example.mjs')
-      await writeFile(
-        file,
-        page === 'docs/sdk.md' ? `${scriptOf(`${service.apiUrl}/service-auth.js`)}\n${here}` : here
-      )
+      await writeFile(file, page === 'docs/sdk.md' ? `${scriptOf(`${service.apiUrl}/service-auth.js`)}\n${here}` : here)
       const { code, stdout, stderr } = await run(process.execPath, [file], { cwd: directory })
       t.same({ code, stderr }, { code: 0, stderr: '' }, where)
       const lines = stdout.split('\n').length - 1
@@ -201,7 +203,8 @@ async function writeInputs(directory: string): Promise<void> {
 
 /** Waits until the service has what samples ask for: the first scrapes. */
 async function untilFilled({ apiUrl }: Service): Promise<void> {
-  const text = async (path: string) => (await fetch(apiUrl + path, { headers: { 'Accept-Encoding': 'identity' } })).text()
+  const text = async (path: string) =>
+    (await fetch(apiUrl + path, { headers: { 'Accept-Encoding': 'identity' } })).text()
   for (;;) {
     if (!(await text('/docs')).includes('names below are inventions')) return
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS))
@@ -211,7 +214,10 @@ async function untilFilled({ apiUrl }: Service): Promise<void> {
 const pathOf = (path: string) => fileURLToPath(new URL(path, ROOT))
 
 async function shell(directory: string, environment: Readonly<Record<string, string>>, text: string): Promise<Ran> {
-  return run('bash', ['--norc', '-c', SHELL + text], { cwd: directory, env: { PATH: process.env.PATH ?? '', ...environment } })
+  return run('bash', ['--norc', '-c', SHELL + text], {
+    cwd: directory,
+    env: { PATH: process.env.PATH ?? '', ...environment }
+  })
 }
 
 /** Runs a program to its end; its failure is a result. */

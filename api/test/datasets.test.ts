@@ -585,7 +585,9 @@ test('every dataset has the columns that it says', async (t) => {
   const states = [
     ['ann', 1, '9', 10, 1, MARCH],
     ['bob', 2, '8', 20, 1, MARCH],
-    ['cid', 3, '7', 30, 1, APRIL]
+    ['cid', 3, '7', 30, 1, APRIL],
+    // A worse state of the same instant, recorded later.
+    ['ann', 4, '8.5', 40, 1, MARCH]
   ] as const
   await insertRows(
     'leaderboard_history',

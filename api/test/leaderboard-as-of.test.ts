@@ -1,16 +1,9 @@
 import { deepStrictEqual } from 'node:assert'
-import { runs } from '@gamenet/engines/testing'
+import { boardOf, historyOf, runs } from '@gamenet/engines/testing'
+import { compareMeasures } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
-import {
-  contentOf,
-  NOW_MS,
-  openBoardApi,
-  type State,
-  storeDescriptions,
-  storeHistory,
-  storeTitles
-} from './board-api.js'
+import { NOW_MS, openBoardApi, type State, storeDescriptions, storeHistory, storeTitles } from './board-api.js'
 
 const TITLE = '4d530001'
 const MINUTE_MS = 60_000
@@ -18,51 +11,10 @@ const FIRST_MS = NOW_MS - 600 * MINUTE_MS
 
 type Shown = { name: string; occurrence: number; rank: number; rating: string; timeMs: number | null; details: string }
 
-/** The board as of an instant, by loops over all events until then. */
+/** The board as of an instant, by the plain fold. */
 function boardAsOf(states: readonly State[], atMs: number): Shown[] {
-  const first = new Map<string, State>()
-  for (const state of [...states].sort((a, b) => a.offset - b.offset)) {
-    const key = `${state.playerName}#${state.occurrence}@${state.atMs}=${contentOf(state)}`
-    if (!first.has(key)) first.set(key, state)
-  }
-  const newest = new Map<string, State>()
-  for (const state of [...first.values()].sort((a, b) => a.atMs - b.atMs || a.offset - b.offset)) {
-    if (state.atMs <= atMs) newest.set(`${state.playerName}#${state.occurrence}`, state)
-  }
-  const present = [...newest.values()].filter(({ isGone }) => !isGone)
-  // A scraped board keeps the order of its page, with any shown ranks.
-  const isScraped = present.every(({ order }) => order !== null)
-  return present
-    .map((state) => ({ state, rank: rankOf(state, present) }))
-    .sort(
-      (a, b) =>
-        (isScraped ? 0 : a.rank - b.rank) ||
-        (a.state.order ?? Number.MAX_SAFE_INTEGER) - (b.state.order ?? Number.MAX_SAFE_INTEGER) ||
-        (a.state.playerName < b.state.playerName ? -1 : Number(a.state.playerName > b.state.playerName)) ||
-        a.state.occurrence - b.state.occurrence
-    )
-    .map(({ state, rank }) => ({
-      name: state.playerName,
-      occurrence: state.occurrence,
-      rank,
-      rating: state.rating,
-      timeMs: state.timeMs,
-      details: state.details
-    }))
-}
-
-function rankOf(state: State, present: readonly State[]): number {
-  if (state.order !== null) {
-    const above = present.filter(({ order }) => order !== null && order <= (state.order ?? 0))
-    return above.reduce((sum, { step }) => sum + (step ?? 0), 0)
-  }
-  return state.statedRank ?? 1 + present.filter((other) => isBetter(other, state)).length
-}
-
-function isBetter(a: State, b: State): boolean {
-  if (a.timeMs !== null && b.timeMs !== null) return a.timeMs < b.timeMs
-  if (a.timeMs !== null || b.timeMs !== null) return a.timeMs !== null
-  return Number(a.rating) > Number(b.rating)
+  const events = states.map(({ atMs: ms, offset: position, ...state }) => ({ ...state, ms, position }))
+  return boardOf(historyOf(events), atMs).map(({ rank, event }) => ({ ...event, rank, name: event.playerName }))
 }
 
 const states: fc.Arbitrary<State[]> = fc
@@ -189,7 +141,7 @@ test('a comparison of two instants sorts every entry by its change', async (t) =
         )
         deepStrictEqual(
           names('improved'),
-          moved(({ then, now }) => isBetter(now as unknown as State, then as unknown as State))
+          moved(({ then, now }) => compareMeasures(now, then) < 0)
         )
         deepStrictEqual(body.counts.came, body.came.length)
         if (toMs >= Math.max(...all.map(({ atMs }) => atMs))) {

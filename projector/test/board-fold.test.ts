@@ -169,6 +169,71 @@ test('a board folded step by step, with late, repeated and simultaneous events, 
   t.end()
 })
 
+test('boards and records do not depend on the order in which events arrive', (t) => {
+  const Arrivals = fc.array(fc.oneof(BoardEvent, OrderedEvent), { minLength: 2, maxLength: 24 }).chain((events) =>
+    fc.record({
+      one: fc.constant(events),
+      other: fc.shuffledSubarray(events, { minLength: events.length, maxLength: events.length }),
+      size: fc.integer({ min: 1, max: 24 })
+    })
+  )
+  fc.assert(
+    fc.property(Arrivals, ({ one, other, size }) => {
+      const boards = [one, other].map((events) => {
+        const board = new SteppedBoard()
+        for (let n = 0; n < events.length; n += size) board.step(events.slice(n, n + size))
+        const { current, reigns, reached } = board.tables()
+        return { current, reigns, reached }
+      })
+      deepStrictEqual(boards[0], boards[1])
+    }),
+    runs(2 * RUNS)
+  )
+  t.end()
+})
+
+test('of dated records without a time of day, each better one begins a reign, in whatever order the file has them', (t) => {
+  const at = (date: string) => Date.parse(date)
+  const event = (playerName: string, timeMs: number, changedAt: string): LeaderboardEntryChanged => ({
+    ...{ titleId: '4d530064', leaderboardId: 7, playerName, changeType: 'updated', timeMs, rating: String(timeMs) },
+    changedAt
+  })
+  const events = [
+    event('ann', 54_000, '2020-05-01T00:00:00Z'),
+    event('ann', 60_000, '2020-05-01T00:00:00Z'),
+    event('bob', 57_000, '2020-05-01T00:00:00Z')
+  ]
+  for (const file of [events, events.toReversed()]) {
+    const board = new SteppedBoard()
+    board.step(file)
+    const { reigns } = board.tables()
+    deepStrictEqual(
+      reigns.map(([player, , , timeMs, , from]) => [player, timeMs, from]),
+      [
+        ['ann', 60_000, at('2020-05-01')],
+        ['bob', 57_000, at('2020-05-01')],
+        ['ann', 54_000, at('2020-05-01')]
+      ]
+    )
+  }
+  t.end()
+})
+
+test('of a record holder that leaves while a better entry comes, at one instant, nobody else holds the record', (t) => {
+  const board = new SteppedBoard()
+  const event = (playerName: string, changeType: 'new' | 'removed', rating: string, second: number) => ({
+    ...{ titleId: '4d530064', leaderboardId: 7, playerName, changeType, rating },
+    changedAt: `2026-03-14T22:00:0${second}Z`
+  })
+  board.step([event('ann', 'new', '9', 0), event('bob', 'new', '5', 0)])
+  board.step([event('cat', 'new', '10', 1), event('ann', 'removed', '9', 1)])
+  deepStrictEqual(
+    board.tables().reigns.map(([player]) => player),
+    ['bob', 'ann', 'cat']
+  )
+  t.end()
+})
+
 test('the event that recorded a change stays the same as events arrive', (t) => {
   fc.assert(
     fc.property(Arrival, ({ steps }) => {

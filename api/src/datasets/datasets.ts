@@ -1,3 +1,5 @@
+import { STATE_ORDER } from '../queries/leaderboard-entry.js'
+
 /*
  * dataset   a published table: its columns, their meaning, and the SELECT that makes its rows from the read tables
  * period    what a file contains: a month (UTC), `2025-03`, or `newest`
@@ -166,7 +168,7 @@ const leaderboardEntry: Dataset = {
       s.player AS player, s.state.2 AS rating, s.state.3 AS time_ms, s.changed_at AS changed_at
     FROM (
       SELECT toString(h.title_id) AS title_id, h.leaderboard_id AS leaderboard_id, h.player AS player,
-        argMax((h.is_gone, h.rating, h.time_ms, h.ord, h.step, h.stated_rank), (h.ts, h.epoch, h.offset)) AS state,
+        argMax((h.is_gone, h.rating, h.time_ms, h.ord, h.step, h.stated_rank), ${STATE_ORDER}) AS state,
         max(h.ts) AS changed_at
       FROM ${table('leaderboard_history')} AS h FINAL
       WHERE h.ts < ${until}

@@ -44,10 +44,20 @@ export const currentTotal = query({
 })
 
 /**
+ * The order of an entry's states, whose last one is its state, as in `compareStates` of the projector: at one instant a removal
+ * first, then values from the worst to the best. Positions decide only between states without a difference.
+ */
+export const STATE_ORDER = `(
+        h.ts, NOT h.is_gone, h.time_ms IS NOT NULL, -ifNull(toInt64(h.time_ms), 0),
+        if(h.time_ms IS NULL, ifNull(toDecimal256OrNull(replaceAll(h.rating, ',', ''), 9), toDecimal256('-1e60', 9)),
+          toDecimal256(0, 9)),
+        h.rating, -ifNull(toInt64(h.stated_rank), 2147483648), ifNull(h.ord, -9223372036854775807),
+        ifNull(h.step, -9223372036854775807), h.details, h.epoch, h.offset)`
+
+/**
  * Selects the entries of a board at an instant: of each entry the newest state until then (gone, rating, time, stated
- * rank, order, step, details). Ranks follow from all of them together (`ranked` of the schemas). FINAL, because a state
- * that was published twice counts at its first position: of two states of one instant the later recorded one is valid.
- * FINAL costs nothing compared with the grouping (22 ms with and without, 1,000 entries in 20 M states).
+ * rank, order, step, details). Ranks follow from all of them together (`ranked` of the schemas). Only the states of each
+ * entry's last instant are compared by value: comparing all takes ten times as long (5 M states).
  */
 export const entriesAsOf = query({
   params: BoardParams.extend({ at: z.int().nonnegative() }),
@@ -70,12 +80,19 @@ export const entriesAsOf = query({
       h.occurrence AS occurrence,
       argMax(
         (h.is_gone, h.rating, h.time_ms, h.stated_rank, toFloat64(h.ord), toFloat64(h.step), h.details),
-        (h.ts, h.epoch, h.offset)
+        ${STATE_ORDER}
       ) AS state
-    FROM {leaderboard_history: Identifier} AS h FINAL
+    FROM {leaderboard_history: Identifier} AS h
     WHERE h.title_id = {titleId: String}
       AND h.leaderboard_id = {leaderboardId: UInt32}
-      AND h.ts <= fromUnixTimestamp64Milli({at: Int64}, 'UTC')
+      AND (h.player, h.occurrence, h.ts) IN (
+        SELECT n.player, n.occurrence, max(n.ts)
+        FROM {leaderboard_history: Identifier} AS n
+        WHERE n.title_id = {titleId: String}
+          AND n.leaderboard_id = {leaderboardId: UInt32}
+          AND n.ts <= fromUnixTimestamp64Milli({at: Int64}, 'UTC')
+        GROUP BY n.player, n.occurrence
+      )
     GROUP BY h.player, h.occurrence
     HAVING NOT state.1`
 })

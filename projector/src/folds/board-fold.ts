@@ -1,6 +1,6 @@
 import { type RankGoal, ranked, rankGoals } from '@gamenet/schemas'
 import { BoardGoals, cutGoals, type Reached } from './board-goals.js'
-import { compareStates, type Entry, isMeasured, isSameMeasure, type SameMeasure, type State } from './board-history.js'
+import { type BoardRules, boardRules, type Entry, isMeasured, type State } from './board-history.js'
 import { BoardRanks } from './board-ranks.js'
 import { BoardRecords, cutAt, type Reign } from './board-records.js'
 import { type EntryChange, entryChanges } from './entry-changes.js'
@@ -35,15 +35,17 @@ export function foldBoard(
   sinceMs: number,
   before: FormerRows,
   allGoals: readonly RankGoal[] = rankGoals,
-  isSame: SameMeasure = isSameMeasure
+  rules = boardRules
 ): FoldedBoard {
   const window = entries
     .flatMap(({ states, first }) => (first === 0 ? states : states.slice(first)))
-    .sort(compareStates)
+    .sort(rules.compare)
   const current = entries.map(({ states, first }) => states[first - 1])
   const goals = new BoardGoals(cutGoals(before.reached, sinceMs), entries, allGoals)
-  const board = boardBefore(entries, current, window, { reigns: cutAt(before.reigns, sinceMs), goals, isSame })
-  const changes = entries.map(({ states, first }) => (first < states.length ? entryChanges(states, first, isSame) : []))
+  const board = boardBefore(entries, current, window, { reigns: cutAt(before.reigns, sinceMs), goals, rules })
+  const changes = entries.map(({ states, first }) =>
+    first < states.length ? entryChanges(states, first, rules.isSame) : []
+  )
   const changeAt = changesByEvent(changes, window)
 
   for (let n = 0; n < window.length; ) {
@@ -81,8 +83,8 @@ function boardBefore(
   {
     reigns,
     goals,
-    isSame
-  }: { readonly reigns: readonly Reign[]; readonly goals: BoardGoals; readonly isSame: SameMeasure }
+    rules
+  }: { readonly reigns: readonly Reign[]; readonly goals: BoardGoals; readonly rules: BoardRules }
 ) {
   const base = current.filter((state) => state !== undefined && !state.isGone) as State[]
   const present = [...base, ...window.filter(({ isGone }) => !isGone)]
@@ -93,7 +95,7 @@ function boardBefore(
     reigns,
     hasMeasured ? entries.flatMap(({ states }) => states) : [],
     hasMeasured,
-    isSame
+    rules
   )
   for (const { states, first } of entries) {
     for (const [n, state] of states.slice(0, first).entries()) records.take(state, states[n - 1])
@@ -117,7 +119,8 @@ function boardBefore(
     }
     for (let n = from; n < to; n += 1) {
       records.take(window[n] as State, replaced[n])
-      if (!ranks.hasRankedOnes) records.judgeMeasures(at)
+      const isJudged = !rules.isRemovalPartOfInstant || window[n]?.isGone === false || n === to - 1
+      if (isJudged && !ranks.hasRankedOnes) records.judgeMeasures(at)
     }
     if (ranks.hasRankedOnes) records.judgeRanks(at, ranks, holderOf, shown)
     goals.judge(at, ranks)

@@ -1,4 +1,4 @@
-import { compareStates, isMeasured, type SameMeasure, type State } from './board-history.js'
+import { type BoardRules, isMeasured, type SameMeasure, type State } from './board-history.js'
 import { type BoardRanks, byMeasure } from './board-ranks.js'
 import { RankTree } from './rank-tree.js'
 
@@ -34,10 +34,10 @@ export class BoardRecords {
   #holder: number | undefined
 
   /** `states`: all published states; `hasMeasured`: whether measures can ever decide. */
-  constructor(before: readonly Reign[], states: readonly State[], hasMeasured: boolean, isSame: SameMeasure) {
+  constructor(before: readonly Reign[], states: readonly State[], hasMeasured: boolean, rules: BoardRules) {
     this.reigns = [...before]
-    this.#isSame = isSame
-    this.#valid = hasMeasured ? new ValidStates(states) : undefined
+    this.#isSame = rules.isSame
+    this.#valid = hasMeasured ? new ValidStates(states, rules) : undefined
   }
 
   /** Adds an event. `before` is the state that it replaces. */
@@ -121,11 +121,9 @@ class ValidStates {
   readonly #tree: RankTree
   readonly #ofEntry = new Map<number, State[]>()
 
-  constructor(states: readonly State[]) {
+  constructor(states: readonly State[], { compare }: BoardRules) {
     const sorted = byMeasure(states.filter((state) => !state.isGone && isMeasured(state)))
-    this.#byPlace = sorted
-      .sort((a, b) => a.equal - b.equal || compareStates(a.state, b.state))
-      .map(({ state }) => state)
+    this.#byPlace = sorted.sort((a, b) => a.equal - b.equal || compare(a.state, b.state)).map(({ state }) => state)
     for (const [n, state] of this.#byPlace.entries()) this.#places.set(state, n)
     this.#tree = new RankTree(this.#byPlace.length)
   }

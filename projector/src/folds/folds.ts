@@ -1,6 +1,11 @@
 import type { Fold } from '../project/folding/fold.js'
 import type { FoldProjection } from '../project/projection.js'
-import { BOARD_TABLES, foldLeaderboardEntry, foldLeaderboardEntryByValue } from './leaderboard-entry.js'
+import {
+  BOARD_TABLES,
+  foldLeaderboardEntry,
+  foldLeaderboardEntryByRule,
+  foldLeaderboardEntryByValue
+} from './leaderboard-entry.js'
 import { foldMatchSession, MATCH_TYPES } from './match-session.js'
 
 const BOARDS = {
@@ -13,6 +18,7 @@ const BOARDS = {
 const folds: Readonly<Record<string, Fold>> = {
   'leaderboard-entry': { fold: foldLeaderboardEntry, ...BOARDS },
   'leaderboard-entry-by-value': { fold: foldLeaderboardEntryByValue, ...BOARDS },
+  'leaderboard-entry-by-rule': { fold: foldLeaderboardEntryByRule, ...BOARDS },
   'match-session': {
     fold: foldMatchSession,
     tables: { match_session: MATCH_TYPES },

@@ -3,7 +3,16 @@ import type { AnswerRow, FoldFunction, WriteRow } from '../project/folding/fold.
 import type { ColumnTypes } from '../rows/row-writer.js'
 import { type FoldedBoard, foldBoard, type RankedChange } from './board-fold.js'
 import type { Reached } from './board-goals.js'
-import { type Entry, isSameMeasure, isSameText, type Position, type SameMeasure, type State } from './board-history.js'
+import {
+  type BoardRules,
+  boardRules,
+  compareArrivals,
+  type Entry,
+  isSameMeasure,
+  isSameText,
+  type Position,
+  type State
+} from './board-history.js'
 import type { Reign } from './board-records.js'
 
 /** A row of a state: instant, position, gone, rating, time, rank, order, step, details. */
@@ -143,20 +152,25 @@ type Written = {
   readonly write: WriteRow
 }
 
+const BY_ARRIVAL = { compare: compareArrivals, isRemovalPartOfInstant: false }
+
 /** Folds boards from their earliest touched instant to their entries, changes and reigns. */
-export const foldLeaderboardEntryByValue = foldBy(isSameMeasure)
+export const foldLeaderboardEntryByRule = foldBy(boardRules)
+
+/** As above, but positions order the states of one instant. Tables of 0.2.0 use it until they are rebuilt. */
+export const foldLeaderboardEntryByValue = foldBy({ ...BY_ARRIVAL, isSame: isSameMeasure })
 
 /** As above, but a time in another spelling is another time. Tables of 0.1.0 use it until they are rebuilt. */
-export const foldLeaderboardEntry = foldBy(isSameText)
+export const foldLeaderboardEntry = foldBy({ ...BY_ARRIVAL, isSame: isSameText })
 
-function foldBy(isSame: SameMeasure): FoldFunction {
-  return (answers, write) => foldRows(answers, write, isSame)
+function foldBy(rules: BoardRules): FoldFunction {
+  return (answers, write) => foldRows(answers, write, rules)
 }
 
 function foldRows(
   { entries = [], records = [], goals = [], told = [] }: Parameters<FoldFunction>[0],
   write: WriteRow,
-  isSame: SameMeasure
+  rules: BoardRules
 ): undefined {
   const recordOf = byBoard(records)
   const goalsOf = byBoard(goals)
@@ -165,12 +179,12 @@ function foldRows(
     // The statement of the projection returns these columns.
     const board = row as BoardRow
     const record = recordOf(row) as RecordRow | undefined
-    const known = entriesOf(board)
+    const known = entriesOf(board, rules)
     const before = {
       reigns: record === undefined ? [] : reignsOf(record),
       reached: reachedOf(goalsOf(row) as GoalsRow | undefined)
     }
-    const folded = foldBoard(known, board.since_ms, before, rankGoals, isSame)
+    const folded = foldBoard(known, board.since_ms, before, rankGoals, rules)
     const version = newestOf(known, BigInt(record?.version ?? 0))
     const written = { titleId: board.title_id, leaderboardId: board.leaderboard_id, version, write }
     writeEntries(written, known, folded)
@@ -194,7 +208,10 @@ function byBoard(rows: Iterable<AnswerRow>): (board: AnswerRow) => AnswerRow | u
   return (board) => found.get(keyOf(board))
 }
 
-function entriesOf({ players, occurrences, player_keys, states, first_ms, since_ms }: BoardRow): Entry[] {
+function entriesOf(
+  { players, occurrences, player_keys, states, first_ms, since_ms }: BoardRow,
+  { compare }: BoardRules
+): Entry[] {
   return players.map((playerName, entry) => {
     const occurrence = occurrences[entry] ?? 1
     const history = (states[entry] ?? []).map(
@@ -215,6 +232,7 @@ function entriesOf({ players, occurrences, player_keys, states, first_ms, since_
         details
       })
     )
+    history.sort(compare)
     const first = history.findIndex(({ ms }) => ms >= since_ms)
     return {
       playerName,

@@ -12,7 +12,7 @@ const UNTOLD = 'NOT r.is_change AND r.previous_rank IS NULL AND r.new_rank IS NU
  */
 export const leaderboardEntry: Projection = {
   form: 'fold',
-  fold: 'leaderboard-entry-by-value',
+  fold: 'leaderboard-entry-by-rule',
   name: 'leaderboard-entry',
   from: leaderboardEntryTopic,
   after: leaderboardHistory.name,
@@ -34,7 +34,8 @@ export const leaderboardEntry: Projection = {
       FROM {record_history: Identifier} AS r FINAL
       WHERE (r.title_id, r.leaderboard_id) IN {keys}`,
     // One row per board. Of a touched entry its whole history; of another entry nothing if it is gone, its state and the start
-    // of its rating if a source stated its place, and its states since it came if only its measure decides.
+    // of its rating if a source stated its place, and its states since it came if only its measure decides, or if several
+    // are of one instant: the fold orders those.
     entries: `
       SELECT e.title_id AS title_id, e.leaderboard_id AS leaderboard_id, any(e.since) AS since_ms,
         groupArray(e.player) AS players, groupArray(e.occurrence) AS occurrences, groupArray(e.player_key) AS player_keys,
@@ -43,7 +44,7 @@ export const leaderboardEntry: Projection = {
         SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, h.player AS player, h.occurrence AS occurrence,
           any(h.player_key) AS player_key, toFloat64(toUnixTimestamp64Milli(minIf(h.ts, NOT h.is_gone))) AS first_ms,
           toFloat64({since_ms}[indexOf({keys}, (toString(h.title_id), h.leaderboard_id))]) AS since,
-          arraySort(s -> (s.1, s.2, s.4), groupArray((
+          arraySort(s -> (s.1, NOT s.5, s.2, s.4), groupArray((
             toFloat64(toUnixTimestamp64Milli(h.ts)), h.epoch, h.partition, toFloat64(h.offset), h.is_gone, h.rating,
             h.time_ms, h.stated_rank, toFloat64(h.ord), toFloat64(h.step), h.details))) AS all,
           all[-1] AS last,
@@ -51,7 +52,7 @@ export const leaderboardEntry: Projection = {
           multiIf(
             last.1 >= since, all,
             last.5, [],
-            last.9 IS NULL AND last.8 IS NULL, arraySlice(all, arrayLastIndex(s -> s.5, all) + 1),
+            (last.9 IS NULL AND last.8 IS NULL) OR arrayUniq(arrayMap(s -> s.1, all)) < length(all), arraySlice(all, arrayLastIndex(s -> s.5, all) + 1),
             run = length(all), [last],
             [all[run], last]) AS states
         FROM {leaderboard_history: Identifier} AS h FINAL

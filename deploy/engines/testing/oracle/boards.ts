@@ -20,6 +20,7 @@ export type EntryEvent<Position extends AnyPosition = number> = {
   readonly statedRank: number | null
   readonly order: number | null
   readonly step: number | null
+  readonly details?: string
 }
 
 /** An entry of a board with the rank that the board shows. */
@@ -48,7 +49,7 @@ export type BoardReign = {
 type Entry = EntryEvent<AnyPosition>
 type Measure = Pick<Entry, 'rating' | 'timeMs'>
 
-/** Returns the events of one board, each fact once, by instant and then by position. */
+/** Returns the events of one board, each fact once, in the order in which they count. */
 export function historyOf<Event extends Entry>(events: readonly Event[]): Event[] {
   const facts = new Map<string, Event>()
   for (const event of events.toSorted(byPosition)) {
@@ -120,7 +121,9 @@ export function recordsOf(history: readonly Entry[]): BoardReign[] {
       begin(first, shownSince(first, past), at)
       continue
     }
-    for (const event of history.filter(({ ms }) => ms === at)) {
+    const events = history.filter(({ ms }) => ms === at)
+    // What leaves is judged together with what comes.
+    for (const event of events.filter(({ isGone }, n) => !isGone || n === events.length - 1)) {
       const best = bestValid(history.filter((each) => inTime(each, event) <= 0))
       const holder = current()
       if (best !== undefined && holder !== undefined && shows(best, holder) && holder.setAt === best.ms) continue
@@ -200,8 +203,23 @@ function entryKey({ playerName, occurrence }: Pick<Entry, 'playerName' | 'occurr
   return JSON.stringify([playerName, occurrence])
 }
 
+/** By instant. At one instant, removals come first and the best value last; other differences make the order total. */
 function inTime(a: Entry, b: Entry): number {
-  return a.ms - b.ms || byPosition(a, b)
+  if (a.ms !== b.ms) return a.ms - b.ms
+  if (a.isGone !== b.isGone) return a.isGone ? -1 : 1
+  const byValue = compareMeasures(b, a) || compareText(a.playerName, b.playerName) || a.occurrence - b.occurrence
+  return byValue || compareText(a.rating, b.rating) || byPlace(a, b) || byPosition(a, b)
+}
+
+/** A place that is not stated comes before all others; the lowest stated rank is the last. */
+function byPlace(a: Entry, b: Entry): number {
+  const places = ({ statedRank, order, step }: Entry) => [statedRank === null ? null : -statedRank, order, step]
+  const others = places(b)
+  for (const [n, one] of places(a).entries()) {
+    const other = others[n] ?? null
+    if (one !== other) return one === null || (other !== null && one < other) ? -1 : 1
+  }
+  return compareText(a.details ?? '', b.details ?? '')
 }
 
 function byPosition(a: Entry, b: Entry): number {

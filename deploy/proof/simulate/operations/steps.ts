@@ -211,7 +211,9 @@ function wantedStates(states: readonly Row[], sinceMs: number): Row[] {
   const last = all.at(-1)
   if (last === undefined || Number(last.ts) >= sinceMs) return all
   if (last.is_gone === true) return []
-  if (last.ord === null && last.stated_rank === null) return all.slice(all.findLastIndex((state) => state.is_gone) + 1)
+  const isMeasured = last.ord === null && last.stated_rank === null
+  if (isMeasured || new Set(all.map(({ ts }) => ts)).size < all.length)
+    return all.slice(all.findLastIndex((state) => state.is_gone) + 1)
   const run = all.findLastIndex(
     (state) =>
       state.time_ms !== last.time_ms ||
@@ -223,7 +225,8 @@ function wantedStates(states: readonly Row[], sinceMs: number): Row[] {
 }
 
 function byInstant(a: Row, b: Row): number {
-  return Number(a.ts) - Number(b.ts) || Number(a.epoch) - Number(b.epoch) || Number(a.offset) - Number(b.offset)
+  const byState = Number(a.ts) - Number(b.ts) || Number(b.is_gone) - Number(a.is_gone)
+  return byState || Number(a.epoch) - Number(b.epoch) || Number(a.offset) - Number(b.offset)
 }
 
 function stateTuple(state: Row): unknown[] {

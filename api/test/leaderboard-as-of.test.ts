@@ -100,6 +100,28 @@ test('a board as of any instant equals the plain fold of the events, ranks inclu
   t.pass()
 })
 
+test('of several states of one entry at one instant, the board has the best, whichever was recorded last', async (t) => {
+  const api = await openBoardApi(t)
+  await storeTitles(api.model, { [TITLE]: 'Halo' })
+  const state = { playerName: 'ann', occurrence: 1, atMs: FIRST_MS, isGone: false, details: '', timeMs: null }
+  const place = { statedRank: null, order: null, step: null }
+  const ratings = ['9', '1,000', '-3', '', '10.5']
+  for (const board of ratings.keys()) {
+    const turned = [...ratings.slice(board), ...ratings.slice(0, board)]
+    const states = turned.map(
+      (rating, offset): State => ({ ...state, ...place, rating, offset, isGone: rating === '' })
+    )
+    await storeHistory(api.model, [TITLE, board], states)
+    await api.changed('leaderboard-history', 'title')
+    const url = `/api/game/halo/leaderboards/${board}?asOf=${new Date(FIRST_MS).toISOString()}`
+    deepStrictEqual(
+      (await api.get(url)).json().entries.map(({ rating }: { rating: string }) => rating),
+      ['1,000']
+    )
+  }
+  t.end()
+})
+
 test('a comparison of two instants sorts every entry by its change', async (t) => {
   const api = await openBoardApi(t)
   await storeTitles(api.model, { [TITLE]: 'Halo' })

@@ -36,7 +36,12 @@ test('an entry is a time if it has milliseconds or its rating is time text, and 
     ['-5,', { rating: '-5' }],
     ['2147400000,', { rating: '2147400000' }],
     ['83.456,', { rating: '83.456' }],
-    ['1:60.000,', { rating: '1:60.000' }]
+    ['1:02,', { rating: '1:02', timeMs: 62_000 }],
+    ['1:02.3,', { rating: '1:02.3', timeMs: 62_300 }],
+    ['1:02.34,', { rating: '1:02.34', timeMs: 62_340 }],
+    ['00:59:01.250,', { rating: '00:59:01.250', timeMs: 3_541_250 }],
+    ['01:00:01.250,', { rating: '01:00:01.250', timeMs: 3_601_250 }],
+    ['1:00:01,', { rating: '1:00:01', timeMs: 3_601_000 }]
   ]
   const lines = cells.map(([cell], n) => `4D530064,7,P${n},new,,${cell},2020-01-01`)
   const { result, events } = await importText(t, [HEADER, ...lines].join('\n'))
@@ -64,6 +69,10 @@ test('a row that lacks required values or contradicts itself is reported, and no
     ['4d53006,7,Ann,new,1,100,,2020-01-01', /titleId is "4d53006"/],
     ['4d530064,7,Ann,new,first,100,,2020-01-01', /rank is "first": expected a whole number/],
     ['4d530064,7,Ann,new,1,1:00.000,59999,2020-01-01', /rating is "1:00.000", which is 60000 ms, but timeMs is 59999/],
+    ['4d530064,7,Ann,new,1,1:60.000,,2020-01-01', /rating is "1:60.000": expected a time as M:SS.mmm.*, or a number/],
+    ['4d530064,7,Ann,new,1,DNF,,2020-01-01', /rating is "DNF": expected a time/],
+    ['4d530064,7,Ann,new,1,1e5,,2020-01-01', /rating is "1e5"/],
+    ['4d530064,7,Ann,new,1,"12,5",,2020-01-01', /rating is "12,5"/],
     ['4d530064,7,Ann,new,1,,-1,2020-01-01', /timeMs is -1/],
     ['4d530064,7,Ann,new,1,,4294967296,2020-01-01', /timeMs is 4294967296/],
     [`4d530064,7,Ann,new,1,${'9'.repeat(201)},,2020-01-01`, /rating is/],
@@ -81,6 +90,95 @@ test('a row that lacks required values or contradicts itself is reported, and no
     { ...entry, changeType: 'removed' },
     { ...entry, rank: -3, rating: '100', changedAt: '2026-03-01T00:01:00Z' }
   ])
+})
+
+/** Imports one board with these ratings, and returns its milliseconds by rating, and the report. */
+async function ratingsOf(t: Test, ratings: readonly string[], spelling?: ImportRequest['spelling']) {
+  const lines = ratings.map((rating, n) => `4d530064,7,P${n},new,,"${rating}",,2020-01-01`)
+  const { result, events } = await importText(t, [HEADER, ...lines, ''].join('\n'), { spelling })
+  return { times: events.map(({ rating, timeMs }) => [rating, timeMs]), result }
+}
+
+test('seconds are times on a board of times, and the report says how they were read', async (t) => {
+  const alone = await ratingsOf(t, ['21.480', '22.016', 'DNF', '39.900'])
+  t.same(alone.times, [
+    ['21.480', 21_480],
+    ['22.016', 22_016],
+    ['39.900', 39_900]
+  ])
+  t.match(alone.result, {
+    rejected: 1,
+    notes: [/ratings such as 21.480 of one board were read as times.*--ratings score/]
+  })
+  const mixed = await ratingsOf(t, ['1:02.000', '59.900', '83.456'])
+  t.same(mixed.times, [
+    ['1:02.000', 62_000],
+    ['59.900', 59_900],
+    ['83.456', 83_456]
+  ])
+  const scores = await ratingsOf(t, ['21.480', '22', '39.900'])
+  t.same(scores.times, [
+    ['21.480', undefined],
+    ['22', undefined],
+    ['39.900', undefined]
+  ])
+  t.match(scores.result.notes, [/ratings such as 21.480 of one board were read as scores; --ratings time/])
+  t.same((await ratingsOf(t, ['21.480', '83.456'])).times, [
+    ['21.480', undefined],
+    ['83.456', undefined]
+  ])
+  t.same((await ratingsOf(t, ['5', '1:02.345'])).result.notes, [])
+})
+
+test('a file can say how its ratings are spelled', async (t) => {
+  const seconds = await ratingsOf(t, ['21.48', '83', '1:02.5', '-1'], { ratings: 'seconds' })
+  t.same(seconds.times, [
+    ['21.48', 21_480],
+    ['83', 83_000],
+    ['1:02.5', 62_500]
+  ])
+  t.match(seconds.result.faults, [{ line: 5, reason: /rating is "-1": expected seconds/ }])
+  const milliseconds = await ratingsOf(t, ['21480', '5.0', '21.48'], { ratings: 'milliseconds' })
+  t.same(milliseconds.times, [
+    ['21480', 21_480],
+    ['5.0', 5]
+  ])
+  t.match(milliseconds.result.faults, [{ line: 4, reason: /expected whole milliseconds/ }])
+  const times = await ratingsOf(t, ['21.480', '83.4', '83'], { ratings: 'time' })
+  t.same(times.times, [
+    ['21.480', 21_480],
+    ['83.4', 83_400]
+  ])
+  t.match(times.result.faults, [{ line: 4, reason: /--ratings seconds or milliseconds reads numbers/ }])
+  const scores = await ratingsOf(t, ['21.480', '5', '1:02.345'], { ratings: 'score' })
+  t.same(scores.times, [
+    ['21.480', undefined],
+    ['5', undefined]
+  ])
+  t.match(scores.result, { rejected: 1, notes: [] })
+})
+
+test('the spelling belongs to the identity of an import', async (t) => {
+  const ids = new Set<string>()
+  for (const spelling of [undefined, { ratings: 'time' as const }, { ratings: 'score' as const }]) {
+    ids.add((await ratingsOf(t, ['21.480'], spelling)).result.importId)
+  }
+  t.equal(ids.size, 3)
+})
+
+test('the report counts entries with several states at one instant', async (t) => {
+  const line = (player: string, rating: string, date: string) => `4d530064,7,${player},updated,,${rating},,${date}`
+  const lines = [
+    line('Ann', '1:00.000', '2020-05-01'),
+    line('Bob', '0:50.000', '2020-05-01'),
+    line('Ann', '0:54.000', '2020-05-01'),
+    line('Ann', '0:53.000', '2020-05-01'),
+    // Once more, and on another day.
+    line('Bob', '0:50.000', '2020-05-01'),
+    line('Bob', '0:49.000', '2020-05-02')
+  ]
+  const { result } = await importText(t, [HEADER, ...lines, ''].join('\n'))
+  t.match(result, { published: 6, notes: [/^1 entry has several states at one instant; the best one counts/] })
 })
 
 test('a removal is one fact, whatever values its row has', async (t) => {
@@ -108,7 +206,7 @@ test('the place among others, which only pages show, is not read from a file', a
   t.same(board.events, [{ titleId: '4d530064', leaderboardId: 7, name: 'A', observedAt: '2020-01-01T00:00:00Z' }])
 })
 
-test('a rating that is a whole number in JSON is read as its decimal text', async (t) => {
+test('a rating that is a number in JSON is read as its decimal text', async (t) => {
   const ratings: [unknown, string | undefined][] = [
     [1200, '1200'],
     [0, '0'],
@@ -119,7 +217,8 @@ test('a rating that is a whole number in JSON is read as its decimal text', asyn
     ['9007199254740993', '9007199254740993'],
     [9_007_199_254_740_992, undefined],
     [1e21, undefined],
-    [83.456, undefined]
+    [83.456, '83.456'],
+    [1e-7, undefined]
   ]
   const rows = ratings.map(([rating], n) => ({ ...entry, playerName: `P${n}`, rating }))
   const { result, events } = await importText(t, JSON.stringify(rows))
@@ -129,8 +228,8 @@ test('a rating that is a whole number in JSON is read as its decimal text', asyn
   )
   t.match(
     result.faults.map(({ reason }) => reason),
-    ['9007199254740992', '1e\\+21', '83.456'].map(
-      (shown) => new RegExp(`^rating is ${shown}: expected a text, or a whole`)
+    ['9007199254740992: expected a text', '1e\\+21: expected a text', '"1e-7": expected a time'].map(
+      (shown) => new RegExp(`^rating is ${shown}`)
     )
   )
   t.match((await importText(t, JSON.stringify([{ ...entry, rating: true }]))).result.faults, [

@@ -115,7 +115,7 @@ test('a bad row stops nothing and is reported with its line and reason', async (
     ['2020-01-01 01:00:00,1.5', /online is "1.5"/],
     ['2020-01-01 01:00:00,1e3', /online is "1e3"/],
     ['2020-01-01 01:00:00,4294967296', /online is 4294967296/],
-    ['2020-01-01 01:00:00,null', /online is "null"/],
+    ['2020-01-01 01:00:00,nil', /online is "nil"/],
     [',7', /observedAt is missing/],
     [',', /observedAt is missing/],
     ['2020-01-01 01:00:00,"7', /not valid CSV/],

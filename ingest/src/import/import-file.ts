@@ -27,8 +27,8 @@ const NEWLINE = 0x0a
 /** Arrays may have no line ends; each of their rows ends with this. */
 const BRACE_CLOSED = 0x7d
 
-/** The format of a file's rows. */
-export type Format = 'csv' | 'ndjson' | 'json'
+/** The format of a file's rows; `object`: one JSON object that contains them. */
+export type Format = 'csv' | 'ndjson' | 'json' | 'object'
 
 /** A file that can be read more than once. */
 export type ImportFile = {
@@ -210,7 +210,7 @@ async function readContent(blocks: AsyncIterable<Buffer>, options: ContentOption
       else found ??= format ?? formatOf(start, name)
       onBlock?.(block)
       bytes += block.length
-      const end = block.lastIndexOf(found === 'json' ? BRACE_CLOSED : NEWLINE)
+      const end = block.lastIndexOf(found === 'json' || found === 'object' ? BRACE_CLOSED : NEWLINE)
       rowBytes = end === -1 ? rowBytes + block.length : block.length - end
       requireEnd(name, rowBytes)
       if (!isGzip) continue
@@ -284,7 +284,7 @@ const OTHERS: readonly { readonly bytes: readonly number[]; readonly what: strin
 ]
 
 /**
- * Detects the format by the first character: `[` begins an array, `{` the first of many objects, anything else a
+ * Detects the format by the first characters: `[` begins an array, `{` one object or the first of many, anything else a
  * header.
  */
 function formatOf(start: Buffer, name: string): Format {
@@ -299,5 +299,9 @@ function formatOf(start: Buffer, name: string): Format {
     throw new ImportRefused(`${name} ${what}; expected rows as CSV with a header, NDJSON or a JSON array`)
   }
   if (text.startsWith('[')) return 'json'
-  return text.startsWith('{') ? 'ndjson' : 'csv'
+  if (!text.startsWith('{')) return 'csv'
+  // An object in several lines, or a single line with lists or objects in it.
+  const [first = '', second = ''] = text.split(/\n\s*/, 2)
+  if (second.startsWith('{')) return 'ndjson'
+  return second !== '' || /[[{]/.test(first.slice(1)) ? 'object' : 'ndjson'
 }

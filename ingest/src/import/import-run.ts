@@ -5,9 +5,13 @@ import { encodeEvents } from '../publish/people/encode-events.js'
 import type { People } from '../publish/people/people.js'
 import { type Fingerprint, type Format, fingerprint, hasChanged, withImportFile } from './import-file.js'
 import { ImportCutOff, ImportRefused } from './import-refused.js'
+import { readLocalTime, type TimeReader } from './import-time.js'
 import { importableOf } from './importables.js'
-import { type ImportFault, type RowSource, readRows, type Tally } from './read-rows.js'
+import { LocalClock } from './local-clock.js'
+import { type ImportFault, type RowSource, readRows, surveyRows, type Tally } from './read-rows.js'
 import { checkMapping, type Mapping } from './row-plan.js'
+import type { Spelling } from './spelling.js'
+import { formatReader } from './time-format.js'
 
 /** Maximum number of rows that an interrupted import repeats. */
 const PROGRESS_ROWS = 100_000
@@ -24,7 +28,7 @@ export type KnownImport = {
 
 /** Progress of a running import. Bytes are bytes of the file on disk. */
 export type ImportProgress = {
-  /** `reading`: hashes the whole file. `checking`: validates every row of a strict import. */
+  /** `reading`: hashes the whole file. `checking`: reads every row before the first is published, where that is needed. */
   readonly phase: 'reading' | 'checking' | 'publishing'
   readonly bytesRead: number
   readonly bytesTotal: number
@@ -57,6 +61,8 @@ export type ImportResult = {
   readonly ignoredColumns: readonly string[]
   /** Mapped columns that are missing in the first rows of a JSON file. */
   readonly absentColumns: readonly string[]
+  /** Sentences about what the numbers do not tell. */
+  readonly notes: readonly string[]
 }
 
 /** The file to import, and the options. */
@@ -70,6 +76,8 @@ export type ImportRequest = {
   readonly columns?: Readonly<Record<string, string>>
   /** Event field → its constant value in every row, as text. */
   readonly set?: Readonly<Record<string, string>>
+  /** How the file spells its values, where it does not say it by itself. */
+  readonly spelling?: Spelling | undefined
   /** Number of faults that the result keeps with line and reason. */
   readonly faultsMax?: number | undefined
   /** Publishes nothing if there is any fault. */
@@ -102,9 +110,11 @@ export type ImportNeeds = {
  * the signal's reason.
  */
 export async function runImport(request: ImportRequest, needs: ImportNeeds): Promise<ImportResult> {
-  const target = importableOf(request.topic)
+  const found = importableOf(request.topic)
   const mapping = { columns: request.columns ?? {}, set: request.set ?? {} }
   const now = needs.now ?? Date.now
+  const spelling = request.spelling ?? {}
+  const target = { ...found, ...found.open?.(spelling) }
   const signal = needs.signal ?? new AbortController().signal
   signal.throwIfAborted()
   checkMapping(target, mapping, now())
@@ -117,8 +127,8 @@ export async function runImport(request: ImportRequest, needs: ImportNeeds): Pro
       })
       const { format } = print
       const { faultsMax } = request
-      const run = { target, mapping, file, format, faultsMax, nowMs: now(), signal, needs, now }
-      let importId = importIdOf(target.topic.name, mapping, request.format, print)
+      const run = { target, mapping, file, format, faultsMax, nowMs: now(), signal, needs, now, ...readingOf(spelling) }
+      let importId = importIdOf([target.topic.name, mapping, request.format, spelling], print)
       for (;;) {
         const before = await abortable(signal, needs.known(importId))
         if (before?.isRetracted !== true) return importFile({ ...run, importId }, before, request)
@@ -132,12 +142,20 @@ export async function runImport(request: ImportRequest, needs: ImportNeeds): Pro
   }
 }
 
+/** Returns how times and cells are read. Throws an {@link ImportRefused} for a zone or format that is none. */
+function readingOf({ tz, timeFormat, delimiter }: Spelling): Pick<RowSource, 'clock' | 'readTime' | 'delimiter'> {
+  const local: TimeReader | undefined = timeFormat === undefined ? undefined : formatReader(timeFormat)
+  if (tz === undefined && local === undefined) return { delimiter }
+  return { delimiter, clock: new LocalClock(tz ?? 'UTC'), readTime: local ?? readLocalTime }
+}
+
 async function importFile(
   run: Run,
   before: KnownImport | undefined,
   { strict = false }: { readonly strict?: boolean }
 ): Promise<ImportResult> {
   if (before?.finished === true) return resultOf(run, tallyFrom(before), { finished: true, alreadyDone: true })
+  await surveyRows(run, tallyFrom(undefined), (bytesRead) => reportProgress(run, NOTHING, 'checking', bytesRead))
   if (strict) {
     const checked = await checkAll(run)
     if (checked.rejected > 0) {
@@ -159,7 +177,17 @@ function tallyFrom(before: KnownImport | undefined): Tally {
   const { rowsRead, published, rejected } = before ?? NOTHING
   const missing = rowsRead - published - rejected
   const skipped = rowsRead
-  return { rowsRead, published, rejected, missing, skipped, faults: [], ignoredColumns: [], absentColumns: [] }
+  return {
+    rowsRead,
+    published,
+    rejected,
+    missing,
+    skipped,
+    faults: [],
+    ignoredColumns: [],
+    absentColumns: [],
+    notes: []
+  }
 }
 
 function resultOf(
@@ -171,14 +199,17 @@ function resultOf(
 }
 
 /**
- * Returns 32 hexadecimal digits of a hash over the unpacked bytes, the topic, the mapping, and the format if it was
- * given.
+ * Returns 32 hexadecimal digits of a hash over the unpacked bytes, the topic, the mapping, and the format and spelling if
+ * they were given.
  */
-function importIdOf(topic: string, mapping: Mapping, format: Format | undefined, print: Fingerprint): string {
-  const sorted = (record: Readonly<Record<string, string>>) =>
-    Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1))
-  const how = JSON.stringify([topic, sorted(mapping.columns), sorted(mapping.set), format ?? ''])
-  return createHash('sha256').update(how).update(print.digest).digest('hex').slice(0, 32)
+function importIdOf(
+  [topic, mapping, format, spelling]: readonly [string, Mapping, Format | undefined, Spelling],
+  print: Fingerprint
+): string {
+  const sorted = (record: object) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1))
+  const spelled = sorted(spelling).filter(([, value]) => value !== undefined)
+  const how = [topic, sorted(mapping.columns), sorted(mapping.set), format ?? '', ...spelled]
+  return createHash('sha256').update(JSON.stringify(how)).update(print.digest).digest('hex').slice(0, 32)
 }
 
 /** Returns the id of a repeated import after this one was undone. */
@@ -197,7 +228,7 @@ async function checkAll(run: Run): Promise<Tally> {
   return tally
 }
 
-function reportProgress(run: Run, tally: Tally, phase: 'checking' | 'publishing', bytesRead: number): void {
+function reportProgress(run: Run, tally: typeof NOTHING, phase: 'checking' | 'publishing', bytesRead: number): void {
   const { rowsRead, published, rejected } = tally
   run.needs.onProgress?.({ phase, bytesRead, bytesTotal: run.file.bytes, rowsRead, published, rejected })
 }

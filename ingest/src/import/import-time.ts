@@ -2,14 +2,17 @@ import { instantOf, isStorableMs } from '@gamenet/schemas'
 
 /*
  * A smaller number is refused as an epoch: 20200101 is meant as a date, not as a second of August 1970. The border
- * between seconds and milliseconds follows from the limits: 1e11 s is the year 5138, 1e11 ms is 3 March 1973.
+ * between the units follows from the limits: 1e11 s and 1e14 ms are the year 5138, 1e11 ms and 1e14 µs are 3 March 1973.
  */
 const EPOCH_SECONDS_MIN = 1e8
 const EPOCH_MILLISECONDS_MIN = 1e11
+const EPOCH_MICROSECONDS_MIN = 1e14
 
 const WRITTEN =
-  /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?: ?([Zz])|([+-])(\d{2})(?::?(\d{2}))?)?)?$/
+  /^(\d{4})([-/])(\d{2})\2(\d{2})(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?: ?([Zz]|UTC|GMT)|([+-])(\d{2})(?::?(\d{2}))?)?)?$/
 const EPOCH = /^\d{1,17}(?:\.\d{1,9})?$/
+/** `01/04/2022` is in January or in April. */
+const DAY_OR_MONTH_FIRST = /^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}(?!\d)/
 
 /**
  * Longest distance of an instant into the future: clocks differ by up to a minute. The current value of a board or a
@@ -20,60 +23,94 @@ export const AHEAD_OF_NOW_MS_MAX = 60_000
 /** A parsed instant (milliseconds since 1970, and canonical text), or the fault. */
 export type ReadTime = { readonly ms: number; readonly instant: string } | { readonly fault: string }
 
+/** A time of day without a zone, as milliseconds since 1970 if it were UTC. */
+export type WallTime = { readonly wallMs: number }
+
+/** Parses the times of a file. */
+export type TimeReader = (text: string) => ReadTime | WallTime
+
 /**
- * Parses a time of a file: ISO 8601 with `Z` or an offset; without one, or with a blank instead of `T`, as UTC; a date
- * as its first instant; epoch seconds (1e8 to 1e11) or milliseconds (from 1e11). Finer digits than a millisecond are
- * truncated. Days outside the calendar are faults.
+ * Parses a time of a file: ISO 8601 with `Z`, `UTC` or an offset; without one, or with a blank instead of `T`, as UTC; a
+ * date as its first instant; epoch seconds (1e8 to 1e11), milliseconds (to 1e14) or microseconds. Finer digits than a
+ * millisecond are truncated. Days outside the calendar are faults.
  */
 export function readTime(text: string): ReadTime {
   if (text !== lastText) {
-    lastTime = timeOf(text)
+    lastTime = inUtc(timeOf(text))
     lastText = text
   }
   return lastTime
 }
 
+/** Parses as {@link readTime} does, but leaves times without a zone to the caller. */
+export function readLocalTime(text: string): ReadTime | WallTime {
+  return timeOf(text)
+}
+
+/** Returns a wall time as UTC. */
+export function inUtc(time: ReadTime | WallTime): ReadTime {
+  return 'wallMs' in time ? stored(time.wallMs) : time
+}
+
 /** Cache of the last row's time: files list all titles of one minute one after another. */
 let lastText = ''
-let lastTime = timeOf('')
+let lastTime = inUtc(timeOf(''))
 
-function timeOf(text: string): ReadTime {
+function timeOf(text: string): ReadTime | WallTime {
   const match = WRITTEN.exec(text)
-  if (match !== null) return readWritten(text, match)
+  if (match !== null) {
+    const [, year, , month, day, hour = '00', minute = '00', second = '00', fraction, zone, sign, hours, minutes] =
+      match
+    const offset = sign === undefined ? zone && 'Z' : `${sign}${hours}${minutes ?? '00'}`
+    return timeOfParts({ year, month, day, hour, minute, second, fraction, offset })
+  }
   if (EPOCH.test(text)) return readEpoch(Number(text))
+  if (DAY_OR_MONTH_FIRST.test(text)) {
+    return { fault: 'expected a time with the year first; --time-format reads others, such as %d/%m/%Y or %m/%d/%Y' }
+  }
   return {
-    fault: 'expected a time as ISO 8601, as YYYY-MM-DD HH:MM:SS in UTC, or as epoch seconds or milliseconds'
+    fault:
+      'expected a time as ISO 8601, as YYYY-MM-DD HH:MM:SS in UTC, or as epoch seconds or milliseconds; ' +
+      '--time-format reads other forms, such as %d.%m.%Y %H:%M or %B %Y'
   }
 }
 
-/** Parses a number as epoch seconds or milliseconds, depending on its size; see {@link readTime}. */
+/** Parses a number as epoch seconds, milliseconds or microseconds, depending on its size; see {@link readTime}. */
 export function readEpoch(value: number): ReadTime {
   if (!(value >= EPOCH_SECONDS_MIN)) {
-    return { fault: 'an epoch time before 3 March 1973 may be a date in digits; write it as ISO 8601' }
+    return {
+      fault: 'an epoch time before 3 March 1973 may be a date in digits; write it as ISO 8601, or give --time-format'
+    }
   }
   // Rounded to the microsecond first: 1489212000.001 * 1000 is slightly less than a whole number.
-  const ms = value < EPOCH_MILLISECONDS_MIN ? Math.round(value * 1e6) / 1e3 : value
-  return stored(Math.floor(ms))
+  if (value < EPOCH_MILLISECONDS_MIN) return stored(Math.floor(Math.round(value * 1e6) / 1e3))
+  return stored(Math.floor(value < EPOCH_MICROSECONDS_MIN ? value : value / 1e3))
 }
 
-function readWritten(text: string, match: RegExpExecArray): ReadTime {
-  const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', , sign, hours, minutes] = match
+/** The digits of a time; `offset` is `Z` or `+HHMM`. */
+export type TimeParts = Readonly<
+  Record<'year' | 'month' | 'day' | 'hour' | 'minute' | 'second' | 'fraction' | 'offset', string | undefined>
+>
+
+/** Returns the time of digits, or the reason why there is none. */
+export function timeOfParts(parts: TimeParts): ReadTime | WallTime {
+  const { year, month = '01', day = '01', hour = '00', minute = '00', second = '00', fraction = '', offset } = parts
   const milliseconds = fraction === '' ? 0 : Number(fraction.padEnd(3, '0').slice(0, 3))
-  const offsetMinutes = sign === undefined ? 0 : Number(hours) * 60 + Number(minutes ?? 0)
   const date = Number(day)
   const isOnCalendar = date >= 1 && date <= daysIn(Number(year), Number(month))
-  if (!isOnCalendar) return { fault: `there is no day ${text.slice(0, 10)}` }
+  if (!isOnCalendar) return { fault: `there is no day ${year}-${month}-${day}` }
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return { fault: 'there is no such time of day' }
-  if (Number(hours ?? 0) > 23 || Number(minutes ?? 0) > 59) return { fault: 'there is no such UTC offset' }
-  const wall = Date.UTC(Number(year), Number(month) - 1, date, Number(hour), Number(minute), Number(second))
-  if (milliseconds === 0 && offsetMinutes === 0 && isStorableMs(wall)) {
-    // The fast path for the usual format: formatting the number again costs as much as parsing the text.
-    return { ms: wall, instant: `${text.slice(0, 10)}T${hour}:${minute}:${second}Z` }
-  }
-  return stored(wall + milliseconds - (sign === '-' ? -offsetMinutes : offsetMinutes) * 60_000)
+  const wallMs =
+    Date.UTC(Number(year), Number(month) - 1, date, Number(hour), Number(minute), Number(second)) + milliseconds
+  if (offset === undefined) return { wallMs }
+  if (offset === 'Z') return stored(wallMs)
+  const [hours, minutes] = [Number(offset.slice(1, 3)), Number(offset.slice(3))]
+  if (hours > 23 || minutes > 59) return { fault: 'there is no such UTC offset' }
+  return stored(wallMs - (offset.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60_000)
 }
 
-function stored(ms: number): ReadTime {
+/** Returns an instant that tables can store, else the fault. */
+export function stored(ms: number): ReadTime {
   if (!isStorableMs(ms)) return { fault: 'expected a time between 1970 and 2105' }
   return { ms, instant: instantOf(ms) }
 }

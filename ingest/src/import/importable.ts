@@ -1,4 +1,5 @@
 import type { Topic } from '@gamenet/schemas'
+import type { Spelling } from './spelling.js'
 
 /*
  * column    a header of a CSV file, or a key of the objects of a JSON file
@@ -9,8 +10,8 @@ import type { Topic } from '@gamenet/schemas'
  * withheld  fields of the schema that only scrapes provide
  */
 
-/** How the text of a cell becomes a value. JSON values are used as they are, except instants. */
-export type CellKind = 'instant' | 'integer' | 'text' | 'list'
+/** How the text of a cell becomes a value; only a name may be `null` or `-`. JSON values are used as they are, except instants. */
+export type CellKind = 'instant' | 'integer' | 'text' | 'name' | 'list'
 
 /** The result of one row. */
 export type Outcome =
@@ -35,6 +36,14 @@ export type Gathering = {
   finish(): Iterable<Gathered>
 }
 
+/** The reading of one file by a topic whose rows explain one another. */
+export type Opened = Pick<Importable, 'outcome'> & {
+  /** Called with every row before the first outcome. */
+  see?(fields: Fields): void
+  /** Sentences for the report, about the rows of one pass. */
+  notes(): string[]
+}
+
 /** A topic for imports: its fields, how their cells are parsed, and which of them are measured. */
 export type Importable = {
   readonly topic: Topic
@@ -46,6 +55,12 @@ export type Importable = {
   readonly aheadMsMax: number
   /** Returns the result of a row. `judge` is the default: a missing sample, else the schema's result. */
   outcome(fields: Fields, judge: (fields: Fields) => Outcome): Outcome
+  /** Identifies what an event of the topic replaces; default: its key and instant. */
+  sameAs?(event: never): string
+  /** Present if events of one instant are states, ordered by their values; equal states are one. */
+  stateOf?(event: never): string
+  /** Present if the outcome of a row depends on others of its file. */
+  readonly open?: (spelling: Spelling) => Opened
   /** Present if rows can be parts of events. */
   readonly gather?: () => Gathering
 }

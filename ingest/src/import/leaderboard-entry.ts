@@ -1,6 +1,7 @@
-import { leaderboardEntryTopic, lineText, millisecondsOfTime, timeText } from '@gamenet/schemas'
+import { boardKey, type LeaderboardEntryChanged, leaderboardEntryTopic, lineText, timeText } from '@gamenet/schemas'
 import { AHEAD_OF_NOW_MS_MAX } from './import-time.js'
-import { type Fields, importable, type Outcome } from './importable.js'
+import { type Fields, type Importable, importable, type Outcome } from './importable.js'
+import { millisecondsOfClock, RatingReader } from './rating.js'
 import { shown } from './row-judge.js'
 
 /**
@@ -8,16 +9,12 @@ import { shown } from './row-judge.js'
  */
 const CHANGES: readonly unknown[] = ['new', 'updated', 'removed']
 
-/**
- * Changes of entries. An entry is a time if the row has `timeMs` or its rating is time text, `M:SS.mmm`; each is
- * derived from the other. Nothing else is derived: a listed entry with neither is a fault.
- */
-export const leaderboardEntryImport = importable({
+const base = importable({
   topic: leaderboardEntryTopic,
   fields: {
     titleId: 'text',
     leaderboardId: 'integer',
-    playerName: 'text',
+    playerName: 'name',
     changeType: 'text',
     rank: 'integer',
     rating: 'text',
@@ -26,34 +23,60 @@ export const leaderboardEntryImport = importable({
   },
   withheld: ['occurrence', 'order', 'step', 'details'],
   measured: [],
-  aheadMsMax: AHEAD_OF_NOW_MS_MAX,
-  outcome: (fields, judge) => {
-    if (typeof fields.rating === 'number' && !Number.isSafeInteger(fields.rating)) {
-      return fault(`rating is ${shown(fields.rating)}: expected a text, or a whole number up to 2^53`)
-    }
-    const { rank, rating, timeMs, ...kept } = asShown(fields)
-    const { changeType, playerName } = kept
-    if (typeof playerName === 'string' && CONTROL.test(playerName)) {
-      return fault(`playerName is ${shown(playerName)}: it has a control character`)
-    }
-    if (changeType !== undefined && !CHANGES.includes(changeType)) {
-      return fault(`changeType is ${shown(changeType)}: expected ${CHANGES.join(', ')}`)
-    }
-    // The values of an entry are in its last change; a removal has the same meaning with or without them.
-    if (changeType === 'removed') return judge(kept)
-    const others = rank === undefined ? kept : { ...kept, rank }
-    if (rating === undefined && timeMs === undefined) {
-      return changeType === undefined ? judge(others) : fault('rating and timeMs are both missing')
-    }
-    const msOfText = typeof rating === 'string' ? millisecondsOfTime(rating) : undefined
-    if (timeMs === undefined)
-      return judge({ ...others, rating, ...(msOfText === undefined ? {} : { timeMs: msOfText }) })
-    if (msOfText !== undefined && msOfText !== timeMs) {
-      return fault(`rating is ${shown(rating)}, which is ${msOfText} ms, but timeMs is ${shown(timeMs)}`)
-    }
-    return judge({ ...others, rating: rating ?? textOfTime(timeMs), timeMs })
-  }
+  aheadMsMax: AHEAD_OF_NOW_MS_MAX
 })
+
+/**
+ * Changes of entries. An entry is a time if the row has `timeMs` or its rating is spelled as a time; each is derived
+ * from the other. Nothing else is derived: a listed entry with neither is a fault, as is a rating that is no number.
+ */
+export const leaderboardEntryImport: Importable = {
+  ...base,
+  sameAs: ({ playerName, changedAt, ...board }: LeaderboardEntryChanged) =>
+    `${boardKey(board)} ${playerName} ${changedAt}`,
+  stateOf: ({ changeType, rank, rating, timeMs }: LeaderboardEntryChanged) =>
+    `${changeType === 'removed'} ${rank} ${rating} ${timeMs}`,
+  open: ({ ratings }) => {
+    const reader = new RatingReader(ratings)
+    return {
+      see: (fields) => reader.see(asShown(fields)),
+      notes: () => reader.notes(),
+      outcome: (fields, judge) => {
+        const { rating } = fields
+        if (!Number.isInteger(rating) || Number.isSafeInteger(rating)) return outcomeOf(asShown(fields), judge, reader)
+        return fault(`rating is ${shown(rating)}: expected a text, or a whole number up to 2^53`)
+      }
+    }
+  }
+}
+
+function outcomeOf(fields: Fields, judge: (fields: Fields) => Outcome, ratings: RatingReader): Outcome {
+  const { rank, rating, timeMs, ...kept } = fields
+  const { changeType, playerName } = kept
+  if (typeof playerName === 'string' && CONTROL.test(playerName)) {
+    return fault(`playerName is ${shown(playerName)}: it has a control character`)
+  }
+  if (changeType !== undefined && !CHANGES.includes(changeType)) {
+    return fault(`changeType is ${shown(changeType)}: expected ${CHANGES.join(', ')}`)
+  }
+  // The values of an entry are in its last change; a removal has the same meaning with or without them.
+  if (changeType === 'removed') return judge(kept)
+  const others = rank === undefined ? kept : { ...kept, rank }
+  if (rating === undefined && timeMs === undefined) {
+    return changeType === undefined ? judge(others) : fault('rating and timeMs are both missing')
+  }
+  if (timeMs === undefined) {
+    if (typeof rating !== 'string') return judge({ ...others, rating })
+    const read = ratings.read(rating, kept)
+    if ('fault' in read) return fault(`rating is ${shown(rating)}: ${read.fault}`)
+    return judge({ ...others, rating, ...(read.timeMs === undefined ? {} : { timeMs: read.timeMs }) })
+  }
+  const msOfText = typeof rating === 'string' ? millisecondsOfClock(rating) : undefined
+  if (msOfText !== undefined && msOfText !== timeMs) {
+    return fault(`rating is ${shown(rating)}, which is ${msOfText} ms, but timeMs is ${shown(timeMs)}`)
+  }
+  return judge({ ...others, rating: rating ?? textOfTime(timeMs), timeMs })
+}
 
 /** Control characters except white space, which is collapsed before. No page shows any. */
 const CONTROL = /\p{Cc}/u

@@ -5,7 +5,7 @@ import { importable } from './importable.js'
 /** Names of boards. Only a title's page shows whether a board is still listed. */
 export const leaderboardImport = importable({
   topic: leaderboardTopic,
-  fields: { titleId: 'text', leaderboardId: 'integer', name: 'text', observedAt: 'instant' },
+  fields: { titleId: 'text', leaderboardId: 'integer', name: 'name', observedAt: 'instant' },
   withheld: ['listed'],
   measured: [],
   aheadMsMax: AHEAD_OF_NOW_MS_MAX,

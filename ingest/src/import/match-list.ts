@@ -36,7 +36,7 @@ const base = importable<MatchesListed>({
  */
 export const matchListImport: Importable = {
   ...base,
-  fields: { ...base.fields, hostName: 'text', currentPlayers: 'integer', maxPlayers: 'integer' },
+  fields: { ...base.fields, hostName: 'name', currentPlayers: 'integer', maxPlayers: 'integer' },
   measured: ['matches', 'currentPlayers'],
   required: base.required.filter((field) => field !== 'matches'),
   gather: matchListGathering

@@ -8,10 +8,10 @@ const PERIOD_SECONDS = 60
 const base = importable({
   topic: presenceTopic,
   fields: {
-    username: 'text',
-    gamertag: 'text',
+    username: 'name',
+    gamertag: 'name',
     state: 'text',
-    game: 'text',
+    game: 'name',
     periodSeconds: 'integer',
     observedAt: 'instant'
   },

@@ -1,9 +1,13 @@
-import { cellsOf, csvCutter } from './csv.js'
+import { type Csv, cellsOf, csvCutter, DELIMITERS } from './csv.js'
 import { type Format, type ImportFile, textOf } from './import-file.js'
 import { ImportRefused } from './import-refused.js'
-import type { Gathering, Importable, Outcome } from './importable.js'
+import { inUtc, type TimeReader } from './import-time.js'
+import type { Fields, Gathering, Importable, Opened, Outcome } from './importable.js'
 import { arrayCutter, ndjsonCutter, objectsOf } from './json.js'
-import { type Mapping, planRows, type RowPlan } from './row-plan.js'
+import { rowsOfObject } from './json-object.js'
+import type { LocalClock } from './local-clock.js'
+import { Repeats } from './repeats.js'
+import { type Mapping, planRows, type Reading, type RowPlan } from './row-plan.js'
 import { type Row, rowsOf } from './rows.js'
 
 /** Gathered events are appended when they contain this many rows (about 1.5 MB), or are this many. */
@@ -17,12 +21,14 @@ const BLOCK_ROWS = 2000
 /** Number of faults that are kept with line and reason unless the request asks for more; all are counted. */
 const FAULTS_KEPT = 100
 
+const OPEN_END = 'the last line has no line end; if the file was cut off there, its last value is wrong'
+
 /** A row that could not be imported. */
 export type ImportFault = { readonly file: string; readonly line: number; readonly reason: string }
 
 /** The rows of an import's file, and how they become events. */
 export type RowSource = {
-  readonly target: Importable
+  readonly target: Importable & Partial<Opened>
   readonly mapping: Mapping
   readonly file: ImportFile
   readonly format: Format
@@ -30,6 +36,11 @@ export type RowSource = {
   readonly nowMs: number
   readonly signal: AbortSignal
   readonly faultsMax?: number | undefined
+  readonly delimiter?: string | undefined
+  readonly readTime?: TimeReader
+  /** Present if times without a zone are local. */
+  readonly clock?: LocalClock | undefined
+  readonly isSurvey?: boolean
 }
 
 /** The counts so far. */
@@ -42,6 +53,8 @@ export type Tally = {
   faults: ImportFault[]
   ignoredColumns: readonly string[]
   absentColumns: readonly string[]
+  /** Sentences about what the report cannot tell by numbers. */
+  notes: readonly string[]
 }
 
 /** The consumer of rows. */
@@ -67,13 +80,23 @@ export async function readRows(run: RowSource, tally: Tally, use: RowUse): Promi
   })
   const reader = run.format === 'csv' ? csvReader(run, tally) : jsonReader(run, tally)
   const gathering = run.target.gather?.()
+  const repeats = new Repeats(run.target)
   let row = 0
-  for await (const rows of rowsOf(blocks, reader.cutter)) {
+  let hasOpenEnd = false
+  const onOpenEnd = () => {
+    hasOpenEnd = run.format === 'csv'
+  }
+  const pieces =
+    run.format === 'object'
+      ? rowsOfObject(blocks, (columns) => canPlan(run, columns))
+      : rowsOf(blocks, reader.cutter, onOpenEnd)
+  for await (const rows of pieces) {
     for (const { line, outcome } of reader.read(rows)) {
       row += 1
       if (row <= tally.skipped) continue
       tally.rowsRead += 1
       if (outcome.kind === 'event') {
+        repeats.add(outcome.event)
         use.take(outcome.event)
         tally.published += 1
       } else if (outcome.kind === 'part') {
@@ -89,7 +112,23 @@ export async function readRows(run: RowSource, tally: Tally, use: RowUse): Promi
   await use.afterBlock()
   reader.finish()
   if (gathering !== undefined) await useGathered(run, tally, gathering, use)
+  tally.notes = [...repeats.notes(), ...(run.target.notes?.() ?? []), ...(hasOpenEnd ? [OPEN_END] : [])]
   use.onProgress(bytesRead)
+}
+
+/**
+ * Reads the whole file once before `readRows`, if the meaning of a row depends on others: ratings that may be times, and
+ * local times of a repeated hour.
+ */
+export async function surveyRows(run: RowSource, tally: Tally, onProgress: RowUse['onProgress']): Promise<void> {
+  const { see } = run.target
+  if (see === undefined && run.clock === undefined) return
+  const outcome = (fields: Fields): Outcome => {
+    see?.(fields)
+    return { kind: 'missing' }
+  }
+  const nothing = { take: () => undefined, hold: () => undefined, afterBlock: () => Promise.resolve() }
+  await readRows({ ...run, isSurvey: true, target: { ...run.target, outcome } }, tally, { ...nothing, onProgress })
 }
 
 /** Passes on the events of gathered rows, a block at a time. */
@@ -135,19 +174,19 @@ type Reader = {
 
 function csvReader(run: RowSource, tally: Tally): Reader {
   let plan: RowPlan | undefined
+  const headerOf = (cells: readonly string[]) => cells.map((cell) => cell.trim())
+  const csv: Csv = {
+    delimiter: run.delimiter,
+    choose: (header) => DELIMITERS.find((delimiter) => fits(run, header, delimiter)) ?? ','
+  }
   return {
-    cutter: csvCutter(),
+    cutter: csvCutter(csv),
     *read(rows) {
-      for (const row of cellsOf(rows)) {
+      for (const row of cellsOf(rows, csv.delimiter)) {
         if (plan === undefined) {
           if ('fault' in row)
             throw new ImportRefused(`${run.file.name} has no readable header in line ${row.line}: ${row.fault}`)
-          plan = planFor(
-            run,
-            tally,
-            row.cells.map((cell) => cell.trim()),
-            false
-          )
+          plan = planFor(run, tally, headerOf(row.cells), false)
         } else if ('fault' in row) yield { line: row.line, outcome: { kind: 'fault', reason: row.fault } }
         else yield { line: row.line, outcome: plan.fromCells(row.cells) }
       }
@@ -155,6 +194,24 @@ function csvReader(run: RowSource, tally: Tally): Reader {
     finish() {
       if (plan === undefined) throw new ImportRefused(`${run.file.name} is empty; expected a header and rows`)
     }
+  }
+}
+
+/** Returns whether a header has the needed columns if this character divides it. */
+function fits(run: RowSource, text: string, delimiter: string): boolean {
+  const [header] = cellsOf([{ line: 1, text }], delimiter)
+  return header !== undefined && 'cells' in header && canPlan(run, header.cells)
+}
+
+/** Returns whether columns are enough for a row. */
+function canPlan(run: RowSource, columns: readonly string[]): boolean {
+  try {
+    const header = columns.map((column) => column.trim())
+    planRows(run.target, run.mapping, header, { isSample: false, nowMs: run.nowMs })
+    return true
+  } catch (error) {
+    if (error instanceof ImportRefused) return false
+    throw error
   }
 }
 
@@ -177,7 +234,14 @@ function jsonReader(run: RowSource, tally: Tally): Reader {
 }
 
 function planFor(run: RowSource, tally: Tally, columns: readonly string[], isSample: boolean): RowPlan {
-  const plan = planRows(run.target, run.mapping, columns, { isSample, nowMs: run.nowMs })
+  const { clock, nowMs, readTime } = run
+  const seen = (key: string, wallMs: number) => {
+    clock?.see(key, wallMs)
+    return inUtc({ wallMs })
+  }
+  const resolve = run.isSurvey === true ? seen : clock?.reader()
+  const reading: Reading = { isSample, nowMs, resolve, ...(readTime === undefined ? {} : { readTime }) }
+  const plan = planRows(run.target, run.mapping, columns, reading)
   tally.ignoredColumns = plan.ignoredColumns
   tally.absentColumns = plan.absentColumns
   return plan

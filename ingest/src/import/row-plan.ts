@@ -1,5 +1,5 @@
 import { ImportRefused } from './import-refused.js'
-import { readEpoch, readTime } from './import-time.js'
+import { type ReadTime, readEpoch, readTime, type TimeReader } from './import-time.js'
 import type { CellKind, Fields, Importable, Outcome } from './importable.js'
 import { judged, shown } from './row-judge.js'
 
@@ -23,6 +23,16 @@ export type RowPlan = {
 
 type Binding = { readonly field: string; readonly kind: CellKind; readonly column: string; readonly index: number }
 
+/** How the cells of a pass over a file are read. */
+export type Reading = {
+  /** The columns are those of the first rows of a JSON file, so an optional one may appear later. */
+  readonly isSample: boolean
+  readonly nowMs: number
+  readonly readTime?: TimeReader
+  /** Returns the instant of a time without a zone, in the series that `key` names. Without it, `readTime` returns none. */
+  readonly resolve?: ((key: string, wallMs: number) => ReadTime) | undefined
+}
+
 /** Validates fields and constants before a file is opened. Throws an {@link ImportRefused} with the first fault. */
 export function checkMapping(target: Importable, mapping: Mapping, nowMs: number): void {
   const known = Object.keys(target.fields)
@@ -41,22 +51,17 @@ export function checkMapping(target: Importable, mapping: Mapping, nowMs: number
 
 /**
  * Binds fields to the columns of a file: the mapped column, else the one with the field's name; a constant wins over a
- * column. Throws an {@link ImportRefused} if a required field has neither.
- * `isSample`: the columns are those of the first rows of a JSON file, so an optional one may appear later.
+ * column. Columns match in any case, if none matches exactly. Throws an {@link ImportRefused} if a required field has neither.
  */
-export function planRows(
-  target: Importable,
-  mapping: Mapping,
-  columns: readonly string[],
-  options: { readonly isSample: boolean; readonly nowMs: number }
-): RowPlan {
+export function planRows(target: Importable, mapping: Mapping, columns: readonly string[], options: Reading): RowPlan {
   const constants = constantsOf(target, mapping, options.nowMs)
   const bindings: Binding[] = []
   const absentColumns: string[] = []
   for (const [field, kind] of Object.entries(target.fields)) {
     if (Object.hasOwn(constants, field)) continue
     const mapped = Object.hasOwn(mapping.columns, field) ? mapping.columns[field] : undefined
-    const column = mapped ?? field
+    const wanted = mapped ?? field
+    const column = columns.includes(wanted) ? wanted : (columns.find((name) => isAlike(name, wanted)) ?? wanted)
     const index = columns.indexOf(column)
     if (index !== -1 && columns.indexOf(column, index + 1) !== -1) {
       throw new ImportRefused(`The column ${JSON.stringify(column)} occurs twice in the file; rename one of them`)
@@ -81,7 +86,17 @@ export function planRows(
   }
   const latest = latestOf(target, options.nowMs)
   const judge = judgement(target)
-  const complete = (event: Fields) => target.outcome(event, judge)
+  const times = options.readTime ?? readTime
+  const complete = (event: Record<string, unknown>) => {
+    for (const [field, value] of Object.entries(event)) {
+      if (!(value instanceof LocalTime)) continue
+      const key = SERIES.map((name) => event[name]).join(' ')
+      const instant = instantUpTo(latest, options.resolve?.(key, value.wallMs) ?? { fault: 'it has no zone' })
+      if (instant instanceof CellFault) return faulty(`${field} is ${shown(value.text)}: ${instant.reason}`)
+      event[field] = instant
+    }
+    return target.outcome(event, judge)
+  }
   return {
     ignoredColumns,
     absentColumns,
@@ -91,7 +106,7 @@ export function planRows(
       }
       const event: Record<string, unknown> = { ...constants }
       for (const { field, kind, index } of bindings) {
-        const value = readCell(kind, cells[index] ?? '', latest)
+        const value = readCell(kind, cells[index] ?? '', latest, times)
         if (value instanceof CellFault) return faulty(`${field} is ${shown(cells[index])}: ${value.reason}`)
         if (value !== undefined) event[field] = value
       }
@@ -100,7 +115,10 @@ export function planRows(
     fromObject: (object) => {
       const event: Record<string, unknown> = { ...constants }
       for (const { field, kind, column } of bindings) {
-        const value = readValue(kind, Object.hasOwn(object, column) ? object[column] : undefined, latest)
+        const given = Object.hasOwn(object, column) ? object[column] : undefined
+        // The name of a member is text, whatever it means.
+        const isName = column === 'key' && typeof given === 'string'
+        const value = isName ? readCell(kind, given, latest, times) : readValue(kind, given, latest, times)
         if (value instanceof CellFault) return faulty(`${field} is ${shown(object[column])}: ${value.reason}`)
         if (value !== undefined) event[field] = value
       }
@@ -138,30 +156,56 @@ class CellFault {
   }
 }
 
-/** Parses a CSV cell or a constant; undefined if it is empty. */
-function readCell(kind: CellKind, text: string, latest: Latest): unknown {
+/** A time without a zone, until the other fields of its row are known. */
+class LocalTime {
+  readonly text: string
+  readonly wallMs: number
+  constructor(text: string, wallMs: number) {
+    this.text = text
+    this.wallMs = wallMs
+  }
+}
+
+/** The fields that tell the series of a file apart. */
+const SERIES = ['titleId', 'leaderboardId', 'playerName', 'username', 'hostName']
+
+/** What programs write for a missing value. */
+const MISSING = /^(?:nan|n\/a|na|null|-)?$/i
+/** Spreadsheets and exports of tables write it before text that could be a formula. */
+const GUARDED = /^'(?=['=+\-@\t\r\uff1d\uff0b\uff0d\uff20])/
+
+/** Parses a CSV cell or a constant; undefined if it is a missing value. */
+function readCell(kind: CellKind, text: string, latest: Latest, times: TimeReader): unknown {
   const trimmed = text.trim()
-  if (trimmed === '') return undefined
+  if (kind === 'name') return trimmed === '' ? undefined : text.replace(GUARDED, '')
+  if (MISSING.test(trimmed)) return undefined
   switch (kind) {
     case 'instant':
-      return instantUpTo(latest, readTime(trimmed))
+      return instantOfText(trimmed, latest, times)
     case 'integer':
-      if (!/^-?\d{1,16}$/.test(trimmed)) return new CellFault('expected a whole number in digits only')
+      if (!/^-?\d{1,16}(?:\.0+)?$/.test(trimmed)) return new CellFault('expected a whole number in digits only')
       return Number(trimmed)
     case 'list':
       return trimmed.split(';').map((item) => item.trim())
     case 'text':
-      return text
+      return text.replace(GUARDED, '')
   }
 }
 
-/** Parses a JSON field; undefined if it is absent, null or blank text. Numbers in text are left to the schema. */
-function readValue(kind: CellKind, value: unknown, latest: Latest): unknown {
-  if (value === undefined || value === null || (typeof value === 'string' && value.trim() === '')) return undefined
+/** Parses a JSON field; undefined if it is a missing value. Numbers in text are left to the schema. */
+function readValue(kind: CellKind, value: unknown, latest: Latest, times: TimeReader): unknown {
+  if (value === undefined || value === null) return undefined
+  if (typeof value === 'string' && (kind === 'name' ? value.trim() === '' : MISSING.test(value.trim())))
+    return undefined
   if (kind !== 'instant') return value
-  if (typeof value === 'string') return instantUpTo(latest, readTime(value.trim()))
+  if (typeof value === 'string') return instantOfText(value.trim(), latest, times)
   if (typeof value === 'number') return instantUpTo(latest, readEpoch(value))
   return new CellFault('expected a time as text or number')
+}
+
+function instantOfText(text: string, latest: Latest, times: TimeReader): string | CellFault | LocalTime {
+  const time = times(text)
+  return 'wallMs' in time ? new LocalTime(text, time.wallMs) : instantUpTo(latest, time)
 }
 
 /** The latest accepted instant of a row, and the reason for the limit. */
@@ -172,7 +216,7 @@ function latestOf({ aheadMsMax }: Importable, nowMs: number): Latest {
   return { ms: nowMs + aheadMsMax, reason: `the time is more than ${span} in the future` }
 }
 
-function instantUpTo(latest: Latest, time: ReturnType<typeof readTime>): string | CellFault {
+function instantUpTo(latest: Latest, time: ReadTime): string | CellFault {
   if ('fault' in time) return new CellFault(time.fault)
   return time.ms > latest.ms ? new CellFault(latest.reason) : time.instant
 }
@@ -182,7 +226,7 @@ function constantsOf(target: Importable, mapping: Mapping, nowMs: number): Recor
   for (const [field, text] of Object.entries(mapping.set)) {
     const kind = target.fields[field]
     if (kind === undefined) continue
-    const value = readCell(kind, text, latestOf(target, nowMs))
+    const value = readCell(kind, text, latestOf(target, nowMs), readTime)
     if (value === undefined) throw new ImportRefused(`The constant for ${field} is empty; leave it out or give a value`)
     const issue = value instanceof CellFault ? value.reason : schemaFault(target, field, value)
     if (issue !== undefined) throw new ImportRefused(`The constant for ${field} is ${shown(text)}: ${issue}`)
@@ -195,6 +239,10 @@ function constantsOf(target: Importable, mapping: Mapping, nowMs: number): Recor
 function schemaFault(target: Importable, field: string, value: unknown): string | undefined {
   const parsed = target.topic.event.safeParse({ [field]: value })
   return parsed.success ? undefined : parsed.error.issues.find(({ path }) => path[0] === field)?.message
+}
+
+function isAlike(name: string, wanted: string): boolean {
+  return name.trim().toLowerCase() === wanted.trim().toLowerCase()
 }
 
 function absent(

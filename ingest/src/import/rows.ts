@@ -31,7 +31,11 @@ const NEWLINE = '\n'
  * Divides text in blocks of any size into rows: one array per block. Holds one block and at most one unfinished row.
  * Rows with invalid UTF-8 or NUL are faults.
  */
-export async function* rowsOf(blocks: AsyncIterable<string>, cutter: Cutter): AsyncGenerator<readonly Row[]> {
+export async function* rowsOf(
+  blocks: AsyncIterable<string>,
+  cutter: Cutter,
+  onOpenEnd: () => void = () => undefined
+): AsyncGenerator<readonly Row[]> {
   const state: Window = { text: '', line: 1, isSkipping: false, isSuspect: false }
   for await (const block of blocks) {
     state.text = state.text === '' ? block : state.text + block
@@ -39,7 +43,10 @@ export async function* rowsOf(blocks: AsyncIterable<string>, cutter: Cutter): As
     yield takeRows(state, cutter, false)
   }
   // The last line may lack a line end.
-  if (state.text !== '' && !state.text.endsWith(NEWLINE)) state.text += NEWLINE
+  if (state.text !== '' && !state.text.endsWith(NEWLINE)) {
+    state.text += NEWLINE
+    onOpenEnd()
+  }
   const last = takeRows(state, cutter, true)
   const fault = cutter.endFault()
   yield fault === undefined ? last : [...last, { line: state.line, text: '', fault }]

@@ -14,7 +14,7 @@ export type BoardEntry = {
   readonly rank: number
   /** Text of the last cell: the score or the time. */
   readonly rating: string
-  /** Milliseconds; null when the page's ratings are scores. */
+  /** Milliseconds; null for a score. */
   readonly timeMs: number | null
   /** Values of the cells between, by name; absent if there are none. */
   readonly details?: Readonly<Record<string, string>>
@@ -57,7 +57,7 @@ export function readBoardTable(table: PageElement, source: PageSource): PagePart
       return { ok: false, reason: `${NAME} has the name ${quoted(row.playerName)} more than ${OCCURRENCE_MAX} times` }
     }
     seen.set(row.playerName, occurrence)
-    entries.push({ ...row, occurrence, timeMs: times?.[index] ?? null })
+    entries.push({ ...row, occurrence, timeMs: times[index] ?? null })
   }
   return { ok: true, value: entries }
 }
@@ -87,14 +87,12 @@ function entryIn(cells: readonly PageElement[]): Row | string {
 }
 
 /**
- * Returns the milliseconds of all ratings; undefined unless each one is a time: text, or a raw score in a time's range.
+ * Returns the milliseconds of each rating; null for a score. Text is a time by itself; a raw score is one only if all
+ * other ratings of the page are times.
  */
-function timesOf(rows: readonly Row[]): number[] | undefined {
-  const times: number[] = []
-  for (const { rating } of rows) {
-    const ms = millisecondsOfTime(rating) ?? millisecondsOfRawScore(rating)
-    if (ms === undefined) return undefined
-    times.push(ms)
-  }
-  return times
+function timesOf(rows: readonly Row[]): (number | null)[] {
+  const texts = rows.map(({ rating }) => millisecondsOfTime(rating))
+  const raw = rows.map(({ rating }) => millisecondsOfRawScore(rating))
+  const isOfTimes = rows.every((_, n) => (texts[n] ?? raw[n]) !== undefined)
+  return rows.map((_, n) => texts[n] ?? (isOfTimes ? raw[n] : undefined) ?? null)
 }

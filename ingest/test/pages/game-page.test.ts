@@ -103,7 +103,7 @@ test('a board of eight cells has races in addition to kudos', async (t) => {
   })
 })
 
-test('scores are times only if all of a page are, as text or raw', async (t) => {
+test('time text is a time by itself, and a raw score if all others of the page are times', async (t) => {
   const times = (...ratings: string[]) => {
     const { board } = parsed(pageWith(ratings.map((rating, i) => row(i + 1, `player ${i}`, rating)).join('')))
     return board.ok ? board.value.entries.map(({ timeMs }) => timeMs) : board.reason
@@ -112,7 +112,8 @@ test('scores are times only if all of a page are, as text or raw', async (t) => 
   t.same(times('2147483647', '2143883647', '0:01.000'), [0, 3_600_000, 1000])
   t.same(times('2147483647', '2143883646'), [null, null], 'more than an hour')
   t.same(times('2147483648'), [null], 'less than no time')
-  t.same(times('1:00.000', '100'), [null, null])
+  t.same(times('1:00.000', '100', 'DNF'), [60_000, null, null])
+  t.same(times('1:00.000', '2147483647', 'DNF'), [60_000, null, null])
   t.same(times('1:60.000'), [null])
   t.same(times(), [])
 })

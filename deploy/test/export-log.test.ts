@@ -88,7 +88,7 @@ test('an exported log gives equal tables on another machine; sealed events stay 
     t.equal(code, 1)
     t.match(
       stdout,
-      /1 events published, 3 lines rejected\n {2}line 2: no CloudEvent.*\n {2}line 3: the type is "gamenet\.nothing\.v1"/
+      /1 event published, 3 lines rejected\n {2}line 2: no CloudEvent.*\n {2}line 3: the type is "gamenet\.nothing\.v1"/
     )
   })
 

@@ -246,7 +246,7 @@ test('operations on a stopped service show in its answers after the start', asyn
       /^file,line,reason\n".*more.csv",5,"observedAt is ""yesterday"": [^\n]*\n$/
     )
     const reported = await gamenet(environment, ['import', 'network-count', join(directory, 'more.csv'), '--strict'])
-    t.match(reported.stdout, /1 rows rejected.*nothing was published/s)
+    t.match(reported.stdout, /1 row rejected.*nothing was published/s)
     t.notMatch(reported.stdout, /events published/)
     const hidden = await gamenet(environment, ['import', 'network-count', join(directory, 'hidden.csv')])
     t.match(hidden.stdout, /\\u009b31myester\\u202eday\\u00ad.*without a field: \\u009b2J/s)

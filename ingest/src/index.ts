@@ -29,6 +29,7 @@ export {
   runImport
 } from './import/import-run.js'
 export { importInWorker } from './import/import-worker.js'
+export type { Ratings } from './import/spelling.js'
 export { endLeases } from './ports/leases.js'
 export { appendPacked, type Log } from './ports/log.js'
 export { createRelay } from './publish/outbox/create-relay.js'

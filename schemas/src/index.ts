@@ -6,6 +6,8 @@
  * refusal     an expected error, with its status and its sentence
  * name key    a name normalized for comparison without case
  */
+import './values/fault-texts.js'
+
 export { abortable } from './async/abortable.js'
 export { type Backoff, backoffMs, DEFAULT_BACKOFF, pause } from './async/backoff.js'
 export { Mutex } from './async/mutex.js'

@@ -8,7 +8,7 @@ import { runningOperatorPort } from '../data-directory.js'
 import { backup } from '../operations/backup.js'
 import { progressOfBytes } from './progress.js'
 import { runShown } from './reach.js'
-import { addCommand, print, type Terminal } from './terminal.js'
+import { addCommand, counted, print, type Terminal } from './terminal.js'
 
 export function addBackup(program: Command, terminal: Terminal): void {
   addCommand(program, 'backup', 'copy all data of an embedded service, running or stopped')
@@ -27,7 +27,7 @@ export function addBackup(program: Command, terminal: Terminal): void {
         const left = await unfinishedLine(config, resolve(dir))
         throw new FailureError(`No backup was made. ${errorMessage(error)}${left}`)
       })
-      const size = `${report.files} files, ${bytesText(report.bytes)}`
+      const size = `${counted(report.files, 'file')}, ${bytesText(report.bytes)}`
       print(terminal, options.json, report, [
         `Backed up to ${report.directory}: everything that was acknowledged before ${report.createdAt}; ${size}, in ${durationText(report.tookMs / 1000)}.`,
         'It contains the keys of people and their data: protect it like the service itself.'

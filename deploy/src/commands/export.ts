@@ -7,7 +7,7 @@ import { Argument, type Command } from 'commander'
 import { UsageError } from '../config.js'
 import { exportLog } from '../operations/export-log.js'
 import { runShown } from './reach.js'
-import { addCommand, print, type Terminal, writeContent } from './terminal.js'
+import { addCommand, counted, print, type Terminal, writeContent } from './terminal.js'
 
 type Options = { json?: boolean; topic: string[]; from?: string }
 
@@ -22,7 +22,9 @@ export function addExport(program: Command, terminal: Terminal): void {
       if (file !== undefined && file !== '-') {
         const report = await run(terminal, options, resolve(file))
         const left = report.leftOut === 0 ? '' : `; ${report.leftOut} messages are not CloudEvents and were skipped`
-        return print(terminal, options.json, report, [`Exported ${report.events} events to ${report.file}${left}.`])
+        return print(terminal, options.json, report, [
+          `Exported ${counted(report.events, 'event')} to ${report.file}${left}.`
+        ])
       }
       const folder = await mkdtemp(join(tmpdir(), 'gamenet-'))
       try {

@@ -3,7 +3,7 @@ import type { ImportRun, ImportUndoProgress } from '../operations/import-run.js'
 import { listImports, undoImport } from '../operations/import-undo.js'
 import type { Progress } from './progress.js'
 import { runShown, withData } from './reach.js'
-import { addCommand, minuteOf, print, type Terminal, table } from './terminal.js'
+import { addCommand, counted, minuteOf, print, type Terminal, table } from './terminal.js'
 
 /** `gamenet import list` and `gamenet import undo`. */
 export function addImportUndo(importCommand: Command, terminal: Terminal): void {
@@ -21,7 +21,7 @@ export function addImportUndo(importCommand: Command, terminal: Terminal): void 
       const report = await runShown(terminal, options, undoImport, { importId }, progressOf)
       const line = report.alreadyDone
         ? `Import ${importId} was undone before; nothing was changed.`
-        : `Import ${importId} is undone: ${report.published} events of ${report.topic} no longer count.`
+        : `Import ${importId} is undone: ${counted(report.published, 'event')} of ${report.topic} no longer count.`
       print(terminal, options.json, report, [line])
     })
 }
@@ -47,5 +47,10 @@ function linesOf(runs: readonly ImportRun[]): string[] {
 }
 
 function progressOf({ phase, done, total, etaSeconds }: ImportUndoProgress): Progress {
-  return { label: phase, share: done / Math.max(1, total, done), details: [`${done} of ${total} events`], etaSeconds }
+  return {
+    label: phase,
+    share: done / Math.max(1, total, done),
+    details: [`${done} of ${counted(total, 'event')}`],
+    etaSeconds
+  }
 }

@@ -3,10 +3,17 @@ import { access, appendFile, constants, stat, writeFile } from 'node:fs/promises
 import { basename, resolve } from 'node:path'
 import { createGunzip } from 'node:zlib'
 import { bytesText, errorCode, importableTopics } from '@gamenet/schemas'
-import { Argument, type Command } from 'commander'
+import { Argument, type Command, Option } from 'commander'
 import { FailureError, UsageError } from '../config.js'
 import { caughtUp } from '../operations/caught-up.js'
-import { type ImportProgress, type ImportReport, importFile, REJECTS_MAX } from '../operations/import.js'
+import {
+  type ImportProgress,
+  type ImportReport,
+  ImportSpelling,
+  importFile,
+  RATINGS,
+  REJECTS_MAX
+} from '../operations/import.js'
 import { importLog } from '../operations/import-log.js'
 import type { Operations } from '../operations/operation.js'
 import { addImportUndo } from './import-undo.js'
@@ -14,14 +21,26 @@ import { plain, plainLines } from './printable-text.js'
 import { type Progress, showProgress } from './progress.js'
 import { withOperations } from './reach.js'
 import { withStandardInput } from './standard-input.js'
-import { addCommand, print, type Terminal } from './terminal.js'
+import { addCommand, counted, print, type Terminal } from './terminal.js'
 
 const READABLE_WITHIN_SECONDS = 600
 /** In the place of a topic: the events of all topics. */
 const LOG = 'log'
 const FAULTS_SHOWN = 100
+/** What a shell passes for a tab. */
+const TAB: ReadonlyMap<string | undefined, string> = new Map([
+  ['\\t', '\t'],
+  ['tab', '\t']
+])
 
-type Options = { json?: boolean; columns: string[]; set: string[]; strict?: boolean; wait: boolean; rejects?: string }
+type Options = ImportSpelling & {
+  json?: boolean
+  columns: string[]
+  set: string[]
+  strict?: boolean
+  wait: boolean
+  rejects?: string
+}
 type FileReport = ImportReport & { file: string }
 
 export function addImport(program: Command, terminal: Terminal): void {
@@ -40,6 +59,10 @@ export function addImport(program: Command, terminal: Terminal): void {
     .argument('<file...>', 'files, in reading order')
     .option('--columns <field=Header,...>', 'maps a field to a header of the file; may be repeated', collect, [])
     .option('--set <field=value>', 'a constant for a field; may be repeated', collect, [])
+    .addOption(new Option('--ratings <spelling>', 'what ratings are, if their texts do not say it').choices(RATINGS))
+    .option('--tz <zone>', 'the zone of times without one, such as Europe/Berlin; default: UTC')
+    .option('--time-format <format>', 'how times are written, in the directives of strptime: %d/%m/%Y %H:%M')
+    .option('--delimiter <character>', 'what divides the cells of CSV; default: what gives the needed columns')
     .option('--strict', 'publish nothing if any row is invalid')
     .option('--rejects <file>', `write the lines and reasons of rejected rows to a CSV file, the first ${REJECTS_MAX}`)
     .option('--no-wait', 'do not wait until the tables contain the events')
@@ -47,6 +70,12 @@ export function addImport(program: Command, terminal: Terminal): void {
       if (topic === LOG) return await importLogs(terminal, files, options)
       const columns = pairs('--columns', options.columns.flatMap(splitColumns))
       const set = pairs('--set', options.set)
+      const spelling = ImportSpelling.safeParse({
+        ...options,
+        delimiter: TAB.get(options.delimiter) ?? options.delimiter
+      })
+      if (!spelling.success)
+        throw new UsageError(`--delimiter ${JSON.stringify(options.delimiter)} is not one character.`)
       await Promise.all(files.map(requireFile))
       if (options.rejects !== undefined) await requireWritable(options.rejects, files)
       const importAll = (piped: string) =>
@@ -59,6 +88,7 @@ export function addImport(program: Command, terminal: Terminal): void {
               columns,
               set,
               strict: options.strict === true,
+              spelling: spelling.data,
               ...(options.rejects === undefined ? {} : { faultsMax: REJECTS_MAX })
             }
             const content = createReadStream(file === '-' ? piped : file)
@@ -139,7 +169,7 @@ async function importLogs(terminal: Terminal, files: readonly string[], { json, 
     })
   const reports = files.includes('-') ? await withStandardInput(terminal, importAll) : await importAll('')
   const lines = reports.flatMap(({ file, events, rejected, faults }) => [
-    `${file}: ${events} events published${rejected === 0 ? '' : `, ${rejected} lines rejected`}`,
+    `${file}: ${counted(events, 'event')} published${rejected === 0 ? '' : `, ${counted(rejected, 'line')} rejected`}`,
     ...faults.map(({ line, reason }) => `  line ${line}: ${reason}`)
   ])
   print(terminal, json, reports, lines)
@@ -207,7 +237,7 @@ function linesOf(report: FileReport): string[] {
   const faults = report.faults.slice(0, FAULTS_SHOWN).map((fault) => `  line ${fault.line}: ${fault.reason}`)
   // Faults of an earlier import are not kept, only their number.
   const more = faults.length === 0 ? 0 : report.rejected - faults.length
-  const rejected = report.rejected === 0 ? '' : `, ${report.rejected} rows rejected`
+  const rejected = report.rejected === 0 ? '' : `, ${counted(report.rejected, 'row')} rejected`
   return [
     report.alreadyDone
       ? `${report.file}: imported before (${report.importId})${rejected}; nothing was published`
@@ -215,6 +245,7 @@ function linesOf(report: FileReport): string[] {
     ...faults,
     ...(more > 0 ? [`  and ${more} more`] : []),
     ...(report.finished ? [] : ['  nothing was published, because rows are invalid and --strict was given']),
+    ...report.notes.map((note) => `  note: ${note}`),
     ...columnsLine('columns without a field', report.ignoredColumns),
     ...columnsLine('mapped columns that the file lacks', report.absentColumns)
   ]
@@ -224,17 +255,17 @@ const COLUMNS_SHOWN = 20
 
 function columnsLine(what: string, names: readonly string[]): string[] {
   if (names.length === 0) return []
-  const more = names.length > COLUMNS_SHOWN ? ` and ${names.length - COLUMNS_SHOWN} others` : ''
+  const more = names.length > COLUMNS_SHOWN ? ` and ${counted(names.length - COLUMNS_SHOWN, 'other')}` : ''
   return [`  ${what}: ${names.slice(0, COLUMNS_SHOWN).join(', ')}${more}`]
 }
 
 function countsLine(report: FileReport): string {
   const parts = [
-    `${report.rowsRead} rows read`,
-    ...(report.finished ? [`${report.published} events published`] : []),
-    ...(report.missing > 0 ? [`${report.missing} missing samples`] : []),
-    ...(report.skipped > 0 ? [`${report.skipped} rows were published before`] : []),
-    ...(report.rejected > 0 ? [`${report.rejected} rows rejected`] : [])
+    `${counted(report.rowsRead, 'row')} read`,
+    ...(report.finished ? [`${counted(report.published, 'event')} published`] : []),
+    ...(report.missing > 0 ? [counted(report.missing, 'missing sample')] : []),
+    ...(report.skipped > 0 ? [`${counted(report.skipped, 'row')} published before`] : []),
+    ...(report.rejected > 0 ? [`${counted(report.rejected, 'row')} rejected`] : [])
   ]
   return `${report.file}: ${parts.join(', ')} (import ${report.importId})`
 }

@@ -121,7 +121,7 @@ function figuresOf({ share, details = [], etaSeconds }: Progress, before: string
   const eta =
     etaSeconds === undefined || share === undefined
       ? []
-      : [`${etaSeconds === null ? '?' : durationText(etaSeconds)} left`]
+      : [etaSeconds === null ? 'time left unknown' : `${durationText(etaSeconds)} left`]
   const figures = [...percent, ...details, ...eta]
   return figures.length === 0 ? '' : `${before}${figures.join(between)}`
 }

@@ -2,7 +2,7 @@ import { bytesText, durationText } from '@gamenet/schemas'
 import type { Command } from 'commander'
 import { type Config, UsageError } from '../config.js'
 import { progressOfBytes, showProgress } from './progress.js'
-import { addCommand, print, type Terminal } from './terminal.js'
+import { addCommand, counted, print, type Terminal } from './terminal.js'
 
 export function addRestore(program: Command, terminal: Terminal): void {
   addCommand(program, 'restore', 'put a backup into DATA_DIR, which must be new or empty')
@@ -20,7 +20,7 @@ export function addRestore(program: Command, terminal: Terminal): void {
         onProgress: (bytes, bytesTotal) => display.update(progressOfBytes('copying', bytes, bytesTotal)),
         signal: new AbortController().signal
       }).finally(display.stop)
-      const size = `${report.files} files, ${bytesText(report.bytes)}`
+      const size = `${counted(report.files, 'file')}, ${bytesText(report.bytes)}`
       print(terminal, options.json, report, [
         `Restored ${report.dataDirectory} as of ${report.createdAt}: ${size}, in ${durationText(report.tookMs / 1000)}.`,
         erasureLine(report.toForget, report.createdAt)

@@ -3,7 +3,7 @@ import { Argument, type Command } from 'commander'
 import { type ScrapeProgress, type ScrapeReport, scrape } from '../operations/scrape.js'
 import { type Progress, showProgress } from './progress.js'
 import { withOperations } from './reach.js'
-import { addCommand, print, type Terminal } from './terminal.js'
+import { addCommand, counted, print, type Terminal } from './terminal.js'
 
 const SOURCES_OF_MANY_PAGES: readonly string[] = ['matches', 'boards'] satisfies ScrapeSource[]
 
@@ -23,7 +23,12 @@ export function addScrape(program: Command, terminal: Terminal): void {
 
 /** Totals rise as lists of boards are read. */
 function progressOf({ source, done, total }: ScrapeProgress): Progress {
-  return { line: source, label: source, share: done / Math.max(1, total), details: [`${done} of ${total} pages`] }
+  return {
+    line: source,
+    label: source,
+    share: done / Math.max(1, total),
+    details: [`${done} of ${counted(total, 'page')}`]
+  }
 }
 
 /**
@@ -36,5 +41,5 @@ function hasFailedPage({ source, outcome }: ScrapeReport): boolean {
 
 function lineOf(report: ScrapeReport): string {
   const took = `${report.source}: ${report.outcome} at ${report.observedAt} in ${report.durationMs} ms`
-  return `${took}, ${report.published} events published${report.reason === undefined ? '' : `; ${report.reason}`}`
+  return `${took}, ${counted(report.published, 'event')} published${report.reason === undefined ? '' : `; ${report.reason}`}`
 }

@@ -92,3 +92,8 @@ export function table(rows: readonly (readonly string[])[]): string[] {
 export function minuteOf(instant: string): string {
   return `${instant.slice(0, 16)}Z`
 }
+
+/** Returns a number with its noun: `1 row`, `2 rows`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}

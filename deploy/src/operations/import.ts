@@ -1,5 +1,5 @@
 import { makeFolder } from '@gamenet/engines/files'
-import type { KnownImport } from '@gamenet/ingest'
+import type { KnownImport, Ratings } from '@gamenet/ingest'
 import { errorCode, importRetractionTopic, importRunTopic } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
@@ -12,12 +12,24 @@ const KNOWN_WITHIN_MS = 60_000
 /** Rejected rows that a report can keep: some 15 MB. */
 export const REJECTS_MAX = 100_000
 
+export const RATINGS = ['time', 'seconds', 'milliseconds', 'score'] as const satisfies readonly Ratings[]
+
+/** How a file spells its values, where it does not say it by itself. */
+export const ImportSpelling = z.object({
+  ratings: z.enum(RATINGS).optional(),
+  tz: z.string().optional(),
+  timeFormat: z.string().optional(),
+  delimiter: z.string().length(1).optional()
+})
+export type ImportSpelling = z.infer<typeof ImportSpelling>
+
 export const ImportRequest = z.object({
   topic: z.string(),
   file: z.string().min(1).max(1024),
   columns: z.record(z.string(), z.string()),
   set: z.record(z.string(), z.string()),
   strict: z.boolean(),
+  spelling: ImportSpelling.optional(),
   faultsMax: z.int().min(0).max(REJECTS_MAX).optional()
 })
 export type ImportRequest = z.infer<typeof ImportRequest>
@@ -53,7 +65,9 @@ export const ImportReport = z.object({
   /** The first rejected rows. */
   faults: z.array(z.object({ line: z.int(), reason: z.string() })).readonly(),
   ignoredColumns: z.array(z.string()).readonly(),
-  absentColumns: z.array(z.string()).readonly()
+  absentColumns: z.array(z.string()).readonly(),
+  /** Sentences about what the numbers do not tell. */
+  notes: z.array(z.string()).readonly()
 })
 export type ImportReport = z.infer<typeof ImportReport>
 
@@ -82,7 +96,7 @@ async function publishFile(
   { request, content }: ImportInput,
   { onProgress, signal }: RunContext<ImportProgress>
 ): Promise<ImportReport> {
-  const { topic, file, columns, set, strict, faultsMax } = request
+  const { topic, file, columns, set, strict, spelling, faultsMax } = request
   const { appendPacked, ImportCutOff, ImportRefused, importInWorker } = await import('@gamenet/ingest')
   let importing: string | undefined
   const { disk, log } = needs.engines
@@ -91,7 +105,7 @@ async function publishFile(
     await requireFree()
     const input = whileSpace(content, disk)
     const result = await importInWorker(
-      { topic, input, fileName: file, columns, set, strict, faultsMax, ...spoolOf(needs.engines) },
+      { topic, input, fileName: file, columns, set, strict, spelling, faultsMax, ...spoolOf(needs.engines) },
       {
         log: {
           append: (name, messages) => requireFree().then(() => log.append(name, messages)),

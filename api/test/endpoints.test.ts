@@ -356,6 +356,32 @@ test('a list has every format, by parameter or Accept, each with its own ETag', 
   )
 })
 
+test('removing one apostrophe from a text in CSV is exact, and numbers have none', async (t) => {
+  const { model, changed, get } = await openApi(t)
+  const texts = {
+    '-7': '-7',
+    '+1.5': '+1.5',
+    "'x": "''x",
+    '-7x': "'-7x",
+    '＝1': "'＝1",
+    '＠x': "'＠x",
+    '-': "'-",
+    ok: 'ok'
+  }
+  await storeDescribed(
+    model,
+    Object.keys(texts).map((name, n) => ({ titleId: `4d53001${n}`, name }))
+  )
+  await changed('title')
+  const cells = (await get('/api/games?format=csv')).body.trim().split('\n').slice(1)
+  t.same(
+    cells.sort(),
+    Object.values(texts)
+      .map((text) => `"${text}"`)
+      .sort()
+  )
+})
+
 test('rows of answers become files; in CSV a text that a spreadsheet would execute stays a text', async (t) => {
   const { model, changed, get } = await openApi(t)
   await storeDescribed(model, [{ titleId: '4d530001', name: '=cmd|x' }])

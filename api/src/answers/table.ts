@@ -134,16 +134,18 @@ function plain(row: Record<string, unknown>, columns: readonly Column[]): Record
 }
 
 /**
- * Spreadsheets interpret a cell with such a beginning as a formula, and names contain any text. A leading apostrophe makes
- * them show it as text; numbers get none.
+ * Spreadsheets interpret a cell with such a beginning as a formula, also in full-width forms, and names contain any text. A leading
+ * apostrophe makes them show it as text. Text with an apostrophe gets another one, so that removing one is exact. A number gets none.
  */
-const FORMULA = `'^[-=+@\\t\\r]'`
+const FORMULA = `'^[-=+@\\t\\r\\'\uff1d\uff0b\uff0d\uff20]'`
+const NUMBER = `'^[-+]?[0-9]+([.][0-9]+)?$'`
 
 function shownFrom(source: string, columns: readonly Column[], format: StreamFormat): string {
   const shown = columns.map(({ name, type, isText }) => {
     const value = `CAST(t.\`${name}\`, '${type.replaceAll("'", "\\'")}')`
     if (format !== 'CSVWithNames' || !isText) return `${value} AS \`${name}\``
-    return `if(match(t.\`${name}\`, ${FORMULA}), concat('\\'', t.\`${name}\`), ${value}) AS \`${name}\``
+    const isGuarded = `match(t.\`${name}\`, ${FORMULA}) AND NOT match(t.\`${name}\`, ${NUMBER})`
+    return `if(${isGuarded}, concat('\\'', t.\`${name}\`), ${value}) AS \`${name}\``
   })
   return `SELECT ${shown.join(', ')} FROM ${source} AS t`
 }

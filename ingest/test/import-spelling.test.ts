@@ -45,7 +45,7 @@ test('times without a zone are of the given one, others keep their own', async (
 
 const BERLIN = { tz: 'Europe/Berlin' }
 
-test('the repeated hour of a clock change is told apart by the order of lines', async (t) => {
+test('the order of lines tells the two passes of a repeated hour apart', async (t) => {
   const hours = ['01:00,1', '02:00,2', '02:00,3', '03:00,4'].map((line) => `2026-10-25 ${line}`)
   const wanted = [
     ['2026-10-24T23:00:00Z', 1],
@@ -71,7 +71,7 @@ test('an hour that the order of lines does not tell apart is refused with the wa
   t.match(skipped.reasons, [/clocks in Europe\/Berlin skip this time/])
 })
 
-test('series of titles in one file are told apart', async (t) => {
+test('each title of a file is a series of its own', async (t) => {
   const lines = ['4d530064,01:00', '4d530065,01:00', '4d530064,01:00', '4d530065,01:00', '4d530066,01:00']
   const file = `titleId,observedAt,online\n${lines.map((line, n) => `${line.replace(',', ',2026-11-01 ')},${n}`).join('\n')}\n`
   const { events, reasons } = await importText(t, file, { topic: 'title-count', spelling: { tz: 'America/New_York' } })
@@ -164,7 +164,7 @@ test('cells are divided by what gives the needed columns', async (t) => {
   t.match(forced, { published: 1 })
 })
 
-test('what programs write for a missing value is one, except in names', async (t) => {
+test('words that programs write for a missing value are missing values, except in names', async (t) => {
   const words = ['', 'NaN', 'N/A', 'NA', 'null', '-', 'nan']
   const { seen, reasons } = await counts(
     t,

@@ -2,7 +2,7 @@ import { test } from 'tap'
 import { z } from 'zod'
 import { TitleCounted, TitleDescribed } from '../src/index.js'
 
-test('a value that misses its schema is told in a sentence of what was expected', async (t) => {
+test('the fault of a value says what was expected', async (t) => {
   const textOf = (schema: z.ZodType, value: unknown) => schema.safeParse(value).error?.issues[0]?.message
   const cases: [z.ZodType, unknown, string][] = [
     [TitleCounted.shape.online, -1, 'expected at least 0'],

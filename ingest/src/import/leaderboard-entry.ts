@@ -28,7 +28,7 @@ const base = importable({
 
 /**
  * Changes of entries. An entry is a time if the row has `timeMs` or its rating is spelled as a time; each is derived
- * from the other. Nothing else is derived: a listed entry with neither is a fault, as is a rating that is no number.
+ * from the other. Nothing else is derived: a listed entry with neither is a fault, as is a rating that is not a number.
  */
 export const leaderboardEntryImport: Importable = {
   ...base,

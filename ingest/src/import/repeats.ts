@@ -1,6 +1,6 @@
 import type { Importable } from './importable.js'
 
-/** Number of keys that are remembered, about 60 MB; after them the memory begins anew. */
+/** Number of keys that are remembered, about 60 MB; after them it starts again with none. */
 const KEYS_MAX = 400_000
 
 /** Counts the events of one file that replace another one of the same file. */

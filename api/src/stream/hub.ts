@@ -25,6 +25,7 @@ import {
   sourceOf
 } from './kinds.js'
 import { RetriedRun } from './retried-run.js'
+import { Share } from './share.js'
 
 /*
  * feed      one kind in this process; its recent events are in memory
@@ -38,8 +39,8 @@ const PAGE_ROWS = 2000
 /** Range of the delay until the next read while loaded events are not readable yet. */
 const BEHIND_MS_MIN = 10
 const BEHIND_MS_MAX = 250
-/** Concurrent reads of pages; the other answers need the engine, too. */
-const READS_MAX = 4
+/** Concurrent reads of pages; the other answers need the engine, too, whose embedded form has three connections for both. */
+const READS_MAX = 2
 
 export type HubNeeds = ReadNeeds & {
   /** The epoch of new events. */
@@ -67,6 +68,8 @@ type Read = {
 export class Hub {
   /** Characters of pages that clients have not read yet. */
   unsentCharacters = 0
+  /** The turns of all streams. */
+  readonly share = new Share()
   readonly #needs: HubNeeds
   readonly #feeds = new Map<RecordedKind, Feed>()
   /** By the filter as JSON: its fingerprint would cost a connection more than everything else here. */

@@ -9,7 +9,10 @@ const UNSENT_BYTES_MAX = 64 * 1024
 const END_MS_MAX = 5000
 /** Events per page; doubled whenever the client has read a page, because each costs two or three queries. */
 const EVENTS_MIN = 64
-const EVENTS_MAX = 8192
+/** More rows would block the event loop for longer than a read takes. */
+const EVENTS_MAX = 1024
+/** Events that are framed at once: a millisecond. */
+const PIECE_EVENTS = 128
 /** Unsent characters above which all pages are the smallest: a client that reads a byte a second would hold 3 MiB. */
 const CATCH_UP_CHARACTERS_MAX = 64 * 1024 * 1024
 /**
@@ -75,8 +78,10 @@ export class Listener implements Receiver {
     const { signal } = this.#abort
     let limit = EVENTS_MIN
     while (!this.#hasEnded) {
+      await hub.share.turn('catch-up')
+      if (this.#hasEnded) return
       const page = progress.pageOf(limit)
-      const recent = hub.recent(channel, progress, page)
+      const recent = hub.recent(channel, progress, Math.min(page, PIECE_EVENTS))
       const behind = hub.behind(channel, progress)
       if (recent.length > 0) {
         await this.#send(framesOf(format, recent, progress))
@@ -87,7 +92,11 @@ export class Listener implements Receiver {
         await hub.advanced(signal)
       } else {
         const { events, isReadable, done } = await hub.read(behind, channel, progress, page, signal)
-        const frames = framesOf(format, events, progress)
+        let frames = ''
+        for (let n = 0; n < events.length; n += PIECE_EVENTS) {
+          await hub.share.turn('catch-up')
+          frames += framesOf(format, events.slice(n, n + PIECE_EVENTS), progress)
+        }
         done()
         if (frames !== '') await this.#send(frames)
         if (!isReadable) await hub.advanced(signal)

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { abortedAfter, type OnlineUsers, Refusal } from '@gamenet/schemas'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Counter, Gauge, type Registry } from 'prom-client'
@@ -49,14 +48,6 @@ export const STREAM_PATH = '/api/stream'
 const POLLED_MAX = 500
 /** Time of reading after which a long poll without a match answers with the cursor reached. */
 const POLL_READS_MS_MAX = 5000
-/**
- * Steps of new streams, and turns of the event loop between them. Each turn accepts one connection: with a step in every turn,
- * other requests would wait behind all clients that reconnect at once.
- */
-const STEPS_AT_ONCE = 2
-const TURNS_BETWEEN = 8
-/** Limit of these turns: while other work fills them, streams would hardly begin. */
-const TURNS_MS_MAX = 2
 /** Keep-alives are spread over this many ticks, so that each is short. */
 const TICKS = 40
 /** Ticks without a connection after which new events are no longer read. */
@@ -95,8 +86,6 @@ class Streams {
   readonly #ended: (ending: Ending) => void
   #open = 0
   #retry = 0
-  #steps = 0
-  #turn: Promise<unknown> = Promise.resolve()
   #tickNumber = 0
   #idleTicks = 0
   #timer: NodeJS.Timeout | undefined
@@ -146,7 +135,7 @@ class Streams {
     }
     this.#startTicks()
     try {
-      await this.#inTurn()
+      await this.#hub.share.turn('begin')
       const given = readQuery(request.raw.url ?? '')
       const unknown = unknownNames(given, KNOWN)
       const input = parseInput(StreamInput, given)
@@ -155,7 +144,7 @@ class Streams {
       channel = this.#hub.join(filter)
       const progress = await this.#hub.begin(channel, after, name)
       // All that come before the first look at the tables wait for it together.
-      await this.#inTurn()
+      await this.#hub.share.turn('begin')
       if (input.wait !== undefined) {
         const answer = Buffer.from(await this.#poll(channel, progress, input.wait, reply))
         leave()
@@ -193,13 +182,6 @@ class Streams {
     for (const slot of this.#slots) for (const listener of [...slot]) listener.end('stopped')
     this.#hub.close()
     this.#liveCounts.close()
-  }
-
-  /** Resolves when a new stream may take its next step. */
-  async #inTurn(): Promise<void> {
-    this.#steps += 1
-    if (this.#steps % STEPS_AT_ONCE === 0) this.#turn = this.#turn.then(turnsBetween)
-    await this.#turn
   }
 
   /** Sends the head of the answer. The body ends with the connection, so that frames need no chunked encoding. */
@@ -287,6 +269,7 @@ class Streams {
     const events: string[] = []
     try {
       while (events.length === 0) {
+        await this.#hub.share.turn('begin')
         const limit = progress.pageOf(POLLED_MAX)
         const recent = this.#hub.recent(channel, progress, limit)
         const behind = this.#hub.behind(channel, progress)
@@ -353,11 +336,6 @@ class Streams {
     this.#hub.rest()
     this.#liveCounts.rest()
   }
-}
-
-async function turnsBetween(): Promise<void> {
-  const endsAt = performance.now() + TURNS_MS_MAX
-  for (let turn = 0; turn < TURNS_BETWEEN && performance.now() < endsAt; turn += 1) await nextTurn()
 }
 
 function polled(events: readonly StreamEvent[], progress: Progress): string[] {

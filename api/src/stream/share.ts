@@ -1,0 +1,56 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/** Time of streams per cycle. */
+const WORK_MS = 2
+/** Turns of the event loop in a cycle that streams leave to others: Node accepts one connection in each. */
+const TURNS = 8
+/** Limit of these turns: while other work fills them, streams would hardly begin. */
+const TURNS_MS_MAX = 4
+
+/** `begin`: a step of a new stream or a long poll. `catch-up`: a page of history. */
+export type Turn = 'begin' | 'catch-up'
+
+/**
+ * The share of the event loop that streams have while they begin and catch up: otherwise all answers and new connections would wait
+ * behind the streams that read their history. What a caller does until its next `await` counts as its piece of work.
+ */
+export class Share {
+  readonly #waiting: Readonly<Record<Turn, (() => void)[]>> = { begin: [], 'catch-up': [] }
+  readonly #now: () => number
+  #isRunning = false
+  #isBeginNext = false
+
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now
+  }
+
+  /** Resolves when the caller may do a piece of work. */
+  turn(of: Turn): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting[of].push(resolve)
+      if (!this.#isRunning) void this.#run()
+    })
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      const endsAt = this.#now() + WORK_MS
+      for (; next !== undefined; next = this.#now() < endsAt ? this.#next() : undefined) {
+        next()
+        // The piece of work follows its promise.
+        await undefined
+      }
+      const turnsEndAt = this.#now() + TURNS_MS_MAX
+      for (let turn = 0; turn < TURNS && this.#now() < turnsEndAt; turn += 1) await nextTurn()
+    }
+    this.#isRunning = false
+  }
+
+  /** New streams and those that catch up alternate. */
+  #next(): (() => void) | undefined {
+    const { begin, 'catch-up': catchUp } = this.#waiting
+    this.#isBeginNext = !this.#isBeginNext
+    return this.#isBeginNext ? (begin.shift() ?? catchUp.shift()) : (catchUp.shift() ?? begin.shift())
+  }
+}

@@ -34,6 +34,33 @@ test('300 streams that catch up leave most turns of the event loop to others', a
   t.ok(turns >= (7 * pieces) / 2, `${turns} turns for ${pieces} pieces`)
 })
 
+test('connections that arrive are accepted before streams continue, which are not starved', async (t) => {
+  let nowMs = 0
+  const share = new Share(() => nowMs)
+  let pieces = 0
+  let isOver = false
+  const stream = (async () => {
+    for (; !isOver; pieces += 1) {
+      await share.turn('catch-up')
+      nowMs += 1
+    }
+  })()
+  // One a turn, as Node accepts them.
+  const accept = async (connections: number): Promise<number> => {
+    const before = pieces
+    for (let n = 0; n < connections; n += 1) {
+      await nextTurn()
+      nowMs += 1
+      share.accepted()
+    }
+    return pieces - before
+  }
+  const piecesBetween = await accept(1000)
+  t.ok(piecesBetween >= 5 && piecesBetween <= 60, `${piecesBetween} pieces between 1,000 connections`)
+  isOver = true
+  await stream
+})
+
 test('a new stream waits for one that catches up, not for all of them', async (t) => {
   let nowMs = 0
   const share = new Share(() => nowMs)

@@ -6,6 +6,8 @@ const WORK_MS = 2
 const TURNS = 8
 /** Limit of these turns: while other work fills them, streams would hardly begin. */
 const TURNS_MS_MAX = 4
+/** The same while connections arrive: each waits for those before it. */
+const ACCEPTING_MS_MAX = 100
 
 /** `begin`: a step of a new stream or a long poll. `catch-up`: a page of history. */
 export type Turn = 'begin' | 'catch-up'
@@ -17,6 +19,7 @@ export type Turn = 'begin' | 'catch-up'
 export class Share {
   readonly #waiting: Readonly<Record<Turn, (() => void)[]>> = { begin: [], 'catch-up': [] }
   readonly #now: () => number
+  #accepted = 0
   #isRunning = false
   #isBeginNext = false
 
@@ -32,6 +35,11 @@ export class Share {
     })
   }
 
+  /** Called for each new connection. */
+  accepted(): void {
+    this.#accepted += 1
+  }
+
   async #run(): Promise<void> {
     this.#isRunning = true
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
@@ -41,10 +49,22 @@ export class Share {
         // The piece of work follows its promise.
         await undefined
       }
-      const turnsEndAt = this.#now() + TURNS_MS_MAX
-      for (let turn = 0; turn < TURNS && this.#now() < turnsEndAt; turn += 1) await nextTurn()
+      await this.#turnsOfOthers()
     }
     this.#isRunning = false
+  }
+
+  /** Ends after some turns without a new connection. */
+  async #turnsOfOthers(): Promise<void> {
+    const beganAt = this.#now()
+    let endsAt = beganAt + TURNS_MS_MAX
+    for (let turn = 0; turn < TURNS && this.#now() < endsAt; turn += 1) {
+      const before = this.#accepted
+      await nextTurn()
+      if (this.#accepted === before) continue
+      turn = 0
+      endsAt = beganAt + ACCEPTING_MS_MAX
+    }
   }
 
   /** New streams and those that catch up alternate. */

@@ -68,6 +68,7 @@ type StreamNeeds = Pick<
 /** Adds `GET /api/stream`. Returns a function that drops the events in memory, for the erasure of a user. */
 export function addStream(app: FastifyInstance, needs: StreamNeeds): () => void {
   const streams = new Streams(needs)
+  app.server.on('connection', () => streams.accepted())
   app.get(STREAM_PATH, (request, reply) => streams.answer(request, reply))
   app.addHook('preClose', async () => streams.close())
   return () => streams.dropRecent()
@@ -168,6 +169,11 @@ class Streams {
       if (request.socket.destroyed) return reply.hijack()
       throw error
     }
+  }
+
+  /** Called for each new connection. */
+  accepted(): void {
+    this.#hub.share.accepted()
   }
 
   /** Drops the events in memory. */

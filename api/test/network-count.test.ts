@@ -59,6 +59,20 @@ test('online users and lobbies over any window are the samples, or the peak of e
   t.pass()
 })
 
+test('a bucket of a week begins on a Monday; the first week of 1970 has no Monday', async (t) => {
+  const model = await openStoredTables()
+  const values = ['1970-01-01', '1970-01-04', '1970-01-05', '2105-12-27', '2105-12-28']
+  await model.storeNetwork(values.map((date, value) => ({ key: 'online', ms: Date.parse(date), value })))
+  const whole = { from: '1970-01-01T00:00:00Z', to: '2105-12-29T00:00:00Z', resolution: '604800' }
+  const { body } = await ask(onlineHistory, whole, { tables: model.clickhouse.readers, nowMs: NOW_MS })
+  t.match(body, [
+    { recorded_at: '1970-01-01 00:00:00', online_count: 1, samples: 2 },
+    { recorded_at: '1970-01-05 00:00:00', online_count: 2, samples: 1 },
+    { recorded_at: '2105-12-21 00:00:00', online_count: 3, samples: 1 },
+    { recorded_at: '2105-12-28 00:00:00', online_count: 4, samples: 1 }
+  ])
+})
+
 test('the last days of online users start at the floored minute and hold the current minute', async (t) => {
   const model = await openStoredTables()
   const tables = model.clickhouse.readers

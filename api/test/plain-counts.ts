@@ -11,12 +11,21 @@ export function within(samples: readonly Sample[], fromMs: number, toMs: number)
   return samples.filter(({ ms }) => fromMs <= ms && ms < toMs)
 }
 
-/** The points of a series with the count in `column`; width 0 for the samples. */
+/** From Thursday, 1 January 1970, back to the Monday before it. */
+const MONDAY_MS = -3 * DAY_MS
+
+/** The points of a series with the count in `column`; width 0 for the samples. Buckets of a week begin on Mondays. */
 export function seriesOf(samples: readonly Sample[], widthSeconds: number, column: string): Record<string, unknown>[] {
   if (widthSeconds === 0) return samples.map(({ ms, value }) => ({ recorded_at: second(ms), [column]: value }))
-  return rollupsOf(samples, widthSeconds * 1000)
+  const firstMs = widthSeconds === 604_800 ? MONDAY_MS : 0
+  const shifted = samples.map((sample) => ({ ...sample, ms: sample.ms - firstMs }))
+  return rollupsOf(shifted, widthSeconds * 1000)
     .sort((a, b) => a.fromMs - b.fromMs)
-    .map(({ fromMs, ...rollup }) => ({ recorded_at: second(fromMs), [column]: rollup.max, ...statisticsOf(rollup) }))
+    .map(({ fromMs, ...rollup }) => ({
+      recorded_at: second(fromMs + firstMs),
+      [column]: rollup.max,
+      ...statisticsOf(rollup)
+    }))
 }
 
 /** The fields of a bucket except its peak. */

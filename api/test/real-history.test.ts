@@ -68,6 +68,10 @@ test('nine years of hours can be requested as a day, a year and a whole, and mis
   const all = ['2017-01-01T00:00:00Z', '2026-03-15T00:00:00Z'] as const
   const whole = await series(...all)
   t.same(whole, { width: '604800', points: seriesOf(facts, 604_800, 'online_count') })
+  t.same(
+    new Set(whole.points.map((point) => new Date(`${point.recorded_at.replace(' ', 'T')}Z`).getUTCDay())),
+    new Set([1])
+  )
   t.equal(Math.max(...whole.points.map(({ online_count }) => online_count)), highest)
   const raw = await series(...all, 'raw')
   t.same(

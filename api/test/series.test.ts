@@ -26,8 +26,8 @@ test('the width is the finest one with at most 2,000 buckets in the window', asy
     [21_600, 86_400],
     [86_400, 604_800]
   ] as const) {
-    // Weeks begin on Thursday, 1 January 1970, so this is a multiple of every width.
-    const aligned = Math.floor(START / 604_800_000) * 604_800_000
+    // The midnight of a Monday begins a bucket of every default width.
+    const aligned = Date.UTC(2026, 2, 9)
     t.equal(width(2000 * seconds * 1000, aligned), seconds, `2,000 buckets of ${seconds} s`)
     t.equal(width(2000 * seconds * 1000 + 1, aligned), next, `a millisecond more than 2,000 buckets of ${seconds} s`)
     t.equal(width(2000 * seconds * 1000, aligned + 1), next, `the same length touches 2,001 buckets of ${seconds} s`)
@@ -56,6 +56,13 @@ test('the buckets of a window are those that contain one of its instants', async
     { seed: 1 }
   )
   t.pass()
+})
+
+test('a bucket of a week begins on a Monday', async (t) => {
+  const monday = Date.UTC(2026, 2, 9)
+  t.equal(bucketsTouched(windowOf(monday, 7 * DAY_MS), 604_800), 1)
+  t.equal(bucketsTouched(windowOf(monday - 1, 2), 604_800), 2)
+  t.equal(bucketsTouched(windowOf(monday + 3 * DAY_MS - 1, 2), 604_800), 1, 'no bucket begins on a Thursday')
 })
 
 test('the parts of a divided window are whole units, and each of its instants is in exactly one', async (t) => {

@@ -1,4 +1,4 @@
-import { POINTS_MAX } from './series.js'
+import { MONDAY_SHIFT_SECONDS, POINTS_MAX, WEEK_SECONDS } from './series.js'
 
 /**
  * The table of a series' samples; `<table>_hour` is its rollup by hour. `value` and `key` are columns, `parameter` is
@@ -42,6 +42,12 @@ export function samplesSql({ table, value, key, parameter }: SeriesTable, as: st
     ORDER BY c.ts`
 }
 
+/** Returns the start of the bucket that contains an instant, both in seconds since 1970. */
+function bucketSql(seconds: string): string {
+  const shift = `if({width: UInt32} = ${WEEK_SECONDS}, ${MONDAY_SHIFT_SECONDS}, 0)`
+  return `intDiv(${seconds} + ${shift}, {width: UInt32}) * {width: UInt32} - ${shift}`
+}
+
 /**
  * Selects each bucket with a sample: its peak, minimum, mean and number of samples; complete hours from the rollup, the
  * edges from the samples.
@@ -56,7 +62,7 @@ export function bucketsSql({ table, value, key, parameter }: SeriesTable, as: st
       toUInt32(sum(s.counted)) AS samples
     FROM (
       SELECT
-        intDiv(toUnixTimestamp(h.hour), {width: UInt32}) * {width: UInt32} AS bucket,
+        ${bucketSql('toUnixTimestamp(h.hour)')} AS bucket,
         h.max AS highest, h.min AS lowest, h.sum AS total, toUInt64(h.samples) AS counted
       FROM {${table}_hour: Identifier} AS h FINAL
       WHERE h.${key} = {${parameter}: String}
@@ -64,7 +70,7 @@ export function bucketsSql({ table, value, key, parameter }: SeriesTable, as: st
         AND h.hour < fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
       UNION ALL
       SELECT
-        intDiv(toUnixTimestamp(c.ts), {width: UInt32}) * {width: UInt32} AS bucket,
+        ${bucketSql('toUnixTimestamp(c.ts)')} AS bucket,
         c.${value} AS highest, c.${value} AS lowest, toUInt64(c.${value}) AS total, toUInt64(1) AS counted
       FROM {${table}: Identifier} AS c FINAL
       WHERE c.${key} = {${parameter}: String}

@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 /*
  * window      a half-open time range, in milliseconds since 1970
- * bucket      a range of `width` seconds that begins at a multiple of the width since 1970, UTC
+ * bucket      a range of `width` seconds; the first begins in 1970, UTC, or, if it is a week, on the Monday before
  * raw         width 0: the samples themselves
  */
 
@@ -24,10 +24,15 @@ const RAW_SPAN_MS_MAX = DAY_MS
 /** Maximum number of points in an answer: about 60 MB of JSON. */
 export const POINTS_MAX = 1_000_000
 
+/** 1 January 1970 is a Thursday: buckets of a week begin this many seconds earlier, on a Monday. All others begin with 1970. */
+export const MONDAY_SHIFT_SECONDS = 259_200
+export const WEEK_SECONDS = 604_800
+
 /** Returns the number of buckets of a width (seconds) that a window touches, including partly covered ones. */
 export function bucketsTouched(window: Window, widthSeconds: number): number {
   const widthMs = widthSeconds * 1000
-  return Math.ceil(window.toMs / widthMs) - Math.floor(window.fromMs / widthMs)
+  const shiftMs = widthSeconds === WEEK_SECONDS ? MONDAY_SHIFT_SECONDS * 1000 : 0
+  return Math.ceil((window.toMs + shiftMs) / widthMs) - Math.floor((window.fromMs + shiftMs) / widthMs)
 }
 
 /**

@@ -242,8 +242,15 @@ function daysOf(samples: readonly Sample[]): z.infer<typeof Days> {
 /** The default width of a window: samples up to a day, then the finest with at most 2,000 buckets. */
 function widthOf(fromMs: number, toMs: number): number {
   if (toMs - fromMs <= DAY_MS) return 0
-  const buckets = (width: number) => Math.ceil(toMs / width / 1000) - Math.floor(fromMs / width / 1000)
+  const buckets = (width: number) => 1 + (bucketOf(toMs - 1, width) - bucketOf(fromMs, width)) / width / 1000
   return WIDTHS.find((width) => buckets(width) <= 2000) ?? 604_800
+}
+
+/** The start of a bucket: a week begins on Monday. */
+function bucketOf(ms: number, width: number): number {
+  if (width < 604_800) return ms - (ms % (width * 1000))
+  const day = ms - (ms % DAY_MS)
+  return day - ((new Date(day).getUTCDay() + 6) % 7) * DAY_MS
 }
 
 function peaksOf(samples: readonly Sample[], fromMs: number, toMs: number, width: number): z.infer<typeof Points> {
@@ -251,7 +258,7 @@ function peaksOf(samples: readonly Sample[], fromMs: number, toMs: number, width
   if (width === 0) return within.map(pointOf)
   const peaks = new Map<number, number>()
   for (const { ms, online } of within) {
-    const bucket = ms - (ms % (width * 1000))
+    const bucket = bucketOf(ms, width)
     peaks.set(bucket, Math.max(online, peaks.get(bucket) ?? 0))
   }
   return [...peaks].map(([ms, online]) => pointOf({ ms, online }))

@@ -1,6 +1,6 @@
 import { deepStrictEqual } from 'node:assert'
 import { matchesOf, newestSamples, runs, type Sample } from '@gamenet/engines/testing'
-import { FIRST_GENERATION, withServing } from '@gamenet/schemas'
+import { FIRST_GENERATION, PERIODS, withServing } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { presenceFacts } from '../src/queries/play-time.js'
@@ -8,9 +8,16 @@ import { newestPlayersCheck } from '../src/queries/players-check.js'
 import { rowsOf } from '../src/queries/query.js'
 import { titleFacts } from '../src/queries/title.js'
 import { newestTitleCounts } from '../src/queries/title-count.js'
-import { peaks } from '../src/routes/calendar.js'
+import { calendar, hoursOfWeek, peaks, titleRanks } from '../src/routes/calendar.js'
 import { matches, matchHistory, matchStats } from '../src/routes/match-list.js'
-import { onlineUsers } from '../src/routes/title-count.js'
+import {
+  activitySummary,
+  dailyOnline,
+  lobbyHistory,
+  onlineHistory,
+  registeredUsers
+} from '../src/routes/network-count.js'
+import { onlineUsers, titleOnlineHistory, topGames } from '../src/routes/title-count.js'
 import { ask } from './ask.js'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from './plain-counts.js'
 import { iso, NOW_MS } from './samples.js'
@@ -214,6 +221,61 @@ test('peaks are of samples up to now', async (t) => {
       deepStrictEqual(shown, { ...totals(facts), ...totals(facts.map((fact) => ({ ...fact, key: 'online' }))) })
     }),
     runs(30)
+  )
+  t.pass()
+})
+
+const ZONES = ['UTC', 'Europe/Berlin', 'Asia/Kolkata'] as const
+const samplesOf = (...keys: string[]) =>
+  fc.array(fc.record({ key: fc.constantFrom(...keys), ms: instants.map((at) => minuteNow + at), value: fc.nat(9) }), {
+    maxLength: 8
+  })
+
+test('answers about counts are the same with samples after now as without them', async (t) => {
+  const model = await openStoredTables()
+  const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
+  const [titleId = ''] = IDS
+  const window = { from: '2026-01-01', to: '2030-01-01' }
+  const answers = async (every: string, tz: string) => [
+    await ask(registeredUsers, {}, needs),
+    await ask(dailyOnline, {}, needs),
+    await ask(dailyOnline, window, needs),
+    await ask(dailyOnline, { from: '2027-01-01', to: '2030-01-01' }, needs),
+    await ask(onlineHistory, {}, needs),
+    await ask(lobbyHistory, { days: '30' }, needs),
+    await ask(activitySummary, {}, needs),
+    await ask(topGames, {}, needs),
+    await ask(titleOnlineHistory, { titleId }, needs),
+    await ask(calendar, { every, tz }, needs),
+    await ask(calendar, { every, tz, titleIds: IDS.slice(1).join(), rolling: '2' }, needs),
+    await ask(calendar, { every, tz, ...window }, needs),
+    await ask(hoursOfWeek, { tz }, needs),
+    await ask(hoursOfWeek, { tz, titleId, ...window }, needs),
+    await ask(titleRanks, { titleId, every, tz }, needs),
+    await ask(titleRanks, { titleId, every, tz, ...window }, needs)
+  ]
+  const asked = fc.record({ every: fc.constantFrom(...PERIODS), tz: fc.constantFrom(...ZONES) })
+  await fc.assert(
+    fc.asyncProperty(
+      samplesOf(...IDS),
+      samplesOf('registered', 'online', 'lobbies'),
+      asked,
+      async (titles, network, { every, tz }) => {
+        const past = ({ ms }: Sample) => ms < nowEnd
+        await model.clear()
+        await model.storeTitles(titles)
+        await model.storeNetwork(network)
+        const shown = (await answers(every, tz)).map(({ body }) => body)
+        await model.clear()
+        await model.storeTitles(titles.filter(past))
+        await model.storeNetwork(network.filter(past))
+        deepStrictEqual(
+          shown,
+          (await answers(every, tz)).map(({ body }) => body)
+        )
+      }
+    ),
+    runs(10)
   )
   t.pass()
 })

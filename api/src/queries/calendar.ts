@@ -1,5 +1,6 @@
 import { Count, type Period, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
+import { type CountTable, NETWORK_COUNTS, type Rollup, RowsCut, rowsSql, TITLE_COUNTS } from './count-rows.js'
 import { query } from './query.js'
 import { meanSql } from './series-statements.js'
 
@@ -9,45 +10,20 @@ import { meanSql } from './series-statements.js'
  *             of hours, no period begins with an hour of UTC
  */
 
-/** The rows that a calendar is summed from. */
-export const GRAINS = ['day', 'hour', 'sample'] as const
-export type Grain = (typeof GRAINS)[number]
+export type Grain = Rollup | 'sample'
 
 const Ms = z.int().nonnegative()
 
 /** A window of whole local days: instants that contain it, and its days. */
-const LocalDays = z.object({ fromMs: Ms, toMs: Ms, firstDay: z.iso.date(), endDay: z.iso.date(), tz: z.string() })
+const LocalDays = RowsCut.extend({ firstDay: z.iso.date(), endDay: z.iso.date(), tz: z.string() })
 
-type Table = { readonly name: string; readonly key: string; readonly value: string }
-const TITLES: Table = { name: 'title_count', key: 'title_id', value: 'online' }
-const NETWORK: Table = { name: 'network_count', key: 'metric', value: 'value' }
-
-/** Selects the rows of a window by key, with the local instant at which they begin; `keys` empty: all. */
-function rowsSql({ name, key, value }: Table, grain: Grain): string {
-  const [table, at, statistics] =
-    grain === 'sample'
-      ? [
-          name,
-          'r.ts',
-          `r.${value} AS lowest, r.${value} AS highest, r.ts AS highest_at, toUInt64(r.${value}) AS total, toUInt64(1) AS counted`
-        ]
-      : [
-          `${name}_${grain}`,
-          grain === 'day' ? `toDateTime(r.day, 'UTC')` : 'r.hour',
-          'r.min AS lowest, r.max AS highest, r.max_at AS highest_at, r.sum AS total, toUInt64(r.samples) AS counted'
-        ]
+/** Selects the rows of local days by key, with the local instant at which they begin. */
+function localRowsSql(of: CountTable, rollup: Rollup): string {
   return `
-      SELECT r.${key} AS key, toTimeZone(${at}, {tz: String}) AS local, ${statistics}
-      FROM {${table}: Identifier} AS r FINAL
-      WHERE (empty({keys: Array(String)}) OR r.${key} IN {keys: Array(String)})
-        AND ${grain === 'day' ? 'r.day' : at} >= ${boundSql('fromMs', grain)}
-        AND ${grain === 'day' ? 'r.day' : at} < ${boundSql('toMs', grain)}
-        AND toDate(local) >= {firstDay: Date} AND toDate(local) < {endDay: Date}`
-}
-
-function boundSql(name: string, grain: Grain): string {
-  const instant = `fromUnixTimestamp64Milli({${name}: Int64}, 'UTC')`
-  return grain === 'day' ? `toDate(${instant})` : instant
+      SELECT r.*, toTimeZone(r.at, {tz: String}) AS local
+      FROM (${rowsSql(of, rollup)}
+      ) AS r
+      WHERE toDate(local) >= {firstDay: Date} AND toDate(local) < {endDay: Date}`
 }
 
 const PERIOD_SQL: Readonly<Record<Period, string>> = {
@@ -56,8 +32,6 @@ const PERIOD_SQL: Readonly<Record<Period, string>> = {
   month: 'toStartOfMonth(s.local)',
   year: 'toStartOfYear(s.local)'
 }
-
-const Keys = LocalDays.extend({ keys: z.array(z.string()) })
 
 /** The sums of one period. */
 export type PeriodSums = z.infer<typeof PeriodSums>
@@ -73,9 +47,9 @@ const PeriodSums = z.object({
 })
 
 /** Returns the query of the sums of periods by key, oldest first. Totals are Float64: exact below 2^53. */
-export function periodSums(of: 'titles' | 'network', grain: Grain, period: Period) {
+export function periodSums(of: 'titles' | 'network', period: Period) {
   return query({
-    params: Keys,
+    params: LocalDays,
     row: PeriodSums,
     sql: `
     SELECT
@@ -88,7 +62,7 @@ export function periodSums(of: 'titles' | 'network', grain: Grain, period: Perio
       ${meanSql('sum(s.total)', 'sum(s.counted)')} AS average,
       toFloat64(sum(s.total)) AS total,
       toUInt32(sum(s.counted)) AS samples
-    FROM (${rowsSql(of === 'titles' ? TITLES : NETWORK, grain)}
+    FROM (${localRowsSql(of === 'titles' ? TITLE_COUNTS : NETWORK_COUNTS, 'hour')}
     ) AS s
     GROUP BY key, date
     ORDER BY date, key`
@@ -99,9 +73,9 @@ export function periodSums(of: 'titles' | 'network', grain: Grain, period: Perio
  * Returns the query of each hour of the week: each week has one mean, so that a week with a denser collector counts as much
  * as any other.
  */
-export function hourMatrix(of: 'titles' | 'network', grain: Exclude<Grain, 'day'>) {
+export function hourMatrix(of: 'titles' | 'network') {
   return query({
-    params: Keys,
+    params: LocalDays,
     row: z.object({
       weekday: z.int(),
       hour: z.int(),
@@ -126,7 +100,7 @@ export function hourMatrix(of: 'titles' | 'network', grain: Exclude<Grain, 'day'
         toDayOfWeek(s.local) AS weekday,
         toHour(s.local) AS hour,
         sum(s.total) / sum(s.counted) AS mean
-      FROM (${rowsSql(of === 'titles' ? TITLES : NETWORK, grain)}
+      FROM (${localRowsSql(of === 'titles' ? TITLE_COUNTS : NETWORK_COUNTS, 'hour')}
       ) AS s
       GROUP BY week, weekday, hour
     ) AS w
@@ -136,9 +110,9 @@ export function hourMatrix(of: 'titles' | 'network', grain: Exclude<Grain, 'day'
 }
 
 /** Returns the query of the rank of one title among all by the mean of each period. */
-export function periodRanks(grain: Grain, period: Period) {
+export function periodRanks(rollup: Rollup, period: Period) {
   return query({
-    params: Keys.extend({ titleId: TitleId }),
+    params: LocalDays.extend({ titleId: TitleId }),
     row: z.object({
       date: z.iso.date(),
       rank: z.int().positive(),
@@ -154,7 +128,7 @@ export function periodRanks(grain: Grain, period: Period) {
       anyIf(p.total / p.counted, p.key = {titleId: String}) AS own_mean
     FROM (
       SELECT s.key AS key, toString(${PERIOD_SQL[period]}) AS date, sum(s.total) AS total, sum(s.counted) AS counted
-      FROM (${rowsSql(TITLES, grain)}
+      FROM (${localRowsSql(TITLE_COUNTS, rollup)}
       ) AS s
       GROUP BY key, date
     ) AS p
@@ -174,9 +148,12 @@ const Total = z.object({
   lastDay: z.iso.date()
 })
 
-/** Returns the query of totals before `toMs`: from the rollup up to its bucket that contains `toMs`, then from the samples. */
-function totalsSql({ name, key, value }: Table, rollup: 'day' | 'hour'): string {
-  return `
+/** Returns the query of totals. */
+function totals(of: CountTable, rollup: Rollup) {
+  return query({
+    params: RowsCut,
+    row: Total,
+    sql: `
     SELECT
       r.key AS key,
       max((r.highest, -toUnixTimestamp64Milli(r.highest_at))) AS top,
@@ -184,27 +161,17 @@ function totalsSql({ name, key, value }: Table, rollup: 'day' | 'hour'): string 
       toFloat64(-top.2) AS peakAtMs,
       ${meanSql('sum(r.total)', 'sum(r.counted)')} AS average,
       toFloat64(sum(r.counted)) AS samples,
-      toString(min(r.date)) AS firstDay,
-      toString(max(r.date)) AS lastDay
-    FROM (
-      SELECT b.${key} AS key, b.max AS highest, b.max_at AS highest_at, b.sum AS total, toUInt64(b.samples) AS counted,
-        toDate(b.${rollup}) AS date
-      FROM {${name}_${rollup}: Identifier} AS b FINAL
-      WHERE b.${rollup} < ${boundSql('bucketMs', rollup)}
-      UNION ALL
-      SELECT c.${key} AS key, c.${value} AS highest, c.ts AS highest_at, toUInt64(c.${value}) AS total, 1 AS counted,
-        toDate(c.ts) AS date
-      FROM {${name}: Identifier} AS c FINAL
-      WHERE c.ts >= ${boundSql('bucketMs', 'sample')} AND c.ts < ${boundSql('toMs', 'sample')}
+      toString(toDate(min(r.at))) AS firstDay,
+      toString(toDate(max(r.at))) AS lastDay
+    FROM (${rowsSql(of, rollup)}
     ) AS r
     GROUP BY key
     ORDER BY peak DESC, key`
+  })
 }
 
-const Until = z.object({ bucketMs: Ms, toMs: Ms })
+/** Selects the totals of each title over its history, highest peak first. */
+export const titleTotals = totals(TITLE_COUNTS, 'day')
 
-/** Selects the totals of each title over its history before `toMs`, highest peak first. */
-export const titleTotals = query({ params: Until, row: Total, sql: totalsSql(TITLES, 'day') })
-
-/** Selects the totals of each metric of the network over its history before `toMs`. */
-export const networkTotals = query({ params: Until, row: Total, sql: totalsSql(NETWORK, 'hour') })
+/** Selects the totals of each metric of the network over its history. */
+export const networkTotals = totals(NETWORK_COUNTS, 'hour')

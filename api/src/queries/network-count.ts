@@ -1,5 +1,6 @@
 import { Count, RecordedAt } from '@gamenet/schemas'
 import { z } from 'zod'
+import { NETWORK_COUNTS, RowsCut, rowsSql } from './count-rows.js'
 import { query } from './query.js'
 import { HourCut } from './series.js'
 import { bucketsSql, type Instants, meanSql, pointCountSql, samplesSql } from './series-statements.js'
@@ -43,30 +44,25 @@ export const networkPointCount = query({
   sql: pointCountSql(SERIES)
 })
 
-/**
- * Selects the last registered count of each UTC day that has one. Days are given by their hours, which the rollup
- * contains.
- */
+/** Selects the last registered count of each UTC day that has one. */
 export const registeredByDay = query({
-  params: z.object({ from: Ms, to: Ms }),
+  params: RowsCut,
   row: z.object({ date: z.iso.date(), registered_count: Count }),
   sql: `
-    SELECT toString(toDate(h.hour)) AS date, argMax(h.last, h.last_at) AS registered_count
-    FROM {network_count_hour: Identifier} AS h FINAL
-    WHERE h.metric = 'registered'
-      AND h.hour >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-      AND h.hour < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+    SELECT toString(toDate(r.at)) AS date, argMax(r.last, r.last_at) AS registered_count
+    FROM (${rowsSql(NETWORK_COUNTS, 'hour')}
+    ) AS r
     GROUP BY date
     ORDER BY date`
 })
 
 /**
  * Selects every UTC day with an online sample. `avg_online` is the mean of the day's samples, one decimal, halves up.
- * `coverage` is the share of the day's hours with a sample, 3 decimals, halves up; for the day of `now`, only the hours
- * that have begun count. A sample from the future (a clock that is ahead) cannot raise it above 1.
+ * `coverage` is the share of the day's hours with a sample, 3 decimals, halves up; of the day in which the window ends, only
+ * the hours that it touches count.
  */
 export const onlineByDay = query({
-  params: z.object({ from: Ms, to: Ms, now: Ms }),
+  params: RowsCut,
   row: z.object({
     date: z.iso.date(),
     min_online: Count,
@@ -82,21 +78,19 @@ export const onlineByDay = query({
       d.max_online AS max_online,
       ${meanSql('d.total', 'd.counted')} AS avg_online,
       toUInt32(d.counted) AS samples,
-      least(1, intDiv(d.hours * 2000 + d.hours_begun, d.hours_begun * 2) / 1000) AS coverage
+      intDiv(d.hours * 2000 + d.hours_begun, d.hours_begun * 2) / 1000 AS coverage
     FROM (
       SELECT
-        toDate(h.hour) AS day,
-        min(h.min) AS min_online,
-        max(h.max) AS max_online,
-        sum(h.sum) AS total,
-        sum(toUInt64(h.samples)) AS counted,
-        count() AS hours,
-        fromUnixTimestamp64Milli({now: Int64}, 'UTC') AS moment,
-        if(day = toDate(moment), toHour(moment) + 1, 24) AS hours_begun
-      FROM {network_count_hour: Identifier} AS h FINAL
-      WHERE h.metric = 'online'
-        AND h.hour >= fromUnixTimestamp64Milli({from: Int64}, 'UTC')
-        AND h.hour < fromUnixTimestamp64Milli({to: Int64}, 'UTC')
+        toDate(r.at) AS day,
+        min(r.lowest) AS min_online,
+        max(r.highest) AS max_online,
+        sum(r.total) AS total,
+        sum(r.counted) AS counted,
+        uniqExact(toStartOfHour(r.at)) AS hours,
+        fromUnixTimestamp64Milli({toMs: Int64} - 1, 'UTC') AS last,
+        if(day = toDate(last), toHour(last) + 1, 24) AS hours_begun
+      FROM (${rowsSql(NETWORK_COUNTS, 'hour')}
+      ) AS r
       GROUP BY day
     ) AS d
     ORDER BY d.day`

@@ -23,13 +23,13 @@ import {
   periodSums,
   titleTotals
 } from '../queries/calendar.js'
+import { rowsCut } from '../queries/count-rows.js'
 import { rowsOf } from '../queries/query.js'
 import { dateIn, hasWholeHours } from '../queries/time-zone.js'
 import { earlier, PERIOD_DAYS, type PeriodsRequest, periodOf, periodsOf, rounded, shifted } from './calendar-periods.js'
 import { knownTitle, titleParameter } from './known-game.js'
 
 const TAGS = ['Calendar']
-const HOUR_MS = 3_600_000
 const DAY_MS = 86_400_000
 const TITLES_MAX = 20
 const ROLLING_MAX = 366
@@ -91,7 +91,8 @@ export const calendar: Endpoint<CalendarInput, CalendarRequest> = {
     const days = daysOf(input, context.nowMs, every)
     const before = YEAR_DAYS + (rolling ?? 0) * PERIOD_DAYS[every]
     return {
-      ...(input.from === undefined ? days : begunEarlier(days, before)),
+      ...days,
+      ...(input.from !== undefined && begun(shifted(days.firstDay, -before))),
       shownFrom: days.firstDay,
       keys: titleIds === undefined ? [metric] : [...new Set(titles.map(({ titleId }) => titleId))],
       of: titleIds === undefined ? 'network' : 'titles',
@@ -162,8 +163,9 @@ export const hoursOfWeek: Endpoint<HoursInput, HoursRequest> = {
   reads: ({ titleId, ...days }) =>
     titleId === null ? readsOfDays('network-count', days) : readsOfDays('title-count', days, [titleId]),
   answer: async ({ titleId, grain, ...days }, { tables, signal }) => {
-    const question = hourMatrix(titleId === null ? 'network' : 'titles', grain)
-    const rows = await zonedRows(tables, question, { ...days, keys: [titleId ?? 'online'] }, { signal })
+    const question = hourMatrix(titleId === null ? 'network' : 'titles')
+    const params = { ...days, ...rowsCut(days, grain), keys: [titleId ?? 'online'] }
+    const rows = await zonedRows(tables, question, params, { signal })
     const body = rows.map(({ average, spread, lowest, highest, ...row }) => ({
       weekday: row.weekday,
       hour: row.hour,
@@ -202,11 +204,11 @@ export const titleRanks: Endpoint<RanksInput, RanksRequest> = {
     return { ...days, grain: days.tz === 'UTC' ? 'day' : days.grain, titleId, every }
   },
   reads: (request) => readsOfDays('title-count', request),
-  answer: async ({ grain, every, ...params }, { tables, signal }) => ({
-    body: (await zonedRows(tables, periodRanks(grain, every), { ...params, keys: [] }, { signal })).map(
-      ({ date, rank, titles, average }) => ({ date, rank, titles, average })
-    )
-  }),
+  answer: async ({ grain, every, ...days }, { tables, signal }) => {
+    const question = periodRanks(grain === 'day' ? 'day' : 'hour', every)
+    const rows = await zonedRows(tables, question, { ...days, ...rowsCut(days, grain), keys: [] }, { signal })
+    return { body: rows.map(({ date, rank, titles, average }) => ({ date, rank, titles, average })) }
+  },
   table: listOf(TitleRanks),
   response: TitleRanks,
   example: [{ date: '2026-03-01', rank: 3, titles: 95, average: 230.7 }],
@@ -231,10 +233,10 @@ export const peaks: Endpoint<Record<string, never>, { toMs: number }> = {
     { projection: 'title' }
   ],
   answer: async ({ toMs }, { tables, signal, catalog }) => {
-    const before = (widthMs: number) => ({ bucketMs: Math.floor(toMs / widthMs) * widthMs, toMs })
+    const window = { fromMs: 0, toMs }
     const [network, titles, names] = await Promise.all([
-      rowsOf(tables, networkTotals, before(HOUR_MS), { signal }),
-      rowsOf(tables, titleTotals, before(DAY_MS), { signal }),
+      rowsOf(tables, networkTotals, { ...rowsCut(window, 'hour'), keys: [] }, { signal }),
+      rowsOf(tables, titleTotals, { ...rowsCut(window, 'day'), keys: [] }, { signal }),
       catalog()
     ])
     const shown = (
@@ -282,19 +284,16 @@ function daysOf({ tz, from, to }: DaysInput, nowMs: number, every: Period = 'day
     throw new Refusal('window_invalid', [`from must be before to (default: tomorrow); got ${firstDay} and ${endDay}`])
   }
   const last = shifted(endDay, -1)
-  const first = periodOf(firstDay, every)
-  const days = containing(first < EPOCH_DAY ? EPOCH_DAY : first, earlier(periodOf(last, every), every, -1))
-  return { tz, ...days, grain: hasWholeHours(tz) ? 'hour' : 'sample' }
+  const end = earlier(periodOf(last, every), every, -1)
+  // A zone's day ends at most a day after that of UTC.
+  const toMs = Math.min(Date.parse(end) + DAY_MS, endOfMinute(nowMs))
+  return { tz, ...begun(periodOf(firstDay, every)), endDay: end, toMs, grain: hasWholeHours(tz) ? 'hour' : 'sample' }
 }
 
-function begunEarlier(days: Days, by: number): Days {
-  const earlier = shifted(days.firstDay, -by)
-  return { ...days, ...containing(earlier < EPOCH_DAY ? EPOCH_DAY : earlier, days.endDay) }
-}
-
-/** Returns days with instants that contain them in every zone. */
-function containing(firstDay: string, endDay: string) {
-  return { firstDay, endDay, fromMs: Math.max(0, Date.parse(firstDay) - DAY_MS), toMs: Date.parse(endDay) + DAY_MS }
+/** Returns the first day that the engine has, with an instant before it in every zone. */
+function begun(day: string) {
+  const firstDay = day < EPOCH_DAY ? EPOCH_DAY : day
+  return { firstDay, fromMs: Math.max(0, Date.parse(firstDay) - DAY_MS) }
 }
 
 function readsOfDays(
@@ -302,19 +301,21 @@ function readsOfDays(
   { grain, fromMs, toMs }: RanksRequest | Days,
   keys?: readonly string[]
 ): Dependency[] {
-  const projection = grain === 'sample' ? noun : `${noun}-${grain}`
-  if (keys === undefined) return [{ projection, fromMs, toMs }]
-  return keys.map((key) => ({ projection, key, fromMs, toMs }))
+  const projections = grain === 'sample' ? [noun] : [noun, `${noun}-${grain}`]
+  return projections.flatMap((projection) => {
+    const whole = { projection, fromMs, toMs }
+    return keys?.map((key) => ({ ...whole, key })) ?? [whole]
+  })
 }
 
 async function sumsOf(
   of: 'titles' | 'network',
   keys: readonly string[],
-  { grain, every, tz, firstDay, endDay, fromMs, toMs }: CalendarRequest,
+  { grain, every, tz, firstDay, endDay, ...window }: CalendarRequest,
   { tables, signal }: AnswerContext
 ): Promise<PeriodSums[]> {
-  const params = { tz, firstDay, endDay, fromMs, toMs, keys: [...keys] }
-  return await zonedRows(tables, periodSums(of, grain, every), params, { signal })
+  const params = { tz, firstDay, endDay, ...rowsCut(window, grain), keys: [...keys] }
+  return await zonedRows(tables, periodSums(of, every), params, { signal })
 }
 
 /** Returns the rows of a query by days of a zone. The engine's list of zones may be older than that of Node. */

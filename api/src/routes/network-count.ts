@@ -8,11 +8,12 @@ import {
   shownInstant
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { Endpoint } from '../answers/endpoint.js'
+import type { Dependency, Endpoint } from '../answers/endpoint.js'
 import { listOf } from '../answers/table.js'
 import { integer, oneOf } from '../http/request/parameters.js'
-import { type WindowInput, window } from '../http/request/window.js'
+import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
 import { compareNames } from '../queries/catalog.js'
+import { rowsCut } from '../queries/count-rows.js'
 import {
   networkActivity,
   networkPointCount,
@@ -55,9 +56,9 @@ export const registeredUsers: Endpoint<{ days?: number | undefined }, Window> = 
     days: integer({ min: 1, max: 365 }).optional().describe('UTC days, today included; default: 30.')
   }),
   resolve: ({ days = 30 }, { nowMs }) => lastDays(days, nowMs),
-  reads: ({ fromMs, toMs }) => [{ projection: 'network-count-hour', fromMs, toMs }],
-  answer: async ({ fromMs, toMs }, { tables, signal }) => ({
-    body: await jsonOf(tables, registeredByDay, { from: fromMs, to: toMs }, { signal })
+  reads: readsOfDays,
+  answer: async (window, { tables, signal }) => ({
+    body: await jsonOf(tables, registeredByDay, { ...rowsCut(window, 'hour'), keys: ['registered'] }, { signal })
   }),
   table: listOf(RegisteredUsers),
   response: RegisteredUsers,
@@ -152,7 +153,7 @@ export const activitySummary: Endpoint<{ period?: keyof typeof PERIODS | undefin
 }
 
 /** `GET /api/network-stats/daily-online`: the online counts of each UTC day. */
-export const dailyOnline: Endpoint<WindowInput, Window & { hourMs: number }> = {
+export const dailyOnline: Endpoint<WindowInput, Window> = {
   operationId: 'getDailyOnline',
   path: '/api/network-stats/daily-online',
   tags: TAGS,
@@ -164,15 +165,10 @@ export const dailyOnline: Endpoint<WindowInput, Window & { hourMs: number }> = {
     from: windowParameters.from.describe('First day, such as 2026-03-01, or its start. Without `to`: up to today.'),
     to: windowParameters.to.describe('The day after the last one, or its start; needs `from`.')
   }),
-  resolve: (input, { nowMs }) => {
-    const days = wholeDays(input, nowMs)
-    // The clock counts only if today is in the window, and by the hour: coverage is about hours that have begun.
-    const isTodayIn = days.fromMs <= nowMs && nowMs < days.toMs
-    return { ...days, hourMs: isTodayIn ? Math.floor(nowMs / HOUR_MS) * HOUR_MS : days.toMs }
-  },
-  reads: ({ fromMs, toMs }) => [{ projection: 'network-count-hour', fromMs, toMs }],
-  answer: async ({ fromMs, toMs, hourMs }, { tables, signal }) => ({
-    body: await jsonOf(tables, onlineByDay, { from: fromMs, to: toMs, now: hourMs }, { signal })
+  resolve: (input, { nowMs }) => wholeDays(input, nowMs),
+  reads: readsOfDays,
+  answer: async (window, { tables, signal }) => ({
+    body: await jsonOf(tables, onlineByDay, { ...rowsCut(window, 'hour'), keys: ['online'] }, { signal })
   }),
   table: listOf(DailyOnline),
   response: DailyOnline,
@@ -226,7 +222,11 @@ function networkSeries(
 
 function lastDays(days: number, nowMs: number): Window {
   const today = Math.floor(nowMs / DAY_MS) * DAY_MS
-  return { fromMs: Math.max(0, today - (days - 1) * DAY_MS), toMs: today + DAY_MS }
+  return { fromMs: Math.max(0, today - (days - 1) * DAY_MS), toMs: endOfMinute(nowMs) }
+}
+
+function readsOfDays(window: Window): Dependency[] {
+  return ['network-count-hour', 'network-count'].map((projection) => ({ projection, ...window }))
 }
 
 function wholeDays(input: WindowInput, nowMs: number): Window {
@@ -240,5 +240,5 @@ function wholeDays(input: WindowInput, nowMs: number): Window {
     }
   }
   if (from === undefined) return lastDays(days, nowMs)
-  return { fromMs: from, toMs: period.endsNow ? lastDays(1, nowMs).toMs : period.toMs }
+  return { fromMs: from, toMs: Math.min(period.toMs, endOfMinute(nowMs)) }
 }

@@ -23,6 +23,8 @@ const AS_STARTED = {
 }
 /** The demo's past takes a minute of processor time; a new user pastes samples before it is there. */
 const WITHOUT_HISTORY = { seed: 1, until: '2020-01-01T00:00:00.000Z', done: [], finished: true }
+/** Options of Node that make samples for browsers run. */
+const AS_BROWSER = ['--experimental-eventsource', '--disable-warning=UNDICI-ES']
 /** How many fences of all pages have the mark `[not run: …]`. */
 const NOT_RUN = 4
 /** Operations whose list is rightly empty. */
@@ -165,7 +167,7 @@ async function runPage(t: Test, service: Service, samples: readonly Fence[]): Pr
     } else if (language === 'js') {
       const file = join(directory, 'example.mjs')
       await writeFile(file, page === 'docs/sdk.md' ? `${scriptOf(`${service.apiUrl}/service-auth.js`)}\n${here}` : here)
-      const { code, stdout, stderr } = await run(process.execPath, [file], { cwd: directory })
+      const { code, stdout, stderr } = await run(process.execPath, [...AS_BROWSER, file], { cwd: directory })
       t.same({ code, stderr }, { code: 0, stderr: '' }, where)
       const lines = stdout.split('\n').length - 1
       t.ok(lines > 0 && lines < 40, `${where} prints ${lines} lines`)

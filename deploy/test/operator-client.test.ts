@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createNetServer } from 'node:net'
 import { freePort } from '@gamenet/engines/testing'
 import { test } from 'tap'
 import { undoImport } from '../src/operations/import-undo.js'
@@ -49,4 +49,39 @@ test('a port that lacks an operation, or answers it in another form, is reported
         /^http.* does not answer the retraction as .* gamenet [0-9.]+ does\. .*OPERATOR_URL.*restart it with this one/
     })
   }
+})
+
+test('a service that is stopped or hangs does not keep its client waiting, whether or not it had begun to answer', async (t) => {
+  for (const begun of ['', `HTTP/1.1 200 OK\r\ncontent-type: ${LINES}\r\ntransfer-encoding: chunked\r\n\r\n`]) {
+    const server = createNetServer((socket) => {
+      socket.on('error', () => undefined)
+      // As a stopped process, whose kernel still accepts connections; `/healthz` never gets a reply.
+      socket.once('data', (bytes) => String(bytes).startsWith('POST') && socket.write(begun))
+      t.teardown(() => socket.destroy())
+    }).listen(0, '127.0.0.1')
+    t.teardown(() => server.close())
+    await once(server, 'listening')
+    const operatorUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    await t.rejects(operatorClient({ operatorUrl }, 100).run(undoImport, { importId: 'a' }), {
+      message: /gives no sign of life: .* gamenet status/
+    })
+  }
+})
+
+test('an operation that takes long goes on while the service replies to others', async (t) => {
+  let checks = 0
+  const server = createServer((request, response) => {
+    if (request.method === 'GET') checks += 1
+    if (request.method === 'GET') response.end('{}')
+    if (checks === 3) waiting?.end('{"renamed":1}')
+    if (request.method === 'POST') waiting = response
+  }).listen(0, '127.0.0.1')
+  let waiting: ServerResponse | undefined
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const operatorUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  await t.rejects(operatorClient({ operatorUrl }, 20).run(undoImport, { importId: 'a' }), {
+    message: /does not answer/
+  })
+  t.equal(checks, 3)
 })

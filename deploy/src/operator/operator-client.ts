@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { setTimeout } from 'node:timers/promises'
 import { errorCode, parseJson } from '@gamenet/schemas'
 import { type Dispatcher, request } from 'undici'
 import { z } from 'zod'
@@ -7,41 +8,72 @@ import type { OperatorPort } from '../data-directory.js'
 import { LINES, OCTETS, type Operation, type Operations, type RunContext } from '../operations/operation.js'
 import { VERSION } from '../version.js'
 
-/** The operations of a running service, over its operator port. */
-export function operatorClient({ operatorUrl, operatorToken }: OperatorPort): Operations {
+/** A process that is stopped, or hangs, accepts connections all the same. Twice as long passes until it is reported. */
+const SILENT_MS = 15_000
+
+/** The operations of a running service, over its operator port. They may take long, as long as the service shows signs of life. */
+export function operatorClient(port: OperatorPort, silentMs = SILENT_MS): Operations {
   return {
-    run: async (operation, input, { onProgress = () => undefined, signal } = {}) => {
-      const { method, result, progress } = operation
-      const notUnderstood = () =>
-        new FailureError(
-          `${operatorUrl} does not answer the ${operation.name} as the operator port of gamenet ${VERSION} does. If it is an operator port (OPERATOR_URL), its service was started with another version: restart it with this one, or use the command of its version.`
-        )
-      const understood = <Schema extends z.ZodType>(schema: Schema, text: string): z.infer<Schema> => {
-        const parsed = schema.safeParse(parseJson(text))
-        if (parsed.success) return parsed.data
-        throw notUnderstood()
-      }
-      const { path, body } = requestOf(operation, input)
-      const answer = await reach(operatorUrl, () =>
-        request(operatorUrl + path, {
-          method,
-          headers: {
-            ...(operatorToken === undefined ? {} : { authorization: `Bearer ${operatorToken}` }),
-            ...(progress === undefined ? {} : { accept: LINES }),
-            ...(body === null ? {} : { 'content-type': OCTETS })
-          },
-          body,
-          signal,
-          headersTimeout: 0,
-          bodyTimeout: 0
-        })
+    run: async (operation, input, { onProgress = () => undefined, signal: cancelled } = {}) => {
+      const silence = new AbortController()
+      const ended = new AbortController()
+      const signal = AbortSignal.any([silence.signal, ...(cancelled === undefined ? [] : [cancelled])])
+      void watch(port.operatorUrl, silentMs, ended.signal).catch((reason: unknown) => silence.abort(reason))
+      return await send(port, operation, input, { onProgress, signal }).finally(() => ended.abort())
+    }
+  }
+}
+
+async function send<Input, Progress, Result>(
+  { operatorUrl, operatorToken }: OperatorPort,
+  operation: Operation<Input, Progress, Result>,
+  input: Input,
+  { onProgress, signal }: RunContext<Progress>
+): Promise<Result> {
+  const { method, result, progress } = operation
+  const notUnderstood = () =>
+    new FailureError(
+      `${operatorUrl} does not answer the ${operation.name} as the operator port of gamenet ${VERSION} does. If it is an operator port (OPERATOR_URL), its service was started with another version: restart it with this one, or use the command of its version.`
+    )
+  const understood = <Schema extends z.ZodType>(schema: Schema, text: string): z.infer<Schema> => {
+    const parsed = schema.safeParse(parseJson(text))
+    if (parsed.success) return parsed.data
+    throw notUnderstood()
+  }
+  const { path, body } = requestOf(operation, input)
+  const answer = await reach(operatorUrl, () =>
+    request(operatorUrl + path, {
+      method,
+      headers: {
+        ...(operatorToken === undefined ? {} : { authorization: `Bearer ${operatorToken}` }),
+        ...(progress === undefined ? {} : { accept: LINES }),
+        ...(body === null ? {} : { 'content-type': OCTETS })
+      },
+      body,
+      signal,
+      headersTimeout: 0,
+      bodyTimeout: 0
+    })
+  )
+  if (answer.headers['content-type'] === LINES)
+    return await follow(operation, answer.body, understood, onProgress, signal)
+  const text = await reach(operatorUrl, () => answer.body.text())
+  if (answer.statusCode === 404) throw notUnderstood()
+  if (answer.statusCode !== 200) throw refusalOf(answer.statusCode, text)
+  return understood(result, text)
+}
+
+/** Asks for a sign of life at times, until `ended`. Rejects when there is none; the reply itself does not matter. */
+async function watch(operatorUrl: string, silentMs: number, ended: AbortSignal): Promise<void> {
+  while (!ended.aborted) {
+    await setTimeout(silentMs, undefined, { signal: ended, ref: false }).catch(() => undefined)
+    const late = AbortSignal.timeout(silentMs)
+    const asked = request(`${operatorUrl}/healthz`, { signal: AbortSignal.any([ended, late]) })
+    await asked.then(({ body }) => body.dump()).catch(() => undefined)
+    if (late.aborted && !ended.aborted) {
+      throw new FailureError(
+        `The service at ${operatorUrl} gives no sign of life: it is stopped, or hangs. An operation may be completed when it goes on; see its log and its process (ps), then gamenet status.`
       )
-      if (answer.headers['content-type'] === LINES)
-        return await follow(operation, answer.body, understood, onProgress, signal)
-      const text = await reach(operatorUrl, () => answer.body.text())
-      if (answer.statusCode === 404) throw notUnderstood()
-      if (answer.statusCode !== 200) throw refusalOf(answer.statusCode, text)
-      return understood(result, text)
     }
   }
 }

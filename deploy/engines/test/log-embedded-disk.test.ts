@@ -3,18 +3,15 @@ import { once } from 'node:events'
 import { mkdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
 import { isDeepStrictEqual } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import {
-  decodeEvent,
   encodeEvent,
   instantOf,
   type LogMessage,
   type LogRecord,
   packMessages,
-  presenceTopic,
   titleCountTopic
 } from '@gamenet/schemas'
 import fc from 'fast-check'
@@ -428,7 +425,7 @@ void test('two readers of one log each get everything', async (t) => {
   t.same(two, one)
 })
 
-void test('a batch of the first format is still read', async (t) => {
+void test('a stored batch of this format is read', async (t) => {
   const { unpackBatch } = await import('../src/log/batch-codec.js')
   const { STORED_BATCH } = await import('./log-stored-batch.js')
   const stored = await unpackBatch(Buffer.from(STORED_BATCH, 'base64'), 0)
@@ -444,53 +441,13 @@ void test('the checksum of a batch detects any changed byte, without decoding it
   const { checkBatch, packBatch, stampBatch, unpackBatch } = await import('../src/log/batch-codec.js')
   const batch = await packBatch(packMessages(messages(40)))
   stampBatch(batch, { appendedAtMs: 1_700_000_000_000, bytesBefore: 12_345 })
-  await checkBatch(batch)
+  checkBatch(batch)
   for (let at = 0; at < batch.length; at += 1) {
     const damaged = Buffer.from(batch)
     damaged[at] = (damaged[at] ?? 0) ^ (1 << (at % 8))
-    await t.rejects(
-      checkBatch(damaged),
-      /checksum|format|unpacks to|incorrect|invalid/,
-      `byte ${at} of ${batch.length}`
-    )
+    t.throws(() => checkBatch(damaged), /checksum|format/, `byte ${at} of ${batch.length}`)
     await t.rejects(unpackBatch(damaged, 0))
   }
-})
-
-void test('batches of earlier formats are checked by the checksum of deflate and their count', async (t) => {
-  const { checkBatch } = await import('../src/log/batch-codec.js')
-  const { STORED_BATCH, STORED_BATCH_2 } = await import('./log-stored-batch.js')
-  for (const stored of [STORED_BATCH, STORED_BATCH_2]) {
-    const batch = Buffer.from(stored, 'base64')
-    await checkBatch(batch)
-    for (const at of [1, 40, batch.length - 2]) {
-      const damaged = Buffer.from(batch)
-      damaged[at] = (damaged[at] ?? 0) ^ 1
-      await t.rejects(checkBatch(damaged), `byte ${at}`)
-    }
-  }
-})
-
-void test('batches of format 1 are still read', async (t) => {
-  const { unpackBatch } = await import('../src/log/batch-codec.js')
-  const file = fileURLToPath(new URL('../../test/log-format-1.ndjson', import.meta.url))
-  for (const line of readFileSync(file, 'utf8').trim().split('\n')) {
-    const { name, batch, messages } = JSON.parse(line) as { name: string; batch: string; messages: LogMessage[] }
-    const stored = await unpackBatch(Buffer.from(batch, 'base64'), 5)
-    const records = stored.slice(0, stored.count)
-    t.same(records.map(asAppended), messages, name)
-    t.same(
-      records.map(({ offset }) => offset),
-      messages.map((_, n) => 5 + n)
-    )
-  }
-})
-
-void test('a batch of format 2 is still read', async (t) => {
-  const { unpackBatch } = await import('../src/log/batch-codec.js')
-  const { STORED_BATCH_2 } = await import('./log-stored-batch.js')
-  const stored = await unpackBatch(Buffer.from(STORED_BATCH_2, 'base64'), 0)
-  t.same(stored.slice(0, stored.count).map(asAppended), [...scrapeOf200(0).slice(0, 3), message(1)])
 })
 
 void test('a batch with any texts and headers is restored exactly', async (t) => {
@@ -515,30 +472,6 @@ void test('a batch with any texts and headers is restored exactly', async (t) =>
 function entriesOf({ key, headers, value }: Pick<LogRecord, 'key' | 'headers' | 'value'>) {
   return [key, Object.entries(headers).sort(([a], [b]) => (a < b ? -1 : 1)), value]
 }
-
-void test('events that an earlier program sealed can be decrypted, also under the id of another person', async (t) => {
-  const { STORED_UNBOUND_SEALS } = await import('./log-stored-batch.js')
-  const path = t.testdir()
-  await openEmbeddedLog({ path }).close()
-  const root = open({ path, noSubdir: false, maxDbs: 4, overlappingSync: false, encoding: 'binary' })
-  const batches = root.openDB<Buffer, [string, number, number, number]>({ name: 'batches', encoding: 'binary' })
-  await batches.put(['presence', 1, 0, 0], Buffer.from(STORED_UNBOUND_SEALS, 'base64'))
-  await root.close()
-  const log = openLog(t, { path })
-  const seals = [17, 4].map((id, n) => ({ id, key: Buffer.alloc(32, n + 1) }))
-  const event = { username: 'Cid', state: 'online', periodSeconds: 60, observedAt: '2026-03-14T20:02:00Z' } as const
-  await log.append('presence', [encodeEvent(presenceTopic, event, { source: '/test' }, seals.slice(0, 1))])
-  const records = (await readAll(log, 'presence', 3)).get(0) ?? []
-  t.match(
-    records.map(({ headers }) => headers.ce_id),
-    [/^presence\/17\//, /^presence\/17\//, /^presence\/17\//]
-  )
-  const keyOf = (person: number) => seals.find(({ id }) => id === person)?.key
-  t.match(
-    records.map((record) => decodeEvent(presenceTopic, record, keyOf)),
-    ['Ann', 'Bob', 'Cid'].map((username) => ({ ok: true, event: { username } }))
-  )
-})
 
 // A folder that cannot be created is a fault of the caller, and the error says so.
 void test('a path that is a file is refused', async (t) => {

@@ -17,7 +17,6 @@ export type Seal = {
 /** The value of a message about people: `{"people":[…],"sealed":"1.…"}`, in exactly this spelling. */
 export type SealedValue = {
   readonly people: readonly number[]
-  /** 0 for values of earlier programs, which have no version byte and are not bound to a place. */
   readonly version: number
   readonly sealed: string
 }
@@ -39,7 +38,7 @@ const TAG_BYTES = 16
 const VERSION = 1
 /** 15 digits are safe in a number. */
 const SEALED_PEOPLE = /^\{"people":\[([1-9]\d{0,14}(?:,[1-9]\d{0,14})?)\],"sealed":"/
-const SEALED_VALUE = new RegExp(`${SEALED_PEOPLE.source}(?:([1-9])\\.)?([\\w-]+)"\\}$`)
+const SEALED_VALUE = new RegExp(`${SEALED_PEOPLE.source}([1-9])\\.([\\w-]+)"\\}$`)
 
 /**
  * Encrypts `json` for this place with the keys of all these people, in this order. The initialisation vector is derived
@@ -63,7 +62,7 @@ export function readSealedValue(value: string | Uint8Array | null): SealedValue 
   const text = typeof value === 'string' ? value : value === null ? '' : Buffer.from(value).toString('latin1')
   const [, people, version, sealed] = SEALED_VALUE.exec(text) ?? []
   if (people === undefined || sealed === undefined) return undefined
-  return { people: people.split(',').map(Number), version: Number(version ?? 0), sealed }
+  return { people: people.split(',').map(Number), version: Number(version), sealed }
 }
 
 /** Returns the people of a sealed value, none of another value: a fifth of the work of {@link readSealedValue}. */
@@ -78,13 +77,12 @@ export function isOfNewerSeal({ version }: SealedValue): boolean {
 }
 
 /** Decrypts a value with these keys. Throws when it was sealed with other keys or for another place, or is damaged. */
-export function openSealed({ version, sealed }: SealedValue, place: SealedPlace, keys: readonly Uint8Array[]): string {
+export function openSealed({ sealed }: SealedValue, place: SealedPlace, keys: readonly Uint8Array[]): string {
   const bytes = Buffer.from(sealed, 'base64url')
   if (bytes.length < IV_BYTES + TAG_BYTES) throw new Error(`${bytes.length} bytes are too few to be a sealed event`)
   const key = keyOf(keys)
   const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
-  // A bound value without its version byte cannot be decrypted: its tag covers the associated data.
-  if (version > 0) decipher.setAAD(boundTo(place))
+  decipher.setAAD(boundTo(place))
   decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
   const text = decipher.update(bytes.subarray(IV_BYTES, -TAG_BYTES))
   decipher.final()

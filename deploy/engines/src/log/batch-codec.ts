@@ -1,9 +1,7 @@
 import { promisify } from 'node:util'
 import { crc32, deflate, deflateSync, inflate, inflateSync } from 'node:zlib'
-import { type LogRecord, type PackedMessages, packedRows, requireCount } from '@gamenet/schemas'
+import { type LogRecord, type PackedMessages, packedRows } from '@gamenet/schemas'
 import { DICTIONARY } from './dictionary.js'
-import { DICTIONARY as DICTIONARY_1 } from './format-1/dictionary.js'
-import { recordsOf as recordsOfFormat1 } from './format-1/records.js'
 import type { StoredRecords } from './stored-records.js'
 
 /*
@@ -15,19 +13,14 @@ import type { StoredRecords } from './stored-records.js'
 const INLINE_BYTES_MAX = 8192
 /** The first bytes of a stored batch, see {@link BatchFrame}. */
 export const FRAME_BYTES = 25
-/** The format of new batches. Format 2 lacks the checksum; {@link recordsOfFormat1} reads format 1. */
-const FRAME_FORMAT = 3
+const FRAME_FORMAT = 1
 const CHECKSUM_AT = 21
-/** Bytes of the frame in formats 1 and 2. */
-const FRAME_BYTES_BEFORE = 22
 /** Level of deflate: level 3 is a third faster, and its batches of a scrape take twice the bytes. */
 const LEVEL = 6
 /** Imports and whole boards make larger batches: level 2 takes a third of the time, and a fifth more bytes. */
 const BULK_BYTES_MIN = 128 * 1024
 const BULK_LEVEL = 2
 const RAW_BYTES_MAX = 0xffff_ffff
-/** The number of messages follows the first character of the columns; digits beyond this limit are not a count. */
-const COUNT_CHARACTERS_MAX = 12
 
 const deflateAsync = promisify<Buffer, object, Buffer>(deflate)
 const inflateAsync = promisify<Buffer, object, Buffer>(inflate)
@@ -71,8 +64,8 @@ function checksumOf(batch: Buffer): number {
 /** Returns the frame of a stored batch. Throws if the bytes are not a batch, or are of a newer program. */
 export function frameOf(batch: Buffer): BatchFrame {
   const format = batch[0] ?? 0
-  if (format < 1 || format > FRAME_FORMAT || batch.length < FRAME_BYTES) {
-    throw new Error(`a batch of the log has format ${format}, expected 1 to ${FRAME_FORMAT}: use a newer program`)
+  if (format !== FRAME_FORMAT || batch.length < FRAME_BYTES) {
+    throw new Error(`a batch of the log has format ${format}, expected ${FRAME_FORMAT}: use a newer program`)
   }
   return {
     records: batch.readUInt32LE(1),
@@ -84,29 +77,21 @@ export function frameOf(batch: Buffer): BatchFrame {
 /** Unpacks a stored batch whose first record has the offset `first`. Throws if the bytes are damaged. */
 export async function unpackBatch(batch: Buffer, first: number): Promise<StoredRecords> {
   const { records } = frameOf(batch)
-  const raw = await inflated(batch)
-  return batch[0] === 1 ? recordsOfFormat1(raw, records, first) : recordsOf(raw, records, first)
+  return recordsOf(await inflated(batch), records, first)
 }
 
-/**
- * Verifies a stored batch without decoding records. Throws if the bytes are damaged. Batches of earlier formats have no
- * checksum in the frame and are inflated, which takes twenty times as long.
- */
-export async function checkBatch(batch: Buffer): Promise<void> {
-  const { records } = frameOf(batch)
-  if (batch[0] === FRAME_FORMAT) return requireChecksum(batch)
-  const raw = await inflated(batch)
-  if (batch[0] === 1) recordsOfFormat1(raw, records, 0)
-  else requireCount(Number.parseInt(raw.toString('latin1', 1, COUNT_CHARACTERS_MAX), 10), records)
+/** Verifies the checksum of a stored batch without unpacking it. Throws if the bytes are damaged. */
+export function checkBatch(batch: Buffer): void {
+  frameOf(batch)
+  requireChecksum(batch)
 }
 
 /** Inflates the columns of a stored batch and verifies their checksum. */
 async function inflated(batch: Buffer): Promise<Buffer> {
-  if (batch[0] === FRAME_FORMAT) requireChecksum(batch)
+  requireChecksum(batch)
   const rawBytes = batch.readUInt32LE(5)
-  const packed = batch.subarray(batch[0] === FRAME_FORMAT ? FRAME_BYTES : FRAME_BYTES_BEFORE)
-  const dictionary = batch[0] === 1 ? DICTIONARY_1 : DICTIONARY
-  const options = { dictionary, chunkSize: Math.max(64, rawBytes), maxOutputLength: Math.max(1, rawBytes) }
+  const packed = batch.subarray(FRAME_BYTES)
+  const options = { dictionary: DICTIONARY, chunkSize: Math.max(64, rawBytes), maxOutputLength: Math.max(1, rawBytes) }
   const raw = rawBytes <= INLINE_BYTES_MAX ? inflateSync(packed, options) : await inflateAsync(packed, options)
   if (raw.length !== rawBytes)
     throw new Error(`a batch of the log unpacks to ${raw.length} bytes, expected ${rawBytes}`)

@@ -83,6 +83,6 @@ async function unpackedIf(
 ): Promise<StoredRecords | undefined> {
   const next = first + frameOf(value).records
   if (reads({ topic, epoch, partition, first, next })) return await unpackBatch(value, first)
-  await checkBatch(value)
+  checkBatch(value)
   return undefined
 }

@@ -15,8 +15,8 @@ import { startOf, stateOf } from './process-state.js'
  * newer directory. The schema versions of the engines are in the engines themselves.
  */
 
-/** Incremented when an older program can no longer read a new directory. 2: seals are bound to topic and event id. */
-export const DATA_FORMAT = 2
+/** Incremented when an older program can no longer read a new directory. */
+export const DATA_FORMAT = 1
 
 /** Names the process that owns the directory. */
 export const OWNER_FILE = 'service.json'

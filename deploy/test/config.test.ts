@@ -160,7 +160,7 @@ test('an operator port that other machines can reach needs a token, and the star
 })
 
 test('installations on one Kafka have their own consumer groups, and the brokers decide on replication', (t) => {
-  t.equal(loaderGroup('gamenet.'), 'gamenet-loader', 'as before')
+  t.equal(loaderGroup('gamenet.'), 'gamenet.loaders')
   t.equal(loaderGroup('staging.gamenet.'), 'staging.gamenet.loaders')
   t.not(loaderGroup('gamenet-'), loaderGroup('gamenet.'))
   const replication = (variables: Record<string, string>) =>

@@ -280,7 +280,7 @@ test('a start with an older PostgreSQL and older tables keeps the erasures of th
   await writeFile(copy, text.replace('1700000000000', '1900000000000'))
   t.match(await mergeLedgerCopy(engines), [/^erasures that forgotten\.json lists are not compared: .* or is damaged/])
   await writeFile(copy, text.replace(/"sha256":"\w+",/, ''))
-  t.same(await mergeLedgerCopy(engines), [], 'older programs wrote no checksum')
+  t.match(await mergeLedgerCopy(engines), [/^erasures that forgotten\.json lists are not compared/])
   await writeFile(copy, '')
   for (const name of ['forgotten', 'forgotten-unreadable']) {
     t.match(await mergeLedgerCopy(engines), [new RegExp(`^erasures that ${name}\\.json lists are not compared`)])

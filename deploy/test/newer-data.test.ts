@@ -24,18 +24,18 @@ test('an older program refuses a data directory that a newer one used', async (t
   const refused = (format: object, sentence: RegExp) =>
     t.rejects(takenAfter(format), { constructor: FailureError, message: sentence })
   await refused(
-    { format: 3, program: '9.1.0', engines: ['another form'] },
-    /has format 3, written by Gamenet Stats 9\.1\.0; this program, 0\.9\.0, knows formats up to 2\. Start the newer program, or /
+    { format: 2, program: '9.1.0', engines: ['another form'] },
+    /has format 2, written by Gamenet Stats 9\.1\.0; this program, 0\.9\.0, knows formats up to 1\. Start the newer program, or /
   )
   await refused(
     { format: 1, program: '0.10.0', engines: { chdb: '3.10.0' } },
     /was written by chdb 3\.10\.0 of Gamenet Stats 0\.10\.0; this program, 0\.9\.0, has chdb 3\.4\.0, which may not read it\. Start/
   )
-  const current = { format: 2, ...mine }
+  const current = { format: 1, ...mine }
   t.same(await takenAfter({ format: 1, engine: 'chdb' }), current, 'what wrote it in the past is not known')
   t.same(await takenAfter({ ...current, engines: { chdb: '3.4.9' } }), current, 'a mended engine writes the same')
   const newer = { program: '0.9.0', engines: { chdb: '4.0.0', lmdb: '3.5.6' } }
-  t.same(await takenAfter(current, newer), { format: 2, ...newer }, 'it is what used it last that counts')
+  t.same(await takenAfter(current, newer), { format: 1, ...newer }, 'it is what used it last that counts')
 })
 
 test('an older program refuses embedded tables that a newer one migrated, with one sentence', async (t) => {

@@ -16,9 +16,7 @@ export function digestOf(content: string | Uint8Array, characters = 27): string 
  * that has read the same changes.
  */
 export function identityOf(path: string, resolvedJson: string, versions: readonly number[], counter: number): string {
-  // Answers from tables that were never swapped keep the tags of programs without counters.
-  const tables = counter === 0 ? '' : `\n${counter}`
-  return digestOf(`${path}\n${resolvedJson}\n${versions.join(' ')}${tables}`)
+  return digestOf(`${path}\n${resolvedJson}\n${versions.join(' ')}\n${counter}`)
 }
 
 /** Returns the strong entity tag of an answer in one coding: other bytes must have another tag (RFC 9110, 8.8.3.3). */

@@ -52,9 +52,7 @@ export class DatasetFolder {
     const named = (error: object) => ignoreMissing(Object.assign(error, { path }))
     const text = await readFile(path, 'utf8').catch(named)
     if (text === undefined && !(await this.#hasLost(period))) return undefined
-    // Earlier programs wrote no checksum.
-    const json = text?.startsWith('{') ? text : (checkedText(text ?? '') ?? '')
-    const file = StoredFile.safeParse(parseJson(json)).data
+    const file = StoredFile.safeParse(parseJson(checkedText(text ?? '') ?? '')).data
     if (file === undefined) await writeFile(path + DAMAGED, text ?? '', { mode: 0o600 })
     return file
   }

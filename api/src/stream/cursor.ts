@@ -20,11 +20,9 @@ export type Position = ReadonlyMap<PartitionId, Place>
  */
 export const CURSOR_CHARACTERS_MAX = 12_000
 
-/** The first character of a cursor; an older one, base64 of a text with other separators, begins with a letter. */
+/** The first character of a cursor. */
 const MARK = '0'
 const FINGERPRINT_CHARACTERS = 8
-/** The separators of older cursors and their successors. A URL and base36 leave these. */
-const SEPARATORS: Readonly<Record<string, string>> = { '~': '_', ',': '-', ':': 'P', '.': 'E' }
 
 /** Epochs and partitions are UInt16 in the tables. */
 const PARTITION_MAX = 65_535
@@ -104,7 +102,7 @@ export function cursorOf(fingerprint: string, positions: readonly string[]): str
  * cursor and one of another filter.
  */
 export function readCursor(fingerprint: string, kinds: number, cursor: string, name?: string): Position[] {
-  const text = cursor.startsWith(MARK) ? withoutChecksum(cursor, '_') : textOfOlder(cursor)
+  const text = cursor.startsWith(MARK) ? withoutChecksum(cursor) : undefined
   if (text === undefined) throw invalid('it is broken', name)
   const [given, parts] = [text.slice(1, 1 + FINGERPRINT_CHARACTERS), text.slice(2 + FINGERPRINT_CHARACTERS).split('_')]
   if (given !== fingerprint || parts.length > kinds) throw invalid('it belongs to another filter', name)
@@ -115,17 +113,9 @@ export function readCursor(fingerprint: string, kinds: number, cursor: string, n
 }
 
 /** Returns the text of a cursor before its checksum; undefined if a character was changed. */
-function withoutChecksum(text: string, separator: string): string | undefined {
-  const end = text.lastIndexOf(separator)
+function withoutChecksum(text: string): string | undefined {
+  const end = text.lastIndexOf('_')
   return text.slice(end + 1) === checksumOf(text.slice(0, end)) ? text.slice(0, end) : undefined
-}
-
-/** Returns the text of an older cursor as this program writes it. */
-function textOfOlder(cursor: string): string | undefined {
-  const given = Buffer.from(cursor, 'base64url').toString('latin1')
-  if (Buffer.from(given, 'latin1').toString('base64url') !== cursor) return undefined
-  const text = withoutChecksum(given, '~')
-  return text === undefined ? undefined : MARK + text.replace(/[~,:.]/g, (separator) => SEPARATORS[separator] ?? '')
 }
 
 function readPosition(text: string, name: string | undefined): Position {

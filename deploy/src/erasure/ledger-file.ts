@@ -24,9 +24,9 @@ const Ledger = z.object({
 })
 const LedgerFile = Ledger.extend({
   format: z.literal(1),
-  /** {@link hashOf}: a changed time would erase a user again who has returned. Absent in files of older programs. */
-  sha256: z.string().optional()
-}).refine((file) => file.sha256 === undefined || file.sha256 === hashOf(file), 'bytes were changed')
+  /** {@link hashOf}: a changed time would erase a user again who has returned. */
+  sha256: z.string()
+}).refine((file) => file.sha256 === hashOf(file), 'bytes were changed')
 export type LedgerFile = z.infer<typeof LedgerFile>
 
 /** A copy of another PostgreSQL, whose hashes this one cannot compare, or one that could not be read. */

@@ -38,10 +38,10 @@ export type OpenLog = Log &
 
 /**
  * Returns the consumer group of all projectors of an installation. Installations on one Kafka have different prefixes: in a
- * shared group, each partition would go to one of them. The default prefix keeps its former group name, for upgrades while projectors run.
+ * shared group, each partition would go to one of them.
  */
 export function loaderGroup(topicPrefix: string): string {
-  return topicPrefix === 'gamenet.' ? 'gamenet-loader' : `${topicPrefix}loaders`
+  return `${topicPrefix}loaders`
 }
 
 /** Longest wait for Kafka in a process that may start without it. */

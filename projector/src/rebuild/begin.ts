@@ -190,7 +190,6 @@ async function createRecord(
       changedAt: now,
       target,
       events,
-      slices: {},
       cuts,
       costs,
       verification: null,

@@ -28,8 +28,6 @@ export const RebuildRecord = z.object({
   target: z.record(z.string(), z.array(Place)),
   /** Events of the fill, by projection. */
   events: z.record(z.string(), z.int()),
-  /** Former programs need it. */
-  slices: z.record(z.string(), z.int()).optional(),
   /** The cuts of each projection that is filled by slices of keys. An erasure does not reach them: no key is a person's. */
   cuts: z.record(z.string(), z.array(z.array(z.string().or(z.number())).readonly()).readonly()).default({}),
   /** Seconds per event, by projection, as measured on a sample. */

@@ -51,9 +51,7 @@ export const openPglite = async (options: PgliteOptions): Promise<Postgres> => {
     erase: async (tables) => {
       for (const table of tables) await direct.script(`VACUUM FULL ${plainName(table)}`)
       await direct.script('CHECKPOINT')
-      // Former programs recycled files for later use, with their content.
-      const files = await direct.query('SELECT FROM pg_ls_waldir()')
-      for (const _file of files) for (const statement of NEXT_FILE) await direct.script(statement)
+      for (const statement of NEXT_FILE) await direct.script(statement)
       const orphans = await findOrphans(join(options.dir, 'base'), direct)
       // Until a checkpoint, PostgreSQL keeps files of relations that were dropped, and ends itself if it cannot flush them.
       await direct.script('CHECKPOINT')

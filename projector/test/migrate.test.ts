@@ -1,10 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { openChdb } from '@gamenet/engines'
 import { test } from 'tap'
-import { projections } from '../src/index.js'
-import { definitionOf as definitionText } from '../src/project/generations.js'
-import type { Projection } from '../src/project/projection.js'
-import { readDefinitions, readPointers } from '../src/store/generation.js'
 import {
   changedDefinitions,
   definedTables,
@@ -50,12 +46,9 @@ test('migrations', async (t) => {
       t.ok(statements > 10)
       for (let failAt = 1; failAt <= statements; failAt += 3) await calls((spy) => migrate(spy), failAt)
       await migrate(tables)
-      for (const lost of ['1', "name >= '0021'", "name < '0014'"]) {
-        await tables.execute(`DELETE FROM schema_migration WHERE ${lost}`)
-        await migrate(tables)
-        t.same(await changedDefinitions(tables), [], `rows of the record are lost: ${lost}`)
-      }
+      await tables.execute('DELETE FROM schema_migration WHERE 1')
       await migrate(tables)
+      t.same(await changedDefinitions(tables), [], 'the rows of the record are lost')
       t.equal(await calls((spy) => migrate(spy)), 1, 'only the table of migrations is asked for')
       t.same(await migrate(tables), [])
     }
@@ -110,17 +103,6 @@ test('migrations', async (t) => {
     t.same(await migrate(tables), [])
   })
 
-  await t.test('boards are projected again for instants that their rows lack, and no other table is', async (t) => {
-    const names = ['project:leaderboard-entry', 'project:player', 'project:player-entry']
-    const rows = names.map((name) => `${JSON.stringify([name, 1, 0, 7])}\n`).join('')
-    await tables.insert('checkpoint', ['name', 'epoch', 'partition', 'next'], new TextEncoder().encode(rows))
-    const migration = (await readMigrations()).find(({ name }) => name === '0014-rank-reached')
-    const own = (migration?.statements ?? []).filter((statement) => !statement.startsWith('ALTER TABLE'))
-    for (const statement of own) await tables.execute(statement)
-    t.same(await tables.rows('SELECT c.name AS name FROM checkpoint AS c'), [{ name: 'project:player' }])
-    await tables.execute('TRUNCATE TABLE checkpoint')
-  })
-
   await t.test('an applied migration that was changed is refused by name; a changed comment is not', async (t) => {
     const migrations = await readMigrations()
     const [first] = migrations
@@ -142,82 +124,19 @@ test('migrations', async (t) => {
   })
 })
 
-test('tables with bare names become first generations, with their statements and without rebuilds under way', async (t) => {
-  const engine = await openChdb({ path: t.testdir() })
-  t.teardown(() => engine.close())
-  const tables = engine.control
-  const former = (await readMigrations()).filter(({ name }) => name < '0021')
-  await migrate(tables, former)
-  await tables.execute(
-    "INSERT INTO title_count (title_id, ts, online, position) VALUES ('4d530064', '2026-03-14', 7, 1)"
-  )
-  const hour = projections.find(({ name }) => name === 'title-count-hour') as Projection
-  const bare = definitionText(hour).replaceAll(/\{(\w+): Identifier\}/g, '$1')
-  t.notMatch(bare, 'Identifier')
-  await tables.execute(`INSERT INTO projection_definition VALUES ('title-count-hour', {bare: String}, 5)`, { bare })
-  const record = (state: string) => JSON.stringify({ id: 1, state, exchange: null, version: 3 })
-  const store = async (id: number, state: string) =>
-    await tables.execute('INSERT INTO rebuild VALUES ({id: UInt32}, {record: String}, 3)', {
-      id,
-      record: record(state)
-    })
-  for (const [n, state] of ['filling', 'filled', 'swapped', 'dropped', 'swapping'].entries()) await store(n, state)
-  await t.rejects(migrate(tables), /A swap of rebuilt tables was interrupted. Start the former version once/)
-  await tables.execute('ALTER TABLE rebuild DELETE WHERE id = 4')
-  await migrate(tables)
-  const states = (
-    await tables.rows('SELECT argMax(r.record, r.version) AS record FROM rebuild AS r GROUP BY r.id ORDER BY r.id')
-  ).map((row) => JSON.parse(String(row.record)))
-  t.match(states, [
-    { state: 'cancelled', version: 4 },
-    { state: 'cancelled', version: 4 },
-    { state: 'dropped', version: 4 },
-    { state: 'dropped', version: 3 }
-  ])
-  const [stored] = await storeOver(tables).do(readDefinitions)
-  t.match(stored, { projection: 'title-count-hour', generation: 0, definition: definitionText(hour) })
-  t.same(await tables.rows('SELECT c.online FROM title_count__0 AS c'), [{ online: 7 }])
-  t.same(await tables.rows('SELECT c.online FROM title_count AS c FINAL'), [{ online: 7 }], 'a view for people')
-})
-
-/** What every record of a rebuild has. */
-const RECORD = {
-  ...{ projection: 'entry-time', tables: {}, helpers: {}, definitions: {}, until: null, isFromLog: false },
-  ...{ reason: null, retracts: null, startedAt: '', changedAt: '', target: {}, events: {}, costs: {} },
-  ...{ verification: null, version: 3 }
-}
-
-test('all generations of a dropped table are dropped, with rebuilds of it', async (t) => {
+test('all generations of a dropped table are dropped', async (t) => {
   const engine = await openChdb({ path: t.testdir() })
   t.teardown(() => engine.close())
   const tables = engine.control
   const migrations = await readMigrations()
-  await migrate(
-    tables,
-    migrations.filter(({ name }) => name < '0026')
-  )
-  await tables.execute('CREATE TABLE entry_time__3 AS entry_time__0')
-  await tables.execute("INSERT INTO generation_pointer VALUES ('project:entry-time', ['entry_time'], 3, 3, 1, 1)")
-  const store = async (id: number, state: string, ...unit: string[]) =>
-    await tables.execute('INSERT INTO rebuild VALUES ({id: UInt32}, {record: String}, 3)', {
-      id,
-      record: JSON.stringify({ ...RECORD, id, state, unit })
-    })
-  await store(1, 'filling', 'player')
-  await store(2, 'filling', 'leaderboard-history', 'entry-time')
-  await store(3, 'swapped', 'entry-time')
-  await store(4, 'swapping', 'entry-time')
-  await store(5, 'filled', 'leaderboard-entry', 'player-entry')
-  await t.rejects(migrate(tables), /A swap of rebuilt tables was interrupted. Start the former version once/)
-  await tables.execute('ALTER TABLE rebuild DELETE WHERE id = 4')
   await migrate(tables)
-  const states = await tables.rows(
-    "SELECT JSONExtractString(argMax(r.record, r.version), 'state') AS state FROM rebuild AS r GROUP BY r.id ORDER BY r.id"
-  )
-  t.same(states, [{ state: 'filling' }, { state: 'cancelled' }, { state: 'dropped' }, { state: 'cancelled' }])
-  t.same(await tables.rows("SELECT t.name FROM system.tables AS t WHERE startsWith(t.name, 'entry_time')"), [])
-  t.notOk((await storeOver(tables).do(readPointers)).serving.nameOf('entry_time').includes('3'), 'no pointer names it')
-  t.same(await migrate(tables), [])
+  await tables.execute('CREATE TABLE title_count__7 AS title_count__0')
+  const drop = [
+    migrationOf('9999-view', 'DROP VIEW IF EXISTS title_count'),
+    migrationOf('9999-without', 'DROP TABLE IF EXISTS title_count__* SYNC')
+  ]
+  t.same(await migrate(tables, [...migrations, ...drop]), ['9999-view', '9999-without'])
+  t.same(await tables.rows("SELECT t.name FROM system.tables AS t WHERE match(t.name, '^title_count(__.*)?$')"), [])
 })
 
 test('a change of a table is a change of each of its generations', async (t) => {

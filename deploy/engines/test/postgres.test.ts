@@ -84,7 +84,7 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
     async (t) => {
       const postgres = await open(t)
       const applied = await Promise.all([migratePostgres(postgres), migratePostgres(postgres)])
-      t.match(applied.flat().sort().slice(0, 2), [/^0001\.do\.board-turn$/, /^0002\.do\.person$/])
+      t.same(applied.flat(), ['0001.do.first-schema'])
       t.same(await migratePostgres(postgres), [])
       t.same(await postgres.query('SELECT t.title_id FROM board_turn AS t'), [])
       const changed = t.testdir(Object.fromEntries(applied.flat().map((name) => [`${name}.sql`, 'SELECT 1;'])))
@@ -385,19 +385,11 @@ test('PGlite creates a file again whose creation failed', async (t) => {
   await database.exec('VACUUM filled')
 })
 
-test('removed rows are in no file of PGlite, also not in those that its log would use again', async (t) => {
+test('removed rows are in no file of PGlite', async (t) => {
   const dir = t.testdir()
   const postgres = await openPglite({ dir })
   await postgres.query('CREATE TABLE erased (word text)')
   await postgres.query(`INSERT INTO erased VALUES ('zebrafish'), ('quagga')`)
-  // As former programs had it.
-  await postgres.query('SET wal_recycle = on')
-  for (let file = 0; file < 3; file += 1) {
-    await postgres.query(`SELECT pg_logical_emit_message(false, 'fill', 'x')`)
-    await postgres.query('SELECT pg_switch_wal()')
-  }
-  await postgres.script('CHECKPOINT')
-  await postgres.query('RESET wal_recycle')
   const found = (word: string) =>
     readdirSync(dir, { recursive: true, withFileTypes: true })
       .filter((each) => each.isFile() && readFileSync(join(each.parentPath, each.name)).includes(word))

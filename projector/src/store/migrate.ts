@@ -28,54 +28,35 @@ export class NewerTables extends Error {}
 
 /**
  * Migrates the tables to the newest schema, and returns the names of the applied migrations. ClickHouse has no transactions
- * over DDL: after a crash inside a file the next run repeats it from its first statement, so every statement must be
- * idempotent (`IF NOT EXISTS`, `IF EXISTS`).
- * A migration before an applied one counts as applied: its row can be lost with a damaged part.
+ * over DDL: after a crash inside a file, or when its row in `schema_migration` is lost, the next run repeats it from its
+ * first statement, so every statement must be idempotent (`IF NOT EXISTS`, `IF EXISTS`).
  * Rejects if an applied file was changed, and with {@link NewerTables} if a migration was applied that this program lacks.
  */
 export async function migrate(tables: Tables, migrations?: readonly Migration[]): Promise<string[]> {
   const wanted = migrations ?? (await readMigrations())
   const store = storeOver(tables)
   await store.do(createMigrationTable)
-  const applied = new Map(await store.do(readMigrationsApplied))
+  const applied = await store.do(readMigrationsApplied)
   refuseNewerSchema(applied, wanted)
-  const last = [...applied.keys(), await lastByTables(tables)].toSorted().at(-1) ?? ''
-  for (const { name, checksum } of wanted.filter(
-    ({ name }) => last !== undefined && name <= last && !applied.has(name)
-  )) {
-    await store.do(storeMigrationApplied, name, checksum)
-    applied.set(name, checksum)
-  }
-  if (applied.has(POINTERS_SINCE) && !(await isMissing(tables, 'generation_pointer'))) await restorePointers(store)
-  await refuseMissing(tables, wanted, ({ name, checksum }) => applied.get(name) === checksum)
+  for (const { name, checksum } of wanted) refuseChanged(name, checksum, applied.get(name))
+  const known = wanted.filter(({ name }) => applied.has(name))
+  if (known.length > 0) await refuseMissing(tables, known)
   const done: string[] = []
-  for (const migration of wanted) {
-    const checksum = applied.get(migration.name)
-    if (checksum !== undefined && checksum !== migration.checksum) {
-      throw new Error(
-        `Migration ${migration.name} was applied with checksum ${checksum} and is now ${migration.checksum}. ` +
-          'An applied migration must stay as it was: restore the file and put the change into a new one.'
-      )
-    }
-    if (checksum !== undefined) continue
-    for (const statement of migration.statements) await executeOnEveryGeneration(tables, statement)
-    await store.do(storeMigrationApplied, migration.name, migration.checksum)
-    done.push(migration.name)
+  for (const { name, checksum, statements } of wanted.filter(({ name }) => !applied.has(name))) {
+    for (const statement of statements) await executeOnEveryGeneration(tables, statement)
+    await store.do(storeMigrationApplied, name, checksum)
+    done.push(name)
   }
-  if (wanted.some(({ name }) => name === POINTERS_SINCE)) await store.do(replaceReadViews, { all: done.length > 0 })
+  await store.do(replaceReadViews, { all: done.length > 0 })
   return done
 }
 
-/** The migration that created the table of pointers, and renamed tables that earlier ones name. */
-const POINTERS_SINCE = '0021-generation'
-
-/**
- * Returns the last migration that existing tables prove to be applied, empty if none: migrations up to it cannot be repeated. Needed if
- * all rows of the record are lost; if only some are, a later recorded migration proves it.
- */
-async function lastByTables(tables: Tables): Promise<string> {
-  if (await isMissing(tables, 'generation_pointer')) return ''
-  return (await isMissing(tables, 'projection_definition')) ? POINTERS_SINCE : '0020-title-status'
+function refuseChanged(name: string, checksum: string, applied = checksum): void {
+  if (checksum === applied) return
+  throw new Error(
+    `Migration ${name} was applied with checksum ${applied} and is now ${checksum}. ` +
+      'An applied migration must stay as it was: restore the file and put the change into a new one.'
+  )
 }
 
 /**
@@ -175,50 +156,29 @@ export function statementsOf(text: string): string[] {
 }
 
 /** Throws if tables of applied migrations are missing: the engine reports no error if a file with a definition is lost. */
-async function refuseMissing(
-  tables: Tables,
-  migrations: readonly Migration[],
-  isApplied: (migration: Migration) => boolean
-): Promise<void> {
+async function refuseMissing(tables: Tables, applied: readonly Migration[]): Promise<void> {
   const made = new Set<string>()
-  for (const migration of migrations) {
-    for (const statement of migration.statements) {
-      const [, verb, name = '', renamed = ''] = STATEMENT_OF_TABLE.exec(statement) ?? []
-      if (verb === undefined) continue
-      // Also if not applied: an interrupted migration may have dropped or renamed it.
-      if (verb !== 'CREATE') {
-        const dropped = name.endsWith('__') ? [...made].filter((each) => each.startsWith(name)) : [name]
-        for (const each of dropped) made.delete(each)
-      }
-      if (isApplied(migration) && verb !== 'DROP') made.add(verb === 'RENAME' ? renamed : name)
-    }
-  }
-  if (made.has('generation_pointer')) {
-    // Without pointers, the generations in use are unknown.
-    const pointers = (await isMissing(tables, 'generation_pointer'))
-      ? undefined
-      : await storeOver(tables).do(readPointers)
-    for (const first of [...made].filter((name) => name.endsWith('__0'))) {
-      made.delete(first)
-      if (pointers !== undefined) made.add(pointers.serving.nameOf(first.slice(0, -'__0'.length)))
-    }
+  for (const statement of applied.flatMap(({ statements }) => statements)) {
+    const [, verb, name = ''] = STATEMENT_OF_TABLE.exec(statement) ?? []
+    if (verb === 'CREATE') made.add(name)
+    if (verb === 'DROP') made.delete(name.replace(/__$/, '__0'))
   }
   const rows = await tables.rows('SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase()')
-  for (const { name } of rows) made.delete(String(name))
-  if (made.size > 0)
-    throw new MissingTables(`${[...made].join(', ')} of the tables are missing, although they were created.`)
+  const found = new Set(rows.map(({ name }) => String(name)))
+  const missing = [...made].filter((name) => !name.endsWith('__0') && !found.has(name))
+  // Without pointers, the generations in use are unknown.
+  if (found.has('generation_pointer')) {
+    const store = storeOver(tables)
+    await restorePointers(store)
+    const { serving } = await store.do(readPointers)
+    const inUse = [...made].filter((name) => name.endsWith('__0')).map((name) => serving.nameOf(name.slice(0, -3)))
+    missing.push(...inUse.filter((name) => !found.has(name)))
+  }
+  if (missing.length > 0)
+    throw new MissingTables(`${missing.join(', ')} of the tables are missing, although they were created.`)
 }
 
-async function isMissing(tables: Tables, name: string): Promise<boolean> {
-  const [row] = await tables.rows(
-    'SELECT count() AS tables FROM system.tables AS t WHERE t.database = currentDatabase() AND t.name = {name: String}',
-    { name }
-  )
-  return Number(row?.tables) === 0
-}
-
-const STATEMENT_OF_TABLE =
-  /^(CREATE|DROP|RENAME) (?:TABLE|VIEW|MATERIALIZED VIEW) IF (?:NOT )?EXISTS (\w+)(?: TO (\w+))?/
+const STATEMENT_OF_TABLE = /^(CREATE|DROP) (?:TABLE|VIEW|MATERIALIZED VIEW) IF (?:NOT )?EXISTS (\w+)/
 
 function refuseNewerSchema(applied: ReadonlyMap<string, string>, wanted: readonly Migration[]): void {
   const known = new Set(wanted.map((migration) => migration.name))

@@ -1,2 +1,0 @@
--- The definitions are in generation_definition.
-DROP TABLE IF EXISTS projection_definition;

@@ -100,9 +100,36 @@ test('an exported log gives equal tables on another machine; sealed events stay 
     t.match(stderr, /^The log has a row that does not end within 16777216 bytes/m)
   })
 
+  const again = join(directory, 'again.ndjson')
+  await gamenetJson(second, ['export', 'log', again])
   await target.stop()
   t.same(await tablesOf(join(directory, 'second')), expected)
+
+  const third = service('third')
+  const last = await openGamenet(t, third)
+  await gamenetJson(third, ['import', 'log', again])
+  await last.stop()
+  const counted = lines.map((line) => JSON.parse(line)).filter(({ id }) => id.startsWith('title-count/'))
+  const recorded = new Map(counted.map(({ id, recordedtime }) => [id, recordedtime]))
+  t.equal(recorded.size, 300)
+  for (const name of ['first', 'second', 'third'])
+    t.same(new Map(await recordedOf(join(directory, name))), recorded, `${name}: when the first log took each event`)
 })
+
+/** Returns when a log first took each count of a title, by the event's id. */
+async function recordedOf(directory: string): Promise<[id: string, recordedAt: string][]> {
+  const clickhouse = await openChdb({ path: join(directory, 'tables') })
+  try {
+    const rows = await clickhouse.control.rows(
+      `SELECT concat('title-count/', t.title_id, '@', formatDateTime(t.observed_at, '%Y-%m-%dT%H:%i:%SZ', 'UTC')) AS id,
+         toUnixTimestamp64Milli(t.recorded_at) AS ms
+       FROM event_title_count AS t`
+    )
+    return rows.map(({ id, ms }) => [String(id), new Date(Number(ms)).toISOString()])
+  } finally {
+    await clickhouse.close()
+  }
+}
 
 /** Returns the rows of some tables without the positions, which differ between logs. */
 async function tablesOf(directory: string): Promise<Record<string, readonly Record<string, unknown>[]>> {

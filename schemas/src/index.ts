@@ -181,7 +181,7 @@ export { isVisible, USERNAME_LENGTH_MAX, Username } from './values/username.js'
 export { lineText, visibleText } from './values/visible-text.js'
 export { checkedText, withChecksum } from './values/with-checksum.js'
 export { decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './wire/cloud-event.js'
-export { eventLine, messageOfLine } from './wire/event-line.js'
+export { eventLine, messageOfLine, recordedAtMs } from './wire/event-line.js'
 export {
   type ConsumeRequest,
   type Heads,

@@ -59,6 +59,7 @@ export async function decodeByKafkajs(batches: Buffer): Promise<KafkajsRecord[]>
 
 export type KafkajsRecord = {
   readonly offset: string
+  readonly timestamp: string
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: Readonly<Record<string, Buffer | null | readonly (Buffer | null)[]>>

@@ -95,6 +95,15 @@ export function testLog(engine: LogUnderTest): void {
     void test(`${engine.name}: ${title}`, async (t) => body(t, await engine.place(t)))
   }
 
+  it('a record tells when the log took it', async (t, place) => {
+    const log = await place.open({ partitions: 1, topics: ['thing'] })
+    const beforeMs = Date.now()
+    await log.append('thing', messages(2))
+    const afterMs = Date.now()
+    for (const { recordedAtMs = 0 } of (await readAll(log, 'thing', 2)).get(0) ?? [])
+      t.ok(recordedAtMs >= beforeMs && recordedAtMs <= afterMs, `${beforeMs} <= ${recordedAtMs} <= ${afterMs}`)
+  })
+
   it('another log on the same place reads the appended records', async (t, place) => {
     const log = await place.open({ partitions: 1, topics: ['thing'] })
     await log.append('thing', messages(250))

@@ -48,11 +48,12 @@ const batch: fc.Arbitrary<EncodedBatch> = fc.record({
 })
 
 /** A record as kafkajs decoded it, in the form of ours: the last of equal headers counts. */
-function asOurs({ offset, key, value, headers, isControlRecord, batchContext }: KafkajsRecord) {
+function asOurs({ offset, timestamp, key, value, headers, isControlRecord, batchContext }: KafkajsRecord) {
   const all = Object.entries(headers).flatMap(([name, of]) => [of].flat().map((bytes) => [name, bytes] as const))
   const { producerId, inTransaction } = batchContext
   return {
     offset: Number(offset),
+    recordedAtMs: Number(timestamp),
     key: key?.toString() ?? null,
     value,
     headers: Object.fromEntries(all.flatMap(([name, bytes]) => (bytes === null ? [] : [[name, String(bytes)]]))),

@@ -99,7 +99,7 @@ function placeOf(world: World, seed: number, { bug: name, isPlayed = false }: Se
   Object.assign(tables.folds, bug.folds)
   const titles = new RowWriter({ ...POSITION_TYPES, title_id: 'LowCardinality(String)' })
   for (const [n, titleId] of TITLE_IDS.entries())
-    titles.add([0, 0, n, '', '', Date.parse('2026-03-14T20:00:00Z'), titleId])
+    titles.add([0, 0, n, '', '', Date.parse('2026-03-14T20:00:00Z'), 0, titleId])
   tables.insertBlock('event_title__0', titles.take())
   return {
     world,

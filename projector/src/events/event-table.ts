@@ -22,7 +22,8 @@ export const POSITION_TYPES = {
   offset: 'UInt64',
   source: 'LowCardinality(String)',
   import_id: 'LowCardinality(String)',
-  observed_at: `DateTime64(3, 'UTC')`
+  observed_at: `DateTime64(3, 'UTC')`,
+  recorded_at: `DateTime64(3, 'UTC')`
 } as const satisfies ColumnTypes
 
 /**

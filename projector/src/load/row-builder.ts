@@ -1,4 +1,4 @@
-import { decodeEvent, errorMessage, type LogRecord, type SealKeyOf } from '@gamenet/schemas'
+import { decodeEvent, errorMessage, type LogRecord, recordedAtMs, type SealKeyOf } from '@gamenet/schemas'
 import type { EventTable } from '../events/event-table.js'
 import { RowWriter } from '../rows/row-writer.js'
 import type { Progress } from '../store/checkpoint.js'
@@ -102,7 +102,8 @@ export class RowBuilder {
       if (!decoded.ok) return decoded.reason
       const { event } = decoded
       const { source, importId } = decoded
-      const place = [epoch, partition, record.offset, source, importId, this.#msOf(topic.instant(event))]
+      const instants = [this.#msOf(topic.instant(event)), recordedAtMs(record) ?? 0]
+      const place = [epoch, partition, record.offset, source, importId, ...instants]
       this.#events.add([...place, ...this.#table.values(event)])
       if (importId !== '') this.#imports.add(importId)
       return undefined
@@ -121,7 +122,8 @@ export class RowBuilder {
     const bytes = typeof record.value === 'string' ? Buffer.from(record.value) : (record.value ?? new Uint8Array())
     const value = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
     const { name } = this.#table.topic
-    this.#deadLetters.add([name, epoch, partition, record.offset, reason, record.key ?? '', record.headers, value])
+    const place = [name, epoch, partition, record.offset, recordedAtMs(record) ?? 0]
+    this.#deadLetters.add([...place, reason, record.key ?? '', record.headers, value])
   }
 
   /** Most records have the instant of the one before. */

@@ -22,6 +22,7 @@ export type StoredMessage = DeadLetterPosition & {
   readonly key: string
   readonly headers: Readonly<Record<string, string>>
   readonly value: Uint8Array
+  readonly recordedAtMs: number
 }
 
 /** The columns of a dead letter, in the order of the loader's values. */
@@ -30,6 +31,7 @@ export const DEAD_LETTER_TYPES: ColumnTypes = {
   epoch: 'UInt16',
   partition: 'UInt16',
   offset: 'UInt64',
+  recorded_at: `DateTime64(3, 'UTC')`,
   reason: 'String',
   message_key: 'String',
   headers: 'Map(String, String)',
@@ -134,7 +136,7 @@ export const readMessages = operation(
   async (tables, topic: string, positions: readonly LogPosition[]): Promise<StoredMessage[]> => {
     const rows = await tables.rows(
       `SELECT p.epoch AS epoch, p.partition AS partition, p.offset AS offset, p.message_key AS message_key,
-         p.headers AS headers, p.value AS value
+         p.headers AS headers, p.value AS value, toUnixTimestamp64Milli(p.recorded_at) AS recorded_at_ms
        FROM parked_message AS p FINAL WHERE p.topic = {topic: String} AND ${AT_POSITIONS}
        ORDER BY p.epoch, p.partition, p.offset`,
       { topic, ...columnsOf(positions) }
@@ -146,7 +148,8 @@ export const readMessages = operation(
       offset: Number(row.offset),
       key: String(row.message_key),
       headers: row.headers as Readonly<Record<string, string>>,
-      value: Buffer.from(String(row.value), 'base64')
+      value: Buffer.from(String(row.value), 'base64'),
+      recordedAtMs: Number(row.recorded_at_ms)
     }))
   }
 )

@@ -10,9 +10,26 @@ import { topics } from './topics.js'
 
 const HEADER = 'ce_'
 const CONTENT_TYPE = 'application/json'
+/**
+ * When a log first took the event, in the extension attribute of CloudEvents for it. It is written by the export of a log, and
+ * outlives the import into another.
+ */
+const RECORDED = 'recordedtime'
+
+/** Returns when a log first took the event, in milliseconds since 1970; undefined if that is unknown. */
+export function recordedAtMs({
+  headers,
+  recordedAtMs
+}: Pick<LogRecord, 'headers' | 'recordedAtMs'>): number | undefined {
+  const moved = headers[HEADER + RECORDED]
+  const ms = moved === undefined ? Number.NaN : Date.parse(moved)
+  return ms >= 0 ? ms : recordedAtMs
+}
 
 /** Returns the line of a record; undefined if the record is not a CloudEvent with JSON. */
-export function eventLine({ key, headers, value, fault }: LogRecord): string | undefined {
+export function eventLine(record: LogRecord): string | undefined {
+  const { key, headers, value, fault } = record
+  const ms = recordedAtMs(record)
   const attributes = Object.fromEntries(
     Object.entries(headers).flatMap(([name, text]) =>
       name.startsWith(HEADER) ? [[name.slice(HEADER.length), text]] : []
@@ -21,7 +38,8 @@ export function eventLine({ key, headers, value, fault }: LogRecord): string | u
   if (fault !== undefined || value === null || !Required.safeParse(attributes).success) return undefined
   const data = typeof value === 'string' ? value : Buffer.from(value).toString()
   if (parseJson(data) === undefined) return undefined
-  const shown = { ...attributes, partitionkey: key ?? '', datacontenttype: CONTENT_TYPE }
+  const recorded = ms === undefined ? {} : { [RECORDED]: new Date(ms).toISOString() }
+  const shown = { ...attributes, ...recorded, partitionkey: key ?? '', datacontenttype: CONTENT_TYPE }
   // The text of the data is kept, not parsed: a seal is bound to it.
   return `${JSON.stringify(shown).slice(0, -1)},"data":${data.replaceAll('\n', ' ')}}`
 }

@@ -15,6 +15,8 @@ export type LogRecord = {
   readonly key: string | null
   readonly headers: Readonly<Record<string, string>>
   readonly value: string | Uint8Array | null
+  /** When the log took the record, in milliseconds since 1970; absent if the log does not know. */
+  readonly recordedAtMs?: number | undefined
   /** Why the record is not a valid message, such as a header without a value. */
   readonly fault?: string | undefined
 }

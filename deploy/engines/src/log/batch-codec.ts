@@ -76,8 +76,7 @@ export function frameOf(batch: Buffer): BatchFrame {
 
 /** Unpacks a stored batch whose first record has the offset `first`. Throws if the bytes are damaged. */
 export async function unpackBatch(batch: Buffer, first: number): Promise<StoredRecords> {
-  const { records } = frameOf(batch)
-  return recordsOf(await inflated(batch), records, first)
+  return recordsOf(await inflated(batch), frameOf(batch), first)
 }
 
 /** Verifies the checksum of a stored batch without unpacking it. Throws if the bytes are damaged. */
@@ -104,14 +103,20 @@ function requireChecksum(batch: Buffer): void {
     throw new Error(`a batch of the log has the checksum ${computed}, expected ${stored}: its bytes are damaged`)
 }
 
-function recordsOf(raw: Buffer, count: number, first: number): StoredRecords {
+function recordsOf(raw: Buffer, { records: count, appendedAtMs }: BatchFrame, first: number): StoredRecords {
   const { keyAt, headersAt, valueAt } = packedRows(raw.toString(), count)
   return {
     count,
     slice: (from, to) => {
       const records: LogRecord[] = []
       for (let row = from; row < Math.min(to, count); row += 1)
-        records.push({ offset: first + row, key: keyAt(row), headers: headersAt(row), value: valueAt(row) })
+        records.push({
+          offset: first + row,
+          key: keyAt(row),
+          headers: headersAt(row),
+          value: valueAt(row),
+          recordedAtMs: appendedAtMs
+        })
       return records
     },
     valueAt

@@ -81,7 +81,8 @@ export const messages: readonly Implementation[] = [
       .map((row) => ({
         ...{ topic, epoch: Number(row.epoch), partition: Number(row.partition), offset: Number(row.offset) },
         ...{ key: String(row.message_key), headers: row.headers as Record<string, string> },
-        value: Buffer.from(String(row.value), 'base64')
+        value: Buffer.from(String(row.value), 'base64'),
+        recordedAtMs: Number(row.recorded_at)
       }))
   }),
 

@@ -25,7 +25,7 @@ test('a block is whole if the table has all its events, and none is the first of
   const writer = new RowWriter(events.types)
   for (let offset = 0; offset < 5 * 512; offset += 1) {
     if (offset === 3 * 512 + 9) continue
-    writer.add([1, 0, offset, '', '', offset, 'dan', 'Dan', raterOf(offset), 'Ann', 5, null, 1])
+    writer.add([1, 0, offset, '', '', offset, offset, 'dan', 'Dan', raterOf(offset), 'Ann', 5, null, 1])
   }
   await store.do(storeEvents, events, writer.take())
   const place = { epoch: 1, partition: 0, next: 5 * 512 - 1 }

@@ -1,4 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { cp, mkdir, readdir, readFile, rm, symlink, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -353,7 +354,8 @@ async function provesRestoreRefusals(t: Test, part: (name: string) => string, { 
   await saying({ bytes: 2 ** 50 }, /[kMGTP]B free; this needs/)
   await saying({ sha256: '0' }, /damaged: files.ndjson/)
   await t.rejects(attempt(part('nothing')), /ledger .*nothing.* cannot be read \(ENOENT\)/)
-  await writeFile(part('foreign.json'), JSON.stringify({ format: 1, saltMark: 'a', entries: [] }))
+  const sha256 = createHash('sha256').update('["a",[]]').digest('hex')
+  await writeFile(part('foreign.json'), JSON.stringify({ format: 1, sha256, saltMark: 'a', entries: [] }))
   await t.rejects(attempt(part('foreign.json')), /another installation/)
 
   const log = join(backup, 'data', 'log', 'data.mdb')

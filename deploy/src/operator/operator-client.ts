@@ -8,17 +8,17 @@ import type { OperatorPort } from '../data-directory.js'
 import { LINES, OCTETS, type Operation, type Operations, type RunContext } from '../operations/operation.js'
 import { VERSION } from '../version.js'
 
-/** A process that is stopped, or hangs, accepts connections all the same. Twice as long passes until it is reported. */
-const SILENT_MS = 15_000
+/** A process that is stopped, or hangs, accepts connections all the same: it is asked at times, and has to reply within the limit. */
+const SIGNS_OF_LIFE = { everyMs: 15_000, withinMs: 15_000 }
 
 /** The operations of a running service, over its operator port. They may take long, as long as the service shows signs of life. */
-export function operatorClient(port: OperatorPort, silentMs = SILENT_MS): Operations {
+export function operatorClient(port: OperatorPort, signs = SIGNS_OF_LIFE): Operations {
   return {
     run: async (operation, input, { onProgress = () => undefined, signal: cancelled } = {}) => {
       const silence = new AbortController()
       const ended = new AbortController()
       const signal = AbortSignal.any([silence.signal, ...(cancelled === undefined ? [] : [cancelled])])
-      void watch(port.operatorUrl, silentMs, ended.signal).catch((reason: unknown) => silence.abort(reason))
+      void watch(port.operatorUrl, signs, ended.signal).catch((reason: unknown) => silence.abort(reason))
       return await send(port, operation, input, { onProgress, signal }).finally(() => ended.abort())
     }
   }
@@ -64,10 +64,14 @@ async function send<Input, Progress, Result>(
 }
 
 /** Asks for a sign of life at times, until `ended`. Rejects when there is none; the reply itself does not matter. */
-async function watch(operatorUrl: string, silentMs: number, ended: AbortSignal): Promise<void> {
+async function watch(
+  operatorUrl: string,
+  { everyMs, withinMs }: typeof SIGNS_OF_LIFE,
+  ended: AbortSignal
+): Promise<void> {
   while (!ended.aborted) {
-    await setTimeout(silentMs, undefined, { signal: ended, ref: false }).catch(() => undefined)
-    const late = AbortSignal.timeout(silentMs)
+    await setTimeout(everyMs, undefined, { signal: ended, ref: false }).catch(() => undefined)
+    const late = AbortSignal.timeout(withinMs)
     const asked = request(`${operatorUrl}/healthz`, { signal: AbortSignal.any([ended, late]) })
     await asked.then(({ body }) => body.dump()).catch(() => undefined)
     if (late.aborted && !ended.aborted) {

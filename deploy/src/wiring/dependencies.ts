@@ -58,7 +58,7 @@ export type Dependencies = {
   announcement: unknown
   scraping: unknown
   /** Ends it. */
-  upstreamNotice: (() => void) | undefined
+  upstreamNotice: NodeJS.Timeout | undefined
   relay: { stop(): Promise<void> } | undefined
   unfinishedErasures: unknown
   unfinishedImportUndos: unknown

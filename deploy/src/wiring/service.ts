@@ -35,7 +35,7 @@ import { readiness } from './readiness.js'
 import { openSpoolingLog, usesSpool } from './spool.js'
 import { refuseUnsuitable } from './suitable-tables.js'
 import { uncaughtErrors } from './uncaught-errors.js'
-import { startUpstreamNotice } from './upstream-notice.js'
+import { upstreamNotice } from './upstream-notice.js'
 import { requireWholeLog } from './whole-log.js'
 
 export type { Role } from './component.js'
@@ -64,6 +64,7 @@ export type Service = {
 }
 
 const RUNNING: readonly Role[] = ['all', 'ingest', 'projector', 'api']
+const UPSTREAM_LOOK_MS = 2000
 const EVERY: readonly Role[] = [...RUNNING, 'offline', 'verify', 'repair']
 
 /** The components of each role, in the order of opening; they are closed in reverse order. */
@@ -168,7 +169,7 @@ const components: Components<Dependencies> = {
     roles: ['all', 'ingest'],
     when: (config) => config.UPSTREAM_URL !== undefined && config.SCRAPE_NETWORK_SECONDS > 0,
     open: noticeUpstream,
-    close: (stop) => stop()
+    close: clearInterval
   },
   relay: { roles: ['all', 'ingest'], open: startRelay, close: (relay) => relay.stop() },
   unfinishedErasures: { roles: ['all', 'ingest'], open: ({ operations }) => operations.finish.erasures() },
@@ -248,14 +249,15 @@ function warnOfProcess({ logger }: Pick<Needs, 'logger'>): void {
   if (process.getuid?.() === 0) logger.warn('The service runs as root. Start it as a separate user that owns DATA_DIR.')
 }
 
-function noticeUpstream({ ingest, config, logger }: Needs): () => void {
+function noticeUpstream({ ingest, config, logger }: Needs): NodeJS.Timeout {
   const begunMs = performance.now()
-  return startUpstreamNotice({
+  const look = upstreamNotice({
     url: config.UPSTREAM_URL ?? '',
     network: () => ingest?.status().find(({ source }) => source === 'network'),
     sinceStartMs: () => performance.now() - begunMs,
     say: (sentence) => logger.warn(sentence)
   })
+  return setInterval(look, UPSTREAM_LOOK_MS).unref()
 }
 
 async function repairBookkeeping({ engines: { clickhouse, directory } }: Needs): Promise<void> {

@@ -2,7 +2,6 @@ import type { SourceStatus } from '@gamenet/ingest'
 
 /** A page that answers needs less, also after its retries. */
 const SILENT_MS = 30_000
-const LOOK_MS = 2000
 
 export type UpstreamNeeds = {
   readonly url: string
@@ -13,17 +12,9 @@ export type UpstreamNeeds = {
 }
 
 /**
- * Says that the network's page cannot be read, which a new user otherwise sees only as empty answers, and when it can be
- * read again. Returns what ends it.
+ * Returns a look at the source, which says once that the network's page cannot be read, which a new user otherwise
+ * sees only as empty answers, and when it can be read again.
  */
-export function startUpstreamNotice(needs: UpstreamNeeds): () => void {
-  const look = upstreamNotice(needs)
-  const timer = setInterval(look, LOOK_MS)
-  timer.unref()
-  return () => clearInterval(timer)
-}
-
-/** Returns a look at the source, which says what has changed since the last one. */
 export function upstreamNotice({ url, network, sinceStartMs, say }: UpstreamNeeds): () => void {
   let isUnread = false
   return () => {
@@ -33,8 +24,8 @@ export function upstreamNotice({ url, network, sinceStartMs, say }: UpstreamNeed
     isUnread = isFailing
     say(
       isFailing
-        ? `The network's page cannot be read: ${ran?.reason ?? `${url} does not answer`}. No new numbers come until then. ` +
-            'Check that UPSTREAM_URL is the address of the network; without it, `npm start` shows a demo network.'
+        ? `The network's page cannot be read: ${ran?.reason ?? `${url} does not answer`}. No new numbers come until ` +
+            'then. Check that UPSTREAM_URL is the address of the network; without it, `npm start` shows a demo network.'
         : `The network's page ${url} can be read again.`
     )
   }

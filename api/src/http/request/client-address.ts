@@ -1,16 +1,20 @@
 import type { IncomingMessage } from 'node:http'
-import { BlockList, isIP, isIPv4, type Socket } from 'node:net'
+import { isIP, isIPv4, type Socket } from 'node:net'
+import { addressList } from './address-list.js'
 
 /** Untrusted proxies that are named; a client can send the header from any number of addresses. */
 const NAMED_MAX = 10
 
 /**
- * The addresses by which clients are limited. `undefined` means that no limit per address applies: to clients on this machine, to
- * proxies themselves, and to a peer that sends `X-Forwarded-For` without being trusted, because it speaks for clients whose
- * addresses are not known.
+ * The addresses by which clients are limited. `undefined` means that no limit per address applies: to clients on this
+ * machine, to proxies themselves, and to a peer that sends `X-Forwarded-For` without being trusted, because it speaks
+ * for clients whose addresses are not known.
  */
 export type ClientAddresses = {
-  /** Returns the address of a request's client: the last one of `X-Forwarded-For` that is not a trusted proxy's, else the peer's. */
+  /**
+   * Returns the address of a request's client: the last one of `X-Forwarded-For` that is not a trusted proxy's, else
+   * the peer's.
+   */
   of(request: IncomingMessage): string | undefined
   /** Returns the address of a connection's peer. */
   ofPeer(socket: Socket): string | undefined
@@ -25,15 +29,7 @@ export function clientAddresses(
   trustedProxies: readonly string[] = [],
   onUntrusted: (peer: string) => void = () => undefined
 ): ClientAddresses {
-  const trusted = new BlockList()
-  for (const entry of trustedProxies) {
-    const [address = '', prefix] = entry.split('/')
-    const family = isIPv4(address) ? 'ipv4' : 'ipv6'
-    if (prefix === undefined) trusted.addAddress(address, family)
-    else trusted.addSubnet(address, Number(prefix), family)
-  }
-  const isTrusted = (address: string): boolean =>
-    isIP(address) !== 0 && trusted.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')
+  const isTrusted = addressList(trustedProxies)
   const untrustedProxies = new Set<string>()
   const ofPeer = ({ remoteAddress }: Socket): string | undefined => {
     const peer = unmapped(remoteAddress ?? '')
@@ -50,7 +46,8 @@ export function clientAddresses(
       }
       return undefined
     }
-    // Proxies append the address of their peer, so what stands before the last untrusted address is the client's own word.
+    // Proxies append the address of their peer, so what stands before the last untrusted address is the client's own
+    // word.
     const chain = String(forwarded).split(',').map(plainAddress)
     while (chain.length > 1 && isTrusted(chain.at(-1) ?? '')) chain.pop()
     return limitedAddress(chain.at(-1) ?? '')
@@ -60,7 +57,7 @@ export function clientAddresses(
 
 /** Returns the key of an address: of IPv6 the network of 64 bits, which one client has as a whole. */
 function limitedAddress(address: string): string | undefined {
-  if (isIP(address) === 0 || LOOPBACK.check(address, isIPv4(address) ? 'ipv4' : 'ipv6')) return undefined
+  if (isIP(address) === 0 || isLoopback(address)) return undefined
   if (isIPv4(address)) return address
   const [before = '', after] = address.replace(/%.*/, '').split('::')
   const groups = before === '' ? [] : before.split(':')
@@ -70,9 +67,7 @@ function limitedAddress(address: string): string | undefined {
   return `${first.join(':')}::/64`
 }
 
-const LOOPBACK = new BlockList()
-LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
-LOOPBACK.addAddress('::1', 'ipv6')
+const isLoopback = addressList(['127.0.0.0/8', '::1'])
 
 /** Returns an IPv4 address as such: a server on `::` sees it inside an IPv6 one. */
 function unmapped(address: string): string {

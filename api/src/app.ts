@@ -15,7 +15,7 @@ import { addFeeds } from './http/pages/feeds.js'
 import type { SignIn } from './http/pages/sample-values.js'
 import { addSdkPackage, type SdkPackage } from './http/pages/sdk-package.js'
 import { addServiceAuth, type ServiceAuthFile } from './http/pages/service-auth.js'
-import { addPipeline, type FileAbout, type PipelineNeeds } from './http/pipeline.js'
+import { addPipeline, type PipelineNeeds } from './http/pipeline.js'
 import { URL_CHARACTERS_MAX } from './http/reply/errors.js'
 import { ExportFiles, type ExportSettings } from './http/reply/export-files.js'
 import { COMMON_HEADERS } from './http/reply/headers.js'
@@ -191,16 +191,14 @@ export async function buildApp(
 function openExports(
   app: FastifyInstance,
   { registry, exports: given }: ApiNeeds
-): Pick<PipelineNeeds, 'exports' | 'exportSlots' | 'exportsPerAddress'> {
+): Pick<PipelineNeeds, 'exports' | 'exportSlots'> {
   const directory = join(tmpdir(), `gamenet-exports-${process.pid}`)
   const settings = given ?? { directory, bytesMax: 2 ** 30, perAddress: 0, requireSpace: async () => undefined }
-  const exports = new ExportFiles<FileAbout>(settings)
+  const exports = new ExportFiles(settings)
   exportMetrics(registry, exports)
   app.addHook('onReady', () => exports.removeOld())
   app.addHook('onClose', () => exports.close())
-  const { perAddress } = settings
-  const exportSlots = new SlotsPerAddress(perAddress === 0 ? Number.POSITIVE_INFINITY : perAddress)
-  return { exports, exportSlots, exportsPerAddress: perAddress }
+  return { exports, exportSlots: new SlotsPerAddress(settings.perAddress) }
 }
 
 /** Ten minutes, or three periods of the scrape if longer. */

@@ -466,7 +466,7 @@ test('Accept-Encoding is weighed', async (t) => {
 
 test('a deprecated path has its date and its successor, on 304 too', async (t) => {
   const { app } = await testApp(t)
-  const url = '/api/old/4D5307E6'
+  const url = '/api/old/4d5307e6'
   const full = await app.inject(url)
   t.same(full.json(), { titleId: '4d5307e6' })
   t.equal(full.headers.deprecation, '@1767225600')
@@ -489,8 +489,13 @@ const listed: Endpoint = {
 }
 
 /** Sends a file to a client that reads it as `take` does; settles as `sendFile` does. */
-async function sentTo(t: Test, file: Readable, take: (answer: IncomingMessage) => void, limits = {}) {
-  const server = createServer()
+async function sentTo(
+  t: Test,
+  file: Readable,
+  take: (answer: IncomingMessage) => void,
+  { connectionMs = 0, totalMs = 600_000 } = {}
+) {
+  const server = createServer().setTimeout(connectionMs)
   t.teardown(() => {
     server.closeAllConnections()
     server.close()
@@ -500,7 +505,7 @@ async function sentTo(t: Test, file: Readable, take: (answer: IncomingMessage) =
     .on('error', () => undefined)
     .end()
   const [, response] = await once(server, 'request')
-  await sendFile(file, response, limits)
+  await sendFile(file, response, totalMs)
 }
 
 const chunks = (count: number) =>
@@ -512,10 +517,10 @@ const chunks = (count: number) =>
 
 test('the transfer of a file ends when its client disconnects or reads nothing', async (t) => {
   await t.rejects(sentTo(t, chunks(Infinity), (answer) => answer.once('readable', () => answer.destroy())))
-  const stalled = sentTo(t, chunks(Infinity), () => undefined, { stalledMs: 1 })
-  await t.rejects(stalled, { cause: { message: /took less than 64 KiB in 0.001 s/ } })
+  const stalled = sentTo(t, chunks(Infinity), () => undefined, { connectionMs: 50 })
+  await t.rejects(stalled, { code: 'ERR_STREAM_PREMATURE_CLOSE' })
   const slow = sentTo(t, chunks(Infinity), (answer) => answer.resume(), { totalMs: 0 })
-  await t.rejects(slow, { cause: { message: /took not the whole file in 0 s/ } })
+  await t.rejects(slow, { cause: { name: 'TimeoutError' } })
 })
 
 test('a transferred file leaves no timers', async (t) => {

@@ -26,10 +26,12 @@ export function etagOf(identity: string, coding: Coding): string {
 
 /**
  * Returns the tag by which `If-None-Match` names the answer in any coding: from a list, with or without `W/` (the comparison
- * is weak, RFC 9110 13.1.2), or by `*`. A malformed header names nothing, so the whole answer is sent. A proxy that compresses
- * adds its coding to the tag and forwards what clients send back: `-gzip` (Apache, Caddy, lighttpd), `--gzip` and `;gzip` (Jetty).
+ * is weak, RFC 9110 13.1.2), or by `*`. A malformed header names nothing, so the whole answer is sent. A proxy that
+ * compresses adds its coding to the tag and forwards what clients send back: `-gzip` (Apache, Caddy, lighttpd),
+ * `--gzip` and `;gzip` (Jetty).
  */
-export function namedTag(ifNoneMatch: string, identity: string): string | undefined {
+export function namedTag(ifNoneMatch: string | undefined, identity: string): string | undefined {
+  if (ifNoneMatch === undefined) return undefined
   // The header is the tag that we sent: by far the most frequent case.
   if (ifNoneMatch.length <= identity.length + 4 && ifNoneMatch.startsWith(`"${identity}`)) {
     const suffix = ifNoneMatch.slice(identity.length + 1)
@@ -50,5 +52,5 @@ export function permitsTag(ifMatch: string | undefined, etag: string): boolean {
 }
 
 const LISTED_TAG = /(?:^|,)[ \t]*(?:W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*(?=,|$)/g
-/** The end of a tag: our coding, then those of proxies. */
-const CODED = /^(|-g|-b)(?:(?:--?|;)(?:x-)?(?:gzip|gz|br|deflate|df|zstd))*$/
+/** The end of a tag: our coding or the digest of a file, then the codings of proxies. */
+const CODED = /^(|-g|-b|\.[\w-]{16})(?:(?:--?|;)(?:x-)?(?:gzip|gz|br|deflate|df|zstd))*$/

@@ -12,7 +12,7 @@ import {
   type PeriodSeconds,
   pathParameters
 } from '../answers/endpoint.js'
-import { namedTag } from '../answers/etag.js'
+import { namedTag, permitsTag } from '../answers/etag.js'
 import { answeredTable, selectedTable, type Table } from '../answers/table.js'
 import type { CatalogCache } from '../queries/catalog.js'
 import { playersCheckCache } from '../queries/players-check.js'
@@ -23,7 +23,7 @@ import type { Budget } from '../writes/budget.js'
 import type { HttpMetrics, Outcome } from './http-metrics.js'
 import { requestFault } from './reply/errors.js'
 import type { ExportFiles, ExportSource } from './reply/export-files.js'
-import { fileHeaders, fileIdentity, namedFileTag, partOf, sendFile } from './reply/file.js'
+import { fileHeaders, fileIdentity, sendFile } from './reply/file.js'
 import { frameOf, privateFrameOf } from './reply/frame.js'
 import { EXPOSED_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './reply/headers.js'
 import { beginAnswer } from './reply/shared-headers.js'
@@ -34,6 +34,7 @@ import { acceptedFormat, FILE_FORMATS, FORMAT_PARAMETER, type FormatName, format
 import { otherPath } from './request/other-path.js'
 import { parseInput } from './request/parameters.js'
 import { readQuery, unknownNames } from './request/query-string.js'
+import { partOf } from './request/range.js'
 import { questionOf, type ResolvedUrl, ResolvedUrls, resolveUrl, type Versions } from './request/resolved-url.js'
 import type { SlotsPerAddress } from './slots-per-address.js'
 
@@ -62,9 +63,8 @@ export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> &
   readonly metrics: HttpMetrics
   /** The addresses by which clients are limited: `clients.of(request)`. */
   readonly clients: ClientAddresses
-  readonly exports: ExportFiles<FileAbout>
+  readonly exports: ExportFiles
   readonly exportSlots: SlotsPerAddress
-  readonly exportsPerAddress: number
   readonly logger: FastifyBaseLogger
   readonly openListAgeMs: number
   readonly periodSeconds: PeriodSeconds
@@ -138,10 +138,6 @@ type FileRequest = {
   readonly question: string
   readonly closed: AbortSignal
 }
-
-/** What follows from an answer that was converted to a file. */
-export type FileAbout = { readonly headers: Answer['headers'] | undefined; readonly isProvisional: boolean }
-type FileSource = ExportSource<FileAbout>
 
 /** An answer and its origin. */
 type Computed = { readonly answer: Answer; readonly outcome: Outcome }
@@ -230,35 +226,36 @@ class Answering {
   async #answerFile(exchange: Exchange, wanted: FileRequest): Promise<void> {
     const { request, response, id } = exchange
     const { table, format, input, question, closed } = wanted
-    const { exports, exportSlots, clients, exportsPerAddress } = this.#needs
+    const { exports, exportSlots, clients } = this.#needs
     const release = exportSlots.take(clients.of(request))
     if (release === undefined) {
       const retryAfterSeconds = EXPORT_RETRY_SECONDS
-      throw new Refusal('exports_per_address', [String(exportsPerAddress)], { retryAfterSeconds })
+      throw new Refusal('exports_per_address', [String(exportSlots.max)], { retryAfterSeconds })
     }
     const ended = new AbortController()
-    response.once('close', () => {
+    const end = () => {
       ended.abort()
       release()
-    })
+    }
+    response.once('close', end)
     try {
       const { resolved, file } = await retryDropped(this.#needs.versions, async () => {
         const resolved = await this.#resolve(input, question)
         const identity = fileIdentity(resolved, format)
-        if (this.#matchingTag(request, identity, namedFileTag) !== undefined) return { resolved }
+        if (this.#matchingTag(request, identity) !== undefined) return { resolved }
         const make = (signal: AbortSignal) => this.#selectFile(resolved, wanted, signal)
         const file = await exports.open(identity, ended.signal, make)
         return { resolved, file }
       }).catch((error: unknown) => Promise.reject(table.failure?.(error) ?? error))
       if (file === undefined) {
-        this.#sendNotModified(exchange, resolved, fileIdentity(resolved, format), namedFileTag)
+        this.#sendNotModified(exchange, resolved, fileIdentity(resolved, format))
         return
       }
-      const { headers: further, isProvisional } = file.about
-      const isCached = !this.#isPosted && !isProvisional
+      const isCached = !this.#isPosted && file.isKept
       const tag = isCached ? `"${fileIdentity(resolved, format)}.${file.digest}"` : undefined
-      const { status, first, last, headers } = partOf(request, response, file.bytes, tag)
-      const all = fileHeaders(resolved, format, this.#endpoint.operationId, { tag, further })
+      if (tag !== undefined && !permitsTag(request.headers['if-match'], tag)) throw new Refusal('precondition_failed')
+      const { status, first, last, headers } = partOf(request, response, file.bytes, tag === undefined ? [] : [tag])
+      const all = fileHeaders(resolved, format, this.#endpoint.operationId, { tag, further: file.headers })
       response.writeHead(status, ['X-Request-Id', id, ...all, ...flat(headers)])
       this.#count(exchange, status, 'query')
       if (request.method === 'HEAD') response.end()
@@ -266,12 +263,11 @@ class Answering {
     } catch (error) {
       if (!closed.aborted) throw error
     } finally {
-      ended.abort()
-      if (!response.headersSent) release()
+      end()
     }
   }
 
-  async #selectFile(resolved: ResolvedUrl, { table, format }: FileRequest, signal: AbortSignal): Promise<FileSource> {
+  async #selectFile(resolved: ResolvedUrl, { table, format }: FileRequest, signal: AbortSignal): Promise<ExportSource> {
     const { engine } = FILE_FORMATS[format]
     const selected = selectedTable(table, resolved.resolved, engine)
     const found = selected === undefined ? (await this.#find(resolved, signal)).answer : undefined
@@ -279,9 +275,8 @@ class Answering {
     const statement = selected ?? answeredTable(table, { ...resolved, body: body() }, engine)
     const options = { format: engine, signal, limits: statement.limits }
     const tables = withServing(this.#needs.tables, resolved.serving)
-    const about = { headers: found?.headers, isProvisional: found?.isProvisional === true }
     const stream = await tables.stream(statement.sql, statement.parameters, options)
-    return { body: stream, about, isKept: !about.isProvisional }
+    return { body: stream, headers: found?.headers, isKept: found?.isProvisional !== true }
   }
 
   #logBroken({ id }: Exchange, error: unknown, closed: AbortSignal): void {
@@ -363,15 +358,14 @@ class Answering {
   }
 
   /** Returns the tag of `If-None-Match` that names this answer. The answer to a POST has no tag. */
-  #matchingTag({ headers }: IncomingMessage, identity: string, named = namedTag): string | undefined {
-    const ifNoneMatch = headers['if-none-match']
-    return ifNoneMatch === undefined || this.#isPosted ? undefined : named(ifNoneMatch, identity)
+  #matchingTag({ headers }: IncomingMessage, identity: string): string | undefined {
+    return this.#isPosted ? undefined : namedTag(headers['if-none-match'], identity)
   }
 
   /** Sends 304 and returns true when the client has the answer. */
-  #sendNotModified(exchange: Exchange, resolved: ResolvedUrl, identity = resolved.identity, named = namedTag): boolean {
+  #sendNotModified(exchange: Exchange, resolved: ResolvedUrl, identity = resolved.identity): boolean {
     const { request, response, id } = exchange
-    const tag = this.#matchingTag(request, identity, named)
+    const tag = this.#matchingTag(request, identity)
     if (tag === undefined) return false
     const headers = ['X-Request-Id', id, 'ETag', tag]
     // Browsers send `Origin` where they obey this; a cached answer keeps it (RFC 9111, 4.3.4).

@@ -9,7 +9,9 @@ import { isSessionKey } from './session-key.js'
 /** The user of a valid session key. */
 export type Session = Verified & { readonly userKey: string }
 
-/** Lifetime of the auth service's positive answers, the same while it is unavailable, and the maximum number of them. */
+/**
+ * Lifetime of the auth service's positive answers, the same while it is unavailable, and the maximum number of them.
+ */
 const CACHE_MS = 60_000
 const AWAY_CACHE_MS = 300_000
 const CACHE_MAX = 10_000
@@ -52,11 +54,9 @@ export class Sessions {
 
   /**
    * Returns the session of a key; undefined for an invalid key. Concurrent callers with the same key share one request.
-const JUDGED_BY: Readonly<Record<string, Judgement>> = { username_unstable: 'invalid', session_checks_spent: 'refused' }
-
-   * While the auth service is unavailable, a key that it confirmed in the last five minutes keeps its session. Rejects with
-   * `auth_away` for other keys then, with `session_checks_spent` for an unknown key beyond the budget of its address, and with
-   * `username_unstable` for a name that others may share (`hasOwnKey`).
+   * While the auth service is unavailable, a key that it confirmed in the last five minutes keeps its session. Rejects
+   * with `auth_away` for other keys then, with `session_checks_spent` for an unknown key beyond the budget of its
+   * address, and with `username_unstable` for a name that others may share (`hasOwnKey`).
    * @param address by which the client is limited; undefined for none
    */
   async of(sessionKey: string, address: string | undefined): Promise<Session | undefined> {

@@ -36,8 +36,7 @@ export async function addAssets(
       const { identity, bodies } = await page()
       const coding = codingOf(request.headers)
       reply.headers({ ...headers, 'Content-Type': type, Vary: 'Accept-Encoding' })
-      const { 'if-none-match': ifNoneMatch } = request.headers
-      const tag = ifNoneMatch === undefined ? undefined : namedTag(ifNoneMatch, identity)
+      const tag = namedTag(request.headers['if-none-match'], identity)
       if (tag !== undefined) return reply.code(304).header('ETag', tag).send()
       reply.header('ETag', etagOf(identity, coding))
       if (coding !== 'identity') reply.header('Content-Encoding', coding)

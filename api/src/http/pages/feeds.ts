@@ -75,8 +75,7 @@ async function answer<Input, Resolved, Body>(
   const dayMs = Math.floor(context.nowMs / DAY_MS) * DAY_MS
   const tag = `${url.identity}-a${dayMs / DAY_MS}`
   void reply.headers({ 'Cache-Control': REVALIDATED, ETag: `"${tag}"` })
-  const ifNoneMatch = request.headers['if-none-match']
-  if (ifNoneMatch !== undefined && namedTag(ifNoneMatch, tag) !== undefined) return reply.code(304).send()
+  if (namedTag(request.headers['if-none-match'], tag) !== undefined) return reply.code(304).send()
   const { body } = await atOneInstant(needs, AbortSignal.timeout(READ_MS_MAX), (context) =>
     endpoint.answer(url.resolved as Resolved, context)
   )

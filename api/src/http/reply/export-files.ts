@@ -3,6 +3,7 @@ import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { errorCode, Refusal } from '@gamenet/schemas'
+import type { Answer } from '../../answers/answer-cache.js'
 
 /*
  * export      an answer as a file. It is whole before its first byte is sent, so that no reader holds the engine: in
@@ -31,11 +32,16 @@ export type ExportSettings = {
 }
 
 /** The output of the engine, and facts about the answer. */
-export type ExportSource<About> = { readonly body: Readable; readonly about: About; readonly isKept: boolean }
+export type ExportSource = {
+  readonly body: Readable
+  /** Those of the answer in JSON that follow from the data. */
+  readonly headers: Answer['headers'] | undefined
+  /** Whether the next request gets the same bytes. */
+  readonly isKept: boolean
+}
 
 /** A whole export. */
-export type ExportFile<About> = {
-  readonly about: About
+export type ExportFile = Omit<ExportSource, 'body'> & {
   readonly bytes: number
   /** Of its bytes. */
   readonly digest: string
@@ -43,9 +49,9 @@ export type ExportFile<About> = {
   read(first: number, last: number): Readable
 }
 
-type Entry<About> = {
+type Entry = {
   readonly abort: AbortController
-  readonly file: Promise<ExportFile<About>>
+  readonly file: Promise<ExportFile>
   users: number
   bytes: number
   /** Whole, and worth keeping. */
@@ -55,9 +61,9 @@ type Entry<About> = {
 }
 
 /** Makes exports, and keeps them for a short time. */
-export class ExportFiles<About> {
+export class ExportFiles {
   readonly #settings: ExportSettings
-  readonly #entries = new Map<string, Entry<About>>()
+  readonly #entries = new Map<string, Entry>()
   #bytes = 0
   /** Exports that found no room since the start. */
   refused = 0
@@ -83,8 +89,8 @@ export class ExportFiles<About> {
   async open(
     identity: string,
     ended: AbortSignal,
-    make: (signal: AbortSignal) => Promise<ExportSource<About>>
-  ): Promise<ExportFile<About>> {
+    make: (signal: AbortSignal) => Promise<ExportSource>
+  ): Promise<ExportFile> {
     const entry = this.#entries.get(identity) ?? this.#begin(identity, make)
     clearTimeout(entry.expiry)
     entry.users += 1
@@ -102,7 +108,7 @@ export class ExportFiles<About> {
     for (const [identity, entry] of this.#entries) await this.#drop(identity, entry)
   }
 
-  #begin(identity: string, make: (signal: AbortSignal) => Promise<ExportSource<About>>): Entry<About> {
+  #begin(identity: string, make: (signal: AbortSignal) => Promise<ExportSource>): Entry {
     const abort = new AbortController()
     const made = async () => {
       try {
@@ -112,12 +118,12 @@ export class ExportFiles<About> {
         throw isFull(error) ? new Refusal('disk_full', [], { cause: error }) : error
       }
     }
-    const entry: Entry<About> = { abort, file: Promise.resolve().then(made), users: 0, bytes: 0, isKept: false }
+    const entry: Entry = { abort, file: Promise.resolve().then(made), users: 0, bytes: 0, isKept: false }
     this.#entries.set(identity, entry)
     return entry
   }
 
-  async #make(entry: Entry<About>, { body, about, isKept }: ExportSource<About>): Promise<ExportFile<About>> {
+  async #make(entry: Entry, { body, ...about }: ExportSource): Promise<ExportFile> {
     const hash = createHash('sha256')
     let memory: Buffer[] = []
     let spaceBytes = 0
@@ -139,10 +145,12 @@ export class ExportFiles<About> {
     }
     entry.abort.signal.throwIfAborted()
     const { bytes, handle } = entry
-    entry.isKept = isKept && handle !== undefined
+    entry.isKept = about.isKept && handle !== undefined
     const whole = Buffer.concat(memory)
     return {
-      ...{ about, bytes, digest: hash.digest('base64url').slice(0, DIGEST_CHARACTERS) },
+      ...about,
+      bytes,
+      digest: hash.digest('base64url').slice(0, DIGEST_CHARACTERS),
       read: (first, last) => {
         const parts = handle === undefined ? [whole.subarray(first, last + 1)] : readOf(handle, first, last)
         return Readable.from(parts, { objectMode: false })
@@ -171,7 +179,7 @@ export class ExportFiles<About> {
   /**
    * Gives an export a file without a name: the system frees it with its last handle, also when the process is killed.
    */
-  async #createFile(entry: Entry<About>): Promise<FileHandle> {
+  async #createFile(entry: Entry): Promise<FileHandle> {
     const { directory } = this.#settings
     await mkdir(directory, { recursive: true, mode: 0o700 })
     const path = join(directory, randomUUID())
@@ -181,13 +189,13 @@ export class ExportFiles<About> {
     return entry.handle
   }
 
-  #unused(identity: string, entry: Entry<About>): void {
+  #unused(identity: string, entry: Entry): void {
     const drop = () => void this.#drop(identity, entry)
     if (entry.isKept) entry.expiry = setTimeout(drop, KEPT_MS).unref()
     else drop()
   }
 
-  async #drop(identity: string, entry: Entry<About>): Promise<void> {
+  async #drop(identity: string, entry: Entry): Promise<void> {
     if (this.#entries.get(identity) === entry) this.#entries.delete(identity)
     clearTimeout(entry.expiry)
     entry.abort.abort(new Error('no client waits for the export'))

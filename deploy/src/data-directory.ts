@@ -162,7 +162,10 @@ async function refuseRoot(path: string): Promise<void> {
   )
 }
 
-/** Removes the permissions of other users, unless the directory belongs to another user, is shared, as /tmp is, or is a link. */
+/**
+ * Removes the permissions of other users, unless the directory belongs to another user, is shared, as /tmp is, or is
+ * a link.
+ */
 async function makePrivate(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined)
   if (!found?.isDirectory() || found.uid !== process.getuid?.() || (found.mode & STICKY) !== 0) return

@@ -15,8 +15,8 @@ export type Every = { readonly every?: 'day' | 'week' | 'month' | 'year' | undef
 export function calendarMethods(get: Get) {
   return {
     /**
-     * Periods (months) of up to 20 titles, ids or names separated by commas, or of a metric of the network (online); `rolling` 2 to
-     * 366 periods.
+     * Periods (months) of up to 20 titles, ids or names separated by commas, or of a metric of the network (online);
+     * `rolling` 2 to 366 periods.
      */
     getCalendar: (
       parameters: LocalDays &

@@ -124,7 +124,10 @@ export function requester(options: ClientOptions): {
   }
 }
 
-/** Warns once of each parameter that an operation of the service does not have: it may be misspelt, or the service older. */
+/**
+ * Warns once of each parameter that an operation of the service does not have: it may be misspelt, or the service
+ * older.
+ */
 function warnOfUnknown(warned: Set<string>, url: string, names: string | null): void {
   if (names === null || warned.has(names) || warned.size >= WARNINGS_MAX) return
   warned.add(names)

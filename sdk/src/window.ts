@@ -1,4 +1,7 @@
-/** Any window of history, half-open. Without `to` it ends now; a text is ISO with `Z` or an offset, or a day of `tz` (UTC). */
+/**
+ * Any window of history, half-open. Without `to` it ends now; a text is ISO with `Z` or an offset, or a day of `tz`
+ * (UTC).
+ */
 export type Window = {
   readonly from?: Date | string | undefined
   readonly to?: Date | string | undefined

@@ -35,7 +35,10 @@ export function listOf(answer: z.ZodArray<z.ZodObject>): Table {
   return { row: answer.element, rows: (body) => body as object[] }
 }
 
-/** Returns the table of a body that is a list of rows of several kinds: the columns of all, null where a kind has none. */
+/**
+ * Returns the table of a body that is a list of rows of several kinds: the columns of all, null where a kind has
+ * none.
+ */
 export function listOfKinds(answer: z.ZodArray<z.ZodDiscriminatedUnion<readonly z.ZodObject[]>>): Table {
   const kinds = answer.element.options
   const fields = Object.assign({}, ...kinds.map(({ shape }) => shape)) as z.ZodRawShape
@@ -134,8 +137,9 @@ function plain(row: Record<string, unknown>, columns: readonly Column[]): Record
 }
 
 /**
- * Spreadsheets interpret a cell with such a beginning as a formula, also in full-width forms, and names contain any text. A leading
- * apostrophe makes them show it as text. Text with an apostrophe gets another one, so that removing one is exact. A number gets none.
+ * Spreadsheets interpret a cell with such a beginning as a formula, also in full-width forms, and names contain any
+ * text. A leading apostrophe makes them show it as text. Text with an apostrophe gets another one, so that removing
+ * one is exact. A number gets none.
  */
 const FORMULA = `'^[-=+@\\t\\r\\'\uff1d\uff0b\uff0d\uff20]'`
 const NUMBER = `'^[-+]?[0-9]+([.][0-9]+)?$'`

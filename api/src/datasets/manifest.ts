@@ -76,7 +76,10 @@ export const StoredFile = z.object({
   /** The data version that the newest revision was last found to have. */
   version: z.number(),
   checkedMs: z.number(),
-  /** Newest first. `file` is the name in the folder, which is served and removed: no changed description names another. */
+  /**
+   * Newest first. `file` is the name in the folder, which is served and removed: no changed description names
+   * another.
+   */
   revisions: z.array(FileRevision.omit({ url: true }).extend({ file: z.string().regex(BYTES_FILE) }))
 })
 export type StoredFile = z.infer<typeof StoredFile>

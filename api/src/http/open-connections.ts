@@ -13,7 +13,10 @@ export type ConnectionLimits = {
   readonly connectionsPerAddress: number
 }
 
-/** Connections beyond the limit that are open until their first request is refused; further ones are closed unanswered. */
+/**
+ * Connections beyond the limit that are open until their first request is refused; further ones are closed
+ * unanswered.
+ */
 const REFUSED_MAX = 50
 /** Time for the request of a connection that is refused. */
 const REFUSED_MS = 2000
@@ -31,11 +34,12 @@ type Outcome = (typeof OUTCOMES)[number]
 type LimitCode = Exclude<Outcome, 'idle_closed'>
 
 /**
- * Limits the connections of an app. Beyond a limit, the connection that has been idle for longest is closed; if all are in use, the
- * new one is refused. Returns a function to be called with each request before it is answered; it returns false if it is refused.
+ * Limits the connections of an app. Beyond a limit, the connection that has been idle for longest is closed; if all
+ * are in use, the new one is refused. Returns a function to be called with each request before it is answered; it
+ * returns false if it is refused.
  *
- * Also lets the app close although clients hold connections: unused ones, which browsers open in advance and Node counts as busy,
- * are closed at once, all others after `finishMs` at the latest, even if their readers are slow.
+ * Also lets the app close although clients hold connections: unused ones, which browsers open in advance and Node
+ * counts as busy, are closed at once, all others after `finishMs` at the latest, even if their readers are slow.
  */
 export function limitConnections(
   app: FastifyInstance,

@@ -58,7 +58,8 @@ export function createHttpServer(
   // Node drops headers beyond the 2,000th silently, a second Host or an Origin too; its limit of bytes holds.
   app.server.maxHeadersCount = 0
   answerOddRequests(app.server, odd)
-  // Without a listener, a connection that cannot be accepted would end the process. A failed `listen` is reported by itself.
+  // Without a listener, a connection that cannot be accepted would end the process. A failed `listen` is reported by
+  // itself.
   app.server.on('error', (error) => {
     if (app.server.listening) log?.error({ err: error }, 'a connection cannot be accepted')
   })

@@ -44,8 +44,8 @@ export const currentTotal = query({
 })
 
 /**
- * The order of an entry's states, whose last one is its state, as in `compareStates` of the projector: at one instant a removal
- * first, then values from the worst to the best. Positions decide only between states without a difference.
+ * The order of an entry's states, whose last one is its state, as in `compareStates` of the projector: at one instant
+ * a removal first, then values from the worst to the best. Positions decide only between states without a difference.
  */
 export const STATE_ORDER = `(
         h.ts, NOT h.is_gone, h.time_ms IS NOT NULL, -ifNull(toInt64(h.time_ms), 0),
@@ -56,8 +56,8 @@ export const STATE_ORDER = `(
 
 /**
  * Selects the entries of a board at an instant: of each entry the newest state until then (gone, rating, time, stated
- * rank, order, step, details). Ranks follow from all of them together (`ranked` of the schemas). Only the states of each
- * entry's last instant are compared by value: comparing all takes ten times as long (5 M states).
+ * rank, order, step, details). Ranks follow from all of them together (`ranked` of the schemas). Only the states of
+ * each entry's last instant are compared by value: comparing all takes ten times as long (5 M states).
  */
 export const entriesAsOf = query({
   params: BoardParams.extend({ at: z.int().nonnegative() }),

@@ -15,8 +15,9 @@ const Ms = z.int().nonnegative()
 export const MATCHES_MAX = 100_000
 
 /**
- * Returns the newest lists before `nowEnd` of the titles that meet a condition. A later list (a clock was ahead) hides an earlier
- * one, which is then found among all lists: no row of a title is read there while its newest list has a past instant.
+ * Returns the newest lists before `nowEnd` of the titles that meet a condition. A later list (a clock was ahead)
+ * hides an earlier one, which is then found among all lists: no row of a title is read there while its newest list
+ * has a past instant.
  */
 const newestLists = (condition: string) => `
       SELECT l.title_id AS title_id, l.ts AS at, l.hosts AS hosts, l.players AS players, l.max_players AS max_players
@@ -66,8 +67,8 @@ export const newestHosts = query({
 const Window = z.object({ titleId: TitleId, from: Ms, to: Ms })
 
 /**
- * Selects the matches of a title in a window, newest first, at most one above {@link MATCHES_MAX}. A match is open if it is
- * in the newest list before `nowEnd`, and that list is not before `openSince`.
+ * Selects the matches of a title in a window, newest first, at most one above {@link MATCHES_MAX}. A match is open if
+ * it is in the newest list before `nowEnd`, and that list is not before `openSince`.
  */
 export const matchesInWindow = query({
   params: Window.extend({ openSince: Ms, nowEnd: Ms }),

@@ -8,9 +8,9 @@ const OfUser = z.object({ userKey: z.string() })
 export const PRESENCE_FIELDS = ['username', 'seen', 'period', 'online', 'game', 'gamertag'] as const
 
 /**
- * Selects a user's newest sightings before `nowEnd`, one row per field; see the table. Names are the newest of all. A later
- * sighting (a clock was ahead) hides an earlier one, which is then found among all sightings; the count is a constant, so that
- * nothing is read there otherwise.
+ * Selects a user's newest sightings before `nowEnd`, one row per field; see the table. Names are the newest of all. A
+ * later sighting (a clock was ahead) hides an earlier one, which is then found among all sightings; the count is a
+ * constant, so that nothing is read there otherwise.
  */
 export const presenceFacts = query({
   params: OfUser.extend({ nowEnd: Ms }),

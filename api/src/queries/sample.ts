@@ -4,8 +4,8 @@ import { query } from './query.js'
 
 /**
  * Selects a board of the twenty titles with most users online, for samples of requests: one with times if there is one,
- * its first two players in the order of the board, the best time, and the first sighting of its oldest entry. Parameters
- * separate names by commas.
+ * its first two players in the order of the board, the best time, and the first sighting of its oldest entry.
+ * Parameters separate names by commas.
  */
 export const sampleBoard = query({
   params: z.object({}),

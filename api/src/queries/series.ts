@@ -24,7 +24,10 @@ const RAW_SPAN_MS_MAX = DAY_MS
 /** Maximum number of points in an answer: about 60 MB of JSON. */
 export const POINTS_MAX = 1_000_000
 
-/** 1 January 1970 is a Thursday: buckets of a week begin this many seconds earlier, on a Monday. All others begin with 1970. */
+/**
+ * 1 January 1970 is a Thursday: buckets of a week begin this many seconds earlier, on a Monday. All others begin with
+ * 1970.
+ */
 export const MONDAY_SHIFT_SECONDS = 259_200
 export const WEEK_SECONDS = 604_800
 

@@ -110,7 +110,10 @@ export const titleActivity = query({
     GROUP BY s.title_id`
 })
 
-/** Titles of `title_latest` whose newest row lies at or behind `to`. Without FINAL: a replaced row is older, never newer. */
+/**
+ * Titles of `title_latest` whose newest row lies at or behind `to`. Without FINAL: a replaced row is older, never
+ * newer.
+ */
 const TITLES_AHEAD = `
         SELECT a.imported, a.title_id
         FROM {title_latest: Identifier} AS a
@@ -121,9 +124,9 @@ const TITLES_AHEAD = `
  * imported, or, if everything was imported, at the newest instant. A title that the newest scrape could not read is
  * excluded. FINAL: a replaced row must not count.
  *
- * A row that lies behind `to` (a clock or an import was ahead) hides an earlier one, which is then found among all events: the
- * table has no key for it. That reads nothing while there is no such row (the condition without columns is a constant), nor
- * for imported rows while the newest scrape is known.
+ * A row that lies behind `to` (a clock or an import was ahead) hides an earlier one, which is then found among all
+ * events: the table has no key for it. That reads nothing while there is no such row (the condition without columns
+ * is a constant), nor for imported rows while the newest scrape is known.
  */
 export const liveTitleCounts = query({
   params: z.object({ to: Ms }),
@@ -164,8 +167,8 @@ export const liveTitleCounts = query({
 })
 
 /**
- * Selects every counted title and the instant of its newest count before `to`, scraped or imported, milliseconds since 1970;
- * 0 for a title that has later counts only.
+ * Selects every counted title and the instant of its newest count before `to`, scraped or imported, milliseconds
+ * since 1970; 0 for a title that has later counts only.
  */
 export const newestTitleCounts = query({
   params: z.object({ to: Ms }),

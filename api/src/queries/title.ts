@@ -3,9 +3,9 @@ import { z } from 'zod'
 import { query } from './query.js'
 
 /**
- * Selects the known facts of titles, a row per title and field: the newest before `to`, and for a field that has only later
- * ones, the newest of those, because a name of a clock that was ahead is better than none. A few thousand rows. Events are
- * read only for titles with later facts; the condition without columns is a constant.
+ * Selects the known facts of titles, a row per title and field: the newest before `to`, and for a field that has only
+ * later ones, the newest of those, because a name of a clock that was ahead is better than none. A few thousand rows.
+ * Events are read only for titles with later facts; the condition without columns is a constant.
  */
 export const titleFacts = query({
   params: z.object({ to: z.int().nonnegative() }),

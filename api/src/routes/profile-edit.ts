@@ -217,8 +217,8 @@ function shownTo(state: ProfileState, isSynced: boolean): EditedProfile {
 }
 
 /**
- * Returns whether an address has only valid characters, so that a page can put it into an attribute, no credentials, and
- * a public host.
+ * Returns whether an address has only valid characters, so that a page can put it into an attribute, no credentials,
+ * and a public host.
  */
 function isHttpsAddress(given: string): boolean {
   if (given.length > URL_LENGTH_MAX || /[\p{C}\p{Z}"<>\\^`{|}]/u.test(given) || !/^https:\/\/[^/]/i.test(given)) {

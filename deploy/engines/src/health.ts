@@ -29,8 +29,8 @@ export type Health = {
 }
 
 /**
- * Watches a server by one probe at a time. A probe settles when the server replies, whatever the reply, or when its signal
- * aborts: the next one should not wait behind it.
+ * Watches a server by one probe at a time. A probe settles when the server replies, whatever the reply, or when its
+ * signal aborts: the next one should not wait behind it.
  * @param name the server, as the beginning of "… cannot be reached"
  */
 export function watchHealth(

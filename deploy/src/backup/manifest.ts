@@ -46,7 +46,10 @@ export type Manifest = z.infer<typeof Manifest>
 
 const InnerPath = z.string().refine(isInnerPath)
 
-/** Paths are relative to `data/`, and lead out of it neither by themselves nor as links. Only empty folders are listed. */
+/**
+ * Paths are relative to `data/`, and lead out of it neither by themselves nor as links. Only empty folders are
+ * listed.
+ */
 export const Entry = z.union([
   z.object({ path: InnerPath, bytes: z.int(), sha256: z.string() }),
   z.object({ path: InnerPath, link: z.string() }).refine(({ path, link }) => isInnerLink(path, link)),
@@ -60,8 +63,8 @@ function isInnerPath(path: string): boolean {
 }
 
 /**
- * Returns whether the link at a path leads to another place in the folder of the path. After `..` as the first names alone, no other
- * link on the way can lead out; a link to a folder above itself would have no end.
+ * Returns whether the link at a path leads to another place in the folder of the path. After `..` as the first names
+ * alone, no other link on the way can lead out; a link to a folder above itself would have no end.
  */
 export function isInnerLink(path: string, link: string): boolean {
   const [, ups = '', down = ''] = /^((?:\.\.\/)*)(.*?)\/?$/s.exec(link) ?? []

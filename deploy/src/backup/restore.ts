@@ -157,7 +157,10 @@ async function refuseNewer(backup: string, { program, dataFormat, migrations }: 
   )
 }
 
-/** Refuses a data directory inside the backup, which a service would damage, or around it, which the restore would empty. */
+/**
+ * Refuses a data directory inside the backup, which a service would damage, or around it, which the restore would
+ * empty.
+ */
 async function refuseInside(path: string, backup: string): Promise<void> {
   if (!(await isInside(path, backup)) && !(await isInside(backup, path))) return
   throw new UsageError(

@@ -259,7 +259,9 @@ const Run = z.object({
 
 type Runs = { readonly past: Map<string, LastRun>; readonly newestMs: number }
 
-/** Returns the last run of every source in the tables up to now, of any process, and the instant of the newest of all. */
+/**
+ * Returns the last run of every source in the tables up to now, of any process, and the instant of the newest of all.
+ */
 async function newestRuns({ clickhouse, store }: Engines, nowMs: number): Promise<Runs> {
   const { serving } = await store.do(readPointers)
   const rows = await withServing(clickhouse.control, serving).rows(

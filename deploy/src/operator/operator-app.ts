@@ -12,7 +12,9 @@ import { isLoopback } from './exposure.js'
 
 type AnyOperation = Operation<unknown, unknown, unknown>
 
-/** Of this port: its clients are probes, Prometheus and commands. The public port's limit leaves descriptors for them. */
+/**
+ * Of this port: its clients are probes, Prometheus and commands. The public port's limit leaves descriptors for them.
+ */
 const CONNECTIONS_MAX = 100
 
 /** A request that a browser sent for a web page. */

@@ -5,8 +5,9 @@ import type { Config } from '../config.js'
 /** Where descriptors are unlimited: more connections than streams, of some 20 kB each. */
 const CONNECTIONS_BOUND = 20_000
 /**
- * Descriptors for engines, files and other servers: 540 were seen on two processors, three for each of the 112 threads of the embedded
- * ClickHouse, 110 for PostgreSQL. A small limit is shared, a large one leaves more, because more processors have more threads.
+ * Descriptors for engines, files and other servers: 540 were seen on two processors, three for each of the 112
+ * threads of the embedded ClickHouse, 110 for PostgreSQL. A small limit is shared, a large one leaves more, because
+ * more processors have more threads.
  */
 const RESERVE_MIN = 1024
 const RESERVE_SHARE = { most: 0.75, least: 0.25 }
@@ -19,8 +20,8 @@ export type ConnectionLimit = {
 }
 
 /**
- * Returns the maximum of open connections: CONNECTIONS_MAX, but never so many that no descriptors are left for the engines, which
- * fail at the limit as the event loop does.
+ * Returns the maximum of open connections: CONNECTIONS_MAX, but never so many that no descriptors are left for the
+ * engines, which fail at the limit as the event loop does.
  */
 export function connectionLimit(
   { CONNECTIONS_MAX: wanted }: Pick<Config, 'CONNECTIONS_MAX'>,

@@ -1,8 +1,8 @@
 import { writeSync } from 'node:fs'
 
 /**
- * Ends the process, which a supervisor starts again. `process.exit` would wait for threads of engines, which may hang. The signal
- * differs from the SIGKILL of an operator, after which `npm start` starts nothing.
+ * Ends the process, which a supervisor starts again. `process.exit` would wait for threads of engines, which may
+ * hang. The signal differs from the SIGKILL of an operator, after which `npm start` starts nothing.
  */
 export function endAtOnce(sentence: string): void {
   try {

@@ -45,7 +45,10 @@ const STD_EXCEPTION = 1001
 /** On a full disk, ClickHouse leaves its counter of freezes empty, and reports that it cannot read it. */
 const FREEZE_WITHOUT_SPACE = /increment\.txt is empty/
 
-/** An expression failed, on a constant of the statement or on a value of a row; ClickHouse has the same codes for files. */
+/**
+ * An expression failed, on a constant of the statement or on a value of a row; ClickHouse has the same codes for
+ * files.
+ */
 const OF_A_VALUE = /: In scope |: while executing '?function /i
 
 /** Returns whether ClickHouse could not read a table because its files are damaged. */

@@ -2,7 +2,10 @@ import { LogUnreachable } from '@gamenet/engines/log'
 import { messageWithCause, Refusal, type RefusalCode } from '@gamenet/schemas'
 import { stdSerializers } from 'pino'
 
-/** Refusals caused by the state of another part, not by a defect: each request may repeat them, and a sentence suffices. */
+/**
+ * Refusals caused by the state of another part, not by a defect: each request may repeat them, and a sentence
+ * suffices.
+ */
 const OF_OTHER_PARTS: ReadonlySet<RefusalCode> = new Set([
   'engine_away',
   'engine_busy',
@@ -11,7 +14,9 @@ const OF_OTHER_PARTS: ReadonlySet<RefusalCode> = new Set([
   'disk_full'
 ])
 
-/** Returns an error as the log has it: without a stack if it is a refusal without a cause, or if another part failed. */
+/**
+ * Returns an error as the log has it: without a stack if it is a refusal without a cause, or if another part failed.
+ */
 export function loggedError(error: Error): object {
   if (error instanceof LogUnreachable) return { message: error.message }
   if (!(error instanceof Refusal) || (error.cause !== undefined && !OF_OTHER_PARTS.has(error.code)))

@@ -9,7 +9,10 @@ const EXCLUSIVE_WAIT_MS = 300_000
 /** A waiter that waits longer for the lock goes to the end of the queue, so that those after it run first. */
 const LOCK_WAIT_MS = 8000
 const LOCK_NOT_AVAILABLE = '55P03'
-/** Interval of a holder's signs of life. PostgreSQL ends a transaction that rests for a minute: that of a stopped process. */
+/**
+ * Interval of a holder's signs of life. PostgreSQL ends a transaction that rests for a minute: that of a stopped
+ * process.
+ */
 const RENEW_MS = 10_000
 /**
  * Time after the last answered statement for which the lock is certainly held. Shorter than the minute, longer than the
@@ -72,7 +75,10 @@ export class HeldLocks {
   }
 }
 
-/** Advisory locks of PostgreSQL. A process that does not renew its locks, because it is stopped, loses them in a minute. */
+/**
+ * Advisory locks of PostgreSQL. A process that does not renew its locks, because it is stopped, loses them in a
+ * minute.
+ */
 export function advisoryLocks(
   writes: () => Promise<Postgres>,
   { heldLocks, renewMs = RENEW_MS }: { readonly heldLocks: HeldLocks; readonly renewMs?: number }

@@ -8,10 +8,10 @@ import { failureText } from './engine-failures.js'
 const LISTED_MAX = 10
 
 /**
- * Returns the handler of exceptions and rejections that nothing caught: in a callback of a timer or of an event. If the machine refused
- * a call (no descriptors, no space, a broken connection), the work of that callback is missing: it is logged and listed by `gamenet
- * status`, and the process continues. After any other error the state of the process is unknown: it ends, and its supervisor starts
- * it again.
+ * Returns the handler of exceptions and rejections that nothing caught: in a callback of a timer or of an event. If
+ * the machine refused a call (no descriptors, no space, a broken connection), the work of that callback is missing:
+ * it is logged and listed by `gamenet status`, and the process continues. After any other error the state of the
+ * process is unknown: it ends, and its supervisor starts it again.
  */
 export function uncaughtErrors(
   needs: { readonly logger: Logger; readonly registry: Registry; readonly damageMet: Set<string> },

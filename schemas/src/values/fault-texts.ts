@@ -17,8 +17,8 @@ const FORMATS: Readonly<Record<string, string>> = {
 const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' items' }
 
 /*
- * The sentences for values that miss their schema say what was expected; their readers add the field and the value. Loading
- * this file sets them.
+ * The sentences for values that miss their schema say what was expected; their readers add the field and the value.
+ * Loading this file sets them.
  */
 z.config({ customError: textOf })
 

@@ -10,8 +10,8 @@ export function nameKey(name: string): string {
 }
 
 /**
- * Returns whether only other cases of a name have its key, so that it can say who somebody is. `ｆｉｓｈ` has the key of `fish`, and `İx` that
- * of `i̇x`, whose first letter is two characters.
+ * Returns whether only other cases of a name have its key, so that it can say who somebody is. `ｆｉｓｈ` has the key of
+ * `fish`, and `İx` that of `i̇x`, whose first letter is two characters.
  */
 export function hasOwnKey(name: string): boolean {
   const lower = name.toLowerCase()

@@ -14,7 +14,9 @@ export const Username = z
   )
   .meta({ description: 'Username', example: 'LuckyBadger' })
 
-/** Marks, blanks, controls, and letters and symbols without ink: the fillers of Hangul, the blank pattern of Braille. */
+/**
+ * Marks, blanks, controls, and letters and symbols without ink: the fillers of Hangul, the blank pattern of Braille.
+ */
 const INK = /[^\p{M}\p{Z}\p{C}\p{Default_Ignorable_Code_Point}\u2800]/u
 
 /** Returns whether a name shows something: one without is nobody's name to a reader. */

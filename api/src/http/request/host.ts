@@ -24,8 +24,8 @@ export function hostFault({ headers, httpVersion, rawHeaders }: IncomingMessage)
 }
 
 /**
- * Returns what is wrong with the target of a request (RFC 9112, 3.2): it is a path, an http URI with the host of the header (RFC 9110,
- * 4.2.1), or for OPTIONS `*`.
+ * Returns what is wrong with the target of a request (RFC 9112, 3.2): it is a path, an http URI with the host of the
+ * header (RFC 9110, 4.2.1), or for OPTIONS `*`.
  */
 export function targetFault({ url = '', method, headers }: IncomingMessage): string | undefined {
   if (url.includes('#')) return 'its target has a fragment (#), which clients keep for themselves'

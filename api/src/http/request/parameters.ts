@@ -62,8 +62,8 @@ export function someOf<const Word extends string>(words: readonly [Word, ...Word
 }
 
 /**
- * An instant, ISO 8601 with `Z` or an offset, 1970 to 2105, or a day, whose first instant in the zone of the parameter `tz`
- * it is; returned in milliseconds since 1970; finer digits are truncated.
+ * An instant, ISO 8601 with `Z` or an offset, 1970 to 2105, or a day, whose first instant in the zone of the
+ * parameter `tz` it is; returned in milliseconds since 1970; finer digits are truncated.
  */
 export function instant({ example = '2026-03-14T20:00:00Z' }: { example?: string } = {}) {
   const allowed =

@@ -60,7 +60,10 @@ const load = createRequire(import.meta.url)
 const clientPackage = (): Package => load('@clickhouse/client') as Package
 
 const AWAY_RETRY_SECONDS = 5
-/** Lanes whose callers do not wait for a server that is away. Steps of the projector wait up to the limit of a statement. */
+/**
+ * Lanes whose callers do not wait for a server that is away. Steps of the projector wait up to the limit of a
+ * statement.
+ */
 const IMPATIENT: ReadonlySet<LaneName> = new Set(['readers', 'exports', 'control'])
 /** The server itself stops a statement at its limit; the socket waits slightly longer for that answer. */
 const SILENCE_BEYOND_LIMIT_MS = 10_000

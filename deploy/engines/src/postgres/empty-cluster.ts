@@ -53,7 +53,10 @@ export const layEmptyCluster = async (dir: string): Promise<void> => {
   await moveComplete(draft, dir)
 }
 
-/** Takes the files from other users: PGlite gives those of a new cluster to everybody, whatever the process's mask. Takes 10 ms. */
+/**
+ * Takes the files from other users: PGlite gives those of a new cluster to everybody, whatever the process's mask.
+ * Takes 10 ms.
+ */
 const makePrivate = (dir: string): void => {
   for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { smallDisk } from '@gamenet/engines/testing'
-import { FIRST_GENERATION, generationName } from '@gamenet/schemas'
+import { FIRST_GENERATION, generationName, withChecksum } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { DatasetFolder } from '../src/datasets/dataset-folder.js'
 import { datasets } from '../src/datasets/datasets.js'
@@ -358,7 +358,7 @@ test('a description names no file outside its folder', async (t) => {
   }
   const read = async (file: string) => {
     const text = JSON.stringify({ version: 1, checkedMs: 0, revisions: [{ ...revision, file }] })
-    writeFileSync(join(folder, '2025-03.json'), text)
+    writeFileSync(join(folder, '2025-03.json'), withChecksum(text))
     return (await new DatasetFolder(folder).file('2025-03'))?.revisions[0]?.file
   }
   t.equal(await read('2025-03.0123456789abcdef.parquet'), '2025-03.0123456789abcdef.parquet')

@@ -78,8 +78,7 @@ function entryIn(cells: readonly PageElement[]): Row | string {
   const details: Record<string, string> = {}
   let isDetailed = false
   for (const [index, text] of others.entries()) {
-    if (text.length > DETAIL_LENGTH_MAX) return `the ${names[index]} has more than ${DETAIL_LENGTH_MAX} characters`
-    if (text === '') continue
+    if (text === '' || text.length > DETAIL_LENGTH_MAX) continue
     details[names[index] ?? ''] = text
     isDetailed = true
   }

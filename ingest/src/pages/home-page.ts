@@ -15,9 +15,9 @@ import { unreadablePage } from './unreadable-page.js'
 /** A row of the home page. */
 export type CountedTitle = ListedTitle & {
   readonly online: number
-  /** Lobbies open. */
-  readonly sessions: number
-  readonly lobbyPlayers: number
+  /** Lobbies open, and their players; absent when their cell is unreadable. */
+  readonly sessions?: number
+  readonly lobbyPlayers?: number
   /** Absent when the row does not show all four icons. */
   readonly features?: readonly (typeof TITLE_FEATURES)[number][]
 }
@@ -25,12 +25,17 @@ export type CountedTitle = ListedTitle & {
 /** The home page, as far as it could be read. */
 export type HomePage = {
   readonly registered: number
-  /** The number that the page states. The rows count: a network may support a title that its table does not list. */
-  readonly gamesSupported: number
+  /**
+   * The number that the page states; undefined if unreadable. The rows count: a network may support a title that its
+   * table does not list.
+   */
+  readonly gamesSupported: number | undefined
   readonly online: number
   readonly titles: readonly CountedTitle[]
-  /** One sentence per row without a sample. */
+  /** One sentence per row without a sample, and for the number of games, without which lost rows are not noticed. */
   readonly unreadable: readonly string[]
+  /** One sentence per row without its lobbies. */
+  readonly incomplete: readonly string[]
 }
 
 const REGISTERED = 'Registered Users'
@@ -38,27 +43,29 @@ const GAMES_SUPPORTED = 'Games Supported'
 const ONLINE = 'Users Online Now'
 const CELLS = 5
 
-/** Parses the network's home page. A page without its three numbers or its table of games is refused as a whole. */
+/** Parses the network's home page. A page without its two counts of users or its table of games is refused as a whole. */
 export function parseHomePage(html: string, address: string): ParsedPage<HomePage> {
   return parseHtml(html, ($) => {
     if ($('section#connect').length === 0) return unreadablePage('section#connect is missing')
     const registered = labelledCount($, REGISTERED)
     if (typeof registered === 'string') return unreadablePage(registered)
-    const gamesSupported = labelledCount($, GAMES_SUPPORTED)
-    if (typeof gamesSupported === 'string') return unreadablePage(gamesSupported)
+    const supported = labelledCount($, GAMES_SUPPORTED)
+    const gamesSupported = typeof supported === 'number' ? supported : undefined
     const online = labelledCount($, ONLINE)
     if (typeof online === 'string') return unreadablePage(online)
 
     const rows = tableRows($, $('#games table'), 'the table of games (#games table)')
     if (typeof rows === 'string') return unreadablePage(rows)
-    if (rows.length === 0 && gamesSupported > 0) {
-      return unreadablePage(`the table of games is empty, yet ${gamesSupported} games are supported`)
+    if (rows.length === 0 && gamesSupported !== 0) {
+      return unreadablePage(`the table of games is empty, yet ${gamesSupported ?? 'some'} games are supported`)
     }
-    const read = readTitleRows($, rows, (cells) => readCountedTitle($, cells, address))
-    if (rows.length > 0 && read.rows.length === 0) {
-      return unreadablePage(`no row of the table of games can be read; ${read.unreadable[0] ?? ''}`)
+    const table = readTitleRows($, rows, (cells) => readCountedTitle($, cells, address))
+    if (rows.length > 0 && table.rows.length === 0) {
+      return unreadablePage(`no row of the table of games can be read; ${table.unreadable[0] ?? ''}`)
     }
-    return { ok: true, page: { registered, gamesSupported, online, titles: read.rows, unreadable: read.unreadable } }
+    const { rows: titles, incomplete } = table
+    const unreadable = [...(typeof supported === 'string' ? [supported] : []), ...table.unreadable]
+    return { ok: true, page: { registered, gamesSupported, online, titles, unreadable, incomplete } }
   })
 }
 
@@ -91,11 +98,12 @@ function readCountedTitle($: CheerioAPI, cells: readonly Elements[], address: st
   if (online === undefined) return { ok: false, reason: `expected users online, got ${quoted(onlineText)}` }
   const lobbiesText = visibleText(lobbiesCell?.text() ?? '')
   const lobbies = lobbiesIn(lobbiesText)
-  if (lobbies === undefined) {
-    return { ok: false, reason: `expected "-" or "N in M sessions", got ${quoted(lobbiesText)}` }
-  }
   const features = featuresIn($, iconsCell)
-  return { ok: true, row: { ...listed.row, online, ...lobbies, ...(features !== undefined && { features }) } }
+  return {
+    ok: true,
+    row: { ...listed.row, online, ...lobbies, ...(features !== undefined && { features }) },
+    ...(lobbies === undefined && { incomplete: `expected "-" or "N in M sessions", got ${quoted(lobbiesText)}` })
+  }
 }
 
 /**

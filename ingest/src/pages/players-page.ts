@@ -8,16 +8,17 @@ import { unreadablePage } from './unreadable-page.js'
 /** A row of the players page. */
 export type ShownPlayer = {
   readonly username: string
-  /** Undefined if the page shows none. */
+  /** Undefined if the page shows none, or one that is too long. */
   readonly gamertag: string | undefined
-  /** The user's current game; undefined when offline. */
+  readonly isOnline: boolean
+  /** The user's current game; undefined when offline, or when its name is too long. */
   readonly game: string | undefined
 }
 
 /** The players page, as far as it could be read. */
 export type PlayersPage = {
   readonly players: readonly ShownPlayer[]
-  /** One sentence per row without a sighting, without names: the log keeps reasons forever. */
+  /** One sentence per row without a sighting and per name that is left out, without names: the log keeps reasons forever. */
   readonly unreadable: readonly string[]
 }
 
@@ -78,7 +79,7 @@ function readRows(rows: readonly (readonly PageElement[])[]): PlayersPage {
     const username = usernameIn(cells)
     const userKey = username === undefined ? undefined : nameKey(username)
     if (userKey !== undefined) places.set(userKey, [...(places.get(userKey) ?? []), place])
-    const player = playerIn(cells, username)
+    const player = playerIn(cells, username, (reason) => unreadable.push(`row ${place}: ${reason}`))
     if (typeof player === 'string') unreadable.push(`row ${place}: ${player}`)
     else if (userKey !== undefined) readable.push({ player, userKey })
   }
@@ -91,20 +92,26 @@ function readRows(rows: readonly (readonly PageElement[])[]): PlayersPage {
   }
 }
 
-function playerIn(cells: readonly PageElement[], username: string | undefined): ShownPlayer | string {
+function playerIn(
+  cells: readonly PageElement[],
+  username: string | undefined,
+  report: (reason: string) => void
+): ShownPlayer | string {
   if (cells.length !== CELLS) return `expected ${CELLS} cells, found ${cells.length}`
   const [name = '', , whereabouts = ''] = cells.map(shownText)
-  if (name.length > NAME_LENGTH_MAX) {
-    return `expected a gamertag of at most ${NAME_LENGTH_MAX} characters, got ${name.length}`
-  }
-  const gamertag = name === '' ? undefined : name
   if (username === undefined) return 'expected a username of 1 to 64 visible characters'
   const shown = visibleText(whereabouts)
-  if (OFFLINE.test(shown)) return { username, gamertag, game: undefined }
-  const [, game] = ONLINE.exec(shown) ?? []
-  if (game === undefined) return 'expected "Online in GAME for DURATION" or "Last seen … ago" in the third cell'
-  if (game.length > NAME_LENGTH_MAX) return `expected a game of 1 to ${NAME_LENGTH_MAX} characters, got ${game.length}`
-  return { username, gamertag, game }
+  const isOnline = !OFFLINE.test(shown)
+  const [, game = ''] = isOnline ? (ONLINE.exec(shown) ?? []) : []
+  if (isOnline && game === '') {
+    return 'expected "Online in GAME for DURATION" or "Last seen … ago" in the third cell'
+  }
+  const known = (what: string, text: string) => {
+    if (text.length <= NAME_LENGTH_MAX) return text === '' ? undefined : text
+    report(`expected a ${what} of at most ${NAME_LENGTH_MAX} characters, got ${text.length}; it is left out`)
+    return undefined
+  }
+  return { username, gamertag: known('gamertag', name), isOnline, game: known('game', game) }
 }
 
 function usernameIn([, cell]: readonly PageElement[]): string | undefined {

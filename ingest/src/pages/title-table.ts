@@ -22,11 +22,17 @@ export type ListedTitle = {
   readonly image?: string
 }
 
-/** A row, or the reason why it is unreadable. */
-export type ReadRow<Row> = { readonly ok: true; readonly row: Row } | { readonly ok: false; readonly reason: string }
+/** A row, with the reason why it lacks a field, or the reason why it is unreadable. */
+export type ReadRow<Row> =
+  | { readonly ok: true; readonly row: Row; readonly incomplete?: string }
+  | { readonly ok: false; readonly reason: string }
 
-/** The rows of a table, and a sentence per unreadable one. */
-export type TitleRows<Row> = { readonly rows: readonly Row[]; readonly unreadable: readonly string[] }
+/** The rows of a table, and a sentence per unreadable and per incomplete one. */
+export type TitleRows<Row> = {
+  readonly rows: readonly Row[]
+  readonly unreadable: readonly string[]
+  readonly incomplete: readonly string[]
+}
 
 const TITLE_ID = /^[0-9a-f]{8}$/
 const PRODUCT_CODE = /^[a-z0-9]{2}-\d{3}$/
@@ -65,6 +71,7 @@ export function readTitleRows<Row extends ListedTitle>(
   const readable: { row: Row; place: number }[] = []
   const places = new Map<string, number[]>()
   const unreadable: string[] = []
+  const incomplete: string[] = []
   for (const [index, row] of rows.entries()) {
     const cells = row
       .children('td')
@@ -75,14 +82,17 @@ export function readTitleRows<Row extends ListedTitle>(
     const titleId = outcome.ok ? outcome.row.titleId : titleIdIn(cells[1])
     if (titleId !== undefined) places.set(titleId, [...(places.get(titleId) ?? []), place])
     if (outcome.ok) readable.push({ row: outcome.row, place })
-    else unreadable.push(`row ${place}${rowName($, cells)}: ${outcome.reason}`)
+    const sentence = (reason: string) => `row ${place}${rowName($, cells)}: ${reason}`
+    if (!outcome.ok) unreadable.push(sentence(outcome.reason))
+    else if (outcome.incomplete !== undefined) incomplete.push(sentence(outcome.incomplete))
   }
   for (const [titleId, at] of places) {
     if (at.length > 1) unreadable.push(`title id ${titleId} is on the rows ${placesText(at)}`)
   }
   return {
     rows: readable.filter(({ row }) => places.get(row.titleId)?.length === 1).map(({ row }) => row),
-    unreadable
+    unreadable,
+    incomplete
   }
 }
 

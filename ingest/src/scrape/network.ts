@@ -20,16 +20,17 @@ export function networkSource(parsing: PageParsing, roster: TitleRoster): Source
       const read = await readPage(fetcher, signal)
       if (!read.ok) return read
       const { page, observedAt } = read
-      const gaps = [...page.unreadable, ...missingRows.newIn(page)]
+      const missing = [...page.unreadable, ...missingRows.newIn(page)]
+      const gaps = [...missing, ...page.incomplete]
       const titles = titlesOf(page.titles, observedAt)
-      const statuses = await roster.changes(listOf(titles, observedAt, gaps), signal)
+      const statuses = await roster.changes(listOf(titles, observedAt, missing), signal)
       return {
         ok: true,
         publications: [
           publication(titleTopic, published.changed(titles)),
           publication(titleStatusTopic, statuses),
           publication(titleCountTopic, titleCountsOf(page, observedAt)),
-          publication(networkCountTopic, [networkCountOf(page, observedAt, gaps.length === 0)])
+          publication(networkCountTopic, [networkCountOf(page, observedAt, missing.length === 0)])
         ],
         gaps,
         onPublished: () => {
@@ -50,7 +51,7 @@ function createMissingRows(): { newIn(page: HomePage): string[] } {
   let usual: number | undefined
   return {
     newIn(page) {
-      if (page.unreadable.length > 0) return []
+      if (page.unreadable.length > 0 || page.gamesSupported === undefined) return []
       const missing = page.gamesSupported - page.titles.length
       const before = usual
       usual = missing

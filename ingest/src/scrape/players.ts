@@ -74,5 +74,5 @@ function withoutTables(lastShown: ReadonlyMap<string, boolean>, offline: Readonl
 }
 
 function shownOn(players: readonly ShownPlayer[]): Map<string, boolean> {
-  return new Map(players.map(({ username, game }) => [nameKey(username), game !== undefined]))
+  return new Map(players.map(({ username, isOnline }) => [nameKey(username), isOnline]))
 }

@@ -14,11 +14,11 @@ export function presenceOf(
   { observedAt, periodSeconds }: Look
 ): PresenceSeen[] {
   return players
-    .filter(({ username, game }) => game !== undefined || !knownOffline.has(nameKey(username)))
-    .map(({ username, gamertag, game }) => ({
+    .filter(({ username, isOnline }) => isOnline || !knownOffline.has(nameKey(username)))
+    .map(({ username, gamertag, isOnline, game }) => ({
       username,
       ...(gamertag !== undefined && { gamertag }),
-      state: game === undefined ? 'offline' : 'online',
+      state: isOnline ? 'online' : 'offline',
       ...(game !== undefined && { game }),
       periodSeconds,
       observedAt

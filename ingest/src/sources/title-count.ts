@@ -7,7 +7,7 @@ export function titleCountsOf(page: HomePage, observedAt: string): TitleCounted[
     titleId,
     observedAt,
     online,
-    sessions,
-    lobbyPlayers
+    ...(sessions !== undefined && { sessions }),
+    ...(lobbyPlayers !== undefined && { lobbyPlayers })
   }))
 }

@@ -103,6 +103,17 @@ test('a board of eight cells has races in addition to kudos', async (t) => {
   })
 })
 
+test('a detail that is too long for an entry is left out', async (t) => {
+  const page = (car: string) =>
+    pageWith(`<tr><td>1</td><td>ann</td><td>2004-03-14</td><td></td><td></td><td>${car}</td><td>01:02.345</td></tr>`)
+  const of = (car: string) => {
+    const { board } = parsed(page(car))
+    return board.ok ? board.value.entries.map(({ rating, details }) => ({ rating, details })) : board.reason
+  }
+  t.same(of('x'.repeat(501)), [{ rating: '01:02.345', details: { date: '2004-03-14' } }])
+  t.same(of('x'.repeat(500)), [{ rating: '01:02.345', details: { date: '2004-03-14', car: 'x'.repeat(500) } }])
+})
+
 test('time text is a time by itself, and a raw score if all others of the page are times', async (t) => {
   const times = (...ratings: string[]) => {
     const { board } = parsed(pageWith(ratings.map((rating, i) => row(i + 1, `player ${i}`, rating)).join('')))

@@ -92,7 +92,7 @@ test('deleted, doubled, swapped or inserted markup never mixes up two users', as
   for (const [what, times] of Object.entries(reached)) assert.ok(times > 3, `${what}: ${times} times`)
 })
 
-test('an unreadable row is not a sighting, and its reason contains no name', async (t) => {
+test('an unreadable row is not a sighting, a too long name is left out, and no reason contains a name', async (t) => {
   const rows: [string, RegExp | undefined][] = [
     [row('Tag One', 'ann', 'Online in Halo &amp; Co for 5 minutes'), undefined],
     [row('Tag Two', 'bob', 'Online in Halo'), /row 2: expected "Online in GAME for DURATION"/],
@@ -106,7 +106,10 @@ test('an unreadable row is not a sighting, and its reason contains no name', asy
     [row('Tag Seven', 'f\u200bay', 'Last seen 3 days ago'), /row 7: expected a username/],
     [row('Tag Eight', 'x'.repeat(65), 'Last seen 3 days ago'), /row 8: expected a username/],
     ['<tr><td>Tag Nine</td><td>gil</td></tr>', /row 9: expected 3 cells, found 2/],
-    [row('Tag Ten', 'hal', `Online in ${'g'.repeat(201)} for 1 day`), /row 10: expected a game of 1 to 200 characters/],
+    [
+      row('Tag Ten', 'hal', `Online in ${'g'.repeat(201)} for 1 day`),
+      /row 10: expected a game of at most 200 characters/
+    ],
     [row('Tag Eleven', 'ian', 'Online in Halo for 1 day'), undefined],
     [row('Tag Twelve', 'ＩＡＮ', 'Last seen 1 day ago'), /one user is on the rows 11, 12/],
     [row('Tag <b>13</b>', ' jo \n e ', ' LAST  seen\n just a moment ago '), undefined],
@@ -116,9 +119,11 @@ test('an unreadable row is not a sighting, and its reason contains no name', asy
   t.ok(parsed.ok)
   if (!parsed.ok) return
   t.same(parsed.page.players, [
-    { username: 'ann', gamertag: 'Tag One', game: 'Halo & Co' },
-    { username: 'jo e', gamertag: 'Tag 13', game: undefined },
-    { username: 'kim', gamertag: undefined, game: 'Halo' }
+    { username: 'ann', gamertag: 'Tag One', isOnline: true, game: 'Halo & Co' },
+    { username: 'eve', gamertag: undefined, isOnline: false, game: undefined },
+    { username: 'hal', gamertag: 'Tag Ten', isOnline: true, game: undefined },
+    { username: 'jo e', gamertag: 'Tag 13', isOnline: false, game: undefined },
+    { username: 'kim', gamertag: undefined, isOnline: true, game: 'Halo' }
   ])
   t.match(
     parsed.page.unreadable,
@@ -171,7 +176,7 @@ function keyOf(name: string): string {
 }
 
 function shown({ username, gamertag, game }: PlayerModel): ShownPlayer {
-  return { username, gamertag, game }
+  return { username, gamertag, isOnline: game !== undefined, game }
 }
 
 function row(...cells: readonly string[]): string {

@@ -14,7 +14,8 @@ test('a minimal home page is read, with its numbers in any order', async (t) => 
       gamesSupported: 1,
       online: 0,
       titles: [{ titleId: '0000000f', name: 'X', productCode: 'MS-001', online: 0, sessions: 0, lobbyPlayers: 0 }],
-      unreadable: []
+      unreadable: [],
+      incomplete: []
     }
   })
 })
@@ -74,17 +75,47 @@ test('a home page without a required part is refused, and the reason names that 
     [/"Users Online Now" once in section#connect, found it 0 times/, page.replace('Users Online Now', 'Online')],
     [/"Users Online Now" once in section#connect, found it 2 times/, page.replace('Tournaments', 'Users Online Now')],
     [/one number next to the label "Registered Users", found 0/, page.replace(/<h3> 1,234,567 <\/h3>/, '')],
+    [/the table of games .* is missing/, page.replace('id="games"', 'id="titles"')],
+    [/is not closed: the page is truncated/, page.slice(0, page.indexOf('</table>'))],
     [/a count above "Registered Users", got "1,234,5671"/, page.replace('1,234,567', '1,234,5671')],
     [/a count above "Registered Users", got "-3"/, page.replace('1,234,567', '-3')],
     [/a count above "Registered Users", got "4,294,967,296"/, page.replace('1,234,567', '4,294,967,296')],
-    [/the table of games .* is missing/, page.replace('id="games"', 'id="titles"')],
-    [/is not closed: the page is truncated/, page.slice(0, page.indexOf('</table>'))],
     [/is empty, yet 6 games/, page.replace(/<tbody>[\s\S]*<\/tbody>/, '<tbody></tbody>')],
     [/no row of the table of games can be read; row 1/, page.replaceAll('<small', '<big')]
   ]
   for (const [expected, html] of faults) {
     t.match(parseHomePage(html, ADDRESS), { ok: false, reason: expected })
   }
+})
+
+test('an unreadable lobby cell or number of games of a home page costs that value alone, and the reason names it', async (t) => {
+  const html = savedPage('odd-titles')
+  const whole = parseHomePage(html, ADDRESS)
+  if (!whole.ok) throw new Error(whole.reason)
+  const { titles, unreadable } = whole.page
+  const lobbies = '1,016 in 203 sessions'
+  t.ok(html.includes(lobbies))
+  for (const text of ['n/a', '', '1,016 players', '1,016 in -1 sessions', '1,016 in 4,294,967,296 sessions']) {
+    const [{ sessions: _, lobbyPlayers: __, ...first } = { sessions: 0, lobbyPlayers: 0 }, ...others] = titles
+    t.match(parseHomePage(html.replace(lobbies, text), ADDRESS), {
+      ok: true,
+      page: {
+        titles: [first, ...others],
+        unreadable,
+        incomplete: [`row 1 (4d530064): expected "-" or "N in M sessions", got ${JSON.stringify(text)}`]
+      }
+    })
+  }
+  const broken = html.replace(/<h3>6<.h3>/, '<h3>TBA</h3>')
+  t.not(broken, html)
+  t.match(parseHomePage(broken, ADDRESS), {
+    ok: true,
+    page: {
+      gamesSupported: undefined,
+      titles,
+      unreadable: ['expected a count above "Games Supported", got "TBA"', ...unreadable]
+    }
+  })
 })
 
 test('the games page is read by the first two cells of its rows', async (t) => {

@@ -21,6 +21,7 @@ const HALO = '4d530001'
 const QUIET = '4d530002'
 const catalog = catalogNaming({ [HALO]: 'Halo 3' }, [HALO, QUIET])
 const minuteNow = Math.floor(NOW_MS / MINUTE_MS) * MINUTE_MS
+const todayMs = Math.floor(NOW_MS / DAY_MS) * DAY_MS
 
 /** Matches of older lists are no longer open. */
 const openSinceMs = minuteNow - OPEN_LIST_AGE_MS
@@ -187,6 +188,7 @@ function statsOf(lists: readonly PlainList[]) {
   const mean = (total: bigint, of: number) => (of === 0 ? 0 : rounded(total, BigInt(of), 1))
   const peak = Math.max(0, ...within.map(({ lobbies }) => lobbies.length))
   const peakAt = within.find(({ lobbies }) => lobbies.length === peak)
+  const hours = new Set(within.map(({ ms }) => Math.floor(ms / HOUR_MS)))
   let busiest: { hour: number; players: bigint; lists: bigint } | undefined
   for (let hour = 0; hour < 24; hour += 1) {
     const of = within.filter(({ ms }) => new Date(ms).getUTCHours() === hour)
@@ -212,13 +214,36 @@ function statsOf(lists: readonly PlainList[]) {
     peakConcurrentMatchesAt: peakAt === undefined ? null : iso(peakAt.ms),
     averageDurationMinutes: month.length === 0 ? 0 : rounded(minutes, BigInt(month.length * MINUTE_MS), 1),
     averagePlayers: mean(sum(all.map((each) => each.players)), all.length),
-    busiestHourUtc: busiest?.hour ?? null,
+    busiestHourUtc: hours.size < 24 ? null : (busiest?.hour ?? null),
+    hoursWithLists: hours.size,
     topHosts: [...byHost]
       .map(([hostName, of]) => ({ hostName, matches: of.length }))
       .sort((a, b) => b.matches - a.matches || Buffer.compare(Buffer.from(a.hostName), Buffer.from(b.hostName)))
       .slice(0, 10)
   }
 }
+
+test('a busiest hour needs lists in 24 hours of the 30 days', async (t) => {
+  const model = await openStoredTables()
+  const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
+  const stats = async (hours: number) => {
+    await clear(model)
+    // Half an hour into each evening from 20 to 23, so that no hour is an edge of the window.
+    const at = (n: number) => todayMs - (1 + Math.floor(n / 4)) * DAY_MS + (20 + (n % 4)) * HOUR_MS + 30 * MINUTE_MS
+    const lists = Array.from({ length: hours }, (_, n) => [0, 45 * 60].map((s) => at(n) + s * 10)).flat()
+    await store(
+      model,
+      HALO,
+      lists
+        .sort((a, b) => a - b)
+        .map((ms) => ({ ms, lobbies: [{ host: 'ann', players: new Date(ms).getUTCHours(), max: 8 }] }))
+    )
+    return (await ask(matchStats, { titleId: HALO }, needs)).body
+  }
+  t.match(await stats(1), { busiestHourUtc: null, hoursWithLists: 1 })
+  t.match(await stats(23), { busiestHourUtc: null, hoursWithLists: 23 })
+  t.match(await stats(24), { busiestHourUtc: 23, hoursWithLists: 24 })
+})
 
 test('current matches are the newest list in its order, by three paths; an empty list and none are empty', async (t) => {
   const model = await openStoredTables()
@@ -284,6 +309,7 @@ test('a title without matches has zeros and nulls, an unknown one is refused, an
     averageDurationMinutes: 0,
     averagePlayers: 0,
     busiestHourUtc: null,
+    hoursWithLists: 0,
     topHosts: []
   })
   const asking = [

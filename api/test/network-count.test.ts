@@ -172,6 +172,8 @@ test('the summary has the first instant of each peak and counts instants, not ro
         peakLobbiesAt: lobbies === undefined ? null : iso(lobbies.ms),
         mostPlayedGame: null,
         gamesWithActivityCount: 0,
+        onlineSampleCount: samples.filter(({ key }) => key === 'online').length,
+        lobbySampleCount: samples.filter(({ key }) => key === 'lobbies').length,
         totalSnapshotCount: new Set(samples.map(({ ms }) => ms)).size
       })
     }),

@@ -32,6 +32,7 @@ function gamesOf(samples: readonly Sample[]) {
       peak: max,
       peakAt: iso(maxAtMs),
       average: rounded(sum, BigInt(count), 1),
+      samples: count,
       activeHours
     }))
     .sort((a, b) => b.peak - a.peak || compareNames(a.name, b.name) || (a.titleId < b.titleId ? -1 : 1))
@@ -137,7 +138,7 @@ test('the most played game of the summary has the highest peak, of equal ones th
       await model.storeTitles(facts)
       const fromMs = minuteNow - (period === '7d' ? 168 : 24) * HOUR_MS
       const games = gamesOf(within(newestSamples(facts), fromMs, minuteNow + MINUTE_MS))
-      const [most] = games
+      const [most] = games.filter(({ peak }) => peak > 0)
       const { body } = await ask(activitySummary, { period }, needs)
       const { mostPlayedGame, gamesWithActivityCount, totalSnapshotCount } = body as Record<string, unknown>
       deepStrictEqual(
@@ -149,6 +150,9 @@ test('the most played game of the summary has the highest peak, of equal ones th
     }),
     runs(4)
   )
+  await model.clear()
+  await model.storeTitles([{ key: ALPHA, ms: minuteNow, value: 0 }])
+  t.match((await ask(activitySummary, {}, needs)).body, { mostPlayedGame: null, gamesWithActivityCount: 0 })
   await model.clear()
   await model.storeTitles([SAME, BETA, ALPHA].map((key, i) => ({ key, ms: minuteNow - i * HOUR_MS, value: 7 })))
   const { body } = await ask(activitySummary, {}, needs)

@@ -22,6 +22,7 @@ import {
   OnlineUsers,
   RegisteredUsers,
   TitleOnlineHistory,
+  TitleSummary,
   TopGames
 } from '@gamenet/schemas'
 import { type GamenetClient, GamenetError, gamenetClient } from '@gamenet/sdk'
@@ -79,6 +80,7 @@ const everyMethod: {
   getTitleOnlineHistory: (client) =>
     client.getTitleOnlineHistory({ titleId: 'x', hours: 2, from: new Date(0), to: 'x', tz: 'x', resolution: 60 }),
   getGame: (client) => client.getGame({ game: 'x' }),
+  getTitle: (client) => client.getTitle({ titleId: 'x' }),
   getGames: (client) => client.getGames({ fields: 'all' }),
   getMatches: (client) => client.getMatches({ titleId: 'x' }),
   getGameMatches: (client) => client.getGameMatches({ titleId: 'x' }),
@@ -239,6 +241,7 @@ test('the client and a running service understand each other', async (t) => {
     const answers: [z.ZodType, answer: unknown, expected: unknown][] = [
       [OnlineUsers, await client.getOnlineUsers(), { 'Halo 2': { online: 41 }, [ride.name]: { online: 5 } }],
       [Game, await client.getGame({ game: ride.name }), { titleId: '55530036', name: ride.name }],
+      [TitleSummary, await client.getTitle({ titleId: 'halo 2' }), { online: 41, change24h: null, peak: 41, rank: 1 }],
       [Games, await client.getGames(), [ride.name, 'Halo 2']],
       [Games, await client.getGames({ fields: 'all' }), [{ name: ride.name }, { titleId: '4d530064', name: 'Halo 2' }]],
       [TitleOnlineHistory, await client.getTitleOnlineHistory({ titleId: '4D530064' }), [{ online_count: 41 }]],

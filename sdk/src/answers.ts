@@ -130,7 +130,12 @@ export type ActivitySummary = {
   peakOnlineAt: string | null
   peakLobbies: number
   peakLobbiesAt: string | null
+  /** null if no game has a count above 0. */
   mostPlayedGame: ActivitySummaryMostPlayedGame | null
+  /** Counts of users online; 0: `peakOnline` 0 was not counted. */
+  onlineSampleCount: number
+  /** Counts of lobbies; 0: `peakLobbies` 0 was not counted. */
+  lobbySampleCount: number
   /** Titles with a count above 0. */
   gamesWithActivityCount: number
   /** Instants with a count of the network. */
@@ -393,7 +398,7 @@ export type HourOfWeek = {
   hour: number
   /** Mean of the means of the weeks, one decimal. */
   average: number
-  /** Standard deviation of the means of the weeks, one decimal. */
+  /** Standard deviation of the means of the weeks, one decimal; 0 of a single week says nothing. */
   spread: number
   /** Lowest mean of a week, one decimal. */
   lowest: number
@@ -574,8 +579,10 @@ export type MatchStats = {
   averageDurationMinutes: number
   /** Mean players of a lobby of a list, one decimal. */
   averagePlayers: number
-  /** Hour of the day with most players. */
+  /** Hour of the day with the highest mean of players; null if `hoursWithLists` is below 24. */
   busiestHourUtc: number | null
+  /** Hours of the 30 days with a list; 0: nothing was counted. */
+  hoursWithLists: number
   topHosts: MatchStatsTopHost[]
 }
 
@@ -1156,6 +1163,36 @@ export type TitleRank = {
 /** Periods in which the title has a sample, oldest first. */
 export type TitleRanks = TitleRank[]
 
+/** The numbers of the title. */
+export type TitleSummary = {
+  titleId: string
+  name: string
+  /** Players in the newest scrape; null if it lacks the title. */
+  online: number | null
+  /** Instant of `online`. */
+  onlineAt: string | null
+  /** `online` minus the count 24 hours earlier; null without a sample within 30 minutes of that. */
+  change24h: number | null
+  /** `online` minus the count 7 days earlier; null without a sample within 30 minutes of that. */
+  change7d: number | null
+  /** `online` minus the count 30 days earlier; null without a sample within 30 minutes of that. */
+  change30d: number | null
+  /** Highest count of the last 24 hours; null without a sample. */
+  peak24h: number | null
+  /** Highest count ever; null without a sample. */
+  peak: number | null
+  /** First instant of `peak`. */
+  peakAt: string | null
+  /** 1: no title has more players now; equal ones share a rank. */
+  rank: number | null
+  /** Titles in the newest scrape. */
+  titles: number
+  /** Open lobbies at `onlineAt`; null if the source lacks them. */
+  lobbies: number | null
+  /** Players in these; null if the source lacks them. */
+  lobbyPlayers: number | null
+}
+
 export type TopGame = {
   titleId: string
   name: string
@@ -1164,6 +1201,8 @@ export type TopGame = {
   peakAt: string
   /** Mean of the samples, one decimal. */
   average: number
+  /** Number of samples. */
+  samples: number
   /** UTC hours with a sample above 0. */
   activeHours: number
 }

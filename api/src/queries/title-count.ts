@@ -43,6 +43,7 @@ export const TitleActivity = z.object({
   peakAtMs: z.int().nonnegative(),
   /** Mean of the samples, one decimal, halves up. */
   average: z.number().nonnegative(),
+  counted: z.int().positive(),
   /** UTC hours with a sample above 0. */
   activeHours: z.int().nonnegative()
 })
@@ -62,6 +63,7 @@ export const titleActivity = query({
       top.1 AS peak,
       toFloat64(-top.2) AS peakAtMs,
       intDiv(sum(s.total) * 20 + sum(s.samples), sum(s.samples) * 2) / 10 AS average,
+      toFloat64(sum(s.samples)) AS counted,
       toUInt32(sum(s.active)) AS activeHours
     FROM (
       SELECT

@@ -22,6 +22,7 @@ import { searchByTime } from './timed-entry.js'
 import { timeline } from './timeline.js'
 import { gameInfo, gameNames } from './title.js'
 import { onlineUsers, titleOnlineHistory, topGames } from './title-count.js'
+import { titleSummary } from './title-summary.js'
 import { userGames } from './user-game.js'
 import { userScores } from './user-score.js'
 
@@ -34,6 +35,7 @@ export const endpoints: readonly Endpoint[] = [
   dailyOnline,
   topGames,
   onlineUsers,
+  titleSummary,
   titleOnlineHistory,
   calendar,
   hoursOfWeek,

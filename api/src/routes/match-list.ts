@@ -21,6 +21,8 @@ import { windowParameters } from './series.js'
 const TAGS = ['Matches']
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
+/** Hours with a list that a busiest hour needs: an evening says nothing about the hours of the day. */
+const BUSIEST_OF_HOURS_MIN = 24
 /** When the former paths became deprecated. */
 const DEPRECATED_SINCE = new Date('2026-01-01T00:00:00Z')
 
@@ -164,7 +166,7 @@ export const lastMatches: Endpoint<TitleInput & { hours: number }, HistoryReques
 const statsOfMatches: Omit<Endpoint<TitleInput, StatsRequest>, 'operationId' | 'path' | 'summary'> = {
   tags: TAGS,
   description:
-    'What the newest list shows, if it is at most 10 minutes old (three periods of the scrape if longer), and statistics of the last 30 days. `matches24h`, `matches7d` and `matches30d` count the matches that overlap the last day, 7 and 30 days; `averageDurationMinutes` is their mean time from first to last sight over 30 days, `averagePlayers` the mean players of a lobby over all lists of 30 days. `peakConcurrentMatches` is the most lobbies of one list, `peakConcurrentMatchesAt` the first instant of that; `busiestHourUtc` the hour of the day with the highest mean of players a list, the earliest of equal ones. Without data: 0, null and no hosts.',
+    'What the newest list shows, if it is at most 10 minutes old (three periods of the scrape if longer), and statistics of the last 30 days. `matches24h`, `matches7d` and `matches30d` count the matches that overlap the last day, 7 and 30 days; `averageDurationMinutes` is their mean time from first to last sight over 30 days, `averagePlayers` the mean players of a lobby over all lists of 30 days. `peakConcurrentMatches` is the most lobbies of one list, `peakConcurrentMatchesAt` the first instant of that; `busiestHourUtc` the hour of the day with the highest mean of players a list, the earliest of equal ones; null unless 24 hours of the 30 days have a list (`hoursWithLists`). Without data: 0, null and no hosts.',
   input: z.object({ titleId: titleParameter }),
   resolve: async ({ titleId }, context) => {
     const { fromMs, toMs } = window({}, { days: 30 }, context.nowMs)
@@ -190,6 +192,7 @@ const statsOfMatches: Omit<Endpoint<TitleInput, StatsRequest>, 'operationId' | '
     averageDurationMinutes: 47.3,
     averagePlayers: 6.1,
     busiestHourUtc: 20,
+    hoursWithLists: 702,
     topHosts: [{ hostName: 'ann', matches: 61 }]
   },
   refuses: ['title_unknown']
@@ -255,6 +258,7 @@ async function statsBody(
     rowsOf(tables, topHosts, bounds, { signal }),
     rowsOf(tables, hoursOfDay, { titleId, ...cutAtHours({ fromMs, toMs }) }, { signal })
   ])
+  const hoursWithLists = sumOf(hours.map((hour) => hour.hours))
   const current = list !== undefined && list.listedAtMs >= openSinceMs ? list : undefined
   return {
     titleId,
@@ -267,7 +271,8 @@ async function statsBody(
     ...peakOf(hours),
     averageDurationMinutes: totals?.averageDurationMinutes ?? 0,
     averagePlayers: averagePlayersOf(hours),
-    busiestHourUtc: busiestOf(hours),
+    busiestHourUtc: hoursWithLists < BUSIEST_OF_HOURS_MIN ? null : busiestOf(hours),
+    hoursWithLists,
     topHosts: hosts
   }
 }

@@ -103,7 +103,7 @@ export const activitySummary: Endpoint<{ period?: keyof typeof PERIODS | undefin
   tags: TAGS,
   summary: 'Peaks of the last day or week',
   description:
-    'The highest counts of the last 24 hours (`today`) or 168 hours (`7d`), each with its first instant, and the game with the highest count of players; of equal games the first by name. Without data the counts are 0, times and `mostPlayedGame` null.',
+    'The highest counts of the last 24 hours (`today`) or 168 hours (`7d`), each with its first instant, and the game with the highest count of players; of equal games the first by name. Without data the counts are 0, times and `mostPlayedGame` null; `onlineSampleCount` and `lobbySampleCount` say whether a peak of 0 was counted.',
   input: z.object({
     period: oneOf(['today', '7d']).optional().describe('The last 24 or 168 hours; default: `today`.')
   }),
@@ -122,7 +122,8 @@ export const activitySummary: Endpoint<{ period?: keyof typeof PERIODS | undefin
       rowsOf(tables, titleActivity, cutAtDays({ fromMs, toMs }), { signal }),
       catalog()
     ])
-    const [most] = titles
+    const active = titles.filter(({ peak }) => peak > 0)
+    const [most] = active
       .map(({ titleId, peak }) => ({ name: names.named(titleId).name, titleId, peak }))
       .sort((a, b) => b.peak - a.peak || compareNames(a.name, b.name) || compareNames(a.titleId, b.titleId))
     const { onlineSamples = 0, lobbySamples = 0 } = network ?? {}
@@ -134,7 +135,9 @@ export const activitySummary: Endpoint<{ period?: keyof typeof PERIODS | undefin
         peakLobbies: network?.peakLobbies ?? 0,
         peakLobbiesAt: lobbySamples > 0 ? shownInstant(network?.peakLobbiesAtMs ?? 0) : null,
         mostPlayedGame: most ?? null,
-        gamesWithActivityCount: titles.filter(({ peak }) => peak > 0).length,
+        onlineSampleCount: onlineSamples,
+        lobbySampleCount: lobbySamples,
+        gamesWithActivityCount: active.length,
         totalSnapshotCount: network?.instants ?? 0
       }
     }
@@ -147,6 +150,8 @@ export const activitySummary: Endpoint<{ period?: keyof typeof PERIODS | undefin
     peakLobbies: 231,
     peakLobbiesAt: '2026-03-14T20:44:00.000Z',
     mostPlayedGame: { name: 'Halo 3', titleId: '4d5307e6', peak: 412 },
+    onlineSampleCount: 1438,
+    lobbySampleCount: 1438,
     gamesWithActivityCount: 143,
     totalSnapshotCount: 1438
   }

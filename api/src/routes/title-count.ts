@@ -142,7 +142,7 @@ export const topGames: Endpoint<WindowInput & { limit?: number | undefined }, Wi
   tags: ['Network'],
   summary: 'Games by their peak of players',
   description:
-    'Every game with a sample in the last `days` days, or in any window of history by `from` and `to`: highest peak first, equal ones by name. `average` is the mean of the samples, `activeHours` counts UTC hours with a sample above 0.',
+    'Every game with a sample in the last `days` days, or in any window of history by `from` and `to`: highest peak first, equal ones by name. `average` is the mean of the `samples`, `activeHours` counts UTC hours with a sample above 0.',
   input: z.object({
     days: integer({ min: 1, max: 365 }).optional().describe('Length of the window that ends now; default: 30.'),
     ...windowParameters,
@@ -159,12 +159,13 @@ export const topGames: Endpoint<WindowInput & { limit?: number | undefined }, Wi
       catalog()
     ])
     const games = titles
-      .map(({ titleId, peak, peakAtMs, average, activeHours }) => ({
+      .map(({ titleId, peak, peakAtMs, average, counted, activeHours }) => ({
         titleId,
         name: names.named(titleId).name,
         peak,
         peakAt: shownInstant(peakAtMs),
         average,
+        samples: counted,
         activeHours
       }))
       .sort((a, b) => b.peak - a.peak || compareNames(a.name, b.name) || compareNames(a.titleId, b.titleId))
@@ -179,6 +180,7 @@ export const topGames: Endpoint<WindowInput & { limit?: number | undefined }, Wi
       peak: 412,
       peakAt: '2026-03-14T20:31:00.000Z',
       average: 230.7,
+      samples: 43_200,
       activeHours: 720
     }
   ],

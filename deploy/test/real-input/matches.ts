@@ -220,6 +220,7 @@ function statsOf(lists: readonly List[]): unknown {
   const most = lists.toSorted((a, b) => b.lobbies.length - a.lobbies.length || a.ms - b.ms)[0]
   const hosts = new Map<string, number>()
   for (const { hostName } of matches) hosts.set(hostName, (hosts.get(hostName) ?? 0) + 1)
+  const clockHours = new Set(lists.map(({ ms }) => Math.floor(ms / 3_600_000))).size
   const hours = Array.from({ length: 24 }, (_, hour) => {
     const of = lists.filter(({ ms }) => new Date(ms).getUTCHours() === hour)
     return { hour, mean: of.length === 0 ? -1 : playersOf(of.flatMap((list) => list.lobbies)) / of.length }
@@ -236,7 +237,8 @@ function statsOf(lists: readonly List[]): unknown {
       matches.reduce((sum, { firstMs, lastMs }) => sum + (lastMs - firstMs) / 60_000, 0) / matches.length
     ),
     averagePlayers: toTenths(playersOf(lobbies) / lobbies.length),
-    busiestHourUtc: hours.toSorted((a, b) => b.mean - a.mean || a.hour - b.hour)[0]?.hour,
+    busiestHourUtc: clockHours < 24 ? null : hours.toSorted((a, b) => b.mean - a.mean || a.hour - b.hour)[0]?.hour,
+    hoursWithLists: clockHours,
     topHosts: [...hosts]
       .map(([hostName, count]) => ({ hostName, matches: count }))
       .sort((a, b) => b.matches - a.matches || (a.hostName < b.hostName ? -1 : 1))

@@ -57,7 +57,9 @@ export const HourMatrix = z
         weekday: z.int().min(1).max(7).meta({ description: '1: Monday, 7: Sunday.' }),
         hour: z.int().min(0).max(23).meta({ description: 'Hour of the day in the time zone of the request.' }),
         average: z.number().meta({ description: 'Mean of the means of the weeks, one decimal.' }),
-        spread: z.number().meta({ description: 'Standard deviation of the means of the weeks, one decimal.' }),
+        spread: z.number().meta({
+          description: 'Standard deviation of the means of the weeks, one decimal; 0 of a single week says nothing.'
+        }),
         lowest: z.number().meta({ description: 'Lowest mean of a week, one decimal.' }),
         highest: z.number().meta({ description: 'Highest mean of a week, one decimal.' }),
         weeks: z.int().meta({ description: 'Weeks with a sample in this hour.' })

@@ -72,7 +72,10 @@ export const MatchStats = z
     peakConcurrentMatchesAt: ShownInstant.nullable(),
     averageDurationMinutes: z.number().meta({ description: 'Mean over the matches, one decimal.' }),
     averagePlayers: z.number().meta({ description: 'Mean players of a lobby of a list, one decimal.' }),
-    busiestHourUtc: z.int().min(0).max(23).nullable().meta({ description: 'Hour of the day with most players.' }),
+    busiestHourUtc: z.int().min(0).max(23).nullable().meta({
+      description: 'Hour of the day with the highest mean of players; null if `hoursWithLists` is below 24.'
+    }),
+    hoursWithLists: z.int().meta({ description: 'Hours of the 30 days with a list; 0: nothing was counted.' }),
     topHosts: z.array(z.object({ hostName: z.string(), matches: Count }))
   })
   .meta({ id: 'MatchStats', description: 'The last 30 days of the title’s matches.' })

@@ -51,7 +51,12 @@ export const ActivitySummary = z
     peakOnlineAt: ShownInstant.nullable(),
     peakLobbies: Count,
     peakLobbiesAt: ShownInstant.nullable(),
-    mostPlayedGame: z.object({ name: z.string(), titleId: z.string(), peak: Count }).nullable(),
+    mostPlayedGame: z
+      .object({ name: z.string(), titleId: z.string(), peak: Count })
+      .nullable()
+      .meta({ description: 'null if no game has a count above 0.' }),
+    onlineSampleCount: z.int().meta({ description: 'Counts of users online; 0: `peakOnline` 0 was not counted.' }),
+    lobbySampleCount: z.int().meta({ description: 'Counts of lobbies; 0: `peakLobbies` 0 was not counted.' }),
     gamesWithActivityCount: z.int().meta({ description: 'Titles with a count above 0.' }),
     totalSnapshotCount: z.int().meta({ description: 'Instants with a count of the network.' })
   })

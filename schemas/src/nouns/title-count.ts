@@ -63,6 +63,7 @@ export const TopGames = z
         peak: Count,
         peakAt: ShownInstant.meta({ description: 'First instant of the peak.' }),
         average: z.number().meta({ description: 'Mean of the samples, one decimal.' }),
+        samples: z.int().meta({ description: 'Number of samples.' }),
         activeHours: z.int().meta({ description: 'UTC hours with a sample above 0.' })
       })
       .meta({ id: 'TopGame' })

@@ -1,0 +1,103 @@
+import { shownInstant, TitleSummary } from '@gamenet/schemas'
+import { z } from 'zod'
+import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
+import { window } from '../http/request/window.js'
+import { titleTotals } from '../queries/calendar.js'
+import { rowsCut } from '../queries/count-rows.js'
+import { rowsOf } from '../queries/query.js'
+import { cutAtHours, type Window } from '../queries/series.js'
+import { liveTitleCounts, titleBuckets, titleSamples } from '../queries/title-count.js'
+import { knownTitle, titleParameter } from './known-game.js'
+
+const DAY_MS = 86_400_000
+const HOUR_SECONDS = 3600
+/** Largest distance between the instant of a comparison and the sample: half of an hour, so that hourly samples suffice. */
+const NEAR_MS_MAX = 30 * 60_000
+
+type Request = Window & { readonly titleId: string }
+
+/** `GET /api/title/:titleId`: the numbers of one title. */
+export const titleSummary: Endpoint<{ titleId: string }, Request> = {
+  operationId: 'getTitle',
+  path: '/api/title/:titleId',
+  tags: ['Titles'],
+  summary: 'The numbers of one title',
+  description:
+    'Players of the newest scrape (or, if nothing was ever scraped, of the newest imported instant), their change against 24 hours, 7 and 30 days before `onlineAt`, peaks, the rank among all titles of that scrape, and open lobbies. A change is against the nearest sample, at most 30 minutes away. A number without data is null, never 0.',
+  input: z.object({ titleId: titleParameter }),
+  resolve: async ({ titleId }, context) => {
+    const { fromMs, toMs } = window({}, { hours: 24 }, context.nowMs)
+    return { titleId: (await knownTitle(titleId, context)).titleId, fromMs, toMs }
+  },
+  reads: ({ titleId, toMs }) => [
+    { projection: 'title-latest' },
+    ...['title-count', 'title-count-hour', 'title-count-day'].map((projection) => ({
+      projection,
+      key: titleId,
+      toMs
+    })),
+    { projection: 'title' }
+  ],
+  answer: async ({ titleId, fromMs, toMs }, context) => {
+    const { tables, signal } = context
+    const lastDay = { titleId, ...cutAtHours({ fromMs, toMs }), width: HOUR_SECONDS }
+    const [live, hours, [ever], names] = await Promise.all([
+      rowsOf(tables, liveTitleCounts, { to: toMs }, { signal }),
+      rowsOf(tables, titleBuckets.shown, lastDay, { signal }),
+      rowsOf(tables, titleTotals, { ...rowsCut({ fromMs: 0, toMs }, 'day'), keys: [titleId] }, { signal }),
+      context.catalog()
+    ])
+    const now = live.find((count) => count.titleId === titleId)
+    const change = async (days: number): Promise<number | null> => {
+      if (now === undefined) return null
+      const before = await countNear(titleId, now.countedAtMs - days * DAY_MS, context)
+      return before === undefined ? null : now.online - before
+    }
+    const [change24h, change7d, change30d] = await Promise.all([change(1), change(7), change(30)])
+    return {
+      body: {
+        titleId,
+        name: names.named(titleId).shownName,
+        online: now?.online ?? null,
+        onlineAt: now === undefined ? null : shownInstant(now.countedAtMs),
+        change24h,
+        change7d,
+        change30d,
+        peak24h: hours.length === 0 ? null : Math.max(...hours.map((hour) => hour.online_count)),
+        peak: ever?.peak ?? null,
+        peakAt: ever === undefined ? null : shownInstant(ever.peakAtMs),
+        rank: now === undefined ? null : 1 + live.filter(({ online }) => online > now.online).length,
+        titles: live.length,
+        lobbies: now?.sessions ?? null,
+        lobbyPlayers: now?.lobbyPlayers ?? null
+      }
+    }
+  },
+  response: TitleSummary,
+  example: {
+    titleId: '4d5307e6',
+    name: 'Halo 3',
+    online: 412,
+    onlineAt: '2026-03-14T20:31:00.000Z',
+    change24h: 31,
+    change7d: -12,
+    change30d: null,
+    peak24h: 418,
+    peak: 5120,
+    peakAt: '2023-11-18T19:02:00.000Z',
+    rank: 1,
+    titles: 95,
+    lobbies: 31,
+    lobbyPlayers: 188
+  },
+  refuses: ['title_unknown']
+}
+
+/** Returns the count of a title in the sample nearest to an instant, the earlier of two; undefined if none is near. */
+async function countNear(titleId: string, atMs: number, { tables, signal }: AnswerContext) {
+  const near = { titleId, from: Math.max(0, atMs - NEAR_MS_MAX), to: Math.max(0, atMs + NEAR_MS_MAX + 1) }
+  const samples = await rowsOf(tables, titleSamples.shown, near, { signal })
+  const distance = (sample: { recorded_at: string }) =>
+    Math.abs(Date.parse(`${sample.recorded_at.replace(' ', 'T')}Z`) - atMs)
+  return samples.toSorted((a, b) => distance(a) - distance(b))[0]?.online_count
+}

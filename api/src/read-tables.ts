@@ -25,7 +25,7 @@ export type StreamedTables = ReadTables & {
 }
 
 /** The engine's names of file formats. */
-export type StreamFormat = 'CSVWithNames' | 'JSONEachRow' | 'Parquet' | 'ArrowStream'
+export type StreamFormat = 'TabSeparatedRawWithNames' | 'JSONEachRow' | 'Parquet' | 'ArrowStream'
 
 /** Limits of one statement, if they are below the engine's own. */
 export type StatementLimits = { readonly seconds: number; readonly memoryBytes: number }

@@ -139,17 +139,27 @@ function plain(row: Record<string, unknown>, columns: readonly Column[]): Record
 /**
  * Spreadsheets interpret a cell with such a beginning as a formula, also in full-width forms, and names contain any
  * text. A leading apostrophe makes them show it as text. Text with an apostrophe gets another one, so that removing
- * one is exact. A number gets none.
+ * one is exact.
  */
 const FORMULA = `'^[-=+@\\t\\r\\'\uff1d\uff0b\uff0d\uff20]'`
-const NUMBER = `'^[-+]?[0-9]+([.][0-9]+)?$'`
+const NUMBER = `'^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)$'`
+/** Title ids stay in quotes: readers take the first of a column for numbers, and fail at one with a letter. */
+const TITLE_ID = /title_?id$/i
 
 function shownFrom(source: string, columns: readonly Column[], format: StreamFormat): string {
-  const shown = columns.map(({ name, type, isText }) => {
-    const value = `CAST(t.\`${name}\`, '${type.replaceAll("'", "\\'")}')`
-    if (format !== 'CSVWithNames' || !isText) return `${value} AS \`${name}\``
-    const isGuarded = `match(t.\`${name}\`, ${FORMULA}) AND NOT match(t.\`${name}\`, ${NUMBER})`
-    return `if(${isGuarded}, concat('\\'', t.\`${name}\`), ${value}) AS \`${name}\``
-  })
-  return `SELECT ${shown.join(', ')} FROM ${source} AS t`
+  const values = columns.map(({ name, type }) => `CAST(t.\`${name}\`, '${type.replaceAll("'", "\\'")}')`)
+  if (format !== 'TabSeparatedRawWithNames')
+    return `SELECT ${columns.map(({ name }, n) => `${values[n]} AS \`${name}\``).join(', ')} FROM ${source} AS t`
+  const cells = columns.map((column, n) => cell(column, values[n] as string))
+  const header = columns.map(({ name }) => `"${name}"`).join(',')
+  return `SELECT concat(${cells.join(", ',', ")}, '') AS \`${header}\` FROM ${source} AS t`
+}
+
+/** Returns a cell of CSV. The engine's own format quotes numbers in columns of text: programs read them as texts. */
+function cell({ name, isText }: Column, value: string): string {
+  if (!isText) return `formatRowNoNewline('CSV', ${value})`
+  const text = `ifNull(${value}, '')`
+  const quoted = `concat('"', if(match(${text}, ${FORMULA}), '\\'', ''), replaceAll(${text}, '"', '""'), '"')`
+  const present = TITLE_ID.test(name) ? quoted : `if(match(${text}, ${NUMBER}), ${text}, ${quoted})`
+  return `if(isNull(${value}), '', ${present})`
 }

@@ -12,7 +12,7 @@ export type FileFormat = {
 
 /** Formats of tables by name, which also ends the names of files. Of equally acceptable ones the first is sent. */
 export const FILE_FORMATS = {
-  csv: { type: 'text/csv; charset=utf-8; header=present', accepts: ['text/csv'], engine: 'CSVWithNames' },
+  csv: { type: 'text/csv; charset=utf-8; header=present', accepts: ['text/csv'], engine: 'TabSeparatedRawWithNames' },
   ndjson: {
     type: 'application/x-ndjson; charset=utf-8',
     accepts: ['application/x-ndjson', 'application/ndjson', 'application/jsonl'],

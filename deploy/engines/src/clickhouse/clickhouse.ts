@@ -58,7 +58,13 @@ export type StreamOptions = ReadOptions & {
 }
 
 /** Formats of a stream: tables in files, as other programs read them. */
-export const FILE_FORMATS = ['CSVWithNames', 'JSONEachRow', 'Parquet', 'ArrowStream'] as const
+export const FILE_FORMATS = [
+  'CSVWithNames',
+  'TabSeparatedRawWithNames',
+  'JSONEachRow',
+  'Parquet',
+  'ArrowStream'
+] as const
 export type FileFormat = (typeof FILE_FORMATS)[number]
 
 export const LANE_NAMES = ['loader', 'projections', 'rebuild', 'readers', 'exports', 'control'] as const

@@ -32,6 +32,8 @@ test('an entry is a time if it has milliseconds or its rating is time text, and 
     [',83456', { rating: '1:23.456', timeMs: 83_456 }],
     [',0', { rating: '0:00.000', timeMs: 0 }],
     ['2147483647,0', { rating: '2147483647', timeMs: 0 }],
+    ['12.5,0', { rating: '12.5' }],
+    ['-7,0', { rating: '-7' }],
     ['1200,', { rating: '1200' }],
     ['-5,', { rating: '-5' }],
     ['2147400000,', { rating: '2147400000' }],

@@ -1,7 +1,7 @@
 import { boardKey, type LeaderboardEntryChanged, leaderboardEntryTopic, lineText, timeText } from '@gamenet/schemas'
 import { AHEAD_OF_NOW_MS_MAX } from './import-time.js'
 import { type Fields, type Importable, importable, type Outcome } from './importable.js'
-import { millisecondsOfClock, RatingReader } from './rating.js'
+import { isNumber, millisecondsOfClock, RatingReader } from './rating.js'
 import { shown } from './row-judge.js'
 
 /**
@@ -78,6 +78,8 @@ function outcomeOf(fields: Fields, judge: (fields: Fields) => Outcome, ratings: 
   return judge({ ...others, rating: rating ?? textOfTime(timeMs), timeMs })
 }
 
+const RAW_SCORE_OF_ZERO = '2147483647'
+
 /** Control characters except white space, which is collapsed before. No page shows any. */
 const CONTROL = /\p{Cc}/u
 
@@ -89,6 +91,10 @@ function asShown(fields: Fields): Fields {
     if (typeof value === 'string') shown[field] = lineText(value)
   }
   if (typeof shown.rating === 'number') shown.rating = `${shown.rating}`
+  // Answers and exports show a score with a `timeMs` of 0. The raw score of no time at all is a time.
+  const { rating, timeMs } = shown
+  if (timeMs === 0 && typeof rating === 'string' && isNumber(rating) && rating !== RAW_SCORE_OF_ZERO)
+    delete shown.timeMs
   return shown
 }
 

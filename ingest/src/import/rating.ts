@@ -113,6 +113,7 @@ function secondsOf(text: string): number {
   return Math.round(Number(text) * 1000)
 }
 
-function isNumber(rating: string): boolean {
+/** Returns whether a rating can be a score. */
+export function isNumber(rating: string): boolean {
   return readMeasure({ rating, timeMs: null }).score !== undefined
 }

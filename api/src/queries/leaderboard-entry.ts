@@ -57,7 +57,7 @@ export const STATE_ORDER = `(
 /**
  * Selects the entries of a board at an instant: of each entry the newest state until then (gone, rating, time, stated
  * rank, order, step, details). Ranks follow from all of them together (`ranked` of the schemas). Only the states of
- * each entry's last instant are compared by value: comparing all takes ten times as long (5 M states).
+ * each entry's last instant are compared by value: comparing those of all states takes longer.
  */
 export const entriesAsOf = query({
   params: BoardParams.extend({ at: z.int().nonnegative() }),

@@ -5,7 +5,7 @@ import type { ErasureProgress, ErasureReport } from '../erasure/erasure-report.j
 import { type Erasure, erase, listErasures } from '../operations/erase.js'
 import type { Progress } from './progress.js'
 import { runShown, withData } from './reach.js'
-import { addCommand, print, type Terminal, table } from './terminal.js'
+import { addCommand, counted, print, type Terminal, table } from './terminal.js'
 
 type Options = { json?: boolean; list?: boolean; anyway?: boolean }
 
@@ -61,7 +61,7 @@ function lineOf({ wasKnown, isEntered, rowsOfWrites, rowsOfTables }: ErasureRepo
   if (!isEntered)
     return 'Nothing is stored about a user of this name; nothing was changed. Check the spelling (case does not matter); with --anyway, the name is ignored in pages and files from now on.'
   return wasKnown
-    ? `Erased: ${rowsOfWrites} rows of the write side and ${rowsOfTables} rows of the tables are deleted. The user's events in the log can no longer be read.`
+    ? `Erased: ${counted(rowsOfWrites, 'row')} of the write side and ${counted(rowsOfTables, 'row')} of the tables. The user's events in the log can no longer be read.`
     : 'Nothing was stored about this user; the name is ignored in pages and files from now on.'
 }
 

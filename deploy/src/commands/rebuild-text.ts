@@ -1,11 +1,11 @@
 import type { Difference, RebuildPlan, RebuildProgress, RebuildStatus, VerifyReport } from '@gamenet/projector/rebuild'
 import { bytesText, durationText } from '@gamenet/schemas'
-import { minuteOf, table } from './terminal.js'
+import { counted, minuteOf, table } from './terminal.js'
 
 export function linesOfPlan(plan: RebuildPlan): string[] {
   const { fromLog } = plan
   const holding = (each: { readonly table: string; readonly rows: number; readonly bytes: number }) =>
-    `${each.table} (${each.rows} rows, ${bytesText(each.bytes)})`
+    `${each.table} (${counted(each.rows, 'row')}, ${bytesText(each.bytes)})`
   const loaded =
     fromLog === null
       ? []
@@ -85,7 +85,8 @@ function nextStep({ projection, state, until, tables }: RebuildStatus): string[]
 function verified({ verification }: RebuildStatus): string {
   if (verification === null) return ''
   const { verifiedAt, isEqual, differences } = verification
-  return `${isEqual ? 'equal' : `${differences} rows differ`}, ${minuteOf(verifiedAt)}`
+  const found = differences === 1 ? '1 row differs' : `${differences} rows differ`
+  return `${isEqual ? 'equal' : found}, ${minuteOf(verifiedAt)}`
 }
 
 export function linesOfVerify(report: VerifyReport): string[] {

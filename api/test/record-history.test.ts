@@ -67,27 +67,31 @@ test('a board’s record is listed reign by reign, with restored records and wit
     listed: true,
     total: 4,
     records: [
-      { playerName: 'ann', ...time63, setAt: iso(1), fromAt: iso(1), toAt: iso(2) },
+      {
+        playerName: 'ann',
+        ...time63,
+        ...{ setAt: iso(1), fromAt: iso(1), toAt: iso(2), fromIsFirstSight: true, isContested: false }
+      },
       {
         playerName: 'bob <b>',
         rating: '01:02.000',
         timeMs: 62_000,
         timeFormatted: '1:02.000',
         isTime: true,
-        setAt: iso(2),
-        fromAt: iso(2),
-        toAt: iso(3)
+        ...{ setAt: iso(2), fromAt: iso(2), toAt: iso(3), fromIsFirstSight: false, isContested: true }
       },
-      { playerName: 'ann', ...time63, setAt: iso(1), fromAt: iso(3), toAt: iso(4) },
+      {
+        playerName: 'ann',
+        ...time63,
+        ...{ setAt: iso(1), fromAt: iso(3), toAt: iso(4), fromIsFirstSight: false, isContested: false }
+      },
       {
         playerName: 'eve',
         rating: '0',
         timeMs: 0,
         timeFormatted: '',
         isTime: false,
-        setAt: iso(6),
-        fromAt: iso(6),
-        toAt: null
+        ...{ setAt: iso(6), fromAt: iso(6), toAt: null, fromIsFirstSight: false, isContested: false }
       }
     ]
   })
@@ -149,6 +153,50 @@ test('records newly set are listed newest first with the beaten player; restored
     String((await get('/api/records/recent?game=halo&limit=2')).headers.link)
   )?.[1]
   t.same((await get(link ?? '')).json(), body.slice(3))
+})
+
+test('the entries of a board’s first instant are first sightings, however many of them held the record in turn', async (t) => {
+  const { store, changed, get } = await openRecords(t)
+  // Three entries of one instant, judged one by one; zoe beats the best, equals her, who takes nothing, and zoe is removed.
+  await store(
+    HALO,
+    1,
+    [
+      ['ann', '70', 70, 1, 1, 1],
+      ['bob', '65', 65, 1, 1, 1],
+      ['eve', '60', 60, 1, 1, 2],
+      ['zoe', '59', 59, 2, 2, 4],
+      ['joe', '59', 59, 3, 4, 5],
+      ['eve', '60', 60, 1, 5, null]
+    ],
+    1
+  )
+  await changed('title', 'leaderboard', 'leaderboard-entry')
+  const { records } = (await get('/api/game/halo/leaderboards/1/records')).json()
+  t.same(
+    records.map((r: Record<string, unknown>) => [r.playerName, r.fromIsFirstSight, r.isContested]),
+    [
+      ['ann', true, false],
+      ['bob', true, false],
+      ['eve', true, false],
+      ['zoe', false, true],
+      ['joe', false, false],
+      ['eve', false, false]
+    ]
+  )
+  const page = (await get('/api/game/halo/leaderboards/1/records?offset=2')).json().records
+  t.same(page, records.slice(2), 'a page knows the reigns before it')
+  const recent = (await get('/api/records/recent')).json()
+  t.same(
+    recent.map((r: Record<string, unknown>) => [r.playerName, r.previousPlayerName, r.previousTimeMs, r.isContested]),
+    [
+      ['zoe', 'eve', 60, true],
+      ['eve', null, null, false],
+      ['bob', null, null, false],
+      ['ann', null, null, false]
+    ]
+  )
+  t.same((await get('/api/records/recent?contested=true')).json(), recent.slice(0, 1))
 })
 
 test('entries of the Atom feed have unique ids, also of one player in one instant; a board without a name has its number', async (t) => {

@@ -18,6 +18,8 @@ export type Recorded = {
   readonly titleId?: string
   readonly leaderboardId?: number
   readonly player?: string
+  /** Of a record: whether the board had one before. */
+  readonly isContested?: boolean
   /** What names the event in its data. */
   readonly name: string
 }
@@ -112,8 +114,10 @@ export class StreamWorld {
         if (!isChange) continue
         this.recorded.push({ kind, ...event, titleId, leaderboardId, player, name })
         if (draw() < 0.6) continue
+        const isOfBoard = (e: Recorded) => e.titleId === titleId && e.leaderboardId === leaderboardId
+        const isContested = this.recorded.some((e) => e.kind === 'record' && isOfBoard(e))
         reigns.push({ title: titleId, board: leaderboardId, player, rating: name, at })
-        this.recorded.push({ kind: 'record', ...event, titleId, leaderboardId, player, name })
+        this.recorded.push({ kind: 'record', ...event, titleId, leaderboardId, player, isContested, name })
       }
     }
     for (const [table, lines] of rows) await this.api.model.insert(table, COLUMNS[table] ?? [], lines)

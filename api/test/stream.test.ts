@@ -42,15 +42,16 @@ function random(seed: number): () => number {
 
 const ROUNDS = 6
 
-type Filter = { kinds?: string[]; titleId?: string; leaderboardId?: number; player?: string }
+type Filter = { kinds?: string[]; titleId?: string; leaderboardId?: number; player?: string; contested?: true }
 
 const KINDS = ['count', 'title-count', 'change', 'record', 'match', 'achievement'] as const
 
-function passes({ kind, titleId, leaderboardId, player }: Recorded, filter: Filter): boolean {
+function passes({ kind, titleId, leaderboardId, player, isContested }: Recorded, filter: Filter): boolean {
   return (
     (filter.kinds === undefined || filter.kinds.includes(kind)) &&
     (filter.titleId === undefined || titleId === filter.titleId) &&
     (filter.leaderboardId === undefined || leaderboardId === filter.leaderboardId) &&
+    (filter.contested === undefined || isContested === true) &&
     (filter.player === undefined || (player !== undefined && nameKey(player) === nameKey(filter.player)))
   )
 }
@@ -60,16 +61,19 @@ function drawFilter(draw: () => number): Filter {
   if (kind < 0.3) return { kinds: KINDS.filter(() => draw() < 0.5) }
   if (kind < 0.5) return { titleId: TITLES[Math.floor(draw() * 3)] ?? '' }
   if (kind < 0.7) return { titleId: TITLES[Math.floor(draw() * 3)] ?? '', leaderboardId: 1 }
-  if (kind < 0.9) return { player: 'Ann', kinds: ['change', 'record'] }
+  if (kind < 0.8) return { player: 'Ann', kinds: ['change', 'record'] }
+  if (kind < 0.9) return draw() < 0.5 ? { contested: true } : { contested: true, player: 'Ann' }
   return {}
 }
 
-function pathOf({ kinds = [], titleId, leaderboardId, player }: Filter, more: Record<string, string> = {}): string {
+function pathOf(filter: Filter, more: Record<string, string> = {}): string {
+  const { kinds = [], titleId, leaderboardId, player, contested } = filter
   const query = new URLSearchParams(more)
   if (kinds.length > 0) query.set('kinds', kinds.join(','))
   if (titleId !== undefined) query.set('titleId', titleId)
   if (leaderboardId !== undefined) query.set('leaderboardId', String(leaderboardId))
   if (player !== undefined) query.set('player', player)
+  if (contested !== undefined) query.set('contested', 'true')
   return `/api/stream?${query}`
 }
 
@@ -162,6 +166,11 @@ test('a request that cannot be followed is refused in a sentence that says why',
     /kinds=count cannot be filtered by titleId; leave it out or ask for title-/
   )
   await refused('?kinds=title-count&player=ann', /cannot be filtered by player/)
+  await refused(
+    '?kinds=record,change&contested=true',
+    /kinds=change cannot be filtered by contested; .* ask for record\.$/
+  )
+  await refused('?contested=yes', /contested must be/)
   await refused('?titleId=4d530001&game=Halo', /give one of them/)
   await refused('?leaderboardId=1', /needs titleId or game/)
   await refused('?kinds=live-counts&wait=0', /live-counts has no events to wait for; leave out wait/)
@@ -180,6 +189,8 @@ test('a request that cannot be followed is refused in a sentence that says why',
   await refused(`?kinds=record&after=${cursor}`, /it belongs to another filter/)
   await refused(`?kinds=change&titleId=4d530001&after=${cursor}`, /it belongs to another filter/)
   const ofRecords = (await get(world, '?wait=0&kinds=record&after=start')).json().cursor
+  await refused(`?kinds=record&contested=true&after=${ofRecords}`, /it belongs to another filter/)
+  t.equal((await get(world, `?wait=0&kinds=record&contested=false&after=${ofRecords}`)).statusCode, 200)
   for (const [lastEventId, reason] of [
     ['x', 'it is broken'],
     [ofRecords, 'it belongs to another filter'],
@@ -201,6 +212,41 @@ test('a request that cannot be followed is refused in a sentence that says why',
   const huge = new TestListener(world.port, '/api/stream', `Last-Event-ID: ${'x'.repeat(1_000_000)}\r\n`)
   await huge.closed
   t.match(huge.text, /^HTTP\/1.1 431 /)
+})
+
+test('only contested records are streamed on request, from the past and live, in every format', async (t) => {
+  const world = await StreamWorld.open(t)
+  await world.record(150, random(24))
+  const names = () => world.recorded.filter(({ isContested }) => isContested).map(({ name }) => name)
+  const past = names()
+  t.ok(past.length < world.recorded.filter(({ kind }) => kind === 'record').length && past.length > 0)
+  const listener = new TestListener(world.port, pathOf({ contested: true }, { after: 'start' }))
+  await listener.until(({ received }) => received.length >= past.length)
+  const poll = (await get(world, '?wait=0&contested=true&after=start')).json()
+  const url = `http://127.0.0.1:${world.port}/api/stream?kinds=record&contested=true&after=`
+  const lines = linesOf(`${url}start`, { accept: 'application/x-ndjson' }, past.length)
+  const shown = (events: readonly Line[]) =>
+    events.map((event) => nameOf({ cursor: undefined, kind: event.kind, data: event })).toSorted()
+  t.same(shown(poll.events), past.toSorted())
+  t.same(shown(await lines), past.toSorted())
+  await world.record(60, random(25))
+  await world.retract('9'.repeat(32), 'leaderboard-entry')
+  const all = names()
+  t.ok(all.length > past.length)
+  await listener.until(({ received }) => received.length > all.length)
+  const received = listener.received.map(({ kind, data }) =>
+    kind === 'retracted' ? kind : nameOf({ cursor: undefined, kind, data })
+  )
+  t.same(received.toSorted(), [...all, 'retracted'].toSorted())
+  // A poll answers as soon as there is one event, and another kind may be read first.
+  const news: Line[] = []
+  for (let { cursor } = poll; news.length <= all.length - past.length; ) {
+    const page = (await get(world, `?wait=5&contested=true&after=${cursor}`)).json()
+    if (page.events.length === 0) break
+    news.push(...page.events)
+    cursor = page.cursor
+  }
+  t.same(shown(news.filter(({ kind }) => kind === 'record')), all.slice(past.length).toSorted())
 })
 
 test('a long poll answers with what is there, else when something comes, else at its end', async (t) => {

@@ -382,17 +382,25 @@ async function provesBoard(
   const [fromMs = 0, toMs = 0] = [...drawn].sort((a, b) => a - b)
   if (fromMs < toMs) await provesComparison(world, `${path}/compare`, history, [fromMs, toMs])
   const reigns = recordsOf(history)
+  const firstMs = firstEntryMs(events)
   const records = await world.ask(`${path}/records`)
   assert.deepEqual(
     records.body.records.map(withoutText),
-    reigns.map(({ playerName, rating, timeMs, setAt, fromAt, toAt }) => ({
+    reigns.map(({ playerName, rating, timeMs, setAt, fromAt, toAt }, at) => ({
       ...{ playerName, rating, timeMs: timeMs ?? 0, isTime: timeMs !== null },
-      ...{ setAt: shownInstant(setAt), fromAt: shownInstant(fromAt), toAt: toAt === null ? null : shownInstant(toAt) }
+      ...{ setAt: shownInstant(setAt), fromAt: shownInstant(fromAt), toAt: toAt === null ? null : shownInstant(toAt) },
+      fromIsFirstSight: fromAt === firstMs,
+      isContested: fromAt !== firstMs && setAt === fromAt && reigns[at - 1]?.toAt === fromAt
     })),
     'records'
   )
   await provesNewest(world, own, id, events)
   return reigns.length
+}
+
+/** The first instant at which the board had an entry. */
+function firstEntryMs(events: readonly EntryEvent[]): number {
+  return Math.min(...events.filter(({ isGone }) => !isGone).map(({ ms }) => ms))
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: compared whole
@@ -621,7 +629,8 @@ async function provesRecent(world: BoardWorld, own: Own, log: Log): Promise<void
     return reigns.flatMap((reign, at) => {
       if (reign.setAt !== reign.fromAt) return []
       const former = reigns[at - 1]
-      const previous = former?.toAt === reign.fromAt ? former : undefined
+      const isFirst = reign.fromAt === firstEntryMs(events)
+      const previous = former?.toAt === reign.fromAt && !isFirst ? former : undefined
       return { id, at, reign, previous }
     })
   })

@@ -911,6 +911,10 @@ export type RecordReign = {
   fromAt: string
   /** When it was beaten or removed; null while it stands. */
   toAt: string | null
+  /** Whether it began at the board's first visit with entries: it has stood since before `fromAt`. */
+  fromIsFirstSight: boolean
+  /** Whether a former record was beaten. A first sighting beat none. */
+  isContested: boolean
 }
 
 /** One point per UTC day that has a count, oldest first. */

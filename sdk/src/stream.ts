@@ -14,6 +14,8 @@ export type StreamParameters = {
   readonly game?: string | undefined
   readonly leaderboardId?: number | undefined
   readonly player?: string | undefined
+  /** True: only records that beat a former one. */
+  readonly contested?: boolean | undefined
   /** `start`, `now` (the default), or the `cursor` of an event of a stream with the same kinds and filter. */
   readonly after?: string | undefined
 }
@@ -87,7 +89,7 @@ function folded(before: OnlineUsers, { changed, gone }: Difference): OnlineUsers
 
 /** Yields the lines of successive connections. */
 async function* linesOf(
-  parameters: () => Readonly<Record<string, string | number | undefined>>,
+  parameters: () => Readonly<Record<string, string | number | boolean | undefined>>,
   open: Open,
   { signal }: StreamOptions
 ): AsyncGenerator<unknown, void> {

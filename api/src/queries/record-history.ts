@@ -43,7 +43,10 @@ const record = z.object({
   previousTimeMs: Count.nullable()
 })
 
-/** Selects from the boards that `where` chooses. Excludes a record that a removal restored: it was set before its reign began. */
+/**
+ * Selects from the boards that `where` chooses. Excludes a record that a removal restored: it was set before its reign began.
+ * Entries of a board's first instant beat none: the order in which they were set is not known.
+ */
 const records = (where: string) => `SELECT
       s.title_id AS titleId,
       s.leaderboard_id AS leaderboardId,
@@ -52,7 +55,7 @@ const records = (where: string) => `SELECT
       s.reign.3 AS timeMs,
       toFloat64(toUnixTimestamp64Milli(s.reign.5)) AS setMs,
       s.reign.6 IS NULL AS isCurrent,
-      s.number > 1 AND s.former.4 IS NOT NULL AND s.former.4 = s.reign.5 AS hasPrevious,
+      s.reign.5 > s.reigns[1].5 AND s.former.4 IS NOT NULL AND s.former.4 = s.reign.5 AS hasPrevious,
       s.former.1 AS previousPlayer,
       s.former.2 AS previousRating,
       s.former.3 AS previousTimeMs

@@ -13,6 +13,11 @@ import { measureShown } from './shown-measure.js'
 const TAGS = ['Leaderboards']
 const RECORDS_MAX = 10_000
 
+/** `contested`, of lists of records and of the stream. */
+export const contestedParameter = oneOf(['true', 'false'])
+  .default('false')
+  .describe('`true`: only records that beat a former one, no first sightings.')
+
 type RecordsInput = { game: string; leaderboardId: number; limit?: number | undefined; offset: number }
 type RecordsRequest = BoardId & { limit: number | null; offset: number }
 
@@ -52,13 +57,17 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
     const end = Math.min(total, offset + (limit ?? RECORDS_MAX))
     const records = []
     for (let n = offset; row !== undefined && n < end; n += 1) {
-      const toMs = row.toMs[n] ?? null
+      const [setMs = 0, fromMs = 0, toMs = null] = [row.setMs[n], row.fromMs[n], row.toMs[n]]
+      // The best entry of a board's first instant reigns from then on.
+      const fromIsFirstSight = fromMs === row.fromMs[0]
       records.push({
         playerName: row.players[n] ?? '',
         ...measureShown({ rating: row.ratings[n] ?? '', timeMs: row.timesMs[n] ?? null }),
-        setAt: shownInstant(row.setMs[n] ?? 0),
-        fromAt: shownInstant(row.fromMs[n] ?? 0),
-        toAt: toMs === null ? null : shownInstant(toMs)
+        setAt: shownInstant(setMs),
+        fromAt: shownInstant(fromMs),
+        toAt: toMs === null ? null : shownInstant(toMs),
+        fromIsFirstSight,
+        isContested: !fromIsFirstSight && setMs === fromMs && row.toMs[n - 1] === fromMs
       })
     }
     const body = { titleId, gameName, leaderboardId: String(leaderboardId), name, listed, total, records }
@@ -84,7 +93,9 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
         isTime: true,
         setAt: '2026-03-01T18:22:05.000Z',
         fromAt: '2026-03-01T18:22:05.000Z',
-        toAt: null
+        toAt: null,
+        fromIsFirstSight: true,
+        isContested: false
       }
     ]
   },
@@ -107,9 +118,7 @@ export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
     limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of records.'),
     offset: integer({ min: 0, max: RECORDS_MAX }).default(0).describe('Number of the newest ones to skip.'),
     game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
-    contested: oneOf(['true', 'false'])
-      .default('false')
-      .describe('`true`: only records that beat a former one, no first sightings.')
+    contested: contestedParameter
   }),
   resolve: async ({ limit, offset, game, contested }, context) => ({
     limit,

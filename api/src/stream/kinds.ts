@@ -43,6 +43,8 @@ export type StreamFilter = {
   readonly titleId: string | null
   readonly leaderboardId: number | null
   readonly playerKey: string | null
+  /** True: only contested records. */
+  readonly contested?: true | undefined
 }
 
 /** An event, serialized once, without its cursor. */
@@ -54,6 +56,7 @@ export type StreamEvent = {
   readonly titleId?: string | undefined
   readonly leaderboardId?: number
   readonly playerKey?: string
+  readonly isContested?: boolean
   /** Of an undone import: the topic of its events. */
   readonly topic?: string
   /** JSON without the outer braces. */
@@ -79,7 +82,7 @@ type KindReader = {
   /** The topics whose undone imports concern this kind. */
   readonly topics: readonly string[]
   /** The parts of a filter that fit the kind. */
-  readonly filters: readonly ('titleId' | 'leaderboardId' | 'playerKey')[]
+  readonly filters: readonly Exclude<keyof StreamFilter, 'kinds'>[]
   read(range: Range, filter: StreamFilter | undefined, context: ReadContext): Promise<Rows>
 }
 
@@ -167,13 +170,14 @@ const kindReaders: Readonly<Record<RecordedKind, KindReader>> = {
   record: {
     source: 'change',
     topics: [leaderboardEntryTopic.name],
-    filters: ['titleId', 'leaderboardId', 'playerKey'],
+    filters: ['titleId', 'leaderboardId', 'playerKey', 'contested'],
     read: async (range, filter, context) => {
       const rows = await readChanges(range, filter, context)
       const reigns = await reignsOf(rows, context)
       const records = rows.flatMap((row) => {
         const reign = reigns.get(reignKey(row, row.playerName, row.atMs, row.newRating ?? ''))
-        return reign === undefined ? [] : [{ row, reign }]
+        const isWanted = reign !== undefined && (reign.hasPrevious || filter?.contested !== true)
+        return isWanted ? [{ row, reign }] : []
       })
       const known = await knownOfChanges(
         range.partitionId,
@@ -182,8 +186,9 @@ const kindReaders: Readonly<Record<RecordedKind, KindReader>> = {
       )
       const toEvents = async ({ catalog, boards }: ReadContext) => {
         const [titles, names] = await Promise.all([catalog(), boards()])
-        return records.map(({ row, reign }) =>
-          eventOfChange('record', range.partitionId, row, known, {
+        return records.map(({ row, reign }) => ({
+          isContested: reign.hasPrevious,
+          ...eventOfChange('record', range.partitionId, row, known, {
             titleId: row.titleId,
             gameName: titles.named(row.titleId).shownName,
             leaderboardId: row.leaderboardId,
@@ -197,7 +202,7 @@ const kindReaders: Readonly<Record<RecordedKind, KindReader>> = {
             isContested: reign.hasPrevious,
             isCurrent: reign.isCurrent
           })
-        )
+        }))
       }
       return { count: rows.length, last: lastOf(rows), toEvents }
     }
@@ -245,12 +250,12 @@ export function sourceOf(kind: RecordedKind): Source {
   return kindReaders[kind].source
 }
 
-const FILTERS = ['titleId', 'leaderboardId', 'playerKey'] as const
+const FILTERS = ['titleId', 'leaderboardId', 'playerKey', 'contested'] as const
 
 /** Whether all given parts of a filter fit a kind. */
 export function fits(kind: StreamKind, filter: Omit<StreamFilter, 'kinds'>): boolean {
   const known = kind === 'live-counts' ? [] : kindReaders[kind].filters
-  return FILTERS.every((name) => filter[name] === null || known.includes(name))
+  return FILTERS.every((name) => (filter[name] ?? null) === null || known.includes(name))
 }
 
 /** The recorded kinds of a filter, in the order of its cursors. `retracted` is last, after the events of its import. */
@@ -266,8 +271,9 @@ function kindsOf(filter: StreamFilter): readonly StreamKind[] {
 /** Whether a filter lets an event pass. */
 export function passes(event: StreamEvent, filter: StreamFilter): boolean {
   if (event.kind === 'retracted') return kindsOf(filter).some((kind) => topicsOf(kind).includes(event.topic ?? ''))
-  const { titleId, leaderboardId, playerKey } = filter
+  const { titleId, leaderboardId, playerKey, contested } = filter
   return (
+    (contested !== true || event.isContested === true) &&
     (titleId === null || event.titleId === titleId) &&
     (leaderboardId === null || event.leaderboardId === leaderboardId) &&
     (playerKey === null || event.playerKey === playerKey)

@@ -4,6 +4,7 @@ import type { ResolveContext } from '../answers/endpoint.js'
 import { cursor, integer, shown, someOf, text } from '../http/request/parameters.js'
 import { isTitleId } from '../queries/catalog.js'
 import { boardParameter, gameParameter, knownGame, titleParameter } from '../routes/known-game.js'
+import { contestedParameter } from '../routes/record-history.js'
 import { CURSOR_CHARACTERS_MAX } from './cursor.js'
 import { fits, type StreamFilter } from './kinds.js'
 
@@ -22,6 +23,7 @@ export const StreamInput = z.object({
     .describe(
       'Only changes and records of players of this name and achievements of the user of this name, without case.'
     ),
+  contested: contestedParameter,
   after: cursor({ max: CURSOR_CHARACTERS_MAX })
     .optional()
     .describe('`start`, `now` or a cursor; default: `now`. The header `Last-Event-ID` takes precedence.'),
@@ -33,7 +35,7 @@ export type StreamInput = z.infer<typeof StreamInput>
 
 /** Returns the filter of a stream. Refuses kinds that a part of the filter does not fit. */
 export async function filterOf(input: StreamInput, context: Pick<ResolveContext, 'catalog'>): Promise<StreamFilter> {
-  const { kinds, titleId, game, leaderboardId, player, wait } = input
+  const { kinds, titleId, game, leaderboardId, player, contested, wait } = input
   if (wait !== undefined && kinds?.includes('live-counts')) {
     throw new Refusal('request_invalid', [
       'kinds=live-counts has no events to wait for; leave out wait, or ask /api/online-users for the state'
@@ -52,12 +54,15 @@ export async function filterOf(input: StreamInput, context: Pick<ResolveContext,
   const filter = {
     titleId: named === undefined ? null : isId ? titleId.toLowerCase() : await knownGame(named, context),
     leaderboardId: leaderboardId ?? null,
-    playerKey: player === undefined ? null : nameKey(player)
+    playerKey: player === undefined ? null : nameKey(player),
+    contested: contested === 'true' ? (true as const) : undefined
   }
   const misfit = kinds?.find((kind) => !fits(kind, filter))
   if (misfit !== undefined) {
-    const parts = { titleId: filter.titleId, leaderboardId: filter.leaderboardId, player: filter.playerKey }
-    const given = Object.entries(parts).flatMap(([name, part]) => (part === null ? [] : name))
+    const { playerKey, ...parts } = filter
+    const given = Object.entries({ ...parts, player: playerKey }).flatMap(([name, part]) =>
+      (part ?? null) === null ? [] : name
+    )
     const fitting = STREAM_KINDS.filter((kind) => fits(kind, filter)).join(', ')
     throw new Refusal('request_invalid', [
       `kinds=${misfit} cannot be filtered by ${given.join(' and ')}; leave it out or ask for ${fitting}`

@@ -11,7 +11,11 @@ export const RecordReign = z
     ...shownMeasure,
     setAt: ShownInstant.meta({ description: 'When it was set.' }),
     fromAt: ShownInstant.meta({ description: 'When it became the best: later than set where another was removed.' }),
-    toAt: ShownInstant.nullable().meta({ description: 'When it was beaten or removed; null while it stands.' })
+    toAt: ShownInstant.nullable().meta({ description: 'When it was beaten or removed; null while it stands.' }),
+    fromIsFirstSight: z.boolean().meta({
+      description: "Whether it began at the board's first visit with entries: it has stood since before `fromAt`."
+    }),
+    isContested: z.boolean().meta({ description: 'Whether a former record was beaten. A first sighting beat none.' })
   })
   .meta({ id: 'RecordReign' })
 

@@ -376,7 +376,7 @@ console.log(Object.keys(await gamenetClient({ baseUrl: '${baseUrl}' }).getOnline
     })
     t.match(
       stdout,
-      /^43 Halo 2\n5 187 Ride .*\n[12] hours with a sample .*\ngame_unknown No game "No \/ Such # Game" is known.*\.\n$/
+      /^43 Halo 2\n5 187 Ride .*\n[12] hours with a sample .*\n0 changes\ngame_unknown No game "No \/ Such # Game" is known;.*\.\n$/
     )
   })
 })

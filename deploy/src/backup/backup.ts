@@ -8,8 +8,8 @@ import { readMigrationsApplied, storeOver } from '@gamenet/projector'
 import { bytesText, errorCode } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import { DATA_FORMAT, type DataDirectory, isInside, OWNER_FILE } from '../data-directory.js'
+import { saysFull } from '../disk/disk-errors.js'
 import { bytesOfTables } from '../disk/disk-usage.js'
-import { saysFull } from '../disk/unwritable-disk.js'
 import { VERSION } from '../version.js'
 import type { BackupProgress, BackupReport } from './backup-report.js'
 import { copyFiles } from './copy.js'
@@ -195,7 +195,8 @@ async function refuseTarget(target: string, dataDirectory: string): Promise<void
 /** An estimate of the copy's size. */
 async function bytesOf({ directory, clickhouse }: BackupNeeds): Promise<number> {
   let bytes = await bytesOfTables(clickhouse.control, 'active')
-  const names = (await readdir(directory.path)).filter((name) => name !== 'tables' && name !== 'uploads')
+  const isCounted = (name: string) => !['tables', 'uploads', 'exports'].includes(name)
+  const names = (await readdir(directory.path)).filter(isCounted)
   for (const name of names) bytes += await bytesUnder(directory.part(name))
   return bytes
 }

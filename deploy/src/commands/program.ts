@@ -4,6 +4,7 @@ import type { WriteStream } from 'node:tty'
 import { errorMessage, messageWithCause, Refusal } from '@gamenet/schemas'
 import { Command, CommanderError } from 'commander'
 import { DATA_DIR_DEFAULT, FailureError, readConfig, UsageError } from '../config.js'
+import { saysUnwritable } from '../disk/disk-errors.js'
 import { fileFailure } from '../disk/file-failure.js'
 import { VERSION } from '../version.js'
 import { addBackup } from './backup.js'
@@ -82,9 +83,9 @@ export async function runProgram(options: {
 /** Returns the failure for an unexpected error of a full or read-only disk. */
 async function diskFailure(path: string, error: unknown): Promise<FailureError | undefined> {
   const isExpected = [FailureError, UsageError, Refusal, CommanderError].some((each) => error instanceof each)
-  if (isExpected) return undefined
-  const { saysUnwritable, unwritableDisk } = await import('../disk/unwritable-disk.js')
-  return saysUnwritable(error) ? await unwritableDisk(path, error) : undefined
+  if (isExpected || !saysUnwritable(error)) return undefined
+  const { unwritableDisk } = await import('../disk/unwritable-disk.js')
+  return await unwritableDisk(path, error)
 }
 
 function exitCodeOf(error: unknown, terminal: Terminal): number {

@@ -1,8 +1,9 @@
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { LogDamaged } from '@gamenet/engines/log'
-import { bytesText, errorCode } from '@gamenet/schemas'
+import { bytesText } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
+import { saysReadOnly, saysUnwritable } from './disk-errors.js'
 import { FULL_BYTES } from './disk-guard.js'
 import { type DiskSpace, freeText, readSpace } from './disk-space.js'
 import { isInside, readOnlySentence } from './file-failure.js'
@@ -24,7 +25,7 @@ export async function unwritableDisk(path: string, error: unknown): Promise<Fail
   const [disk] = await readSpace([at]).catch(() => [])
   // Any error on such a disk is likely to be of it, unless it has its own sentence.
   const isGuessed = said === '' && !isSaid
-  if (says(READ_ONLY, error) || (isGuessed && disk?.isReadOnly))
+  if (saysReadOnly(error) || (isGuessed && disk?.isReadOnly))
     return new UnwritableDisk(said + readOnlySentence(at, directory))
   if (!isSaid && !(isGuessed && disk !== undefined && disk.freeBytes < START_BYTES_MIN)) return undefined
   if (at === directory) return new UnwritableDisk(said + fullDiskSentence(path, disk))
@@ -70,23 +71,4 @@ function fullDiskSentence(path: string, disk: DiskSpace | undefined): string {
     `The disk of the data directory ${path} is full${foundOn(disk)}. Free space on it (backups, log files and other files that ` +
     'are not of the service), or copy the data directory to a larger disk and set DATA_DIR; delete nothing inside it.'
   )
-}
-
-/** As the kernel, PostgreSQL, ClickHouse and the embedded log report it. */
-const FULL = /\b(ENOSPC|EDQUOT|disk_full|NOT_ENOUGH_SPACE)\b|No space left on device|the disk is full/i
-const READ_ONLY = /\bEROFS\b|Read-only file system/i
-
-/** Returns whether an error, or one of its causes, reports a full disk or an exhausted quota. */
-export function saysFull(error: unknown): boolean {
-  return says(FULL, error) && !says(READ_ONLY, error)
-}
-
-/** As `saysFull`, also for a disk that is read-only. */
-export function saysUnwritable(error: unknown): boolean {
-  return saysFull(error) || says(READ_ONLY, error)
-}
-
-function says(what: RegExp, error: unknown): boolean {
-  if (!(error instanceof Error)) return false
-  return what.test(`${errorCode(error)} ${error.message}`) || says(what, error.cause)
 }

@@ -192,6 +192,26 @@ test('text that reaches a time zone is refused when the question is loaded', asy
     t.match(message, /^q\d+\.sql:2: the parameter zone is text and reaches a time zone/, reaching[at] ?? '')
 })
 
+test('text that is a zone only for some values or rows names no file', async (t) => {
+  const from = 'FROM title_count AS c'
+  const { get } = await openQuestions(t, {
+    'by-value.sql': `-- What.\nSELECT toString(toDateTime(0, if({z: String} LIKE '%:%', {z: String}, 'UTC'))) AS a`,
+    'by-row.sql': `-- What.\nSELECT toString(c.observed_at, concat(left(c.title_id, 0), {z: String})) AS a ${from}`,
+    'by-type.sql': `-- What.\nSELECT toString(CAST(0, if({z: String} = '', 'String', {z: String}))) AS a`
+  })
+  const paths = ['file:/proc/self/fd/9', 'FILE:/etc/passwd', '/etc/passwd', '../../../etc/passwd', 'a/../../etc/passwd']
+  const types = ["DateTime('file:/etc/passwd')", "DateTime('/etc/passwd')", "DateTime('\\x66ile:/etc/passwd')"]
+  for (const question of ['by-value', 'by-row', 'by-type'])
+    for (const z of [...paths, ...types, 'DateTime($$/etc/passwd$$)']) {
+      const answer = await get(`/api/questions/${question}?z=${encodeURIComponent(z)}`)
+      t.match(answer, { statusCode: 400, body: /z must be .* no path of a file; got/ }, `${question} ${z}`)
+    }
+  for (const z of ['Ride & Die / #1', "it's", 'Case file: 7', 'x']) {
+    const answer = await get(`/api/questions/by-value?z=${encodeURIComponent(z)}`)
+    t.notMatch(answer.body, /no path of a file/, z)
+  }
+})
+
 test('an error that the values of a client cause in the engine is a fault of the request', async (t) => {
   const from = 'FROM title_count AS c'
   const failing: readonly (readonly [sql: string, value: string])[] = [

@@ -180,8 +180,14 @@ const moment: ParameterType = {
 }
 const exactMoment: ParameterType = { ...moment, bind: (value) => (Number(value) / 1000).toFixed(3).padStart(14, '0') }
 
+/**
+ * Text that names a file where a statement makes a time zone of it, or the name of a type with a zone: `file:/path`, `/path`,
+ * `../path`, `DateTime('/path')`, the latter also escaped. The start finds only those zones of text that are constants.
+ */
+const PATH_OF_ZONE = /(?:^|['"`$])(?:file:|\/)|\.\.\/|['"`$].*\\/is
+
 const TYPES: Readonly<Record<string, ParameterType>> = {
-  String: { ...plain(() => text({ example: 'x' }), ''), isText: true },
+  String: { ...plain(() => text({ example: 'x', isPath: PATH_OF_ZONE }), ''), isText: true },
   TimeZone: plain(timeZone, 'UTC'),
   UInt8: whole(0, 255),
   UInt16: whole(0, 65_535),

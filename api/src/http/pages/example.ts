@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
-import { sdkPath } from './guides.js'
 import { addAssets } from './asset.js'
+import { sdkPath } from './guides.js'
 
 /** The folder of the example page, the auth service that the page may connect to, and the version of the client. */
 export type Example = { readonly folder: URL; readonly authUrl?: string | undefined; readonly version: string }

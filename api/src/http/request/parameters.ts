@@ -105,13 +105,21 @@ export function resolution() {
 }
 
 /** Free text: 1 to `max` characters (default 500), no control characters. */
-export function text({ example, max = TEXT_CHARACTERS_MAX }: { example: string; max?: number }) {
-  const allowed = `1 to ${max} characters without control characters`
+export function text({ example, max = TEXT_CHARACTERS_MAX, isPath }: TextRule) {
+  const plain = `1 to ${max} characters without control characters`
+  const allowed = isPath === undefined ? plain : `${plain}, and no path of a file`
   return parameter(
     allowed,
     { type: 'string', minLength: 1, maxLength: max, pattern: PLAIN_TEXT_PATTERN, example },
-    (given) => (isPlainText(given, max) ? given : undefined)
+    (given) => (isPlainText(given, max) && isPath?.test(given) !== true ? given : undefined)
   )
+}
+
+type TextRule = {
+  readonly example: string
+  readonly max?: number
+  /** Refuses what matches; default: nothing. */
+  readonly isPath?: RegExp
 }
 
 /** The name of a user. */

@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { endOfSupport } from '../src/node-support.js'
+import { endOfSupport } from '../src/wiring/node-support.js'
 import { upstreamNotice } from '../src/wiring/upstream-notice.js'
 
 const at = (instant: string) => Date.parse(instant)

@@ -211,7 +211,7 @@ export async function provesEndToEnd(
 
   await t.test('an invalid request is refused with one sentence', async (t) => {
     for (const [path, status] of [
-      ['/api/title/4d53006/online-users/history', 400],
+      ['/api/title/4d53006/online-users/history', 404],
       ['/api/title/ffffffff/online-users/history', 404],
       ['/api/game/No%20Such%20Game', 404],
       ['/api/network-stats/online-24h?days=1e1', 400],

@@ -153,7 +153,7 @@ export function isPlainText(given: string, max: number): boolean {
   return given !== '' && given.length <= max && !/[\p{Cc}\p{Cs}]/u.test(given)
 }
 
-/** 1 to `max` texts such as names, separated by commas. HTML white space around a text is no part of it. */
+/** 1 to `max` texts such as names, separated by commas. HTML white space around a text is left out. */
 export function texts({ max, example }: { max: number; example: string }) {
   return listed({ min: 1, max }, example, (found) => (found.length <= max ? found : undefined))
 }

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { damagedNames, revisionFiles } from '@gamenet/api'
 import { openPglite } from '@gamenet/engines'
 import { checkPages, emptiedPages } from '@gamenet/engines/log'
-import { Refusal } from '@gamenet/schemas'
+import { Refusal, withChecksum } from '@gamenet/schemas'
 import { test } from 'tap'
 import { withCheckThread } from '../src/operations/check-files.js'
 import { damageOfWrites } from '../src/operations/damage-of-writes.js'
@@ -187,7 +187,9 @@ test('an index of the write side is rebuilt unless it was cut and nothing else s
 test('files of datasets that cannot be read, and damaged descriptions, are findings', async (t) => {
   const revision = { revision: 1, rows: 1, bytes: 1, first: null, last: null, sha256: 'a'.repeat(64), rowsHash: '' }
   const facts = { ...revision, position: '', madeAt: '2025-01-01T00:00:00.000Z' }
-  const described = JSON.stringify({ version: 1, checkedMs: 1, revisions: [{ ...facts, file: '2025-01.a.parquet' }] })
+  const described = withChecksum(
+    JSON.stringify({ version: 1, checkedMs: 1, revisions: [{ ...facts, file: '2025-01.a.parquet' }] })
+  )
   const directory = t.testdir({
     'network-count': {
       '2025-01.json': described,

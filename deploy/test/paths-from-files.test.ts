@@ -134,7 +134,8 @@ test('no list of files writes outside the folder', async (t) => {
 })
 
 test('files of a data directory name no file elsewhere', async (t) => {
-  const ledger = (saltMark: string) => JSON.stringify({ format: 1, saltMark, entries: [] })
+  const ledger = (saltMark: string) =>
+    JSON.stringify({ format: 1, sha256: sha256(JSON.stringify([saltMark, []])), saltMark, entries: [] })
   const dir = t.testdir({ 'own.json': ledger('0123456789abcdef'), 'changed.json': ledger('a/../../victim') })
   t.equal((await readLedgerFile(join(dir, 'own.json'))).saltMark, '0123456789abcdef')
   await t.rejects(readLedgerFile(join(dir, 'changed.json')), /is not an erasure ledger/, 'it becomes a part of a name')
@@ -181,7 +182,7 @@ async function writeBackup(path: string, entries: readonly Entry[]): Promise<voi
   await writeFile(join(path, 'files.ndjson'), list)
   const [files, bytes] = [entries.length, entries.length * CONTENT.length]
   const migrations = { tables: [], writes: 0 }
-  const manifest = { format: 1, program: '0.2.0', dataFormat: 2, tablesVersion: '26', migrations, createdAt: '2026' }
+  const manifest = { format: 1, program: '0.2.0', dataFormat: 1, tablesVersion: '26', migrations, createdAt: '2026' }
   await writeFile(join(path, 'backup.json'), JSON.stringify({ ...manifest, files, bytes, sha256: sha256(list) }))
 }
 

@@ -396,7 +396,7 @@ test('rows of answers become files; in CSV a text that a spreadsheet would execu
   const top = await get('/api/network-stats/top-games?format=csv')
   t.equal(
     top.body,
-    `"titleId","name","peak","peakAt","average","activeHours"\n"4d530001","'=cmd|x",7,"2026-03-14T19:59:30.000Z",7,1\n`
+    `"titleId","name","peak","peakAt","average","samples","activeHours"\n"4d530001","'=cmd|x",7,"2026-03-14T19:59:30.000Z",7,1,1\n`
   )
   t.equal(JSON.parse((await get('/api/network-stats/top-games?format=ndjson')).body).name, '=cmd|x')
   const none = await get('/api/title/4d530001/matches/history?format=csv')

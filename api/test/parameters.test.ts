@@ -199,9 +199,10 @@ test('every instant in any offset reads as the same milliseconds', async () => {
 })
 
 test('the patterns of instants, days and times say what is accepted', async (t) => {
-  const patternOf = (schema: z.ZodType) => new RegExp(String(z.globalRegistry.get(schema)?.pattern))
+  // A date has a format instead: generators of clients break on a pattern of a date.
+  const patternOf = (schema: z.ZodType) => new RegExp(String(z.globalRegistry.get(schema)?.pattern ?? ''))
   const isAccepted = (schema: z.ZodType, given: string) => z.safeParse(schema, given).success
-  for (const schema of [instant(), date(), time()] as z.ZodType[]) {
+  for (const schema of [instant(), time()] as z.ZodType[]) {
     const isDay = (given: string) => {
       const [day = ''] = given.split(/T/i)
       const exists = !/^\d{4}-/.test(day) || new Date(day).toISOString().startsWith(day)
@@ -224,7 +225,8 @@ test('the patterns of instants, days and times say what is accepted', async (t) 
   ] as [z.ZodType, string[], string[]][]) {
     for (const given of [...accepted, ...refused]) {
       const expected = accepted.includes(given)
-      t.same([isAccepted(schema, given), patternOf(schema).test(given)], [expected, expected], given)
+      t.equal(isAccepted(schema, given), expected, given)
+      if (schema.meta()?.format === undefined) t.equal(patternOf(schema).test(given), expected, given)
     }
   }
 })

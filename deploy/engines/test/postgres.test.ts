@@ -750,7 +750,7 @@ test('the PostgreSQL server stops', { skip }, async () => {
   await server?.stop()
 })
 
-/** A PgBouncer before a server, with two connections to it; ends with the test. */
+/** A PgBouncer before a server, with three connections to it (statements, notifications, probes); ends with the test. */
 async function startPgBouncer(t: Test, target: string, poolMode: 'session' | 'transaction'): Promise<string> {
   const [{ port }, own] = [new URL(target), await freePort()]
   // It refuses to run as root, and the user postgres may not read the checkout.
@@ -767,7 +767,7 @@ listen_port = ${own}
 unix_socket_dir =
 auth_type = any
 pool_mode = ${poolMode}
-default_pool_size = 2
+default_pool_size = 3
 `
   )
   const user = process.getuid?.() === 0 ? ['-u', 'postgres'] : []

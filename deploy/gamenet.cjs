@@ -11,12 +11,13 @@ const v8 = require('node:v8')
 
 process.env.UV_THREADPOOL_SIZE = process.env.UV_THREADPOOL_SIZE || '16'
 
-// The embedded PostgreSQL is WebAssembly. As Node has it, each start optimizes what it runs, most of a processor second; so,
-// only what goes on computing is.
+// The embedded PostgreSQL is WebAssembly. As Node has it, each start optimizes what it runs, most of a processor
+// second; so, only what goes on computing is.
 v8.setFlagsFromString('--wasm-tiering-budget=500000000')
 
-// V8 counts the bytes of buffers as growth of the heap: while an import or a backlog moved bytes through its threads, each of them marked all
-// of its few objects at every ten megabytes, a sixth of the processor time. Now a heap is marked when it has grown to three times its size.
+// V8 counts the bytes of buffers as growth of the heap: while an import or a backlog moved bytes through its threads,
+// each of them marked all of its few objects at every ten megabytes, a sixth of the processor time. Now a heap is
+// marked when it has grown to three times its size.
 v8.setFlagsFromString('--heap-growing-percent=200')
 
 const program = path.join(__dirname, 'dist', 'src', 'main.js')

@@ -1,8 +1,8 @@
 'use strict'
 /*
- * What `npm start`, `npm test` and the other scripts of package.json run: brings a fresh clone to the point where the compiled
- * program can run (dependencies, build), then runs it. JavaScript that old Nodes can read, without dependencies, so that a
- * Node that is too old gets a sentence instead of a syntax error.
+ * What `npm start`, `npm test` and the other scripts of package.json run: brings a fresh clone to the point where the
+ * compiled program can run (dependencies, build), then runs it. JavaScript that old Nodes can read, without
+ * dependencies, so that a Node that is too old gets a sentence instead of a syntax error.
  */
 const crypto = require('node:crypto')
 const fs = require('node:fs')
@@ -14,7 +14,10 @@ const supervise = require('./supervise.cjs').supervise
 const NODE_MIN = [20, 19]
 const ROOT = path.dirname(__dirname)
 const INSTALL_STAMP = path.join(ROOT, 'node_modules', '.gamenet-installed')
-/** Checkers per project; projects are built at once too. Each reads all declarations: four take 21 s of processor time, one 13 s. */
+/**
+ * Checkers per project; projects are built at once too. Each reads all declarations: four take 21 s of processor time,
+ * one 13 s.
+ */
 const CHECKERS = String(Math.min(4, Math.ceil(os.cpus().length / 2)))
 /** A first install and build print nothing themselves. */
 const STILL_MS = 15_000

@@ -1,7 +1,8 @@
 'use strict'
 /*
- * Runs the service of `npm start` in a process of its own and starts it again when a signal of its own has ended it: it ends itself
- * when the embedded ClickHouse hangs, and native code can crash. SIGKILL comes from outside and is obeyed: it ends both processes.
+ * Runs the service of `npm start` in a process of its own and starts it again when a signal of its own has ended it: it
+ * ends itself when the embedded ClickHouse hangs, and native code can crash. SIGKILL comes from outside and is obeyed:
+ * it ends both processes.
  */
 const childProcess = require('node:child_process')
 
@@ -9,8 +10,8 @@ const childProcess = require('node:child_process')
 const RESTARTED_AFTER_MS = 30_000
 
 /**
- * For glibc's allocator, which reads it at the start of a process: by default up to eight heaps for each processor keep what the threads have
- * freed. ClickHouse has an allocator of its own.
+ * For glibc's allocator, which reads it at the start of a process: by default up to eight heaps for each processor keep
+ * what the threads have freed. ClickHouse has an allocator of its own.
  */
 exports.ENVIRONMENT = { MALLOC_ARENA_MAX: '2' }
 

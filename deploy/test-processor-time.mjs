@@ -1,6 +1,6 @@
 /*
- * Loaded into each process of test files: prints at its end how long it took, and how much processor time it and its children
- * that have ended took.
+ * Loaded into each process of test files: prints at its end how long it took, and how much processor time it and its
+ * children that have ended took.
  */
 import { readFileSync, writeSync } from 'node:fs'
 import { isMainThread } from 'node:worker_threads'

@@ -1,10 +1,10 @@
 /*
- * Runs compiled test files: `npm test` all but the campaigns, `npm run campaign` the campaigns. Prints a line per file, then
- * what failed and where, the slowest files, and the plain line `N passed, N failed` (checks, not files). Further arguments
- * choose files by a part of their path: `npm test -- name-key`.
+ * Runs compiled test files: `npm test` all but the campaigns, `npm run campaign` the campaigns. Prints a line per file,
+ * then what failed and where, the slowest files, and the plain line `N passed, N failed` (checks, not files). Further
+ * arguments choose files by a part of their path: `npm test -- name-key`.
  *
- * A campaign has a directory that stays between runs (CAMPAIGN_DIRECTORY), in which an interrupted one resumes. One that passed
- * runs again only when it is named or the program has changed.
+ * A campaign has a directory that stays between runs (CAMPAIGN_DIRECTORY), in which an interrupted one resumes. One
+ * that passed runs again only when it is named or the program has changed.
  */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -18,8 +18,9 @@ import { t } from 'tap'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /**
- * The packages with the longest processes first, so that none runs alone at the end, and how many of their files share a process.
- * A process imports the program, opens chDB, compiles PGlite and optimizes what runs often: up to 4 s of processor time.
+ * The packages with the longest processes first, so that none runs alone at the end, and how many of their files share
+ * a process. A process imports the program, opens chDB, compiles PGlite and optimizes what runs often: up to 4 s of
+ * processor time.
  */
 const FILES_PER_PROCESS = { deploy: 9, projector: 12, 'deploy/engines': 4, api: 13, ingest: 14, sdk: 12, schemas: 24 }
 const PACKAGES = Object.keys(FILES_PER_PROCESS)
@@ -33,7 +34,9 @@ const PROCESSOR_TIME = new URL('test-processor-time.mjs', import.meta.url).href
 const FIXTURES = path.join(ROOT, '.tap', 'fixtures')
 const MEMORY = '/dev/shm'
 const MEMORY_FREE_MIN_BYTES = 8 * 1024 ** 3
-/** Starts the broker and the PostgreSQL that test files share, each when a file first asks; ends when its input does. */
+/**
+ * Starts the broker and the PostgreSQL that test files share, each when a file first asks; ends when its input does.
+ */
 const SHARED_ENGINES = path.join(ROOT, 'deploy', 'engines', 'dist', 'testing', 'shared', 'main.js')
 /** In a campaign's directory: the program that it passed on. */
 const PASSED = 'passed'
@@ -41,8 +44,8 @@ const PASSED = 'passed'
 const FILE_SECONDS_MAX = 600
 const CAMPAIGN_SECONDS_MAX = 24 * 3600
 /**
- * Without the budget of WebAssembly each PGlite costs a second of processor time more; `deploy/gamenet.cjs` says why. Its module was
- * validated when `deploy/test-files.mjs` compiled it.
+ * Without the budget of WebAssembly each PGlite costs a second of processor time more; `deploy/gamenet.cjs` says why.
+ * Its module was validated when `deploy/test-files.mjs` compiled it.
  */
 const NODE_ARGS = [
   '--wasm-tiering-budget=500000000',
@@ -52,8 +55,8 @@ const NODE_ARGS = [
   PROCESSOR_TIME
 ]
 /**
- * tap adds a loader to NODE_OPTIONS that measures coverage in the test file, its threads and all processes that it starts.
- * Nothing reads the coverage, and it took a third of the processor time, so `env` restores the variable.
+ * tap adds a loader to NODE_OPTIONS that measures coverage in the test file, its threads and all processes that it
+ * starts. Nothing reads the coverage, and it took a third of the processor time, so `env` restores the variable.
  */
 const WITHOUT_COVERAGE = `NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`
 /** How many lines of failures are printed again; the results have all. */
@@ -63,11 +66,14 @@ const SLOWEST = 10
 const began = performance.now()
 const [tier, ...parts] = process.argv.slice(2)
 const isCampaign = tier === 'campaign'
-/** Failures of named files name lines of the sources; maps take a sixth of the time of imports, in each process and thread. */
+/**
+ * Failures of named files name lines of the sources; maps take a sixth of the time of imports, in each process and
+ * thread.
+ */
 const SOURCE_MAPS = parts.length > 0 || isCampaign ? ['--enable-source-maps'] : []
 /**
- * What tests run some hundred times is not worth optimizing, which took a tenth of the processor time; campaigns measure. Later Nodes
- * than 20 lack the setting.
+ * What tests run some hundred times is not worth optimizing, which took a tenth of the processor time; campaigns
+ * measure. Later Nodes than 20 lack the setting.
  */
 const LATE_OPTIMIZATION = isCampaign || !process.versions.node.startsWith('20.') ? [] : ['--interrupt-budget=1000000']
 const all = allFiles()
@@ -97,7 +103,10 @@ removeFixtures()
 process.stdout.write(report(fs.readFileSync(RESULTS, 'utf8')))
 process.exitCode = sum('failed') === 0 && (sum('passed') > 0 || isCampaign) ? 0 : 1
 
-/** The compiled test files of this tier, as paths from the root: by their sources, since a build keeps what was compiled before. */
+/**
+ * The compiled test files of this tier, as paths from the root: by their sources, since a build keeps what was compiled
+ * before.
+ */
 function allFiles() {
   return PACKAGES.flatMap((name) => {
     const directory = path.join(ROOT, name, 'test')
@@ -157,8 +166,8 @@ function makeFixtures() {
 }
 
 /**
- * What a file's tests have left. They cannot remove it themselves: tap does so before a test's teardowns have closed the engines
- * in it.
+ * What a file's tests have left. They cannot remove it themselves: tap does so before a test's teardowns have closed
+ * the engines in it.
  */
 function removeFixturesOf(file) {
   const prefix = file.replaceAll('/', '-')
@@ -231,7 +240,8 @@ async function runFiles(files) {
   parser.on('comment', readTimes)
   const isPassed = (await running)?.ok === true
   removeFixturesOf(first)
-  // A process that ended early fails the files that it has not ended; a file that failed before does not fail the last one.
+  // A process that ended early fails the files that it has not ended; a file that failed before does not fail the last
+  // one.
   const isLastPassed = isPassed || (ended.length === files.length - 1 && ended.some(({ failed }) => failed > 0))
   while (ended.length < files.length) end({ ...taken, ...counts }, isLastPassed && counts.fail === before.fail)
   if (isCampaign && isPassed) fs.writeFileSync(path.join(directory, PASSED), programHash())

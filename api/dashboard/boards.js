@@ -1,4 +1,5 @@
-/** @import { Leaderboard, LeaderboardChanges, LeaderboardRecords, Leaderboards, OnlineUsers, RecentRecords } from '@gamenet/schemas' */
+/** @import { Leaderboard, LeaderboardChanges, LeaderboardRecords } from '@gamenet/schemas' */
+/** @import { Leaderboards, OnlineUsers, RecentRecords } from '@gamenet/schemas' */
 import { count, counted, instant, time } from './format.js'
 import {
   element,
@@ -60,7 +61,10 @@ export class BoardsSection {
   #boardSelect = elementOf('board-id', HTMLSelectElement)
   #asOfField = elementOf('board-as-of', HTMLInputElement)
 
-  /** @param {{ onPlayer: (name: string) => void, onGame: (titleId: string) => void }} callbacks for a pressed name and a chosen game ("" for none) */
+  /**
+   * @param {{ onPlayer: (name: string) => void, onGame: (titleId: string) => void }} callbacks for a pressed name and a
+   * chosen game ("" for none)
+   */
   constructor({ onPlayer, onGame }) {
     this.#onPlayer = onPlayer
     this.#onGame = onGame

@@ -40,7 +40,8 @@ export class Chart {
 
   /**
    * @param {HTMLElement} element
-   * @param {{ onZoom: (fromMs: number, toMs: number) => void, onBack: () => void }} callbacks for a drag and a double-click
+   * @param {{ onZoom: (fromMs: number, toMs: number) => void, onBack: () => void }} callbacks for a drag and a
+   * double-click
    */
   constructor(element, { onZoom, onBack }) {
     this.#element = element

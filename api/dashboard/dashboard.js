@@ -1,4 +1,5 @@
-/** @import { ActivitySummary, LobbyHistory, OnlineHistory, OnlineUsers, RegisteredUsers, TopGames } from '@gamenet/schemas' */
+/** @import { ActivitySummary, LobbyHistory, OnlineHistory } from '@gamenet/schemas' */
+/** @import { OnlineUsers, RegisteredUsers, TopGames } from '@gamenet/schemas' */
 /** @import { Reply } from './ask.js' */
 import { ask, serverNow } from './ask.js'
 import { BoardsSection } from './boards.js'

@@ -8,11 +8,14 @@ const BOARDS_MS = 30_000
 /** Until a stream that was refused is opened again: a proxy answers 502 while the service restarts. */
 const REOPEN_MS = 60_000
 
-/** @typedef {{ recorded_at: string, registered_count: number | null, online_count: number | null, lobby_count: number | null }} Count */
+/**
+ * @typedef {{ recorded_at: string, registered_count: number | null, online_count: number | null, lobby_count: number |
+ * null }} Count
+ */
 
 /**
- * Follows the event stream while the page is visible, and keeps the cached answers current by it: what the stream does not
- * concern is not requested again. Calls `onChange` after changes. Without a stream the page polls.
+ * Follows the event stream while the page is visible, and keeps the cached answers current by it: what the stream does
+ * not concern is not requested again. Calls `onChange` after changes. Without a stream the page polls.
  * @param {() => void} onChange
  */
 export function followStream(onChange) {

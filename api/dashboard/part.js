@@ -2,9 +2,9 @@ import { Away, ask } from './ask.js'
 import { showMessage } from './nodes.js'
 
 /**
- * A place of the page that shows one answer of the API. It shows "Loading…" before the first answer, the previous answer
- * in paler colours while another one loads, and the reason when there is none. The answer stays while the service is
- * unavailable.
+ * A place of the page that shows one answer of the API. It shows "Loading…" before the first answer, the previous
+ * answer in paler colours while another one loads, and the reason when there is none. The answer stays while the
+ * service is unavailable.
  * @template Body
  */
 export class Part {

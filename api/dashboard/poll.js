@@ -7,8 +7,8 @@ const SOON_MS = 200
 const AWAY_MS_MAX = 60_000
 
 /**
- * Runs `work` every 5 seconds while the page is visible, and at once when it becomes visible. Returns a function that runs
- * it soon. Calls `onBack` after each success and `onAway` after each failure, which also lengthens the interval.
+ * Runs `work` every 5 seconds while the page is visible, and at once when it becomes visible. Returns a function that
+ * runs it soon. Calls `onBack` after each success and `onAway` after each failure, which also lengthens the interval.
  * @param {() => Promise<unknown>} work
  * @param {{ onAway: (error: unknown, waitMs: number) => void, onBack: () => void }} callbacks
  */

@@ -10,8 +10,13 @@ const TOLERANCE = 1.75
 /** No source counts more rarely than hourly: an hour without a sample is missing. */
 const USUAL_SECONDS_MAX = 3600
 
-/** @typedef {{ readonly recorded_at: string } & Readonly<Record<string, string | number>>} Point one sample or bucket of an answer */
-/** @typedef {{ instants: number[], counts: (number | null)[] }} Series instants in seconds since 1970; a null is a gap */
+/**
+ * @typedef {{ readonly recorded_at: string } & Readonly<Record<string, string | number>>} Point one sample or bucket of
+ * an answer
+ */
+/**
+ * @typedef {{ instants: number[], counts: (number | null)[] }} Series instants in seconds since 1970; a null is a gap
+ */
 
 /**
  * The series of one field of an answer.

@@ -27,7 +27,10 @@ export class TimesSection {
     draw: (found) => this.#drawFound(found)
   })
 
-  /** @param {{ onPlayer: (name: string) => void, onBoard: (titleId: string, leaderboardId: number) => void }} callbacks for pressed names */
+  /**
+   * @param {{ onPlayer: (name: string) => void, onBoard: (titleId: string, leaderboardId: number) => void }} callbacks
+   * for pressed names
+   */
   constructor({ onPlayer, onBoard }) {
     this.#onPlayer = onPlayer
     this.#onBoard = onBoard

@@ -6,7 +6,9 @@ import { hashOf } from './view.js'
 
 const names = new Intl.Collator('en', { sensitivity: 'base', numeric: true })
 
-/** @typedef {{ titleId: string, name: string, online: number, lobbies: number, image: string, publisher: string }} Title */
+/**
+ * @typedef {{ titleId: string, name: string, online: number, lobbies: number, image: string, publisher: string }} Title
+ */
 /** @typedef {'name' | 'online' | 'lobbies'} Column */
 
 /**

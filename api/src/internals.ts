@@ -1,6 +1,6 @@
 /*
- * Parts of answers, of the stream and of files, for the simulator, which runs them on its own tables, for tests of clients, and
- * for measurements.
+ * Parts of answers, of the stream and of files, for the simulator, which runs them on its own tables, for tests of
+ * clients, and for measurements.
  */
 export { identityOf } from './answers/etag.js'
 export { fileStatement, rowGroupRows } from './datasets/statements.js'

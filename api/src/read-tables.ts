@@ -14,8 +14,8 @@ export type ReadTables = Queries & {
 export type StreamedTables = ReadTables & {
   /**
    * Resolves with the answer of a SELECT in a file format, at the pace of its reader, once the first bytes are there. A
-   * failure after that is an `error` of the stream; destroying the stream kills the statement. Rejects with `engine_busy`
-   * while too many streams are open.
+   * failure after that is an `error` of the stream; destroying the stream kills the statement. Rejects with
+   * `engine_busy` while too many streams are open.
    */
   stream(
     sql: string,

@@ -48,7 +48,10 @@ const openUrl = () =>
     'expected an address without user, password, query and fragment, because it is public'
   )
 const text = () => z.string().min(1)
-/** A path; its value is the content of that file, which is PEM. TLS ignores any other text: then no authority is trusted. */
+/**
+ * A path; its value is the content of that file, which is PEM. TLS ignores any other text: then no authority is
+ * trusted.
+ */
 const pemFile = () =>
   text()
     .transform((path, context) => {
@@ -74,7 +77,10 @@ export const SECRETS = [
   'SQL_PASSWORD'
 ] as const
 
-/** All variables of the service but the files of {@link SECRETS}, with the unit in the name, the default and the allowed values. */
+/**
+ * All variables of the service but the files of {@link SECRETS}, with the unit in the name, the default and the allowed
+ * values.
+ */
 const Environment = z.object({
   HOST: text().default('127.0.0.1'),
   PORT: wholeNumber(0, 65_535).default(8080),

@@ -10,9 +10,9 @@ import { fileFailure, refuseUnusable } from './disk/file-failure.js'
 import { startOf, stateOf } from './process-state.js'
 
 /*
- * The directory of the embedded engines belongs to one process, which holds its lock. `service.json` names that process and
- * its operator port; `format.json` names the layout and the versions that wrote it, so that an older program refuses a
- * newer directory. The schema versions of the engines are in the engines themselves.
+ * The directory of the embedded engines belongs to one process, which holds its lock. `service.json` names that process
+ * and its operator port; `format.json` names the layout and the versions that wrote it, so that an older program
+ * refuses a newer directory. The schema versions of the engines are in the engines themselves.
  */
 
 /** Incremented when an older program can no longer read a new directory. */
@@ -244,8 +244,9 @@ export async function replaceFile(file: string, text: string, mode = 0o666): Pro
 }
 
 /**
- * Locks the directory until this process ends or closes the descriptor. Waits for a command, which may take a moment, for a process that
- * is not visible here, and for a dying one: after a kill, the kernel first frees gigabytes of memory.
+ * Locks the directory until this process ends or closes the descriptor. Waits for a command, which may take a moment,
+ * for a process that is not visible here, and for a dying one: after a kill, the kernel first frees gigabytes of
+ * memory.
  */
 async function takeLock(path: string, descriptor: number, waitMs: number): Promise<void> {
   const begun = performance.now()

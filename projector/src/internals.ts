@@ -1,4 +1,7 @@
-/* Parts of the projector for the simulator, which runs them on a virtual clock and log, and carries operations out in memory. */
+/*
+ * Parts of the projector for the simulator, which runs them on a virtual clock and log, and carries operations out in
+ * memory.
+ */
 
 export { POSITION_TYPES } from './events/event-table.js'
 export { eventTables } from './events/event-tables.js'

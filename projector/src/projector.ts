@@ -70,7 +70,10 @@ export type ProjectorOptions = {
   readonly reservedBytes?: ReservedBytes
   /** Returns a failure of a rebuild as it is reported; it may name a way out. */
   readonly explain?: (error: unknown) => Promise<unknown>
-  /** Longest duration of a statement of answers, in ms: the former tables are dropped that long after a swap. Default: 60,000. */
+  /**
+   * Longest duration of a statement of answers, in ms: the former tables are dropped that long after a swap. Default:
+   * 60,000.
+   */
   readonly longestAnswerMs?: number
   /** Longest wait of a swap for passes, in ms; then nothing is swapped. Default: 60,000. */
   readonly catchUpMs?: number
@@ -395,7 +398,10 @@ function observedLag(lagClock: LagClock, extents: Extents, checkpoints: Checkpoi
 
 type Extents = ReadonlyMap<string, readonly PartitionExtent[]>
 
-/** Returns the partitions whose next offsets are missing in the log or in a damaged batch, or were until a recreated log grew past them. */
+/**
+ * Returns the partitions whose next offsets are missing in the log or in a damaged batch, or were until a recreated log
+ * grew past them.
+ */
 function stallsOf(loader: Loader, extents: Extents, checkpoints: Checkpoints): StalledPartition[] {
   const met = loader.stalled().filter(({ topic, epoch, partition, wanted }) => {
     return checkpoints.next(loadCheckpoint(topic), epoch, partition) <= wanted

@@ -1,7 +1,7 @@
 /**
- * All refusals of the service. The body has only the sentence, {"error": "…"}, in which the details replace `%s` in order;
- * the header `X-Error-Code` has the name. Clients compare it, so a name never changes its meaning. `when` explains it at
- * /docs/errors; `example` is a complete sentence if the message has `%s`.
+ * All refusals of the service. The body has only the sentence, {"error": "…"}, in which the details replace `%s` in
+ * order; the header `X-Error-Code` has the name. Clients compare it, so a name never changes its meaning. `when`
+ * explains it at /docs/errors; `example` is a complete sentence if the message has `%s`.
  */
 export const refusals = {
   request_invalid: {

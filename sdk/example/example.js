@@ -1,6 +1,6 @@
 /*
- * ServiceAuth keeps the session and talks to the auth service; the service's own API is asked with plain `fetch` and the
- * session's key in the header X-Session-Key. All that comes from others is shown as text, never as markup.
+ * ServiceAuth keeps the session and talks to the auth service; the service's own API is asked with plain `fetch` and
+ * the session's key in the header X-Session-Key. All that comes from others is shown as text, never as markup.
  */
 
 const auth = new ServiceAuth()
@@ -80,7 +80,9 @@ async function showProfile(username) {
   byId('profile').hidden = false
 }
 
-/** Asks the service, with the session where there is one; posts a body where one is given. Rejects with its sentence. */
+/**
+ * Asks the service, with the session where there is one; posts a body where one is given. Rejects with its sentence.
+ */
 async function ask(path, body) {
   const sessionKey = storedKey() ?? loginKey
   const headers = {

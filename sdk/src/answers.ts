@@ -171,7 +171,10 @@ export type CalendarPeriod = {
   gainPercent: number | null
   /** Average of the same period of the year before; of a week, 52 weeks before. null if that has no sample. */
   yearBefore: number | null
-  /** Average divided by the average of users online on the network, 4 decimals; null for the network, and where that has no sample. */
+  /**
+   * Average divided by the average of users online on the network, 4 decimals; null for the network, and where that has
+   * no sample.
+   */
   share: number | null
   /** Mean of the samples of the last `rolling` periods, this one included, one decimal; null unless requested. */
   rolling: number | null
@@ -684,7 +687,9 @@ export type Peaks = Peak[]
 export type PlayTime = {
   /** Whole seconds in games summed, then floored to minutes. */
   totalMinutes: number
-  /** `offline` also if the user was never seen, or if the newest sighting online is older than three of its own periods. */
+  /**
+   * `offline` also if the user was never seen, or if the newest sighting online is older than three of its own periods.
+   */
   lastState: 'online' | 'offline'
   /** null when offline or in no game. */
   currentGame: string | null
@@ -1288,7 +1293,10 @@ export type UserGame = {
   titleId: string | null
   imageUrl: string | null
   totalMinutes: number
-  /** Epoch milliseconds of the newest sighting in the game; of a game known only from boards, of the newest change of an entry. */
+  /**
+   * Epoch milliseconds of the newest sighting in the game; of a game known only from boards, of the newest change of an
+   * entry.
+   */
   lastPlayedAt: number
 }
 

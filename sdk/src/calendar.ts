@@ -1,7 +1,10 @@
 import type { Calendar, HourMatrix, Peaks, TitleRanks } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
-/** Days of a time zone: an IANA name (UTC), the first day and the day after the last one, `YYYY-MM-DD` (the whole history). */
+/**
+ * Days of a time zone: an IANA name (UTC), the first day and the day after the last one, `YYYY-MM-DD` (the whole
+ * history).
+ */
 export type LocalDays = {
   readonly tz?: string | undefined
   readonly from?: string | undefined

@@ -35,8 +35,8 @@ export class Call<Answer> implements Promise<Answer> {
   }
 
   /**
-   * The pages from this one on that are not empty. With `followMs` those of a feed never end; the signal of the call ends
-   * them with its reason.
+   * The pages from this one on that are not empty. With `followMs` those of a feed never end; the signal of the call
+   * ends them with its reason.
    */
   async *pages({ followMs }: PageOptions = {}): AsyncGenerator<Result<Answer>, void, undefined> {
     let page: Result<Answer> | undefined = await this.#result

@@ -28,10 +28,10 @@ import { userScoreMethods } from './user-score.js'
 export type GamenetClient = ReturnType<typeof gamenetClient>
 
 /**
- * A client of one service. Every method gives a {@link Call}: a promise of the answer's data, with its headers and pages.
- * Answers are asked for again with their ETag, so that what has not changed is not sent twice.
- * `stream` and `liveCounts` give an iterator that reconnects, `getDatasetFile` a stream of bytes.
- * Every method rejects with a `GamenetError`, or with its signal's reason when that ended the call.
+ * A client of one service. Every method gives a {@link Call}: a promise of the answer's data, with its headers and
+ * pages. Answers are asked for again with their ETag, so that what has not changed is not sent twice. `stream` and
+ * `liveCounts` give an iterator that reconnects, `getDatasetFile` a stream of bytes. Every method rejects with a
+ * `GamenetError`, or with its signal's reason when that ended the call.
  */
 export function gamenetClient(options: ClientOptions) {
   const { get, post, act, open } = requester(options)

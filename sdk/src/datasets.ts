@@ -6,7 +6,9 @@ export type DatasetFileParameters = {
   readonly dataset: string
   /** A month (UTC), `2025-03`, or `newest`, as the list has it. */
   readonly period: string
-  /** Of a revision in the list: exactly these bytes, or 404 once they are no longer kept. Default: the newest revision. */
+  /**
+   * Of a revision in the list: exactly these bytes, or 404 once they are no longer kept. Default: the newest revision.
+   */
   readonly sha256?: string | undefined
   /** The first and the last byte, from 0. Default: from the beginning, to the end. */
   readonly firstByte?: number | undefined
@@ -22,8 +24,8 @@ export function datasetsMethods(get: Get, open: Open) {
     getDatasets: (call?: CallOptions) => get<DatasetList>('/api/data', {}, call),
 
     /**
-     * The bytes of a Parquet file, as they arrive. The time limit is for the headers; the signal also ends the stream. A
-     * connection that breaks off makes the stream fail.
+     * The bytes of a Parquet file, as they arrive. The time limit is for the headers; the signal also ends the stream.
+     * A connection that breaks off makes the stream fail.
      */
     getDatasetFile: async (
       { dataset, period, sha256, firstByte, lastByte }: DatasetFileParameters,

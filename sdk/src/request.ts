@@ -40,7 +40,10 @@ export type Act = <Answer>(
   call?: CallOptions
 ) => Call<Answer>
 
-/** Opens an answer that is read as it arrives; its head has the time limit of a call. Rejects with a `GamenetError` if it is refused or the service cannot be reached. */
+/**
+ * Opens an answer that is read as it arrives; its head has the time limit of a call. Rejects with a `GamenetError` if
+ * it is refused or the service cannot be reached.
+ */
 export type Open = (
   path: string,
   parameters: Parameters,

@@ -39,8 +39,9 @@ const RETRY_AFTER_MS_MAX = 60_000
 export function streamMethods(open: Open) {
   return {
     /**
-     * Events as they are recorded, in order, each once: `for await (const event of client.stream({ kinds: ['change'] }))`.
-     * Reconnects and resumes until the loop is left or the signal aborts; rejects when the service refuses the parameters.
+     * Events as they are recorded, in order, each once:
+     * `for await (const event of client.stream({ kinds: ['change'] }))`. Reconnects and resumes until the loop is left
+     * or the signal aborts; rejects when the service refuses the parameters.
      */
     stream: (parameters: StreamParameters = {}, options: StreamOptions = {}): AsyncGenerator<StreamEvent, void> =>
       eventsOf(open, parameters, options),
@@ -134,8 +135,8 @@ async function* linesOf(
 }
 
 /**
- * Returns the minimum delay of the next attempt in milliseconds. Throws an error that a retry would not change. After the first
- * answer of the service, one without its error code is a proxy's, which has no service at the moment.
+ * Returns the minimum delay of the next attempt in milliseconds. Throws an error that a retry would not change. After
+ * the first answer of the service, one without its error code is a proxy's, which has no service at the moment.
  */
 function waitAfter(error: unknown, hasBegun: boolean): number {
   if (!(error instanceof GamenetError)) return 0
@@ -146,7 +147,9 @@ function waitAfter(error: unknown, hasBegun: boolean): number {
   return Math.min(RETRY_AFTER_MS_MAX, (error.retryAfterSeconds ?? 0) * 1000)
 }
 
-/** Yields the parsed lines of a body; ends a connection that is silent for too long. Throws at a line of another kind. */
+/**
+ * Yields the parsed lines of a body; ends a connection that is silent for too long. Throws at a line of another kind.
+ */
 async function* linesIn(response: Response, connection: AbortController): AsyncGenerator<unknown, void> {
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''

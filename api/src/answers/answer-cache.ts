@@ -10,7 +10,9 @@ const ENTRY_BYTES = 1024
 /** Bytes per character of a string that has a character above U+00FF. */
 const CHARACTER_BYTES = 2
 
-/** The body of an answer in one coding, its length in bytes, and all other headers except those of the single request. */
+/**
+ * The body of an answer in one coding, its length in bytes, and all other headers except those of the single request.
+ */
 export type Frame = { readonly bytes: Uint8Array; readonly bodyLength: string; readonly headers: SharedHeaders }
 
 /** An answer as it is sent and cached. */
@@ -140,7 +142,10 @@ export class AnswerCache {
   }
 }
 
-/** Includes question and identity, which contain the client's input: without them, long names would make the size 20 times too small. */
+/**
+ * Includes question and identity, which contain the client's input: without them, long names would make the size 20
+ * times too small.
+ */
 function weightOf(question: string, answer: Answer): number {
   const { gzip: gzipped, br } = answer.frames
   const texts = (question.length + answer.identity.length) * CHARACTER_BYTES

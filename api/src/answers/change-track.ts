@@ -70,9 +70,9 @@ export class ChangeTrack {
   }
 
   /**
-   * Returns the newest version of the changes that overlap a span; 0 if there is none. It is never too old. It is too new if
-   * a newer change outside the span shares a bucket with one of its ends: a minute within 48 hours of the horizon, an hour
-   * before that, and for single keys a block of 42 days before about four months.
+   * Returns the newest version of the changes that overlap a span; 0 if there is none. It is never too old. It is too
+   * new if a newer change outside the span shares a bucket with one of its ends: a minute within 48 hours of the
+   * horizon, an hour before that, and for single keys a block of 42 days before about four months.
    */
   versionOf(span: Span | undefined): number {
     if (span === undefined) return this.#newest
@@ -140,8 +140,8 @@ export class ChangeTrack {
 }
 
 /**
- * Changes without an end: by the minute in which they begin, the newest version of those that begin there or before. A change
- * that begins after a newer one has no effect and is not stored.
+ * Changes without an end: by the minute in which they begin, the newest version of those that begin there or before. A
+ * change that begins after a newer one has no effect and is not stored.
  */
 class LastingChanges {
   /** Ascending, like the versions in the parallel array. */

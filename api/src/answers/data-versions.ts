@@ -93,7 +93,8 @@ export class DataVersions {
 
   /**
    * Reads which tables are read, and new changes. Resolves when everything that was stored at the call is known; calls
-   * during a run share the next one. Rejects when the tables cannot be queried: known versions stay, and it retries automatically until `stop`.
+   * during a run share the next one. Rejects when the tables cannot be queried: known versions stay, and it retries
+   * automatically until `stop`.
    */
   refresh(): Promise<void> {
     return this.#reading.run()
@@ -130,8 +131,8 @@ export class DataVersions {
   }
 
   /**
-   * Records that the write side has changed a profile or its ratings, so that no later answer is older than this change.
-   * The projections' changes follow through the table.
+   * Records that the write side has changed a profile or its ratings, so that no later answer is older than this
+   * change. The projections' changes follow through the table.
    */
   recordWrite([noun, userKey]: WriteChange): void {
     this.#recordAnnounced(noun, userKey)

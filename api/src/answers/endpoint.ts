@@ -55,8 +55,8 @@ export type Endpoint<Input = unknown, Resolved = unknown> = Route & {
   /** GET when absent. POST is for queries that do not fit into a URL: the same answers, without ETag and HEAD. */
   readonly method?: 'POST'
   /**
-   * An object of parameters from `http/request/parameters.ts`, or of fields from `http/request/body.ts`. A path parameter
-   * overrides anything else of its name.
+   * An object of parameters from `http/request/parameters.ts`, or of fields from `http/request/body.ts`. A path
+   * parameter overrides anything else of its name.
    */
   readonly input: z.ZodType<Input> & Pick<z.ZodObject, 'shape'>
   /** Input → everything that determines the answer; its JSON becomes part of ETag and cache key. Throws a `Refusal`. */

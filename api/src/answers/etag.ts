@@ -11,9 +11,9 @@ export function digestOf(content: string | Uint8Array, characters = 27): string 
 }
 
 /**
- * Returns a digest of everything that determines an answer: its path, its resolved input, the version of each span of data
- * that it reads, and the counter of its tables (a rollback must not revive an older answer). It is the same in every process
- * that has read the same changes.
+ * Returns a digest of everything that determines an answer: its path, its resolved input, the version of each span of
+ * data that it reads, and the counter of its tables (a rollback must not revive an older answer). It is the same in
+ * every process that has read the same changes.
  */
 export function identityOf(path: string, resolvedJson: string, versions: readonly number[], counter: number): string {
   return digestOf(`${path}\n${resolvedJson}\n${versions.join(' ')}\n${counter}`)
@@ -25,10 +25,10 @@ export function etagOf(identity: string, coding: Coding): string {
 }
 
 /**
- * Returns the tag by which `If-None-Match` names the answer in any coding: from a list, with or without `W/` (the comparison
- * is weak, RFC 9110 13.1.2), or by `*`. A malformed header names nothing, so the whole answer is sent. A proxy that
- * compresses adds its coding to the tag and forwards what clients send back: `-gzip` (Apache, Caddy, lighttpd),
- * `--gzip` and `;gzip` (Jetty).
+ * Returns the tag by which `If-None-Match` names the answer in any coding: from a list, with or without `W/` (the
+ * comparison is weak, RFC 9110 13.1.2), or by `*`. A malformed header names nothing, so the whole answer is sent. A
+ * proxy that compresses adds its coding to the tag and forwards what clients send back: `-gzip` (Apache, Caddy,
+ * lighttpd), `--gzip` and `;gzip` (Jetty).
  */
 export function namedTag(ifNoneMatch: string | undefined, identity: string): string | undefined {
   if (ifNoneMatch === undefined) return undefined
@@ -46,7 +46,10 @@ export function namedTag(ifNoneMatch: string | undefined, identity: string): str
   return undefined
 }
 
-/** Returns whether `If-Match` permits an answer: it is absent, lists the tag (compared strongly, RFC 9110 13.1.1), or is `*`. */
+/**
+ * Returns whether `If-Match` permits an answer: it is absent, lists the tag (compared strongly, RFC 9110 13.1.1), or is
+ * `*`.
+ */
 export function permitsTag(ifMatch: string | undefined, etag: string): boolean {
   return ifMatch === undefined || ifMatch.trim() === '*' || ifMatch.split(',').some((tag) => tag.trim() === etag)
 }

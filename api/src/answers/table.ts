@@ -15,8 +15,8 @@ export type Table<Resolved = unknown> = {
   /** Returns the columns of the answer; without this function, or undefined: all. */
   columns?(resolved: Resolved): readonly string[] | undefined
   /**
-   * Returns the statement that selects any number of rows; it replaces `rows`, and the limits of the endpoint's `answer`.
-   * Every parameter is bound.
+   * Returns the statement that selects any number of rows; it replaces `rows`, and the limits of the endpoint's
+   * `answer`. Every parameter is bound.
    */
   select?(resolved: Resolved): TableStatement
   /** The error of a request whose statement failed before its first row; default: the failure itself. */
@@ -73,7 +73,10 @@ export function selectedTable<Resolved>(
   return { ...selected, sql: shownFrom(`(${selected.sql})`, columnsOf(table, resolved), format) }
 }
 
-/** Returns the statement of a table whose rows are in an answer. They are its parameter, so that the engine writes all files. */
+/**
+ * Returns the statement of a table whose rows are in an answer. They are its parameter, so that the engine writes all
+ * files.
+ */
 export function answeredTable<Resolved>(
   table: Table<Resolved>,
   { resolved, body }: { readonly resolved: Resolved; readonly body: unknown },

@@ -58,8 +58,8 @@ export type ListedFile = {
 }
 
 /**
- * The files of datasets in a folder: `<dataset>/<period>.json` describes the revisions, `<period>.<digest>.parquet` has the bytes.
- * A file is made when it is requested, one at a time. It is listed when it is whole and on the disk.
+ * The files of datasets in a folder: `<dataset>/<period>.json` describes the revisions, `<period>.<digest>.parquet` has
+ * the bytes. A file is made when it is requested, one at a time. It is listed when it is whole and on the disk.
  */
 export class DatasetFiles {
   readonly #needs: DatasetFilesNeeds
@@ -75,7 +75,9 @@ export class DatasetFiles {
     )
   }
 
-  /** Removes files that killed processes left and no description lists, when they are so old that no process makes them. */
+  /**
+   * Removes files that killed processes left and no description lists, when they are so old that no process makes them.
+   */
   async removeUnlisted(): Promise<void> {
     for (const dataset of datasets) {
       const { names, files } = await this.#folder(dataset).content()
@@ -129,7 +131,9 @@ export class DatasetFiles {
     return span !== undefined && span.toMs + CLOSED_AFTER_MS <= this.#needs.now()
   }
 
-  /** Returns the files of a dataset, newest period first; `isMissing`: a closed month whose newest state is to be made. */
+  /**
+   * Returns the files of a dataset, newest period first; `isMissing`: a closed month whose newest state is to be made.
+   */
   async list(dataset: Dataset): Promise<readonly ListedFile[]> {
     const periods = await this.periods(dataset)
     const { names, files } = await this.#folder(dataset).content()
@@ -151,8 +155,8 @@ export class DatasetFiles {
   }
 
   /**
-   * Opens the bytes of a revision: the newest, or one by its digest. Makes the newest again if someone has deleted or cut its file;
-   * undefined for revisions that are unknown or whose bytes are no longer kept.
+   * Opens the bytes of a revision: the newest, or one by its digest. Makes the newest again if someone has deleted or
+   * cut its file; undefined for revisions that are unknown or whose bytes are no longer kept.
    */
   async open(
     dataset: Dataset,
@@ -172,7 +176,10 @@ export class DatasetFiles {
     return undefined
   }
 
-  /** Undefined if someone has deleted the file or changed its length: a connection cannot send more or less than it announced. */
+  /**
+   * Undefined if someone has deleted the file or changed its length: a connection cannot send more or less than it
+   * announced.
+   */
   async #openBytes(dataset: Dataset, { file, bytes }: StoredRevision): Promise<FileHandle | undefined> {
     const handle = await open(this.#path(dataset, file)).catch(ignoreMissing)
     if (handle === undefined || (await handle.stat()).size === bytes) return handle
@@ -233,8 +240,8 @@ export class DatasetFiles {
   }
 
   /**
-   * Writes a file unless the newest revision has the same rows; undefined if rows changed meanwhile. It is described before it gets its
-   * name: files without a description have lost it.
+   * Writes a file unless the newest revision has the same rows; undefined if rows changed meanwhile. It is described
+   * before it gets its name: files without a description have lost it.
    */
   async #write(
     tables: StreamedTables,
@@ -316,8 +323,8 @@ export class DatasetFiles {
 }
 
 /**
- * Returns the revisions with the made state, or with the newest one as it is. An open month has one, 0; a state that was
- * published as closed stays listed.
+ * Returns the revisions with the made state, or with the newest one as it is. An open month has one, 0; a state that
+ * was published as closed stays listed.
  */
 function revisionsWith(
   before: readonly StoredRevision[],

@@ -17,7 +17,10 @@ export type FolderContent = {
   readonly files: ReadonlyMap<string, StoredFile>
 }
 
-/** The folder of a dataset: `<period>.json` describes the revisions of a file, other names have bytes. Missing until a file is made. */
+/**
+ * The folder of a dataset: `<period>.json` describes the revisions of a file, other names have bytes. Missing until a
+ * file is made.
+ */
 export class DatasetFolder {
   readonly #path: string
   readonly #now: () => number
@@ -43,8 +46,8 @@ export class DatasetFolder {
   }
 
   /**
-   * Reads one description; undefined if it is missing or damaged. Then it is made again; a copy of a damaged one is kept as evidence, an
-   * empty one of a deleted one.
+   * Reads one description; undefined if it is missing or damaged. Then it is made again; a copy of a damaged one is
+   * kept as evidence, an empty one of a deleted one.
    */
   async file(period: string): Promise<StoredFile | undefined> {
     const path = this.#pathOf(period)
@@ -57,7 +60,10 @@ export class DatasetFolder {
     return file
   }
 
-  /** Returns names and all descriptions, from memory while the folder is unchanged: descriptions are replaced, not rewritten. */
+  /**
+   * Returns names and all descriptions, from memory while the folder is unchanged: descriptions are replaced, not
+   * rewritten.
+   */
   async content(): Promise<FolderContent> {
     const readMs = this.#now()
     const { ctimeNs: changedNs, ctimeMs } = (await stat(this.#path, { bigint: true }).catch(ignoreMissing)) ?? MISSING

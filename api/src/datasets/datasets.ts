@@ -23,7 +23,10 @@ export type DatasetMonths = {
   readonly of: 'rows' | 'state'
   /** The column with the instant of a row. */
   readonly instant: string
-  /** The instants of a row of the table `t`, the first of `tables`, as the engine stores it: NULL for rows outside the dataset. */
+  /**
+   * The instants of a row of the table `t`, the first of `tables`, as the engine stores it: NULL for rows outside the
+   * dataset.
+   */
   readonly stored: string
 }
 

@@ -23,7 +23,9 @@ export type UnreadableDescription = {
   readonly code?: string
 }
 
-/** Returns what is damaged, lost or unusable in a directory of datasets as far as names, kinds and permissions show it. */
+/**
+ * Returns what is damaged, lost or unusable in a directory of datasets as far as names, kinds and permissions show it.
+ */
 export async function damagedNames(directory: string): Promise<readonly string[]> {
   const found: string[] = []
   for (const { name: dataset } of datasets) {

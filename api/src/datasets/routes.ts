@@ -13,7 +13,9 @@ import { monthSpan } from './period.js'
 const IMMUTABLE = 'public, max-age=31536000, immutable'
 const FILE = /^(\d{4}-\d{2}|newest)(?:\.([0-9a-f]{16}))?\.parquet$/
 
-/** Adds the list of datasets and their files. A request for the list starts to make the missing files of closed months. */
+/**
+ * Adds the list of datasets and their files. A request for the list starts to make the missing files of closed months.
+ */
 export function addDatasets(
   app: FastifyInstance,
   needs: Omit<DatasetFilesNeeds, 'signal'> & { readonly logger: Pick<FastifyBaseLogger, 'warn'> }

@@ -21,8 +21,8 @@ export const RowFacts = z.object({
 export type RowFacts = z.infer<typeof RowFacts>
 
 /**
- * Readers fetch the row groups of a series whole: 4 % of a file with 200 titles. Instants of series share a dictionary per row group,
- * since the engine has no delta encoding: a sample by the minute takes 0.96 bytes, 0.72 with 24 series.
+ * Readers fetch the row groups of a series whole: 4 % of a file with 200 titles. Instants of series share a dictionary
+ * per row group, since the engine has no delta encoding: a sample by the minute takes 0.96 bytes, 0.72 with 24 series.
  */
 const ROW_GROUP_SERIES = 8
 const ROW_GROUP_ROWS_MIN = 16_384
@@ -40,8 +40,8 @@ const instant = (parameter: string) => `fromUnixTimestamp64Milli({${parameter}: 
 /**
  * Selects the rows of a file, in an order that leaves nothing to chance: the same rows give the same bytes.
  *
- * The first column of the order is nullable in the file, without a null. The engine counts nulls only of nullable columns, and
- * PyArrow skips no row group whose statistics have no number of nulls: a title took 103 % of the bytes.
+ * The first column of the order is nullable in the file, without a null. The engine counts nulls only of nullable
+ * columns, and PyArrow skips no row group whose statistics have no number of nulls: a title took 103 % of the bytes.
  */
 export function fileStatement(dataset: Dataset, span: Span | undefined): Statement {
   const { columns, order } = dataset

@@ -2,9 +2,9 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { FastifyInstance } from 'fastify'
 
 /**
- * Offers each request to `answer` before Fastify, whose router, request and reply cost as much as sending an answer that is
- * ready. `answer` returns false for what it leaves to Fastify. An app that closes leaves everything to Fastify, which adds
- * `Connection: close`.
+ * Offers each request to `answer` before Fastify, whose router, request and reply cost as much as sending an answer
+ * that is ready. `answer` returns false for what it leaves to Fastify. An app that closes leaves everything to Fastify,
+ * which adds `Connection: close`.
  */
 export function answerFirst(
   app: FastifyInstance,

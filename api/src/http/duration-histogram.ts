@@ -8,8 +8,8 @@ const HELP = 'Time from a request until its answer is handed to the socket; 0 fo
 const BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /**
- * The durations of requests. Counts in arrays and names the labels when it is read: an observation of a plain `Histogram`, and of a
- * `Counter` next to it, takes 2.5 µs, an eighth of a ready answer.
+ * The durations of requests. Counts in arrays and names the labels when it is read: an observation of a plain
+ * `Histogram`, and of a `Counter` next to it, takes 2.5 µs, an eighth of a ready answer.
  */
 export class DurationHistogram extends Histogram<keyof Labels> {
   readonly #children: Child[] = []

@@ -5,7 +5,10 @@ import type { FastifyInstance } from 'fastify'
 export type Readiness =
   | {
       readonly ok: true
-      /** Engines that do not answer, and disks that are full, while the process continues: "log (Kafka) cannot be reached". */
+      /**
+       * Engines that do not answer, and disks that are full, while the process continues: "log (Kafka) cannot be
+       * reached".
+       */
       readonly degraded?: readonly string[]
       /** Tables whose lost rows are being restored. Requests that need them get 503; all others are answered. */
       readonly repairing?: readonly string[]

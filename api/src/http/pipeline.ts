@@ -126,7 +126,10 @@ type Exchange = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly id: string
-  /** The instant of its arrival, by `performance.now()`. Absent on the fast path, where reading the clock is a fifth of the work. */
+  /**
+   * The instant of its arrival, by `performance.now()`. Absent on the fast path, where reading the clock is a fifth of
+   * the work.
+   */
   readonly startedAt?: number
 }
 

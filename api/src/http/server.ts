@@ -27,8 +27,8 @@ export type HttpServerNeeds = {
 }
 
 /**
- * Creates a server that answers every fault of HTTP with a refusal, as RFC 9110 and 9112 say: bytes that are not a request, targets, hosts,
- * expectations, methods and paths. `options` are Fastify's.
+ * Creates a server that answers every fault of HTTP with a refusal, as RFC 9110 and 9112 say: bytes that are not a
+ * request, targets, hosts, expectations, methods and paths. `options` are Fastify's.
  */
 export function createHttpServer(
   { log, nextId, headers, admit, answered = () => undefined, onError }: HttpServerNeeds,

@@ -6,7 +6,8 @@ import { meanSql } from './series-statements.js'
 
 /*
  * period      a day, week (from Monday), month or year of a time zone; named by its first day
- * grain       the rows that a period is summed from: UTC days, UTC hours, or samples. In a zone whose offset is not a whole number
+ * grain       the rows that a period is summed from: UTC days, UTC hours, or samples. In a zone whose offset is not a
+ *             whole number
  *             of hours, no period begins with an hour of UTC
  */
 
@@ -70,8 +71,8 @@ export function periodSums(of: 'titles' | 'network', period: Period) {
 }
 
 /**
- * Returns the query of each hour of the week: each week has one mean, so that a week with a denser collector counts as much
- * as any other.
+ * Returns the query of each hour of the week: each week has one mean, so that a week with a denser collector counts as
+ * much as any other.
  */
 export function hourMatrix(of: 'titles' | 'network') {
   return query({

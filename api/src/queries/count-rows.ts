@@ -22,8 +22,8 @@ const Ms = z.int().nonnegative()
 export const RowsCut = z.object({ fromMs: Ms, bucketMs: Ms, toMs: Ms, keys: z.array(z.string()) })
 
 /**
- * Divides a window for {@link rowsSql}. The bucket that contains its end is read from the samples, because it may also have
- * samples after now.
+ * Divides a window for {@link rowsSql}. The bucket that contains its end is read from the samples, because it may also
+ * have samples after now.
  */
 export function rowsCut({ fromMs, toMs }: Window, grain: Rollup | 'sample') {
   if (grain === 'sample') return { fromMs, bucketMs: fromMs, toMs }

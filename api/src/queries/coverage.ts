@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { query } from './query.js'
 
 /*
- * gap         the time between two successes of a source that is longer than usual: three times the median, three of its
+ * gap         the time between two successes of a source that is longer than usual: three times the median, three of
+ *             its
  *             periods, and 10 minutes. Before its first success, a source did not run
  * counts      the hours with a count of users online, whatever its origin
  */
@@ -14,8 +15,8 @@ const Window = z.object({ from: Ms, to: Ms })
 const Usual = Window.extend({ nowEnd: Ms, sources: z.array(z.string()), stepsMs: z.array(Ms) })
 
 /**
- * Successes outside the window count too, because it may begin or end inside a gap: those in the look-back, the last one before it,
- * and the first one after the window that is not in the future.
+ * Successes outside the window count too, because it may begin or end inside a gap: those in the look-back, the last
+ * one before it, and the first one after the window that is not in the future.
  */
 const LOOK_BACK_DAYS = 30
 
@@ -57,8 +58,8 @@ const SUCCESSES = `
         HAVING count() > 0`
 
 /**
- * Selects the gaps of each source that touch a window, and the time since its last success if that is one; `toMs` is null
- * while a gap lasts.
+ * Selects the gaps of each source that touch a window, and the time since its last success if that is one; `toMs` is
+ * null while a gap lasts.
  */
 export const gaps = query({
   params: Usual,

@@ -4,8 +4,8 @@ import { type Query, query } from './query.js'
 
 /*
  * Changes of entries, in two orders: `leaderboard_change` by instant, `leaderboard_feed` by the position of recording.
- * Both have a row per event that is or was a change. A filter consists of fixed conditions; only requested ones are in the
- * statement, so that ClickHouse can use the index on players.
+ * Both have a row per event that is or was a change. A filter consists of fixed conditions; only requested ones are in
+ * the statement, so that ClickHouse can use the index on players.
  */
 
 const Ms = z.int().nonnegative()

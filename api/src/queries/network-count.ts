@@ -6,8 +6,8 @@ import { HourCut } from './series.js'
 import { bucketsSql, type Instants, meanSql, pointCountSql, samplesSql } from './series-statements.js'
 
 /*
- * Counts of the whole network. A row may still exist twice, before and after a correction: FINAL reads the newer one. It is
- * cheap here, because every query has a window and a metric, which leads the key.
+ * Counts of the whole network. A row may still exist twice, before and after a correction: FINAL reads the newer one.
+ * It is cheap here, because every query has a window and a metric, which leads the key.
  */
 
 /** The metrics of the network: values of the column `metric`. */
@@ -58,8 +58,8 @@ export const registeredByDay = query({
 
 /**
  * Selects every UTC day with an online sample. `avg_online` is the mean of the day's samples, one decimal, halves up.
- * `coverage` is the share of the day's hours with a sample, 3 decimals, halves up; of the day in which the window ends, only
- * the hours that it touches count.
+ * `coverage` is the share of the day's hours with a sample, 3 decimals, halves up; of the day in which the window ends,
+ * only the hours that it touches count.
  */
 export const onlineByDay = query({
   params: RowsCut,

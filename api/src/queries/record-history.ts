@@ -44,8 +44,8 @@ const record = z.object({
 })
 
 /**
- * Selects from the boards that `where` chooses. Excludes a record that a removal restored: it was set before its reign began.
- * Entries of a board's first instant beat none: the order in which they were set is not known.
+ * Selects from the boards that `where` chooses. Excludes a record that a removal restored: it was set before its reign
+ * began. Entries of a board's first instant beat none: the order in which they were set is not known.
  */
 const records = (where: string) => `SELECT
       s.title_id AS titleId,

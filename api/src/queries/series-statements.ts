@@ -19,8 +19,9 @@ function instantSql(instants: Instants, expression: string): string {
 }
 
 /**
- * Selects the samples of a series, oldest first. In JSON no row if there are more than {@link POINTS_MAX}, so that a body
- * of that size is never built ({@link pointCountSql} distinguishes "too many" from "none"); a file may have any number.
+ * Selects the samples of a series, oldest first. In JSON no row if there are more than {@link POINTS_MAX}, so that a
+ * body of that size is never built ({@link pointCountSql} distinguishes "too many" from "none"); a file may have any
+ * number.
  */
 export function samplesSql({ table, value, key, parameter }: SeriesTable, as: string, instants: Instants): string {
   const isFew = `

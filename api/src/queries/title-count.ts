@@ -5,8 +5,8 @@ import { DayCut, HourCut } from './series.js'
 import { bucketsSql, pointCountSql, samplesSql } from './series-statements.js'
 
 /*
- * Counts of titles. FINAL reads the corrected one of two rows of a key. Merged parts of a table are read without that work,
- * and edges are at most an hour, so it costs no more than grouping by hand (both measured at 50 M rows).
+ * Counts of titles. FINAL reads the corrected one of two rows of a key. Merged parts of a table are read without that
+ * work, and edges are at most an hour, so it costs no more than grouping by hand (both measured at 50 M rows).
  */
 
 const Ms = z.int().nonnegative()

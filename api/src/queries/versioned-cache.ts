@@ -19,8 +19,9 @@ export function versionedCache<Value>(versionOf: () => number, load: () => Promi
 }
 
 /**
- * Opens a cache for the tables of some projections, and a new one when answers read other tables of theirs. A request that
- * still uses former tables gets a separate cache: it must neither mix them with newer ones nor leave them to later requests.
+ * Opens a cache for the tables of some projections, and a new one when answers read other tables of theirs. A request
+ * that still uses former tables gets a separate cache: it must neither mix them with newer ones nor leave them to later
+ * requests.
  */
 export function servingCache<Cache>(
   projections: readonly string[],

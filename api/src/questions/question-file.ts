@@ -181,8 +181,9 @@ const moment: ParameterType = {
 const exactMoment: ParameterType = { ...moment, bind: (value) => (Number(value) / 1000).toFixed(3).padStart(14, '0') }
 
 /**
- * Text that names a file where a statement makes a time zone of it, or the name of a type with a zone: `file:/path`, `/path`,
- * `../path`, `DateTime('/path')`, the latter also escaped. The start finds only those zones of text that are constants.
+ * Text that names a file where a statement makes a time zone of it, or the name of a type with a zone: `file:/path`,
+ * `/path`, `../path`, `DateTime('/path')`, the latter also escaped. The start finds only those zones of text that are
+ * constants.
  */
 const PATH_OF_ZONE = /(?:^|['"`$])(?:file:|\/)|\.\.\/|['"`$].*\\/is
 

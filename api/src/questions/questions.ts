@@ -13,7 +13,10 @@ export type QuestionNeeds = {
   readonly files: readonly { readonly file: string; readonly text: string }[]
   /** With the names of the tables that are read now. */
   readonly tables: StreamedTables
-  /** Returns a statement as the engine's parser writes it if it is one SELECT over these tables; rejects with the reason. */
+  /**
+   * Returns a statement as the engine's parser writes it if it is one SELECT over these tables; rejects with the
+   * reason.
+   */
   check(statement: string, parameters: Values): Promise<string>
   codeOf(sql: string): string
 }
@@ -86,7 +89,10 @@ async function checkedStatement(question: QuestionFile, samples: Values, { check
   return await check(question.text, samples).catch((error: unknown) => Promise.reject(faultOf(error, question)))
 }
 
-/** Returns the statement over the datasets. It fails beyond its limit of rows, because a truncated answer would look complete. */
+/**
+ * Returns the statement over the datasets. It fails beyond its limit of rows, because a truncated answer would look
+ * complete.
+ */
 function limited(used: readonly Dataset[], statement: string, rows: number): string {
   const views = used.map((dataset) => `${tableOf(dataset)} AS (${dataset.select((table) => `{${table}: Identifier}`)})`)
   const before = views.length === 0 ? '' : `WITH ${views.join(', ')} `
@@ -166,7 +172,10 @@ const KINDS: readonly { types: RegExp; schema: z.ZodType; shown(value: string): 
   }
 ]
 
-/** Returns the engine's reason with the file and the line: the line that it states, or the one with the name that it mentions. */
+/**
+ * Returns the engine's reason with the file and the line: the line that it states, or the one with the name that it
+ * mentions.
+ */
 function faultOf(error: unknown, question: QuestionFile): unknown {
   if (error instanceof Refusal) return error
   const message = errorMessage(error)

@@ -26,8 +26,8 @@ export type RemoteQuestion = {
 export type Remote = {
   /**
    * Sends a request; `read` returns undefined for an invalid answer. Rejects for an invalid answer, after a timeout,
-   * and when too many requests wait. Errors contain no data of the request. An answer with invalid JSON is not a failure
-   * of the remote: otherwise one caller with an odd name could block it for all callers.
+   * and when too many requests wait. Errors contain no data of the request. An answer with invalid JSON is not a
+   * failure of the remote: otherwise one caller with an odd name could block it for all callers.
    */
   ask<Answer>(question: RemoteQuestion, read: (status: number, json: unknown) => Answer | undefined): Promise<Answer>
   close(): Promise<void>

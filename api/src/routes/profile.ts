@@ -132,7 +132,10 @@ export function shownProfile(row: ProfileRow | undefined): Profile {
   }
 }
 
-/** Returns a user's presence. An online sighting older than three of its periods does not show whether the user is online now. */
+/**
+ * Returns a user's presence. An online sighting older than three of its periods does not show whether the user is
+ * online now.
+ */
 function shownPresence(
   { seen, period, online, game }: PresenceFacts,
   checkedMs: number | null,

@@ -11,7 +11,9 @@ import { knownTitle, titleParameter } from './known-game.js'
 
 const DAY_MS = 86_400_000
 const HOUR_SECONDS = 3600
-/** Largest distance between the instant of a comparison and the sample: half of an hour, so that hourly samples suffice. */
+/**
+ * Largest distance between the instant of a comparison and the sample: half of an hour, so that hourly samples suffice.
+ */
 const NEAR_MS_MAX = 30 * 60_000
 
 type Request = Window & { readonly titleId: string }

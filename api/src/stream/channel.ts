@@ -94,7 +94,10 @@ export function frameOf(format: Format, { kind, body }: StreamEvent, cursor: str
   return `event: ${kind}\nid: ${cursor}\ndata: {${body}}\n\n`
 }
 
-/** Returns a frame with a cursor alone, or a comment. The `EventSource` of npm stores an `id` only if the frame has data. */
+/**
+ * Returns a frame with a cursor alone, or a comment. The `EventSource` of npm stores an `id` only if the frame has
+ * data.
+ */
 export function cursorFrame(format: Format, cursor: string | undefined): string {
   if (format === 'ndjson') return cursor === undefined ? '\n' : `{"cursor":"${cursor}"}\n`
   return cursor === undefined ? ':\n\n' : `id: ${cursor}\ndata:\n\n`

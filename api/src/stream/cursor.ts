@@ -4,7 +4,8 @@ import { digestOf } from '../answers/etag.js'
 /*
  * partition id  one partition of a source in one epoch, as `epoch.partition`
  * place         the offset of the log at which a partition continues, then numbers that order the rows of one offset
- * position      a listener's place in each partition of one kind; a partition without a place, and a kind without a position,
+ * position      a listener's place in each partition of one kind; a partition without a place, and a kind without a
+ *               position,
  *               is at its start
  * cursor        the positions of a listener in all its kinds, bound to its filter. Places never move, so a cursor is
  *               valid after restarts, rebuilds and restores, in every process
@@ -15,8 +16,8 @@ export type Place = readonly number[]
 export type Position = ReadonlyMap<PartitionId, Place>
 
 /**
- * Number of characters of the longest cursor, so that it fits into a URL: seven positions of 64 partitions in four epochs, each
- * with 60 million events.
+ * Number of characters of the longest cursor, so that it fits into a URL: seven positions of 64 partitions in four
+ * epochs, each with 60 million events.
  */
 export const CURSOR_CHARACTERS_MAX = 12_000
 
@@ -85,7 +86,9 @@ function placeText(place: Place): string {
   return text
 }
 
-/** Returns the hash that binds a cursor to a filter. Null is left out, so that parts of later versions do not change it. */
+/**
+ * Returns the hash that binds a cursor to a filter. Null is left out, so that parts of later versions do not change it.
+ */
 export function fingerprintOf(filter: object): string {
   const given = JSON.stringify(filter, (_name, value) => value ?? undefined)
   return digestOf(given, FINGERPRINT_CHARACTERS)
@@ -98,8 +101,8 @@ export function cursorOf(fingerprint: string, positions: readonly string[]): str
 }
 
 /**
- * Returns the positions of a cursor, one per kind; kinds that are newer than the cursor begin at their start. Refuses a broken
- * cursor and one of another filter.
+ * Returns the positions of a cursor, one per kind; kinds that are newer than the cursor begin at their start. Refuses a
+ * broken cursor and one of another filter.
  */
 export function readCursor(fingerprint: string, kinds: number, cursor: string, name?: string): Position[] {
   const text = cursor.startsWith(MARK) ? withoutChecksum(cursor) : undefined

@@ -115,8 +115,8 @@ export class Feed {
   }
 
   /**
-   * Whether a position is beyond all events of the current epoch. Other epochs may have been longer before a restore, and an
-   * earlier restore of the same backup may have drawn a later epoch.
+   * Whether a position is beyond all events of the current epoch. Other epochs may have been longer before a restore,
+   * and an earlier restore of the same backup may have drawn a later epoch.
    */
   isBeyond(position: Position, epoch: number): boolean {
     for (const [partitionId, [offset = 0]] of position) {
@@ -127,7 +127,10 @@ export class Feed {
     return false
   }
 
-  /** Returns at most `limit` recent events of a partition after a place that pass, and the place up to which it searched. */
+  /**
+   * Returns at most `limit` recent events of a partition after a place that pass, and the place up to which it
+   * searched.
+   */
   since(
     partitionId: PartitionId,
     place: Place | undefined,

@@ -31,7 +31,8 @@ import { Share } from './share.js'
  * feed      one kind in this process; its recent events are in memory
  * channel   all listeners with one filter
  * live      a listener at the head of every feed of its channel: it receives new events as they are added to the feeds
- * catch-up  how a listener gets there: by pages of the tables while it is behind the recent events, then by recent events
+ * catch-up  how a listener gets there: by pages of the tables while it is behind the recent events, then by recent
+ *           events
  */
 
 /** Rows per page of a feed. */
@@ -39,7 +40,10 @@ const PAGE_ROWS = 2000
 /** Range of the delay until the next read while loaded events are not readable yet. */
 const BEHIND_MS_MIN = 10
 const BEHIND_MS_MAX = 250
-/** Concurrent reads of pages; the other answers need the engine, too, whose embedded form has three connections for both. */
+/**
+ * Concurrent reads of pages; the other answers need the engine, too, whose embedded form has three connections for
+ * both.
+ */
 const READS_MAX = 2
 
 export type HubNeeds = ReadNeeds & {
@@ -131,8 +135,8 @@ export class Hub {
   }
 
   /**
-   * Returns the progress with which a listener begins: at the start, now, or at a cursor. Refuses a cursor that does not fit, by
-   * the name of the parameter or header.
+   * Returns the progress with which a listener begins: at the start, now, or at a cursor. Refuses a cursor that does
+   * not fit, by the name of the parameter or header.
    */
   async begin(channel: Channel, after: string, name?: string): Promise<Progress> {
     const { kinds, fingerprint } = channel
@@ -162,9 +166,9 @@ export class Hub {
   }
 
   /**
-   * Returns at most `limit` recent events after a progress; the caller moves the progress past them. A partition without
-   * further events is passed here. Without any events, the listener is at the head of these kinds until the next turn of
-   * the event loop.
+   * Returns at most `limit` recent events after a progress; the caller moves the progress past them. A partition
+   * without further events is passed here. Without any events, the listener is at the head of these kinds until the
+   * next turn of the event loop.
    */
   recent(channel: Channel, progress: Progress, limit: number): readonly StreamEvent[] {
     const events: StreamEvent[] = []
@@ -190,7 +194,9 @@ export class Hub {
     })
   }
 
-  /** Returns a partition whose next page must be read from the tables; undefined if all further events are recent ones. */
+  /**
+   * Returns a partition whose next page must be read from the tables; undefined if all further events are recent ones.
+   */
   behind(channel: Channel, progress: Progress): PartitionBehind | undefined {
     const kinds = channel.kinds.filter((kind) => !this.#feed(kind).covers(progress.of(kind)))
     // At random, so that no kind waits for the history of another.
@@ -205,8 +211,8 @@ export class Hub {
 
   /**
    * Reads the next page of a partition from the tables. `done` moves the progress past it once its events are consumed.
-   * If it is not readable yet, as after a rollback to older tables, the caller waits until the hub has `advanced`. Once the
-   * hub is closed, nothing is readable.
+   * If it is not readable yet, as after a rollback to older tables, the caller waits until the hub has `advanced`. Once
+   * the hub is closed, nothing is readable.
    */
   async read(
     { kind, partitionId }: PartitionBehind,
@@ -276,8 +282,8 @@ export class Hub {
   }
 
   /**
-   * Returns in turn the read that waits longest, so that none waits forever, and that of the client with the fewest reads, so
-   * that it does not wait behind many that read their history.
+   * Returns in turn the read that waits longest, so that none waits forever, and that of the client with the fewest
+   * reads, so that it does not wait behind many that read their history.
    */
   #nextRead(): Waiting | undefined {
     this.#isOldestNext = !this.#isOldestNext
@@ -292,7 +298,10 @@ export class Hub {
     this.#looking.after(0)
   }
 
-  /** Reads new events and writes them to live listeners. Runs again at once if there were any, later if some are not readable. */
+  /**
+   * Reads new events and writes them to live listeners. Runs again at once if there were any, later if some are not
+   * readable.
+   */
   async #advance(): Promise<void> {
     this.#needs.onRead()
     const generation = this.#generation
@@ -365,8 +374,8 @@ export class Hub {
   }
 
   /**
-   * Adds a page to its feed and starts writing it to live listeners, synchronously: a listener that joins misses nothing.
-   * Returns promises of the writes.
+   * Adds a page to its feed and starts writing it to live listeners, synchronously: a listener that joins misses
+   * nothing. Returns promises of the writes.
    */
   #apply({ feed, partitionId, next, events }: Read): Promise<void>[] {
     const channels = [...this.#channels.values()].filter(

@@ -16,8 +16,8 @@ const PIECE_EVENTS = 128
 /** Unsent characters above which all pages are the smallest: a client that reads a byte a second would hold 3 MiB. */
 const CATCH_UP_CHARACTERS_MAX = 64 * 1024 * 1024
 /**
- * The shortest delay after which a client reconnects to a service that stopped or failed: a restart is over by then, and
- * its first answers, which are slow, are not slowed down further.
+ * The shortest delay after which a client reconnects to a service that stopped or failed: a restart is over by then,
+ * and its first answers, which are slow, are not slowed down further.
  */
 export const RETRY_MS_MIN = 3000
 /** Delay after a stream whose lifetime is over; lifetimes have jitter of their own. */

@@ -13,8 +13,9 @@ const ACCEPTING_MS_MAX = 100
 export type Turn = 'begin' | 'catch-up'
 
 /**
- * The share of the event loop that streams have while they begin and catch up: otherwise all answers and new connections would wait
- * behind the streams that read their history. What a caller does until its next `await` counts as its piece of work.
+ * The share of the event loop that streams have while they begin and catch up: otherwise all answers and new
+ * connections would wait behind the streams that read their history. What a caller does until its next `await` counts
+ * as its piece of work.
  */
 export class Share {
   readonly #waiting: Readonly<Record<Turn, (() => void)[]>> = { begin: [], 'catch-up': [] }

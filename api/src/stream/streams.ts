@@ -28,9 +28,13 @@ export type StreamLimits = {
   readonly streamLifetimeMs: number
   /** Interval of keep-alives on a quiet stream; proxies commonly close a connection after 60 s without data. */
   readonly streamKeepAliveMs: number
-  /** A client that reads nothing for this long is disconnected; after twice as long if the kernel took bytes at first. */
+  /**
+   * A client that reads nothing for this long is disconnected; after twice as long if the kernel took bytes at first.
+   */
   readonly streamDrainMs: number
-  /** Newest offsets of each partition that are read for the first listener: reconnecting ones need no query for them. */
+  /**
+   * Newest offsets of each partition that are read for the first listener: reconnecting ones need no query for them.
+   */
   readonly streamRecentOffsets: number
 }
 
@@ -256,8 +260,8 @@ class Streams {
   }
 
   /**
-   * Returns the delay after which the next client reconnects. Open streams have different ones, a millisecond apart: after a
-   * restart 1,000 clients return per second, which leaves half of a core to other answers.
+   * Returns the delay after which the next client reconnects. Open streams have different ones, a millisecond apart:
+   * after a restart 1,000 clients return per second, which leaves half of a core to other answers.
    */
   #nextRetryMs(): number {
     this.#retry = (this.#retry + 1) % this.#open

@@ -22,8 +22,8 @@ type RatingState = {
 const ROWS_PER_TRANSACTION = 500
 
 /**
- * Publishes the current state of rows again, for a log that lost it; the events have the ids of the lost ones. The locks
- * delay a change and an erasure of these rows until the end; the erasure then deletes the events, too.
+ * Publishes the current state of rows again, for a log that lost it; the events have the ids of the lost ones. The
+ * locks delay a change and an erasure of these rows until the end; the erasure then deletes the events, too.
  */
 export async function publishAgain(writes: WriteTransactions, rows: readonly ChangedRow[]): Promise<void> {
   for (let first = 0; first < rows.length; first += ROWS_PER_TRANSACTION) {

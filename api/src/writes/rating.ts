@@ -128,8 +128,8 @@ function pairOf(userKey: string, raterKey: string): string {
   return `${userKey}\n${raterKey}`
 }
 
-// Rows are locked in key order, so two statements cannot deadlock. A replaced row gets its revision under its lock (SET), so
-// revisions rise in commit order. Other ratings are read from the snapshot of the statement's start.
+// Rows are locked in key order, so two statements cannot deadlock. A replaced row gets its revision under its lock
+// (SET), so revisions rise in commit order. Other ratings are read from the snapshot of the statement's start.
 const UPSERT = `
   WITH request AS MATERIALIZED (
     SELECT w.user_key, w.rater_key, w.event, (w.event ->> 'stars')::int AS stars

@@ -32,8 +32,8 @@ export const flushPath = async (path: string): Promise<void> => {
 }
 
 /**
- * Creates a folder and those above it if missing, durably. Step by step, because Node 20's recursive mkdir never returns if a parent
- * cannot contain folders, as in /proc.
+ * Creates a folder and those above it if missing, durably. Step by step, because Node 20's recursive mkdir never
+ * returns if a parent cannot contain folders, as in /proc.
  */
 export const makeFolder = (path: string, mode = 0o777): void => {
   const isFolder = () => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true

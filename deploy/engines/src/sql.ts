@@ -1,6 +1,6 @@
 /*
- * Statements of analysts, which run in a separate process. Nothing here loads chDB into the caller: that would cost a command
- * 150 MiB and half a second of processor time.
+ * Statements of analysts, which run in a separate process. Nothing here loads chDB into the caller: that would cost a
+ * command 150 MiB and half a second of processor time.
  */
 export { statusOf } from './clickhouse/http-status.js'
 export { codeOf } from './clickhouse/parameters.js'

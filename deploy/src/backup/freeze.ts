@@ -39,8 +39,8 @@ export const BOOKKEEPING = [
 
 /**
  * Freezes all tables, the bookkeeping first: everything that it records as consumed is then in the tables frozen after
- * it. Rows beyond its record are consumed again after a restore, as after a crash. A change of the set of tables or of a
- * pointer meanwhile restarts the freeze: a copied pointer without the record of its swap would not be moved further.
+ * it. Rows beyond its record are consumed again after a restore, as after a crash. A change of the set of tables or of
+ * a pointer meanwhile restarts the freeze: a copied pointer without the record of its swap would not be moved further.
  * @param folder the engine's data directory
  */
 export async function freezeTables(tables: ClickHouse['control'], folder: string, name: string): Promise<Frozen> {
@@ -67,8 +67,8 @@ export async function freezeTables(tables: ClickHouse['control'], folder: string
 }
 
 /**
- * Releases the frozen files of a name, or all. The engine's counter of freezes goes too: on a full disk it stays empty, and
- * the engine refuses to freeze with an empty one.
+ * Releases the frozen files of a name, or all. The engine's counter of freezes goes too: on a full disk it stays empty,
+ * and the engine refuses to freeze with an empty one.
  */
 export async function unfreeze(folder: string, name = ''): Promise<void> {
   for (const part of [name, 'increment.txt']) await rm(join(folder, SHADOW, part), { recursive: true, force: true })

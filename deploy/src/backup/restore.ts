@@ -96,7 +96,8 @@ async function restoreInto({
     await flushPath(path)
     await empty(path)
     await copyIn(request, { backup, path, manifest })
-    // Clients know positions behind the end of the backup: events at the same positions would be missing in their streams.
+    // Clients know positions behind the end of the backup: events at the same positions would be missing in their
+    // streams.
     await openEmbeddedLog({ path: directory.part('log'), epoch: 'next' }).close()
     const toForget = ledger === undefined ? null : await mergeLedgerInto(directory.part('writes'), ledger)
     await flushTree(path)

@@ -39,7 +39,9 @@ const SCRIPTS = {
   fish: fishScript
 }
 
-/** Files complete where no word of the command fits. In zsh, `path` is PATH, and the length of a slice needs `$((…))`. */
+/**
+ * Files complete where no word of the command fits. In zsh, `path` is PATH, and the length of a slice needs `$((…))`.
+ */
 function bashScript(all: readonly Completion[]): string {
   const paths = all.filter(({ path }) => path !== '').map(({ path }) => `'${path}'`)
   return `_gamenet() {

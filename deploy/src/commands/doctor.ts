@@ -25,7 +25,10 @@ export function addDoctor(program: Command, terminal: Terminal): void {
   })
 }
 
-/** Runs the checks of the running service, or on the engines of a stopped one. If they cannot be opened, that is the last check. */
+/**
+ * Runs the checks of the running service, or on the engines of a stopped one. If they cannot be opened, that is the
+ * last check.
+ */
 async function checksOf(terminal: Terminal): Promise<Check[]> {
   try {
     terminal.config()

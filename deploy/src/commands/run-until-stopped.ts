@@ -2,7 +2,10 @@ import { exposureOf } from '../operator/exposure.js'
 import type { Role, Service } from '../wiring/service.js'
 import { print, type Terminal } from './terminal.js'
 
-/** Forces the exit of a stop that hangs, within the 10 s that orchestrators allow after SIGTERM and SHUTDOWN_DELAY_SECONDS. */
+/**
+ * Forces the exit of a stop that hangs, within the 10 s that orchestrators allow after SIGTERM and
+ * SHUTDOWN_DELAY_SECONDS.
+ */
 const STOP_MS = 9000
 /** Limit for work that still waits after the close, such as a client of an unavailable server. */
 const LINGER_MS = 1000
@@ -53,8 +56,8 @@ function exitSoon(role: Role): void {
 }
 
 /**
- * Resolves at SIGTERM or SIGINT, and when the supervisor of `npm start` requests a stop. If the supervisor is killed, the
- * process ends at once, so that a killed `npm start` leaves nothing behind.
+ * Resolves at SIGTERM or SIGINT, and when the supervisor of `npm start` requests a stop. If the supervisor is killed,
+ * the process ends at once, so that a killed `npm start` leaves nothing behind.
  */
 export function signalled(): Promise<void> {
   return new Promise((resolve) => {

@@ -29,7 +29,9 @@ function stateOf({ isFull, isReadOnly }: Status['disk']['disks'][number]): strin
   return isFull ? 'full' : 'low'
 }
 
-/** Events of this age should be readable, and erasures complete, unless an import or a rebuild keeps the engines busy. */
+/**
+ * Events of this age should be readable, and erasures complete, unless an import or a rebuild keeps the engines busy.
+ */
 const LAG_SECONDS_MAX = 300
 
 function ofData({ halts, lostRows, projections, rebuilds, parked, trouble, erasures }: Status): string[] {

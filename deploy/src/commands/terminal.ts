@@ -34,8 +34,9 @@ export function print(
 }
 
 /**
- * Writes an answer or the parts of a file, unchanged unless the output is a terminal. Writes each part once the reader has taken the one
- * before it, so that a slow reader costs no memory. Resolves early if the output cannot be written, as when `head` closes it.
+ * Writes an answer or the parts of a file, unchanged unless the output is a terminal. Writes each part once the reader
+ * has taken the one before it, so that a slow reader costs no memory. Resolves early if the output cannot be written,
+ * as when `head` closes it.
  */
 export async function writeContent(
   { output }: { readonly output: Writable & { readonly isTTY?: boolean } },

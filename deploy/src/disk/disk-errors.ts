@@ -1,8 +1,8 @@
 import { errorCode } from '@gamenet/schemas'
 
 /*
- * What an error says of a disk. Apart from the sentences about disks, which load the engines: a command that failed for another
- * reason loads nothing more.
+ * What an error says of a disk. Apart from the sentences about disks, which load the engines: a command that failed for
+ * another reason loads nothing more.
  */
 
 /** As the kernel, PostgreSQL, ClickHouse and the embedded log report it. */

@@ -10,7 +10,10 @@ const FREE_MIN_BYTES = GIB
 const FREE_MIN_SHARE = 0.05
 /** Hysteresis: space is sufficient again when a quarter more than the minimum is free. */
 const ROOM_AGAIN = 1.25
-/** With less free space the log refuses a commit of 1 MiB, and PostgreSQL may find no space for a segment of its log, of 16 MiB. */
+/**
+ * With less free space the log refuses a commit of 1 MiB, and PostgreSQL may find no space for a segment of its log, of
+ * 16 MiB.
+ */
 export const FULL_BYTES = LOG_FREE_BYTES_MIN + 2 * 1024 * 1024
 /** Interval of checks. An import writes about 10 MB a second, far less per interval than the free minimum. */
 const LOOK_MS = 1000

@@ -50,7 +50,10 @@ export const readSpace: ReadSpace = async (paths) => {
 const MOUNT = /^\d+ \d+ (\d+):(\d+) .* - \S+ \S+ (\S+)$/gm
 const READ_ONLY = /(^|,)(emergency_)?ro(,|$)/
 
-/** Returns the devices, numbered as `stat` does, whose file systems are read-only; none where the kernel lists no mounts. */
+/**
+ * Returns the devices, numbered as `stat` does, whose file systems are read-only; none where the kernel lists no
+ * mounts.
+ */
 async function readOnlyDevices(): Promise<ReadonlySet<number>> {
   const mounts = await readFile('/proc/self/mountinfo', 'utf8').catch(() => '')
   const found = [...mounts.matchAll(MOUNT)].filter(([, , , options = '']) => READ_ONLY.test(options))

@@ -11,8 +11,8 @@ import { FailureError, UsageError } from '../config.js'
 const { R_OK, W_OK, X_OK } = constants
 
 /**
- * Refuses a data directory with an entry of the wrong kind, or with a file that this user cannot open: an engine would take it for
- * damaged and detach it. Takes 6 µs a file.
+ * Refuses a data directory with an entry of the wrong kind, or with a file that this user cannot open: an engine would
+ * take it for damaged and detach it. Takes 6 µs a file.
  * @param folders the names of its folders; files of the service end with `.json`
  */
 export async function refuseUnusable(directory: string, folders: readonly string[]): Promise<void> {
@@ -93,7 +93,10 @@ export function isInside(path: string, directory: string): boolean {
   return `${path}${sep}`.startsWith(`${directory}${sep}`)
 }
 
-/** Returns what this user cannot open on the way to a path: a folder above it, the path, or its folder, which cannot be changed. */
+/**
+ * Returns what this user cannot open on the way to a path: a folder above it, the path, or its folder, which cannot be
+ * changed.
+ */
 function culpritOf(path: string): string {
   const closed = foldersTo(path).find((folder) => !permits(folder, X_OK))
   return closed ?? (permits(path, R_OK | W_OK) || codeOfAccess(path, R_OK) === 'ENOENT' ? dirname(path) : path)

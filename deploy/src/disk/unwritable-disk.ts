@@ -12,8 +12,8 @@ import { isInside, readOnlySentence } from './file-failure.js'
 const START_BYTES_MIN = 1024 * 1024
 
 /**
- * Returns the failure for work that failed because the data directory's disk is full or read-only: it names the disk and
- * what to do, after what the error says for the user. Undefined for any other failure.
+ * Returns the failure for work that failed because the data directory's disk is full or read-only: it names the disk
+ * and what to do, after what the error says for the user. Undefined for any other failure.
  */
 export async function unwritableDisk(path: string, error: unknown): Promise<FailureError | undefined> {
   if (error instanceof UsageError) return undefined

@@ -74,8 +74,8 @@ export async function isKnownToTables(store: Store, userKey: string): Promise<bo
 }
 
 /**
- * Deletes every row of these users from every table, and waits until their files are deleted: without users, those that an interrupted
- * erasure has left.
+ * Deletes every row of these users from every table, and waits until their files are deleted: without users, those that
+ * an interrupted erasure has left.
  *
  * A step that has read rows before the deletion stores derived rows afterwards: in a rebuild many seconds later, and
  * possibly into new tables. So each round waits for the running steps and lists the tables again. A round that finds
@@ -87,7 +87,8 @@ export async function eraseRows(cleaning: EraseRowsNeeds, userKeys: readonly str
   const names = new Set<string>()
   try {
     let deleted = 0
-    // Readers know the changes that are deleted, so a later one must have a higher version, even if the clock is behind.
+    // Readers know the changes that are deleted, so a later one must have a higher version, even if the clock is
+    // behind.
     let announced = 0
     for (let round = 1, found = Number.POSITIVE_INFINITY; found > 0; round += 1) {
       if (round > ROUNDS_MAX) throw new Error('rows of an erased person reappear in the tables repeatedly')

@@ -25,7 +25,10 @@ export type EraseNeeds = {
   readonly whenCaughtUp: (topics: readonly string[]) => Promise<void>
   /** Resolves when every running step that writes rows has ended. */
   readonly stepsEnded: () => Promise<void>
-  /** Present if this process owns the files of the tables: no start may take the parts that an erasure empties for lost ones. */
+  /**
+   * Present if this process owns the files of the tables: no start may take the parts that an erasure empties for lost
+   * ones.
+   */
   readonly partList: Pick<PartList, 'whileDeletingFrom'> | undefined
   /** Called when the tables have changed. */
   readonly onChange: () => Promise<unknown>
@@ -82,8 +85,8 @@ export type ReapplyNeeds = Pick<
 }
 
 /**
- * Completes interrupted erasures, and repeats others after an older copy was restored. To be called before anything is loaded or answered: a user who
- * returned may have new rows, and only events loaded from here on bring them.
+ * Completes interrupted erasures, and repeats others after an older copy was restored. To be called before anything is
+ * loaded or answered: a user who returned may have new rows, and only events loaded from here on bring them.
  *
  * PostgreSQL has the ledger, and the tables record the erasures applied to them. An entry that only the tables have
  * indicates an older PostgreSQL: it is entered again as pending. An entry that the tables lack indicates older tables:

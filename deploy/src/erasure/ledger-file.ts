@@ -10,8 +10,8 @@ import type { Engines } from '../wiring/engines.js'
 import { addToLedger, readLedger, readSalt, saltMark } from './ledger.js'
 
 /*
- * A copy of the ledger outside the engines, which an operator can store elsewhere. It contains only hashes, which do not
- * reveal names. With an older copy of the data, it lists the users to erase again.
+ * A copy of the ledger outside the engines, which an operator can store elsewhere. It contains only hashes, which do
+ * not reveal names. With an older copy of the data, it lists the users to erase again.
  */
 
 /** In the data directory. */
@@ -33,8 +33,8 @@ export type LedgerFile = z.infer<typeof LedgerFile>
 const KEPT_FILE = /^forgotten-(?:[0-9a-f]+|unreadable)\.json$/
 
 /**
- * Writes the whole ledger atomically, with the entries of the former copy: it may not be merged yet. A copy of another PostgreSQL, which
- * lists erasures, or an unreadable one is kept under another name.
+ * Writes the whole ledger atomically, with the entries of the former copy: it may not be merged yet. A copy of another
+ * PostgreSQL, which lists erasures, or an unreadable one is kept under another name.
  */
 async function writeLedgerFile(writes: Postgres, path: string): Promise<void> {
   const mark = saltMark(await readSalt(writes))
@@ -67,8 +67,8 @@ export async function writeLedgerCopy({ directory, writes }: CopyNeeds): Promise
 }
 
 /**
- * Merges the copies next to the engines' files into the write side, which is an older one if it lacks entries of them. A copy of another
- * PostgreSQL, or an unreadable one, is passed over.
+ * Merges the copies next to the engines' files into the write side, which is an older one if it lacks entries of them.
+ * A copy of another PostgreSQL, or an unreadable one, is passed over.
  * @returns a sentence for each of these
  */
 export async function mergeLedgerCopy({ directory, writes }: CopyNeeds): Promise<readonly string[]> {

@@ -93,7 +93,10 @@ export async function addToLedger(writes: Queries, entries: readonly LedgerEntry
   return added.length
 }
 
-/** Returns the name hashes of those erasures that this ledger lacks, so that the next start adds them with {@link addToLedger}. */
+/**
+ * Returns the name hashes of those erasures that this ledger lacks, so that the next start adds them with {@link
+ * addToLedger}.
+ */
 export async function missingErasures(writes: Queries, entries: readonly LedgerEntry[]): Promise<string[]> {
   const rows = await writes.query<{ name_hash: string }>(
     `SELECT e.name_hash FROM unnest($1::text[], $2::bigint[]) AS e (name_hash, ms)

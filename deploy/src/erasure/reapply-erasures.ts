@@ -31,7 +31,8 @@ export async function reapplyErasures({
       partList,
       signal: new AbortController().signal,
       oldPartsMs: OLD_PARTS_MS,
-      // On a low disk merges are stopped and no deletion of rows ends; the running service completes pending erasures later.
+      // On a low disk merges are stopped and no deletion of rows ends; the running service completes pending erasures
+      // later.
       isOnlyReader: role === 'all' && engines.isEmbedded && !engines.disk.isLow()
     })
     if (completed > 0) logger.warn({ erasures: completed }, 'interrupted erasures are completed')

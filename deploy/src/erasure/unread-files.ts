@@ -6,8 +6,8 @@ import { readDetachedParts, readKnownFolders } from '@gamenet/projector/erasure'
 import { errorCode } from '@gamenet/schemas'
 
 /**
- * Removes the rows of all detached parts, which no statement reads; throws if this process does not own their files. Their empty folders
- * stay: they record that a table has lost rows.
+ * Removes the rows of all detached parts, which no statement reads; throws if this process does not own their files.
+ * Their empty folders stay: they record that a table has lost rows.
  */
 export async function emptyDetachedParts(store: Store, { ownsFiles }: { readonly ownsFiles: boolean }): Promise<void> {
   const detached = await store.do(readDetachedParts)
@@ -23,8 +23,8 @@ export async function emptyDetachedParts(store: Store, { ownsFiles }: { readonly
 }
 
 /**
- * Removes the files of tables that the engine does not know: their definitions were deleted by hand. Folders that changed since this
- * process started may belong to a table that is being created.
+ * Removes the files of tables that the engine does not know: their definitions were deleted by hand. Folders that
+ * changed since this process started may belong to a table that is being created.
  */
 export async function removeUnknownTables(store: Store): Promise<void> {
   const { root, folders } = await store.do(readKnownFolders)

@@ -27,7 +27,9 @@ export function exposureOf(config: Config, role: Role): string[] {
     .map(([variable, host, port, what]) => `${variable}=${host}: anyone who can reach port ${port} ${what}.`)
 }
 
-/** Refuses an operator port that other machines reach and that has no token. A process with a data directory makes one. */
+/**
+ * Refuses an operator port that other machines reach and that has no token. A process with a data directory makes one.
+ */
 export function requireOperatorToken({ OPERATOR_HOST, OPERATOR_TOKEN }: Config, role: Role): void {
   if (role === 'all' || isCommand(role) || OPERATOR_TOKEN !== undefined || isLoopback(OPERATOR_HOST)) return
   throw new UsageError(

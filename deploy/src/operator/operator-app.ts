@@ -32,8 +32,8 @@ type MetricsNeeds = {
 }
 
 /**
- * The operator port: health and metrics, and operations for clients that send the token as `Authorization: Bearer`. Not public:
- * it has no rate limits. Without a token it refuses all operations.
+ * The operator port: health and metrics, and operations for clients that send the token as `Authorization: Bearer`. Not
+ * public: it has no rate limits. Without a token it refuses all operations.
  */
 export function buildOperatorApp(
   needs: MetricsNeeds & { readonly operations: Operations; readonly token: string | undefined }

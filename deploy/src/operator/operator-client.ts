@@ -8,10 +8,16 @@ import type { OperatorPort } from '../data-directory.js'
 import { LINES, OCTETS, type Operation, type Operations, type RunContext } from '../operations/operation.js'
 import { VERSION } from '../version.js'
 
-/** A process that is stopped, or hangs, accepts connections all the same: it is asked at times, and has to reply within the limit. */
+/**
+ * A process that is stopped, or hangs, accepts connections all the same: it is asked at times, and has to reply within
+ * the limit.
+ */
 const SIGNS_OF_LIFE = { everyMs: 15_000, withinMs: 15_000 }
 
-/** The operations of a running service, over its operator port. They may take long, as long as the service shows signs of life. */
+/**
+ * The operations of a running service, over its operator port. They may take long, as long as the service shows signs
+ * of life.
+ */
 export function operatorClient(port: OperatorPort, signs = SIGNS_OF_LIFE): Operations {
   return {
     run: async (operation, input, { onProgress = () => undefined, signal: cancelled } = {}) => {

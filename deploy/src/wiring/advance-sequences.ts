@@ -29,18 +29,19 @@ const REVISED_TOPICS = ['profile', 'rating']
 /** More events of the log than these are not read: a start would wait for minutes. */
 const EVENTS_MAX = 1_000_000
 /**
- * Unknown numbers are below the time in units of 10 µs, because writes are fewer. It has 15 digits, as many as a sealed event can name.
+ * Unknown numbers are below the time in units of 10 µs, because writes are fewer. It has 15 digits, as many as a sealed
+ * event can name.
  */
 const NUMBERS_PER_MS = 100
 /** Larger numbers of an imported log are ignored. */
 const NUMBER_MAX = 900_000_000_000_000
 
 /**
- * Advances the sequences of a write side that is older than the tables or than the log, after it was restored from a copy or lost its
- * last writes. Otherwise new changes and persons would reuse earlier numbers: the tables would keep the older change,
- * and another person's key would open the log's events. Lost rows are not restored. To be called before anything is
- * written, and when the checkpoints say from where on lost rows are loaded again.
- * Of the log, only what the tables lack is read. Where it cannot be read, or is long, numbering leaps over all numbers that it may have.
+ * Advances the sequences of a write side that is older than the tables or than the log, after it was restored from a
+ * copy or lost its last writes. Otherwise new changes and persons would reuse earlier numbers: the tables would keep
+ * the older change, and another person's key would open the log's events. Lost rows are not restored. To be called
+ * before anything is written, and when the checkpoints say from where on lost rows are loaded again. Of the log, only
+ * what the tables lack is read. Where it cannot be read, or is long, numbering leaps over all numbers that it may have.
  */
 export async function advanceSequences(
   writes: Postgres,
@@ -82,8 +83,9 @@ export async function advanceSequences(
 }
 
 /**
- * Records that people of the tables or the log lost their keys, before the sequence advances and others get their numbers: later
- * starts do not find it any more. The sequence does not show it: after a crash, PostgreSQL continues it up to 32 numbers ahead.
+ * Records that people of the tables or the log lost their keys, before the sequence advances and others get their
+ * numbers: later starts do not find it any more. The sequence does not show it: after a crash, PostgreSQL continues it
+ * up to 32 numbers ahead.
  */
 async function recordLostPeople(writes: Postgres, known: NewestWrites, people: ReadonlySet<number>): Promise<void> {
   const [row] = await writes.query<{ highest: string }>(
@@ -107,7 +109,10 @@ type Newest = {
   readonly unread?: string
 }
 
-/** Returns the newest numbers of the tables and of the events that they lack. Events of lost persons count, too: their numbers are not encrypted. */
+/**
+ * Returns the newest numbers of the tables and of the events that they lack. Events of lost persons count, too: their
+ * numbers are not encrypted.
+ */
 async function readNewest(store: Store, engines: Parameters<typeof readStored>[0]): Promise<Newest> {
   const newest = { revision: 0, person: 0 }
   const people = new Set<number>()
@@ -152,5 +157,8 @@ function sentencePart(error: unknown): string {
   return errorMessage(error).replace(/\.$/, '')
 }
 
-/** The identity of an event in its `ce_id`, as `cloud-event.ts` of the schemas writes it. An imported log may have any number there. */
+/**
+ * The identity of an event in its `ce_id`, as `cloud-event.ts` of the schemas writes it. An imported log may have any
+ * number there.
+ */
 const REVISION = /\/(\d{1,15})@[^/]*$/

@@ -4,8 +4,9 @@ import { type Config, UsageError } from '../config.js'
 import { Disposers } from './disposers.js'
 
 /**
- * The role of a process that runs one command. `offline`: the command runs its operations, and the process ends. `verify`: so does a
- * command that neither loads nor repairs anything. `repair`: `offline`, but damaged bookkeeping is detached before it is read.
+ * The role of a process that runs one command. `offline`: the command runs its operations, and the process ends.
+ * `verify`: so does a command that neither loads nor repairs anything. `repair`: `offline`, but damaged bookkeeping is
+ * detached before it is read.
  */
 export type CommandRole = 'offline' | 'verify' | 'repair'
 

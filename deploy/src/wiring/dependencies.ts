@@ -14,7 +14,8 @@ import type { ReadinessCheck } from './readiness.js'
 import type { SpoolingLog } from './spooling-log.js'
 
 /**
- * The value of each component, for those below it: undefined if the role does not run it, `unknown` if it is only a step.
+ * The value of each component, for those below it: undefined if the role does not run it, `unknown` if it is only a
+ * step.
  */
 export type Dependencies = {
   processWarnings: unknown

@@ -35,7 +35,10 @@ const REPAIR_WRITES = `stop the service and run \`gamenet verify --repair\`, whi
 const DAMAGE_CODES: ReadonlySet<number> = new Set([
   27, 32, 33, 40, 76, 79, 107, 117, 125, 226, 228, 246, 259, 271, 432, 740
 ])
-/** ClickHouse's codes for statements that do not fit the definition of a table: UNKNOWN_IDENTIFIER, TYPE_MISMATCH and others. */
+/**
+ * ClickHouse's codes for statements that do not fit the definition of a table: UNKNOWN_IDENTIFIER, TYPE_MISMATCH and
+ * others.
+ */
 export const MISFIT_CODES: ReadonlySet<number> = new Set([10, 16, 43, 44, 47, 53, 386])
 /** A statement, or a query with temporary files, had no space. */
 export const NOT_ENOUGH_SPACE = 243
@@ -72,7 +75,9 @@ export async function explained(error: unknown, path: string | undefined, tables
   return ofDisk ?? fileFailure(error, path ?? '') ?? engineFailure(error, tables)
 }
 
-/** Returns an engine's error about its files or their version as a sentence with a way out; any other error unchanged. */
+/**
+ * Returns an engine's error about its files or their version as a sentence with a way out; any other error unchanged.
+ */
 export function engineFailure(error: unknown, tables: string): unknown {
   if (error instanceof FailureError) return error
   const ofTables = clickHouseErrorIn(error)
@@ -143,5 +148,8 @@ function isDamage(error: unknown): boolean {
   return isOfDamage(error) || DAMAGED_WRITES.test(errorCode(error))
 }
 
-/** Damage that `openPglite` reports, and other errors of PostgreSQL in the classes data exception, system error and internal error. */
+/**
+ * Damage that `openPglite` reports, and other errors of PostgreSQL in the classes data exception, system error and
+ * internal error.
+ */
 const DAMAGED_WRITES = /^(data_damaged|(22|58|XX)\w{3})$/

@@ -88,7 +88,10 @@ export async function openEngines(context: Context): Promise<Engines> {
   }
 }
 
-/** Opens each of the configured engines. If one cannot be opened for another reason than damaged files, the open ones are closed again. */
+/**
+ * Opens each of the configured engines. If one cannot be opened for another reason than damaged files, the open ones
+ * are closed again.
+ */
 export async function openSoundEngines({ config, role, threadPoolSize, logger, damageMet = new Set() }: Context) {
   // A command opens PostgreSQL only when it needs it: the first start of PGlite takes seven seconds.
   const withPostgres = !isCommand(role)
@@ -216,8 +219,8 @@ export function openTables(
 }
 
 /**
- * Refuses a missing or empty log file: a recreated log would reuse offsets, and its new events would be skipped as already
- * loaded. Without a backup, a higher LOG_EPOCH begins another log, once the rest of the lost one is removed.
+ * Refuses a missing or empty log file: a recreated log would reuse offsets, and its new events would be skipped as
+ * already loaded. Without a backup, a higher LOG_EPOCH begins another log, once the rest of the lost one is removed.
  */
 function refuseLostLog(directory: DataDirectory, epoch: number): void {
   const bytesOf = (...path: string[]) => statSync(join(directory.path, ...path), { throwIfNoEntry: false })?.size

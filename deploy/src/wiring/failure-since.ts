@@ -2,8 +2,8 @@ import { shownInstant } from '@gamenet/schemas'
 import { failureText } from './engine-failures.js'
 
 /**
- * Returns what to call after each round of a work that is repeated, with its error if it failed: while the last round failed,
- * `damageMet` says why, and since when.
+ * Returns what to call after each round of a work that is repeated, with its error if it failed: while the last round
+ * failed, `damageMet` says why, and since when.
  */
 export function failureSince(damageMet: Set<string>, what: string): (error?: unknown) => void {
   let [since, sentence] = ['', '']

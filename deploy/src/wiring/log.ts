@@ -37,8 +37,8 @@ export type OpenLog = Log &
   }
 
 /**
- * Returns the consumer group of all projectors of an installation. Installations on one Kafka have different prefixes: in a
- * shared group, each partition would go to one of them.
+ * Returns the consumer group of all projectors of an installation. Installations on one Kafka have different prefixes:
+ * in a shared group, each partition would go to one of them.
  */
 export function loaderGroup(topicPrefix: string): string {
   return `${topicPrefix}loaders`
@@ -56,11 +56,16 @@ export type OpenLogOptions = {
   readonly onReplaced?: (reason: string) => void
   /** Creates no topics. */
   readonly isReading?: boolean
-  /** Called when Kafka is unavailable at the start, which is not a failure: topics are created before the first append. */
+  /**
+   * Called when Kafka is unavailable at the start, which is not a failure: topics are created before the first append.
+   */
   readonly onUnavailable?: ((reason: string) => void) | undefined
 }
 
-/** Opens the log and creates missing topics in Kafka, unless it is only read. Kafka's operators see `role` as the client. */
+/**
+ * Opens the log and creates missing topics in Kafka, unless it is only read. Kafka's operators see `role` as the
+ * client.
+ */
 export async function openLog(choice: LogChoice, role: string, options: OpenLogOptions = {}): Promise<OpenLog> {
   const { group, share } = options
   if (choice.engine === 'lmdb') {

@@ -45,7 +45,9 @@ export type LostRows = {
   /** Resolves with true when no table lacks rows; with false when the service stops first or a later start repairs. */
   whenRepaired(): Promise<boolean>
   status(): Promise<LostTable[]>
-  /** The parts that tables lacked when this process opened them; a stopped service may have restored their rows since. */
+  /**
+   * The parts that tables lacked when this process opened them; a stopped service may have restored their rows since.
+   */
   readonly found: readonly NamedLostPart[]
   /** Returns the tables whose rows are missing until a repair has ended. */
   repairing(): readonly string[]
@@ -53,9 +55,9 @@ export type LostRows = {
 }
 
 /**
- * Which process restores lost rows. `now`: this process, which has exclusive use of the tables and a projector. `later`: such a
- * process at its start. `never`: an operator, because others load and project into the tables of a ClickHouse server
- * meanwhile.
+ * Which process restores lost rows. `now`: this process, which has exclusive use of the tables and a projector.
+ * `later`: such a process at its start. `never`: an operator, because others load and project into the tables of a
+ * ClickHouse server meanwhile.
  */
 export type RepairTime = 'now' | 'later' | 'never'
 

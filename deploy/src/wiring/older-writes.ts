@@ -21,8 +21,8 @@ export type OlderWritesNeeds = Pick<Dependencies, 'damageMet'> & {
 }
 
 /**
- * Reports a write side that is older than the tables, and one that is newer than tables and log, in the background, once all lost rows are
- * restored: each comparison may take seconds.
+ * Reports a write side that is older than the tables, and one that is newer than tables and log, in the background,
+ * once all lost rows are restored: each comparison may take seconds.
  * @returns how to stop it
  */
 export function compareWrites({ engines, projector, lostRows, damageMet, logger }: OlderWritesNeeds): () => void {

@@ -26,21 +26,25 @@ const LISTED = [...dataTables, 'checkpoint']
 const WHOLE_TABLE = 'all_0_0_0'
 
 /**
- * A file that lists the parts of event tables, read tables and checkpoints. The engine does not notice a part whose directory vanished,
- * or whose number of rows is wrong, nor that all tables vanished.
+ * A file that lists the parts of event tables, read tables and checkpoints. The engine does not notice a part whose
+ * directory vanished, or whose number of rows is wrong, nor that all tables vanished.
  */
 export type PartList = {
   /** The differences that were found. Parts that vanished are marked now, so they are not among them. */
   readonly found: PartComparison
-  /** Omits these tables from the list while work runs that deletes rows of them: it leaves parts without rows, which the engine removes. */
+  /**
+   * Omits these tables from the list while work runs that deletes rows of them: it leaves parts without rows, which the
+   * engine removes.
+   */
   whileDeletingFrom<Result>(tables: readonly string[], work: () => Promise<Result>): Promise<Result>
   /** Writes the last list. */
   close(): Promise<void>
 }
 
 /**
- * Compares the tables with the file. Parts that vanished are marked like parts that the engine could not read, so that their rows are
- * restored, too. Numbers of rows are corrected. Then keeps the list up to date. Order: marks → list; a crash in between repeats the marks.
+ * Compares the tables with the file. Parts that vanished are marked like parts that the engine could not read, so that
+ * their rows are restored, too. Numbers of rows are corrected. Then keeps the list up to date. Order: marks → list; a
+ * crash in between repeats the marks.
  */
 export async function openPartList(
   file: string,
@@ -119,7 +123,10 @@ export async function comparePartList(
   }
 }
 
-/** Makes the next start restore the rows of a part or of a table, as after a part that the engine could not read; returns the path of the mark. */
+/**
+ * Makes the next start restore the rows of a part or of a table, as after a part that the engine could not read;
+ * returns the path of the mark.
+ */
 export async function markLost(path: string, part = WHOLE_TABLE): Promise<string> {
   const detached = join(path, 'detached')
   const mark = join(detached, `broken-on-start_${part}`)
@@ -128,7 +135,10 @@ export async function markLost(path: string, part = WHOLE_TABLE): Promise<string
   return mark
 }
 
-/** Writes the listed numbers of rows. The engine reads them when it attaches a table: here, or after a crash at its next start. */
+/**
+ * Writes the listed numbers of rows. The engine reads them when it attaches a table: here, or after a crash at its next
+ * start.
+ */
 async function correct(
   tables: Pick<ClickHouse['control'], 'execute'>,
   miscounted: readonly MiscountedPart[]
@@ -140,7 +150,10 @@ async function correct(
   }
 }
 
-/** Returns the parts of a list; undefined if it is damaged. Lists of earlier programs have no checksum, so they are not trusted. */
+/**
+ * Returns the parts of a list; undefined if it is damaged. Lists of earlier programs have no checksum, so they are not
+ * trusted.
+ */
 function listedIn(text: string): ListedPart[] | undefined {
   if (text.startsWith('[')) return []
   return z.array(ListedPart).safeParse(parseJson(checkedText(text) ?? '')).data

@@ -15,14 +15,16 @@ export type ReadStored = {
   readonly signal?: AbortSignal
   /** Called with each batch in turn and with the number of events that the topic has to read. */
   readonly take: (batch: LogBatch, eventsTotal: number) => Promise<void> | void
-  /** Called for a partition of Kafka with a damaged batch; the others are read to their ends. Absent: the call rejects. */
+  /**
+   * Called for a partition of Kafka with a damaged batch; the others are read to their ends. Absent: the call rejects.
+   */
   readonly onDamage?: (stall: StalledPartition, damage: string) => void
 }
 
 /**
  * Reads the records that the log has at the call. Rejects with a `FailureError` if it ends earlier, and when `signal`
- * aborts. Of Kafka it reads in a consumer group of its own (in the group of the projectors, each partition is read by one
- * of them), which takes some seconds, and only if there is anything to read.
+ * aborts. Of Kafka it reads in a consumer group of its own (in the group of the projectors, each partition is read by
+ * one of them), which takes some seconds, and only if there is anything to read.
  */
 export async function readStored(
   { log, logChoice }: { readonly log: Pick<OpenLog, 'consume' | 'extents'>; readonly logChoice: LogChoice },

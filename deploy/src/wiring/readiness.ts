@@ -12,8 +12,8 @@ const ENGINES = ['tables', 'log', 'writes'] as const
 type Engine = (typeof ENGINES)[number]
 
 /**
- * The engines without which a process can do nothing. An API answers from memory; `ingest` spools. If every process reported "not ready"
- * for an engine that all share, a load balancer would have none left.
+ * The engines without which a process can do nothing. An API answers from memory; `ingest` spools. If every process
+ * reported "not ready" for an engine that all share, a load balancer would have none left.
  */
 const NEEDED: Readonly<Record<Role, readonly Engine[]>> = {
   all: [],

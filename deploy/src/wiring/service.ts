@@ -126,7 +126,8 @@ const components: Components<Dependencies> = {
   lostRowsRepair: {
     roles: EVERY,
     when: (config, role) => runs(components.projector, { config, role }),
-    // The sequences are advanced last: only complete tables show the newest change and person that the log no longer has.
+    // The sequences are advanced last: only complete tables show the newest change and person that the log no longer
+    // has.
     open: (needs) => needs.lostRows.finish(needs.projector as Projector, () => advanceSequencesOf(needs))
   },
 
@@ -156,7 +157,8 @@ const components: Components<Dependencies> = {
   },
   operatorPort: { roles: RUNNING, open: openOperatorPort },
   metricsPort: { roles: RUNNING, when: (config) => config.METRICS_PORT !== undefined, open: openMetricsPort },
-  // Running operations end before the components that they use, and before the operator port, which waits for their answers.
+  // Running operations end before the components that they use, and before the operator port, which waits for their
+  // answers.
   operationsInFlight: { roles: EVERY, open: ({ operations }) => operations, close: (operations) => operations.stop() },
   announcement: {
     roles: RUNNING,

@@ -5,8 +5,8 @@ import { FailureError } from '../config.js'
 const VERSION_MIN = [24, 8] as const
 
 /**
- * Refuses a ClickHouse server that is too old, and one whose database replicates its tables: a checkpoint could arrive at a replica
- * before its rows.
+ * Refuses a ClickHouse server that is too old, and one whose database replicates its tables: a checkpoint could arrive
+ * at a replica before its rows.
  */
 export async function refuseUnsuitable(tables: Pick<ClickHouse['control'], 'rows'>): Promise<void> {
   const [row] = await tables.rows(

@@ -5,8 +5,9 @@ import { RESTORE } from './engine-failures.js'
 import type { Engines } from './engines.js'
 
 /**
- * Refuses an embedded log that ends before events that the tables have loaded: an older copy. It would give their offsets to new events,
- * which would count as loaded. To be called before anything is appended. Kafka, which others write to, stalls the loader.
+ * Refuses an embedded log that ends before events that the tables have loaded: an older copy. It would give their
+ * offsets to new events, which would count as loaded. To be called before anything is appended. Kafka, which others
+ * write to, stalls the loader.
  */
 export async function requireWholeLog({ log, store }: Pick<Engines, 'log' | 'store'>) {
   if (log.files === undefined) return

@@ -84,8 +84,8 @@ export type Evaluation =
 /**
  * Evaluates all new events once. Order: unlocks to the log → progress to PostgreSQL. After a crash anywhere the same
  * events are evaluated again; unlocks that the log already has are awaited in the tables and skipped. Two concurrent
- * evaluations may publish an unlock twice; the first one counts. Each uses the same tables to its end: a mix of old and new
- * ones could unlock an achievement permanently.
+ * evaluations may publish an unlock twice; the first one counts. Each uses the same tables to its end: a mix of old and
+ * new ones could unlock an achievement permanently.
  */
 export async function evaluateOnce(needs: EvaluationNeeds): Promise<Evaluation> {
   const { writes, log, holder, signal } = needs

@@ -12,8 +12,8 @@ export type EvaluationProgress = {
 }
 
 /**
- * Acquires or renews the lease. Returns false when another process holds it. The lease is not a lock: two concurrent evaluations are
- * harmless.
+ * Acquires or renews the lease. Returns false when another process holds it. The lease is not a lock: two concurrent
+ * evaluations are harmless.
  */
 export async function acquireEvaluationLease(writes: WriteSide, holder: string): Promise<boolean> {
   const rows = await writes.query(

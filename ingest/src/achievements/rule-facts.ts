@@ -2,13 +2,15 @@ import { nameKey, type RankGoal, rankGoals } from '@gamenet/schemas'
 import { USER_PLAYERS } from './user-players.js'
 
 /*
- * facts   a SELECT over the read tables with at most one row `f` per user of `{users}` (Array(String), user_keys). Its lists
+ * facts   a SELECT over the read tables with at most one row `f` per user of `{users}` (Array(String), user_keys). Its
+ *         lists
  *         are ordered, oldest first. Instants are milliseconds since 1970
- * rule    facts, and an expression over a row of them: the instant at which it was reached, or NULL. Rules with the same
+ * rule    facts, and an expression over a row of them: the instant at which it was reached, or NULL. Rules with the
+ *         same
  *         facts share one SELECT, because reading the facts dominates the cost
  *
- * A rule about a day is reached at the last sighting of that day; a rank on a board when the user first had it, by any move;
- * a rating when it was given. A rule that needs n facts is reached at the n-th oldest.
+ * A rule about a day is reached at the last sighting of that day; a rank on a board when the user first had it, by any
+ * move; a rating when it was given. A rule that needs n facts is reached at the n-th oldest.
  */
 
 /** The condition for an achievement. */
@@ -24,8 +26,8 @@ function nth(n: number, instants: string): string {
  * Days on which the user played: `days` (day numbers), `ends`, `played` (seconds) and `counts` (games).
  * Games per day, unordered: `play_games`, `play_ends`, `play_seconds`. A game is the key of its name. ClickHouse cannot
  * compute our keys, so `{game_keys}` has the keys of the names in `{games}`; any other name is its own key.
- * Of several rows of a day, the one with the highest position counts, then the one stored last. FINAL returns the same in
- * twice the time; lists of maps take twice as long as lists of numbers.
+ * Of several rows of a day, the one with the highest position counts, then the one stored last. FINAL returns the same
+ * in twice the time; lists of maps take twice as long as lists of numbers.
  */
 const DAYS = `
   SELECT s.user_key AS user_key,

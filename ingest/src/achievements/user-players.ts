@@ -1,4 +1,7 @@
-/** Selects the names on boards that belong to users, `player_key` by `user_key`: sighted gamertags, and verified ones of profiles. */
+/**
+ * Selects the names on boards that belong to users, `player_key` by `user_key`: sighted gamertags, and verified ones of
+ * profiles.
+ */
 export const USER_PLAYERS = `
   SELECT g.user_key AS user_key, g.gamertag_key AS player_key FROM {user_gamertag: Identifier} AS g
   UNION DISTINCT

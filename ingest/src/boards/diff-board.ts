@@ -29,9 +29,9 @@ export type BoardDifference = {
 }
 
 /**
- * Returns the fewest events that turn the known board into the board of the page; none if nothing differs. Folded into the
- * known entries, they result in the page's entries in its order, with its ranks, ratings and details. An entry with an
- * unchanged rating text keeps its `timeMs`, even if the page now reads as scores. Pure; O(n log n).
+ * Returns the fewest events that turn the known board into the board of the page; none if nothing differs. Folded into
+ * the known entries, they result in the page's entries in its order, with its ranks, ratings and details. An entry with
+ * an unchanged rating text keeps its `timeMs`, even if the page now reads as scores. Pure; O(n log n).
  */
 export function diffBoard({
   titleId,

@@ -71,8 +71,9 @@ function decoderOf(encoding: string | undefined): Decoder | undefined {
 }
 
 /**
- * Decodes both forms of `deflate`: with the header of zlib (RFC 9110 8.4.1.2), and raw, which some servers send. The low four
- * bits of zlib's first byte are 8; a raw stream that begins so would be a stored block with padding that no encoder writes.
+ * Decodes both forms of `deflate`: with the header of zlib (RFC 9110 8.4.1.2), and raw, which some servers send. The
+ * low four bits of zlib's first byte are 8; a raw stream that begins so would be a stored block with padding that no
+ * encoder writes.
  */
 async function* inflated(body: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
   const chunks = body[Symbol.asyncIterator]()

@@ -19,7 +19,10 @@ const SOON_IN_A_ROW_MAX = 19
 
 type QueuedRequest = { readonly signal: AbortSignal; begin(): Promise<void>; refuse(): void }
 
-/** Creates a throttle of `requestsPerSecond`, a number above 0. The queue needs no limit: each of the few runs has one request in it. */
+/**
+ * Creates a throttle of `requestsPerSecond`, a number above 0. The queue needs no limit: each of the few runs has one
+ * request in it.
+ */
 export function createRequestThrottle(requestsPerSecond: number): RequestThrottle {
   if (!(requestsPerSecond > 0)) {
     throw new RangeError(`Requests per second must be above 0; got ${requestsPerSecond}.`)

@@ -80,8 +80,8 @@ export async function withImportFile<Result>(
 }
 
 /**
- * Removes the name of an open file, so that a killed process leaves no copy. Returns the path by which this process opens the file;
- * macOS has no other than its name, which stays.
+ * Removes the name of an open file, so that a killed process leaves no copy. Returns the path by which this process
+ * opens the file; macOS has no other than its name, which stays.
  */
 async function withoutName(path: string, fd: number): Promise<string> {
   const unnamed = `/proc/self/fd/${fd}`
@@ -133,8 +133,8 @@ async function spool(bytes: AsyncIterable<Uint8Array>, path: string, name: strin
 }
 
 /**
- * Passes chunks on while their content is checked, unpacked if it is gzip. Throws an {@link ImportRefused} as soon as it is not a table:
- * a row without end would fill disk or memory.
+ * Passes chunks on while their content is checked, unpacked if it is gzip. Throws an {@link ImportRefused} as soon as
+ * it is not a table: a row without end would fill disk or memory.
  */
 export async function* checkedChunks(chunks: AsyncIterable<Uint8Array>, name: string): AsyncGenerator<Uint8Array> {
   let packedBytes = 0
@@ -164,8 +164,8 @@ export async function hasChanged(file: ImportFile): Promise<boolean> {
 }
 
 /**
- * Reads the whole file before any of it is published: its hash identifies the import, and content that is not a table is refused
- * early. Throws an {@link ImportRefused}.
+ * Reads the whole file before any of it is published: its hash identifies the import, and content that is not a table
+ * is refused early. Throws an {@link ImportRefused}.
  */
 export async function fingerprint(
   file: ImportFile,
@@ -195,8 +195,8 @@ type ContentOptions = Pick<ImportFile, 'name' | 'isGzip'> & {
 }
 
 /**
- * Reads content to its end, and returns its format. Throws an {@link ImportRefused} as soon as it is not a table: a first block that is
- * not text, a row without end, truncated, damaged or unlikely gzip.
+ * Reads content to its end, and returns its format. Throws an {@link ImportRefused} as soon as it is not a table: a
+ * first block that is not text, a row without end, truncated, damaged or unlikely gzip.
  */
 async function readContent(blocks: AsyncIterable<Buffer>, options: ContentOptions): Promise<Format> {
   const { name, format, isGzip, packedBytes, onBlock } = options

@@ -28,7 +28,9 @@ export type KnownImport = {
 
 /** Progress of a running import. Bytes are bytes of the file on disk. */
 export type ImportProgress = {
-  /** `reading`: hashes the whole file. `checking`: reads every row before the first is published, where that is needed. */
+  /**
+   * `reading`: hashes the whole file. `checking`: reads every row before the first is published, where that is needed.
+   */
   readonly phase: 'reading' | 'checking' | 'publishing'
   readonly bytesRead: number
   readonly bytesTotal: number
@@ -199,8 +201,8 @@ function resultOf(
 }
 
 /**
- * Returns 32 hexadecimal digits of a hash over the unpacked bytes, the topic, the mapping, and the format and spelling if
- * they were given.
+ * Returns 32 hexadecimal digits of a hash over the unpacked bytes, the topic, the mapping, and the format and spelling
+ * if they were given.
  */
 function importIdOf(
   [topic, mapping, format, spelling]: readonly [string, Mapping, Format | undefined, Spelling],

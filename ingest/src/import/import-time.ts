@@ -2,7 +2,8 @@ import { instantOf, isStorableMs } from '@gamenet/schemas'
 
 /*
  * A smaller number is refused as an epoch: 20200101 is meant as a date, not as a second of August 1970. The border
- * between the units follows from the limits: 1e11 s and 1e14 ms are the year 5138, 1e11 ms and 1e14 µs are 3 March 1973.
+ * between the units follows from the limits: 1e11 s and 1e14 ms are the year 5138, 1e11 ms and 1e14 µs are 3 March
+ * 1973.
  */
 const EPOCH_SECONDS_MIN = 1e8
 const EPOCH_MILLISECONDS_MIN = 1e11
@@ -30,8 +31,8 @@ export type WallTime = { readonly wallMs: number }
 export type TimeReader = (text: string) => ReadTime | WallTime
 
 /**
- * Parses a time of a file: ISO 8601 with `Z`, `UTC` or an offset; without one, or with a blank instead of `T`, as UTC; a
- * date as its first instant; epoch seconds (1e8 to 1e11), milliseconds (to 1e14) or microseconds. Finer digits than a
+ * Parses a time of a file: ISO 8601 with `Z`, `UTC` or an offset; without one, or with a blank instead of `T`, as UTC;
+ * a date as its first instant; epoch seconds (1e8 to 1e11), milliseconds (to 1e14) or microseconds. Finer digits than a
  * millisecond are truncated. Days outside the calendar are faults.
  */
 export function readTime(text: string): ReadTime {

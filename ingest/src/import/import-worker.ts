@@ -9,9 +9,9 @@ import { importableOf } from './importables.js'
 import { checkMapping } from './row-plan.js'
 
 /*
- * The worker parses, validates, seals, encodes and packs. The log, the keys of people and the state of earlier runs stay in the
- * calling thread. The worker has one append under way and builds the next one meanwhile, which bounds the memory of both
- * sides.
+ * The worker parses, validates, seals, encodes and packs. The log, the keys of people and the state of earlier runs
+ * stay in the calling thread. The worker has one append under way and builds the next one meanwhile, which bounds the
+ * memory of both sides.
  */
 
 /** Two blocks of text, their rows and events take about 60 MB. */

@@ -10,7 +10,10 @@ import type { Spelling } from './spelling.js'
  * withheld  fields of the schema that only scrapes provide
  */
 
-/** How the text of a cell becomes a value; only a name may be `null` or `-`. JSON values are used as they are, except instants. */
+/**
+ * How the text of a cell becomes a value; only a name may be `null` or `-`. JSON values are used as they are, except
+ * instants.
+ */
 export type CellKind = 'instant' | 'integer' | 'text' | 'name' | 'list'
 
 /** The result of one row. */

@@ -14,8 +14,8 @@ import { type Row, rowsOf } from './rows.js'
 const GATHERED_ROWS = 20_000
 const GATHERED_EVENTS = 500
 /**
- * Number of rows per block. Unpacking their events for Kafka blocks the main thread for a few milliseconds, and each garbage
- * collection copies those in memory.
+ * Number of rows per block. Unpacking their events for Kafka blocks the main thread for a few milliseconds, and each
+ * garbage collection copies those in memory.
  */
 const BLOCK_ROWS = 2000
 /** Number of faults that are kept with line and reason unless the request asks for more; all are counted. */
@@ -117,8 +117,8 @@ export async function readRows(run: RowSource, tally: Tally, use: RowUse): Promi
 }
 
 /**
- * Reads the whole file once before `readRows`, if the meaning of a row depends on others: ratings that may be times, and
- * local times of a repeated hour.
+ * Reads the whole file once before `readRows`, if the meaning of a row depends on others: ratings that may be times,
+ * and local times of a repeated hour.
  */
 export async function surveyRows(run: RowSource, tally: Tally, onProgress: RowUse['onProgress']): Promise<void> {
   const { see } = run.target

@@ -29,7 +29,9 @@ export type Reading = {
   readonly isSample: boolean
   readonly nowMs: number
   readonly readTime?: TimeReader
-  /** Returns the instant of a time without a zone, in the series that `key` names. Without it, `readTime` returns none. */
+  /**
+   * Returns the instant of a time without a zone, in the series that `key` names. Without it, `readTime` returns none.
+   */
   readonly resolve?: ((key: string, wallMs: number) => ReadTime) | undefined
 }
 
@@ -51,7 +53,8 @@ export function checkMapping(target: Importable, mapping: Mapping, nowMs: number
 
 /**
  * Binds fields to the columns of a file: the mapped column, else the one with the field's name; a constant wins over a
- * column. Columns match in any case, if none matches exactly. Throws an {@link ImportRefused} if a required field has neither.
+ * column. Columns match in any case, if none matches exactly. Throws an {@link ImportRefused} if a required field has
+ * neither.
  */
 export function planRows(target: Importable, mapping: Mapping, columns: readonly string[], options: Reading): RowPlan {
   const constants = constantsOf(target, mapping, options.nowMs)

@@ -18,7 +18,9 @@ const base = importable({
   measured: []
 })
 
-/** Descriptions of titles: nothing is measured; an absent field is unknown, and so is an optional one that is not valid. */
+/**
+ * Descriptions of titles: nothing is measured; an absent field is unknown, and so is an optional one that is not valid.
+ */
 export const titleImport: Importable = {
   ...base,
   open: () => {

@@ -43,7 +43,9 @@ const GAMES_SUPPORTED = 'Games Supported'
 const ONLINE = 'Users Online Now'
 const CELLS = 5
 
-/** Parses the network's home page. A page without its two counts of users or its table of games is refused as a whole. */
+/**
+ * Parses the network's home page. A page without its two counts of users or its table of games is refused as a whole.
+ */
 export function parseHomePage(html: string, address: string): ParsedPage<HomePage> {
   return parseHtml(html, ($) => {
     if ($('section#connect').length === 0) return unreadablePage('section#connect is missing')
@@ -107,8 +109,8 @@ function readCountedTitle($: CheerioAPI, cells: readonly Elements[], address: st
 }
 
 /**
- * Returns the features with a visible icon. Icons have an order but no names, so nothing follows from a row without all of
- * them.
+ * Returns the features with a visible icon. Icons have an order but no names, so nothing follows from a row without all
+ * of them.
  */
 function featuresIn($: CheerioAPI, iconsCell: Elements | undefined): CountedTitle['features'] | undefined {
   const icons = iconsCell?.find('i').toArray() ?? []

@@ -18,7 +18,10 @@ export type ShownPlayer = {
 /** The players page, as far as it could be read. */
 export type PlayersPage = {
   readonly players: readonly ShownPlayer[]
-  /** One sentence per row without a sighting and per name that is left out, without names: the log keeps reasons forever. */
+  /**
+   * One sentence per row without a sighting and per name that is left out, without names: the log keeps reasons
+   * forever.
+   */
   readonly unreadable: readonly string[]
 }
 
@@ -36,8 +39,8 @@ const ONLINE =
 const OFFLINE = /^Last seen .+ ago$/i
 
 /**
- * Parses the page of all users: gamertag, username, state. An unreadable row is not a sighting; neither are the rows of a
- * user who has several. A page without its table, or with broken markup that could mix up users, is refused.
+ * Parses the page of all users: gamertag, username, state. An unreadable row is not a sighting; neither are the rows of
+ * a user who has several. A page without its table, or with broken markup that could mix up users, is refused.
  */
 export function parsePlayersPage(html: string): ParsedPage<PlayersPage> {
   return parseHtml(html, ($, source) => {

@@ -44,7 +44,10 @@ type RunPart = () => Promise<ScrapeRan | undefined>
  */
 export function partRunner(needs: {
   readonly runDue: RunPart
-  /** Whether the last due run has left due items. What falls due meanwhile waits for the next round: each run is a scrape event. */
+  /**
+   * Whether the last due run has left due items. What falls due meanwhile waits for the next round: each run is a
+   * scrape event.
+   */
   readonly hasMore: () => boolean
   /** Starts a pass over everything. */
   readonly everything: () => RunPart

@@ -3,7 +3,8 @@ import type { HomePage } from '../pages/home-page.js'
 
 /**
  * Returns the counts on the network's home page. The page has no lobby total: it is the sum over all titles, and is
- * left out unless `rowsComplete` and all rows have their lobbies, because a sum over missing rows looks right and is wrong.
+ * left out unless `rowsComplete` and all rows have their lobbies, because a sum over missing rows looks right and is
+ * wrong.
  */
 export function networkCountOf(page: HomePage, observedAt: string, rowsComplete: boolean): NetworkCounted {
   const isComplete = rowsComplete && page.titles.every(({ sessions }) => sessions !== undefined)

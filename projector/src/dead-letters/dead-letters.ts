@@ -26,7 +26,8 @@ import type { Store } from '../store/operation.js'
 /*
  * dead letter  an unreadable message, stored as it was in the log, until an operator decides
  * dropped      decided: it is useless; it stays stored, and stays dropped if the log is read again
- * retried      decided: it was validated again, and stored or skipped because its subject was erased or its import undone
+ * retried      decided: it was validated again, and stored or skipped because its subject was erased or its import
+ *              undone
  */
 
 export type { DeadLetter, DeadLetterPosition } from '../store/dead-letter.js'
@@ -44,7 +45,9 @@ export async function readDeadLetter(
   return found === undefined || message === undefined ? undefined : { ...found, ...message }
 }
 
-/** Returns the dead letters at these positions, including dropped ones; of one topic, at most {@link LATE_EVENTS_MAX}. */
+/**
+ * Returns the dead letters at these positions, including dropped ones; of one topic, at most {@link LATE_EVENTS_MAX}.
+ */
 export async function deadLettersAt(store: Store, positions: readonly DeadLetterPosition[]): Promise<DeadLetter[]> {
   const [first] = positions
   return first === undefined ? [] : await store.do(readDeadLettersAt, first.topic, positions)
@@ -164,7 +167,8 @@ async function retryPart(
   const batch = randomUUID()
   let judged: Omit<Judged, 'events'> = { stored: [], passedOver: [], refusals: [] }
   const judgeAndStore = async (keys?: SealKeys) => {
-    // Within the step: a swap of event tables waits for it, so that the generation that it writes stays the one that steps write.
+    // Within the step: a swap of event tables waits for it, so that the generation that it writes stays the one that
+    // steps write.
     const pointers = await store.do(readPointers)
     const written = store.with({ names: pointers.names('writes', [eventOwner(table.topic)]) })
     const { events, ...verdict } = judge(table, messages, new Set(await readUndone(store, pointers, topic)), keys)

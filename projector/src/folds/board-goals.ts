@@ -35,7 +35,9 @@ export class BoardGoals {
     }
   }
 
-  /** Returns the goals that an entry's player has not reached: their marks as bits, and the worst rank that reaches one. */
+  /**
+   * Returns the goals that an entry's player has not reached: their marks as bits, and the worst rank that reaches one.
+   */
   wishOf(state: State): Wish {
     return this.#wishOf(this.#keyOf(state))
   }

@@ -16,7 +16,9 @@ export const NO_WISH: Wish = { marks: 0, limit: Number.NEGATIVE_INFINITY }
 export class RankTree {
   readonly #leaves: number
   readonly #sums: Float64Array
-  /** Least running sum among the places below a node, relative to the node's own beginning; Infinity if there is none. */
+  /**
+   * Least running sum among the places below a node, relative to the node's own beginning; Infinity if there is none.
+   */
   readonly #leasts: Float64Array
   /** All marks of the places below a node. */
   readonly #marks: Int32Array
@@ -134,8 +136,8 @@ export class RankTree {
   }
 
   /**
-   * Returns the first place with this mark, given as a bit, and a running sum of at most `most`; undefined if there is none. If no step
-   * is negative, it takes logarithmic time.
+   * Returns the first place with this mark, given as a bit, and a running sum of at most `most`; undefined if there is
+   * none. If no step is negative, it takes logarithmic time.
    */
   firstMarkedWithin(most: number, mark: number): number | undefined {
     return this.#firstMarked(1, most, mark)

@@ -52,7 +52,10 @@ export type LoaderOptions = {
   readonly logger: Logger
   /** Called after rows and their checkpoint are stored. */
   readonly onStored: () => void
-  /** Returns the pointers; event tables are those that steps write. Default: the tables of `store`, for a loader of a rebuild. */
+  /**
+   * Returns the pointers; event tables are those that steps write. Default: the tables of `store`, for a loader of a
+   * rebuild.
+   */
   readonly pointers?: () => Promise<Pointers>
   /** Wraps each store, so that others can wait for running ones. */
   readonly passLock?: Pick<PassLock, 'shared'>
@@ -75,8 +78,8 @@ export type Loader = {
   extents(topic: string): Promise<readonly PartitionExtent[]>
   trouble(): LoaderTrouble
   /**
-   * Partitions that were stalled by a damaged batch, or because the log ended before their checkpoint. Those with a checkpoint after
-   * `wanted` have resumed.
+   * Partitions that were stalled by a damaged batch, or because the log ended before their checkpoint. Those with a
+   * checkpoint after `wanted` have resumed.
    */
   stalled(): readonly StalledPartition[]
   /** True while large batches keep coming: there is a backlog. */
@@ -88,8 +91,8 @@ export type Loader = {
 }
 
 /**
- * The result of a batch. `outdated`: it may contain rows of a person erased since they were decrypted. `swapped`: a swap has moved the
- * pointer to another generation of the event table, which has been loaded to another position.
+ * The result of a batch. `outdated`: it may contain rows of a person erased since they were decrypted. `swapped`: a
+ * swap has moved the pointer to another generation of the event table, which has been loaded to another position.
  */
 type Outcome = 'stored' | 'stopped' | 'outdated' | 'swapped'
 
@@ -101,7 +104,9 @@ const ENDED = {
   outdated: 'a key was deleted or is unavailable: rows are not stored, and are read again',
   swapped: 'a swap'
 }
-/** A batch with this many rows that is not the last indicates a backlog, which is assumed to last this long after it. */
+/**
+ * A batch with this many rows that is not the last indicates a backlog, which is assumed to last this long after it.
+ */
 const BUSY_ROWS = 8192
 const BUSY_MS = 1000
 
@@ -398,7 +403,10 @@ class Storing {
     return outcome
   }
 
-  /** Returns the first offset that is not stored yet, and in which generation; undefined if the loader was stopped before. */
+  /**
+   * Returns the first offset that is not stored yet, and in which generation; undefined if the loader was stopped
+   * before.
+   */
   startAt(
     topic: string,
     epoch: number,
@@ -410,7 +418,8 @@ class Storing {
       const checkpoints = await Checkpoints.read(store)
       const next = checkpoints.next(loadCheckpoint(topic), epoch, partition)
       const stalled = this.stalled.get(`${topic}/${epoch}/${partition}`)
-      // The log was recreated: its events below the checkpoint are not those that were loaded, also when it has grown past it.
+      // The log was recreated: its events below the checkpoint are not those that were loaded, also when it has grown
+      // past it.
       const isRecreated = stalled !== undefined && stalled.damage === undefined && stalled.wanted >= next
       return { next: isRecreated ? NOWHERE : next, generation }
     })

@@ -15,8 +15,8 @@ export type LogReader = {
    */
   consume(request: ConsumeRequest): Promise<void>
   /**
-   * Reports to the log that everything below `next` is stored. Only for the log's own lag figures; our checkpoints determine
-   * where reading starts.
+   * Reports to the log that everything below `next` is stored. Only for the log's own lag figures; our checkpoints
+   * determine where reading starts.
    */
   commit(topic: string, position: { epoch: number; partition: number; next: number }): Promise<void>
 }

@@ -3,9 +3,9 @@ import type { RowBlock } from '../rows/row-writer.js'
 import type { Progress } from '../store/checkpoint.js'
 
 /*
- * Messages between the loader's two sides. The reading side (a worker thread) reads the log, validates and builds rows. The
- * storing side (the main thread) only passes bytes to the engine, and has the checkpoints and the seal keys. A batch costs
- * one of two credits: one batch is being stored while the next is built, and no more waits.
+ * Messages between the loader's two sides. The reading side (a worker thread) reads the log, validates and builds rows.
+ * The storing side (the main thread) only passes bytes to the engine, and has the checkpoints and the seal keys. A
+ * batch costs one of two credits: one batch is being stored while the next is built, and no more waits.
  */
 
 /** Either end of a channel: a `Worker`, a `MessagePort` or `parentPort`. */

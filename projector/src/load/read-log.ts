@@ -34,9 +34,9 @@ export type LoaderWorkerOptions = {
 }
 
 /**
- * The reader thread of the loader: reads the topics, validates each record, builds its row, and posts the rows as bytes.
- * Runs in a worker thread (whose entry opens the log and calls this) or in the storing side's thread. Resolves after
- * `stop`.
+ * The reader thread of the loader: reads the topics, validates each record, builds its row, and posts the rows as
+ * bytes. Runs in a worker thread (whose entry opens the log and calls this) or in the storing side's thread. Resolves
+ * after `stop`.
  *
  * It keeps no state across a crash: the storing side provides the start of each partition, from the checkpoint that was
  * written after the rows. Records on the way are read again; a row stored twice counts once.

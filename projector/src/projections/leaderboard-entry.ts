@@ -33,9 +33,9 @@ export const leaderboardEntry: Projection = {
         arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.to_at) AS to_at, r.version AS version
       FROM {record_history: Identifier} AS r FINAL
       WHERE (r.title_id, r.leaderboard_id) IN {keys}`,
-    // One row per board. Of a touched entry its whole history; of another entry nothing if it is gone, its state and the start
-    // of its rating if a source stated its place, and its states since it came if only its measure decides, or if several
-    // are of one instant: the fold orders those.
+    // One row per board. Of a touched entry its whole history; of another entry nothing if it is gone, its state and
+    // the start of its rating if a source stated its place, and its states since it came if only its measure decides,
+    // or if several are of one instant: the fold orders those.
     entries: `
       SELECT e.title_id AS title_id, e.leaderboard_id AS leaderboard_id, any(e.since) AS since_ms,
         groupArray(e.player) AS players, groupArray(e.occurrence) AS occurrences, groupArray(e.player_key) AS player_keys,

@@ -71,9 +71,9 @@ const weigh = `
     GROUP BY title_id) AS w ON w.title_id = j.title_id`
 
 /*
- * Both ways of reading begin with parallel arrays, as constants for ranges of the primary key: titles; `before`, the list
- * before the touched ones; `floors`, the last list that is not read. No list is at -1. `is_continued`: whether the stored
- * matches of the list before are continued.
+ * Both ways of reading begin with parallel arrays, as constants for ranges of the primary key: titles; `before`, the
+ * list before the touched ones; `floors`, the last list that is not read. No list is at -1. `is_continued`: whether the
+ * stored matches of the list before are continued.
  */
 
 const continued = `

@@ -14,8 +14,8 @@ const touchedOf = (row: string) =>
     SELECT e.title_id, e.leaderboard_id, e.player, e.occurrence ${TOUCHED})`
 
 /**
- * The entries of the touched boards by their times, each with what a search shows of it: one read of a search instead of another one of each
- * found entry. A time that a touched entry had before is no longer live.
+ * The entries of the touched boards by their times, each with what a search shows of it: one read of a search instead
+ * of another one of each found entry. A time that a touched entry had before is no longer live.
  */
 export const timedEntry: Projection = {
   name: 'timed-entry',

@@ -3,8 +3,8 @@ import { HOUR_MS, type Projection } from '../project/projection.js'
 import { titleCount } from './title-count.js'
 
 /**
- * The (title, hour) buckets that events touched: `max_at` is the first instant of the maximum. PREWHERE filters by key before `FINAL`
- * merges, and by hour alone first: a granule of a title covers five days.
+ * The (title, hour) buckets that events touched: `max_at` is the first instant of the maximum. PREWHERE filters by key
+ * before `FINAL` merges, and by hour alone first: a granule of a title covers five days.
  */
 export const titleCountHour: Projection = {
   name: 'title-count-hour',

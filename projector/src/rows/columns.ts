@@ -1,8 +1,8 @@
 import { inspect } from 'node:util'
 
 /*
- * Columns in ClickHouse's format Native, which the engine stores without parsing: numbers as in memory, each text after its
- * length, lists as the end of each row followed by all values.
+ * Columns in ClickHouse's format Native, which the engine stores without parsing: numbers as in memory, each text after
+ * its length, lists as the end of each row followed by all values.
  */
 
 /** The value of a column; an instant is milliseconds since 1970. */

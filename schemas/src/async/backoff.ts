@@ -12,7 +12,10 @@ export function backoffMs({ firstMs, maxMs }: Backoff, failures: number): number
   return Math.min(maxMs, firstMs * 2 ** Math.min(failures - 1, 30))
 }
 
-/** Resolves after `ms` milliseconds, or as soon as `signal` aborts. Never rejects. Any number of pauses may share one signal. */
+/**
+ * Resolves after `ms` milliseconds, or as soon as `signal` aborts. Never rejects. Any number of pauses may share one
+ * signal.
+ */
 export async function pause(ms: number, signal?: AbortSignal, { ref = true } = {}): Promise<void> {
   if (signal === undefined) return await wait(ms, undefined, { ref })
   setMaxListeners(0, signal)

@@ -2,8 +2,9 @@ import type { MessagePort, Worker } from 'node:worker_threads'
 import { errorMessage } from '../values/error-message.js'
 
 /*
- * Calls between two threads. Each end offers methods and calls those of the other end by name. Arguments and results are copied
- * by structured clone; an error crosses as its name, message, cause and those of its fields that are text, numbers or booleans.
+ * Calls between two threads. Each end offers methods and calls those of the other end by name. Arguments and results
+ * are copied by structured clone; an error crosses as its name, message, cause and those of its fields that are text,
+ * numbers or booleans.
  */
 
 type Methods = Readonly<Record<string, (...given: never[]) => unknown>>
@@ -92,8 +93,8 @@ export function openCalls<Theirs extends Methods>(
 export class ThreadExited extends Error {}
 
 /**
- * {@link openCalls} to a worker thread. The thread keeps the process alive only during a call. Calls reject with the thread's
- * error when it crashes, and with a `ThreadExited` of the message `exited` when it exits.
+ * {@link openCalls} to a worker thread. The thread keeps the process alive only during a call. Calls reject with the
+ * thread's error when it crashes, and with a `ThreadExited` of the message `exited` when it exits.
  */
 export function callThread<Theirs extends Methods>(
   worker: Worker,

@@ -1,6 +1,6 @@
 /**
- * Resolves or rejects as `work` does. After `ms` milliseconds it resolves with the result of `onTimeout`, or rejects with its
- * error; `work` itself continues.
+ * Resolves or rejects as `work` does. After `ms` milliseconds it resolves with the result of `onTimeout`, or rejects
+ * with its error; `work` itself continues.
  */
 export async function withTimeout<Result, Late>(
   work: Promise<Result>,
@@ -20,8 +20,8 @@ export async function withTimeout<Result, Late>(
 
 /**
  * Returns a signal that aborts when one of `signals` does, or with a `TimeoutError` after `ms` milliseconds.
- * The empty listener keeps the timeout's signal alive: `AbortSignal.any` holds its sources weakly, and Node 20 collects an
- * unreferenced one together with its timer (nodejs/node#57736), so the returned signal would never abort.
+ * The empty listener keeps the timeout's signal alive: `AbortSignal.any` holds its sources weakly, and Node 20 collects
+ * an unreferenced one together with its timer (nodejs/node#57736), so the returned signal would never abort.
  */
 export function abortedAfter(ms: number, ...signals: readonly AbortSignal[]): AbortSignal {
   const timeout = AbortSignal.timeout(Math.max(1, ms))

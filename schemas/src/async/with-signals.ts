@@ -2,7 +2,8 @@ import { setMaxListeners } from 'node:events'
 
 /**
  * Runs `work` with a controller that aborts, for the same reason, when one of `sources` does. When the work has ended,
- * nothing of it remains at the sources. On Node 20 each call of `AbortSignal.any` leaves an entry at its sources, and after
+ * nothing of it remains at the sources. On Node 20 each call of `AbortSignal.any` leaves an entry at its sources, and
+ * after
  * 16.7 million it throws: use it only for sources that end with the result, or for few calls.
  */
 export async function withSignals<Result>(

@@ -7,8 +7,8 @@ import { Matches } from './match-list.js'
 import { RecentRecords } from './record-history.js'
 
 /**
- * The kinds of events that a client can ask for; a new one comes at the end, as positions in cursors do. `live-counts` is a state, not
- * a history: it has no cursor.
+ * The kinds of events that a client can ask for; a new one comes at the end, as positions in cursors do. `live-counts`
+ * is a state, not a history: it has no cursor.
  */
 export const STREAM_KINDS = ['count', 'title-count', 'change', 'record', 'match', 'achievement', 'live-counts'] as const
 export type StreamKind = (typeof STREAM_KINDS)[number]

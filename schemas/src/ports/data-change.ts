@@ -1,7 +1,7 @@
 /**
  * Readers look for changes in this many versions (microseconds) below the newest one of `data_change`: with several
- * projectors a change can become visible after a change with a higher version. A projector that is late by more than half
- * of it announces the change with a newer version.
+ * projectors a change can become visible after a change with a higher version. A projector that is late by more than
+ * half of it announces the change with a newer version.
  */
 export const CHANGE_OVERLAP_VERSIONS = 60_000_000
 
@@ -19,8 +19,8 @@ export type DataChanges = {
   /** Resolves with the newest instant in which a change begins, in ms since 1970; 0 if there is none. */
   newestBegin(): Promise<number>
   /**
-   * Resolves with the changes above a version. Spans are widened to whole hours, those that end after `minutesFromMs` to
-   * whole minutes; of changes with the same key and span, the newest.
+   * Resolves with the changes above a version. Spans are widened to whole hours, those that end after `minutesFromMs`
+   * to whole minutes; of changes with the same key and span, the newest.
    */
   since(version: number, minutesFromMs: number): Promise<readonly VersionedChange[]>
 }

@@ -2,8 +2,8 @@ import { errorCode } from '../values/error-message.js'
 import type { AbortOptions, Parameters, ReadTables } from './read-tables.js'
 
 /*
- * A statement names a table of events or answers by a parameter, `{title_count: Identifier}`: rebuilds fill further generations of the
- * table, `title_count__7`, and a pointer says which of them is read.
+ * A statement names a table of events or answers by a parameter, `{title_count: Identifier}`: rebuilds fill further
+ * generations of the table, `title_count__7`, and a pointer says which of them is read.
  */
 
 /** Which generation of each table is read, at one instant. It never changes. */
@@ -46,7 +46,10 @@ export function isTableDropped(error: unknown): boolean {
   return errorCode(error) === UNKNOWN_TABLE
 }
 
-/** Resolves with what `read` reads; calls it again, with newer tables, when a statement met a table that was dropped after a swap. */
+/**
+ * Resolves with what `read` reads; calls it again, with newer tables, when a statement met a table that was dropped
+ * after a swap.
+ */
 export async function retryDropped<Result>(
   versions: { refreshDropped(): Promise<void> },
   read: () => Promise<Result>

@@ -18,19 +18,24 @@ export type WriteChange = z.infer<typeof WriteChange>
 export const MIGRATION_LOCK = 7_203_114
 
 /**
- * Shared while people and users are created, exclusive during an erasure: otherwise a statement that began before the end
- * of the erasure could create the person again.
+ * Shared while people and users are created, exclusive during an erasure: otherwise a statement that began before the
+ * end of the erasure could create the person again.
  */
 export const PEOPLE_LOCK = 7_203_115
 
 /** Shared while a projector writes to tables, exclusive for work that needs them unchanging. */
 export const PASSES_LOCK = 7_203_116
-/** Shared by steps of rebuilds; exclusive for callers that wait until the current steps have ended, and for moves of the pointer. */
+/**
+ * Shared by steps of rebuilds; exclusive for callers that wait until the current steps have ended, and for moves of the
+ * pointer.
+ */
 export const FILLS_LOCK = 7_203_117
 /** Exclusive for the relay that works on the outbox. */
 export const RELAY_LOCK = 7_203_118
 
-/** Returns the SQL expression of the hash that identifies an erased name; in a statement with `forgetting_salt AS s`. */
+/**
+ * Returns the SQL expression of the hash that identifies an erased name; in a statement with `forgetting_salt AS s`.
+ */
 export function nameHashSql(userKey: string): string {
   return `sha256(s.salt || convert_to(${userKey}, 'UTF8'))`
 }

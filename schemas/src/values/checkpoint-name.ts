@@ -1,6 +1,6 @@
 /*
- * Names in the table `checkpoint`: the projector stores the positions of the loader and of projections, and readers that
- * wait for a position, or must not read beyond it, use the same names.
+ * Names in the table `checkpoint`: the projector stores the positions of the loader and of projections, and readers
+ * that wait for a position, or must not read beyond it, use the same names.
  */
 
 /** Name of the loader's checkpoint of a topic. */

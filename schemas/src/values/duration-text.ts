@@ -1,4 +1,7 @@
-/** Returns seconds for people to read, in the unit that suits their length: `45 s`, `12 min`, `3 h 5 min`; at least `1 s`. */
+/**
+ * Returns seconds for people to read, in the unit that suits their length: `45 s`, `12 min`, `3 h 5 min`; at least
+ * `1 s`.
+ */
 export function durationText(seconds: number): string {
   const whole = Math.max(1, Math.round(seconds))
   if (whole < 120) return `${whole} s`

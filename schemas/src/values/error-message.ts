@@ -3,7 +3,10 @@ export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Returns the message of an error with its cause in brackets: an engine that cannot be reached may only lack a trusted certificate. */
+/**
+ * Returns the message of an error with its cause in brackets: an engine that cannot be reached may only lack a trusted
+ * certificate.
+ */
 export function messageWithCause(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined
   const message = errorMessage(error)
@@ -11,7 +14,10 @@ export function messageWithCause(error: unknown): string {
   return message.includes(reason) ? message : `${message} (${reason})`
 }
 
-/** Returns the code of an error of Node or of a database as text (`ENOENT`, `55P03`); without a code, the text of the thrown value. */
+/**
+ * Returns the code of an error of Node or of a database as text (`ENOENT`, `55P03`); without a code, the text of the
+ * thrown value.
+ */
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error)
 }

@@ -70,9 +70,9 @@ function isMillisecond(text: string): boolean {
 }
 
 /**
- * Returns whether a text is a whole second of the first 28 days of a month from 1970 to 2099, the most frequent case, for
- * which checking the digits suffices. Parsing and formatting takes ten times as long. `Date.parse` by itself accepts
- * 30 February and 24:00:00.
+ * Returns whether a text is a whole second of the first 28 days of a month from 1970 to 2099, the most frequent case,
+ * for which checking the digits suffices. Parsing and formatting takes ten times as long. `Date.parse` by itself
+ * accepts 30 February and 24:00:00.
  */
 function isPlain(text: string): boolean {
   if (text.length !== 20) return false

@@ -4,15 +4,15 @@ import type { LogMessage, LogRecord } from './log-record.js'
 import { topics } from './topics.js'
 
 /*
- * A line of an exported log: a CloudEvent 1.0 in JSON format, its data as the log has it, so a sealed event stays sealed.
- * https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md
+ * A line of an exported log: a CloudEvent 1.0 in JSON format, its data as the log has it, so a sealed event stays
+ * sealed. https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md
  */
 
 const HEADER = 'ce_'
 const CONTENT_TYPE = 'application/json'
 /**
- * When a log first took the event, in the extension attribute of CloudEvents for it. It is written by the export of a log, and
- * outlives the import into another.
+ * When a log first took the event, in the extension attribute of CloudEvents for it. It is written by the export of a
+ * log, and outlives the import into another.
  */
 const RECORDED = 'recordedtime'
 

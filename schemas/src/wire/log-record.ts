@@ -78,7 +78,9 @@ export type ConsumeRequest = {
   deliver(batch: LogBatch): Promise<void>
   /** Called when a partition stalls. */
   readonly onStall?: ((stall: StalledPartition) => void) | undefined
-  /** Called with the number of partitions of each topic when a group assigns them; a topic without any may be missing. */
+  /**
+   * Called with the number of partitions of each topic when a group assigns them; a topic without any may be missing.
+   */
   readonly onAssigned?: ((partitions: ReadonlyMap<string, number>) => void) | undefined
   readonly signal: AbortSignal
 }

@@ -1,8 +1,8 @@
 import type { LogMessage } from './log-record.js'
 
 /*
- * Messages as bytes, as they move between threads and lie in the embedded log: a JSON array of the count and the columns (keys,
- * values, each header). A column of equal texts is one text.
+ * Messages as bytes, as they move between threads and lie in the embedded log: a JSON array of the count and the
+ * columns (keys, values, each header). A column of equal texts is one text.
  */
 
 /** Packed messages, and how many they are. */

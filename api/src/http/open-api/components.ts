@@ -4,8 +4,9 @@ import { z } from 'zod'
 export type Json = Record<string, unknown>
 
 /**
- * The components of one document. Every object of a schema becomes a named one, because generators of clients name types
- * after components. The name is its `id`, else it is derived from its property (`PlayerBoard` for `boards` of `Player`).
+ * The components of one document. Every object of a schema becomes a named one, because generators of clients name
+ * types after components. The name is its `id`, else it is derived from its property (`PlayerBoard` for `boards` of
+ * `Player`).
  */
 export class Components {
   readonly #schemas = new Map<string, Json>()
@@ -64,7 +65,9 @@ export class Components {
   }
 }
 
-/** Returns the JSON Schema of a value, without `$schema`. Objects of answers may get further fields in later versions. */
+/**
+ * Returns the JSON Schema of a value, without `$schema`. Objects of answers may get further fields in later versions.
+ */
 export function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Json {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, {
     io,

@@ -25,7 +25,10 @@ const EXAMPLE = {
   excluded: EXCLUDED
 } satisfies DatasetList
 
-/** Returns the operation that lists datasets. It is not an endpoint: its answer depends on files and has no data version. */
+/**
+ * Returns the operation that lists datasets. It is not an endpoint: its answer depends on files and has no data
+ * version.
+ */
 export function datasetsOperation(components: Components): Json {
   return {
     operationId: 'getDatasets',

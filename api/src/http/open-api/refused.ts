@@ -26,7 +26,10 @@ const SESSION: readonly RefusalCode[] = [
   'erasure_in_progress'
 ]
 
-/** Returns the refusals of a route, except those of a connection, which has no route (`request_malformed`, `request_timeout`). */
+/**
+ * Returns the refusals of a route, except those of a connection, which has no route (`request_malformed`,
+ * `request_timeout`).
+ */
 export function refusalCodes(route: Endpoint | Action): readonly RefusalCode[] {
   const isAction = 'act' in route
   const names = Object.keys((isAction ? route.parameters : route.input).shape)

@@ -20,9 +20,9 @@ const TYPES: Readonly<Record<string, string>> = {
 const BROTLI_QUALITY = 9
 
 /**
- * Serves assets with these headers, an ETag and compression. Files are read here; each is compressed for the first request that wants it,
- * since that takes 0.1 s of processor time for a large page. The extension of the path determines the type; a path without
- * one is a page. Rejects when a file is missing.
+ * Serves assets with these headers, an ETag and compression. Files are read here; each is compressed for the first
+ * request that wants it, since that takes 0.1 s of processor time for a large page. The extension of the path
+ * determines the type; a path without one is a page. Rejects when a file is missing.
  */
 export async function addAssets(
   app: FastifyInstance,

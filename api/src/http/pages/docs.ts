@@ -18,8 +18,8 @@ const DOCS_HEADERS = {
 }
 
 /**
- * Adds `/openapi.json` and `/openapi.yaml`, their page at `/docs`, `/llms.txt`, and the page of error codes. The description is
- * made for the first request, because it takes a sixth of a second.
+ * Adds `/openapi.json` and `/openapi.yaml`, their page at `/docs`, `/llms.txt`, and the page of error codes. The
+ * description is made for the first request, because it takes a sixth of a second.
  */
 export async function addDocs(
   app: FastifyInstance,

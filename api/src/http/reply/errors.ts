@@ -16,7 +16,10 @@ const RETRY_AFTER_SECONDS = 1
 export const ERRORS_PATH = '/docs/errors'
 const PROBLEM_TYPE = 'application/problem+json'
 
-/** Returns body and headers of an answer that is not 2xx or 304. `accept` is the request's header `Accept`, if there is a request. */
+/**
+ * Returns body and headers of an answer that is not 2xx or 304. `accept` is the request's header `Accept`, if there is
+ * a request.
+ */
 export function errorParts(
   { code, status, message }: Refusal,
   accept?: string
@@ -35,7 +38,9 @@ export function errorParts(
   }
 }
 
-/** Returns whether problem details (RFC 9457) weigh more than plain JSON; a range such as `application/*` names neither. */
+/**
+ * Returns whether problem details (RFC 9457) weigh more than plain JSON; a range such as `application/*` names neither.
+ */
 function prefersProblem(accept: string): boolean {
   const weights = weightsOf(accept)
   const problem = weights.get(PROBLEM_TYPE) ?? 0
@@ -48,7 +53,9 @@ function titleOf(code: string): string {
   return code.charAt(0).toUpperCase() + code.slice(1).replaceAll('_', ' ')
 }
 
-/** Returns the refusal of a request that nothing can answer; its connection is to be closed. Called before every answer. */
+/**
+ * Returns the refusal of a request that nothing can answer; its connection is to be closed. Called before every answer.
+ */
 export function requestFault(request: IncomingMessage): Refusal | undefined {
   // Node accepts a request line with another major version and would answer with HTTP/1.1.
   if (request.httpVersionMajor !== 1) return malformed(`its version is ${request.httpVersion}`)

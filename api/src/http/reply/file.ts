@@ -39,7 +39,9 @@ export function fileHeaders(
   })
 }
 
-/** Returns `title-online-history_4d5307e6_2026-03-01_2026-04-01`: the operation, the title and the days of the window. */
+/**
+ * Returns `title-online-history_4d5307e6_2026-03-01_2026-04-01`: the operation, the title and the days of the window.
+ */
 function fileName(operationId: string, resolved: unknown): string {
   const { titleId, fromMs, toMs } = (resolved ?? {}) as Record<string, unknown>
   const operation = operationId.replace(/^get/, '').replace(/(?<!^)[A-Z]/g, (letter) => `-${letter}`)

@@ -8,8 +8,9 @@ const METHODS = ['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'PUT'] as const
 export const SERVER_METHODS = [...METHODS, 'OPTIONS'].sort().join(', ')
 
 /**
- * Answers a request whose path has routes for other methods: OPTIONS lists the allowed ones, all others get 405, before the
- * body is read. Returns false for other requests. Routes for each refused method would take half of the time in which the API opens.
+ * Answers a request whose path has routes for other methods: OPTIONS lists the allowed ones, all others get 405, before
+ * the body is read. Returns false for other requests. Routes for each refused method would take half of the time in
+ * which the API opens.
  */
 export function answersOtherMethod(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): boolean {
   const { url = '' } = request.raw

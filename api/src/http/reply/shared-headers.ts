@@ -16,8 +16,8 @@ export class SharedHeaders {
 }
 
 /**
- * The responses of a server (`http.ServerOptions.ServerResponse`). Node checks and joins a list of headers in each answer,
- * which takes an eighth of the time of a ready answer; a text it sends as it is.
+ * The responses of a server (`http.ServerOptions.ServerResponse`). Node checks and joins a list of headers in each
+ * answer, which takes an eighth of the time of a ready answer; a text it sends as it is.
  */
 export class HttpResponse<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {
   #text = ''
@@ -34,7 +34,9 @@ export class HttpResponse<Request extends IncomingMessage = IncomingMessage> ext
   }
 }
 
-/** Headers of one answer, which are not checked, as name, value, name, value; and the length of its body, if it has one. */
+/**
+ * Headers of one answer, which are not checked, as name, value, name, value; and the length of its body, if it has one.
+ */
 type Own = { readonly headers: readonly string[]; readonly bodyLength?: string }
 
 /** Begins an answer with its own and shared headers. */

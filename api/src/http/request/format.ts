@@ -39,7 +39,9 @@ export const formatParameter = oneOf(['json', ...NAMES])
   .optional()
   .describe('The format of the answer; it wins over the header `Accept`. Default: `json`.')
 
-/** Returns the requested file format, undefined for JSON. The parameter wins over `Accept`; an unknown one is refused. */
+/**
+ * Returns the requested file format, undefined for JSON. The parameter wins over `Accept`; an unknown one is refused.
+ */
 export function formatOf(given: unknown, accept: string | undefined): FormatName | undefined {
   if (given === undefined) return acceptedFormat(accept)
   const { format } = parseInput(z.object({ [FORMAT_PARAMETER]: formatParameter }), { [FORMAT_PARAMETER]: given })
@@ -47,8 +49,8 @@ export function formatOf(given: unknown, accept: string | undefined): FormatName
 }
 
 /**
- * Returns the file format that an `Accept` prefers to JSON: a named one whose weight is higher than that of JSON by name, and
- * not lower than that of a range for everything. Browsers name none of them.
+ * Returns the file format that an `Accept` prefers to JSON: a named one whose weight is higher than that of JSON by
+ * name, and not lower than that of a range for everything. Browsers name none of them.
  */
 export function acceptedFormat(accept: string | undefined): FormatName | undefined {
   if (accept === undefined || accept === '*/*') return undefined

@@ -18,7 +18,10 @@ const TIME_PATTERN = `${HOUR_PATTERN}:[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?([Zz]
 const INSTANT_PATTERN = `^${DAY_PATTERN}([Tt]${TIME_PATTERN})?$`
 const SHOWN_CHARACTERS_MAX = 40
 const TEXT_CHARACTERS_MAX = 500
-/** Control and format characters for patterns; format characters beyond the first plane, which no name has, are refused anyway. */
+/**
+ * Control and format characters for patterns; format characters beyond the first plane, which no name has, are refused
+ * anyway.
+ */
 const CONTROL = '\\x00-\\x1f\\x7f-\\x9f'
 const FORMAT =
   '\\xad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb'
@@ -139,8 +142,8 @@ export function username() {
 }
 
 /**
- * `start`, another word of a feed, or a cursor that the feed gave, of at most `max` characters. The feed refuses a broken
- * one itself.
+ * `start`, another word of a feed, or a cursor that the feed gave, of at most `max` characters. The feed refuses a
+ * broken one itself.
  */
 export function cursor({ max }: { max: number }) {
   return text({ max, example: 'start' }).meta({ pattern: '^[A-Za-z0-9_-]+$' })
@@ -188,8 +191,8 @@ function listed<Value>(
 }
 
 /**
- * A time, `M:SS.mmm` or `SS.mmm` with any number of seconds, up to 99999:59.999; returned in milliseconds. The tables have
- * none above 71582:47.295, so every shown time can be searched.
+ * A time, `M:SS.mmm` or `SS.mmm` with any number of seconds, up to 99999:59.999; returned in milliseconds. The tables
+ * have none above 71582:47.295, so every shown time can be searched.
  */
 export function time() {
   const pattern = '^([0-9]{1,5}:[0-5][0-9]|[0-5]?[0-9]{1,6})\\.[0-9]{3}$'

@@ -22,8 +22,8 @@ export function readQuery(url: string): Record<string, string | string[]> {
 }
 
 /**
- * The value of `X-Unknown-Parameters`: the names in a query that an endpoint ignores, percent-encoded; undefined when there
- * are none. Shows at most 10 names of 40 characters, because a URL may hold thousands.
+ * The value of `X-Unknown-Parameters`: the names in a query that an endpoint ignores, percent-encoded; undefined when
+ * there are none. Shows at most 10 names of 40 characters, because a URL may hold thousands.
  */
 export function unknownNames(query: Readonly<Record<string, unknown>>, known: ReadonlySet<string>): string | undefined {
   const unknown = Object.keys(query).filter((name) => name !== '' && !known.has(name))

@@ -9,7 +9,10 @@ export type Outbox = {
   readOldest(count: number, except: ReadonlySet<string>): Promise<OutboxRow[]>
   /** Deletes rows; ids without a row are ignored. */
   deleteRows(ids: readonly string[]): Promise<void>
-  /** Commits the operations of `work` when it resolves, and none of them when it rejects. `work` must use only its argument. */
+  /**
+   * Commits the operations of `work` when it resolves, and none of them when it rejects. `work` must use only its
+   * argument.
+   */
   transaction<Result>(work: (transaction: OutboxTransaction) => Promise<Result>): Promise<Result>
 }
 

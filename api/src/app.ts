@@ -263,14 +263,8 @@ function createServer(needs: ApiNeeds, limits: ApiLimits, { metrics, nextId, cli
 
 /** Observes routes that answer through Fastify's reply; the pipeline observes endpoints itself. */
 function observeOthers(app: FastifyInstance, metrics: HttpMetrics): void {
-  const byRoute = new Map<string, ReturnType<HttpMetrics['durations']>>()
   app.addHook('onSend', async (request, reply) => {
-    const route = request.routeOptions.url ?? '(no route)'
-    let observe = byRoute.get(route)
-    if (observe === undefined) {
-      observe = metrics.durations(route)
-      byRoute.set(route, observe)
-    }
+    const observe = metrics.durations(request.routeOptions.url ?? '(no route)')
     observe(request.method, reply.statusCode, reply.elapsedTime / 1000)
   })
 }

@@ -15,7 +15,7 @@ import { type Test, test } from 'tap'
 import { z } from 'zod'
 import type { Endpoint } from '../src/answers/endpoint.js'
 import { sendFile } from '../src/http/reply/file.js'
-import { SharedHeaders } from '../src/http/reply/shared-headers.js'
+import { checkedHeaders } from '../src/http/reply/headers.js'
 import { codingFor } from '../src/http/request/accept-encoding.js'
 import { clientAddresses } from '../src/http/request/client-address.js'
 import { counts, exchange, logOfLines, NOW_MS, type TestTables, testApp } from './support/test-app.js'
@@ -223,8 +223,8 @@ test('a connection receives each header of a ready answer once, as `inject` show
   t.equal((await compare('with its age', 'GET', {})).age, '10')
 })
 
-test('shared headers cannot contain a line of their own', (t) => {
-  t.throws(() => new SharedHeaders({ Link: 'a\r\nSet-Cookie: b' }), { code: 'ERR_INVALID_CHAR' })
+test('cached headers cannot contain a line of their own', (t) => {
+  t.throws(() => checkedHeaders({ Link: 'a\r\nSet-Cookie: b' }), { code: 'ERR_INVALID_CHAR' })
   t.end()
 })
 

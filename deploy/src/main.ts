@@ -1,7 +1,5 @@
 import { runProgram } from './commands/program.js'
-import { keepTickShape } from './wiring/tick-shape.js'
 
-keepTickShape()
 // Files and directories are private: they contain seal keys, profiles and events of people.
 process.umask(0o077)
 // A reader of the output may close it, as `head` does; the command continues.

@@ -1,5 +1,4 @@
 import { LRUCache } from 'lru-cache'
-import type { SharedHeaders } from '../http/reply/shared-headers.js'
 import { compress } from './compression.js'
 import type { Coding } from './etag.js'
 
@@ -11,9 +10,9 @@ const ENTRY_BYTES = 1024
 const CHARACTER_BYTES = 2
 
 /**
- * The body of an answer in one coding, its length in bytes, and all other headers except those of the single request.
+ * The body of an answer in one coding, and all headers except those of the single request, as name, value, name, value.
  */
-export type Frame = { readonly bytes: Uint8Array; readonly bodyLength: string; readonly headers: SharedHeaders }
+export type Frame = { readonly bytes: Uint8Array; readonly headers: readonly string[] }
 
 /** An answer as it is sent and cached. */
 export type Answer = {

@@ -10,7 +10,7 @@ export function answerFirst(
   app: FastifyInstance,
   answer: (request: IncomingMessage, response: ServerResponse) => boolean
 ): void {
-  const [fastify] = app.server.listeners('request') as RequestListener[]
+  const fastify = app.server.listeners('request').at(-1) as RequestListener | undefined
   if (fastify === undefined) throw new Error('Fastify listens to no request; expected a listener to be called second.')
   const first: RequestListener = (request, response) => {
     let isAnswered = false

@@ -1,9 +1,9 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { JUDGEMENTS, type SessionMetrics } from '../session/sessions.js'
-import { DurationHistogram } from './duration-histogram.js'
 
 /** The origin of an answer to a request for data. */
-export type Outcome = 'memory' | 'query' | 'joined' | 'not_modified' | 'stale'
+export type Outcome = (typeof OUTCOMES)[number]
+const OUTCOMES = ['memory', 'query', 'joined', 'not_modified', 'stale'] as const
 
 /** The API's metrics. */
 export type HttpMetrics = {
@@ -18,19 +18,20 @@ export function httpMetrics(
   registry: Registry,
   { memoryBytes, repeatedReads }: { memoryBytes(): number; repeatedReads(): number }
 ): HttpMetrics {
-  const duration = new DurationHistogram()
-  registry.registerMetric(duration)
-  const answered: Record<Outcome, number> = { memory: 0, query: 0, joined: 0, not_modified: 0, stale: 0 }
-  new Counter({
+  const durations = new Histogram({
+    name: 'gamenet_http_request_duration_seconds',
+    help: 'Time from a request until its answer is handed to the socket; 0 for a ready answer.',
+    labelNames: ['route', 'method', 'status'],
+    buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers: [registry]
+  })
+  const answered = new Counter({
     name: 'gamenet_answer_requests_total',
     help: 'Requests for data by origin of the answer.',
     labelNames: ['outcome'],
-    registers: [registry],
-    collect() {
-      this.reset()
-      for (const [outcome, count] of Object.entries(answered)) this.inc({ outcome }, count)
-    }
+    registers: [registry]
   })
+  for (const outcome of OUTCOMES) answered.inc({ outcome }, 0)
   const queries = new Histogram({
     name: 'gamenet_query_duration_seconds',
     help: 'Time to compute an answer from the tables.',
@@ -56,10 +57,8 @@ export function httpMetrics(
     }
   })
   return {
-    durations: (route) => boundDurations(duration, route),
-    answered: (outcome) => {
-      answered[outcome] += 1
-    },
+    durations: (route) => (method, status, seconds) => durations.observe({ route, method, status }, seconds),
+    answered: (outcome) => answered.inc({ outcome }),
     queried: (operation, seconds) => queries.labels(operation).observe(seconds)
   }
 }
@@ -95,21 +94,4 @@ export function sessionMetrics(registry: Registry): SessionMetrics {
   })
   for (const judgement of JUDGEMENTS) judgements.inc({ judgement }, 0)
   return { judged: (judgement) => judgements.inc({ judgement }) }
-}
-
-function boundDurations(duration: DurationHistogram, route: string) {
-  const observers = new Map<string, Map<number, (seconds: number) => void>>()
-  return (method: string, status: number, seconds: number): void => {
-    let byStatus = observers.get(method)
-    if (byStatus === undefined) {
-      byStatus = new Map()
-      observers.set(method, byStatus)
-    }
-    let observe = byStatus.get(status)
-    if (observe === undefined) {
-      observe = duration.observer({ route, method, status })
-      byStatus.set(status, observe)
-    }
-    observe(seconds)
-  }
 }

@@ -1,8 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { Counter, Gauge, type Registry } from 'prom-client'
+import { isAnswering } from './newest-responses.js'
 import type { ClientAddresses } from './request/client-address.js'
 
 /** Limits of connections. */
@@ -64,7 +65,7 @@ export function limitConnections(
     for (const socket of sockets.keys()) {
       if (left === 0) return false
       left -= 1
-      if (isIdle(socket)) {
+      if (!isAnswering(socket)) {
         limited('idle_closed')
         leave(socket)
         socket.destroy()
@@ -119,11 +120,6 @@ export function limitConnections(
     if (request.headers['x-forwarded-for'] !== undefined) clients.of(request)
     return true
   }
-}
-
-/** Whether no request is answered on a connection. Node's own list of idle connections is not public. */
-function isIdle(socket: Socket): boolean {
-  return !(socket as Socket & { _httpMessage?: ServerResponse | null })._httpMessage
 }
 
 function metricsOf(registry: Registry, open: () => number, max: number): (outcome: Outcome) => void {

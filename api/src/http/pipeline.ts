@@ -26,7 +26,6 @@ import type { ExportFiles, ExportSource } from './reply/export-files.js'
 import { fileHeaders, fileIdentity, sendFile } from './reply/file.js'
 import { frameOf, privateFrameOf } from './reply/frame.js'
 import { EXPOSED_HEADERS, FOR_ONE_ALONE, flat, JSON_TYPE } from './reply/headers.js'
-import { beginAnswer } from './reply/shared-headers.js'
 import { codingOf } from './request/accept-encoding.js'
 import { readBody } from './request/body.js'
 import type { ClientAddresses } from './request/client-address.js'
@@ -373,7 +372,7 @@ class Answering {
     const headers = ['X-Request-Id', id, 'ETag', tag]
     // Browsers send `Origin` where they obey this; a cached answer keeps it (RFC 9111, 4.3.4).
     if (request.headers.origin !== undefined) headers.push(...EXPOSED)
-    beginAnswer(response, 304, resolved.notModified, { headers })
+    response.writeHead(304, [...headers, ...resolved.notModified])
     response.end()
     this.#count(exchange, 304, 'not_modified')
     return true
@@ -412,7 +411,7 @@ class Answering {
     const { response, id } = exchange
     const headers = ['X-Request-Id', id]
     if (ageSeconds !== undefined) headers.push('Age', String(ageSeconds))
-    beginAnswer(response, 200, frame.headers, { headers, bodyLength: frame.bodyLength })
+    response.writeHead(200, [...headers, ...frame.headers])
     response.end(frame.bytes)
     this.#count(exchange, 200, outcome)
   }

@@ -7,9 +7,9 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest
 } from 'fastify'
+import { rememberResponses } from './newest-responses.js'
 import { pathUnknown, requestFault, sendError } from './reply/errors.js'
 import { answersOtherMethod, SERVER_METHODS } from './reply/other-methods.js'
-import { HttpResponse } from './reply/shared-headers.js'
 import { answerOddRequests, answerSocketError, type SocketError } from './reply/socket-errors.js'
 
 export type HttpServerNeeds = {
@@ -43,7 +43,7 @@ export function createHttpServer(
     logger: false,
     genReqId: nextId,
     // Node's own answer to a request without Host has no body.
-    http: { ...options.http, requireHostHeader: false, ServerResponse: HttpResponse },
+    http: { ...options.http, requireHostHeader: false },
     frameworkErrors: (error, request, reply) => {
       setHeaders(request, reply)
       void sendError(requestFault(request.raw) ?? error, request, reply, log)
@@ -58,6 +58,7 @@ export function createHttpServer(
   // Node drops headers beyond the 2,000th silently, a second Host or an Origin too; its limit of bytes holds.
   app.server.maxHeadersCount = 0
   answerOddRequests(app.server, odd)
+  rememberResponses(app.server)
   // Without a listener, a connection that cannot be accepted would end the process. A failed `listen` is reported by
   // itself.
   app.server.on('error', (error) => {

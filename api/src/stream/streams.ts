@@ -205,7 +205,7 @@ class Streams {
       throw new Refusal('request_invalid', ['A stream needs a connection of its own; wait for the answers before it'])
     }
     reply.hijack()
-    reply.raw.useChunkedEncodingByDefault = false
+    reply.raw.removeHeader('Transfer-Encoding')
     reply.raw.writeHead(200, {
       ...COMMON_HEADERS,
       'X-Request-Id': id,

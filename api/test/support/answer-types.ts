@@ -64,7 +64,16 @@ function objectType({ required = [] }: Schema, properties: Readonly<Record<strin
 }
 
 function comment({ description }: Schema, indent: string): string {
-  return description === undefined ? '' : `${indent}/** ${description} */\n`
+  if (description === undefined) return ''
+  const line = `${indent}/** ${description} */`
+  if (line.length <= LINE_MAX) return `${line}\n`
+  const lines = [`${indent} *`]
+  for (const word of description.split(' ')) {
+    const longer = `${lines.at(-1)} ${word}`
+    if (longer.length <= LINE_MAX) lines[lines.length - 1] = longer
+    else lines.push(`${indent} * ${word}`)
+  }
+  return `${indent}/**\n${lines.join('\n')}\n${indent} */\n`
 }
 
 function literal(value: unknown): string {

@@ -1,8 +1,7 @@
 import type { Answer, Frame } from '../../answers/answer-cache.js'
 import { type Coding, etagOf } from '../../answers/etag.js'
 import { answerHeaders } from '../request/resolved-url.js'
-import { COMMON_HEADERS, FOR_ONE_ALONE, JSON_TYPE } from './headers.js'
-import { SharedHeaders } from './shared-headers.js'
+import { COMMON_HEADERS, checkedHeaders, FOR_ONE_ALONE, JSON_TYPE } from './headers.js'
 
 /**
  * Returns an answer in one coding. The answer to a POST has no ETag: it would name the answer to GET at that path (RFC
@@ -10,6 +9,7 @@ import { SharedHeaders } from './shared-headers.js'
  */
 export function frameOf(answer: Answer, coding: Coding, bytes: Uint8Array, isPosted: boolean): Frame {
   const headers: Record<string, string> = {
+    'Content-Length': String(bytes.byteLength),
     'Content-Type': JSON_TYPE,
     ...COMMON_HEADERS,
     ...answerHeaders(answer.dataVersion),
@@ -17,7 +17,7 @@ export function frameOf(answer: Answer, coding: Coding, bytes: Uint8Array, isPos
     ...answer.headers
   }
   if (coding !== 'identity') headers['Content-Encoding'] = coding
-  return { bytes, bodyLength: String(bytes.byteLength), headers: new SharedHeaders(headers) }
+  return { bytes, headers: checkedHeaders(headers) }
 }
 
 /**
@@ -25,11 +25,12 @@ export function frameOf(answer: Answer, coding: Coding, bytes: Uint8Array, isPos
  */
 export function privateFrameOf(answer: Answer): Frame {
   const headers = {
+    'Content-Length': String(answer.body.byteLength),
     'Content-Type': JSON_TYPE,
     ...COMMON_HEADERS,
     'Cache-Control': FOR_ONE_ALONE,
     'X-Data-Version': answer.dataVersion,
     ...answer.headers
   }
-  return { bytes: answer.body, bodyLength: String(answer.body.byteLength), headers: new SharedHeaders(headers) }
+  return { bytes: answer.body, headers: checkedHeaders(headers) }
 }

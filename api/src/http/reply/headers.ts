@@ -1,3 +1,5 @@
+import { validateHeaderValue } from 'node:http'
+
 /** Lets pages of any origin read an answer; credentials are never needed. */
 export const ANY_ORIGIN = { 'Access-Control-Allow-Origin': '*' } as const
 
@@ -38,4 +40,10 @@ export const FOR_ONE_ALONE = 'private, no-store'
 /** Returns headers as name, value, name, value: the form that Node writes fastest. */
 export function flat(headers: Readonly<Record<string, string>>): string[] {
   return Object.entries(headers).flat()
+}
+
+/** As `flat`. Throws for a value that no header may have, before the list is cached for answers outside the router. */
+export function checkedHeaders(headers: Readonly<Record<string, string>>): string[] {
+  for (const [name, value] of Object.entries(headers)) validateHeaderValue(name, value)
+  return flat(headers)
 }

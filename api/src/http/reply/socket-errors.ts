@@ -1,6 +1,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal, type RefusalCode } from '@gamenet/schemas'
+import { isAmidAnswer } from '../newest-responses.js'
 import { errorParts, URL_CHARACTERS_MAX } from './errors.js'
 
 /** A fault of the connection, reported by Node before there is a request. `reason` is the parser's. */
@@ -24,9 +25,8 @@ type Needs = {
  * does not arrive in time. Then closes the connection, because the beginning of the next request is unknown.
  */
 export function answerSocketError(error: SocketError, socket: Socket, needs: Needs): void {
-  // Node's own handler makes the same check: no answer is possible after a response has begun, or on a closed socket.
-  const begun = (socket as Socket & { _httpMessage?: ServerResponse })._httpMessage?.headersSent === true
-  if (!socket.writable || begun || error.code === 'ECONNRESET') {
+  // Node's own handler makes the same checks.
+  if (!socket.writable || isAmidAnswer(socket) || error.code === 'ECONNRESET') {
     socket.destroy(error)
     return
   }

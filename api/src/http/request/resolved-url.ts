@@ -4,8 +4,7 @@ import type { Dependency, Endpoint, ResolveContext } from '../../answers/endpoin
 import { identityOf } from '../../answers/etag.js'
 import type { CatalogCache } from '../../queries/catalog.js'
 import { counterOf } from '../../queries/versioned-cache.js'
-import { ANY_ORIGIN, KEEP_ALIVE, REVALIDATED } from '../reply/headers.js'
-import { SharedHeaders } from '../reply/shared-headers.js'
+import { ANY_ORIGIN, checkedHeaders, KEEP_ALIVE, REVALIDATED } from '../reply/headers.js'
 
 const MINUTE_MS = 60_000
 /** Longer URLs are not cached: 10,000 cached ones take at most 10 MB. */
@@ -39,8 +38,8 @@ export type ResolvedUrl = {
   readonly serving: ServingTables
   /** Headers of the answer that do not depend on it. */
   readonly headers: Readonly<Record<string, string>>
-  /** The headers of each 304 except its ETag and the request's id. */
-  readonly notModified: SharedHeaders
+  /** The headers of each 304 except its ETag and the request's id, as name, value, name, value. */
+  readonly notModified: readonly string[]
   readonly revision: number
   readonly minute: number
 }
@@ -113,7 +112,7 @@ export async function resolveUrl(
     ...endpoint.headers?.(resolved),
     ...deprecation(endpoint, input)
   }
-  const notModified = new SharedHeaders({ ...ANY_ORIGIN, ...answerHeaders(dataVersion), ...headers })
+  const notModified = checkedHeaders({ ...ANY_ORIGIN, ...answerHeaders(dataVersion), ...headers })
   const minute = minuteOf(clock.nowMs)
   return { question, resolved, identity, dataVersion, serving, headers, notModified, revision, minute }
 }

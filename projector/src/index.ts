@@ -22,8 +22,13 @@ export {
   readDeadLetter,
   retryDeadLetters
 } from './dead-letters/dead-letters.js'
+export { readLateRange } from './dead-letters/late-batches.js'
+export { lateReader } from './dead-letters/late-reader.js'
 export { eventTableName } from './events/event-table.js'
 export { eventTableNames } from './events/event-tables.js'
+export { foldInline } from './folding/folding.js'
+export { storeAt } from './generations/generations.js'
+export type { PassLock } from './generations/pass-lock.js'
 export type { ReadingSide } from './load/loader.js'
 export type { LogReader } from './load/log.js'
 export type { FromReader, LoaderPort } from './load/message.js'
@@ -33,13 +38,7 @@ export { SEAL_KEY_CACHE_MS } from './load/seal-key-cache.js'
 export { acceptedGaps, acceptGaps, type StallReport } from './load/stalled-partitions.js'
 export type { Logger } from './logger.js'
 export { type Target, waitForCheckpoints } from './project/caught-up.js'
-export { foldInline } from './project/folding/folding.js'
-export { storeAt } from './project/generations.js'
-export { readLateRange } from './project/late-events/late-batches.js'
-export { lateReader } from './project/late-events/late-reader.js'
-export type { PassLock } from './project/pass-lock.js'
 export { readProgress, readStalls } from './project/progress.js'
-export type { Projection } from './project/projection.js'
 export { projections } from './projections/projections.js'
 export {
   createProjector,
@@ -110,6 +109,7 @@ export {
   readMigrations
 } from './store/migrate.js'
 export { type Operation, type Store, storeOver } from './store/operation.js'
+export type { Projection } from './store/projection.js'
 export { type ReadSide, readSide } from './store/read-side.js'
 export { readMigrationsApplied } from './store/schema-migration.js'
 export type { Tables } from './store/tables.js'

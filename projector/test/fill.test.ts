@@ -1,7 +1,7 @@
 import { projectionCheckpoint } from '@gamenet/schemas'
 import { test } from 'tap'
+import { foldInline } from '../src/folding/folding.js'
 import { projections, type Tables } from '../src/index.js'
-import { foldInline } from '../src/project/folding/folding.js'
 import { type Filling, fill, STEP_SIZES } from '../src/rebuild/fill.js'
 import type { RebuildRecord } from '../src/rebuild/rebuild-record.js'
 import { Checkpoints } from '../src/store/checkpoint.js'

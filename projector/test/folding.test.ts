@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 
-const FOLDING = new URL('../src/project/folding/folding.js', import.meta.url)
+const FOLDING = new URL('../src/folding/folding.js', import.meta.url)
 
 test('a process that waits only for a fold runs until it has the rows, and then ends by itself', async (t) => {
   const program = `

@@ -30,8 +30,8 @@ import {
   type Tables,
   vanishedParts
 } from '../src/index.js'
-import { tablesOf } from '../src/project/projection.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuild/rebuild-record.js'
+import { tablesOf } from '../src/store/projection.js'
 import { AnyEvent, append, appendedOf, compare } from './any-event.js'
 import { foldOf, readRows } from './fold.js'
 import { MemoryLog } from './memory-log.js'

@@ -3,6 +3,7 @@ import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { encodeEvent, type LogMessage, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import tap from 'tap'
+import { ownersOf } from '../src/generations/generations.js'
 import {
   createProjector,
   foldInline,
@@ -19,7 +20,6 @@ import {
   storeOver,
   type Tables
 } from '../src/index.js'
-import { ownersOf } from '../src/project/generations.js'
 import { countDeadLetters } from '../src/store/dead-letter.js'
 import { namesOf, readPointers } from '../src/store/generation.js'
 import { replaceReadViews } from '../src/store/read-view.js'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { test } from 'tap'
-import { halvesOf, lengthOf, type Range } from '../src/project/range.js'
+import { halvesOf, lengthOf, type Range } from '../src/store/range.js'
 
 const stretch = fc.record({ first: fc.nat(1000), length: fc.integer({ min: 1, max: 1000 }) })
 const ranges = fc

@@ -1,5 +1,4 @@
-import type { Fold } from '../project/folding/fold.js'
-import type { FoldProjection } from '../project/projection.js'
+import type { Fold } from './fold.js'
 import {
   BOARD_TABLES,
   foldLeaderboardEntry,
@@ -34,6 +33,6 @@ export function foldNamed(name: string): Fold {
 }
 
 /** Returns the tables whose rows a projection's fold stores in another order too: by table, the other one. */
-export function copiesOf({ name, fold = name }: FoldProjection): Readonly<Record<string, string>> {
+export function copiesOf({ name, fold = name }: { name: string; fold?: string }): Readonly<Record<string, string>> {
   return foldNamed(fold).copies ?? {}
 }

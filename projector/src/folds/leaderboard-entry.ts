@@ -1,5 +1,4 @@
 import { boardKey, rankGoals } from '@gamenet/schemas'
-import type { AnswerRow, FoldFunction, WriteRow } from '../project/folding/fold.js'
 import type { ColumnTypes } from '../rows/row-writer.js'
 import { type FoldedBoard, foldBoard, type RankedChange } from './board-fold.js'
 import type { Reached } from './board-goals.js'
@@ -14,6 +13,7 @@ import {
   type State
 } from './board-history.js'
 import type { Reign } from './board-records.js'
+import type { AnswerRow, FoldFunction, WriteRow } from './fold.js'
 
 /** A row of a state: instant, position, gone, rating, time, rank, order, step, details. */
 type StateRow = readonly [

@@ -1,6 +1,6 @@
-import type { AnswerRow, FoldFunction } from '../project/folding/fold.js'
 import type { Value } from '../rows/columns.js'
 import type { ColumnTypes } from '../rows/row-writer.js'
+import type { AnswerRow, FoldFunction } from './fold.js'
 
 /*
  * lobby    the n-th lobby of one host name in a list

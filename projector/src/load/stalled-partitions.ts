@@ -1,5 +1,5 @@
 import { loadCheckpoint, type PartitionExtent, type StalledPartition, shownInstant, stallOf } from '@gamenet/schemas'
-import { storeAt } from '../project/generations.js'
+import { storeAt } from '../generations/generations.js'
 import { projections } from '../projections/projections.js'
 import { type Checkpoints, readCheckpointInstants, storeCheckpoints } from '../store/checkpoint.js'
 import { type LogGap, readGaps, storeGaps } from '../store/log-gap.js'

@@ -7,13 +7,13 @@ import {
   Refusal,
   topics
 } from '@gamenet/schemas'
+import { storeAt } from '../generations/generations.js'
 import type { Loader } from '../load/loader.js'
 import type { LogReader } from '../load/log.js'
 import { stalledPartitions, stallReports } from '../load/stalled-partitions.js'
 import { projections } from '../projections/projections.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
 import type { Store } from '../store/operation.js'
-import { storeAt } from './generations.js'
 import type { ProjectionRunner } from './run-projections.js'
 
 /** A position in a topic's log: everything below `next`. */

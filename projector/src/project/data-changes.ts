@@ -1,8 +1,8 @@
 import { CHANGE_OVERLAP_VERSIONS, INSTANTS_END_MS } from '@gamenet/schemas'
 import { type DataChange, readNewestVersion, storeChanges } from '../store/data-change.js'
 import type { Store } from '../store/operation.js'
+import type { Projection } from '../store/projection.js'
 import type { Touched } from '../store/step.js'
-import type { Projection } from './projection.js'
 
 type Change = { readonly projection: Projection; readonly touched: Touched }
 

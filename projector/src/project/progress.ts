@@ -1,11 +1,11 @@
 import { loadCheckpoint, type PartitionExtent, topics, withTimeout } from '@gamenet/schemas'
+import { storeAt } from '../generations/generations.js'
 import type { LogReader } from '../load/log.js'
 import { type StallReport, stalledPartitions, stallReports } from '../load/stalled-partitions.js'
 import { projections } from '../projections/projections.js'
 import { Checkpoints } from '../store/checkpoint.js'
 import { countDeadLetters } from '../store/dead-letter.js'
 import type { Store } from '../store/operation.js'
-import { storeAt } from './generations.js'
 import { lagOf } from './run-projections.js'
 
 /*

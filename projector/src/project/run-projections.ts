@@ -8,19 +8,19 @@ import {
   projectionCheckpoint,
   rangeBetween
 } from '@gamenet/schemas'
+import { LateBatches, readLateRange } from '../dead-letters/late-batches.js'
+import type { Folding } from '../folding/folding.js'
+import type { Current, Generations } from '../generations/generations.js'
+import { LOCAL_PASS_LOCK, type PassLock } from '../generations/pass-lock.js'
+import type { Metrics } from '../load/projector-metrics.js'
 import type { Logger } from '../logger.js'
 import { type Checkpoint, Checkpoints, readCheckpoints, storeCheckpoints } from '../store/checkpoint.js'
 import type { Pointers } from '../store/generation.js'
 import type { Store } from '../store/operation.js'
+import type { Projection } from '../store/projection.js'
+import { lengthOf, type Range } from '../store/range.js'
 import { readTouched, type Touched } from '../store/step.js'
 import { DataChanges } from './data-changes.js'
-import type { Folding } from './folding/folding.js'
-import type { Current, Generations } from './generations.js'
-import { LateBatches, readLateRange } from './late-events/late-batches.js'
-import { LOCAL_PASS_LOCK, type PassLock } from './pass-lock.js'
-import type { Projection } from './projection.js'
-import type { Metrics } from './projector-metrics.js'
-import { lengthOf, type Range } from './range.js'
 import { hasOlderEpoch, runStep } from './run-step.js'
 
 /**

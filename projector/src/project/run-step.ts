@@ -1,8 +1,8 @@
+import { runFold } from '../folding/run-fold.js'
+import type { StepContext } from '../folding/step.js'
+import type { Projection } from '../store/projection.js'
+import type { Range } from '../store/range.js'
 import { makeRows, type StepInput } from '../store/step.js'
-import { runFold } from './folding/run-fold.js'
-import type { Projection } from './projection.js'
-import type { Range } from './range.js'
-import type { StepContext } from './step.js'
 
 /** Computes and stores the rows of a range: live, catching up or rebuilding. */
 export async function runStep(step: StepContext, projection: Projection, input: StepInput): Promise<void> {

@@ -1,5 +1,5 @@
 import { achievementUnlockTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 import { achievementUnlock } from './achievement-unlock.js'
 
 const TOUCHED = 'SELECT e.user_key FROM {event_achievement_unlock: Identifier} AS e WHERE {range}'

@@ -1,5 +1,5 @@
 import { achievementUnlockTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 import { achievementUnlock } from './achievement-unlock.js'
 
 /** The events of unlocks by time. */

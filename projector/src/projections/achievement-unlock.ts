@@ -1,5 +1,5 @@
 import { achievementUnlockTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** Unlocks by user: of several events of a user and achievement the first one in the log counts. */
 export const achievementUnlock: Projection = {

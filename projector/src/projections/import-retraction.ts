@@ -1,5 +1,5 @@
 import { importRetractionTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** All undone imports. */
 export const importRetraction: Projection = {

@@ -1,5 +1,5 @@
 import { importRunTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** The newest state of each import, in log order. */
 export const importRun: Projection = {

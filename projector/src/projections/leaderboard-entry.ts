@@ -1,6 +1,6 @@
 import { leaderboardEntryTopic } from '@gamenet/schemas'
 import { BOARD_TABLES } from '../folds/leaderboard-entry.js'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 import { BOARD_COLUMNS, BOARD_KEY, leaderboardHistory } from './leaderboard-history.js'
 
 /** A row at a position that the change has left. */

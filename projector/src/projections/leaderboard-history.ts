@@ -1,5 +1,5 @@
 import { leaderboardEntryTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** The key of an event's board, as in `boardKey` of the schemas. */
 export const BOARD_KEY = `concat(e.title_id, '/', toString(e.leaderboard_id))`

@@ -1,5 +1,5 @@
 import { leaderboardTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** One row per board and instant at which its description changed. */
 export const leaderboard: Projection = {

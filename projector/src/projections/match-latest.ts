@@ -1,5 +1,5 @@
 import { matchListTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** The newest list of each title: the newest instant wins, of equal instants the later event. */
 export const matchLatest: Projection = {

@@ -1,5 +1,5 @@
 import { matchListTopic } from '@gamenet/schemas'
-import { HOUR_MS, type Projection } from '../project/projection.js'
+import { HOUR_MS, type Projection } from '../store/projection.js'
 import { matchList } from './match-list.js'
 
 /** The (title, hour) buckets that events touched: `lobbies_max_at` is the first instant of the most lobbies. */

@@ -1,5 +1,5 @@
 import { matchListTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** One row per title and instant; a later list of the same instant replaces the whole row. */
 export const matchList: Projection = {

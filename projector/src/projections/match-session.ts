@@ -1,6 +1,6 @@
 import { INSTANTS_END_MS, matchListTopic } from '@gamenet/schemas'
 import { MATCH_TYPES } from '../folds/match-session.js'
-import { DAY_MS, type FoldProjection, INSTANT_MS } from '../project/projection.js'
+import { DAY_MS, type FoldProjection, INSTANT_MS } from '../store/projection.js'
 import { matchList } from './match-list.js'
 
 /**

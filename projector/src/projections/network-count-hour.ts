@@ -1,5 +1,5 @@
 import { networkCountTopic } from '@gamenet/schemas'
-import { HOUR_MS, type Projection } from '../project/projection.js'
+import { HOUR_MS, type Projection } from '../store/projection.js'
 import { networkCount } from './network-count.js'
 
 /** The hours that events touched, of every metric: `max_at` is the first instant of the maximum. */

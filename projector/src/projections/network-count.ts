@@ -1,5 +1,5 @@
 import { networkCountTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** One row per metric and instant. A count that the event lacks changes nothing. */
 export const networkCount: Projection = {

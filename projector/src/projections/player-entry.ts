@@ -1,5 +1,5 @@
 import { leaderboardEntryTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 import { leaderboardEntry } from './leaderboard-entry.js'
 import { BOARD_COLUMNS, BOARD_KEY } from './leaderboard-history.js'
 

@@ -1,5 +1,5 @@
 import { PRESENCE_PERIOD_SECONDS_MAX, presenceTopic } from '@gamenet/schemas'
-import { DAY_MS, type Projection } from '../project/projection.js'
+import { DAY_MS, type Projection } from '../store/projection.js'
 import { presence } from './presence.js'
 
 /** The longest interval that counts: a sighting changes play time within this distance, in whole days. */

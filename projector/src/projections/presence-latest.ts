@@ -1,5 +1,5 @@
 import { presenceTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** One row per user and field, each from the newest sighting with that field. */
 export const presenceLatest: Projection = {

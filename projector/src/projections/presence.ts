@@ -1,5 +1,5 @@
 import { presenceTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** One row per user and instant; of two sightings of one instant the later event counts. */
 export const presence: Projection = {

@@ -1,5 +1,5 @@
 import { profileTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** The newest state of every profile, by the write side's revision. */
 export const profile: Projection = {

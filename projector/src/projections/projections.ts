@@ -1,4 +1,4 @@
-import type { Projection } from '../project/projection.js'
+import type { Projection } from '../store/projection.js'
 import { achievementScore } from './achievement-score.js'
 import { achievementUnlock } from './achievement-unlock.js'
 import { achievementUnlockFeed } from './achievement-unlock-feed.js'

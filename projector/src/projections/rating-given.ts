@@ -1,5 +1,5 @@
 import { ratingTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** The rows of `rating`, rater first. */
 export const ratingGiven: Projection = {

@@ -1,5 +1,5 @@
 import { ratingTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** The valid rating of every rater and profile: that with the write side’s highest revision. */
 export const rating: Projection = {

@@ -1,5 +1,5 @@
 import { scrapeTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** One row per run of a source. */
 export const scrape: Projection = {

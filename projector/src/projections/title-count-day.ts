@@ -1,5 +1,5 @@
 import { titleCountTopic } from '@gamenet/schemas'
-import { DAY_MS, type Projection } from '../project/projection.js'
+import { DAY_MS, type Projection } from '../store/projection.js'
 import { titleCountHour } from './title-count-hour.js'
 
 /** The touched (title, UTC day) buckets, computed from hours; an hour is active if it has a sample above 0. */

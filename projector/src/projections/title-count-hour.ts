@@ -1,5 +1,5 @@
 import { titleCountTopic } from '@gamenet/schemas'
-import { HOUR_MS, type Projection } from '../project/projection.js'
+import { HOUR_MS, type Projection } from '../store/projection.js'
 import { titleCount } from './title-count.js'
 
 /**

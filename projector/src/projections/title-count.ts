@@ -1,5 +1,5 @@
 import { titleCountTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** One row per title and instant; a later event of the same instant replaces the whole row. */
 export const titleCount: Projection = {

@@ -1,5 +1,5 @@
 import { titleCountTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /**
  * The newest counts of each title, imported ones separate from scraped ones: the newest instant wins, of equal instants

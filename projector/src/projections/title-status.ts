@@ -1,5 +1,5 @@
 import { titleStatusTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** Whether each title is on the network: the newest instant wins, of equal instants the later event. */
 export const titleStatus: Projection = {

@@ -1,5 +1,5 @@
 import { titleTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** One row per title and field that a source knew: per field the newest instant wins. */
 export const title: Projection = {

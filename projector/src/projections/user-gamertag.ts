@@ -1,5 +1,5 @@
 import { presenceTopic } from '@gamenet/schemas'
-import { INSTANT_MS, type Projection } from '../project/projection.js'
+import { INSTANT_MS, type Projection } from '../store/projection.js'
 
 /** All gamertags of each user. */
 export const userGamertag: Projection = {

@@ -1,5 +1,5 @@
 import { generationName } from '@gamenet/schemas'
-import { ownerOf, projectionOf } from '../project/generations.js'
+import { ownerOf, projectionOf } from '../generations/generations.js'
 import { discardCheckpoints, readCheckpoints } from '../store/checkpoint.js'
 import { eventOwner, readDefinitions, readPointers } from '../store/generation.js'
 import { discardBatchConsumers, readBatchConsumers } from '../store/late-batch.js'

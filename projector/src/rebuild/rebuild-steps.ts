@@ -1,4 +1,4 @@
-import type { PassLock } from '../project/pass-lock.js'
+import type { PassLock } from '../generations/pass-lock.js'
 
 /** Steps of rebuilds and retries of dead letters in all processes: deletions and swaps wait for steps that read earlier rows. */
 export class RebuildSteps {

@@ -1,5 +1,5 @@
 import { generationName } from '@gamenet/schemas'
-import { ownerOf, projectionOf } from '../project/generations.js'
+import { ownerOf, projectionOf } from '../generations/generations.js'
 import {
   eventOwner,
   type Owner,

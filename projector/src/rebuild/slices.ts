@@ -1,4 +1,4 @@
-import type { KeySlice, KeyValues } from '../project/projection.js'
+import type { KeySlice, KeyValues } from '../store/projection.js'
 import type { KeyPart } from '../store/step.js'
 
 /*

@@ -1,5 +1,5 @@
 import { generationName, loadCheckpoint, pause, projectionCheckpoint } from '@gamenet/schemas'
-import { definitionOf, ownersOf } from '../project/generations.js'
+import { definitionOf, ownersOf } from '../generations/generations.js'
 import { Checkpoints, readCheckpoints } from '../store/checkpoint.js'
 import { copyDeadLetters } from '../store/dead-letter.js'
 import { type Owner, readPointers, storePointers } from '../store/generation.js'

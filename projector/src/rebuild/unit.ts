@@ -1,4 +1,4 @@
-import { type Projection, readsOf, tablesOf } from '../project/projection.js'
+import { type Projection, readsOf, tablesOf } from '../store/projection.js'
 import { RebuildRefused } from './contract.js'
 
 /** A request for a rebuild. */

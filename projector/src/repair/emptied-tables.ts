@@ -1,12 +1,12 @@
-import { foldInline } from '../project/folding/folding.js'
-import { chunksOf, touchedKeys } from '../project/folding/touched-keys.js'
-import { Generations } from '../project/generations.js'
-import { type FoldProjection, type Projection, tablesOf } from '../project/projection.js'
-import type { Range } from '../project/range.js'
+import { foldInline } from '../folding/folding.js'
+import { chunksOf, touchedKeys } from '../folding/touched-keys.js'
+import { Generations } from '../generations/generations.js'
 import { wholeRange } from '../rebuild/cost.js'
 import { Checkpoints } from '../store/checkpoint.js'
 import { countRows } from '../store/comparison.js'
 import type { Store } from '../store/operation.js'
+import { type FoldProjection, type Projection, tablesOf } from '../store/projection.js'
+import type { Range } from '../store/range.js'
 import { hasRows, readForFold } from '../store/step.js'
 
 /** A read table without rows, by the name in statements and by the engine's. */

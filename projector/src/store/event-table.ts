@@ -1,10 +1,10 @@
 import { conditionOf, type Parameters } from '@gamenet/schemas'
 import { type EventTable, eventTableName } from '../events/event-table.js'
 import { eventTableOf } from '../events/event-tables.js'
-import type { Range } from '../project/range.js'
 import type { RowBlock } from '../rows/row-writer.js'
 import type { Progress } from './checkpoint.js'
 import { type NamedTables, operation } from './operation.js'
+import type { Range } from './range.js'
 import { USER_COLUMNS } from './user-rows.js'
 
 /**

@@ -1,6 +1,8 @@
 import { conditionOf, type Parameters } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import { foldNamed } from '../folds/folds.js'
+import type { RowBlock } from '../rows/row-writer.js'
+import { operation } from './operation.js'
 import {
   type FoldProjection,
   type KeyColumns,
@@ -9,10 +11,8 @@ import {
   type Projection,
   type SqlProjection,
   TOUCHED_KEYS_MAX
-} from '../project/projection.js'
-import type { Range } from '../project/range.js'
-import type { RowBlock } from '../rows/row-writer.js'
-import { operation } from './operation.js'
+} from './projection.js'
+import type { Range } from './range.js'
 
 /*
  * The operations of a step: the keys that its events touch, what a fold reads of them, and the rows that it stores.

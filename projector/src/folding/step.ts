@@ -1,5 +1,5 @@
 import type { Store } from '../store/operation.js'
-import type { Folding } from './folding/folding.js'
+import type { Folding } from './folding.js'
 
 /** The environment of a step. */
 export type StepContext = {

@@ -1,7 +1,7 @@
-import { projectionsWithout } from '../../dead-letters/dead-letters.js'
-import { readPending, storeConsumed } from '../../store/late-batch.js'
-import type { Store } from '../../store/operation.js'
-import type { Range } from '../range.js'
+import { readPending, storeConsumed } from '../store/late-batch.js'
+import type { Store } from '../store/operation.js'
+import type { Range } from '../store/range.js'
+import { projectionsWithout } from './dead-letters.js'
 import { readLateRange } from './late-batches.js'
 
 /** Maximum number of batches per call. */

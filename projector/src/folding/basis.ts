@@ -1,7 +1,7 @@
-import { foldNamed } from '../../folds/folds.js'
-import { readRows } from '../../rows/read-rows.js'
-import type { TouchedKey } from '../../store/step.js'
-import type { FoldProjection } from '../projection.js'
+import { foldNamed } from '../folds/folds.js'
+import { readRows } from '../rows/read-rows.js'
+import type { FoldProjection } from '../store/projection.js'
+import type { TouchedKey } from '../store/step.js'
 import type { ChunkRows } from './fold-chunk.js'
 
 /** Returns the same keys, each with the earliest instant whose stored rows may have replaced others. */

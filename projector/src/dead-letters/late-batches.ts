@@ -1,8 +1,8 @@
 import { projectionCheckpoint } from '@gamenet/schemas'
-import { type KnownBatch, readKnownBatches, readLatePositions, storeConsumed } from '../../store/late-batch.js'
-import type { Store } from '../../store/operation.js'
-import type { Projection } from '../projection.js'
-import { type Range, rangeOf } from '../range.js'
+import { type KnownBatch, readKnownBatches, readLatePositions, storeConsumed } from '../store/late-batch.js'
+import type { Store } from '../store/operation.js'
+import type { Projection } from '../store/projection.js'
+import { type Range, rangeOf } from '../store/range.js'
 
 /** Returns the events of a batch as a range. */
 export async function readLateRange(store: Store, id: string): Promise<Range> {

@@ -1,9 +1,9 @@
-import { copiesOf } from '../../folds/folds.js'
-import { readBasis, readForFold, type StepInput, storeRows, type TouchedKey } from '../../store/step.js'
-import type { FoldProjection } from '../projection.js'
-import type { StepContext } from '../step.js'
+import { copiesOf } from '../folds/folds.js'
+import type { FoldProjection } from '../store/projection.js'
+import { readBasis, readForFold, type StepInput, storeRows, type TouchedKey } from '../store/step.js'
 import { sinceReplacedRows } from './basis.js'
 import type { ChunkAnswers, ChunkRows } from './fold-chunk.js'
+import type { StepContext } from './step.js'
 import { chunksOf, touchedKeys } from './touched-keys.js'
 
 /** Attempts for a chunk with inconsistent reads; then the step fails, and is retried later. */

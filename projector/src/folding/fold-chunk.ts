@@ -1,6 +1,6 @@
-import { foldNamed } from '../../folds/folds.js'
-import { type RowBlock, RowWriter } from '../../rows/row-writer.js'
-import type { AnswerRow } from './fold.js'
+import type { AnswerRow } from '../folds/fold.js'
+import { foldNamed } from '../folds/folds.js'
+import { type RowBlock, RowWriter } from '../rows/row-writer.js'
 
 /** The engine's answers for a chunk by the name of the read: JSON arrays, one row per line. */
 export type ChunkAnswers = Readonly<Record<string, Uint8Array>>

@@ -1,5 +1,5 @@
-import type { Value } from '../../rows/columns.js'
-import type { ColumnTypes } from '../../rows/row-writer.js'
+import type { Value } from '../rows/columns.js'
+import type { ColumnTypes } from '../rows/row-writer.js'
 
 /** A row of a read, by column name; integers wider than 32 bits are strings. */
 export type AnswerRow = Readonly<Record<string, unknown>>

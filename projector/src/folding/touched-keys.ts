@@ -1,6 +1,6 @@
-import type { Store } from '../../store/operation.js'
-import { readKeys, readWeights, type StepInput, type TouchedKey } from '../../store/step.js'
-import type { FoldProjection } from '../projection.js'
+import type { Store } from '../store/operation.js'
+import type { FoldProjection } from '../store/projection.js'
+import { readKeys, readWeights, type StepInput, type TouchedKey } from '../store/step.js'
 
 /**
  * Maximum weight of a chunk in rows, about 12 MB as JSON; three chunks are in memory. Its rows are one part of each

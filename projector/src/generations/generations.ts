@@ -12,8 +12,8 @@ import {
 } from '../store/generation.js'
 import { readRetractedImports } from '../store/import.js'
 import type { Store, TableNames } from '../store/operation.js'
+import { type Projection, tablesOf } from '../store/projection.js'
 import type { PassLock } from './pass-lock.js'
-import { type Projection, tablesOf } from './projection.js'
 
 /** A projection as text: everything that determines its rows. */
 export function definitionOf({ from, ...rest }: Projection): string {

@@ -2,7 +2,7 @@ import type { Lobby } from '@gamenet/schemas'
 import { type ListedBoard, readBoardList, readSelectedBoard } from './board-list.js'
 import { type BoardEntry, readBoardTable } from './board-table.js'
 import { readMatchTable } from './match-table.js'
-import { isElement, type PageElement } from './page-tree.js'
+import { elementsIn, hasClass, type PageElement } from './page-tree.js'
 import { type PagePart, type PageSource, type ParsedPage, parseHtml } from './parsed-page.js'
 
 /** A game page. Its parts are independent: a part may be readable although another one is not. */
@@ -25,8 +25,8 @@ const SELECT = 'select#leaderboard-select'
 
 /** Parses the page of one game: its matches, its list of boards, and the requested board. */
 export function parseGamePage(html: string): ParsedPage<GamePage> {
-  return parseHtml(html, ($, source) => {
-    const found = $(`${TABLE}, ${SELECT}`).toArray().filter(isElement)
+  return parseHtml(html, (document, source) => {
+    const found = elementsIn([document], (element) => isTable(element) || isBoardList(element))
     const selects = found.filter(({ name }) => name === 'select')
     const first = selects.length === 0 ? found.length : found.findIndex(({ name }) => name === 'select')
     const matchTable = found.slice(0, first)[0]
@@ -43,6 +43,14 @@ export function parseGamePage(html: string): ParsedPage<GamePage> {
       }
     }
   })
+}
+
+function isTable(element: PageElement): boolean {
+  return element.name === 'table' && hasClass(element, 'table-striped')
+}
+
+function isBoardList({ name, attribs }: PageElement): boolean {
+  return name === 'select' && attribs.id === 'leaderboard-select'
 }
 
 function listedBoards(select: PageElement | undefined, source: PageSource): GamePage['boards'] {

@@ -1,11 +1,10 @@
 import { lineText } from '@gamenet/schemas'
 import type { Htmlparser2TreeAdapterMap } from 'parse5-htmlparser2-tree-adapter'
 
-/*
- * Long tables are read directly from the tree: a selector per cell of 100,000 rows takes as long as the parsing.
- */
+/* The parsers read the tree of parse5 itself: a selector per cell of 100,000 rows takes as long as the parsing. */
 
 export type PageElement = Htmlparser2TreeAdapterMap['element']
+export type PageDocument = Htmlparser2TreeAdapterMap['document']
 type PageNode = Htmlparser2TreeAdapterMap['childNode']
 
 /** Elements that a browser does not show. */
@@ -19,6 +18,35 @@ export function childElements(parent: PageElement, ...names: readonly string[]):
   )
 }
 
+/** Returns all elements below some others that match, each once, in the order of the page. */
+export function elementsIn(
+  parents: readonly (PageDocument | PageElement)[],
+  matches: (element: PageElement) => boolean
+): PageElement[] {
+  const found = new Set<PageElement>()
+  const visit = (parent: PageDocument | PageElement): void => {
+    for (const node of parent.children) {
+      if (!isElement(node)) continue
+      if (matches(node)) found.add(node)
+      visit(node)
+    }
+  }
+  for (const parent of parents) visit(parent)
+  return [...found]
+}
+
+/** Returns all elements of a name below others, each once, in the order of the page. */
+export function named(parents: readonly (PageDocument | PageElement)[], name: string): PageElement[] {
+  return elementsIn(parents, (element) => element.name === name)
+}
+
+/** Returns the innermost element of a name around a node. */
+export function closest({ parent }: PageNode, name: string): PageElement | undefined {
+  if (parent === null || !isElement(parent as PageNode)) return undefined
+  const around = parent as PageElement
+  return around.name === name ? around : closest(around, name)
+}
+
 /** Returns whether a node is an element. */
 export function isElement(node: PageNode): node is PageElement {
   return 'attribs' in node
@@ -26,7 +54,13 @@ export function isElement(node: PageNode): node is PageElement {
 
 /** Returns an element's text as a browser shows it in a line; a line break is a space. */
 export function shownText(element: PageElement): string {
-  return lineText(textIn(element, 0))
+  return lineText(textIn(element.children, 0))
+}
+
+/** Returns an element's text up to its first element of these names. */
+export function shownTextBefore(element: PageElement, ...names: readonly string[]): string {
+  const end = element.children.findIndex((node) => isElement(node) && names.includes(node.name))
+  return lineText(textIn(end === -1 ? element.children : element.children.slice(0, end), 0))
 }
 
 /** Returns whether an element has this class. */
@@ -64,13 +98,13 @@ export function extentOf(element: PageElement): { readonly start: number; readon
   return { start: location.startOffset, ...(isClosed && { end: location.endOffset }) }
 }
 
-function textIn(element: PageElement, depth: number): string {
+function textIn(nodes: readonly PageNode[], depth: number): string {
   let text = ''
-  for (const node of element.children) {
+  for (const node of nodes) {
     if (node.type === 'text') text += 'data' in node ? node.data : ''
     else if (isElement(node) && depth < NESTING_MAX) {
       if (node.name === 'br') text += ' '
-      else if (!HIDDEN.has(node.name)) text += textIn(node, depth + 1)
+      else if (!HIDDEN.has(node.name)) text += textIn(node.children, depth + 1)
     }
   }
   return text

@@ -1,8 +1,7 @@
 import { errorMessage } from '@gamenet/schemas'
-import type { CheerioAPI } from 'cheerio'
-import { load } from 'cheerio/slim'
 import { parse } from 'parse5'
 import { adapter } from 'parse5-htmlparser2-tree-adapter'
+import type { PageDocument } from './page-tree.js'
 import { unreadablePage } from './unreadable-page.js'
 
 /** A part of a page, readable or not regardless of the other parts. */
@@ -52,7 +51,7 @@ const PLACED = new Set(['table', 'select', 'option'])
  */
 export function parseHtml<Page>(
   html: string,
-  read: ($: CheerioAPI, source: PageSource) => ParsedPage<Page>
+  read: (document: PageDocument, source: PageSource) => ParsedPage<Page>
 ): ParsedPage<Page> {
   const brokenTags: number[] = []
   const spilling = new Set<unknown>()
@@ -66,7 +65,7 @@ export function parseHtml<Page>(
         brokenTags.push(startOffset)
       }
     })
-    return read(load(document), { html, brokenTags, spilling })
+    return read(document, { html, brokenTags, spilling })
   } catch (error) {
     return unreadablePage(`the page broke the parser: ${errorMessage(error)}`)
   }

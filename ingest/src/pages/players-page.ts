@@ -1,6 +1,6 @@
 import { nameKey, Username, visibleText } from '@gamenet/schemas'
 import { placesText } from './page-text.js'
-import { childElements, isElement, type PageElement, shownText } from './page-tree.js'
+import { childElements, named, type PageElement, shownText } from './page-tree.js'
 import { type PageSource, type ParsedPage, parseHtml } from './parsed-page.js'
 import { markupFault } from './striped-table.js'
 import { unreadablePage } from './unreadable-page.js'
@@ -43,8 +43,8 @@ const OFFLINE = /^Last seen .+ ago$/i
  * a user who has several. A page without its table, or with broken markup that could mix up users, is refused.
  */
 export function parsePlayersPage(html: string): ParsedPage<PlayersPage> {
-  return parseHtml(html, ($, source) => {
-    const tables = $('table').toArray().filter(isElement)
+  return parseHtml(html, (document, source) => {
+    const tables = named([document], 'table')
     if (tables.length === 0) return unreadablePage(`${NAME} is missing`)
     const rows: PageElement[][] = []
     for (const table of tables) {

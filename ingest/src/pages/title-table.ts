@@ -1,15 +1,21 @@
 import { visibleText } from '@gamenet/schemas'
-import type { Cheerio, CheerioAPI } from 'cheerio'
 import { placesText, quoted } from './page-text.js'
+import {
+  childElements,
+  closest,
+  elementsIn,
+  extentOf,
+  named,
+  type PageDocument,
+  type PageElement,
+  shownText,
+  shownTextBefore
+} from './page-tree.js'
 
 /*
  * The tables of the home page and of the games page have the same first two cells:
  *   <a><img src></a> <a href="…/games/ID">TITLE</a><br><small>SUBTITLE</small>  |  CODE<br><small>TITLE ID</small>
  */
-
-/** Elements of a document. */
-export type Elements = ReturnType<CheerioAPI>
-type Node = Elements extends Cheerio<infer N> ? N : never
 
 /** The title in the first two cells of a row. Values that the page omits are absent. */
 export type ListedTitle = {
@@ -42,47 +48,44 @@ const IMAGE_LENGTH_MAX = 2048
 /** A page of 8 MiB could contain more; no network has as many titles. */
 const ROWS_MAX = 20_000
 
+/** Returns the tables inside an element with the id `games`. */
+export function gameTables(document: PageDocument): PageElement[] {
+  return named(
+    elementsIn([document], ({ attribs }) => attribs.id === 'games'),
+    'table'
+  )
+}
+
 /**
  * Returns the rows of tables, or the fault: a truncated page has an unclosed table, and its last row may have lost
  * digits.
  */
-export function tableRows($: CheerioAPI, tables: Elements, name: string): Elements[] | string {
+export function tableRows(tables: readonly PageElement[], name: string): PageElement[] | string {
   if (tables.length === 0) return `${name} is missing`
-  for (const table of tables.toArray()) {
-    const location = 'sourceCodeLocation' in table ? table.sourceCodeLocation : undefined
-    if (location == null || !('endTag' in location) || location.endTag === undefined) {
-      return `${name} is not closed: the page is truncated or broken`
-    }
+  if (tables.some((table) => extentOf(table)?.end === undefined)) {
+    return `${name} is not closed: the page is truncated or broken`
   }
-  const rows = tables
-    .find('tbody tr')
-    .toArray()
-    .map((row) => $(row))
-    .filter((row) => !isHeading(row))
+  const rows = named(named(tables, 'tbody'), 'tr').filter((row) => !isHeading(row))
   return rows.length > ROWS_MAX ? `${name} has ${rows.length} rows, more than ${ROWS_MAX}` : rows
 }
 
 /** Reads every row. A repeated title id makes all of its rows unreadable, because any of them could be wrong. */
 export function readTitleRows<Row extends ListedTitle>(
-  $: CheerioAPI,
-  rows: readonly Elements[],
-  read: (cells: Elements[]) => ReadRow<Row>
+  rows: readonly PageElement[],
+  read: (cells: readonly PageElement[]) => ReadRow<Row>
 ): TitleRows<Row> {
   const readable: { row: Row; place: number }[] = []
   const places = new Map<string, number[]>()
   const unreadable: string[] = []
   const incomplete: string[] = []
   for (const [index, row] of rows.entries()) {
-    const cells = row
-      .children('td')
-      .toArray()
-      .map((cell) => $(cell))
+    const cells = childElements(row, 'td')
     const place = index + 1
     const outcome = read(cells)
     const titleId = outcome.ok ? outcome.row.titleId : titleIdIn(cells[1])
     if (titleId !== undefined) places.set(titleId, [...(places.get(titleId) ?? []), place])
     if (outcome.ok) readable.push({ row: outcome.row, place })
-    const sentence = (reason: string) => `row ${place}${rowName($, cells)}: ${reason}`
+    const sentence = (reason: string) => `row ${place}${rowName(cells)}: ${reason}`
     if (!outcome.ok) unreadable.push(sentence(outcome.reason))
     else if (outcome.incomplete !== undefined) incomplete.push(sentence(outcome.incomplete))
   }
@@ -97,31 +100,26 @@ export function readTitleRows<Row extends ListedTitle>(
 }
 
 /** Reads a row's first two cells. `address` is the page's address. */
-export function readListedTitle(
-  $: CheerioAPI,
-  nameCell: Elements | undefined,
-  idCell: Elements | undefined,
-  address: string
-): ReadRow<ListedTitle> {
+export function readListedTitle(nameCell: PageElement, idCell: PageElement, address: string): ReadRow<ListedTitle> {
   const titleId = titleIdIn(idCell)
   if (titleId === undefined) {
     return {
       ok: false,
-      reason: `expected a title id of 8 hexadecimal digits, got ${quoted(visibleText(idCell?.text() ?? ''))}`
+      reason: `expected a title id of 8 hexadecimal digits, got ${quoted(visibleText(shownText(idCell)))}`
     }
   }
-  const two = namesOfTwo($, nameCell)
+  const two = namesOfTwo(nameCell)
   if (two !== undefined) return { ok: false, reason: two }
-  const [link] = nameLinks($, nameCell)
-  const name = textBeforeBreak($, link)
+  const [link] = nameLinks(nameCell)
+  const name = link === undefined ? '' : textBeforeBreak(link)
   if (name === '' || name.length > TEXT_LENGTH_MAX) {
     return { ok: false, reason: `expected a name of 1 to ${TEXT_LENGTH_MAX} characters, got ${quoted(name)}` }
   }
-  const subtitle = knownText(nameCell?.find('small').first().text())
-  const productCode = knownText(textBeforeBreak($, idCell))
-  const elsewhere = linkElsewhere(link?.attr('href'), titleId, productCode)
+  const subtitle = knownText(named([nameCell], 'small').map(shownText)[0])
+  const productCode = knownText(textBeforeBreak(idCell))
+  const elsewhere = linkElsewhere(link?.attribs.href, titleId, productCode)
   if (elsewhere !== undefined) return { ok: false, reason: elsewhere }
-  const image = imageAddress(ownPicture(nameCell, link)?.attr('src'), address)
+  const image = imageAddress(ownPicture(nameCell, link)?.attribs.src, address)
   return {
     ok: true,
     row: {
@@ -134,14 +132,14 @@ export function readListedTitle(
   }
 }
 
-function isHeading(row: Elements): boolean {
-  return row.children('th').length > 0 && row.children('td').length === 0
+function isHeading(row: PageElement): boolean {
+  return childElements(row, 'th').length > 0 && childElements(row, 'td').length === 0
 }
 
-function titleIdIn(idCell: Elements | undefined): string | undefined {
-  const small = idCell?.find('small')
-  if (small?.length !== 1) return undefined
-  const text = visibleText(small.text()).toLowerCase()
+function titleIdIn(idCell: PageElement | undefined): string | undefined {
+  const [small, ...others] = idCell === undefined ? [] : named([idCell], 'small')
+  if (small === undefined || others.length > 0) return undefined
+  const text = visibleText(shownText(small)).toLowerCase()
   return TITLE_ID.test(text) ? text : undefined
 }
 
@@ -149,39 +147,30 @@ function titleIdIn(idCell: Elements | undefined): string | undefined {
  * Returns the fault of a row that combines two titles: lost markup between two rows joins the name of the first with
  * the id of the second.
  */
-function namesOfTwo($: CheerioAPI, nameCell: Elements | undefined): string | undefined {
+function namesOfTwo(nameCell: PageElement): string | undefined {
   const found = [
-    { count: nameLinks($, nameCell).length, what: 'link with a name' },
-    { count: nameCell?.find('small').length ?? 0, what: 'subtitle' }
+    { count: nameLinks(nameCell).length, what: 'link with a name' },
+    { count: named([nameCell], 'small').length, what: 'subtitle' }
   ].find(({ count }) => count > 1)
   return found && `expected one ${found.what}, found ${found.count}: the title's is unknown`
 }
 
 /** Returns the only picture of a cell, unless it links to another page than the name. */
-function ownPicture(nameCell: Elements | undefined, link: Elements | undefined): Elements | undefined {
-  const pictures = nameCell?.find('img')
-  const leadsTo = pictures?.closest('a').attr('href')
-  return pictures?.length === 1 && (leadsTo === undefined || leadsTo === link?.attr('href')) ? pictures : undefined
+function ownPicture(nameCell: PageElement, link: PageElement | undefined): PageElement | undefined {
+  const [picture, ...others] = named([nameCell], 'img')
+  if (picture === undefined || others.length > 0) return undefined
+  const leadsTo = closest(picture, 'a')?.attribs.href
+  return leadsTo === undefined || leadsTo === link?.attribs.href ? picture : undefined
 }
 
 /** Returns the links with text; the other one contains the picture. */
-function nameLinks($: CheerioAPI, nameCell: Elements | undefined): Elements[] {
-  const links = nameCell?.find('a').toArray() ?? []
-  return links.map((link) => $(link)).filter((link) => textBeforeBreak($, link) !== '')
+function nameLinks(nameCell: PageElement): PageElement[] {
+  return named([nameCell], 'a').filter((link) => textBeforeBreak(link) !== '')
 }
 
 /** Returns an element's text up to its first `br` or `small`; an unclosed tag extends beyond its text. */
-function textBeforeBreak($: CheerioAPI, element: Elements | undefined): string {
-  let text = ''
-  for (const node of element?.contents().toArray() ?? []) {
-    if (isBreak(node)) break
-    if (node.type === 'text' || node.type === 'tag') text += $(node).text()
-  }
-  return visibleText(text)
-}
-
-function isBreak(node: Node): boolean {
-  return 'tagName' in node && (node.tagName === 'br' || node.tagName === 'small')
+function textBeforeBreak(element: PageElement): string {
+  return visibleText(shownTextBefore(element, 'br', 'small'))
 }
 
 /** Returns the fault of a link that does not end in its title's id or product code. */
@@ -208,9 +197,9 @@ function imageAddress(source: string | undefined, address: string): string | und
 }
 
 /** Returns a row's name for reasons: title id, else name, else number. */
-function rowName($: CheerioAPI, cells: readonly Elements[]): string {
-  const titleId = titleIdIn(cells[1])
+function rowName([nameCell, idCell]: readonly PageElement[]): string {
+  const titleId = titleIdIn(idCell)
   if (titleId !== undefined) return ` (${titleId})`
-  const name = textBeforeBreak($, nameLinks($, cells[0])[0])
-  return name === '' ? '' : ` (${quoted(name)})`
+  const [link] = nameCell === undefined ? [] : nameLinks(nameCell)
+  return link === undefined ? '' : ` (${quoted(textBeforeBreak(link))})`
 }

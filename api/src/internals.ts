@@ -2,9 +2,10 @@
  * Parts of answers, of the stream and of files, for the simulator, which runs them on its own tables, for tests of
  * clients, and for measurements.
  */
-export { identityOf } from './answers/etag.js'
+
 export { fileStatement, rowGroupRows } from './datasets/statements.js'
 export type { PartitionPlace } from './http/request/cursor.js'
+export { identityOf } from './http/request/etag.js'
 export { type ChangeFilter, type ChangeRow, recordedChanges } from './queries/leaderboard-change.js'
 export { importStarts, recordedRetractions, recordedTitleCounts, recordingEvents } from './queries/stream.js'
 export { readFeed } from './routes/change-feed.js'

@@ -54,6 +54,7 @@ export {
 export { COUNT_MAX, Count } from './nouns/count.js'
 export { CollectorStatus, Coverage } from './nouns/coverage.js'
 export { EntryMatch } from './nouns/entry-match.js'
+export { eventLine, messageOfLine, recordedAtMs } from './nouns/event-line.js'
 export { ImportRetracted, importRetractionTopic } from './nouns/import-retraction.js'
 export { ImportAdvanced, importRunTopic } from './nouns/import-run.js'
 export {
@@ -130,6 +131,7 @@ export { Game, GameListed, Games, TITLE_FEATURES, TitleDescribed, titleTopic } f
 export { OnlineUsers, TitleCounted, TitleOnlineHistory, TopGames, titleCountTopic } from './nouns/title-count.js'
 export { TitleStatusChanged, titleStatusTopic } from './nouns/title-status.js'
 export { TitleSummary } from './nouns/title-summary.js'
+export { importableTopics, topics } from './nouns/topics.js'
 export { UserGames } from './nouns/user-game.js'
 export { UserScores } from './nouns/user-score.js'
 export { CHANGE_OVERLAP_VERSIONS, type DataChanges, type VersionedChange } from './ports/data-change.js'
@@ -182,7 +184,6 @@ export { isVisible, USERNAME_LENGTH_MAX, Username } from './values/username.js'
 export { lineText, visibleText } from './values/visible-text.js'
 export { checkedText, withChecksum } from './values/with-checksum.js'
 export { decodeEvent, encodeEvent, type Provenance, type SealKeyOf } from './wire/cloud-event.js'
-export { eventLine, messageOfLine, recordedAtMs } from './wire/event-line.js'
 export {
   type ConsumeRequest,
   type Heads,
@@ -208,4 +209,3 @@ export {
 } from './wire/packed-messages.js'
 export { openSealed, peopleOfValue, readSealedValue, SEAL_KEY_BYTES, type Seal } from './wire/seal.js'
 export { type Topic, topic } from './wire/topic.js'
-export { importableTopics, topics } from './wire/topics.js'

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
+import type { Coding } from '../http/request/etag.js'
 import { compress } from './compression.js'
-import type { Coding } from './etag.js'
 
 /** Maximum share of the cache for one answer; a larger one is sent but not cached. */
 const SHARE_PER_ANSWER_MAX = 1 / 4

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { jsonSchema } from '../http/open-api/components.js'
 import type { StatementLimits, StreamFormat } from '../read-tables.js'
+import { jsonSchema } from './components.js'
 
 /*
  * table       an answer as rows and columns, for programs that read files: CSV, NDJSON, Parquet, Arrow

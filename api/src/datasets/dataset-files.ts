@@ -13,7 +13,7 @@ import {
   shownInstant,
   withServing
 } from '@gamenet/schemas'
-import type { Versions } from '../http/request/resolved-url.js'
+import type { Versions } from '../answers/resolved-url.js'
 import type { StreamedTables } from '../read-tables.js'
 import { DatasetFolder, flushFolder, ignoreMissing, isDescription } from './dataset-folder.js'
 import { type Dataset, type DatasetMonths, datasets } from './datasets.js'

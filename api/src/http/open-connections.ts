@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { isAnswering } from './newest-responses.js'
+import { isAnswering } from './reply/newest-responses.js'
 import type { ClientAddresses } from './request/client-address.js'
 
 /** Limits of connections. */

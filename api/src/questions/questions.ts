@@ -1,8 +1,8 @@
 import { errorMessage, Refusal, ShownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
+import { pascal } from '../answers/components.js'
 import type { Endpoint } from '../answers/endpoint.js'
 import { type Dataset, datasets } from '../datasets/datasets.js'
-import { pascal } from '../http/open-api/components.js'
 import type { StreamedTables } from '../read-tables.js'
 import { lineAt, QuestionFault, type QuestionFile, readQuestionFile } from './question-file.js'
 

@@ -1,6 +1,6 @@
 import { type EntryMatch, timeText } from '@gamenet/schemas'
 import type { AnswerContext, Dependency, ResolveContext } from '../answers/endpoint.js'
-import { digestOf } from '../answers/etag.js'
+import { digestOf } from '../http/request/etag.js'
 import type { EntryRow } from '../queries/player-entry.js'
 import { knownTitle } from './known-game.js'
 

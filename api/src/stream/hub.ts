@@ -1,5 +1,5 @@
 import { Refusal, SharedRun } from '@gamenet/schemas'
-import { atOneInstant, type ReadNeeds } from '../answers/one-instant.js'
+import { atOneInstant, type ReadNeeds } from '../http/one-instant.js'
 import { checkpointsOf } from '../queries/stream.js'
 import { Channel, Progress } from './channel.js'
 import {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { SharedRun } from '@gamenet/schemas'
-import type { Versions } from '../http/request/resolved-url.js'
+import type { Versions } from '../answers/resolved-url.js'
 import { type Channel, type Format, stateFrame } from './channel.js'
 import { RetriedRun } from './retried-run.js'
 

@@ -5,8 +5,8 @@ import { knownLists, titlesWithBoards } from '../boards/known-lists.js'
 import { boardStates } from '../boards/last-board.js'
 import { neededFor, type Visit, type VisitBatch, type VisitNeeds, visitBoard } from '../boards/visit-board.js'
 import { furthest, tableProgress, waitForTable } from '../caught-up.js'
+import { namedGaps, type Reader, type Reading, type Source, STOPPING } from '../fetch/reading.js'
 import { servedTables, type TableAccess } from '../ports/served-tables.js'
-import { namedGaps, type Reader, type Reading, type Source, STOPPING } from './reading.js'
 
 /** Maximum number of visits per run: few enough for timely reports, enough to amortize the shared queries. */
 const BATCH_VISITS_MAX = 50

@@ -1,10 +1,10 @@
 import { titleStatusTopic, titleTopic } from '@gamenet/schemas'
+import type { Source } from '../fetch/reading.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import { publication } from '../publish/publish.js'
 import { createPublishedTitles, titlesOf } from '../sources/title.js'
 import { listOf, type TitleRoster } from '../sources/title-status.js'
 import { createPageReader } from './page-reader.js'
-import type { Source } from './reading.js'
 
 /** The page of all supported games: descriptions of titles. */
 export function gamesSource(parsing: PageParsing, roster: TitleRoster): Source {

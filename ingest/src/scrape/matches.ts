@@ -8,13 +8,13 @@ import {
   titleStatusTopic
 } from '@gamenet/schemas'
 import { headsIfKnown, waitForTable } from '../caught-up.js'
+import { namedGaps, type Source, STOPPING } from '../fetch/reading.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import { servedTables, type TableAccess } from '../ports/served-tables.js'
 import { publication } from '../publish/publish.js'
 import { matchListOf } from '../sources/match-list.js'
 import { DEPARTED_TITLES } from '../sources/title-status.js'
 import { createPageReader } from './page-reader.js'
-import { namedGaps, type Source, STOPPING } from './reading.js'
 
 /** Longest wait for the newest counts. The next run sees later ones. */
 const CAUGHT_UP_MS = 5_000

@@ -1,4 +1,5 @@
 import { networkCountTopic, titleCountTopic, titleStatusTopic, titleTopic } from '@gamenet/schemas'
+import type { Source } from '../fetch/reading.js'
 import type { HomePage } from '../pages/home-page.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import { publication } from '../publish/publish.js'
@@ -7,7 +8,6 @@ import { createPublishedTitles, titlesOf } from '../sources/title.js'
 import { titleCountsOf } from '../sources/title-count.js'
 import { listOf, type TitleRoster } from '../sources/title-status.js'
 import { createPageReader } from './page-reader.js'
-import type { Source } from './reading.js'
 
 /** The home page: counts of the network and of every title, and descriptions of titles. */
 export function networkSource(parsing: PageParsing, roster: TitleRoster): Source {

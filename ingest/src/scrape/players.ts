@@ -1,12 +1,12 @@
 import { type LogExtents, nameKey, PRESENCE_PERIOD_SECONDS_MAX, presenceTopic } from '@gamenet/schemas'
 import { headsIfKnown, waitForTable } from '../caught-up.js'
+import type { Source } from '../fetch/reading.js'
 import type { PageParsing } from '../pages/page-parsing.js'
 import type { ShownPlayer } from '../pages/players-page.js'
 import type { TableAccess } from '../ports/served-tables.js'
 import { publication } from '../publish/publish.js'
 import { presenceOf } from '../sources/presence.js'
 import { createPageReader } from './page-reader.js'
-import type { Source } from './reading.js'
 
 /** Longest wait for the tables. Sightings that they lack are known from this process's own publications. */
 const CAUGHT_UP_MS = 5_000

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
-import { type Coding, digestOf, etagOf, namedTag } from '../../answers/etag.js'
 import { codingOf } from '../request/accept-encoding.js'
+import { type Coding, digestOf, etagOf, namedTag } from '../request/etag.js'
 
 /** A page: the path, and its content as a text, a file, or what makes the text for a request. */
 export type Asset = { readonly path: string; readonly content: string | URL | (() => string | Promise<string>) }

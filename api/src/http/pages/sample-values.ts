@@ -1,9 +1,9 @@
 import { shownInstant, timeText } from '@gamenet/schemas'
-import { atOneInstant, type ReadNeeds } from '../../answers/one-instant.js'
 import { highestScores } from '../../queries/achievement-score.js'
 import { rowsOf } from '../../queries/query.js'
 import { sampleBoard } from '../../queries/sample.js'
 import { newestTitleCounts } from '../../queries/title-count.js'
+import { atOneInstant, type ReadNeeds } from '../one-instant.js'
 import type { PipelineNeeds } from '../pipeline.js'
 
 /** Values of samples that exist in this service. */

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import type { FastifyInstance } from 'fastify'
-import { digestOf, namedTag } from '../../answers/etag.js'
+import { digestOf, namedTag } from '../request/etag.js'
 import { once } from './asset.js'
 import { sdkPath } from './guides.js'
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http'
 import { errorMessage, Refusal } from '@gamenet/schemas'
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify'
-import { withoutSessionKey } from '../../session/session-key.js'
 import { hostFault, targetFault } from '../request/host.js'
 import { shown } from '../request/parameters.js'
+import { withoutSessionKey } from '../request/session-key.js'
 import { weightsOf } from '../request/weights.js'
 import { JSON_TYPE } from './headers.js'
 

@@ -1,8 +1,8 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { Refusal, type RefusalCode } from '@gamenet/schemas'
-import { isAmidAnswer } from '../newest-responses.js'
 import { errorParts, URL_CHARACTERS_MAX } from './errors.js'
+import { isAmidAnswer } from './newest-responses.js'
 
 /** A fault of the connection, reported by Node before there is a request. `reason` is the parser's. */
 export type SocketError = Error & {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Coding } from '../../answers/etag.js'
+import type { Coding } from './etag.js'
 import { weightsOf } from './weights.js'
 
 /** Returns the coding for the answer to a request with these headers. Node joins several `Accept-Encoding` headers. */

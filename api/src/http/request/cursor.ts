@@ -1,7 +1,7 @@
 import { parseJson, Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
-import { digestOf } from '../../answers/etag.js'
 import type { FeedPlace } from '../../queries/leaderboard-change.js'
+import { digestOf } from './etag.js'
 
 /*
  * cursor   the progress of a client: the next place per partition of the feed, as base64url of JSON. Positions never

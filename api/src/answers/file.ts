@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { FILE_FORMATS, type FormatName } from '../request/format.js'
-import { answerHeaders, type ResolvedUrl } from '../request/resolved-url.js'
-import { COMMON_HEADERS, flat } from './headers.js'
+import { COMMON_HEADERS, flat } from '../http/reply/headers.js'
+import { FILE_FORMATS, type FormatName } from '../http/request/format.js'
+import { answerHeaders, type ResolvedUrl } from './resolved-url.js'
 
 /**
  * The longest time of a transfer; clients continue with a range. One that reads nothing meets the timeout of

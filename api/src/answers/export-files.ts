@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { errorCode, Refusal } from '@gamenet/schemas'
-import type { Answer } from '../../answers/answer-cache.js'
+import type { Answer } from './answer-cache.js'
 
 /*
  * export      an answer as a file. It is whole before its first byte is sent, so that no reader holds the engine: in

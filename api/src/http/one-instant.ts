@@ -1,6 +1,6 @@
 import { retryDropped, withServing } from '@gamenet/schemas'
-import type { PipelineNeeds } from '../http/pipeline.js'
-import type { AnswerContext } from './endpoint.js'
+import type { AnswerContext } from '../answers/endpoint.js'
+import type { PipelineNeeds } from './pipeline.js'
 
 /** The dependencies of reads outside of the pipeline. */
 export type ReadNeeds = Pick<PipelineNeeds, 'tables' | 'positions' | 'writes' | 'catalog' | 'versions'>

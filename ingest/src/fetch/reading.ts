@@ -1,6 +1,6 @@
 import { errorMessage, type LogExtents, type ScrapeSource } from '@gamenet/schemas'
-import type { PageFetcher } from '../fetch/page-fetcher.js'
 import type { Publication } from '../publish/publish.js'
+import type { PageFetcher } from './page-fetcher.js'
 
 /** The result of one run of a source. */
 export type Reading =

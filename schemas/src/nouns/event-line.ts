@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { parseJson } from '../values/parse-json.js'
-import type { LogMessage, LogRecord } from './log-record.js'
+import type { LogMessage, LogRecord } from '../wire/log-record.js'
 import { topics } from './topics.js'
 
 /*

@@ -1,7 +1,7 @@
-import type { Answer, Frame } from '../../answers/answer-cache.js'
-import { type Coding, etagOf } from '../../answers/etag.js'
-import { answerHeaders } from '../request/resolved-url.js'
-import { COMMON_HEADERS, checkedHeaders, FOR_ONE_ALONE, JSON_TYPE } from './headers.js'
+import { COMMON_HEADERS, checkedHeaders, FOR_ONE_ALONE, JSON_TYPE } from '../http/reply/headers.js'
+import { type Coding, etagOf } from '../http/request/etag.js'
+import type { Answer, Frame } from './answer-cache.js'
+import { answerHeaders } from './resolved-url.js'
 
 /**
  * Returns an answer in one coding. The answer to a POST has no ETag: it would name the answer to GET at that path (RFC

@@ -1,10 +1,10 @@
 import type { ServingTables, WriteChange } from '@gamenet/schemas'
 import { LRUCache } from 'lru-cache'
-import type { Dependency, Endpoint, ResolveContext } from '../../answers/endpoint.js'
-import { identityOf } from '../../answers/etag.js'
-import type { CatalogCache } from '../../queries/catalog.js'
-import { counterOf } from '../../queries/versioned-cache.js'
-import { ANY_ORIGIN, checkedHeaders, KEEP_ALIVE, REVALIDATED } from '../reply/headers.js'
+import { ANY_ORIGIN, checkedHeaders, KEEP_ALIVE, REVALIDATED } from '../http/reply/headers.js'
+import { identityOf } from '../http/request/etag.js'
+import type { CatalogCache } from '../queries/catalog.js'
+import { counterOf } from '../queries/versioned-cache.js'
+import type { Dependency, Endpoint, ResolveContext } from './endpoint.js'
 
 const MINUTE_MS = 60_000
 /** Longer URLs are not cached: 10,000 cached ones take at most 10 MB. */

@@ -117,6 +117,8 @@ export type ApiNeeds = {
   readonly logger?: FastifyBaseLogger
   /** Seconds between scrapes of each source. */
   readonly periodSeconds?: PeriodSeconds
+  /** Returns the progress of a history that is being loaded, 0 to 99; undefined when there is none. */
+  readonly historyPercent?: () => number | undefined
   /** Whether the service can answer, for /readyz. */
   ready(): Promise<Readiness>
   /** The clock, milliseconds since 1970. */
@@ -159,6 +161,7 @@ export async function buildApp(
     logger: needs.logger ?? app.log,
     openListAgeMs: openListAge(needs.periodSeconds?.matches),
     periodSeconds: needs.periodSeconds ?? {},
+    historyPercent: needs.historyPercent ?? (() => undefined),
     nextId,
     now
   }

@@ -1,6 +1,8 @@
+import { deepStrictEqual } from 'node:assert'
 import { runs } from '@gamenet/engines/testing'
 import {
   AchievementCatalog,
+  AchievementHolders,
   AchievementLeaderboard,
   achievementById,
   achievements,
@@ -61,6 +63,28 @@ const unlock: fc.Arbitrary<Unlock> = fc.record({
   ms: fc.integer({ min: 0, max: 6 }).map((n) => NOW_MS - n * 1000)
 })
 
+/** Compares the holders of each achievement, page by page, with loops over the unlocks. */
+async function compareHolders({ get }: ProfileApi, counting: readonly Unlock[]): Promise<void> {
+  for (const { id } of new Map(counting.map((each) => [each.id, each])).values()) {
+    const key = HIDDEN.some((each) => each.id === id) ? `hidden-${id}` : achievementById.get(id)?.key
+    const shown: unknown[] = []
+    let url: string | undefined = `/api/achievements/${key}/holders?limit=2`
+    while (url !== undefined) {
+      const answer = await get(url)
+      const { holders, total } = AchievementHolders.parse(answer.json())
+      shown.push(...holders.map(({ username, unlockedAt }) => [username, Date.parse(unlockedAt)]))
+      deepStrictEqual(total, counting.filter((each) => each.id === id).length)
+      url = /^<(.+)>; rel="next"$/.exec(String(answer.headers.link ?? ''))?.[1]
+    }
+    const own = counting.filter((each) => each.id === id)
+    own.sort((a, b) => newestFirst(a, b) || (nameKey(a.username) < nameKey(b.username) ? -1 : 1))
+    deepStrictEqual(
+      shown,
+      own.map(({ username, ms }) => [username, ms])
+    )
+  }
+}
+
 const newestFirst = (a: Unlock, b: Unlock) => b.ms - a.ms
 
 test('answers about achievements equal plain loops over the unlocks', async (t) => {
@@ -94,6 +118,7 @@ test('answers about achievements equal plain loops over the unlocks', async (t) 
       .sort((a, b) => a.rank - b.rank || (nameKey(a.username) < nameKey(b.username) ? -1 : 1))
     const { leaderboard } = AchievementLeaderboard.parse((await api.get('/api/achievements/leaderboard')).json())
     t.same(leaderboard, rows)
+    await compareHolders(api, counting)
     for (const { username } of scores) await compareUser(username, counting)
   })
   const compareUser = async (username: string, counting: readonly Unlock[]) => {
@@ -201,5 +226,15 @@ test('limits outside their range are refused with the allowed values', async (t)
         [400, { error: `limit must be an integer from 1 to ${most}; got "${limit}".` }]
       )
     }
+  }
+})
+
+test('a hidden achievement is found by its shown key only, and does not show its name', async (t) => {
+  const api = await openProfileApi(t)
+  for (const { id, key, name } of HIDDEN) {
+    t.equal((await api.get(`/api/achievements/${key}/holders`)).headers['x-error-code'], 'achievement_unknown')
+    const { body } = await api.get(`/api/achievements/hidden-${id}/holders`)
+    t.same(JSON.parse(body).holders, [])
+    t.notOk(body.includes(name))
   }
 })

@@ -42,15 +42,17 @@ async function answerTo<Input, Resolved>(
     readonly nowMs: number
     readonly openListAgeMs?: number
     readonly periodSeconds?: PeriodSeconds
+    readonly historyPercent?: number
     readonly catalog?: Catalog
   }
 ): Promise<Answer> {
   const catalog = async (): Promise<Catalog> => needs.catalog ?? catalogNaming({})
-  const { nowMs, openListAgeMs = OPEN_LIST_AGE_MS, periodSeconds = {} } = needs
+  const { nowMs, openListAgeMs = OPEN_LIST_AGE_MS, periodSeconds = {}, historyPercent } = needs
   const resolved = await endpoint.resolve(parseInput(endpoint.input, given), {
     nowMs,
     openListAgeMs,
     periodSeconds,
+    historyPercent,
     catalog
   })
   const signal = new AbortController().signal

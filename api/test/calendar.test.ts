@@ -326,7 +326,8 @@ test('the collector was blind when a source was silent for longer than usual', a
   const model = await openStoredTables()
   const needs = { tables: model.clickhouse.readers, nowMs: NOW_MS, catalog }
   t.same((await ask(coverage, {}, needs)).body, [])
-  t.same((await ask(collectorStatus, {}, needs)).body, { sources: [] })
+  t.same((await ask(collectorStatus, {}, needs)).body, { history: null, sources: [] })
+  t.match((await ask(collectorStatus, {}, { ...needs, historyPercent: 47 })).body, { history: { percent: 47 } })
   const columns = ['source', 'ts', 'duration_ms', 'outcome', 'published', 'reason', 'position']
   const run = (source: string, minutes: number, outcome = 'succeeded') => [
     source,

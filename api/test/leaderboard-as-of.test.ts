@@ -1,5 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
-import { boardOf, historyOf, runs } from '@gamenet/engines/testing'
+import { boardOf, changesOf, historyOf, runs } from '@gamenet/engines/testing'
 import { compareMeasures } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
@@ -220,4 +220,53 @@ test('a board has the name and the listing of its instant, and is first seen by 
     'if-none-match': String(tag)
   })
   t.equal(again.statusCode, 304, 'what happens later does not touch it')
+})
+
+test('the days of a board have the changes of the plain fold, and its first sight', async (t) => {
+  const api = await openBoardApi(t)
+  await storeTitles(api.model, { [TITLE]: 'Halo' })
+  let board = 0
+  await fc.assert(
+    fc.asyncProperty(states, async (drawn) => {
+      board += 1
+      const all = drawn.map((state) => ({ ...state, atMs: FIRST_MS + (state.atMs - FIRST_MS) * 600 }))
+      const half = Math.ceil(all.length / 2)
+      await storeHistory(api.model, [TITLE, board], all.slice(0, half))
+      await storeHistory(api.model, [TITLE, board], all.slice(half))
+      await api.changed('leaderboard-history')
+      const answer = await api.get(`/api/game/halo/leaderboards/${board}/days`)
+      if (all.length === 0) return deepStrictEqual(answer.statusCode, 404)
+      const days: Record<string, { date: string; new: number; updated: number; removed: number }> = {}
+      for (const { event, changeType } of changesOf(
+        historyOf(all.map(({ atMs: ms, offset: position, ...state }) => ({ ...state, ms, position })))
+      )) {
+        const date = new Date(event.ms).toISOString().slice(0, 10)
+        days[date] ??= { date, new: 0, updated: 0, removed: 0 }
+        days[date][changeType] += 1
+      }
+      const firstMs = Math.min(...all.map(({ atMs }) => atMs))
+      deepStrictEqual(answer.json(), {
+        titleId: TITLE,
+        gameName: 'Halo',
+        leaderboardId: String(board),
+        name: '',
+        listed: false,
+        firstSeenAt: new Date(firstMs).toISOString(),
+        days: Object.values(days)
+      })
+    }),
+    runs(5)
+  )
+  t.pass()
+})
+
+test('a board that is only listed has no days, and an unknown one is refused', async (t) => {
+  const api = await openBoardApi(t)
+  await storeTitles(api.model, { [TITLE]: 'Halo' })
+  await storeDescriptions(api.model, [[TITLE, 1, FIRST_MS, 'Laps', true]])
+  await api.changed('title', 'leaderboard')
+  t.match((await api.get('/api/game/halo/leaderboards/1/days')).json(), {
+    ...{ name: 'Laps', listed: true, firstSeenAt: new Date(FIRST_MS).toISOString(), days: [] }
+  })
+  t.equal((await api.get('/api/game/halo/leaderboards/2/days')).headers['x-error-code'], 'leaderboard_unknown')
 })

@@ -214,3 +214,24 @@ test('the history of a player has the changes of every spelling, newest first, p
   t.equal(second.headers.link, undefined)
   t.same((await get('/api/player/nobody/history')).json(), [])
 })
+
+test('a gamertag belongs to the users who linked it and whose session has it, and to nobody else', async (t) => {
+  const { model, changed, get } = await openPlayers(t)
+  const columns = ['user_key', 'username', 'linked_gamertag', 'gamertag_key', 'console_verified', 'revision']
+  await model.insert('profile', columns, [
+    ['ann', 'Ann', 'Night Hawk', 'night hawk', true, 1],
+    ['bob', 'Bob', 'NIGHT hawk', 'night hawk', true, 1],
+    ['eve', 'Eve', 'Night Hawk', 'night hawk', false, 1],
+    ['cleo', 'Cleo', 'Night Hawk', 'night hawk', true, 1]
+  ])
+  await model.insert('profile', columns, [['cleo', 'Cleo', 'Dawn', 'dawn', true, 2]])
+  await changed('profile')
+  t.same((await get('/api/player/night%20HAWK/users')).json(), {
+    playerName: 'night HAWK',
+    users: [
+      { username: 'Ann', gamertag: 'Night Hawk' },
+      { username: 'Bob', gamertag: 'NIGHT hawk' }
+    ]
+  })
+  t.same((await get('/api/player/nobody/users')).json(), { playerName: 'nobody', users: [] })
+})

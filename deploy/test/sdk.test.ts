@@ -79,6 +79,7 @@ const everyMethod: {
   getOnlineUsers: (client) => client.getOnlineUsers(),
   getTitleOnlineHistory: (client) =>
     client.getTitleOnlineHistory({ titleId: 'x', hours: 2, from: new Date(0), to: 'x', tz: 'x', resolution: 60 }),
+  getSparklines: (client) => client.getSparklines({ days: 2 }),
   getGame: (client) => client.getGame({ game: 'x' }),
   getTitle: (client) => client.getTitle({ titleId: 'x' }),
   getGames: (client) => client.getGames({ fields: 'all' }),
@@ -93,6 +94,7 @@ const everyMethod: {
   getPlayerHistory: (client) => client.getPlayerHistory({ playerName: 'x', limit: 3, offset: 2 }),
   getLeaderboardSummary: (client) => client.getLeaderboardSummary({ game: 'x' }),
   getLeaderboards: (client) => client.getLeaderboards({ game: 'x' }),
+  getLeaderboardDays: (client) => client.getLeaderboardDays({ game: 'x', leaderboardId: 1 }),
   getLeaderboard: (client) =>
     client.getLeaderboard({ game: 'x', leaderboardId: 1, limit: 2, offset: 3, asOf: new Date(0), tz: 'x' }),
   compareLeaderboard: (client) =>
@@ -124,6 +126,8 @@ const everyMethod: {
   searchPlayers: (client) => client.searchPlayers({ names: 'x', titleId: 'x' }),
   searchRoster: (client) =>
     client.searchRoster({ players: [{ playerName: 'x', rank: 1 }], tolerance: 2, titleId: 'x' }),
+  getPlayerUsers: (client) => client.getPlayerUsers({ playerName: 'x' }),
+  search: (client) => client.search({ q: 'x', limit: 3 }),
   suggestPlayers: (client) => client.suggestPlayers({ q: 'x', limit: 3 }),
   getProfile: (client) => client.getProfile({ username: 'x' }),
   editProfile: (client) => client.editProfile({ username: 'x', bio: '' }, { sessionKey: 'k' }),
@@ -136,6 +140,7 @@ const everyMethod: {
   getTimeline: (client) => client.getTimeline({ username: 'x', limit: 2, after: 'x' }),
   comparePlayers: (client) => client.comparePlayers({ names: 'x,y', limit: 2, offset: 3 }),
   getAchievements: (client) => client.getAchievements(),
+  getAchievementHolders: (client) => client.getAchievementHolders({ achievementKey: 'x', limit: 3, offset: 2 }),
   getUserAchievements: (client) => client.getUserAchievements({ username: 'x' }),
   getAchievementLeaderboard: (client) => client.getAchievementLeaderboard({ limit: 3 }),
   getRecentUnlocks: (client) => client.getRecentUnlocks({ limit: 3 }),

@@ -25,6 +25,7 @@ export { abortedAfter, withTimeout } from './async/timeout.js'
 export { withSignals } from './async/with-signals.js'
 export {
   AchievementCatalog,
+  AchievementHolders,
   AchievementLeaderboard,
   NewUnlock,
   newUnlock,
@@ -67,6 +68,7 @@ export {
 } from './nouns/leaderboard.js'
 export { LeaderboardChange, LeaderboardChanges } from './nouns/leaderboard-change.js'
 export { ComparedEntry, LeaderboardComparison } from './nouns/leaderboard-comparison.js'
+export { LeaderboardDays } from './nouns/leaderboard-day.js'
 export {
   BOARD_CHANGES,
   ENTRY_CHANGES,
@@ -96,7 +98,7 @@ export {
   RegisteredUsers
 } from './nouns/network-count.js'
 export { DailyPlayTime, PlayTime } from './nouns/play-time.js'
-export { Player, SuggestedPlayers } from './nouns/player.js'
+export { Player, PlayerUsers, SuggestedPlayers } from './nouns/player.js'
 export { PlayerComparison } from './nouns/player-comparison.js'
 export { EntryMatches, RosterMatches } from './nouns/player-entry.js'
 export { PRESENCE_PERIOD_SECONDS_MAX, PRESENCE_STATES, PresenceSeen, presenceTopic } from './nouns/presence.js'
@@ -124,6 +126,8 @@ export {
 } from './nouns/rating.js'
 export { LeaderboardRecords, RecentRecords } from './nouns/record-history.js'
 export { SCRAPE_SOURCES, ScrapeRan, type ScrapeSource, scrapeTopic } from './nouns/scrape.js'
+export { SearchResults } from './nouns/search-result.js'
+export { Sparklines } from './nouns/sparkline.js'
 export { STREAM_KINDS, type StreamKind, StreamPage } from './nouns/stream.js'
 export { TimeMatches } from './nouns/timed-entry.js'
 export { Timeline } from './nouns/timeline.js'

@@ -101,6 +101,12 @@ export const refusals = {
     when: 'No title has this id',
     example: 'No title 4d5307e6 is known.'
   },
+  achievement_unknown: {
+    status: 404,
+    message: 'No achievement %s is known; /api/achievements lists their keys.',
+    when: 'No achievement shows this key',
+    example: 'No achievement "halo-day" is known; /api/achievements lists their keys.'
+  },
   leaderboard_unknown: {
     status: 404,
     message: 'No leaderboard %s of %s is known.',

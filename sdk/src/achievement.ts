@@ -1,4 +1,10 @@
-import type { AchievementCatalog, AchievementLeaderboard, RecentUnlocks, UserAchievements } from './answers.js'
+import type {
+  AchievementCatalog,
+  AchievementHolders,
+  AchievementLeaderboard,
+  RecentUnlocks,
+  UserAchievements
+} from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about achievements. */
@@ -6,6 +12,16 @@ export function achievementMethods(get: Get) {
   return {
     /** Returns all achievements, with the number of users who have each. */
     getAchievements: (call?: CallOptions) => get<AchievementCatalog>('/api/achievements', {}, call),
+
+    /** Returns the users who have an achievement, newest unlock first; `limit` 1 to 500 (50). */
+    getAchievementHolders: (
+      parameters: {
+        readonly achievementKey: string
+        readonly limit?: number | undefined
+        readonly offset?: number | undefined
+      },
+      call?: CallOptions
+    ) => get<AchievementHolders>('/api/achievements/:achievementKey/holders', parameters, call),
 
     /** Returns the unlocked achievements of a user, newest first, and the locked ones. */
     getUserAchievements: (parameters: { readonly username: string }, call?: CallOptions) =>

@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'chat_away'
   | 'rating_of_self'
   | 'title_unknown'
+  | 'achievement_unknown'
   | 'leaderboard_unknown'
   | 'leaderboard_not_yet_seen'
   | 'instant_in_future'
@@ -110,6 +111,24 @@ export type AchievementEvent = {
   data: RecentUnlock
 }
 
+export type AchievementHolder = {
+  username: string
+  unlockedAt: string
+}
+
+/** The users who have the achievement, newest unlock first. */
+export type AchievementHolders = {
+  id: number
+  /** `hidden-<id>` for a hidden achievement. */
+  key: string
+  /** `Hidden Achievement` for a hidden achievement. */
+  name: string
+  points: number
+  /** Number of users who have it. */
+  total: number
+  holders: AchievementHolder[]
+}
+
 /** The highest scores. */
 export type AchievementLeaderboard = {
   leaderboard: AchievementScore[]
@@ -192,7 +211,13 @@ export type ChangeEvent = {
 
 /** Age and gaps of each source that has ever run. */
 export type CollectorStatus = {
+  /** Progress of a history that is being loaded; null when there is none. */
+  history: CollectorStatusHistory | null
   sources: SourceStatus[]
+}
+
+export type CollectorStatusHistory = {
+  percent: number
 }
 
 export type ComparedEntry = {
@@ -347,6 +372,33 @@ export type Feedback = {
   raterUsername: string
 }
 
+export type FoundBoard = {
+  kind: 'board'
+  name: string
+  titleId: string
+  gameName: string
+  leaderboardId: number
+  /** Whether the game still lists the board. */
+  listed: boolean
+}
+
+export type FoundGame = {
+  kind: 'game'
+  name: string
+  titleId: string
+}
+
+export type FoundPlayer = {
+  kind: 'player'
+  name: string
+}
+
+export type FoundUser = {
+  kind: 'user'
+  /** The username. */
+  name: string
+}
+
 /** The game. */
 export type Game = {
   titleId: string
@@ -477,6 +529,31 @@ export type LeaderboardComparisonCounts = {
   rose: number
   fell: number
   improved: number
+}
+
+export type LeaderboardDay = {
+  /** A day in UTC. */
+  date: string
+  /** Entries that came. */
+  new: number
+  /** Entries that got another rating. */
+  updated: number
+  /** Entries that left. */
+  removed: number
+}
+
+/** The days on which the board changed, oldest first. */
+export type LeaderboardDays = {
+  titleId: string
+  gameName: string
+  leaderboardId: string
+  /** "" when only entries of the board are known. */
+  name: string
+  /** Whether the game still lists the board. */
+  listed: boolean
+  /** When a list or an entry first mentioned the board. */
+  firstSeenAt: string
+  days: LeaderboardDay[]
 }
 
 /** The reigns of the record, oldest first. */
@@ -799,6 +876,19 @@ export type PlayerComparisonPlayer = {
   leads: number
 }
 
+export type PlayerUser = {
+  username: string
+  /** As the user linked it. */
+  gamertag: string
+}
+
+/** The users who have the gamertag, by name. */
+export type PlayerUsers = {
+  /** As requested. */
+  playerName: string
+  users: PlayerUser[]
+}
+
 export type Profile = {
   avatar_url: string
   chat_profile_url: string
@@ -987,6 +1077,11 @@ export type RosterMatchesResult = {
   players: EntryMatch[]
 }
 
+export type SearchResult = FoundGame | FoundBoard | FoundPlayer | FoundUser
+
+/** Games, then boards, players and users. */
+export type SearchResults = SearchResult[]
+
 export type SocialLink = {
   platform: string
   url: string
@@ -1005,6 +1100,22 @@ export type SourceStatus = {
   gaps: number
   /** Their length within the last 24 hours. */
   gapSeconds: number
+}
+
+export type Sparkline = {
+  titleId: string
+  name: string
+  /** Peak of each step, oldest first; null without a sample. */
+  online: (number | null)[]
+}
+
+/** The trend line of each title, by id. */
+export type Sparklines = {
+  /** Begin of the first step. */
+  from: string
+  /** Length of a step. */
+  stepSeconds: number
+  titles: Sparkline[]
 }
 
 export type StreamEvent =

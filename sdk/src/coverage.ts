@@ -8,7 +8,7 @@ export function coverageMethods(get: Get) {
     /** When the collector was blind; `days` 1 to 365 (7). */
     getCoverage: (parameters: Days = {}, call?: CallOptions) => get<Coverage>('/api/coverage', parameters, call),
 
-    /** How old the data of each source is. */
+    /** How old the data of each source is, and the progress of a history that is being loaded. */
     getStatus: (call?: CallOptions) => get<CollectorStatus>('/api/status', {}, call)
   }
 }

@@ -1,4 +1,4 @@
-import type { LeaderboardSummary, Leaderboards } from './answers.js'
+import type { LeaderboardDays, LeaderboardSummary, Leaderboards } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** A game by title id or by name, not encoded. */
@@ -15,6 +15,10 @@ export function leaderboardMethods(get: Get) {
 
     /** Returns the boards that a game lists now, by id. */
     getLeaderboards: (parameters: OfGame, call?: CallOptions) =>
-      get<Leaderboards>('/api/game/:game/leaderboards', parameters, call)
+      get<Leaderboards>('/api/game/:game/leaderboards', parameters, call),
+
+    /** Returns when a board was first seen, and the days on which it changed, oldest first. */
+    getLeaderboardDays: (parameters: OfBoard, call?: CallOptions) =>
+      get<LeaderboardDays>('/api/game/:game/leaderboards/:leaderboardId/days', parameters, call)
   }
 }

@@ -1,9 +1,13 @@
-import type { LeaderboardChanges, Player, SuggestedPlayers } from './answers.js'
+import type { LeaderboardChanges, Player, PlayerUsers, SearchResults, SuggestedPlayers } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 
 /** Methods about players. Names are whole names, compared without case. */
 export function playerMethods(get: Get) {
   return {
+    /** Returns games, boards, players and users by name; `limit` 1 to 50 of each kind (10). */
+    search: (parameters: { readonly q: string; readonly limit?: number | undefined }, call?: CallOptions) =>
+      get<SearchResults>('/api/search', parameters, call),
+
     /** Returns names that begin with `q`, for a search box; `limit` 1 to 50 (10). */
     suggestPlayers: (parameters: { readonly q: string; readonly limit?: number | undefined }, call?: CallOptions) =>
       get<SuggestedPlayers>('/api/datasearch/suggest', parameters, call),
@@ -26,6 +30,10 @@ export function playerMethods(get: Get) {
         readonly offset?: number | undefined
       },
       call?: CallOptions
-    ) => get<LeaderboardChanges>('/api/player/:playerName/history', parameters, call)
+    ) => get<LeaderboardChanges>('/api/player/:playerName/history', parameters, call),
+
+    /** Returns the users who have a gamertag, by name. */
+    getPlayerUsers: (parameters: { readonly playerName: string }, call?: CallOptions) =>
+      get<PlayerUsers>('/api/player/:playerName/users', parameters, call)
   }
 }

@@ -1,4 +1,4 @@
-import type { OnlineUsers, TitleOnlineHistory, TopGames } from './answers.js'
+import type { OnlineUsers, Sparklines, TitleOnlineHistory, TopGames } from './answers.js'
 import type { CallOptions, Get } from './request.js'
 import type { Days, Resolution, Window } from './window.js'
 
@@ -13,6 +13,10 @@ export function titleCountMethods(get: Get) {
       parameters: Window & Resolution & { readonly titleId: string; readonly hours?: number | undefined },
       call?: CallOptions
     ) => get<TitleOnlineHistory>('/api/title/:titleId/online-users/history', parameters, call),
+
+    /** Returns the trend line of every title; `days` 1 to 90 (30). */
+    getSparklines: (parameters: { readonly days?: number | undefined } = {}, call?: CallOptions) =>
+      get<Sparklines>('/api/sparklines', parameters, call),
 
     /** Returns games by their peak, highest first; `days` 1 to 365 (30), `limit` 1 to 500 (all). */
     getTopGames: (parameters: Days & { readonly limit?: number | undefined } = {}, call?: CallOptions) =>

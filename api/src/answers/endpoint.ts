@@ -107,6 +107,8 @@ export type ResolveContext = {
   readonly openListAgeMs: number
   /** Seconds between scrapes of each source. Default: unknown. */
   readonly periodSeconds?: PeriodSeconds
+  /** Progress of a history that is being loaded, 0 to 99; undefined when there is none. */
+  readonly historyPercent?: number | undefined
   /** The titles at the newest known change; while the tables are busy or unavailable, possibly older. */
   catalog(): Promise<Catalog>
 }

@@ -67,6 +67,7 @@ export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> &
   readonly logger: FastifyBaseLogger
   readonly openListAgeMs: number
   readonly periodSeconds: PeriodSeconds
+  historyPercent(): number | undefined
   /** Returns a new request id. */
   nextId(): string
   now(): number
@@ -286,8 +287,9 @@ class Answering {
   }
 
   async #resolve(input: unknown, question: string): Promise<ResolvedUrl> {
-    const { versions, catalog, openListAgeMs, periodSeconds, now } = this.#needs
-    const context = { versions, catalog, nowMs: now(), openListAgeMs, periodSeconds }
+    const { versions, catalog, openListAgeMs, periodSeconds, historyPercent, now } = this.#needs
+    const facts = { nowMs: now(), openListAgeMs, periodSeconds, historyPercent: historyPercent() }
+    const context = { versions, catalog, ...facts }
     return await resolveUrl(this.#endpoint, input, question, context)
   }
 

@@ -15,6 +15,8 @@ export type BoardId = Pick<BoardDescription, 'titleId' | 'leaderboardId'>
 export type Boards = {
   /** The newest description; undefined for a board without one. */
   byId(board: BoardId): BoardDescription | undefined
+  /** All descriptions. */
+  all(): readonly BoardDescription[]
   /** The current name; `""` for a board without a description. */
   nameOf(board: BoardId): string
 }
@@ -40,5 +42,5 @@ export function boardDescriptionCache(needs: {
 export function boardsOf(facts: readonly BoardDescription[]): Boards {
   const byKey = new Map(facts.map((fact) => [boardKey(fact), fact]))
   const byId = (board: BoardId) => byKey.get(boardKey(board))
-  return { byId, nameOf: (board) => byId(board)?.name ?? '' }
+  return { byId, all: () => facts, nameOf: (board) => byId(board)?.name ?? '' }
 }

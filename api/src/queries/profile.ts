@@ -1,5 +1,6 @@
 import { SocialLink, type WriteSide } from '@gamenet/schemas'
 import { z } from 'zod'
+import { query } from './query.js'
 
 /** A user's profile in PostgreSQL. `session_gamertag` is that of the last verified session. */
 export const ProfileRow = z.object({
@@ -20,6 +21,17 @@ export async function profileOf(writes: Pick<WriteSide, 'query'>, userKey: strin
   const [row] = await writes.query(PROFILE, [userKey])
   return row === undefined ? undefined : ProfileRow.parse(row)
 }
+
+/** Selects the users whose verified gamertag has a key, by name. */
+export const usersOfGamertag = query({
+  params: z.object({ gamertagKey: z.string() }),
+  row: z.object({ username: z.string(), gamertag: z.string() }),
+  sql: `
+    SELECT p.username AS username, p.linked_gamertag AS gamertag
+    FROM {profile: Identifier} AS p FINAL
+    WHERE p.gamertag_key = {gamertagKey: String} AND p.console_verified
+    ORDER BY p.user_key`
+})
 
 const PROFILE = `
   SELECT p.username, p.avatar_url, p.avatar_hue, p.display_name_override, p.linked_gamertag, p.session_gamertag, p.bio,

@@ -1,8 +1,10 @@
 import {
   AchievementCatalog,
+  AchievementHolders,
   achievementById,
   achievementGroups,
   achievements,
+  Refusal,
   revealedOf,
   shownGroups,
   shownInstant,
@@ -11,9 +13,11 @@ import {
   veiled
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { AnswerContext, Dependency, Endpoint } from '../answers/endpoint.js'
+import type { AnswerContext, Dependency, Endpoint, EndpointResult } from '../answers/endpoint.js'
 import { listIn } from '../answers/table.js'
-import { achieverCount, unlockCounts } from '../queries/achievement.js'
+import { nextLink } from '../http/reply/next-link.js'
+import { integer, shown, text } from '../http/request/parameters.js'
+import { achieverCount, holdersOf, unlockCounts } from '../queries/achievement.js'
 import { unlocksOfUser } from '../queries/achievement-unlock.js'
 import { rowsOf } from '../queries/query.js'
 import { knownUser, readsUser, type UserRequest, usernameParameter, userRequest } from './known-user.js'
@@ -24,6 +28,8 @@ export const ACHIEVEMENT_TAGS = ['Achievements']
 const READS_IMAGES: readonly Dependency[] = achievementGroups.flatMap(({ titleId }) =>
   titleId === null ? [] : { projection: 'title', key: titleId }
 )
+
+const HOLDERS_OFFSET_MAX = 10_000
 
 const shownExample = {
   id: 39,
@@ -93,6 +99,58 @@ export const userAchievements: Endpoint<{ username: string }, UserRequest> = {
     ]
   },
   refuses: ['user_unknown']
+}
+
+type HoldersInput = { achievementKey: string; limit: number; offset: number }
+type HoldersRequest = Pick<AchievementHolders, 'id' | 'key' | 'name' | 'points'> & { limit: number; offset: number }
+
+/** `GET /api/achievements/:achievementKey/holders`: the users with an achievement. */
+export const achievementHolders: Endpoint<HoldersInput, HoldersRequest> = {
+  operationId: 'getAchievementHolders',
+  path: '/api/achievements/:achievementKey/holders',
+  tags: ACHIEVEMENT_TAGS,
+  summary: 'Users who have an achievement',
+  description: 'Newest unlock first. A hidden achievement has the key `hidden-<id>` and does not show its name.',
+  input: z.object({
+    achievementKey: text({ example: 'halo-hour' }).describe('The key that the list of achievements shows.'),
+    limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of users.'),
+    offset: integer({ min: 0, max: HOLDERS_OFFSET_MAX }).default(0).describe('Number of the newest ones to skip.')
+  }),
+  resolve: ({ achievementKey, ...page }) => {
+    const found = achievements.map((each) => veiled(each)).find(({ key }) => key === achievementKey)
+    if (found === undefined) throw new Refusal('achievement_unknown', [shown(achievementKey)])
+    const { id, key, name, points } = found
+    return { id, key, name, points, ...page }
+  },
+  reads: () => [{ projection: 'achievement-unlock' }],
+  answer: answerHolders,
+  table: listIn(AchievementHolders, 'holders'),
+  response: AchievementHolders,
+  example: {
+    id: 39,
+    key: 'halo-hour',
+    name: 'Boots on the Ground',
+    points: 5,
+    total: 1,
+    holders: [{ username: 'LuckyBadger', unlockedAt: '2026-03-14T20:00:00.000Z' }]
+  },
+  responseHeaders: { Link: 'The next page, with `rel="next"`, if there is one.' },
+  refuses: ['achievement_unknown']
+}
+
+async function answerHolders(request: HoldersRequest, { tables, signal }: AnswerContext): Promise<EndpointResult> {
+  const { limit, offset, ...achievement } = request
+  const { id, key } = achievement
+  const [counts, rows] = await Promise.all([
+    rowsOf(tables, unlockCounts, {}, { signal }),
+    rowsOf(tables, holdersOf, { achievementId: id, limit, offset }, { signal })
+  ])
+  const total = counts.find(({ achievementId }) => achievementId === id)?.users ?? 0
+  const holders = rows.map(({ username, unlockedMs }) => ({ username, unlockedAt: shownInstant(unlockedMs) }))
+  const body: AchievementHolders = { ...achievement, total, holders }
+  const next = offset + limit
+  if (next >= total || next > HOLDERS_OFFSET_MAX) return { body }
+  return { body, headers: nextLink(`/api/achievements/${key}/holders`, { limit, offset: next }) }
 }
 
 async function answerCatalog(context: AnswerContext): Promise<AchievementCatalog> {

@@ -16,6 +16,8 @@ const PERIODS_USUAL = 3
 /** `stepsMs` are the longest usual steps of `sources`. */
 type Usual = { readonly nowEnd: number; readonly sources: readonly string[]; readonly stepsMs: readonly number[] }
 
+type StatusRequest = Usual & { readonly historyPercent: number | null }
+
 /** Reads without a span, because a success after the window can end a gap in it. */
 const reads = (): Dependency[] => [
   { projection: 'scrape' },
@@ -59,17 +61,17 @@ export const coverage: Endpoint<WindowInput, Window & Usual> = {
 }
 
 /** `GET /api/status`: how old the data of each source is. */
-export const collectorStatus: Endpoint<Record<string, never>, Usual> = {
+export const collectorStatus: Endpoint<Record<string, never>, StatusRequest> = {
   operationId: 'getStatus',
   path: '/api/status',
   tags: ['Service'],
   summary: 'Age of the data',
   description:
-    'Each source that has ever run, with the age of its last success and its gaps in the last 24 hours, as `/api/coverage` has them. `ageSeconds` counts to the end of the current minute.',
+    'Each source that has ever run, with the age of its last success and its gaps in the last 24 hours, as `/api/coverage` has them, and the progress of a history that is being loaded (an import, the demo’s). `ageSeconds` counts to the end of the current minute.',
   input: z.object({}),
-  resolve: (_input, context) => usualOf(context),
+  resolve: (_input, context) => ({ ...usualOf(context), historyPercent: context.historyPercent ?? null }),
   reads,
-  answer: async (usual, { tables, signal }) => {
+  answer: async ({ historyPercent, ...usual }, { tables, signal }) => {
     const toMs = usual.nowEnd
     const fromMs = toMs - DAY_MS
     const [runs, found] = await Promise.all([
@@ -90,11 +92,12 @@ export const collectorStatus: Endpoint<Record<string, never>, Usual> = {
           gapSeconds: Math.floor(ms / 1000)
         }
       })
-    return { body: { sources } }
+    return { body: { history: historyPercent === null ? null : { percent: historyPercent }, sources } }
   },
   table: listIn(CollectorStatus, 'sources'),
   response: CollectorStatus,
   example: {
+    history: null,
     sources: [
       {
         source: 'network',

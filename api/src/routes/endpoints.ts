@@ -1,5 +1,5 @@
 import type { Action, Endpoint } from '../answers/endpoint.js'
-import { achievementCatalog, userAchievements } from './achievement.js'
+import { achievementCatalog, achievementHolders, userAchievements } from './achievement.js'
 import { achievementLeaderboard } from './achievement-score.js'
 import { recentUnlocks } from './achievement-unlock-feed.js'
 import { calendar, hoursOfWeek, peaks, titleRanks } from './calendar.js'
@@ -7,17 +7,20 @@ import { collectorStatus, coverage } from './coverage.js'
 import { leaderboardSummary, leaderboards } from './leaderboard.js'
 import { leaderboardChanges } from './leaderboard-change.js'
 import { leaderboardComparison } from './leaderboard-comparison.js'
+import { leaderboardDays } from './leaderboard-day.js'
 import { leaderboard } from './leaderboard-entry.js'
 import { gameMatches, lastMatches, lobbies, lobbyStats, matches, matchHistory, matchStats } from './match-list.js'
 import { activitySummary, dailyOnline, lobbyHistory, onlineHistory, registeredUsers } from './network-count.js'
 import { playTime } from './play-time.js'
-import { player, playerHistory, suggestPlayers } from './player.js'
+import { player, playerHistory, playerUsers, suggestPlayers } from './player.js'
 import { playerComparison } from './player-comparison.js'
 import { searchPlayer, searchPlayers, searchRoster } from './player-entry.js'
 import { profile } from './profile.js'
 import { editProfile, putProfile } from './profile-edit.js'
 import { rateProfile, reputation } from './rating.js'
 import { leaderboardRecords, recentlySetRecords } from './record-history.js'
+import { search } from './search-result.js'
+import { sparklines } from './sparkline.js'
 import { searchByTime } from './timed-entry.js'
 import { timeline } from './timeline.js'
 import { gameInfo, gameNames } from './title.js'
@@ -37,6 +40,7 @@ export const endpoints: readonly Endpoint[] = [
   onlineUsers,
   titleSummary,
   titleOnlineHistory,
+  sparklines,
   calendar,
   hoursOfWeek,
   titleRanks,
@@ -48,6 +52,7 @@ export const endpoints: readonly Endpoint[] = [
   leaderboardSummary,
   leaderboards,
   leaderboard,
+  leaderboardDays,
   leaderboardComparison,
   leaderboardRecords,
   recentlySetRecords,
@@ -61,6 +66,8 @@ export const endpoints: readonly Endpoint[] = [
   lobbyStats,
   player,
   playerHistory,
+  playerUsers,
+  search,
   searchByTime,
   searchPlayer,
   searchPlayers,
@@ -75,6 +82,7 @@ export const endpoints: readonly Endpoint[] = [
   reputation,
   userAchievements,
   achievementCatalog,
+  achievementHolders,
   achievementLeaderboard,
   recentUnlocks
 ]

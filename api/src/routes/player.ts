@@ -4,6 +4,7 @@ import {
   measureGap,
   nameKey,
   Player,
+  PlayerUsers,
   SuggestedPlayers,
   shownInstant
 } from '@gamenet/schemas'
@@ -15,6 +16,7 @@ import { integer, text } from '../http/request/parameters.js'
 import { newestChanges } from '../queries/leaderboard-change.js'
 import { playersByPrefix } from '../queries/player.js'
 import { entriesOfPlayers, standings } from '../queries/player-entry.js'
+import { usersOfGamertag } from '../queries/profile.js'
 import { rowsOf } from '../queries/query.js'
 import { readsNames, SEARCH_TAGS } from './entry-match.js'
 import { changesOf, EXAMPLE_CHANGE } from './leaderboard-change.js'
@@ -123,8 +125,28 @@ const EVERYTHING = {
   untilMs: null
 }
 
+/** `GET /api/player/:playerName/users`: the users who have a gamertag. */
+export const playerUsers: Endpoint<{ playerName: string }, { playerName: string }> = {
+  operationId: 'getPlayerUsers',
+  path: '/api/player/:playerName/users',
+  tags: TAGS,
+  summary: 'Users who have a gamertag',
+  description:
+    'Users who linked the gamertag and whose last verified session has it, compared without case. A gamertag without such a user has none: 200 and empty.',
+  input: z.object({ playerName: playerParameter }),
+  resolve: (input) => input,
+  reads: () => [{ projection: 'profile' }],
+  answer: async ({ playerName }, { tables, signal }) => {
+    const users = await rowsOf(tables, usersOfGamertag, { gamertagKey: nameKey(playerName) }, { signal })
+    return { body: { playerName, users } }
+  },
+  table: listIn(PlayerUsers, 'users'),
+  response: PlayerUsers,
+  example: { playerName: 'lucky badger', users: [{ username: 'LuckyBadger', gamertag: 'Lucky Badger' }] }
+}
+
 /** `GET /api/datasearch/suggest`: names for a search box. */
-export const suggestPlayers: Endpoint<{ q: string; limit: number }, { prefixes: string[]; limit: number }> = {
+export const suggestPlayers: Endpoint<{ q: string; limit: number }, { q: string; limit: number }> = {
   operationId: 'suggestPlayers',
   path: '/api/datasearch/suggest',
   tags: SEARCH_TAGS,
@@ -135,11 +157,10 @@ export const suggestPlayers: Endpoint<{ q: string; limit: number }, { prefixes: 
     q: text({ example: 'an' }).describe('Beginning of the name.'),
     limit: integer({ min: 1, max: 50 }).default(10).describe('Maximum number of names.')
   }),
-  resolve: ({ q, limit }) => ({ prefixes: prefixesOf(q), limit }),
+  resolve: (input) => input,
   reads: () => [{ projection: 'player' }],
-  answer: async ({ prefixes, limit }, context) => {
-    const found = await Promise.all(prefixes.map((prefix) => namesFrom(prefix, limit, context)))
-    const results = found.flat().slice(0, limit)
+  answer: async ({ q, limit }, context) => {
+    const results = await playersNamed(q, limit, context)
     return { body: { results, count: results.length } }
   },
   table: {
@@ -148,6 +169,12 @@ export const suggestPlayers: Endpoint<{ q: string; limit: number }, { prefixes: 
   },
   response: SuggestedPlayers,
   example: { results: ['ann', 'Anna'], count: 2 }
+}
+
+/** Returns one spelling of each player's name that begins with a text. */
+export async function playersNamed(q: string, limit: number, context: AnswerContext): Promise<string[]> {
+  const found = await Promise.all(prefixesOf(q).map((prefix) => namesFrom(prefix, limit, context)))
+  return found.flat().slice(0, limit)
 }
 
 async function answerPlayer(request: PageRequest, context: AnswerContext): Promise<EndpointResult> {
@@ -230,7 +257,7 @@ function linkTo(path: string, { limit, offset }: PageRequest, count: number): Re
  * Returns the folded forms of a name's beginning. A sigma at the end of a word is folded differently from one inside,
  * so a beginning that ends with a sigma has two forms.
  */
-function prefixesOf(beginning: string): string[] {
+export function prefixesOf(beginning: string): string[] {
   const within = nameKey(`${beginning}a`).slice(0, -1)
   return [...new Set([nameKey(beginning), within])].sort()
 }

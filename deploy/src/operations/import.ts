@@ -118,11 +118,15 @@ async function publishFile(
             if (importing !== importId && needs.importing.has(importId))
               throw new FailureError(concurrent(file, importId))
             importing = importId
-            needs.importing.add(importId)
+            needs.importing.set(importId, 0)
           }
           return known
         },
-        onProgress,
+        onProgress: (progress) => {
+          const { bytesRead, bytesTotal } = progress
+          if (importing !== undefined) needs.importing.set(importing, bytesRead / Math.max(1, bytesTotal))
+          onProgress(progress)
+        },
         signal: AbortSignal.any([needs.stopping, signal])
       }
     )

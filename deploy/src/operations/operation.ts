@@ -89,8 +89,8 @@ export type OperationNeeds = {
   readonly finishErasures: () => void
   /** Aborts when the service stops. */
   readonly stopping: AbortSignal
-  /** Ids of the imports that this process is publishing. */
-  readonly importing: Set<string>
+  /** The imports that this process is publishing, by id: the share that was read. */
+  readonly importing: Map<string, number>
 }
 
 /** Infers the types of a declaration. */

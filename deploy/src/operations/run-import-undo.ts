@@ -26,7 +26,7 @@ export type ImportUndoNeeds = {
    */
   readonly caughtUp: (topics?: readonly string[]) => Promise<void>
   /** Imports that this process is publishing. */
-  readonly importing: ReadonlySet<string>
+  readonly importing: Pick<ReadonlySet<string>, 'has'>
   /** Of embedded tables. */
   readonly partList: Pick<PartList, 'whileDeletingFrom'> | undefined
 }
@@ -37,7 +37,7 @@ export async function importRuns({
   importing
 }: {
   readonly engines: Pick<ImportUndoNeeds['engines'], 'store'>
-  readonly importing: ReadonlySet<string>
+  readonly importing: ImportUndoNeeds['importing']
 }): Promise<ImportRun[]> {
   const runs = await (await storeAt('reads', store, projections)).do(readImports)
   const unfinished = new Set((await unfinishedImportUndos(store)).map(({ importId }) => importId))

@@ -17,6 +17,8 @@ type Unfinished = {
 export type ServiceOperations = {
   readonly operations: Operations
   readonly finish: Unfinished
+  /** Returns the progress of the history that is loaded least, imported or the demo's, 0 to 99; undefined without one. */
+  historyPercent(): number | undefined
   /** Stops running operations, before the parts that they use are closed. */
   stop(): Promise<void>
 }
@@ -33,7 +35,7 @@ export function serviceOperations(
     ...given,
     startedAt: shownInstant(Date.now()),
     stopping: stop.signal,
-    importing: new Set<string>(),
+    importing: new Map<string, number>(),
     finishErasures: () => {
       if (given.isRunning) void erasures.run()
     }
@@ -57,6 +59,11 @@ export function serviceOperations(
   const onErasureFailure = (error: unknown) =>
     given.logger.error({ err: error }, 'an interrupted erasure could not be completed; it is tried again in a minute')
   return {
+    historyPercent: () => {
+      const { done, total } = given.demo?.progress() ?? { done: 0, total: 0 }
+      const shares = [...needs.importing.values(), ...(done < total ? [done / total] : [])]
+      return shares.length === 0 ? undefined : Math.min(99, Math.floor(100 * Math.min(...shares)))
+    },
     operations: {
       run: async (operation, input, { onProgress = () => undefined, signal = new AbortController().signal } = {}) => {
         requireLog(operation, needs)

@@ -94,6 +94,7 @@ export async function openApi(needs: Needs): Promise<string> {
       registry,
       logger,
       periodSeconds: scrapePeriods(config),
+      historyPercent: needs.operations.historyPercent,
       ready: readiness.ready
     },
     async (app) => {

@@ -105,6 +105,16 @@ export const AchievementLeaderboard = z
   .meta({ id: 'AchievementLeaderboard', description: 'The highest scores.' })
 export type AchievementLeaderboard = z.infer<typeof AchievementLeaderboard>
 
+/** The answer of `getAchievementHolders`. */
+export const AchievementHolders = z
+  .object({
+    ...VeiledAchievement.pick({ id: true, key: true, name: true, points: true }).shape,
+    total: Count.meta({ description: 'Number of users who have it.' }),
+    holders: z.array(z.object({ username: z.string(), unlockedAt: ShownInstant }).meta({ id: 'AchievementHolder' }))
+  })
+  .meta({ id: 'AchievementHolders', description: 'The users who have the achievement, newest unlock first.' })
+export type AchievementHolders = z.infer<typeof AchievementHolders>
+
 /** The public form of an unlock, on its user's profile. */
 export const NewUnlock = z
   .object({

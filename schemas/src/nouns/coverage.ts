@@ -23,6 +23,10 @@ export type Coverage = z.infer<typeof Coverage>
 /** The answer of `getStatus`. */
 export const CollectorStatus = z
   .object({
+    history: z
+      .object({ percent: z.int().min(0).max(99) })
+      .nullable()
+      .meta({ description: 'Progress of a history that is being loaded; null when there is none.' }),
     sources: z.array(
       z
         .object({

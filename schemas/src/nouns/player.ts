@@ -10,6 +10,19 @@ export const SuggestedPlayers = z
   .meta({ id: 'SuggestedPlayers', description: 'Names of players in alphabetical order of their folded form.' })
 export type SuggestedPlayers = z.infer<typeof SuggestedPlayers>
 
+/** The answer of `getPlayerUsers`. */
+export const PlayerUsers = z
+  .object({
+    playerName: z.string().meta({ description: 'As requested.' }),
+    users: z.array(
+      z
+        .object({ username: z.string(), gamertag: z.string().meta({ description: 'As the user linked it.' }) })
+        .meta({ id: 'PlayerUser' })
+    )
+  })
+  .meta({ id: 'PlayerUsers', description: 'The users who have the gamertag, by name.' })
+export type PlayerUsers = z.infer<typeof PlayerUsers>
+
 /** The answer of `getPlayer`. */
 export const Player = z
   .object({

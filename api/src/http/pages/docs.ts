@@ -1,10 +1,10 @@
-import Fastify, { type FastifyInstance } from 'fastify'
-import type { Json } from '../../answers/components.js'
+import swagger, { type StaticDocumentSpec } from '@fastify/swagger'
+import type { FastifyInstance } from 'fastify'
 import type { Action, Endpoint } from '../../answers/endpoint.js'
 import { openApi } from '../open-api/document.js'
 import { JSON_TYPE, REVALIDATED } from '../reply/headers.js'
 import { digestOf, namedTag } from '../request/etag.js'
-import { addAssets, once } from './asset.js'
+import { addAssets } from './asset.js'
 import { addErrorsPage } from './errors.js'
 import { guides } from './guides.js'
 import { type Described, llmsText, referencePage } from './reference.js'
@@ -18,8 +18,7 @@ const DOCS_HEADERS = {
 }
 
 /**
- * Adds `/openapi.json` and `/openapi.yaml`, their page at `/docs`, `/llms.txt`, and the page of error codes. The
- * description is made for the first request, because it takes a sixth of a second.
+ * Adds `/openapi.json` and `/openapi.yaml`, their page at `/docs`, `/llms.txt`, and the page of error codes.
  */
 export async function addDocs(
   app: FastifyInstance,
@@ -31,17 +30,15 @@ export async function addDocs(
     signIn: SignIn
   }
 ): Promise<void> {
-  const made = once(() => {
-    const document = openApi(needs.endpoints, needs.actions, needs)
-    const body = Buffer.from(JSON.stringify(document))
-    return { document, body, tag: digestOf(body), described: document as unknown as Described }
-  })
+  const document = openApi(needs.endpoints, needs.actions, needs) as Described & StaticDocumentSpec['document']
+  await app.register(swagger, { mode: 'static', specification: { document } })
+  const body = Buffer.from(JSON.stringify(app.swagger()))
+  const tag = digestOf(body)
   const withValues = (page: typeof referencePage) => async () => {
     const values = await readSampleValues(needs, needs.signIn)
-    return page(made().described, guides(needs.publicUrl, needs.version, values), values)
+    return page(document, guides(needs.publicUrl, needs.version, values), values)
   }
   app.get('/openapi.json', async (request, reply) => {
-    const { body, tag } = made()
     reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': REVALIDATED, ETag: `"${tag}"` })
     if (namedTag(request.headers['if-none-match'], tag) !== undefined) return reply.code(304).send()
     return reply.send(body)
@@ -53,16 +50,8 @@ export async function addDocs(
       { path: '/docs', content: withValues(referencePage) },
       { path: '/docs/reference.css', content: REFERENCE_STYLE },
       { path: '/llms.txt', content: withValues(llmsText) },
-      { path: '/openapi.yaml', content: once(() => yamlOf(made().document)) }
+      { path: '/openapi.yaml', content: () => app.swagger({ yaml: true }) }
     ],
     DOCS_HEADERS
   )
-}
-
-async function yamlOf(document: Json): Promise<string> {
-  const { default: swagger } = await import('@fastify/swagger')
-  const app = Fastify()
-  await app.register(swagger, { mode: 'static', specification: { document: document as never } })
-  await app.ready()
-  return app.swagger({ yaml: true })
 }

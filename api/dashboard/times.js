@@ -45,9 +45,8 @@ export class TimesSection {
     const time = elementOf('time', HTMLInputElement).value.trim()
     if (time === '') return this.#part.clear(HELP)
     const tolerance = elementOf('time-tolerance', HTMLInputElement).value
-    await this.#part.show(
-      `api/datasearch/time?limit=${FOUND_MAX}&time=${encodeURIComponent(time)}&tolerance=${encodeURIComponent(tolerance)}`
-    )
+    const query = new URLSearchParams({ limit: String(FOUND_MAX), time, tolerance })
+    await this.#part.show(`api/datasearch/time?${query}`)
   }
 
   /** @param {TimeMatches} answer */

@@ -84,7 +84,7 @@ export function questionsOf({ titleId, range, zoom }, nowMs) {
   const query =
     zoom === undefined
       ? rangeOf({ titleId, range }).query(nowMs)
-      : `from=${encodeURIComponent(iso(zoom.fromMs))}&to=${encodeURIComponent(iso(zoom.toMs))}${daily(zoom.toMs - zoom.fromMs)}`
+      : `${new URLSearchParams({ from: iso(zoom.fromMs), to: iso(zoom.toMs) })}${daily(zoom.toMs - zoom.fromMs)}`
   if (titleId !== undefined) {
     return [{ path: `api/title/${titleId}/online-users/history?${query}`, field: 'online_count', name: 'Online' }]
   }

@@ -245,7 +245,8 @@ function createRunners(
 function checkPeriod(source: ScrapeSource, seconds: number): void {
   if (Number.isInteger(seconds) && seconds >= 0 && seconds <= PERIOD_MAX_SECONDS) return
   throw new RangeError(
-    `The period of ${source} must be a whole number of seconds from 0 (only on request) to ${PERIOD_MAX_SECONDS}; got ${seconds}.`
+    `The period of ${source} must be a whole number of seconds from 0 (only on request) to ${PERIOD_MAX_SECONDS}; ` +
+      `got ${seconds}.`
   )
 }
 

@@ -7,13 +7,18 @@ export const refusals = {
   request_invalid: {
     status: 400,
     message: '%s.',
-    when: 'A parameter is malformed, out of range, empty, missing or given twice. The sentence names it, the allowed values and the value. Also a body of an edit or rating with a repeated field, a field `__proto__`, `constructor` or `prototype`, or more than 32 levels',
+    when:
+      'A parameter is malformed, out of range, empty, missing or given twice. The sentence names it, the allowed ' +
+      'values and the value. Also a body of an edit or rating with a repeated field, a field `__proto__`, ' +
+      '`constructor` or `prototype`, or more than 32 levels',
     example: 'days must be an integer from 1 to 30; got "0".'
   },
   request_malformed: {
     status: 400,
     message: 'The request is not valid HTTP/1.1: %s.',
-    when: 'The bytes are not a request, or its target is neither a path nor an http URI with the host of the header; the connection is closed',
+    when:
+      'The bytes are not a request, or its target is neither a path nor an http URI with the host of the header; the ' +
+      'connection is closed',
     example: 'The request is not valid HTTP/1.1: the host in its target is empty.'
   },
   host_invalid: {
@@ -62,7 +67,9 @@ export const refusals = {
   session_invalid: {
     status: 401,
     message: 'The session is invalid or has ended; sign in again.',
-    when: 'The auth service rejects the key, or the key is invalid: more than 512 characters, or characters other than visible ASCII'
+    when:
+      'The auth service rejects the key, or the key is invalid: more than 512 characters, or characters other than ' +
+      'visible ASCII'
   },
   profile_not_owned: {
     status: 403,
@@ -74,7 +81,9 @@ export const refusals = {
     status: 403,
     message:
       'The username %s has characters that only look like others; change it at the auth service, then sign in again.',
-    when: "A name that Unicode's NFKC changes, as it is or in lower case (`ﬁsh` would have the key of `fish`), that has more characters in lower case (`İx`), or none that is visible. Reads answer `viewer: null`",
+    when:
+      "A name that Unicode's NFKC changes, as it is or in lower case (`ﬁsh` would have the key of `fish`), that has " +
+      'more characters in lower case (`İx`), or none that is visible. Reads answer `viewer: null`',
     example:
       'The username "ﬁsh" has characters that only look like others; change it at the auth service, then sign in again.'
   },
@@ -118,7 +127,8 @@ export const refusals = {
     message: 'Leaderboard %s of %s was first seen at %s; there is no board as of %s.',
     when: "`asOf`, or `from` of a comparison, before the board's first sight",
     example:
-      'Leaderboard 7 of "Halo 3" was first seen at 2026-03-14T20:00:00.000Z; there is no board as of 2026-03-01T00:00:00.000Z.'
+      'Leaderboard 7 of "Halo 3" was first seen at 2026-03-14T20:00:00.000Z; there is no board as of ' +
+      '2026-03-01T00:00:00.000Z.'
   },
   instant_in_future: {
     status: 400,
@@ -129,10 +139,14 @@ export const refusals = {
   cursor_invalid: {
     status: 400,
     message:
-      '%s is not a cursor of this feed: %s; begin with after=start, or continue with the cursor of an answer to the same filter.',
-    when: 'The cursor is malformed, belongs to another filter, or is ahead of all recorded changes; the sentence says which. Of a stream, `after` or the header `Last-Event-ID`',
+      '%s is not a cursor of this feed: %s; begin with after=start, or continue with the cursor of an answer to the ' +
+      'same filter.',
+    when:
+      'The cursor is malformed, belongs to another filter, or is ahead of all recorded changes; the sentence says ' +
+      'which. Of a stream, `after` or the header `Last-Event-ID`',
     example:
-      'after is not a cursor of this feed: it is broken; begin with after=start, or continue with the cursor of an answer to the same filter.'
+      'after is not a cursor of this feed: it is broken; begin with after=start, or continue with the cursor of an ' +
+      'answer to the same filter.'
   },
   user_unknown: {
     status: 404,
@@ -143,7 +157,9 @@ export const refusals = {
   game_unknown: {
     status: 404,
     message: 'No game %s is known%s.',
-    when: 'No title has this name or id; of `/api/game/…` also a title that no page described yet. The sentence has the three nearest names',
+    when:
+      'No title has this name or id; of `/api/game/…` also a title that no page described yet. The sentence has the ' +
+      'three nearest names',
     example: 'No game "Halo 33" is known; the nearest: "Halo 3", "Halo 2", "Halo".'
   },
   path_unknown: {
@@ -208,13 +224,17 @@ export const refusals = {
   write_budget_spent: {
     status: 429,
     message: 'A user has at most %s edits and ratings per minute; retry in %s s.',
-    when: 'Where `WRITES_PER_MINUTE` is set. Every edit of the own profile and every rating with a valid session counts, also with invalid fields',
+    when:
+      'Where `WRITES_PER_MINUTE` is set. Every edit of the own profile and every rating with a valid session counts, ' +
+      'also with invalid fields',
     example: 'A user has at most 30 edits and ratings per minute; retry in 2 s.'
   },
   session_checks_spent: {
     status: 429,
     message: 'At most %s unknown session keys are checked per minute and address; retry in %s s.',
-    when: 'More than `SESSION_CHECKS_PER_MINUTE`. Keys that identify a user do not count. Answers that only show more to a signed-in user are sent as to anybody instead',
+    when:
+      'More than `SESSION_CHECKS_PER_MINUTE`. Keys that identify a user do not count. Answers that only show more to ' +
+      'a signed-in user are sent as to anybody instead',
     example: 'At most 120 unknown session keys are checked per minute and address; retry in 2 s.'
   },
   headers_too_large: { status: 431, message: 'The request headers are too large.', when: 'The connection is closed' },
@@ -261,29 +281,39 @@ export const refusals = {
     status: 503,
     message:
       'The disk of the service is full or read-only, and nothing was stored; retry when its operator has mended it.',
-    when: 'An edit or a rating that PostgreSQL cannot store (SQLSTATE 53100, no space for its write-ahead log, or a file system that the kernel made read-only), a query without space for temporary files'
+    when:
+      'An edit or a rating that PostgreSQL cannot store (SQLSTATE 53100, no space for its write-ahead log, or a file ' +
+      'system that the kernel made read-only), a query without space for temporary files'
   },
   streams_per_address: {
     status: 429,
     message: 'Your address has %s streams, as many as it may have; close one, or wait until it has ended.',
-    when: '`/api/stream`, before the stream begins (STREAMS_PER_ADDRESS). Clients of this machine and of untrusted proxies have no such limit',
+    when:
+      '`/api/stream`, before the stream begins (STREAMS_PER_ADDRESS). Clients of this machine and of untrusted ' +
+      'proxies have no such limit',
     example: 'Your address has 200 streams, as many as it may have; close one, or wait until it has ended.'
   },
   connections_per_address: {
     status: 429,
     message: 'Your address has %s connections in use, as many as it may have; use them again, or close some.',
-    when: 'The first request of a further connection, which is closed (CONNECTIONS_PER_ADDRESS). Idle connections of the address are closed before',
+    when:
+      'The first request of a further connection, which is closed (CONNECTIONS_PER_ADDRESS). Idle connections of the ' +
+      'address are closed before',
     example: 'Your address has 1000 connections in use, as many as it may have; use them again, or close some.'
   },
   connections_full: {
     status: 503,
     message: 'All connections of the service are in use; retry shortly.',
-    when: 'The first request of a further connection, which is closed (CONNECTIONS_MAX). Idle connections are closed before'
+    when:
+      'The first request of a further connection, which is closed (CONNECTIONS_MAX). Idle connections are closed ' +
+      'before'
   },
   exports_per_address: {
     status: 429,
     message: 'Your address has %s files at once, as many as it may have; read one to its end, or close it.',
-    when: 'A request for an answer as a file (EXPORTS_PER_ADDRESS). Clients of this machine and of untrusted proxies have no such limit',
+    when:
+      'A request for an answer as a file (EXPORTS_PER_ADDRESS). Clients of this machine and of untrusted proxies ' +
+      'have no such limit',
     example: 'Your address has 8 files at once, as many as it may have; read one to its end, or close it.'
   },
   exports_full: {
@@ -299,7 +329,9 @@ export const refusals = {
   engine_away: {
     status: 503,
     message: '%s cannot be reached at the moment; retry shortly.',
-    when: 'The tables or PostgreSQL are unavailable, and no earlier answer is in memory; otherwise the service sends that answer with `Age`',
+    when:
+      'The tables or PostgreSQL are unavailable, and no earlier answer is in memory; otherwise the service sends ' +
+      'that answer with `Age`',
     example: 'The tables cannot be reached at the moment; retry shortly.'
   }
 } as const satisfies Record<string, { status: number; message: string; when: string; example?: string }>

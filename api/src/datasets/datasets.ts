@@ -68,7 +68,8 @@ const networkCount: Dataset = {
   projection: 'network-count',
   tables: ['network_count'],
   select: (table) => `
-    SELECT toString(c.metric) AS metric, c.ts AS observed_at, c.value AS value FROM ${table('network_count')} AS c FINAL`,
+    SELECT toString(c.metric) AS metric, c.ts AS observed_at, c.value AS value
+      FROM ${table('network_count')} AS c FINAL`,
   files: { of: 'rows', instant: 'observed_at', stored: 't.ts' },
   order: ['metric', 'observed_at']
 }
@@ -115,7 +116,8 @@ const title: Dataset = {
   select: (table) => `
     SELECT toString(t.title_id) AS title_id, anyIf(t.value, t.field = 'name') AS name,
       anyIf(t.value, t.field = 'title') AS title, anyIf(t.value, t.field = 'publisher') AS publisher,
-      anyIf(t.value, t.field = 'release_date') AS release_date, anyIf(t.value, t.field = 'product_code') AS product_code,
+      anyIf(t.value, t.field = 'release_date') AS release_date,
+      anyIf(t.value, t.field = 'product_code') AS product_code,
       anyIf(t.value, t.field = 'features') AS features
     FROM ${table('title')} AS t FINAL GROUP BY title_id`,
   files: 'newest',
@@ -142,7 +144,8 @@ const leaderboardChange: Dataset = {
   select: (table) => `
     SELECT c.ts AS changed_at, toString(c.title_id) AS title_id, c.leaderboard_id AS leaderboard_id, c.player AS player,
       toString(c.change) AS change, c.previous_rank AS previous_rank, c.previous_rating AS previous_rating,
-      c.previous_time_ms AS previous_time_ms, c.new_rank AS new_rank, c.new_rating AS new_rating, c.new_time_ms AS new_time_ms
+      c.previous_time_ms AS previous_time_ms, c.new_rank AS new_rank, c.new_rating AS new_rating,
+      c.new_time_ms AS new_time_ms
     FROM ${table('leaderboard_change')} AS c FINAL WHERE c.is_change`,
   files: { of: 'rows', instant: 'changed_at', stored: 'if(t.is_change, t.ts, NULL)' },
   order: ['changed_at', 'title_id', 'leaderboard_id']

@@ -67,7 +67,8 @@ export function factsStatement(dataset: Dataset, span: Span | undefined): Statem
   const { sql, parameters } = rowsOf(dataset, span)
   return {
     sql: `SELECT count() AS rows, ${bound('min')} AS firstMs, ${bound('max')} AS lastMs,
-      lower(concat(leftPad(hex(sum(cityHash64(${hashed.join(', ')}))), 16, '0'), leftPad(hex(groupBitXor(cityHash64(${hashed.join(', ')}))), 16, '0'))) AS rowsHash,
+      lower(concat(leftPad(hex(sum(cityHash64(${hashed.join(', ')}))), 16, '0'),
+      leftPad(hex(groupBitXor(cityHash64(${hashed.join(', ')}))), 16, '0'))) AS rowsHash,
       uniqExact(r.${order[0]}) AS series ${sql}`,
     parameters
   }
@@ -88,7 +89,8 @@ function rowsOf({ select, files }: Dataset, span: Span | undefined): Statement {
   if (files.of === 'state')
     return { sql: `FROM (${select(named, instant('toMs'))}) AS r`, parameters: { toMs: span.toMs } }
   return {
-    sql: `FROM (${select(named)}) AS r WHERE r.${files.instant} >= ${instant('fromMs')} AND r.${files.instant} < ${instant('toMs')}`,
+    sql: `FROM (${select(named)}) AS r WHERE r.${files.instant} >= ${instant('fromMs')}
+      AND r.${files.instant} < ${instant('toMs')}`,
     parameters: { ...span }
   }
 }

@@ -88,7 +88,9 @@ export function exportMetrics(registry: Registry, exports: { readonly bytes: num
 export function sessionMetrics(registry: Registry): SessionMetrics {
   const judgements = new Counter({
     name: 'gamenet_session_checks_total',
-    help: 'Session keys by outcome of the check: by the auth service (valid, invalid), cached as valid (kept), not checked (unchecked).',
+    help:
+      'Session keys by outcome of the check: by the auth service (valid, invalid), cached as valid (kept), not ' +
+      'checked (unchecked).',
     labelNames: ['judgement'],
     registers: [registry]
   })

@@ -37,12 +37,14 @@ export function rowsSql({ name, key, value, hasLast }: CountTable, rollup: Rollu
   const ofKeys = (table: string) => `(empty({keys: Array(String)}) OR ${table}.${key} IN {keys: Array(String)})`
   return `
         SELECT b.${key} AS key, toDateTime(b.${rollup}, 'UTC') AS at, b.min AS lowest, b.max AS highest,
-          b.max_at AS highest_at, b.sum AS total, toUInt64(b.samples) AS counted${hasLast ? ', b.last AS last, b.last_at AS last_at' : ''}
+          b.max_at AS highest_at, b.sum AS total, toUInt64(b.samples) AS counted
+          ${hasLast ? ', b.last AS last, b.last_at AS last_at' : ''}
         FROM {${name}_${rollup}: Identifier} AS b FINAL
         WHERE ${ofKeys('b')} AND b.${rollup} >= ${bound('fromMs')} AND b.${rollup} < ${bound('bucketMs')}
         UNION ALL
         SELECT c.${key} AS key, toDateTime(c.ts, 'UTC') AS at, c.${value} AS lowest, c.${value} AS highest,
-          c.ts AS highest_at, toUInt64(c.${value}) AS total, toUInt64(1) AS counted${hasLast ? `, c.${value} AS last, c.ts AS last_at` : ''}
+          c.ts AS highest_at, toUInt64(c.${value}) AS total, toUInt64(1) AS counted
+          ${hasLast ? `, c.${value} AS last, c.ts AS last_at` : ''}
         FROM {${name}: Identifier} AS c FINAL
         WHERE ${ofKeys('c')} AND c.ts >= ${instant('bucketMs')} AND c.ts < ${instant('toMs')}`
 }

@@ -166,14 +166,16 @@ export const hoursOfDay = query({
       toFloat64(sum(s.players)) AS players, max(s.top) AS most, most.1 AS mostLobbies,
       toFloat64(-most.2) AS mostLobbiesAtMs
     FROM (
-      SELECT h.hour AS hour, toHour(h.hour) AS hour_utc, toUInt64(h.lists) AS lists, h.lobbies AS lobbies, h.players AS players,
+      SELECT h.hour AS hour, toHour(h.hour) AS hour_utc, toUInt64(h.lists) AS lists, h.lobbies AS lobbies,
+        h.players AS players,
         (h.lobbies_max, -toUnixTimestamp64Milli(h.lobbies_max_at)) AS top
       FROM {match_list_hour: Identifier} AS h FINAL
       WHERE h.title_id = {titleId: String}
         AND h.hour >= fromUnixTimestamp64Milli({firstHour: Int64}, 'UTC')
         AND h.hour < fromUnixTimestamp64Milli({lastHour: Int64}, 'UTC')
       UNION ALL
-      SELECT toDateTime(toStartOfHour(m.ts), 'UTC') AS hour, toHour(m.ts) AS hour_utc, toUInt64(1) AS lists, length(m.hosts) AS lobbies,
+      SELECT toDateTime(toStartOfHour(m.ts), 'UTC') AS hour, toHour(m.ts) AS hour_utc, toUInt64(1) AS lists,
+        length(m.hosts) AS lobbies,
         arraySum(m.players) AS players, (toUInt32(length(m.hosts)), -toUnixTimestamp64Milli(m.ts)) AS top
       FROM {match_list: Identifier} AS m FINAL
       WHERE m.title_id = {titleId: String}

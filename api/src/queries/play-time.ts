@@ -25,7 +25,8 @@ export const presenceFacts = query({
     WHERE l.user_key = {userKey: String}
       AND (l.ts < fromUnixTimestamp64Milli({nowEnd: Int64}, 'UTC') OR l.field IN ('username', 'gamertag'))
     UNION ALL
-    SELECT v.1 AS field, argMax(v.2, p.ts) AS value, '' AS valueKey, toFloat64(toUnixTimestamp64Milli(max(p.ts))) AS atMs
+    SELECT v.1 AS field, argMax(v.2, p.ts) AS value, '' AS valueKey,
+      toFloat64(toUnixTimestamp64Milli(max(p.ts))) AS atMs
     FROM {presence: Identifier} AS p FINAL
     ARRAY JOIN arrayFilter(x -> x.3, [
       ('seen', if(p.is_online, 'online', 'offline'), true), ('period', toString(p.period_s), p.is_online),

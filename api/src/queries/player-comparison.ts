@@ -15,8 +15,10 @@ export const sharedBoards = query({
     SELECT
       e.title_id AS titleId,
       e.leaderboard_id AS leaderboardId,
-      argMinIf((e.player, e.rank, e.rating, tuple(e.time_ms)), (e.rank, e.place), e.player_key = {first: String}) AS one,
-      argMinIf((e.player, e.rank, e.rating, tuple(e.time_ms)), (e.rank, e.place), e.player_key = {second: String}) AS other
+      argMinIf((e.player, e.rank, e.rating, tuple(e.time_ms)), (e.rank, e.place),
+      e.player_key = {first: String}) AS one,
+      argMinIf((e.player, e.rank, e.rating, tuple(e.time_ms)), (e.rank, e.place),
+      e.player_key = {second: String}) AS other
     FROM {player_entry: Identifier} AS e FINAL
     WHERE e.player_key IN ({first: String}, {second: String}) AND NOT e.is_gone
     GROUP BY e.title_id, e.leaderboard_id

@@ -63,7 +63,8 @@ export const rosterEntries = query({
   row: EntryRow.extend({ answers: z.array(z.int().nonnegative()) }),
   sql: `
     WITH arrayFilter(
-      i -> {keys: Array(String)}[i + 1] = p.player_key AND abs(p.rank - {ranks: Array(Int64)}[i + 1]) <= {tolerance: Int64},
+      i -> {keys: Array(String)}[i + 1] = p.player_key
+      AND abs(p.rank - {ranks: Array(Int64)}[i + 1]) <= {tolerance: Int64},
       range(length({keys: Array(String)}))
     ) AS filled
     SELECT f.* EXCEPT (all_filled)

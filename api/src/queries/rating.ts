@@ -30,7 +30,8 @@ const REPUTATION = `
   SELECT EXISTS (SELECT FROM profile AS p WHERE p.user_key = $1) AS "isKnown",
     t.rating_count AS "ratingCount", t.stars_sum AS "starsSum",
     (
-      SELECT coalesce(json_agg(json_build_object('rater', f.rater, 'stars', f.stars, 'comment', f.comment, 'atMs', f.at_ms)
+      SELECT coalesce(json_agg(json_build_object('rater', f.rater, 'stars', f.stars, 'comment', f.comment, 'atMs',
+        f.at_ms)
         ORDER BY f.at_ms DESC, f.revision DESC), '[]')
       FROM (
         SELECT r.rater, r.stars, r.comment, ${AT_MS} AS at_ms, r.revision

@@ -94,6 +94,7 @@ export const recordsOfBoards = query({
   params: z.object({ titleIds: z.array(TitleId), leaderboardIds: z.array(LeaderboardId) }),
   row: record,
   sql: records(
-    'has(arrayZip({titleIds: Array(String)}, {leaderboardIds: Array(UInt32)}), (toString(r.title_id), r.leaderboard_id))'
+    'has(arrayZip({titleIds: Array(String)}, {leaderboardIds: Array(UInt32)}), (toString(r.title_id), ' +
+      'r.leaderboard_id))'
   )
 })

@@ -56,7 +56,8 @@ export function tooManyPoints(window: Window, widthSeconds: number): Refusal {
   )
   const request = widthSeconds === 0 ? 'raw' : String(widthSeconds)
   return new Refusal('answer_too_large', [
-    `resolution=${request} gives more than ${POINTS_MAX} points in this window; resolution=${fitting ?? RESOLUTION_SECONDS_MAX} fits`
+    `resolution=${request} gives more than ${POINTS_MAX} points in this window; ` +
+      `resolution=${fitting ?? RESOLUTION_SECONDS_MAX} fits`
   ])
 }
 

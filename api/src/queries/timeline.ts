@@ -35,7 +35,8 @@ export const recordsOfPlayer = query({
       arrayZip(arrayEnumerate(r.players), r.players, r.ratings, r.times_ms, r.set_at, r.from_at)
     ) AS g
     WHERE (r.title_id, r.leaderboard_id) IN (
-        SELECT e.title_id, e.leaderboard_id FROM {player_entry: Identifier} AS e WHERE e.player_key = {playerKey: String})
+        SELECT e.title_id, e.leaderboard_id FROM {player_entry: Identifier} AS e
+          WHERE e.player_key = {playerKey: String})
       AND g.2 IN (SELECT n.player FROM {player: Identifier} AS n WHERE n.player_key = {playerKey: String})`
 })
 

@@ -148,7 +148,8 @@ async function columnsOf(
       const kind = KINDS.find(({ types }) => types.test(base))
       if (kind === undefined || !/^\w+$/.test(name)) {
         const line = lineOf(question, name)
-        const what = `the column ${name} has the type ${type}; expected a plain name and a plain value, such as toString(…) AS name`
+        const what = `the column ${name} has the type ${type}; expected a plain name and a plain value,
+          such as toString(…) AS name`
         throw new QuestionFault(question.file, line, what)
       }
       return { name, schema: base === type ? kind.schema : kind.schema.nullable(), shown: kind.shown(`t.\`${name}\``) }

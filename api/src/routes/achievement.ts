@@ -57,7 +57,8 @@ export const achievementCatalog: Endpoint<unknown, Record<string, never>> = {
   tags: ACHIEVEMENT_TAGS,
   summary: 'All achievements',
   description:
-    'Every achievement in the order of the catalogue, its group, and how many users have it. A hidden one shows only its number and points.',
+    'Every achievement in the order of the catalogue, its group, and how many users have it. A hidden one shows only ' +
+    'its number and points.',
   input: z.object({}),
   resolve: () => ({}),
   reads: () => [{ projection: 'achievement-unlock' }, { projection: 'achievement-score' }, ...READS_IMAGES],
@@ -78,7 +79,8 @@ export const userAchievements: Endpoint<{ username: string }, UserRequest> = {
   tags: ACHIEVEMENT_TAGS,
   summary: 'Achievements of a user',
   description:
-    'What the user has unlocked, newest first, and all groups with what is still locked. Only here, a hidden achievement that this user has unlocked is revealed: `revealed_name`, `revealed_description`.',
+    'What the user has unlocked, newest first, and all groups with what is still locked. Only here, a hidden ' +
+    'achievement that this user has unlocked is revealed: `revealed_name`, `revealed_description`.',
   input: z.object({ username: usernameParameter }),
   resolve: ({ username }) => userRequest(username),
   reads: ({ userKey }) => [...readsUser(userKey), { projection: 'achievement-unlock', key: userKey }, ...READS_IMAGES],

@@ -76,7 +76,10 @@ export const calendar: Endpoint<CalendarInput, CalendarRequest> = {
   path: '/api/calendar',
   tags: TAGS,
   summary: 'Players by day, week, month or year of a time zone',
-  description: `Peak, minimum and mean of each period, of titles on one axis or of the network, with the gain over the period before, the share of the network and the same period of the year before. Without \`from\` the whole history. ${WHOLE_PERIODS} ${DAYS}`,
+  description:
+    `Peak, minimum and mean of each period, of titles on one axis or of the network, with the gain over ` +
+    `the period before, the share of the network and the same period of the year before. Without \`from\` the whole ` +
+    `history. ${WHOLE_PERIODS} ${DAYS}`,
   input: z.object({
     titleIds: texts({ max: TITLES_MAX, example: '4d5307e6,Halo 2' })
       .optional()
@@ -151,7 +154,9 @@ export const hoursOfWeek: Endpoint<HoursInput, HoursRequest> = {
   path: '/api/calendar/hours',
   tags: TAGS,
   summary: 'The best time to play: players by hour of the week',
-  description: `Each of the 168 hours of a week with its mean over the weeks, how much weeks differ, and how many there are. Every week counts the same, however often it was sampled. ${DAYS}`,
+  description:
+    `Each of the 168 hours of a week with its mean over the weeks, how much weeks differ, and how many ` +
+    `there are. Every week counts the same, however often it was sampled. ${DAYS}`,
   input: z.object({
     titleId: titleParameter.optional().describe('A title’s id or name; without it: users online on the network.'),
     ...dayParameters
@@ -192,7 +197,9 @@ export const titleRanks: Endpoint<RanksInput, RanksRequest> = {
   path: '/api/title/:titleId/ranks',
   tags: TAGS,
   summary: 'The rank of a title among all, over time',
-  description: `Ranks by the mean of each period. Titles without a sample in a period have no rank in it. ${WHOLE_PERIODS} ${DAYS}`,
+  description:
+    `Ranks by the mean of each period. Titles without a sample in a period have no rank in it. ` +
+    `${WHOLE_PERIODS} ${DAYS}`,
   input: z.object({
     titleId: titleParameter,
     every: everyParameter,
@@ -222,7 +229,8 @@ export const peaks: Endpoint<Record<string, never>, { toMs: number }> = {
   tags: TAGS,
   summary: 'All-time peaks of the network and of every game',
   description:
-    'Over the whole history up to now: the peak and its first instant, the mean of all samples, and the days between which there are any.',
+    'Over the whole history up to now: the peak and its first instant, the mean of all samples, and the days between ' +
+    'which there are any.',
   input: z.object({}),
   resolve: (_input, { nowMs }) => ({ toMs: endOfMinute(nowMs) }),
   reads: ({ toMs }) => [

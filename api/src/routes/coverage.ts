@@ -32,7 +32,11 @@ export const coverage: Endpoint<WindowInput, Window & Usual> = {
   tags: ['Service'],
   summary: 'Gaps of the collector',
   description:
-    'The gaps that touch the window: times between two successes of a source that are longer than three times the usual step of that source, than three of its configured periods, and than 10 minutes; for `boards`, which rest for up to a day, than a day. Before its first success a source did not run, so there is no gap. `counts` has the hours with a count of users online, so that gaps of imported history are found too. What is missing in an answer about counts is explained here, not by a count of 0.',
+    'The gaps that touch the window: times between two successes of a source that are longer than three times the ' +
+    'usual step of that source, than three of its configured periods, and than 10 minutes; for `boards`, which rest ' +
+    'for up to a day, than a day. Before its first success a source did not run, so there is no gap. `counts` has ' +
+    'the hours with a count of users online, so that gaps of imported history are found too. What is missing in an ' +
+    'answer about counts is explained here, not by a count of 0.',
   input: z.object({
     days: integer({ min: 1, max: 365 }).optional().describe('Length of the window that ends now; default: 7.'),
     ...windowParameters
@@ -67,7 +71,9 @@ export const collectorStatus: Endpoint<Record<string, never>, StatusRequest> = {
   tags: ['Service'],
   summary: 'Age of the data',
   description:
-    'Each source that has ever run, with the age of its last success and its gaps in the last 24 hours, as `/api/coverage` has them, and the progress of a history that is being loaded (an import, the demo’s). `ageSeconds` counts to the end of the current minute.',
+    'Each source that has ever run, with the age of its last success and its gaps in the last 24 hours, as ' +
+    '`/api/coverage` has them, and the progress of a history that is being loaded (an import, the demo’s). ' +
+    '`ageSeconds` counts to the end of the current minute.',
   input: z.object({}),
   resolve: (_input, context) => ({ ...usualOf(context), historyPercent: context.historyPercent ?? null }),
   reads,

@@ -70,7 +70,10 @@ export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
   tags: ['Leaderboards'],
   summary: 'Changes of leaderboard entries',
   description:
-    'Entries that came, left, or whose rating changed; newest first; of one instant, the last recorded first. To follow them without a gap: begin with `after=start` and continue with the cursor in `Link: <…>; rel="next"`. That gives each change once, in the order of recording, whatever arrives meanwhile; at the end the list is empty and the link leads to later changes. Cursors are opaque, valid for one filter, and survive rebuilds.',
+    'Entries that came, left, or whose rating changed; newest first; of one instant, the last recorded first. To ' +
+    'follow them without a gap: begin with `after=start` and continue with the cursor in `Link: <…>; rel="next"`. ' +
+    'That gives each change once, in the order of recording, whatever arrives meanwhile; at the end the list is ' +
+    'empty and the link leads to later changes. Cursors are opaque, valid for one filter, and survive rebuilds.',
   input: z.object({
     limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of changes.'),
     offset: integer({ min: 0, max: OFFSET_MAX }).optional().describe('Number of the newest ones to skip.'),

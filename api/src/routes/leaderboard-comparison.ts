@@ -23,7 +23,8 @@ export const leaderboardComparison: Endpoint<ComparisonInput, ComparisonRequest>
   tags: ['Leaderboards'],
   summary: 'What changed on a leaderboard between two instants',
   description:
-    'Compares the board at `from` with the board at `to`, or now. Several entries of one name are compared in their order. `counts` has the lengths of the complete lists.',
+    'Compares the board at `from` with the board at `to`, or now. Several entries of one name are compared in their ' +
+    'order. `counts` has the lengths of the complete lists.',
   input: z.object({
     game: gameParameter,
     leaderboardId: boardParameter,

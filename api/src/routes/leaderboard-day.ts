@@ -15,7 +15,8 @@ export const leaderboardDays: Endpoint<{ game: string; leaderboardId: number }, 
   tags: ['Leaderboards'],
   summary: 'The days on which a leaderboard changed',
   description:
-    'When the board was first seen, and each day in UTC on which entries came, left or got another rating, oldest first.',
+    'When the board was first seen, and each day in UTC on which entries came, left or got another rating, oldest ' +
+    'first.',
   input: z.object({ game: gameParameter, leaderboardId: boardParameter }),
   resolve: async ({ game, leaderboardId }, context) => ({ titleId: await knownGame(game, context), leaderboardId }),
   reads: ({ titleId, leaderboardId }) => [

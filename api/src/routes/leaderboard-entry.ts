@@ -29,7 +29,8 @@ export const leaderboard: Endpoint<BoardInput, BoardRequest> = {
   tags: TAGS,
   summary: 'A leaderboard, now or as of any instant',
   description:
-    'The entries in the order of the board, with its ranks; players may share a rank. All of them, at most 10,000, unless `limit` is given; if there are more, `Link` has the next page. With `asOf`, the board at that instant.',
+    'The entries in the order of the board, with its ranks; players may share a rank. All of them, at most 10,000, ' +
+    'unless `limit` is given; if there are more, `Link` has the next page. With `asOf`, the board at that instant.',
   input: z.object({
     game: gameParameter,
     leaderboardId: boardParameter,

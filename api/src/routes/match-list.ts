@@ -41,7 +41,8 @@ const hoursParameter = integer({ min: 1, max: 720 })
 const listOfLobbies: Omit<Endpoint<TitleInput, OfTitle & Now>, 'operationId' | 'path' | 'summary'> = {
   tags: TAGS,
   description:
-    'The lobbies of the title’s newest list, in the order of the list; `timestamp` is its instant. A title without a known list has none.',
+    'The lobbies of the title’s newest list, in the order of the list; `timestamp` is its instant. A title without a ' +
+    'known list has none.',
   input: z.object({ titleId: titleParameter }),
   resolve: async ({ titleId }, context) => ({
     ...(await ofKnownTitle(titleId, context)),
@@ -100,7 +101,11 @@ export const lobbies: Endpoint<TitleInput, OfTitle & Now> = {
 const historyOfMatches: Omit<Endpoint<HistoryInput, HistoryRequest>, 'operationId' | 'path' | 'summary' | 'input'> = {
   tags: TAGS,
   description:
-    'Matches that overlap the window, last begun first, equal ones by host. A match lasts while the n-th lobby of its host is in successive lists of the title; a failed scrape neither ends nor extends it. `firstSeen` and `lastSeen` are the instants of the first and the last list with it. `isOpen`: it is in the newest list of the title, and the list is at most 10 minutes old, or three periods of the scrape if longer. More than 100,000 matches are refused.',
+    'Matches that overlap the window, last begun first, equal ones by host. A match lasts while the n-th lobby of ' +
+    'its host is in successive lists of the title; a failed scrape neither ends nor extends it. `firstSeen` and ' +
+    '`lastSeen` are the instants of the first and the last list with it. `isOpen`: it is in the newest list of the ' +
+    'title, and the list is at most 10 minutes old, or three periods of the scrape if longer. More than 100,000 ' +
+    'matches are refused.',
   resolve: async ({ titleId, ...input }, context) => {
     const { fromMs, toMs } = window(input, { hours: 24 }, context.nowMs)
     return { titleId: (await knownTitle(titleId, context)).titleId, fromMs, toMs, ...openSince(context) }
@@ -166,7 +171,13 @@ export const lastMatches: Endpoint<TitleInput & { hours: number }, HistoryReques
 const statsOfMatches: Omit<Endpoint<TitleInput, StatsRequest>, 'operationId' | 'path' | 'summary'> = {
   tags: TAGS,
   description:
-    'What the newest list shows, if it is at most 10 minutes old (three periods of the scrape if longer), and statistics of the last 30 days. `matches24h`, `matches7d` and `matches30d` count the matches that overlap the last day, 7 and 30 days; `averageDurationMinutes` is their mean time from first to last sight over 30 days, `averagePlayers` the mean players of a lobby over all lists of 30 days. `peakConcurrentMatches` is the most lobbies of one list, `peakConcurrentMatchesAt` the first instant of that; `busiestHourUtc` the hour of the day with the highest mean of players a list, the earliest of equal ones; null unless 24 hours of the 30 days have a list (`hoursWithLists`). Without data: 0, null and no hosts.',
+    'What the newest list shows, if it is at most 10 minutes old (three periods of the scrape if longer), and ' +
+    'statistics of the last 30 days. `matches24h`, `matches7d` and `matches30d` count the matches that overlap the ' +
+    'last day, 7 and 30 days; `averageDurationMinutes` is their mean time from first to last sight over 30 days, ' +
+    '`averagePlayers` the mean players of a lobby over all lists of 30 days. `peakConcurrentMatches` is the most ' +
+    'lobbies of one list, `peakConcurrentMatchesAt` the first instant of that; `busiestHourUtc` the hour of the day ' +
+    'with the highest mean of players a list, the earliest of equal ones; null unless 24 hours of the 30 days have a ' +
+    'list (`hoursWithLists`). Without data: 0, null and no hosts.',
   input: z.object({ titleId: titleParameter }),
   resolve: async ({ titleId }, context) => {
     const { fromMs, toMs } = window({}, { days: 30 }, context.nowMs)
@@ -242,7 +253,8 @@ function readsOfMatches(titleId: string): Dependency[] {
 
 function tooManyMatches({ fromMs, toMs }: Window): Refusal {
   return new Refusal('answer_too_large', [
-    `the window from ${shownInstant(fromMs)} to ${shownInstant(toMs)} holds more than ${MATCHES_MAX} matches; request shorter windows with from and to`
+    `the window from ${shownInstant(fromMs)} to ${shownInstant(toMs)} holds more than ${MATCHES_MAX} matches; ` +
+      `request shorter windows with from and to`
   ])
 }
 

@@ -51,7 +51,8 @@ export const registeredUsers: Endpoint<{ days?: number | undefined }, Window> = 
   tags: TAGS,
   summary: 'Registered users by day',
   description:
-    'One point per UTC day, today included, oldest first: the last count of that day. A day without a count has no point.',
+    'One point per UTC day, today included, oldest first: the last count of that day. A day without a count has no ' +
+    'point.',
   input: z.object({
     days: integer({ min: 1, max: 365 }).optional().describe('UTC days, today included; default: 30.')
   }),
@@ -103,7 +104,9 @@ export const activitySummary: Endpoint<{ period?: keyof typeof PERIODS | undefin
   tags: TAGS,
   summary: 'Peaks of the last day or week',
   description:
-    'The highest counts of the last 24 hours (`today`) or 168 hours (`7d`), each with its first instant, and the game with the highest count of players; of equal games the first by name. Without data the counts are 0, times and `mostPlayedGame` null; `onlineSampleCount` and `lobbySampleCount` say whether a peak of 0 was counted.',
+    'The highest counts of the last 24 hours (`today`) or 168 hours (`7d`), each with its first instant, and the ' +
+    'game with the highest count of players; of equal games the first by name. Without data the counts are 0, times ' +
+    'and `mostPlayedGame` null; `onlineSampleCount` and `lobbySampleCount` say whether a peak of 0 was counted.',
   input: z.object({
     period: oneOf(['today', '7d']).optional().describe('The last 24 or 168 hours; default: `today`.')
   }),
@@ -164,7 +167,8 @@ export const dailyOnline: Endpoint<WindowInput, Window> = {
   tags: TAGS,
   summary: 'Users online by day',
   description:
-    'Lowest, highest and mean online count of each UTC day, oldest first. `coverage` is the share of the day’s 24 hours (today: of the hours begun) that hold a sample; a day without a sample has no row.',
+    'Lowest, highest and mean online count of each UTC day, oldest first. `coverage` is the share of the day’s 24 ' +
+    'hours (today: of the hours begun) that hold a sample; a day without a sample has no row.',
   input: z.object({
     days: integer({ min: 1, max: 365 }).optional().describe('UTC days, today included; default: 30.'),
     from: windowParameters.from.describe('First day, such as 2026-03-01, or its start. Without `to`: up to today.'),
@@ -193,7 +197,7 @@ function networkSeries(
   return {
     ...described,
     tags: TAGS,
-    description: `The last \`days\` days up to now, or any window of history by \`from\` and \`to\`. ${seriesDescription}`,
+    description: `The last \`days\` days up to now, or any window by \`from\` and \`to\`. ${seriesDescription}`,
     input: z.object({
       days: integer({ min: 1, max: 30 }).optional().describe('Length of the window that ends now; default: 1.'),
       ...seriesParameters

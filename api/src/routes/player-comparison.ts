@@ -21,7 +21,9 @@ export const playerComparison: Endpoint<ComparisonRequest, ComparisonRequest> = 
   tags: ['Players'],
   summary: 'Two players, board by board',
   description:
-    'The boards with entries of both, the leader on each, and totals. Names are complete names on boards, compared without case; every spelling counts, and of several entries on one board the best. A player without a board shares none: 200 and empty.',
+    'The boards with entries of both, the leader on each, and totals. Names are complete names on boards, compared ' +
+    'without case; every spelling counts, and of several entries on one board the best. A player without a board ' +
+    'shares none: 200 and empty.',
   input: z.object({
     names: twoNames().describe('Two whole names, separated by a comma.'),
     limit: integer({ min: 1, max: BOARDS_MAX }).default(BOARDS_MAX).describe('Maximum number of boards.'),

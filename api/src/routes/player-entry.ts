@@ -41,7 +41,8 @@ export const searchPlayer: Endpoint<{ playerName: string }, PlayersRequest> = {
   path: '/api/datasearch/player/:playerName',
   summary: 'Entries of a player on all boards',
   description:
-    'Best rank first. The whole name is compared without case, and every spelling counts. Without a match the list is empty. At most 10,000 entries.',
+    'Best rank first. The whole name is compared without case, and every spelling counts. Without a match the list ' +
+    'is empty. At most 10,000 entries.',
   input: z.object({ playerName: text({ example: 'ann' }).describe('The whole name, percent-encoded.') }),
   resolve: ({ playerName }) => ({ keys: [nameKey(playerName)], titleId: '' })
 }
@@ -53,7 +54,8 @@ export const searchPlayers: Endpoint<{ names: string[]; titleId?: string | undef
   path: '/api/datasearch/players',
   summary: 'Entries of several players on all boards',
   description:
-    'Best rank first. Whole names are compared without case, and every spelling counts; names that differ only by case count once. Without a match the list is empty. At most 10,000 entries.',
+    'Best rank first. Whole names are compared without case, and every spelling counts; names that differ only by ' +
+    'case count once. Without a match the list is empty. At most 10,000 entries.',
   input: z.object({
     names: nameKeys({ max: NAMES_MAX }).describe('1 to 20 whole names, separated by commas.'),
     titleId: titleParameter.optional().describe('Only boards of this title: an id or a name.')
@@ -77,7 +79,9 @@ export const searchRoster: Endpoint<RosterInput, RosterRequest> = {
   tags: SEARCH_TAGS,
   summary: 'Boards on which players have given ranks',
   description:
-    'Boards on which every player has the given rank, within `tolerance` ranks, closest first: by the sum of all differences, then by title and board. `players` of a result are in the order of the request; of a player’s several entries the nearest counts. At most 500 boards.',
+    'Boards on which every player has the given rank, within `tolerance` ranks, closest first: by the sum of all ' +
+    'differences, then by title and board. `players` of a result are in the order of the request; of a player’s ' +
+    'several entries the nearest counts. At most 500 boards.',
   input: z.object({
     players: bodyObjects(
       'players',

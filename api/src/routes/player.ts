@@ -42,7 +42,8 @@ export const player: Endpoint<PageRequest, PageRequest> = {
   tags: TAGS,
   summary: 'All boards of a player',
   description:
-    'Every entry of the player, best rank first, with the size of its board, its percentile and the entry above. Every spelling of the name counts. A player without a board has none: 200 and empty.',
+    'Every entry of the player, best rank first, with the size of its board, its percentile and the entry above. ' +
+    'Every spelling of the name counts. A player without a board has none: 200 and empty.',
   input: z.object({
     playerName: playerParameter,
     limit: integer({ min: 1, max: BOARDS_MAX }).default(BOARDS_MAX).describe('Maximum number of entries.'),
@@ -94,7 +95,8 @@ export const playerHistory: Endpoint<PageRequest, PageRequest> = {
   tags: TAGS,
   summary: 'Changes of a player’s entries',
   description:
-    'When the player entered a board, left it, or got another rating: newest first; of one instant, the last recorded first. Every spelling of the name counts.',
+    'When the player entered a board, left it, or got another rating: newest first; of one instant, the last ' +
+    'recorded first. Every spelling of the name counts.',
   input: z.object({
     playerName: playerParameter,
     limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of changes.'),
@@ -132,7 +134,8 @@ export const playerUsers: Endpoint<{ playerName: string }, { playerName: string 
   tags: TAGS,
   summary: 'Users who have a gamertag',
   description:
-    'Users who linked the gamertag and whose last verified session has it, compared without case. A gamertag without such a user has none: 200 and empty.',
+    'Users who linked the gamertag and whose last verified session has it, compared without case. A gamertag without ' +
+    'such a user has none: 200 and empty.',
   input: z.object({ playerName: playerParameter }),
   resolve: (input) => input,
   reads: () => [{ projection: 'profile' }],
@@ -152,7 +155,8 @@ export const suggestPlayers: Endpoint<{ q: string; limit: number }, { q: string;
   tags: SEARCH_TAGS,
   summary: 'Names of players that begin with a text',
   description:
-    'Compared without case, one spelling of each name, in the order of the names without case. Includes every name that a board ever showed.',
+    'Compared without case, one spelling of each name, in the order of the names without case. Includes every name ' +
+    'that a board ever showed.',
   input: z.object({
     q: text({ example: 'an' }).describe('Beginning of the name.'),
     limit: integer({ min: 1, max: 50 }).default(10).describe('Maximum number of names.')

@@ -92,7 +92,8 @@ const shape = {
     .optional()
     .describe('The name on boards; "" for none.'),
   bio: bodyField(
-    `at most ${BIO_LENGTH_MAX} characters without control characters but line breaks, and without bidirectional controls`,
+    `at most ${BIO_LENGTH_MAX} characters without control characters but line breaks, and without bidirectional ` +
+      `controls`,
     { type: 'string', maxLength: BIO_LENGTH_MAX, pattern: PROSE_PATTERN },
     (raw) => (typeof raw === 'string' && isProse(raw, BIO_LENGTH_MAX) ? raw : undefined)
   ).optional(),
@@ -120,7 +121,8 @@ export const editProfile: Action<{ username: string }, Fields> = {
   tags: ['Profiles'],
   summary: 'Edit your own profile',
   description:
-    'Only given fields change; of two concurrent edits the later one wins in each. Text is stored as sent, including HTML: escape it before display.',
+    'Only given fields change; of two concurrent edits the later one wins in each. Text is stored as sent, including ' +
+    'HTML: escape it before display.',
   parameters: z.object({ username: usernameParameter }),
   body: strictFields(shape).meta({ id: 'EditProfileBody' }),
   bodyExample: { bio: 'Racing since 2004.', linked_gamertag: 'Lucky Badger' },

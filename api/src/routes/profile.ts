@@ -33,7 +33,8 @@ export const profile: Endpoint<{ username: string }, ProfileRequest> = {
   tags: PROFILE_TAGS,
   summary: 'Profile of a user',
   description:
-    'The user’s profile, presence, play time, achievements and totals on leaderboards. A user was seen by presence or has signed in; a name that is only on a leaderboard is not a user.',
+    'The user’s profile, presence, play time, achievements and totals on leaderboards. A user was seen by presence ' +
+    'or has signed in; a name that is only on a leaderboard is not a user.',
   input: z.object({ username: usernameParameter }),
   resolve: ({ username }, { nowMs }) => ({
     ...userRequest(username),

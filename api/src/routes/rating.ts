@@ -34,7 +34,8 @@ export const reputation: Endpoint<{ username: string; feedbackLimit: number }, R
   tags: ['Profiles'],
   summary: 'Ratings of a profile',
   description:
-    'A session is optional and never refused: `viewer` is null without a valid one. An answer to a request with a session key is never cached.',
+    'A session is optional and never refused: `viewer` is null without a valid one. An answer to a request with a ' +
+    'session key is never cached.',
   input: z.object({
     username: usernameParameter,
     feedbackLimit: integer({ min: 1, max: 30 }).default(12).describe('Maximum number of ratings; the newest are given.')
@@ -60,12 +61,14 @@ export const rateProfile: Action<{ username: string }, { stars: number; comment?
   tags: ['Profiles'],
   summary: 'Rate a profile',
   description:
-    'One rating per rater and profile: a second one replaces the first. A comment is stored as sent, including HTML: escape it before display.',
+    'One rating per rater and profile: a second one replaces the first. A comment is stored as sent, including HTML: ' +
+    'escape it before display.',
   parameters: z.object({ username: usernameParameter }),
   body: z.object({
     stars: bodyInteger({ min: 1, max: 5 }),
     comment: bodyField(
-      `text of at most ${COMMENT_LENGTH_MAX} characters without control characters but line breaks, and without bidirectional controls`,
+      `text of at most ${COMMENT_LENGTH_MAX} characters without control characters but line breaks, and without ` +
+        `bidirectional controls`,
       { type: ['string', 'null'], maxLength: COMMENT_LENGTH_MAX, pattern: PROSE_PATTERN },
       readComment
     )

@@ -28,7 +28,8 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
   tags: TAGS,
   summary: 'The record of a leaderboard and its history',
   description:
-    'Each reign of the record, oldest first: who held it, since when, until when. If the holder was removed, the best remaining entry holds it from then on; its `setAt` is earlier than its `fromAt`.',
+    'Each reign of the record, oldest first: who held it, since when, until when. If the holder was removed, the ' +
+    'best remaining entry holds it from then on; its `setAt` is earlier than its `fromAt`.',
   input: z.object({
     game: gameParameter,
     leaderboardId: boardParameter,
@@ -113,7 +114,8 @@ export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
   tags: TAGS,
   summary: 'Records newly set',
   description:
-    'Newest first, on any board: a better time or score than all before, or the first on a board. A record that a removal restored is not new and is not listed.',
+    'Newest first, on any board: a better time or score than all before, or the first on a board. A record that a ' +
+    'removal restored is not new and is not listed.',
   input: z.object({
     limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of records.'),
     offset: integer({ min: 0, max: RECORDS_MAX }).default(0).describe('Number of the newest ones to skip.'),

@@ -18,7 +18,8 @@ export const search: Endpoint<Request, Request> = {
   tags: SEARCH_TAGS,
   summary: 'Games, boards, players and users by name',
   description:
-    'Games whose name has every word of `q`; boards whose name has one and whose name or game has every one; names that begin with `q` come first. Players and users whose name begins with `q`. Compared without case.',
+    'Games whose name has every word of `q`; boards whose name has one and whose name or game has every one; names ' +
+    'that begin with `q` come first. Players and users whose name begins with `q`. Compared without case.',
   input: z.object({
     q: text({ example: 'halo' }).describe('Words, or the beginning of a name.'),
     limit: integer({ min: 1, max: 50 }).default(10).describe('Maximum number of results of each kind.')

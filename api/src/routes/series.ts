@@ -43,13 +43,17 @@ export const seriesParameters = {
   resolution: resolution()
     .optional()
     .describe(
-      '`raw` for samples, or the width of a bucket in seconds. Without it: samples up to 24 hours, else the finest of 300, 900, 3600, 21600, 86400, 604800 with at most 2,000 buckets in the window.'
+      '`raw` for samples, or the width of a bucket in seconds. Without it: samples up to 24 hours, else the finest ' +
+        'of 300, 900, 3600, 21600, 86400, 604800 with at most 2,000 buckets in the window.'
     )
 }
 
 /** The fields of every series' answer. */
 export const seriesDescription =
-  'Oldest first. A bucket has its peak at its start, a multiple of the width since 1970, UTC (a week begins on Monday), and the minimum, mean and number of its samples; only samples inside the window count. A missing sample is absent, never 0. A window that ends now has its start floored to the minute. More than 1,000,000 points are refused in JSON; files may have any number.'
+  'Oldest first. A bucket has its peak at its start, a multiple of the width since 1970, UTC (a week begins on ' +
+  'Monday), and the minimum, mean and number of its samples; only samples inside the window count. A missing sample ' +
+  'is absent, never 0. A window that ends now has its start floored to the minute. More than 1,000,000 points are ' +
+  'refused in JSON; files may have any number.'
 
 export const seriesHeaders = { [RESOLUTION_HEADER]: 'Width of the buckets in seconds, 0 for samples.' }
 

@@ -23,7 +23,8 @@ export const sparklines: Endpoint<{ days: number }, Request> = {
   tags: ['Titles'],
   summary: 'Trend lines of all titles',
   description:
-    'For each title with a sample in the window, the peak of each step: hours up to 2 days, 6 hours up to 14 days, else days in UTC. The last step contains now.',
+    'For each title with a sample in the window, the peak of each step: hours up to 2 days, 6 hours up to 14 days, ' +
+    'else days in UTC. The last step contains now.',
   input: z.object({
     days: integer({ min: 1, max: DAYS_MAX }).default(30).describe('Length of the window, today included.')
   }),

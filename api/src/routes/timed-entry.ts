@@ -31,7 +31,8 @@ export const searchByTime: Endpoint<
   tags: SEARCH_TAGS,
   summary: 'Entries with a time',
   description:
-    'Entries whose time is within `tolerance` milliseconds of the given one: nearest first, then faster, then by title, board and name.',
+    'Entries whose time is within `tolerance` milliseconds of the given one: nearest first, then faster, then by ' +
+    'title, board and name.',
   input: z.object({
     time: time().describe('`M:SS.mmm` or `SS.mmm`; seconds above 59 in the second form only.'),
     tolerance: integer({ min: 0, max: 60_000 }).default(0).describe('Milliseconds.'),

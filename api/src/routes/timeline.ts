@@ -46,7 +46,9 @@ export const timeline: Endpoint<TimelineInput, TimelineRequest> = {
   tags: PROFILE_TAGS,
   summary: 'Timeline of a user, newest first',
   description:
-    'Achievements unlocked, records set, and ranks gained on leaderboards: by entering a board, or by a better rank on it. A change that set a record is listed only as the record. Follow `Link: <…>; rel="next"` to go back in time; new events shift nothing.',
+    'Achievements unlocked, records set, and ranks gained on leaderboards: by entering a board, or by a better rank ' +
+    'on it. A change that set a record is listed only as the record. Follow `Link: <…>; rel="next"` to go back in ' +
+    'time; new events shift nothing.',
   input: z.object({
     username: usernameParameter,
     limit: integer({ min: 1, max: 100 }).default(25).describe('Maximum number of events.'),

@@ -35,7 +35,10 @@ export const onlineUsers: Endpoint<Record<string, never>, { toMs: number }> = {
   tags: ['Titles'],
   summary: 'Players online by game, now',
   description:
-    'Every game of the newest scrape (or, if nothing was ever scraped, of the newest imported instant), including zero counts, keyed by its name; of several games with one name all but one are keyed `Name [titleid]`. A game without a description has its id as its name. `lobbyHostNames` are the hosts of its newest list of matches, in list order; empty when that is more than 10 minutes older than the count.',
+    'Every game of the newest scrape (or, if nothing was ever scraped, of the newest imported instant), including ' +
+    'zero counts, keyed by its name; of several games with one name all but one are keyed `Name [titleid]`. A game ' +
+    'without a description has its id as its name. `lobbyHostNames` are the hosts of its newest list of matches, in ' +
+    'list order; empty when that is more than 10 minutes older than the count.',
   input: z.object({}),
   resolve: (_input, { nowMs }) => ({ toMs: endOfMinute(nowMs) }),
   reads: () => [{ projection: 'title-latest' }, { projection: 'match-latest' }, { projection: 'title' }],
@@ -95,7 +98,7 @@ export const titleOnlineHistory: Endpoint<
   path: '/api/title/:titleId/online-users/history',
   tags: ['Titles'],
   summary: 'Players of one title over time',
-  description: `The last \`hours\` hours up to now, or any window of history by \`from\` and \`to\`. ${seriesDescription}`,
+  description: `The last \`hours\` hours up to now, or any window by \`from\` and \`to\`. ${seriesDescription}`,
   input: z.object({
     titleId: titleParameter,
     hours: integer({ min: 1, max: 8760 }).optional().describe('Length of the window that ends now; default: 48.'),
@@ -142,7 +145,9 @@ export const topGames: Endpoint<WindowInput & { limit?: number | undefined }, Wi
   tags: ['Network'],
   summary: 'Games by their peak of players',
   description:
-    'Every game with a sample in the last `days` days, or in any window of history by `from` and `to`: highest peak first, equal ones by name. `average` is the mean of the `samples`, `activeHours` counts UTC hours with a sample above 0.',
+    'Every game with a sample in the last `days` days, or in any window of history by `from` and `to`: highest peak ' +
+    'first, equal ones by name. `average` is the mean of the `samples`, `activeHours` counts UTC hours with a sample ' +
+    'above 0.',
   input: z.object({
     days: integer({ min: 1, max: 365 }).optional().describe('Length of the window that ends now; default: 30.'),
     ...windowParameters,

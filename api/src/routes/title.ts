@@ -13,7 +13,9 @@ export const gameInfo: Endpoint<{ game: string }, { titleId: string }> = {
   tags: ['Titles'],
   summary: 'Description of a game',
   description:
-    'By title id (8 hexadecimal digits) or by name, percent-encoded and compared without case; blanks count once. Names contain `/ # & \' : +`: encode them all. Of several games with one name, the others are requested as `Name [titleid]`. Unknown values are `""`.',
+    'By title id (8 hexadecimal digits) or by name, percent-encoded and compared without case; blanks count once. ' +
+    "Names contain `/ # & ' : +`: encode them all. Of several games with one name, the others are requested as " +
+    '`Name [titleid]`. Unknown values are `""`.',
   input: z.object({ game: gameParameter }),
   resolve: async ({ game }, { catalog }) => {
     const titles = await catalog()
@@ -45,7 +47,8 @@ export const gameNames: Endpoint<{ fields: (typeof FIELDS)[number] }, { fields: 
   tags: ['Titles'],
   summary: 'Names of all games',
   description:
-    'Every described game by its name, in alphabetical order. Each name finds its game: of several games with one name all but one are listed as `Name [titleid]`.',
+    'Every described game by its name, in alphabetical order. Each name finds its game: of several games with one ' +
+    'name all but one are listed as `Name [titleid]`.',
   input: z.object({
     fields: oneOf(FIELDS)
       .default('names')

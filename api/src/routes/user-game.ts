@@ -17,7 +17,8 @@ export const userGames: Endpoint<{ username: string }, UserRequest> = {
   tags: PROFILE_TAGS,
   summary: 'Games of a user',
   description:
-    'Games that the user was seen in, with the time played, and games with the user on a leaderboard. Last played first.',
+    'Games that the user was seen in, with the time played, and games with the user on a leaderboard. Last played ' +
+    'first.',
   input: z.object({ username: usernameParameter }),
   resolve: ({ username }) => userRequest(username),
   reads: ({ userKey }) => [

@@ -19,7 +19,8 @@ export const userScores: Endpoint<ScoresInput, ScoresRequest> = {
   tags: PROFILE_TAGS,
   summary: 'Best leaderboard entries of a user',
   description:
-    'Best rank first. The name on boards is the linked gamertag, else the newest one that presence saw, else the username; compared without case, every spelling counts.',
+    'Best rank first. The name on boards is the linked gamertag, else the newest one that presence saw, else the ' +
+    'username; compared without case, every spelling counts.',
   input: z.object({
     username: usernameParameter,
     limit: integer({ min: 1, max: 50 }).default(10).describe('Maximum number of entries.')

@@ -375,7 +375,9 @@ function streamMetrics(registry: Registry, open: () => number): { ended(ending: 
   })
   const endings = new Counter({
     name: 'gamenet_streams_ended_total',
-    help: 'Streams that ended: by the client, because it read too slowly, at the end of their lifetime, with the service, after a failure.',
+    help:
+      'Streams that ended: by the client, because it read too slowly, at the end of their lifetime, with the ' +
+      'service, after a failure.',
     labelNames: ['ending'],
     registers: [registry]
   })

@@ -10,7 +10,8 @@ const AFFECTED_BY_TOPIC: Readonly<Record<EvaluatedTopic, string>> = {
   presence: 'SELECT DISTINCT e.user_key AS user_key FROM {event_presence: Identifier} AS e WHERE {range}',
   profile: 'SELECT DISTINCT e.user_key AS user_key FROM {event_profile: Identifier} AS e WHERE {range}',
   rating:
-    'SELECT DISTINCT arrayJoin([e.user_key, e.rater_key]) AS user_key FROM {event_rating: Identifier} AS e WHERE {range}',
+    'SELECT DISTINCT arrayJoin([e.user_key, e.rater_key]) AS user_key FROM {event_rating: Identifier} AS e WHERE ' +
+    '{range}',
   'leaderboard-entry': `
     SELECT DISTINCT u.user_key AS user_key FROM (${USER_PLAYERS}) AS u
     WHERE u.player_key IN (

@@ -25,7 +25,8 @@ export async function isImporting(
   const rows = await served.tables.rows(
     `SELECT 1 AS is_recent FROM {import_run: Identifier} AS i
      WHERE i.topic IN {topics: Array(String)}
-       AND i.ts > fromUnixTimestamp64Milli({from_ms: Int64}, 'UTC') AND i.ts < fromUnixTimestamp64Milli({to_ms: Int64}, 'UTC')
+       AND i.ts > fromUnixTimestamp64Milli({from_ms: Int64}, 'UTC')
+       AND i.ts < fromUnixTimestamp64Milli({to_ms: Int64}, 'UTC')
      LIMIT 1`,
     { topics: [...EVALUATED_TOPICS], from_ms: nowMs - QUIET_MS, to_ms: nowMs + QUIET_MS },
     signal === undefined ? {} : { signal }

@@ -95,7 +95,8 @@ async function spelledGames(
   users: readonly string[]
 ): Promise<{ games: string[]; game_keys: string[] }> {
   const rows = await ask(
-    'SELECT DISTINCT arrayJoin(mapKeys(d.seconds)) AS game FROM {presence_day: Identifier} AS d WHERE d.user_key IN {users: Array(String)}',
+    'SELECT DISTINCT arrayJoin(mapKeys(d.seconds)) AS game FROM {presence_day: Identifier} AS d WHERE d.user_key IN ' +
+      '{users: Array(String)}',
     { users }
   )
   const games = rows.map(({ game }) => String(game)).filter((game) => nameKey(game) !== game)
@@ -121,7 +122,8 @@ async function usernames(
        UNION ALL
        SELECT r.rater_key AS user_key, r.rater AS username, 4 AS source
        FROM {rating: Identifier} AS r WHERE (r.user_key, r.rater_key) IN (
-         SELECT g.user_key, g.rater_key FROM {rating_given: Identifier} AS g WHERE g.rater_key IN {users: Array(String)})
+         SELECT g.user_key, g.rater_key FROM {rating_given: Identifier} AS g
+           WHERE g.rater_key IN {users: Array(String)})
      ) AS n
      GROUP BY n.user_key`,
     { users }

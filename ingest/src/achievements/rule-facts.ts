@@ -42,7 +42,8 @@ const DAYS = `
   FROM (
     SELECT d.user_key AS user_key, toInt32(d.day) AS day, toUnixTimestamp64Milli(d.last_at) AS end,
       d.online_sightings AS online, mapValues(d.seconds) AS seconds,
-      arrayMap(game -> transform(game, {games: Array(String)}, {game_keys: Array(String)}, game), mapKeys(d.seconds)) AS games,
+      arrayMap(game -> transform(game, {games: Array(String)}, {game_keys: Array(String)}, game),
+      mapKeys(d.seconds)) AS games,
       arraySum(mapValues(d.seconds)) AS played, arrayUniq(games) AS count
     FROM {presence_day: Identifier} AS d WHERE d.user_key IN {users: Array(String)}
     ORDER BY d.user_key, d.day, d.position DESC, toUInt64(splitByChar('_', d._part)[2]) DESC
@@ -118,17 +119,20 @@ const OWN_NAMES = `SELECT k.player_key FROM (${USER_PLAYERS}) AS k WHERE k.user_
 const BOARDS = `
   SELECT b.user_key AS user_key, arraySort(groupArray((b.at, b.title_id, b.goal))) AS boards
   FROM (
-    SELECT u.user_key AS user_key, r.title_id AS title_id, r.leaderboard_id AS leaderboard_id, r.goal AS goal, min(r.at) AS at
+    SELECT u.user_key AS user_key, r.title_id AS title_id, r.leaderboard_id AS leaderboard_id, r.goal AS goal,
+      min(r.at) AS at
     FROM (
       SELECT p.player_key AS player_key, toString(p.title_id) AS title_id, p.leaderboard_id AS leaderboard_id,
         toUInt8(0) AS goal, toUnixTimestamp64Milli(p.first_at) AS at
-      FROM {player_entry: Identifier} AS p FINAL WHERE p.player_key IN (${OWN_NAMES}) AND p.first_at > toDateTime64(0, 3, 'UTC')
+      FROM {player_entry: Identifier} AS p FINAL WHERE p.player_key IN (${OWN_NAMES})
+        AND p.first_at > toDateTime64(0, 3, 'UTC')
       UNION ALL
       SELECT g.1 AS player_key, toString(h.title_id) AS title_id, h.leaderboard_id AS leaderboard_id,
         g.2 AS goal, toUnixTimestamp64Milli(g.3) AS at
       FROM {rank_reached: Identifier} AS h FINAL ARRAY JOIN arrayZip(h.player_keys, h.goals, h.reached_at) AS g
       WHERE g.1 IN (${OWN_NAMES}) AND (h.title_id, h.leaderboard_id) IN (
-        SELECT p.title_id, p.leaderboard_id FROM {player_entry: Identifier} AS p WHERE p.player_key IN (${OWN_NAMES}))) AS r
+        SELECT p.title_id, p.leaderboard_id FROM {player_entry: Identifier} AS p
+          WHERE p.player_key IN (${OWN_NAMES}))) AS r
     JOIN (SELECT k.user_key, k.player_key FROM (${USER_PLAYERS}) AS k WHERE k.user_key IN {users: Array(String)}) AS u
       ON u.player_key = r.player_key
     GROUP BY u.user_key, r.title_id, r.leaderboard_id, r.goal) AS b

@@ -23,7 +23,9 @@ export function createBoardMetrics(registry: Registry): BoardMetrics {
   const registers = [registry]
   const visits = new Counter({
     name: 'gamenet_board_visits_total',
-    help: 'Visits of boards and of lists of boards by outcome; absent: a board without a page; given-up: another process acquired the lease, or the service stopped',
+    help:
+      'Visits of boards and of lists of boards by outcome; absent: a board without a page; given-up: another process ' +
+      'acquired the lease, or the service stopped',
     labelNames: ['outcome'],
     registers
   })

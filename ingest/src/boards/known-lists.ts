@@ -11,7 +11,8 @@ export const KNOWN_LISTS = `
 
 /** Titles that pages described and that may have boards. */
 export const TITLES_WITH_BOARDS = `
-  SELECT DISTINCT e.title_id AS titleId, e.title_id IN (${DEPARTED_TITLES}) AS isDeparted FROM {event_title: Identifier} AS e
+  SELECT DISTINCT e.title_id AS titleId, e.title_id IN (${DEPARTED_TITLES}) AS isDeparted
+    FROM {event_title: Identifier} AS e
   WHERE e.import_id = '' AND e.title_id NOT IN (
     SELECT t.title_id FROM {title: Identifier} AS t FINAL
     WHERE t.field = 'features' AND NOT has(splitByChar(',', t.value), 'leaderboards'))

@@ -9,8 +9,10 @@ const EPOCH_SECONDS_MIN = 1e8
 const EPOCH_MILLISECONDS_MIN = 1e11
 const EPOCH_MICROSECONDS_MIN = 1e14
 
-const WRITTEN =
-  /^(\d{4})([-/])(\d{2})\2(\d{2})(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?: ?([Zz]|UTC|GMT)|([+-])(\d{2})(?::?(\d{2}))?)?)?$/
+const DAY = String.raw`(\d{4})([-/])(\d{2})\2(\d{2})`
+const CLOCK = String.raw`(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?`
+const ZONE = String.raw` ?([Zz]|UTC|GMT)|([+-])(\d{2})(?::?(\d{2}))?`
+const WRITTEN = new RegExp(`^${DAY}(?:[Tt ]${CLOCK}(?:${ZONE})?)?$`)
 const EPOCH = /^\d{1,17}(?:\.\d{1,9})?$/
 /** `01/04/2022` is in January or in April. */
 const DAY_OR_MONTH_FIRST = /^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}(?!\d)/

@@ -59,7 +59,8 @@ export function matchListGathering({ bytesMax = BYTES_MAX }: { readonly bytesMax
       const bytes = lists.length * LIST_BYTES + hosts.bytes() + rows.length() * ROW_BYTES
       if (bytes <= bytesMax) return
       throw new ImportRefused(
-        `The rows up to line ${line} make ${lists.length} lists of ${rows.length()} lobbies, and more exceed the limit: ` +
+        `The rows up to line ${line} make ${lists.length} lists of ${rows.length()} lobbies, and more exceed the ` +
+          `limit: ` +
           `${bytesText(bytesMax)} per import; nothing was published of them. Split ` +
           'the file by time, all rows of one instant into the same part, and import the parts one after the other'
       )
@@ -77,7 +78,8 @@ const NO_HOST = 0xffff_ffff
 function gathered({ titleId, ms, line, rows }: List, matches: Lobby[]): Gathered {
   const observedAt = instantOf(ms)
   if (matches.length > LOBBIES_MAX) {
-    const fault = `the list of ${titleId} at ${observedAt} has ${matches.length} lobbies; at most ${LOBBIES_MAX} are accepted`
+    const count = `${matches.length} lobbies; at most ${LOBBIES_MAX} are accepted`
+    const fault = `the list of ${titleId} at ${observedAt} has ${count}`
     return { fault, line, rows }
   }
   return { event: { titleId, observedAt, matches } satisfies MatchesListed, rows }

@@ -95,8 +95,10 @@ async function lively(tables: ReadTables, signal: AbortSignal): Promise<string[]
     `SELECT c.title_id AS titleId
      FROM {title_latest: Identifier} AS c FINAL
      WHERE NOT c.imported
-       AND c.ts >= (SELECT max(n.ts) FROM {title_latest: Identifier} AS n WHERE NOT n.imported) - INTERVAL {hours: UInt32} HOUR
-       AND (c.sessions > 0 OR c.title_id IN (SELECT l.title_id FROM {match_latest: Identifier} AS l FINAL WHERE notEmpty(l.hosts)))
+       AND c.ts >= (SELECT max(n.ts) FROM {title_latest: Identifier} AS n
+       WHERE NOT n.imported) - INTERVAL {hours: UInt32} HOUR
+       AND (c.sessions > 0 OR c.title_id IN (SELECT l.title_id FROM {match_latest: Identifier} AS l FINAL
+       WHERE notEmpty(l.hosts)))
        AND c.title_id NOT IN (${DEPARTED_TITLES})
      ORDER BY c.title_id`,
     { hours: COUNTED_WITHIN_HOURS },

@@ -57,7 +57,8 @@ async function offlineInTables(
   const want = { projection: 'presence-latest', heads: heads ?? [] }
   const { reached, served } = await waitForTable(needs, want, options)
   const rows = await served.tables.rows(
-    `SELECT l.user_key AS userKey FROM {presence_latest: Identifier} AS l FINAL WHERE l.field = 'seen' AND l.value = 'offline'`,
+    `SELECT l.user_key AS userKey FROM {presence_latest: Identifier} AS l FINAL WHERE l.field = 'seen'
+      AND l.value = 'offline'`,
     {},
     { signal }
   )

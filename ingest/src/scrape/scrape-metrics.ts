@@ -52,7 +52,9 @@ export function createScrapeMetrics(
   const lastSampleAtMs = new Map<ScrapeSource, number>()
   new Gauge({
     name: 'gamenet_scrape_age_seconds',
-    help: 'Time since the last successful or partial run of a source, or since the start if there was none; for boards see gamenet_boards_overdue',
+    help:
+      'Time since the last successful or partial run of a source, or since the start if there was none; for boards ' +
+      'see gamenet_boards_overdue',
     labelNames: ['source'],
     registers,
     collect() {

@@ -9,6 +9,10 @@ export type Period = (typeof PERIODS)[number]
 const FirstDay = z.iso.date().meta({ description: 'First day of the period, in the time zone of the request.' })
 const Mean = z.number().meta({ description: 'Mean of the samples, one decimal.' })
 
+const SHARE =
+  'Average divided by the average of users online on the network, 4 decimals; null for the network, and where that ' +
+  'has no sample.'
+
 /** One period of a title, or of a metric of the network. */
 export const CalendarPeriod = z
   .object({
@@ -30,10 +34,7 @@ export const CalendarPeriod = z
       description:
         'Average of the same period of the year before; of a week, 52 weeks before. null if that has no sample.'
     }),
-    share: z.number().nullable().meta({
-      description:
-        'Average divided by the average of users online on the network, 4 decimals; null for the network, and where that has no sample.'
-    }),
+    share: z.number().nullable().meta({ description: SHARE }),
     rolling: z.number().nullable().meta({
       description:
         'Mean of the samples of the last `rolling` periods, this one included, one decimal; null unless requested.'

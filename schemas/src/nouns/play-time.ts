@@ -10,7 +10,8 @@ export const PlayTime = z
     totalMinutes: Count.meta({ description: 'Whole seconds in games summed, then floored to minutes.' }),
     lastState: z.enum(['online', 'offline']).meta({
       description:
-        '`offline` also if the user was never seen, or if the newest sighting online is older than three of its own periods.'
+        '`offline` also if the user was never seen, or if the newest sighting online is older than three of its own ' +
+        'periods.'
     }),
     currentGame: z.string().nullable().meta({ description: 'null when offline or in no game.' }),
     lastPlayedGame: z.string().nullable(),

@@ -12,10 +12,14 @@ export const UserGames = z
             titleId: z.string().nullable().meta({ description: 'null for a game that no title is known for.' }),
             imageUrl: z.string().nullable(),
             totalMinutes: Count,
-            lastPlayedAt: z.int().nonnegative().meta({
-              description:
-                'Epoch milliseconds of the newest sighting in the game; of a game known only from boards, of the newest change of an entry.'
-            })
+            lastPlayedAt: z
+              .int()
+              .nonnegative()
+              .meta({
+                description:
+                  'Epoch milliseconds of the newest sighting in the game; of a game known only from boards, of the ' +
+                  'newest change of an entry.'
+              })
           })
           .meta({ id: 'UserGame' })
       )

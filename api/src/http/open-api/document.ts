@@ -49,18 +49,20 @@ export function openApi(
   }
 }
 
-const DESCRIPTION = `Statistics about an online game network: counts of players and lobbies over time, live and per title.
+const DESCRIPTION = `Statistics about an online game network: counts of players and lobbies over time, live and by
+title.
 
-All answers are JSON in UTF-8. Every answer that is not 2xx or 304 is \`{"error": "<sentence>"}\`; its stable code is in the header
-\`X-Error-Code\`, and \`/docs/errors\` explains it. Clients whose \`Accept\` prefers \`application/problem+json\` get problem details.
-The connection itself can refuse any request: \`request_malformed\`, \`host_invalid\`, \`host_missing\` (400), \`path_unknown\` (404),
-\`method_not_allowed\` (405), \`request_timeout\` (408), \`expectation_failed\` (417), \`headers_too_large\` (431).
+All answers are JSON in UTF-8. Every answer that is not 2xx or 304 is \`{"error": "<sentence>"}\`; its stable code is
+in the header \`X-Error-Code\`, and \`/docs/errors\` explains it. Clients whose \`Accept\` prefers
+\`application/problem+json\` get problem details. The connection itself can refuse any request: \`request_malformed\`,
+\`host_invalid\`, \`host_missing\` (400), \`path_unknown\` (404), \`method_not_allowed\` (405), \`request_timeout\`
+(408), \`expectation_failed\` (417), \`headers_too_large\` (431).
 
-All GET routes answer HEAD too. Unknown query parameters are ignored and named in \`X-Unknown-Parameters\`; a known one that is
-empty, malformed, out of range or given twice is 400.
+All GET routes answer HEAD too. Unknown query parameters are ignored and named in \`X-Unknown-Parameters\`; a known one
+that is empty, malformed, out of range or given twice is 400.
 Bodies are JSON and are taken as they are: "3" is not a number.
-Times are UTC. Send \`If-None-Match\` with the last \`ETag\`: as long as nothing has changed you get 304. A missing sample
-is absent, never 0.`
+Times are UTC. Send \`If-None-Match\` with the last \`ETag\`: as long as nothing has changed you get 304. A missing
+sample is absent, never 0.`
 
 const TAGS: Readonly<Record<string, string>> = {
   Network: 'The network as a whole.',

@@ -1,4 +1,4 @@
-import swagger, { type StaticDocumentSpec } from '@fastify/swagger'
+import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import type { Action, Endpoint } from '../../answers/endpoint.js'
 import { openApi } from '../open-api/document.js'
@@ -30,13 +30,13 @@ export async function addDocs(
     signIn: SignIn
   }
 ): Promise<void> {
-  const document = openApi(needs.endpoints, needs.actions, needs) as Described & StaticDocumentSpec['document']
-  await app.register(swagger, { mode: 'static', specification: { document } })
+  const document = openApi(needs.endpoints, needs.actions, needs)
+  await app.register(swagger, { mode: 'static', specification: { document: document as never } })
   const body = Buffer.from(JSON.stringify(app.swagger()))
   const tag = digestOf(body)
   const withValues = (page: typeof referencePage) => async () => {
     const values = await readSampleValues(needs, needs.signIn)
-    return page(document, guides(needs.publicUrl, needs.version, values), values)
+    return page(document as unknown as Described, guides(needs.publicUrl, needs.version, values), values)
   }
   app.get('/openapi.json', async (request, reply) => {
     reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': REVALIDATED, ETag: `"${tag}"` })

@@ -19,7 +19,8 @@ function errorsPage(): string {
   )
   return `<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Errors of Gamenet Stats</title></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Errors of Gamenet Stats</title></head>
 <body><main>
 <h1>Errors of Gamenet Stats</h1>
 <p>The header X-Error-Code of an answer has one of these codes. %s stands for a value.</p>

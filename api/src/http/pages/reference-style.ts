@@ -1,7 +1,8 @@
 /** The style sheet of /docs. Colours have a contrast of at least 4.5 in both schemes. */
 export const REFERENCE_STYLE = `:root { color-scheme: light dark; --line: #8884; --code: #8881; }
 * { box-sizing: border-box; }
-body { margin: 0; color: light-dark(#1a1a1a, #e6e6e6); background: light-dark(#fff, #161616); font: 16px/1.5 system-ui, sans-serif; display: grid; grid-template-columns: 15rem minmax(0, 1fr); }
+body { margin: 0; color: light-dark(#1a1a1a, #e6e6e6); background: light-dark(#fff, #161616); }
+body { font: 16px/1.5 system-ui, sans-serif; display: grid; grid-template-columns: 15rem minmax(0, 1fr); }
 nav { position: sticky; top: 0; height: 100vh; overflow: auto; padding: 1rem; border-right: 1px solid var(--line); }
 nav ul { list-style: none; padding: 0; }
 nav a, main a { color: light-dark(#0b57d0, #a8c7fa); }
@@ -16,5 +17,9 @@ pre { padding: 0.75rem; overflow: auto; background: var(--code); border: 1px sol
 table { border-collapse: collapse; width: 100%; }
 th, td { text-align: left; vertical-align: top; padding: 0.3rem 0.6rem; border-bottom: 1px solid var(--line); }
 summary { cursor: pointer; }
-@media (max-width: 45rem) { body { display: block; } nav { position: static; height: auto; border: 0; } main { padding: 1rem; } }
+@media (max-width: 45rem) {
+  body { display: block; }
+  nav { position: static; height: auto; border: 0; }
+  main { padding: 1rem; }
+}
 `

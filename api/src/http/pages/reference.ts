@@ -39,7 +39,7 @@ export function referencePage(document: Described, guides: readonly Guide[], val
 <h1>${document.info.title} API <small>${document.info.version}</small></h1>
 <p>Machine-readable: <a href="/openapi.json">openapi.json</a>, <a href="/openapi.yaml">openapi.yaml</a>,
 <a href="/llms.txt">llms.txt</a>.</p>
-${guides.map(({ id, title, text }) => `<section id="guide-${id}"><h2>${title}</h2>${paragraphs(text)}</section>`).join('\n')}
+${guides.map(guideSection).join('\n')}
 ${tags.map((tag) => tagSection(tag, base, values)).join('\n')}
 <section id="schemas"><h2>Schemas</h2>
 ${Object.entries(document.components.schemas).map(schemaSection).join('\n')}
@@ -119,13 +119,20 @@ function parameterTable(parameters: readonly Parameter[], values: SampleValues):
   return table(['Parameter', 'In', 'Type', 'Meaning', 'Example'], rows)
 }
 
+function guideSection({ id, title, text }: Guide): string {
+  return `<section id="guide-${id}"><h2>${title}</h2>${paragraphs(text)}</section>`
+}
+
 function answers({ responses, operationId }: Placed): string {
   const refused = Object.keys(responses).filter((status) => Number(status) >= 400)
   const content = responses['200']?.content ?? {}
   const json = content['application/json']
   const others = Object.keys(content).filter((type) => type !== 'application/json')
   const example = json?.example === undefined ? '' : cut(JSON.stringify(json.example, null, 2))
-  return `<p>Answer: ${json?.schema === undefined ? '' : typeText(json.schema)}${others.length === 0 ? '' : ` ${json === undefined ? '' : 'or '}<code>${others.join('</code> <code>')}</code>`}.
+  const types = json?.schema === undefined ? '' : typeText(json.schema)
+  const files =
+    others.length === 0 ? '' : ` ${json === undefined ? '' : 'or '}<code>${others.join('</code> <code>')}</code>`
+  return `<p>Answer: ${types}${files}.
 Refusals: ${refused.join(', ')}.</p>
 ${example === '' ? '' : `<details><summary>Example</summary>${code(example, `Answer of ${operationId}`)}</details>`}`
 }
@@ -175,7 +182,8 @@ function cut(text: string): string {
 
 function table(names: readonly string[], rows: readonly string[]): string {
   const head = names.map((name) => `<th scope="col">${name}</th>`).join('')
-  return `<div class="table" tabindex="0" role="group" aria-label="${names[0]}s"><table><thead><tr>${head}</tr></thead><tbody>${rows.join('')}</tbody></table></div>`
+  const table = `<table><thead><tr>${head}</tr></thead><tbody>${rows.join('')}</tbody></table>`
+  return `<div class="table" tabindex="0" role="group" aria-label="${names[0]}s">${table}</div>`
 }
 
 function link(id: string, text: string): string {

@@ -24,7 +24,8 @@ const TEXT_CHARACTERS_MAX = 500
  */
 const CONTROL = '\\x00-\\x1f\\x7f-\\x9f'
 const FORMAT =
-  '\\xad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb'
+  '\\xad\\u0600-\\u0605\\u061c\\u06dd\\u070f\\u0890\\u0891\\u08e2\\u180e' +
+  '\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u206f\\ufeff\\ufff9-\\ufffb'
 /** Text without control characters, as a pattern of JSON Schema. */
 export const PLAIN_TEXT_PATTERN = `^[^${CONTROL}]+$`
 /** A name between commas that is not blank. */

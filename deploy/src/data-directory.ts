@@ -158,7 +158,8 @@ async function refuseRoot(path: string): Promise<void> {
   const found = await stat(join(path, FORMAT_FILE)).catch(() => stat(path).catch(() => undefined))
   if (process.getuid?.() !== 0 || found === undefined || found.uid === 0) return
   throw new FailureError(
-    `The data in ${path} belong to user ${found.uid}, whose service cannot open files that root creates there. Run this command as that user (sudo -u '#${found.uid}'), or give the data to root (chown -R root ${path}).`
+    `The data in ${path} belong to user ${found.uid}, whose service cannot open files that root creates there. Run ` +
+      `this command as that user (sudo -u '#${found.uid}'), or give the data to root (chown -R root ${path}).`
   )
 }
 
@@ -176,7 +177,8 @@ async function refuseHalfRestored(path: string): Promise<void> {
   const text = await readFile(join(path, RESTORING_FILE), 'utf8').catch(() => undefined)
   if (text === undefined) return
   throw new FailureError(
-    `The data directory ${path} has a half-restored backup; restore it again: gamenet restore ${text.trim() || 'DIR'}. It contains nothing else and may be removed instead.`
+    `The data directory ${path} has a half-restored backup; restore it again: gamenet restore ` +
+      `${text.trim() || 'DIR'}. It contains nothing else and may be removed instead.`
   )
 }
 
@@ -212,14 +214,16 @@ function refuseNewer(path: string, found: z.infer<typeof Format>, { program, eng
   const writer = `Gamenet Stats ${found.program ?? 'of a newer version'}`
   if (found.format > DATA_FORMAT) {
     throw new FailureError(
-      `The data directory ${path} has format ${found.format}, written by ${writer}; this program, ${program}, knows formats up to ${DATA_FORMAT}. ${wayOut}`
+      `The data directory ${path} has format ${found.format}, written by ${writer}; this program, ${program}, knows ` +
+        `formats up to ${DATA_FORMAT}. ${wayOut}`
     )
   }
   for (const [engine, version] of Object.entries(engines)) {
     const written = found.engines[engine]
     if (written === undefined || !isNewer(written, version)) continue
     throw new FailureError(
-      `The data directory ${path} was written by ${engine} ${written} of ${writer}; this program, ${program}, has ${engine} ${version}, which may not read it. ${wayOut}`
+      `The data directory ${path} was written by ${engine} ${written} of ${writer}; this program, ${program}, has ` +
+        `${engine} ${version}, which may not read it. ${wayOut}`
     )
   }
 }

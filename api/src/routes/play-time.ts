@@ -23,8 +23,8 @@ export const playTime: Endpoint<PlayTimeInput, DaysRequest> = {
   tags: PROFILE_TAGS,
   summary: 'Play time of a user by day and game',
   description:
-    'UTC days, today included, oldest first. An interval between two sightings in the same game counts when it is no ' +
-    'longer than three periods of the later one; it is cut at midnight.',
+    'UTC days, today included, oldest first. An interval between two sightings in the same game counts when it is ' +
+    'no longer than three periods of the later one; it is cut at midnight.',
   input: z.object({
     username: usernameParameter,
     days: integer({ min: 1, max: 365 }).default(30).describe('UTC days, today included.')

@@ -172,7 +172,8 @@ async function refuseTarget(target: string, dataDirectory: string): Promise<void
   if (!isAbsolute(target)) throw new UsageError(`The backup's directory must be an absolute path; got ${target}.`)
   if ((await isInside(target, dataDirectory)) || (await isInside(dataDirectory, target))) {
     throw new UsageError(
-      `The backup cannot be written to ${target}: the data directory is ${dataDirectory}. Give a directory outside it, preferably on another disk.`
+      `The backup cannot be written to ${target}: the data directory is ${dataDirectory}. Give a directory outside ` +
+        `it, preferably on another disk.`
     )
   }
   const names = await readdir(target).catch((error: NodeJS.ErrnoException) => {
@@ -216,7 +217,8 @@ export async function refuseLowDisk(folder: string, needed: number): Promise<voi
   const free = bavail * bsize
   if (free >= needed + SPARE_BYTES) return
   throw new FailureError(
-    `The disk of ${folder} has ${bytesText(free)} free; this needs ${bytesText(needed)}, and ${bytesText(SPARE_BYTES)} must stay free. Free some space, or use another disk.`
+    `The disk of ${folder} has ${bytesText(free)} free; this needs ${bytesText(needed)}, and ` +
+      `${bytesText(SPARE_BYTES)} must stay free. Free some space, or use another disk.`
   )
 }
 
@@ -239,6 +241,7 @@ function ignoreAbsent(error: NodeJS.ErrnoException): undefined {
 function sentenceOf(error: unknown, target: string): unknown {
   if (!saysFull(error)) return error
   return new FailureError(
-    `The disk of ${target} or of the data directory became full; nothing is left in ${target}. Free some space, or use another disk.`
+    `The disk of ${target} or of the data directory became full; nothing is left in ${target}. Free some space, or ` +
+      `use another disk.`
   )
 }

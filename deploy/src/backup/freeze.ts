@@ -87,7 +87,8 @@ async function tablesNow(tables: ClickHouse['control']): Promise<TableNow[]> {
   const rows = await tables.rows(
     `SELECT t.name AS table, t.engine LIKE '%MergeTree' AS hasParts, t.data_paths AS paths, t.create_table_query AS made
      FROM system.tables AS t WHERE t.database = currentDatabase()
-     ORDER BY (arrayFirstIndex(name -> startsWith(t.name, name), {bookkeeping: Array(String)}) AS place) = 0, place, t.name`,
+     ORDER BY (arrayFirstIndex(name -> startsWith(t.name, name), {bookkeeping: Array(String)}) AS place) = 0, place,
+     t.name`,
     { bookkeeping: BOOKKEEPING }
   )
   return rows.map(({ table, hasParts, paths, made }) => ({

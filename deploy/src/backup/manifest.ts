@@ -82,13 +82,15 @@ export async function readManifest(directory: string): Promise<Manifest> {
   })
   if (text === undefined) {
     throw new FailureError(
-      `${directory} is not a complete backup: it has no ${MANIFEST_FILE}. Give a directory that \`gamenet backup\` wrote.`
+      `${directory} is not a complete backup: it has no ${MANIFEST_FILE}. Give a directory that \`gamenet backup\` ` +
+        `wrote.`
     )
   }
   const format = z.object({ format: z.int(), program: z.string() }).safeParse(parseJson(text))
   if (format.success && format.data.format > BACKUP_FORMAT) {
     throw new FailureError(
-      `The backup ${directory} has format ${format.data.format}, written by version ${format.data.program}; this program reads formats up to ${BACKUP_FORMAT}. Restore it with that version.`
+      `The backup ${directory} has format ${format.data.format}, written by version ${format.data.program}; this ` +
+        `program reads formats up to ${BACKUP_FORMAT}. Restore it with that version.`
     )
   }
   const manifest = Manifest.safeParse(parseJson(text))

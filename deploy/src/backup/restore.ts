@@ -179,7 +179,8 @@ async function refuseFilled(path: string): Promise<void> {
   const found = names.filter((name) => !MAY_BE_THERE.test(name))
   if (found.length === 0) return
   throw new FailureError(
-    `The data directory ${path} is not empty (${found[0]}). Stop its service and move it away, or give DATA_DIR a new folder; \`--ledger\` reads from it the users erased since the backup.`
+    `The data directory ${path} is not empty (${found[0]}). Stop its service and move it away, or give DATA_DIR a ` +
+      `new folder; \`--ledger\` reads from it the users erased since the backup.`
   )
 }
 

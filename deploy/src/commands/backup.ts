@@ -29,7 +29,8 @@ export function addBackup(program: Command, terminal: Terminal): void {
       })
       const size = `${counted(report.files, 'file')}, ${bytesText(report.bytes)}`
       print(terminal, options.json, report, [
-        `Backed up to ${report.directory}: everything that was acknowledged before ${report.createdAt}; ${size}, in ${durationText(report.tookMs / 1000)}.`,
+        `Backed up to ${report.directory}: everything that was acknowledged before ${report.createdAt}; ${size}, in ` +
+          `${durationText(report.tookMs / 1000)}.`,
         'It contains the keys of people and their data: protect it like the service itself.'
       ])
     })

@@ -94,7 +94,8 @@ function choiceOf(topic: string | undefined, positions: readonly string[], optio
   }
   if (positions.length > DEAD_LETTER_CHOICE_MAX) {
     throw new UsageError(
-      `${positions.length} positions were given; at most ${DEAD_LETTER_CHOICE_MAX} can be named at once. Give fewer, or all by --topic ${topic} --all.`
+      `${positions.length} positions were given; at most ${DEAD_LETTER_CHOICE_MAX} can be named at once. Give fewer, ` +
+        `or all by --topic ${topic} --all.`
     )
   }
   return { topic, positions: positions.map(positionOf) }

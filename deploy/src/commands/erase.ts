@@ -37,7 +37,8 @@ export function addErase(program: Command, terminal: Terminal): void {
         if (error instanceof UsageError) throw error
         throw new FailureError(
           isRecorded
-            ? `The erasure is recorded and not complete; a running service completes it, a stopped one when it starts. ${errorMessage(error)}`
+            ? `The erasure is recorded and not complete; a running service completes it, a stopped one when it ` +
+                `starts. ${errorMessage(error)}`
             : `Nothing was erased; repeat the command once this is solved: ${errorMessage(error)}`
         )
       })
@@ -58,10 +59,15 @@ function progressOf({ phase, done, total }: ErasureProgress): Progress {
 }
 
 function lineOf({ wasKnown, isEntered, rowsOfWrites, rowsOfTables }: ErasureReport): string {
-  if (!isEntered)
-    return 'Nothing is stored about a user of this name; nothing was changed. Check the spelling (case does not matter); with --anyway, the name is ignored in pages and files from now on.'
+  if (!isEntered) {
+    return (
+      'Nothing is stored about a user of this name; nothing was changed. Check the spelling (case does not matter); ' +
+      'with --anyway, the name is ignored in pages and files from now on.'
+    )
+  }
   return wasKnown
-    ? `Erased: ${counted(rowsOfWrites, 'row')} of the write side and ${counted(rowsOfTables, 'row')} of the tables. The user's events in the log can no longer be read.`
+    ? `Erased: ${counted(rowsOfWrites, 'row')} of the write side and ${counted(rowsOfTables, 'row')} of the tables. ` +
+        `The user's events in the log can no longer be read.`
     : 'Nothing was stored about this user; the name is ignored in pages and files from now on.'
 }
 

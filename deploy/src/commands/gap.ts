@@ -26,7 +26,8 @@ function linesOf({ open, accepted }: Gaps): string[] {
     ...open.map(({ reason }) => `Stalled: ${reason}`),
     ...accepted.map(
       ({ topic, epoch, partition, first, next, acceptedAt }) =>
-        `Accepted at ${acceptedAt}: offsets ${first} to ${next - 1} of ${topic}, epoch ${epoch}, partition ${partition} are missing`
+        `Accepted at ${acceptedAt}: offsets ${first} to ${next - 1} of ${topic}, epoch ${epoch}, partition ` +
+        `${partition} are missing`
     )
   ]
 }
@@ -35,6 +36,7 @@ function acceptedLines(topic: string, accepted: readonly StallStatus[]): string[
   if (accepted.length === 0) return [`Nothing of ${topic} is missing; nothing was changed.`]
   return accepted.map(
     ({ epoch, partition, loaded, first }) =>
-      `Loading of ${topic}, epoch ${epoch}, partition ${partition} continues at ${first}; offsets ${loaded} to ${first - 1} stay missing.`
+      `Loading of ${topic}, epoch ${epoch}, partition ${partition} continues at ${first}; offsets ${loaded} to ` +
+      `${first - 1} stay missing.`
   )
 }

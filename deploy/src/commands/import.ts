@@ -116,7 +116,8 @@ async function untilInterrupted<Result>(file: string, run: (signal: AbortSignal)
   const abort = () =>
     interrupted.abort(
       new FailureError(
-        `The import of ${file} was interrupted; the same command resumes it. \`gamenet import list\` shows what was published.`
+        `The import of ${file} was interrupted; the same command resumes it. \`gamenet import list\` shows what was ` +
+          `published.`
       )
     )
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, abort)

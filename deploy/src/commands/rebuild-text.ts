@@ -27,7 +27,8 @@ export function linesOfPlan(plan: RebuildPlan): string[] {
   ])
   const free = plan.bytesFree === null ? 'free space unknown' : `${bytesText(plan.bytesFree)} are free`
   return [
-    `${plan.projection} is rebuilt with all projections that read its ${fromLog === null ? 'tables' : 'events'}: ${plan.unit.length}, swapped together.`,
+    `${plan.projection} is rebuilt with all projections that read its ${fromLog === null ? 'tables' : 'events'}: ` +
+      `${plan.unit.length}, swapped together.`,
     '',
     ...table([['PROJECTION', 'READS', 'WRITES', 'EVENTS', 'TAKES'], ...loaded, ...rows]),
     '',
@@ -113,7 +114,8 @@ function conclusionOf({ isEqual, until }: VerifyReport): string {
     return until === null ? 'Old and new are equal.' : `Old and new are equal: nothing changed them after ${until}.`
   return until === null
     ? 'Old and new differ; `swap` needs --accept-differences.'
-    : `The new ones end at ${until}, the old ones continue: rows that later events created or changed differ as expected, and they are listed. The new tables are for inspection only and cannot be swapped in.`
+    : `The new ones end at ${until}, the old ones continue: rows that later events created or changed differ as ` +
+        `expected, and they are listed. The new tables are for inspection only and cannot be swapped in.`
 }
 
 /** Prints the differing columns with both values, and the events to inspect. */

@@ -51,7 +51,10 @@ function addLooking(parent: Command, terminal: Terminal): void {
 }
 
 function waitingLine({ id, projection }: RebuildStatus): string {
-  return `No service runs here: rebuild ${id} continues when one starts, or by \`gamenet rebuild resume ${projection}\`.`
+  return (
+    `No service runs here: rebuild ${id} continues when one starts, or by \`gamenet rebuild resume ` +
+    `${projection}\`.`
+  )
 }
 
 async function listed(operations: Operations, projection: string | undefined): Promise<RebuildStatus[]> {

@@ -22,7 +22,8 @@ export function addRestore(program: Command, terminal: Terminal): void {
       }).finally(display.stop)
       const size = `${counted(report.files, 'file')}, ${bytesText(report.bytes)}`
       print(terminal, options.json, report, [
-        `Restored ${report.dataDirectory} as of ${report.createdAt}: ${size}, in ${durationText(report.tookMs / 1000)}.`,
+        `Restored ${report.dataDirectory} as of ${report.createdAt}: ${size}, in ` +
+          `${durationText(report.tookMs / 1000)}.`,
         erasureLine(report.toForget, report.createdAt)
       ])
     })
@@ -42,6 +43,7 @@ function refuseServers(config: Config): void {
   )
   if (given.length === 0) return
   throw new UsageError(
-    `A backup is restored for a service whose engines are all embedded; ${given.join(', ')} is set. Unset it, or restore each server with its own tools (docs/operators/backup.md).`
+    `A backup is restored for a service whose engines are all embedded; ${given.join(', ')} is set. Unset it, or ` +
+      `restore each server with its own tools (docs/operators/backup.md).`
   )
 }

@@ -14,7 +14,8 @@ export function addRoles(program: Command, terminal: Terminal): void {
   for (const role of ['ingest', 'projector', 'api'] as const) {
     addCommand(program, role, ROLES[role]).action((options: { json?: boolean }) =>
       runUntilStopped(terminal, role, options, (service) => [
-        `gamenet ${role} is running${service.apiUrl === null ? '' : ` at ${service.apiUrl}`}; operators: ${service.operatorUrl}.`
+        `gamenet ${role} is running${service.apiUrl === null ? '' : ` at ${service.apiUrl}`}; operators: ` +
+          `${service.operatorUrl}.`
       ])
     )
   }

@@ -41,5 +41,6 @@ function hasFailedPage({ source, outcome }: ScrapeReport): boolean {
 
 function lineOf(report: ScrapeReport): string {
   const took = `${report.source}: ${report.outcome} at ${report.observedAt} in ${report.durationMs} ms`
-  return `${took}, ${counted(report.published, 'event')} published${report.reason === undefined ? '' : `; ${report.reason}`}`
+  const why = report.reason === undefined ? '' : `; ${report.reason}`
+  return `${took}, ${counted(report.published, 'event')} published${why}`
 }

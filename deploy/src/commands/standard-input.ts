@@ -51,8 +51,10 @@ async function requireSpace(directory: string, wanted: number | undefined, read:
     const freeMinBytes = freeMinBytesOf(wanted, disk.sizeBytes)
     if (disk.freeBytes >= freeMinBytes) continue
     throw new FailureError(
-      `Standard input is kept in ${tmpdir()} until it ends. ${bytesText(read)} have arrived; the disk has ${freeText(disk)}, and ` +
-        `${bytesText(freeMinBytes)} must stay free (DISK_FREE_MIN_BYTES). Nothing was published. Import files, or set TMPDIR to a larger disk.`
+      `Standard input is kept in ${tmpdir()} until it ends. ${bytesText(read)} have arrived; the disk has ` +
+        `${freeText(disk)}, and ` +
+        `${bytesText(freeMinBytes)} must stay free (DISK_FREE_MIN_BYTES). Nothing was published. Import files, or ` +
+        `set TMPDIR to a larger disk.`
     )
   }
 }

@@ -27,7 +27,8 @@ function linesOf(service: Service): string[] {
     ...(service.demoUser === null
       ? []
       : [
-          `  to sign in       ${service.apiUrl}/example/ as ${service.demoUser.username}: ${service.demoUser.email}, password ${service.demoUser.password}`
+          `  to sign in       ${service.apiUrl}/example/ as ${service.demoUser.username}: ${service.demoUser.email}, ` +
+            `password ${service.demoUser.password}`
         ]),
     '',
     'Ctrl-C stops it.'

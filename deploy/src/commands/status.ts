@@ -94,7 +94,8 @@ function linesOf(status: Status): string[] {
     ...(status.rebuilds.length === 0 ? [] : ['', ...rebuildTable(status.rebuilds), '']),
     ...Object.entries(status.parked).map(
       ([topic, messages]) =>
-        `${messages} messages of ${topic} could not be read and are dead letters: \`gamenet dead-letters list --topic ${topic}\``
+        `${messages} messages of ${topic} could not be read and are dead letters: \`gamenet dead-letters list ` +
+        `--topic ${topic}\``
     ),
     ...status.halts.map(({ topic, reason }) => `Loading of ${topic} is stalled: ${reason}`),
     ...status.lostRows.map(({ reason }) => reason),
@@ -126,7 +127,8 @@ function spoolLines(spool: Status['spool']): string[] {
   if (spool === null || spool.messages === 0) return []
   const why = spool.reason === null ? '' : `: ${spool.reason}`
   return [
-    `${spool.messages} messages wait for the log since ${spool.oldestAt}, ${spool.bytes} of ${spool.bytesMax} bytes${why}`
+    `${spool.messages} messages wait for the log since ${spool.oldestAt}, ${spool.bytes} of ${spool.bytesMax} ` +
+      `bytes${why}`
   ]
 }
 

@@ -54,13 +54,19 @@ function sentenceOf(command: Command, { code, message }: CommanderError): string
   const meant = alike === undefined ? '' : ` (did you mean ${alike}?)`
   switch (code) {
     case 'commander.unknownCommand':
-      return `${path} has no command ${JSON.stringify(command.args[0] ?? name)}${meant}; there are ${commandsOf(command)}.`
+      return (
+        `${path} has no command ${JSON.stringify(command.args[0] ?? name)}${meant}; there are ` +
+        `${commandsOf(command)}.`
+      )
     case 'commander.unknownOption':
       return `${path} has no option ${name}${meant}; ${optionsOf(command)}.`
     case 'commander.missingArgument':
       return `${path} needs <${name}>, which was not given; expected: ${usageOf(command)}.`
     case 'commander.excessArguments':
-      return `${path} takes ${countOf(command.registeredArguments.length)} and got ${command.args.length}: ${command.args.map((arg) => JSON.stringify(arg)).join(' ')}; expected: ${usageOf(command)}.`
+      return (
+        `${path} takes ${countOf(command.registeredArguments.length)} and got ${command.args.length}: ` +
+        `${command.args.map((arg) => JSON.stringify(arg)).join(' ')}; expected: ${usageOf(command)}.`
+      )
     case 'commander.optionMissingArgument':
       return `${path}: the option ${name} needs a value, and none was given.`
     case 'commander.invalidArgument':

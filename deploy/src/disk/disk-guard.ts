@@ -98,7 +98,8 @@ function refusalOf(disk: GuardedDisk, bytes: number): string {
   if (disk.isReadOnly) return `is refused. ${readOnlySentence(disk.path, disk.path)}`
   const needed = bytes === 0 ? '' : ` and takes ${bytesText(bytes)}`
   return (
-    `is refused${needed}: the disk of ${disk.path} has ${freeText(disk)}, and ${bytesText(disk.freeMinBytes)} stay free ` +
+    `is refused${needed}: the disk of ${disk.path} has ${freeText(disk)}, and ${bytesText(disk.freeMinBytes)} stay ` +
+    `free ` +
     'for urgent writes (DISK_FREE_MIN_BYTES). Free some space and repeat it; completed work is kept.'
   )
 }
@@ -166,7 +167,8 @@ class DiskWatch {
       if (isLow === this.#low.has(path)) continue
       this.#options.warn(
         isLow
-          ? `Low disk: ${free}; ${bytesText(freeMinBytes)} must stay free (DISK_FREE_MIN_BYTES). Imports and merges of tables wait for free space; everything else continues.`
+          ? `Low disk: ${free}; ${bytesText(freeMinBytes)} must stay free (DISK_FREE_MIN_BYTES). Imports and merges ` +
+              `of tables wait for free space; everything else continues.`
           : `Disk space is sufficient again: ${free}. Imports and merges of tables continue.`
       )
     }

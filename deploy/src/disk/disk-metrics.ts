@@ -23,7 +23,8 @@ export function addDiskMetrics(registry: Registry, disk: Disk): void {
   ofDisks('gamenet_disk_size_bytes', 'Size of a disk of the data directory', ({ sizeBytes }) => sizeBytes)
   ofDisks(
     'gamenet_disk_low',
-    'Alarm: 1 while less than DISK_FREE_MIN_BYTES is free, which stops imports and merges, and while writes fail on a full disk',
+    'Alarm: 1 while less than DISK_FREE_MIN_BYTES is free, which stops imports and merges, and while writes fail on ' +
+      'a full disk',
     ({ isLow, isFull }) => (isLow || isFull ? 1 : 0)
   )
   new Gauge({

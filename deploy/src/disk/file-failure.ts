@@ -52,10 +52,16 @@ function sentenceOf(code: string, path: string, directory: string): string | und
     case 'ENOTDIR':
       return kindSentence([path, targetOf(path)].flatMap(foldersTo).find(isFile) ?? path, true, directory)
     case 'EIO':
-      return `The disk cannot read or write ${path} (EIO); the kernel's log (dmesg) has the reason. Copy the data directory to another disk, set DATA_DIR, and run gamenet verify --repair.`
+      return (
+        `The disk cannot read or write ${path} (EIO); the kernel's log (dmesg) has the reason. Copy the data ` +
+        `directory to another disk, set DATA_DIR, and run gamenet verify --repair.`
+      )
     case 'EMFILE':
     case 'ENFILE':
-      return `${path} cannot be opened, because too many files are open (${code}). Raise the limit: ulimit -n, or LimitNOFILE of systemd.`
+      return (
+        `${path} cannot be opened, because too many files are open (${code}). Raise the limit: ulimit -n, or ` +
+        `LimitNOFILE of systemd.`
+      )
     default:
       return undefined
   }
@@ -65,7 +71,11 @@ function sentenceOf(code: string, path: string, directory: string): string | und
 export function readOnlySentence(path: string, directory: string): string {
   if (!isInside(path, directory))
     return `The file system of ${path} is mounted read-only. Mount it for writing, or give another path.`
-  return `The file system of ${path} is mounted read-only, as the kernel does after errors of a disk (dmesg). Stop the service, repair the file system (fsck) and mount it for writing; or copy the data directory to another disk and set DATA_DIR.`
+  return (
+    `The file system of ${path} is mounted read-only, as the kernel does after errors of a disk (dmesg). Stop ` +
+    `the service, repair the file system (fsck) and mount it for writing; or copy the data directory to another disk ` +
+    `and set DATA_DIR.`
+  )
 }
 
 function kindSentence(path: string, isFolderExpected: boolean, directory: string): string {
@@ -79,7 +89,9 @@ function kindSentence(path: string, isFolderExpected: boolean, directory: string
 function deniedSentence(path: string, directory: string): string {
   const { uid, mode } = statSync(path)
   const me = process.getuid?.()
-  const found = `${path} belongs to user ${uid} and has the mode ${(mode & 0o777).toString(8)}; this process, of user ${me}, cannot open it`
+  const found =
+    `${path} belongs to user ${uid} and has the mode ${(mode & 0o777).toString(8)}; this process, of ` +
+    `user ${me}, cannot open it`
   if (me === 0) return `${found}: it is immutable (lsattr, chattr -i), or on a network file system that refuses root.`
   if (uid === me) return `${found}. Repair: chmod -R u+rwX ${path}.`
   const asOther = `run this as that user (sudo -u '#${uid}')`

@@ -178,7 +178,8 @@ async function waitForOldParts(
   })
   if (count > 0)
     throw new Error(
-      `the files of ${count} replaced parts still exist: a query reads them, or their date is in the future; waiting for their removal`
+      `the files of ${count} replaced parts still exist: a query reads them, or their date is in the future; waiting ` +
+        `for their removal`
     )
 }
 

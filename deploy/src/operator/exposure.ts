@@ -33,6 +33,7 @@ export function exposureOf(config: Config, role: Role): string[] {
 export function requireOperatorToken({ OPERATOR_HOST, OPERATOR_TOKEN }: Config, role: Role): void {
   if (role === 'all' || isCommand(role) || OPERATOR_TOKEN !== undefined || isLoopback(OPERATOR_HOST)) return
   throw new UsageError(
-    `OPERATOR_HOST is ${JSON.stringify(OPERATOR_HOST)}, which other machines reach: set OPERATOR_TOKEN (or OPERATOR_TOKEN_FILE), or listen on 127.0.0.1. METRICS_PORT serves health and metrics alone.`
+    `OPERATOR_HOST is ${JSON.stringify(OPERATOR_HOST)}, which other machines reach: set OPERATOR_TOKEN (or ` +
+      `OPERATOR_TOKEN_FILE), or listen on 127.0.0.1. METRICS_PORT serves health and metrics alone.`
   )
 }

@@ -114,13 +114,15 @@ function refuseForeign(headers: { origin?: string | undefined; host?: string | u
 function requireToken(token: string | undefined, given: string | undefined): void {
   if (token === undefined) {
     throw new Unauthorized(
-      'This process was started without OPERATOR_TOKEN, and its operator port serves health and metrics only. Set it for this process and for the command.'
+      'This process was started without OPERATOR_TOKEN, and its operator port serves health and metrics only. Set it ' +
+        'for this process and for the command.'
     )
   }
   const digest = (text: string) => createHash('sha256').update(text).digest()
   if (timingSafeEqual(digest(`Bearer ${token}`), digest(given ?? ''))) return
   throw new Unauthorized(
-    `The operator port requires its token; got ${given === undefined ? 'none' : 'a wrong one'}. Set OPERATOR_TOKEN to the token of the service; ` +
+    `The operator port requires its token; got ${given === undefined ? 'none' : 'a wrong one'}. Set OPERATOR_TOKEN ` +
+      `to the token of the service; ` +
       'on the machine of the service, the command reads it from DATA_DIR when OPERATOR_URL is not set.'
   )
 }

@@ -39,7 +39,9 @@ async function send<Input, Progress, Result>(
   const { method, result, progress } = operation
   const notUnderstood = () =>
     new FailureError(
-      `${operatorUrl} does not answer the ${operation.name} as the operator port of gamenet ${VERSION} does. If it is an operator port (OPERATOR_URL), its service was started with another version: restart it with this one, or use the command of its version.`
+      `${operatorUrl} does not answer the ${operation.name} as the operator port of gamenet ${VERSION} does. If it ` +
+        `is an operator port (OPERATOR_URL), its service was started with another version: restart it with this one, ` +
+        `or use the command of its version.`
     )
   const understood = <Schema extends z.ZodType>(schema: Schema, text: string): z.infer<Schema> => {
     const parsed = schema.safeParse(parseJson(text))
@@ -82,7 +84,8 @@ async function watch(
     await asked.then(({ body }) => body.dump()).catch(() => undefined)
     if (late.aborted && !ended.aborted) {
       throw new FailureError(
-        `The service at ${operatorUrl} gives no sign of life: it is stopped, or hangs. An operation may be completed when it goes on; see its log and its process (ps), then gamenet status.`
+        `The service at ${operatorUrl} gives no sign of life: it is stopped, or hangs. An operation may be completed ` +
+          `when it goes on; see its log and its process (ps), then gamenet status.`
       )
     }
   }
@@ -139,7 +142,8 @@ async function follow<Input, Progress, Result>(
   signal?.throwIfAborted()
   if (last === undefined)
     throw new FailureError(
-      `The service ended the ${name} without a report; its log has the reason, unless it was killed. Repeat it: operations are idempotent.`
+      `The service ended the ${name} without a report; its log has the reason, unless it was killed. Repeat it: ` +
+        `operations are idempotent.`
     )
   if ('report' in last) return last.report
   throw last.usage ? new UsageError(last.error) : new FailureError(last.error)
@@ -171,11 +175,13 @@ async function reach<Answer>(operatorUrl: string, send: () => Promise<Answer>): 
     const code = errorCode(error)
     if (INTERRUPTED.has(code)) {
       throw new FailureError(
-        `The service at ${operatorUrl} ended before it had answered (${code}): it is unknown whether the operation was completed. Start the service again, and check gamenet status.`
+        `The service at ${operatorUrl} ended before it had answered (${code}): it is unknown whether the operation ` +
+          `was completed. Start the service again, and check gamenet status.`
       )
     }
     throw new FailureError(
-      `The service's operator port at ${operatorUrl} cannot be reached (${code}). It may be starting, or may have just ended: retry in a moment, or give another OPERATOR_URL.`
+      `The service's operator port at ${operatorUrl} cannot be reached (${code}). It may be starting, or may have ` +
+        `just ended: retry in a moment, or give another OPERATOR_URL.`
     )
   }
 }

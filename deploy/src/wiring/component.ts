@@ -87,6 +87,7 @@ export function requireServers(config: Config, role: Role): void {
   ]
   if (missing.length === 0) return
   throw new UsageError(
-    `gamenet ${role} shares its engines with other processes and needs ${missing.join(', ')}; embedded engines belong to one process: gamenet start.`
+    `gamenet ${role} shares its engines with other processes and needs ${missing.join(', ')}; embedded engines ` +
+      `belong to one process: gamenet start.`
   )
 }

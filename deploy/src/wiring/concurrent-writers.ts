@@ -16,7 +16,9 @@ export type ConcurrentWriters = {
 export function concurrentWriters(config: Config, engines: Engines, registry: Registry): ConcurrentWriters {
   const waits = new Histogram({
     name: 'gamenet_lock_wait_seconds',
-    help: 'Waits for the locks in PostgreSQL that exclude passes, or steps of rebuilds, from work that needs unchanging tables',
+    help:
+      'Waits for the locks in PostgreSQL that exclude passes, or steps of rebuilds, from work that needs unchanging ' +
+      'tables',
     labelNames: ['lock'] as const,
     // A waiter gives up after 8 s.
     buckets: [0.005, 0.05, 0.25, 1, 2.5, 5, 10],

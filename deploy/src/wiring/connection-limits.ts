@@ -34,7 +34,8 @@ export function connectionLimit(
   const connectionsMax = Math.min(wanted ?? CONNECTIONS_BOUND, possible)
   if (wanted !== undefined && wanted > possible)
     logger.warn(
-      `CONNECTIONS_MAX is ${wanted}, and ${descriptorsMax} open files (ulimit -n) allow ${possible} besides those of the engines: so many are accepted. Raise the limit of open files, or lower CONNECTIONS_MAX.`
+      `CONNECTIONS_MAX is ${wanted}, and ${descriptorsMax} open files (ulimit -n) allow ${possible} besides those of ` +
+        `the engines: so many are accepted. Raise the limit of open files, or lower CONNECTIONS_MAX.`
     )
   return { connectionsMax, descriptorsMax }
 }

@@ -159,7 +159,8 @@ export async function openSoundEngines({ config, role, threadPoolSize, logger, d
     const logChoice = readLogChoice(config, part('log'))
     if (config.KAFKA_REPLICATION === 1)
       warn(
-        'KAFKA_REPLICATION is 1: topics that are created now are lost with the disk of one broker. Unset, the brokers’ default applies.'
+        'KAFKA_REPLICATION is 1: topics that are created now are lost with the disk of one broker. Unset, the ' +
+          'brokers’ default applies.'
       )
     const onUnavailable = (await isSpoolKnown(config, role)) ? warn : undefined
     const log = await openedIfSound(() => {

@@ -10,7 +10,8 @@ export async function listen(app: FastifyInstance, host: string, port: number, v
     const code = errorCode(error)
     if (/^(ENOTFOUND|EAI_AGAIN|EADDRNOTAVAIL|EINVAL)$/.test(code))
       throw new FailureError(
-        `${host} is not an address of this machine (${code}); set ${variable.replace('PORT', 'HOST')} to one, or to 0.0.0.0 for all.`
+        `${host} is not an address of this machine (${code}); set ${variable.replace('PORT', 'HOST')} to one, or to ` +
+          `0.0.0.0 for all.`
       )
     const why = code === 'EADDRINUSE' ? 'is used by another program' : `cannot be listened on (${code})`
     throw new FailureError(`${host}:${port} ${why}; set ${variable} to another port, or 0 for any free one.`)

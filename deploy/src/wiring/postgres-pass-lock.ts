@@ -141,14 +141,16 @@ export function sharedPasses(needs: {
           const locked = await withLock(needs, 'exclusive', work)
           if (locked !== 'away') return locked.result
           throw new FailureError(
-            'PostgreSQL is unavailable; without its lock other projectors could write into the tables meanwhile. Repeat the command when PostgreSQL is back.'
+            'PostgreSQL is unavailable; without its lock other projectors could write into the tables meanwhile. ' +
+              'Repeat the command when PostgreSQL is back.'
           )
         } catch (error) {
           if (!isLockTimeout(error)) throw error
         }
       }
       throw new FailureError(
-        `Another projector has not ended its pass, or its step of a rebuild, within ${EXCLUSIVE_WAIT_MS / 1000} s; check \`gamenet status\` there, then repeat the command.`
+        `Another projector has not ended its pass, or its step of a rebuild, within ${EXCLUSIVE_WAIT_MS / 1000} s; ` +
+          `check \`gamenet status\` there, then repeat the command.`
       )
     }
   }

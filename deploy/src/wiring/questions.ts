@@ -29,7 +29,8 @@ export async function readQuestions(
   if (directory === undefined) return { endpoints: [], faults: [] }
   const found = await readdir(directory).catch((error: unknown) => {
     throw new FailureError(
-      `QUESTIONS_DIR is ${JSON.stringify(directory)}: it cannot be read (${errorCode(error)}), expected a folder of .sql files.`
+      `QUESTIONS_DIR is ${JSON.stringify(directory)}: it cannot be read (${errorCode(error)}), expected a folder of ` +
+        `.sql files.`
     )
   })
   const names = found.filter((name) => name.endsWith('.sql')).sort()

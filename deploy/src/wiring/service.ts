@@ -230,7 +230,8 @@ function namedClients({ TRUSTED_PROXIES: proxies }: Config, logger: ProcessConte
   return clientAddresses(proxies, (peer) =>
     logger.warn(
       { peer },
-      'A peer sends X-Forwarded-For, and TRUSTED_PROXIES does not contain it. Limits per address do not apply to it: if it is your proxy, add it.'
+      'A peer sends X-Forwarded-For, and TRUSTED_PROXIES does not contain it. Limits per address do not apply to it: ' +
+        'if it is your proxy, add it.'
     )
   )
 }
@@ -242,7 +243,10 @@ function proxiesText({ config, clients }: Needs): string {
   const untrusted = [...clients.untrustedProxies].join(', ')
   const found = `TRUSTED_PROXIES has ${trusted.length === 0 ? 'none' : trusted.join(', ')}`
   if (untrusted === '') return found
-  return `${found}; X-Forwarded-For came from ${untrusted}, to which limits per address do not apply: add what is your proxy`
+  return (
+    `${found}; X-Forwarded-For came from ${untrusted}, to which limits per address do not apply: add what is ` +
+    `your proxy`
+  )
 }
 
 function warnOfProcess({ logger }: Pick<Needs, 'logger'>): void {

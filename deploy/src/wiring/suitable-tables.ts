@@ -15,11 +15,13 @@ export async function refuseUnsuitable(tables: Pick<ClickHouse['control'], 'rows
   const [major = 0, minor = 0] = String(row?.version).split('.').map(Number)
   if (major < VERSION_MIN[0] || (major === VERSION_MIN[0] && minor < VERSION_MIN[1]))
     throw new FailureError(
-      `The server of CLICKHOUSE_URL is ClickHouse ${row?.version}, and this program needs ${VERSION_MIN.join('.')} or newer: upgrade the server.`
+      `The server of CLICKHOUSE_URL is ClickHouse ${row?.version}, and this program needs ${VERSION_MIN.join('.')} ` +
+        `or newer: upgrade the server.`
     )
   if (!/^(Replicated|Shared)/.test(String(row?.engine))) return
   throw new FailureError(
-    `The database of CLICKHOUSE_URL has the engine ${row?.engine}, which replicates each table by itself: a checkpoint could be there before ` +
+    `The database of CLICKHOUSE_URL has the engine ${row?.engine}, which replicates each table by itself: a ` +
+      `checkpoint could be there before ` +
       'its rows, and EXCHANGE TABLES fails. Name a database of the engine Atomic on one server.'
   )
 }

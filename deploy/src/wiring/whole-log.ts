@@ -22,7 +22,8 @@ export async function requireWholeLog({ log, store }: Pick<Engines, 'log' | 'sto
   const { topic, wanted, next } = older
   throw new FilesDamaged(
     'log',
-    `The log is older than the tables: ${topic} ends before offset ${next}, and the tables have its events up to ${wanted - 1}`,
+    `The log is older than the tables: ${topic} ends before offset ${next}, and the tables have its events up to ` +
+      `${wanted - 1}`,
     wayFromOlderLog(log, older)
   )
 }
@@ -34,5 +35,6 @@ export function wayFromOlderLog(
 ): string {
   return files === undefined
     ? `set LOG_EPOCH=${epoch + 1} for all processes and restart them: docs/operators/kafka.md`
-    : `${RESTORE}; or move the folder log away and set LOG_EPOCH=${epoch + 1}, which begins an empty log, while the tables keep their events`
+    : `${RESTORE}; or move the folder log away and set LOG_EPOCH=${epoch + 1}, which begins an empty log, while the ` +
+        `tables keep their events`
 }

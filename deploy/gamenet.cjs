@@ -20,6 +20,17 @@ v8.setFlagsFromString('--wasm-tiering-budget=500000000')
 // marked when it has grown to three times its size.
 v8.setFlagsFromString('--heap-growing-percent=200')
 
+// Ctrl-C, also while the program is loaded, ends a command with a sentence, unless the command ends itself. A process of
+// `npm start` is ended by its supervisor. The signal itself ends the process: an exit would wait for the engines' threads.
+if (!process.connected) process.on('SIGINT', interrupted)
+
+function interrupted() {
+  if (process.listenerCount('SIGINT') > 1) return
+  process.stderr.write('Interrupted. The same command can be run again.\n')
+  process.off('SIGINT', interrupted)
+  process.kill(process.pid, 'SIGINT')
+}
+
 const program = path.join(__dirname, 'dist', 'src', 'main.js')
 if (!fs.existsSync(program)) {
   process.stderr.write('Gamenet Stats is not built yet; run `npm start` or `npm run build` in the project first.\n')

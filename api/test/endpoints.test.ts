@@ -383,7 +383,7 @@ test('in CSV plain numbers are bare, and removing one apostrophe from a text is 
     await storeDescribed(model, [{ titleId: '41560017', name: 'x', publisher }], n + 1)
     await changed('title')
     const { body } = await get('/api/games?fields=all&format=csv')
-    t.equal(body, `"titleId","name","publisher"\n"41560017","x",${cell}\n`, JSON.stringify(publisher))
+    t.equal(body, `"titleId","name","publisher"\n41560017,"x",${cell}\n`, JSON.stringify(publisher))
   }
 })
 

@@ -158,6 +158,11 @@ test('an instant has Z or an offset, exists in the calendar and can be stored', 
     sentenceOf(() => at('2026-03-14 20:00')),
     /; got "2026-03-14 20:00"\.$/
   )
+  t.match(
+    sentenceOf(() => parseInput(z.object({ from: date() }), { from: '2026-03-14T20:00:00Z' })),
+    /; got "2026-03-14T20:00:00Z"\.$/,
+    'a valid instant where a day is expected has lost no plus'
+  )
 })
 
 test('a day is its first instant in the zone `tz`, also where that is not midnight', async (t) => {

@@ -8,6 +8,16 @@ export class UsageError extends Error {}
 /** A failure outside the program: a sentence for the user, exit code 1. */
 export class FailureError extends Error {}
 
+/** A signal has ended a command: a sentence, and the exit code that shells give to the signal. */
+export class InterruptedError extends FailureError {
+  constructor(
+    message: string,
+    readonly exitCode: number
+  ) {
+    super(message)
+  }
+}
+
 /** An engine cannot read its files. `gamenet verify` reports the same `what` and `repair` as a finding. */
 export class FilesDamaged extends FailureError {
   constructor(

@@ -296,7 +296,7 @@ test('erasures that a low disk interrupts are completed once there is space, wit
   t.match(await gamenet(environment, ['erase', 'ben']), interrupted, 'on a running service')
   t.equal(await pending(), 2)
   t.match(Status.parse(await gamenetJson(environment, ['status'])).erasures, { pending: 2 })
-  t.match((await gamenet(environment, ['status'])).stdout, /^2 erasures are not complete, the oldest for \d+ s: /m)
+  t.match((await gamenet(environment, ['status'])).stdout, /^Not complete: 2 erasures, the oldest for \d+ s: /m)
   await rm(join(small, 'ballast'))
   while ((await pending()) > 0) await pause(250)
   t.match(Status.parse(await gamenetJson(environment, ['status'])).erasures, { pending: 0 })

@@ -57,7 +57,7 @@ test('one process on embedded engines answers from pages and files, and restarts
     const errors = text(importing.stderr ?? Readable.from([]))
     await untilBegun(operatorUrl)
     importing.kill('SIGINT')
-    t.equal((await once(importing, 'close'))[0], 1)
+    t.equal((await once(importing, 'close'))[0], 130)
     t.match(await errors, /^The import of .*long\.csv\.gz was interrupted; the same command resumes it\..*\n$/m)
     // The list is read from the tables. The command ends without waiting for the service, which then ends the import.
     t.match(await operationsAt(operatorUrl).run(caughtUp, { seconds: 60 }), { settled: true })

@@ -167,7 +167,7 @@ async function provesSpool(
   t.teardown(() => ingest.kill())
   await scrape(ingest.operatorUrl, 101)
   const status = await gamenet({ OPERATOR_URL: ingest.operatorUrl }, ['status'])
-  t.match(status.stdout, /\d+ messages wait for the log since .*, \d+ of \d+ bytes: /)
+  t.match(status.stdout, /Waiting for the log: \d+ messages? since .*, \d+ of \d+ bytes: /)
   t.match(await (await fetch(`${ingest.operatorUrl}/metrics`)).text(), /^gamenet_spool_messages [1-9]/m)
   const waited = await gamenet({ OPERATOR_URL: ingest.operatorUrl }, ['status', '--wait', '1'])
   t.match(waited, { code: 1, stdout: /the tables have not caught up: The end of the log cannot be read: / })

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { readdir, readFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +14,7 @@ import { test } from 'tap'
 import { z } from 'zod'
 import { projectorOn } from '../proof/bench/projector-on.js'
 import { serviceOperations } from '../src/operations/service-operations.js'
-import { AUTHORIZED, plainWrites, ROOT, startGamenet, untilLoaded } from './service/gamenet.js'
+import { AUTHORIZED, plainWrites, ROOT, spawnGamenet, startGamenet, untilLoaded } from './service/gamenet.js'
 import { openTestEngines } from './service/open-engines.js'
 
 const run = promisify(execFile)
@@ -73,6 +74,15 @@ test('`npm start` starts a service again that has ended itself, and ends with it
   t.same(await closed, [0, null])
   t.throws(() => process.kill(again, 0), 'the service has ended before')
   t.match(await errors, /^The service was ended by SIGALRM\.\nIt is started again\.$/m)
+})
+
+test('Ctrl-C ends a command that has not loaded yet with a sentence, by the signal', async (t) => {
+  const directory = t.testdir({ 'interrupt.cjs': `setImmediate(() => process.kill(process.pid, 'SIGINT'))` })
+  const environment = { NODE_OPTIONS: `--require=${JSON.stringify(`${directory}/interrupt.cjs`)}` }
+  const importing = spawnGamenet(environment, ['import', 'title-count', '/nowhere.csv'])
+  const said = text(importing.stderr ?? Readable.from([]))
+  t.same(await once(importing, 'close'), [null, 'SIGINT'], 'which shells report as 130')
+  t.equal(await said, 'Interrupted. The same command can be run again.\n')
 })
 
 test('a SIGKILL of the service or of its supervisor ends both', async (t) => {

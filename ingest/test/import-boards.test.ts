@@ -124,12 +124,16 @@ test('seconds are times on a board of times, and the report says how they were r
     ['22', undefined],
     ['39.900', undefined]
   ])
-  t.match(scores.result.notes, [/ratings such as 21.480 of one board were read as scores; --ratings time/])
+  t.match(scores.result.notes, [/ratings such as 21.480 of one board were read as scores; --ratings seconds/])
   t.same((await ratingsOf(t, ['21.480', '83.456'])).times, [
     ['21.480', undefined],
     ['83.456', undefined]
   ])
-  t.same((await ratingsOf(t, ['5', '1:02.345'])).result.notes, [])
+  for (const number of ['59', '59.9', '59.91']) {
+    const [note = ''] = (await ratingsOf(t, ['1:02.3', number])).result.notes
+    t.match(note, `ratings such as ${number} of one board were read as scores; --ratings seconds reads them as times`)
+  }
+  t.same((await ratingsOf(t, ['59', '59.91'])).result.notes, [], 'a board of scores')
 })
 
 test('a file can say how its ratings are spelled', async (t) => {

@@ -247,8 +247,9 @@ test('an invalid file is refused with a sentence before anything is published', 
     ['only a BOM', '\uFEFF', {}, /is empty/],
     ['empty gzip', gzipSync(''), {}, /is empty/],
     ['header that is none', '"never closed\n', {}, /no readable header in line 1/],
-    ['NUL bytes', Buffer.from('ab\0\u0001'), {}, /is not text: it contains NUL/],
+    ['NUL bytes', Buffer.from('ab\0\u0001'), {}, /is not text in UTF-8: it contains NUL/],
     ['rubbish', Buffer.from([200, 201, 10, 255, 254, 13, 10]), {}, /no readable header in line 1: .*UTF-8/],
+    ['lines of an old Mac', csv.replaceAll('\n', '\r'), {}, /ends its lines with CR alone; save it with LF or CRLF/],
     ['UTF-16', Buffer.from(`\uFEFF${csv}`, 'utf16le'), {}, /UTF-16/],
     ['a spreadsheet', Buffer.from('PK\u0003\u0004…'), {}, /ZIP archive or a spreadsheet/],
     ['gzip twice', gzipSync(gzipSync(csv)), {}, /gzip twice/],
@@ -283,7 +284,10 @@ test('a file that unpacks to far more than tables do is refused after a small pa
   t.same(log.appends, [])
   const zeros = gzipSync(mebibytes('\0', 48))
   await writeFile(input, Buffer.concat(Array.from({ length: 200 }, () => zeros)))
-  await t.rejects(runImport(request, { log, known: log.known, onProgress }), /is not text: it contains NUL bytes/)
+  await t.rejects(
+    runImport(request, { log, known: log.known, onProgress }),
+    /is not text in UTF-8: it contains NUL bytes/
+  )
   t.ok(read < 2 * 2 ** 20, `${read} bytes of zeros were read`)
   const repetitive = await importBytes(t, gzipSync(`${HEADER}\n${'2020-01-01,5\n'.repeat(200_000)}`))
   t.match(repetitive.result, { published: 200_000, rejected: 0 }, 'what is small is taken however it is packed')
@@ -310,7 +314,7 @@ test('a row without end is refused after 16 MiB of it, in a file and while a str
       /does not end within/
     ],
     ['a packed row', `${HEADER}\n`, Buffer.from(random), true, /does not end within/],
-    ['zeros', '', Buffer.alloc(2 ** 20), false, /is not text: it contains NUL/]
+    ['zeros', '', Buffer.alloc(2 ** 20), false, /is not text in UTF-8: it contains NUL/]
   ]
   for (const [name, start, endless, pack, sentence] of cases) {
     let taken = 0

@@ -146,8 +146,6 @@ function plain(row: Record<string, unknown>, columns: readonly Column[]): Record
  */
 const FORMULA = `'^[-=+@\\t\\r\\'\uff1d\uff0b\uff0d\uff20]'`
 const NUMBER = `'^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)$'`
-/** Title ids stay in quotes: readers take the first of a column for numbers, and fail at one with a letter. */
-const TITLE_ID = /title_?id$/i
 
 function shownFrom(source: string, columns: readonly Column[], format: StreamFormat): string {
   const values = columns.map(({ name, type }) => `CAST(t.\`${name}\`, '${type.replaceAll("'", "\\'")}')`)
@@ -159,10 +157,9 @@ function shownFrom(source: string, columns: readonly Column[], format: StreamFor
 }
 
 /** Returns a cell of CSV. The engine's own format quotes numbers in columns of text: programs read them as texts. */
-function cell({ name, isText }: Column, value: string): string {
+function cell({ isText }: Column, value: string): string {
   if (!isText) return `formatRowNoNewline('CSV', ${value})`
   const text = `ifNull(${value}, '')`
   const quoted = `concat('"', if(match(${text}, ${FORMULA}), '\\'', ''), replaceAll(${text}, '"', '""'), '"')`
-  const present = TITLE_ID.test(name) ? quoted : `if(match(${text}, ${NUMBER}), ${text}, ${quoted})`
-  return `if(isNull(${value}), '', ${present})`
+  return `multiIf(isNull(${value}), '', match(${text}, ${NUMBER}), ${text}, ${quoted})`
 }

@@ -1,10 +1,11 @@
 import { createReadStream } from 'node:fs'
 import { access, appendFile, constants, stat, writeFile } from 'node:fs/promises'
+import { constants as system } from 'node:os'
 import { basename, resolve } from 'node:path'
 import { createGunzip } from 'node:zlib'
 import { bytesText, errorCode, importableTopics } from '@gamenet/schemas'
 import { Argument, type Command, Option } from 'commander'
-import { FailureError, UsageError } from '../config.js'
+import { InterruptedError, UsageError } from '../config.js'
 import { caughtUp } from '../operations/caught-up.js'
 import {
   type ImportProgress,
@@ -113,11 +114,12 @@ export function addImport(program: Command, terminal: Terminal): void {
 /** Ends the import at SIGINT or SIGTERM, and says how to resume it. */
 async function untilInterrupted<Result>(file: string, run: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
   const interrupted = new AbortController()
-  const abort = () =>
+  const abort = (signal: NodeJS.Signals) =>
     interrupted.abort(
-      new FailureError(
+      new InterruptedError(
         `The import of ${file} was interrupted; the same command resumes it. \`gamenet import list\` shows what was ` +
-          `published.`
+          `published.`,
+        128 + system.signals[signal]
       )
     )
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, abort)

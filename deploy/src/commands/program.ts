@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import { errorMessage, messageWithCause, Refusal } from '@gamenet/schemas'
 import { Command, CommanderError } from 'commander'
-import { DATA_DIR_DEFAULT, FailureError, readConfig, UsageError } from '../config.js'
+import { DATA_DIR_DEFAULT, FailureError, InterruptedError, readConfig, UsageError } from '../config.js'
 import { saysUnwritable } from '../disk/disk-errors.js'
 import { fileFailure } from '../disk/file-failure.js'
 import { VERSION } from '../version.js'
@@ -48,7 +48,10 @@ export async function runProgram(options: {
     .version(VERSION, '--version', 'print the version of the program')
     .showSuggestionAfterError()
     .configureOutput({ writeOut: (text) => output.write(text), writeErr: (text) => errors.write(text) })
-    .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 wrong usage. Configuration: docs/configuration.md.')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C. Configuration: docs/configuration.md.'
+    )
   for (const add of [
     addStart,
     addRoles,
@@ -96,7 +99,7 @@ function exitCodeOf(error: unknown, terminal: Terminal): number {
   }
   if (error instanceof FailureError) {
     terminal.errors.write(`${plainLines(error.message)}\n`)
-    return 1
+    return error instanceof InterruptedError ? error.exitCode : 1
   }
   const message = plainLines(errorMessage(error))
   if (error instanceof Refusal && error.code === 'disk_full') {

@@ -1,5 +1,6 @@
 import { durationText } from '@gamenet/schemas'
 import type { Status } from '../operations/status.js'
+import { counted } from './terminal.js'
 
 /**
  * Returns the first line of `gamenet status`: healthy, or each problem with the command or page that helps.
@@ -20,7 +21,9 @@ function ofService({ notReady, degraded, disk, sources, spool }: Status): string
       .filter(({ isLow, isFull }) => isLow || isFull)
       .map((each) => `the disk of ${each.path} is ${stateOf(each)} (docs/operators/disk.md)`),
     ...failing.map(({ source }) => `the last scrape of ${source} failed (gamenet scrape ${source})`),
-    ...(spool === null || spool.messages === 0 ? [] : [`${spool.messages} messages wait for Kafka`])
+    ...(spool === null || spool.messages === 0
+      ? []
+      : [`the spool keeps ${counted(spool.messages, 'message')} for Kafka`])
   ]
 }
 

@@ -8,7 +8,7 @@ import { noServiceLine, withData } from './reach.js'
 import { rebuildTable } from './rebuild-text.js'
 import { signalled } from './run-until-stopped.js'
 import { verdictOf } from './status-verdict.js'
-import { addCommand, print, type Terminal, table } from './terminal.js'
+import { addCommand, counted, print, type Terminal, table } from './terminal.js'
 
 const WAIT_SECONDS = 60
 const WATCH_MS = 2000
@@ -94,7 +94,7 @@ function linesOf(status: Status): string[] {
     ...(status.rebuilds.length === 0 ? [] : ['', ...rebuildTable(status.rebuilds), '']),
     ...Object.entries(status.parked).map(
       ([topic, messages]) =>
-        `${messages} messages of ${topic} could not be read and are dead letters: \`gamenet dead-letters list ` +
+        `Dead letters: ${counted(messages, 'message')} of ${topic} could not be read: \`gamenet dead-letters list ` +
         `--topic ${topic}\``
     ),
     ...status.halts.map(({ topic, reason }) => `Loading of ${topic} is stalled: ${reason}`),
@@ -120,15 +120,15 @@ function secondsText(seconds: number | null): string {
 function erasureLines(erasures: Status['erasures']): string[] {
   if (erasures === null || erasures.pending === 0) return []
   const { pending, oldestSeconds } = erasures
-  return [`${pending} erasures are not complete, the oldest for ${oldestSeconds} s: \`gamenet erase --list\``]
+  return [`Not complete: ${counted(pending, 'erasure')}, the oldest for ${oldestSeconds} s: \`gamenet erase --list\``]
 }
 
 function spoolLines(spool: Status['spool']): string[] {
   if (spool === null || spool.messages === 0) return []
   const why = spool.reason === null ? '' : `: ${spool.reason}`
   return [
-    `${spool.messages} messages wait for the log since ${spool.oldestAt}, ${spool.bytes} of ${spool.bytesMax} ` +
-      `bytes${why}`
+    `Waiting for the log: ${counted(spool.messages, 'message')} since ${spool.oldestAt}, ` +
+      `${spool.bytes} of ${spool.bytesMax} bytes${why}`
   ]
 }
 
@@ -141,7 +141,7 @@ function sourceRow(source: Status['sources'][number]): string[] {
     source.source,
     period,
     run.observedAt,
-    `${run.outcome}, ${run.published} events${run.reason === '' ? '' : `; ${run.reason}`}`
+    `${run.outcome}, ${counted(run.published, 'event')}${run.reason === '' ? '' : `; ${run.reason}`}`
   ]
 }
 

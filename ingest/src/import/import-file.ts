@@ -293,7 +293,7 @@ function formatOf(start: Buffer, name: string): Format {
   const other = OTHERS.find(({ bytes }) => bytes.every((byte, n) => start[n] === byte))
   if (other !== undefined) throw new ImportRefused(`${name} is ${other.what}`)
   if (start.includes(0))
-    throw new ImportRefused(`${name} is not text: it contains NUL bytes; expected CSV, NDJSON or JSON`)
+    throw new ImportRefused(`${name} is not text in UTF-8: it contains NUL bytes; expected CSV, NDJSON or JSON`)
   const whole = new TextDecoder('utf-8').decode(start)
   const text = whole.trimStart()
   if (text === '') {
@@ -301,7 +301,11 @@ function formatOf(start: Buffer, name: string): Format {
     throw new ImportRefused(`${name} ${what}; expected rows as CSV with a header, NDJSON or a JSON array`)
   }
   if (text.startsWith('[')) return 'json'
-  if (!text.startsWith('{')) return 'csv'
+  if (!text.startsWith('{')) {
+    if (text.includes('\r') && !text.includes('\n'))
+      throw new ImportRefused(`${name} ends its lines with CR alone; save it with LF or CRLF ends`)
+    return 'csv'
+  }
   // An object in several lines, or a single line with lists or objects in it.
   const [first = '', second = ''] = text.split(/\n\s*/, 2)
   if (second.startsWith('{')) return 'ndjson'

@@ -22,7 +22,13 @@ export function millisecondsOfClock(text: string): number | undefined {
 }
 
 /** The ratings of one board in the file. */
-type Board = { hasClock: boolean; hasScore: boolean; isAboveMinute: boolean; example: string | undefined }
+type Board = {
+  hasClock: boolean
+  isAboveMinute: boolean
+  /** The first rating with three decimals, and the first other number. */
+  example: string | undefined
+  score: string | undefined
+}
 
 /**
  * Reads the ratings of one file. `21.480` is a time only on a board whose other ratings are times, so the whole file is
@@ -41,16 +47,16 @@ export class RatingReader {
     const key = boardKey({ titleId: String(titleId).toLowerCase(), leaderboardId: Number(leaderboardId) })
     const board = this.#boards.get(key) ?? {
       hasClock: false,
-      hasScore: false,
       isAboveMinute: false,
-      example: undefined
+      example: undefined,
+      score: undefined
     }
     this.#boards.set(key, board)
     if (timeMs !== undefined || millisecondsOfClock(String(rating)) !== undefined) board.hasClock = true
     else if (typeof rating === 'string' && THREE_DECIMALS.test(rating)) {
       board.example ??= rating
       board.isAboveMinute ||= Number(rating) >= 60
-    } else board.hasScore ||= isNumber(String(rating))
+    } else if (isNumber(String(rating))) board.score ??= String(rating)
   }
 
   read(rating: string, { titleId, leaderboardId }: Fields): ReadRating {
@@ -81,11 +87,12 @@ export class RatingReader {
 
   /** Sentences about ratings that could be read in two ways. */
   notes(): string[] {
-    const found = [...this.#boards.values()].filter(({ example }) => example !== undefined)
-    const [times, scores] = [found.filter(isOfTimes), found.filter((board) => !isOfTimes(board))]
+    const found = [...this.#boards.values()].filter(({ hasClock, example }) => hasClock || example !== undefined)
+    const times = found.filter(isOfTimes).map(({ example }) => example)
+    const scores = found.filter((board) => !isOfTimes(board)).map(({ example, score }) => example ?? score)
     return [
       ...noteOn(times, 'times (SS.mmm)', '--ratings score reads them as scores'),
-      ...noteOn(scores, 'scores', '--ratings time reads them as times')
+      ...noteOn(scores, 'scores', '--ratings seconds reads them as times')
     ]
   }
 
@@ -98,15 +105,17 @@ export class RatingReader {
 }
 
 /** Times above a minute are written with a colon, so `83.456` alone is a score. */
-function isOfTimes({ hasClock, hasScore, isAboveMinute }: Board): boolean {
-  return !hasScore && (hasClock || !isAboveMinute)
+function isOfTimes({ hasClock, isAboveMinute, score }: Board): boolean {
+  return score === undefined && (hasClock || !isAboveMinute)
 }
 
-function noteOn(boards: readonly Board[], what: string, otherwise: string): string[] {
+/** @param examples of one rating of each board, absent where all are unambiguous */
+function noteOn(examples: readonly (string | undefined)[], what: string, otherwise: string): string[] {
+  const boards = examples.filter((each) => each !== undefined)
   const [first] = boards
   if (first === undefined) return []
   const of = boards.length === 1 ? 'one board' : `${boards.length} boards`
-  return [`ratings such as ${first.example} of ${of} were read as ${what}; ${otherwise}`]
+  return [`ratings such as ${first} of ${of} were read as ${what}; ${otherwise}`]
 }
 
 function secondsOf(text: string): number {

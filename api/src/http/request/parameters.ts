@@ -262,7 +262,7 @@ function whatCame(raw: unknown): string {
   if (raw === undefined) return 'it is missing'
   if (Array.isArray(raw)) return `it is given ${raw.length} times`
   if (raw === '') return 'it is empty'
-  const isPlusLost = typeof raw === 'string' && ISO_INSTANT.test(raw.replace(' ', '+'))
+  const isPlusLost = typeof raw === 'string' && raw.includes(' ') && ISO_INSTANT.test(raw.replace(' ', '+'))
   return `got ${shown(String(raw))}${isPlusLost ? '; the blank was a +, which an address writes as %2B' : ''}`
 }
 

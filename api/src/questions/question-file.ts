@@ -181,11 +181,10 @@ const moment: ParameterType = {
 const exactMoment: ParameterType = { ...moment, bind: (value) => (Number(value) / 1000).toFixed(3).padStart(14, '0') }
 
 /**
- * Text that names a file where a statement makes a time zone of it, or the name of a type with a zone: `file:/path`,
- * `/path`, `../path`, `DateTime('/path')`, the latter also escaped. The start finds only those zones of text that are
+ * Text that names a file where a statement makes a time zone of it. The start finds only those zones of text that are
  * constants.
  */
-const PATH_OF_ZONE = /(?:^|['"`$])(?:file:|\/)|\.\.\/|['"`$].*\\/is
+const PATH_OF_ZONE = /^(?:file:|\/)|\.\.\//i
 
 const TYPES: Readonly<Record<string, ParameterType>> = {
   String: { ...plain(() => text({ example: 'x', isPath: PATH_OF_ZONE }), ''), isText: true },

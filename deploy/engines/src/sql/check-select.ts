@@ -137,12 +137,26 @@ const NODE_CHECKS: Readonly<Record<string, NodeCheck>> = {
   Function: ({ text, children }, rules) => {
     const name = nameOf(text)
     if (name !== TABLE_FUNCTION) checkFunction(name, rules.functions)
+    if (hasComputedType(name, children[0]?.children ?? []))
+      throw new StatementRefused(`The type of ${name} is computed; write it as text, such as 'UInt8'.`)
     if (!/(^|[a-z])in(IgnoreSet)?$/i.test(name)) return
     // The right side of IN may name a table.
     const [, right] = children[0]?.children ?? []
     if (right?.type === 'Identifier') checkTable(nameOf(right.text), rules)
   }
 }
+
+/** Whether the name of a type is not in the statement: a value could name any type, with the file of a time zone. */
+function hasComputedType(name: string, inputs: readonly SyntaxNode[]): boolean {
+  const place = TYPE_PLACES.find(({ names }) => names.test(name))?.place
+  return place !== undefined && inputs.at(place)?.type !== 'Literal'
+}
+
+const TYPE_PLACES = [
+  { names: /cast/i, place: 1 },
+  { names: /^(dynamic|variant)Element$/, place: 1 },
+  { names: /^JSONExtract(KeysAndValues)?(CaseInsensitive)?$/, place: -1 }
+]
 
 const TABLE_FUNCTION = 'numbers'
 /** Functions that the engine calls without parentheses. */

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
 import { ListedPart } from '@gamenet/projector'
@@ -85,7 +85,23 @@ test('a pipe in a backup does not count as a file', async (t) => {
   execFileSync('mkfifo', [join(dir, 'data', 'pipe')])
   await writeFile(join(dir, 'list'), JSON.stringify(file('pipe')))
   const copied = copyListed(dir)
-  t.match(copied.differs, /pipe has 0 bytes instead of the 7/)
+  t.match(copied.differs, /pipe is not a file/)
+})
+
+test('a restore copies no device, and no file that is longer than the list says', async (t) => {
+  const dir = t.testdir({ data: { long: '' }, to: {} })
+  truncateSync(join(dir, 'data', 'long'), 8_000_000)
+  await symlink('/dev', join(dir, 'data', 'devices'))
+  for (const [entry, reason] of [
+    [file('long'), /long has 8000000 bytes instead of the 7/],
+    [{ path: 'devices/null', bytes: 0, sha256: sha256('') }, /devices\/null is not a file/],
+    [{ path: 'x'.repeat(300), isFolder: true }, /x{300} is too long/],
+    [{ path: 'a/'.repeat(60_000).slice(0, -1), isFolder: true }, /names no place in it/]
+  ] as const) {
+    await writeFile(join(dir, 'list'), JSON.stringify(entry))
+    t.match(copyListed(dir).differs, reason)
+  }
+  t.same(await readdir(join(dir, 'to')), ['devices'], 'nothing was copied')
 })
 
 test('no list of files writes outside the folder', async (t) => {

@@ -148,8 +148,7 @@ function copyListed({ list, from, root }: Extract<CopyRequest, { kind: 'listed' 
 const FAULTS: Readonly<Record<string, string>> = {
   ENOENT: 'is missing',
   ENOTDIR: 'is missing',
-  EISDIR: 'is a folder, not a file',
-  ELOOP: 'is a link, not a file',
+  ENAMETOOLONG: 'is too long',
   EEXIST: 'is listed twice, or below a link'
 }
 
@@ -161,9 +160,13 @@ function copyEntry(entry: Entry, { from, root, made, total }: Place): void {
   makeFolders(root, 'isFolder' in entry ? path : dirname(path), made)
   if ('link' in entry) symlinkSync(entry.link, target)
   else if ('bytes' in entry) {
-    const copied = copyFile(join(from, path), target, total)
-    if (copied.bytes === entry.bytes && copied.sha256 === entry.sha256) return
-    const what = copied.bytes === entry.bytes ? 'other bytes than' : `${copied.bytes} bytes instead of`
+    const source = join(from, path)
+    const found = lstatSync(source)
+    // A device has no end, and a longer file may fill the disk.
+    if (!found.isFile()) throw new Differs(`${path} is not a file`)
+    const hasSize = found.size === entry.bytes
+    if (hasSize && copyFile(source, target, total).sha256 === entry.sha256) return
+    const what = hasSize ? 'other bytes than' : `${found.size} bytes instead of`
     throw new Differs(`${path} has ${what} the ${entry.bytes} that were written`)
   }
 }

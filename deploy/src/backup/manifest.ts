@@ -44,7 +44,10 @@ export const Manifest = z.object({
 })
 export type Manifest = z.infer<typeof Manifest>
 
-const InnerPath = z.string().refine(isInnerPath)
+/** Linux takes no longer path. */
+const PATH_LENGTH_MAX = 4096
+
+const InnerPath = z.string().max(PATH_LENGTH_MAX).refine(isInnerPath)
 
 /**
  * Paths are relative to `data/`, and lead out of it neither by themselves nor as links. Only empty folders are

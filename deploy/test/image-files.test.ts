@@ -18,6 +18,7 @@ const PLANTED = [
     'secrets/tls.key',
     'tls.pem'
   ],
+  ...['deploy/example/kafka-password', 'sql-password', 'api/chat-api-token', 'deploy/kubernetes/postgres-listen-url'],
   ...['deploy/container/tls/server.key', 'deploy/container/client.p12', 'deploy/kafka.pfx', 'sdk/ca.pem'],
   ...['data/service.json', 'data/writes/base/5/1259', 'deploy/container/data/log/data.mdb', 'api/data/log/data.mdb'],
   ...['deploy/.campaign/x', '.tap/x', 'start.log', 'deploy/start.log']

@@ -16,6 +16,7 @@ export {
   type UnreadableDescription
 } from './datasets/revision-files.js'
 export type { Readiness } from './http/health.js'
+export { limitConnections } from './http/open-connections.js'
 export { addDashboard } from './http/pages/dashboard.js'
 export { addErrorsPage } from './http/pages/errors.js'
 export { addExample } from './http/pages/example.js'

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import { Writable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { pino } from 'pino'
@@ -52,6 +53,20 @@ test('a process that ends itself does so by a signal, after which its supervisor
   const errors = text(child.stderr)
   t.same(await once(child, 'exit'), [null, 'SIGALRM'])
   t.match(await errors, /^The reason\. The process ends; nothing acknowledged is lost\./)
+})
+
+test('idle connections to the port of metrics keep no probe out', async (t) => {
+  const { logger } = logged()
+  const registry = new Registry()
+  const app = buildMetricsApp({ registry, logger, host: '127.0.0.1', ready: async () => ({ ok: true }) })
+  t.teardown(() => app.close())
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  for (let opened = 0; opened < 150; opened += 1) {
+    const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined)
+    t.teardown(() => socket.destroy())
+    await once(socket, 'connect')
+  }
+  t.equal((await fetch(`${url}/healthz`)).status, 200)
 })
 
 test('a metric that cannot be measured does not hide the others', async (t) => {

@@ -1,10 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { PassThrough, Readable } from 'node:stream'
-import { addErrorsPage, createHttpServer, type Readiness, requestIds, sendError } from '@gamenet/api'
+import { addErrorsPage, createHttpServer, limitConnections, type Readiness, requestIds, sendError } from '@gamenet/api'
 import { errorMessage, parseJson, Refusal } from '@gamenet/schemas'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
-import type { Registry } from 'prom-client'
+import { Registry } from 'prom-client'
 import { FailureError, UsageError } from '../config.js'
 import { LINES, OCTETS, type Operation, type Operations, type RunContext } from '../operations/operation.js'
 import { operations } from '../operations/operations.js'
@@ -15,7 +15,8 @@ type AnyOperation = Operation<unknown, unknown, unknown>
 /**
  * Of this port: its clients are probes, Prometheus and commands. The public port's limit leaves descriptors for them.
  */
-const CONNECTIONS_MAX = 100
+const LIMITS = { connectionsMax: 100, connectionsPerAddress: 0, finishMs: 0 }
+const NO_CLIENTS = { ofPeer: () => undefined, of: () => undefined }
 
 /** A request that a browser sent for a web page. */
 class ForeignRequest extends Error {}
@@ -64,7 +65,7 @@ export function buildMetricsApp(needs: MetricsNeeds): FastifyInstance {
     },
     { forceCloseConnections: true }
   )
-  app.server.maxConnections = CONNECTIONS_MAX
+  limitConnections(app, { limits: LIMITS, clients: NO_CLIENTS, registry: new Registry() })
   app.removeAllContentTypeParsers()
   // Bodies stay streams: an import is not read into memory.
   app.addContentTypeParser(OCTETS, (_request, payload, done) => done(null, payload))

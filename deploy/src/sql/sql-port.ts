@@ -77,6 +77,7 @@ export async function openSqlPort(options: SqlPortOptions): Promise<Server> {
   }
   const server = createServer({ maxHeaderSize: HEADER_BYTES_MAX }, (request, response) => void serve(request, response))
   server.maxConnections = CONNECTIONS_MAX
+  server.on('drop', () => server.closeIdleConnections())
   return await new Promise((resolve, reject) => {
     // It stays: a connection that cannot be accepted would end the process.
     server.on('error', reject)

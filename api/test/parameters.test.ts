@@ -9,13 +9,15 @@ import {
   nameKeys,
   oneOf,
   parseInput,
+  playerName,
   resolution,
   shown,
   text,
   texts,
   time,
   timeZone,
-  twoNames
+  twoNames,
+  username
 } from '../src/http/request/parameters.js'
 import { readQuery } from '../src/http/request/query-string.js'
 import { window } from '../src/http/request/window.js'
@@ -97,6 +99,24 @@ test('any text as any parameter is accepted or refused with 400 and a short sent
     }),
     { numRuns: 500, seed: 1 }
   )
+})
+
+test('a name in a path or a parameter is read as boards keep it', (t) => {
+  for (const [given, kept] of [
+    ['ann', 'ann'],
+    [' a  b ', 'a b'],
+    ['a\u00a0', 'a\u00a0'],
+    ['\u3000a', '\u3000a']
+  ]) {
+    t.equal(parseInput(z.object({ player: playerName() }), { player: given }).player, kept)
+    t.equal(parseInput(z.object({ user: username() }), { user: given }).user, kept)
+  }
+  for (const given of ['a\tb', 'a\n'])
+    t.match(
+      sentenceOf(() => parseInput(z.object({ player: playerName() }), { player: given })),
+      /^player must be 1 to/
+    )
+  t.end()
 })
 
 test('a long value is shortened in the error', async (t) => {

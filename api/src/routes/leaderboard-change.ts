@@ -12,7 +12,7 @@ import type { AnswerContext, Dependency, Endpoint, EndpointResult, ResolveContex
 import { listOf } from '../answers/table.js'
 import { nextLink } from '../http/reply/next-link.js'
 import { CURSOR_CHARACTERS_MAX, cursorText, type PartitionPlace, readCursor } from '../http/request/cursor.js'
-import { cursor, instant, integer, oneOf, text, zoneOfDays } from '../http/request/parameters.js'
+import { cursor, instant, integer, oneOf, playerName, zoneOfDays } from '../http/request/parameters.js'
 import { type ChangeFilter, type ChangeRow, changeInstant, newestChanges } from '../queries/leaderboard-change.js'
 import { rowsOf } from '../queries/query.js'
 import { readFeed } from './change-feed.js'
@@ -80,7 +80,7 @@ export const leaderboardChanges: Endpoint<ChangesInput, ChangesRequest> = {
     after: cursor({ max: CURSOR_CHARACTERS_MAX }).optional().describe('`start`, or a cursor that a page gave.'),
     game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
     leaderboardId: boardParameter.optional().describe('Only of this board; needs `game`.'),
-    player: text({ example: 'ann' }).optional().describe('Only of players of this name, compared without case.'),
+    player: playerName().optional().describe('Only of players of this name, compared without case.'),
     changeType: oneOf(BOARD_CHANGES).optional().describe('Only such changes.'),
     since: instant().optional().describe('Only changes of this instant or later.'),
     until: instant({ example: '2026-03-15T20:00:00Z' }).optional().describe('Only changes before this instant.'),

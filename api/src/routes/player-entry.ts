@@ -1,9 +1,9 @@
-import { boardKey, EntryMatch, EntryMatches, nameKey, RosterMatches } from '@gamenet/schemas'
+import { boardKey, EntryMatch, EntryMatches, lineText, nameKey, RosterMatches } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { listIn } from '../answers/table.js'
 import { bodyInteger, bodyObjects, bodyText } from '../http/request/body.js'
-import { nameKeys, text } from '../http/request/parameters.js'
+import { nameKeys, playerName } from '../http/request/parameters.js'
 import { type EntryRow, entriesOfPlayers, rosterEntries } from '../queries/player-entry.js'
 import { rowsOf } from '../queries/query.js'
 import { entryExample, entryMatches, readsNames, SEARCH_TAGS, titleFilter } from './entry-match.js'
@@ -43,7 +43,7 @@ export const searchPlayer: Endpoint<{ playerName: string }, PlayersRequest> = {
   description:
     'Best rank first. The whole name is compared without case, and every spelling counts. Without a match the list ' +
     'is empty. At most 10,000 entries.',
-  input: z.object({ playerName: text({ example: 'ann' }).describe('The whole name, percent-encoded.') }),
+  input: z.object({ playerName: playerName().describe('The whole name, percent-encoded.') }),
   resolve: ({ playerName }) => ({ keys: [nameKey(playerName)], titleId: '' })
 }
 
@@ -102,7 +102,7 @@ export const searchRoster: Endpoint<RosterInput, RosterRequest> = {
     tolerance: 1
   },
   resolve: async ({ players, tolerance, titleId }, context) => ({
-    keys: players.map(({ playerName }) => nameKey(playerName)),
+    keys: players.map(({ playerName }) => nameKey(lineText(playerName))),
     ranks: players.map(({ rank }) => rank),
     tolerance,
     titleId: await titleFilter(titleId, context)

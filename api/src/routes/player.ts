@@ -12,7 +12,7 @@ import { z } from 'zod'
 import type { AnswerContext, Endpoint, EndpointResult } from '../answers/endpoint.js'
 import { listIn, listOf } from '../answers/table.js'
 import { nextLink } from '../http/reply/next-link.js'
-import { integer, text } from '../http/request/parameters.js'
+import { integer, playerName, text } from '../http/request/parameters.js'
 import { newestChanges } from '../queries/leaderboard-change.js'
 import { playersByPrefix } from '../queries/player.js'
 import { entriesOfPlayers, standings } from '../queries/player-entry.js'
@@ -28,7 +28,7 @@ const OFFSET_MAX = 10_000
 /** Rows of names per read for a search box. */
 const ROWS_READ = 256
 
-const playerParameter = text({ example: 'ann' }).describe('The whole name, percent-encoded, compared without case.')
+const playerParameter = playerName().describe('The whole name, percent-encoded, compared without case.')
 const offsetParameter = integer({ min: 0, max: OFFSET_MAX }).default(0)
 
 type PageRequest = { readonly playerName: string; readonly limit: number; readonly offset: number }

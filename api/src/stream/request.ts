@@ -1,7 +1,7 @@
 import { nameKey, Refusal, STREAM_KINDS } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { ResolveContext } from '../answers/endpoint.js'
-import { cursor, integer, shown, someOf, text } from '../http/request/parameters.js'
+import { cursor, integer, playerName, shown, someOf } from '../http/request/parameters.js'
 import { isTitleId } from '../queries/catalog.js'
 import { boardParameter, gameParameter, knownGame, titleParameter } from '../routes/known-game.js'
 import { contestedParameter } from '../routes/record-history.js'
@@ -18,7 +18,7 @@ export const StreamInput = z.object({
   titleId: titleParameter.optional().describe('Only of this title: an id, also one that is not known yet, or a name.'),
   game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
   leaderboardId: boardParameter.optional().describe('Only of this board; needs `titleId` or `game`.'),
-  player: text({ example: 'ann' })
+  player: playerName()
     .optional()
     .describe(
       'Only changes and records of players of this name and achievements of the user of this name, without case.'

@@ -126,7 +126,16 @@ type TextRule = {
   readonly isPath?: RegExp
 }
 
-/** The name of a user. */
+/** The name of a player, read as boards keep it: HTML white space collapsed, none at the ends. */
+export function playerName() {
+  return parameter(
+    `1 to ${TEXT_CHARACTERS_MAX} characters without control characters`,
+    { type: 'string', minLength: 1, maxLength: TEXT_CHARACTERS_MAX, pattern: PLAIN_TEXT_PATTERN, example: 'ann' },
+    (given) => (isPlainText(given, TEXT_CHARACTERS_MAX) ? lineText(given) : undefined)
+  )
+}
+
+/** The name of a user, read as the import of presence reads it. */
 export function username() {
   const allowed = `1 to ${USERNAME_LENGTH_MAX} characters without control or format characters`
   return parameter(
@@ -138,7 +147,7 @@ export function username() {
       pattern: `^[^${CONTROL}${FORMAT}]+$`,
       example: 'CalmOtter'
     },
-    (given) => (Username.safeParse(given).success ? given : undefined)
+    (given) => (Username.safeParse(given).success ? lineText(given) : undefined)
   )
 }
 

@@ -20,8 +20,9 @@ v8.setFlagsFromString('--wasm-tiering-budget=500000000')
 // marked when it has grown to three times its size.
 v8.setFlagsFromString('--heap-growing-percent=200')
 
-// Ctrl-C, also while the program is loaded, ends a command with a sentence, unless the command ends itself. A process of
-// `npm start` is ended by its supervisor. The signal itself ends the process: an exit would wait for the engines' threads.
+// Ctrl-C, also while the program is loaded, ends a command with a sentence, unless the command ends itself. A process
+// of `npm start` is ended by its supervisor. The signal itself ends the process: an exit would wait for the engines'
+// threads.
 if (!process.connected) process.on('SIGINT', interrupted)
 
 function interrupted() {

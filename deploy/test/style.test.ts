@@ -73,6 +73,66 @@ const ON_POSTGRES = /^api\/src\/(writes\/|queries\/(profile|rating)\.ts)|^ingest
 /** Applied migrations never change. */
 const PLAIN = /^(?!.*\/migrations\/).*\.([cm]?[jt]s|md|yml)$/
 
+/** Characters of a line of the product. */
+const LINE_MAX = 120
+const TESTS = /(^|\/)(test|testing|demo|proof)\/|\.(test|campaign)\.ts$/
+/** Folders that are to be rebuilt; their long lines go with them. */
+const LONG_LINES_LATER = /^deploy\/(engines\/src\/(clickhouse|sql)|src\/sql)\//
+/** Files that still have so many longer lines. The list only shrinks. */
+const LONG_LINES_MAX: Readonly<Record<string, number>> = {
+  'deploy/engines/migrations/0001.do.first-schema.sql': 10,
+  'deploy/engines/src/log/embedded-appender.ts': 1,
+  'deploy/engines/src/log/embedded-log.ts': 3,
+  'deploy/engines/src/log/kafka-admin.ts': 1,
+  'deploy/engines/src/log/kafka-client.ts': 2,
+  'deploy/engines/src/postgres/emptied-pages.ts': 3,
+  'deploy/engines/src/postgres/page-checksums.ts': 3,
+  'deploy/engines/src/postgres/pglite-thread.ts': 3,
+  'deploy/engines/src/postgres/pglite.ts': 4,
+  'deploy/src/operations/check-thread.ts': 5,
+  'deploy/src/operations/damage-of-tables.ts': 4,
+  'deploy/src/operations/damage-of-writes.ts': 8,
+  'deploy/src/operations/damage-report.ts': 1,
+  'deploy/src/operations/engine-differences.ts': 9,
+  'deploy/src/operations/erase.ts': 2,
+  'deploy/src/operations/find-damage.ts': 2,
+  'deploy/src/operations/import-log.ts': 1,
+  'deploy/src/operations/lost-events.ts': 3,
+  'deploy/src/operations/lost-writes.ts': 4,
+  'deploy/src/operations/status.ts': 4,
+  'deploy/src/operations/verify-apart.ts': 1,
+  'deploy/src/wiring/advance-sequences.ts': 2,
+  'deploy/src/wiring/engine-failures.ts': 7,
+  'deploy/src/wiring/lost-rows.ts': 3,
+  'deploy/src/wiring/older-writes.ts': 1,
+  'deploy/src/wiring/part-list.ts': 1,
+  'projector/migrations/0001-first-schema.sql': 54,
+  'projector/schema.sql': 1,
+  'projector/src/generations/generations.ts': 5,
+  'projector/src/project/run-projections.ts': 1,
+  'projector/src/projections/leaderboard-entry.ts': 5,
+  'projector/src/rebuild/begin.ts': 8,
+  'projector/src/rebuild/context.ts': 1,
+  'projector/src/rebuild/contract.ts': 5,
+  'projector/src/rebuild/fill.ts': 4,
+  'projector/src/rebuild/find-rebuild.ts': 6,
+  'projector/src/rebuild/leftovers.ts': 4,
+  'projector/src/rebuild/rebuild-operations.ts': 8,
+  'projector/src/rebuild/rebuild-record.ts': 2,
+  'projector/src/rebuild/reload.ts': 4,
+  'projector/src/rebuild/restore-pointers.ts': 3,
+  'projector/src/rebuild/swap.ts': 14,
+  'projector/src/rebuild/unit.ts': 3,
+  'projector/src/repair/emptied-tables.ts': 1,
+  'projector/src/repair/lost-rows.ts': 9,
+  'projector/src/repair/vanished-parts.ts': 4,
+  'projector/src/store/event-table.ts': 5,
+  'projector/src/store/generation.ts': 5,
+  'projector/src/store/migrate.ts': 7,
+  'projector/src/store/projection.ts': 4,
+  'projector/src/store/step.ts': 7
+}
+
 /** Most files at the root of a package's `src`; more belong into folders named by stage. */
 const ROOT_FILES_MAX: Readonly<Record<string, number>> = { projector: 4, sdk: 40 }
 const ROOT_FILES_MAX_ELSEWHERE = 6
@@ -126,12 +186,26 @@ test('statements of answers and of ingest name tables by parameters, and none of
   )
 })
 
+test('no line of the product is longer than 120 characters', async (t) => {
+  const counts = [...texts].flatMap(([file, text]) => {
+    if (!/\.([cm]?[jt]s|css|html|sql)$/.test(file) || TESTS.test(file) || LONG_LINES_LATER.test(file)) return []
+    const count = text.split('\n').filter((line) => line.length > LINE_MAX).length
+    return count > (LONG_LINES_MAX[file] ?? 0) ? [`${file}: ${count} lines over ${LINE_MAX} characters`] : []
+  })
+  t.same(counts, [])
+})
+
 test('ARCHITECTURE.md stays short', async (t) => {
   const page = texts.get('ARCHITECTURE.md') ?? ''
   const glossary = /^## Glossary\n(.*?)^## /ms.exec(page)?.[1] ?? ''
   const terms = [...glossary.matchAll(/^\| (?!term \|)/gm)].length
   t.ok(terms > 0 && terms <= 40, `${terms} terms; at most 40`)
-  t.ok(page.split('\n').length <= 151, 'at most 150 lines')
+  const lines = page.split('\n')
+  t.ok(lines.length <= 151, 'at most 150 lines')
+  t.same(
+    lines.filter((line) => line.length > LINE_MAX),
+    []
+  )
 })
 
 test('links between pages have targets', async (t) => {

@@ -154,7 +154,8 @@ async function refuseNewer(backup: string, { program, dataFormat, migrations }: 
   ]
   if (unknown.length === 0) return
   throw new FailureError(
-    `The backup ${backup} was written by a newer program (version ${program}): this one does not know ${unknown.join(', ')}. Restore it with that program.`
+    `The backup ${backup} was written by a newer program (version ${program}): this one does not know ` +
+      `${unknown.join(', ')}. Restore it with that program.`
   )
 }
 

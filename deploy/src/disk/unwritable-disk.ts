@@ -68,7 +68,8 @@ function foundOn(disk: DiskSpace | undefined): string {
 
 function fullDiskSentence(path: string, disk: DiskSpace | undefined): string {
   return (
-    `The disk of the data directory ${path} is full${foundOn(disk)}. Free space on it (backups, log files and other files that ` +
-    'are not of the service), or copy the data directory to a larger disk and set DATA_DIR; delete nothing inside it.'
+    `The disk of the data directory ${path} is full${foundOn(disk)}. Free space on it (backups, log files and other ` +
+    'files that are not of the service), or copy the data directory to a larger disk and set DATA_DIR; delete ' +
+    'nothing inside it.'
   )
 }

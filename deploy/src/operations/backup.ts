@@ -21,7 +21,8 @@ export const backup = operation({
     const { directory: dataDirectory, log, clickhouse, isEmbedded } = engines
     if (!isEmbedded || dataDirectory === undefined || log.files === undefined) {
       throw new UsageError(
-        'This copies a service whose engines are all embedded; with KAFKA_BROKERS, CLICKHOUSE_URL or POSTGRES_URL back each server up with its own tools, in the order of docs/operators/backup.md.'
+        'This copies a service whose engines are all embedded; with KAFKA_BROKERS, CLICKHOUSE_URL or POSTGRES_URL ' +
+          'back each server up with its own tools, in the order of docs/operators/backup.md.'
       )
     }
     const target = targets.get(engines)

@@ -70,7 +70,8 @@ const RetryReport = RetryProgress.extend({
 export type RetryReport = z.infer<typeof RetryReport>
 
 const choiceRule =
-  'The body, as application/octet-stream, is the JSON {"topic": …, "positions": "all" or a list of {"epoch", "partition", "offset"}}'
+  'The body, as application/octet-stream, is the JSON {"topic": …, "positions": "all" or a list of ' +
+  '{"epoch", "partition", "offset"}}'
 const choiceBody = { as: 'json', bytesMax: CHOICE_BYTES_MAX } as const
 
 export const listDeadLetters = operation({

@@ -85,7 +85,8 @@ async function diskOf({ disk }: Engines): Promise<string> {
   if (low?.isReadOnly) throw new Wrong(readOnlySentence(low.path, low.path))
   if (low !== undefined)
     throw new Wrong(
-      `${low.path} has ${freeText(low)}, and ${bytesText(Math.max(low.freeMinBytes, FULL_BYTES))} must stay free: docs/operators/disk.md says what to free.`
+      `${low.path} has ${freeText(low)}, and ${bytesText(Math.max(low.freeMinBytes, FULL_BYTES))} must stay free: ` +
+        `docs/operators/disk.md says what to free.`
     )
   return disks.length === 0
     ? 'no engine has files here'

@@ -138,7 +138,8 @@ async function publishFile(
     if (error instanceof ImportCutOff) throw new FailureError(error.message)
     if (errorCode(error) === 'ENOSPC') {
       throw new FailureError(
-        `The disk that stores the upload of ${file} is full; free some space and import again: published events stay, the rest follows.`
+        `The disk that stores the upload of ${file} is full; free some space and import again: published events ` +
+          `stay, the rest follows.`
       )
     }
     throw error
@@ -158,7 +159,10 @@ async function knownImport(needs: OperationNeeds, importId: string): Promise<Kno
 }
 
 function concurrent(file: string, importId: string): string {
-  return `${file} is already being imported as ${importId}: gamenet import list shows when that has ended. This command published nothing.`
+  return (
+    `${file} is already being imported as ${importId}: gamenet import list shows when that has ended. This ` +
+    `command published nothing.`
+  )
 }
 
 /** Yields the chunks of an upload, which is stored before it is imported; refuses when the disk is low. */

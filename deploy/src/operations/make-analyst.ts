@@ -16,7 +16,8 @@ export const makeAnalyst = operation({
   run: async ({ engines: { clickhouse, names } }, { password }) => {
     if (names.tables === 'chDB') {
       throw new UsageError(
-        'migrate --analyst creates a user on a ClickHouse server (CLICKHOUSE_URL); embedded tables have no users. gamenet sql --serve serves them.'
+        'migrate --analyst creates a user on a ClickHouse server (CLICKHOUSE_URL); embedded tables have no users. ' +
+          'gamenet sql --serve serves them.'
       )
     }
     const { ANALYST, analystStatements } = await import('../sql/analyst-grants.js')

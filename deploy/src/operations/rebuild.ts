@@ -97,7 +97,8 @@ function action<Input extends { readonly projection: string }, Result>(
     path: `/rebuilds/:projection/${verb}`,
     input,
     inputRule:
-      'The query takes until, isFromLog and acceptDifferences, the last two as true or false, like the options of gamenet rebuild',
+      'The query takes until, isFromLog and acceptDifferences, the last two as true or false, like the options of ' +
+      'gamenet rebuild',
     result,
     endsWith: 'projector',
     run: async (needs, given) => {
@@ -124,7 +125,8 @@ async function answered<Answer>(
 
 export function notProjecting(): UsageError {
   return new UsageError(
-    'No projector was asked: set OPERATOR_URL to the operator port of gamenet start or projector, and OPERATOR_TOKEN to its token.'
+    'No projector was asked: set OPERATOR_URL to the operator port of gamenet start or projector, and OPERATOR_TOKEN ' +
+      'to its token.'
   )
 }
 
@@ -132,6 +134,7 @@ export function notProjecting(): UsageError {
 export function requireRepaired(repairing: readonly string[]): void {
   if (repairing.length === 0) return
   throw new FailureError(
-    `Rows of ${repairing.join(', ')} were lost and are not restored yet; rebuilds wait for them. gamenet status shows the progress.`
+    `Rows of ${repairing.join(', ')} were lost and are not restored yet; rebuilds wait for them. gamenet status ` +
+      `shows the progress.`
   )
 }

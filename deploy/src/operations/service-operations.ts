@@ -17,7 +17,9 @@ type Unfinished = {
 export type ServiceOperations = {
   readonly operations: Operations
   readonly finish: Unfinished
-  /** Returns the progress of the history that is loaded least, imported or the demo's, 0 to 99; undefined without one. */
+  /**
+   * Returns the progress of the history that is loaded least, imported or the demo's, 0 to 99; undefined without one.
+   */
   historyPercent(): number | undefined
   /** Stops running operations, before the parts that they use are closed. */
   stop(): Promise<void>

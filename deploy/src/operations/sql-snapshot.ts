@@ -16,7 +16,8 @@ export const takeSqlSnapshot = operation({
     const { directory, clickhouse, names } = engines
     if (directory === undefined || names.tables !== 'chDB') {
       throw new UsageError(
-        'gamenet sql reads embedded tables; these are on a ClickHouse server. `gamenet migrate --analyst` creates a user there, for any client of ClickHouse.'
+        'gamenet sql reads embedded tables; these are on a ClickHouse server. `gamenet migrate --analyst` creates a ' +
+          'user there, for any client of ClickHouse.'
       )
     }
     const { takeSnapshot } = await import('../sql/snapshot.js')

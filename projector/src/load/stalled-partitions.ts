@@ -29,7 +29,8 @@ export function describeStall(
   if (damage !== undefined) {
     return (
       `${name} was loaded to ${wanted}${when}, and the log cannot be read there: ${damage}; ` +
-      `repair the broker's copy, or delete its records up to the end of the batch and continue without them: gamenet gap accept ${topic}`
+      `repair the broker's copy, or delete its records up to the end of the batch and continue without them: gamenet ` +
+      `gap accept ${topic}`
     )
   }
   if (wanted > next) {

@@ -23,7 +23,9 @@ export class DataChanges {
     await this.#announce(changes.flatMap(changesOf))
   }
 
-  /** Announces that everything of these projections may have changed, above a version whose rows may have been deleted. */
+  /**
+   * Announces that everything of these projections may have changed, above a version whose rows may have been deleted.
+   */
   async announceAll(projections: readonly string[], above = 0): Promise<void> {
     this.#version = Math.max(this.#version ?? 0, above)
     await this.#announce(projections.map((projection) => ({ projection, key: '*', fromMs: 0, toMs: INSTANTS_END_MS })))

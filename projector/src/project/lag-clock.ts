@@ -9,9 +9,9 @@ type Position = { readonly epoch: number; readonly partition: number; readonly n
 type Observation = { readonly atMs: number; readonly heads: readonly Position[] }
 
 /**
- * Computes the age of the oldest event that a reader has not consumed, from observations of the log's heads: a reader past the heads of
- * an instant has consumed all earlier events. The age is too high by at most the time between two observations. It rises while the
- * log does not answer, because the reader cannot know what was appended.
+ * Computes the age of the oldest event that a reader has not consumed, from observations of the log's heads: a reader
+ * past the heads of an instant has consumed all earlier events. The age is too high by at most the time between two
+ * observations. It rises while the log does not answer, because the reader cannot know what was appended.
  */
 export class LagClock {
   readonly #observations = new Map<string, Observation[]>()

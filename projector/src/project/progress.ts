@@ -9,8 +9,8 @@ import type { Store } from '../store/operation.js'
 import { lagOf } from './run-projections.js'
 
 /*
- * Progress of the loaders and projections of all processes, from the tables and the log: for processes without a projector.
- * `Projector.status` also has the reasons of failures, but only of its own process.
+ * Progress of the loaders and projections of all processes, from the tables and the log: for processes without a
+ * projector. `Projector.status` also has the reasons of failures, but only of its own process.
  */
 
 export type ProgressNeeds = {

@@ -23,6 +23,7 @@ export const achievementScore: Projection = {
   selectWhenLate: `
     SELECT n.user_key, n.name, n.score, n.achievements, greatest(n.version, s.version)
     FROM (${select}) AS n
-    LEFT JOIN (SELECT a.* FROM {achievement_score: Identifier} AS a FINAL WHERE a.user_key IN (${TOUCHED})) AS s ON s.user_key = n.user_key`,
+    LEFT JOIN (SELECT a.* FROM {achievement_score: Identifier} AS a FINAL WHERE a.user_key IN (${TOUCHED})) AS s
+    ON s.user_key = n.user_key`,
   touches: { key: 'e.user_key', bucketMs: INSTANT_MS }
 }

@@ -13,7 +13,8 @@ export const networkCountHour: Projection = {
     SELECT c.metric, toStartOfHour(c.ts), min(c.value), max(c.value), argMin(c.ts, (-toInt64(c.value), c.ts)),
       sum(c.value), count(), argMax(c.value, c.ts), max(c.ts), max(c.position)
     FROM {network_count: Identifier} AS c FINAL
-    WHERE toStartOfHour(c.ts) IN (SELECT toStartOfHour(e.observed_at) FROM {event_network_count: Identifier} AS e WHERE {range})
+    WHERE toStartOfHour(c.ts) IN (SELECT toStartOfHour(e.observed_at) FROM {event_network_count: Identifier} AS e
+      WHERE {range})
     GROUP BY c.metric, toStartOfHour(c.ts)`,
   touches: { key: `'*'`, bucketMs: HOUR_MS }
 }

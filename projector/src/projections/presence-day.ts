@@ -46,12 +46,16 @@ export const presenceDay: Projection = {
             p.period_s AS period_s, p.position AS position,
             lagInFrame((p.ts, p.is_online, toString(p.game)), 1, (p.ts, false, '')) OVER around AS before,
             leadInFrame(p.ts, 1, p.ts) OVER around AS behind,
-            (p.user_key, p.ts) IN (SELECT e.user_key, e.observed_at FROM {event_presence: Identifier} AS e WHERE {range}) AS is_touched
+            (p.user_key, p.ts) IN (
+              SELECT e.user_key, e.observed_at FROM {event_presence: Identifier} AS e WHERE {range}) AS is_touched
           FROM {presence: Identifier} AS p FINAL
           WHERE p.user_key IN (SELECT e.user_key FROM {event_presence: Identifier} AS e WHERE {range})
-            AND p.ts >= (SELECT min(e.observed_at) FROM {event_presence: Identifier} AS e WHERE {range}) - INTERVAL ${READ_DAYS} DAY
-            AND p.ts <= (SELECT max(e.observed_at) FROM {event_presence: Identifier} AS e WHERE {range}) + INTERVAL ${READ_DAYS} DAY
-          WINDOW around AS (PARTITION BY p.user_key ORDER BY p.ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+            AND p.ts >= (SELECT min(e.observed_at) FROM {event_presence: Identifier} AS e WHERE {range})
+              - INTERVAL ${READ_DAYS} DAY
+            AND p.ts <= (SELECT max(e.observed_at) FROM {event_presence: Identifier} AS e WHERE {range})
+              + INTERVAL ${READ_DAYS} DAY
+          WINDOW around AS (PARTITION BY p.user_key ORDER BY p.ts
+            ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
         ) AS s
         ARRAY JOIN arrayConcat(
           [(${dayNumber('s.ts')}, 1, toUInt8(s.is_online), '', toUInt32(0), false)],

@@ -4,7 +4,8 @@ import { leaderboardEntry } from './leaderboard-entry.js'
 import { BOARD_COLUMNS, BOARD_KEY } from './leaderboard-history.js'
 
 const liveWhere = (condition: string) => `
-  SELECT assumeNotNull(k.time_ms), k.title_id, k.leaderboard_id, k.player, k.occurrence, true AS is_live, k.rank, k.rating, k.version
+  SELECT assumeNotNull(k.time_ms), k.title_id, k.leaderboard_id, k.player, k.occurrence, true AS is_live, k.rank,
+    k.rating, k.version
   FROM {leaderboard_entry: Identifier} AS k FINAL
   WHERE ${condition} AND NOT k.is_gone AND k.time_ms IS NOT NULL`
 
@@ -26,11 +27,13 @@ export const timedEntry: Projection = {
   key: BOARD_COLUMNS,
   select: `${liveWhere(`(k.title_id, k.leaderboard_id) IN (SELECT DISTINCT e.title_id, e.leaderboard_id ${TOUCHED})`)}
   UNION ALL
-  SELECT DISTINCT assumeNotNull(h.time_ms), h.title_id, h.leaderboard_id, h.player, h.occurrence, false, 0, '', c.version
+  SELECT DISTINCT assumeNotNull(h.time_ms), h.title_id, h.leaderboard_id, h.player, h.occurrence, false, 0, '',
+    c.version
   FROM {leaderboard_history: Identifier} AS h
   INNER JOIN (
     SELECT n.* FROM {leaderboard_entry: Identifier} AS n FINAL WHERE ${touchedOf('n')}
-  ) AS c ON c.title_id = h.title_id AND c.leaderboard_id = h.leaderboard_id AND c.player = h.player AND c.occurrence = h.occurrence
+  ) AS c ON c.title_id = h.title_id AND c.leaderboard_id = h.leaderboard_id AND c.player = h.player
+  AND c.occurrence = h.occurrence
   WHERE ${touchedOf('h')}
     AND h.time_ms IS NOT NULL AND (c.is_gone OR NOT (c.time_ms <=> h.time_ms))`,
   selectSlice: liveWhere('{slice}'),

@@ -11,7 +11,8 @@ import { type Live, reloadedTopic } from './context.js'
 import type { RebuildRecord } from './rebuild-record.js'
 
 /**
- * Consumes the late batches that the live tables have consumed, never more: their events may lie before the position of the fill.
+ * Consumes the late batches that the live tables have consumed, never more: their events may lie before the position of
+ * the fill.
  * @param step the tables and checkpoints of the rebuild
  * @returns the number of events
  */

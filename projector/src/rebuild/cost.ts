@@ -11,9 +11,9 @@ import { createTables, dropTables, sampleName } from './rebuild-tables.js'
 import { type Cuts, cutsOf, joinParts, sliceAt } from './slices.js'
 
 /**
- * Events of the samples of a statement, in order. The difference between a large and a small sample is the cost of events, the rest the
- * cost of a step. The first sample fills caches. There are several because a statement that reads their rows merges their parts, as in the
- * fill.
+ * Events of the samples of a statement, in order. The difference between a large and a small sample is the cost of
+ * events, the rest the cost of a step. The first sample fills caches. There are several because a statement that reads
+ * their rows merges their parts, as in the fill.
  */
 const SAMPLE_EVENTS = [20_000, 200_000, 20_000]
 /** Events of the sample of a fold, whose events cost ten times as much. */
@@ -26,9 +26,10 @@ export type Measured = {
 }
 
 /**
- * Measures the seconds per event of each projection: projects a range in the middle of the loaded events into tables that are dropped
- * afterwards. A statement reads the tables of the samples before it, because in the fill too a table has hardly more rows than the
- * statement reads; a fold reads the live tables, by keys. Projections without events cost nothing. Also cuts their keys into slices.
+ * Measures the seconds per event of each projection: projects a range in the middle of the loaded events into tables
+ * that are dropped afterwards. A statement reads the tables of the samples before it, because in the fill too a table
+ * has hardly more rows than the statement reads; a fold reads the live tables, by keys. Projections without events cost
+ * nothing. Also cuts their keys into slices.
  *
  * @param by `sizes` of the fill's steps, which share the cost of a step; `process` names the sample tables
  */
@@ -111,8 +112,8 @@ function sampleOf(parts: readonly KeyPart[], wanted: number): { readonly slice: 
 type Sample = { readonly events: number; readonly seconds: number }
 
 /**
- * Returns the seconds per event in steps of `stepEvents`: its own cost and its share of the fixed cost of a step. Samples of one size
- * cannot separate these; then the fixed cost counts as 0.
+ * Returns the seconds per event in steps of `stepEvents`: its own cost and its share of the fixed cost of a step.
+ * Samples of one size cannot separate these; then the fixed cost counts as 0.
  */
 export function costOf(samples: readonly Sample[], stepEvents: number): number {
   if (samples.length === 0) return 0
@@ -134,7 +135,9 @@ export function wholeRange(projection: Projection, live: Checkpoints): Range {
   return rangeBetween(() => 0, live.of(projectionCheckpoint(projection.name)), Infinity)
 }
 
-/** Returns consecutive ranges of about these sizes in the middle of the longest partition, each of at least one event. */
+/**
+ * Returns consecutive ranges of about these sizes in the middle of the longest partition, each of at least one event.
+ */
 function middleOf(whole: Range, sizes: readonly number[]): Range[] {
   const longest = whole.reduce((a, b) => (b.next - b.first > a.next - a.first ? b : a))
   const most = sizes.reduce((sum, size) => sum + size, 0)

@@ -12,8 +12,9 @@ export const LOAD_COST = 7e-6
 const LEAST_LEFT = 0.05
 
 /**
- * Estimates the remaining time of a fill: events left × seconds per event, by projection. The cost is that of the sample, corrected by its
- * error so far, until enough of the projection itself is measured. Work without a sample corrects nothing.
+ * Estimates the remaining time of a fill: events left × seconds per event, by projection. The cost is that of the
+ * sample, corrected by its error so far, until enough of the projection itself is measured. Work without a sample
+ * corrects nothing.
  */
 export class Estimate {
   readonly #costs: Readonly<Record<string, number>>
@@ -28,7 +29,9 @@ export class Estimate {
     this.#costs = costs
   }
 
-  /** Records the begin of the first step, in ms of the monotonic clock. Each later step begins when the one before ends. */
+  /**
+   * Records the begin of the first step, in ms of the monotonic clock. Each later step begins when the one before ends.
+   */
   begin(at: number): void {
     this.#begunAt = at
   }
@@ -85,7 +88,10 @@ export class Estimate {
     return Math.max(whole * LEAST_LEFT, whole - running)
   }
 
-  /** Returns the completed share of the work, 0 to 1, by time: an event of one projection may cost fifty times that of another. */
+  /**
+   * Returns the completed share of the work, 0 to 1, by time: an event of one projection may cost fifty times that of
+   * another.
+   */
   shareOf(done: ReadonlyMap<string, number>, left: ReadonlyMap<string, number>): number {
     const [secondsDone, secondsLeft] = [this.secondsFor(done), this.secondsFor(left)]
     if (secondsDone + secondsLeft > 0) return secondsDone / (secondsDone + secondsLeft)

@@ -25,5 +25,8 @@ export async function freeSpaceFor(store: Store, bytesNeeded: number, keepFree: 
 
 function refusalOf(free: number, needed: number, kept: number): string {
   const need = needed === 0 ? '' : `; it needs ${bytesText(needed)}`
-  return `The disk of the tables has ${bytesText(free)} free${need}, and ${bytesText(kept)} stay free for urgent writes (DISK_FREE_MIN_BYTES). Free some space, or drop the tables of an earlier rebuild (gamenet rebuild status).`
+  return (
+    `The disk of the tables has ${bytesText(free)} free${need}, and ${bytesText(kept)} stay free for urgent ` +
+    `writes (DISK_FREE_MIN_BYTES). Free some space, or drop the tables of an earlier rebuild (gamenet rebuild status).`
+  )
 }

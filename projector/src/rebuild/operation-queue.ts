@@ -4,7 +4,9 @@ import { RebuildRefused } from './contract.js'
 import type { Fillers } from './fillers.js'
 import { dropLeftovers } from './leftovers.js'
 
-/** Runs the operations of this process on rebuilds one after the other, and drops leftovers of failed ones in between. */
+/**
+ * Runs the operations of this process on rebuilds one after the other, and drops leftovers of failed ones in between.
+ */
 export class OperationQueue {
   readonly #context: RebuildContext
   readonly #fillers: Fillers

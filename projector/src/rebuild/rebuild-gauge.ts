@@ -9,7 +9,10 @@ import { readRebuilds } from './rebuild-record.js'
 const COUNTED: readonly RebuildState[] = ['filling', 'paused', 'failed', 'filled', 'swapped']
 const ASK_MS = 2000
 
-/** Registers how many rebuilds have tables, by state. If the records cannot be read in time, it reports the last known numbers. */
+/**
+ * Registers how many rebuilds have tables, by state. If the records cannot be read in time, it reports the last known
+ * numbers.
+ */
 export function registerRebuildGauge(registry: Registry, store: Store, logger: Logger): void {
   let reading: Promise<void> | undefined
   const gauge = new Gauge({

@@ -1,6 +1,9 @@
 import type { PassLock } from '../generations/pass-lock.js'
 
-/** Steps of rebuilds and retries of dead letters in all processes: deletions and swaps wait for steps that read earlier rows. */
+/**
+ * Steps of rebuilds and retries of dead letters in all processes: deletions and swaps wait for steps that read earlier
+ * rows.
+ */
 export class RebuildSteps {
   readonly #passes: PassLock
   readonly #underWay = new Set<Promise<unknown>>()

@@ -2,9 +2,9 @@ import type { KeySlice, KeyValues } from '../store/projection.js'
 import type { KeyPart } from '../store/step.js'
 
 /*
- * The slices of keys that fill a projection: ranges of the primary key of the table that they are read from, so that no slice reads the rows of
- * another one. A rebuild stores its cuts. Cuts of a later instant may differ and miss keys: a retried dead letter brings one, an erasure
- * removes one.
+ * The slices of keys that fill a projection: ranges of the primary key of the table that they are read from, so that no
+ * slice reads the rows of another one. A rebuild stores its cuts. Cuts of a later instant may differ and miss keys: a
+ * retried dead letter brings one, an erasure removes one.
  */
 
 /** The first key of each slice but the first one, which begins before all keys. */

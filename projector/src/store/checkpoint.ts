@@ -7,8 +7,8 @@ export type Progress = { readonly epoch: number; readonly partition: number; rea
 export type Checkpoint = Progress & { readonly name: string }
 
 /**
- * Reads the checkpoints of all readers in this view of the store; those of other generations have other names. The highest `next` of a
- * partition counts, merged or not.
+ * Reads the checkpoints of all readers in this view of the store; those of other generations have other names. The
+ * highest `next` of a partition counts, merged or not.
  */
 export const readCheckpoints = operation('reads checkpoints', async (tables): Promise<Checkpoint[]> => {
   const rows = await tables.rows(
@@ -18,7 +18,9 @@ export const readCheckpoints = operation('reads checkpoints', async (tables): Pr
   return inView(tables.nameOf, rows.map(checkpointOf))
 })
 
-/** Stores checkpoints, all or none. The table keeps the highest `next`, so storing an older one again changes nothing. */
+/**
+ * Stores checkpoints, all or none. The table keeps the highest `next`, so storing an older one again changes nothing.
+ */
 export const storeCheckpoints = operation(
   'stores checkpoints',
   async (tables, checkpoints: readonly Checkpoint[]): Promise<void> => {
@@ -38,8 +40,8 @@ export const deleteCheckpoints = operation(
 )
 
 /**
- * Deletes the checkpoints of readers that are no longer in use, by the engine's names in any view of the store. It does not
- * wait for the deletion, which does not happen while merges are stopped.
+ * Deletes the checkpoints of readers that are no longer in use, by the engine's names in any view of the store. It does
+ * not wait for the deletion, which does not happen while merges are stopped.
  */
 export const discardCheckpoints = operation(
   'discards checkpoints',

@@ -4,8 +4,8 @@ import type { Progress } from './checkpoint.js'
 import { operation } from './operation.js'
 
 /*
- * Compares two tables: rows are divided into buckets by their key; a hash per bucket shows which differ. Names of tables are the
- * engine's.
+ * Compares two tables: rows are divided into buckets by their key; a hash per bucket shows which differ. Names of
+ * tables are the engine's.
  */
 
 /** A compared table: its written columns, except the one that decides which of two rows counts. */
@@ -37,7 +37,8 @@ export const readShape = operation('reads the shape of a table', async (tables, 
   const columns = await tables.rows(
     `SELECT c.name AS name, c.type AS type, c.is_in_sorting_key AS isKey, t.engine_full AS engine
      FROM system.columns AS c INNER JOIN system.tables AS t ON t.database = c.database AND t.name = c.table
-     WHERE c.database = currentDatabase() AND c.table = {table: String} AND c.default_kind NOT IN ('ALIAS', 'MATERIALIZED')
+     WHERE c.database = currentDatabase() AND c.table = {table: String}
+       AND c.default_kind NOT IN ('ALIAS', 'MATERIALIZED')
      ORDER BY c.position`,
     { table }
   )
@@ -61,7 +62,8 @@ export const readHashes = operation(
   async (tables, side: Side): Promise<ReadonlyMap<number, BucketHash>> => {
     const rows = await tables.rows(
       `SELECT b.bucket AS bucket, count() AS rows, toString(tuple(count(), groupBitXor(b.hash), sum(b.hash))) AS hash
-       FROM (SELECT ${bucketOf(side)} AS bucket, ${side.shape.hash} AS hash FROM ${side.table} AS r FINAL WHERE ${isCompared(side)}) AS b
+       FROM (SELECT ${bucketOf(side)} AS bucket, ${side.shape.hash} AS hash FROM ${side.table} AS r FINAL
+         WHERE ${isCompared(side)}) AS b
        GROUP BY b.bucket`
     )
     return new Map(rows.map(({ bucket, rows, hash }) => [Number(bucket), { rows: Number(rows), hash: String(hash) }]))
@@ -124,7 +126,8 @@ export const readEventsOf = operation(
   async (tables, from: Pick<Topic, 'name'>, key: Row, limit: number): Promise<string[]> => {
     const table = tables.source(eventTableName(from))
     const known = await tables.rows(
-      `SELECT c.name AS name FROM system.columns AS c WHERE c.database = currentDatabase() AND c.table = {table: String}`,
+      `SELECT c.name AS name FROM system.columns AS c WHERE c.database = currentDatabase()
+        AND c.table = {table: String}`,
       { table }
     )
     const names = new Set(known.map(({ name }) => String(name)))

@@ -37,8 +37,8 @@ export const readNewestBegin = operation(
 )
 
 /**
- * Reads the changes above a version. Years of changes are a row per span of whole hours, not one per step: spans that end after
- * `minutesFromMs` are widened to whole minutes, others to whole hours. Rejects at a number of 2^53 and above.
+ * Reads the changes above a version. Years of changes are a row per span of whole hours, not one per step: spans that
+ * end after `minutesFromMs` are widened to whole minutes, others to whole hours. Rejects at a number of 2^53 and above.
  */
 export const readChangesSince = operation(
   'reads data changes',

@@ -38,7 +38,10 @@ export const DEAD_LETTER_TYPES: ColumnTypes = {
   value: 'String'
 }
 
-/** Stores dead letters, all or none; columns of {@link DEAD_LETTER_TYPES}. They are keyed by position: storing them again keeps one. */
+/**
+ * Stores dead letters, all or none; columns of {@link DEAD_LETTER_TYPES}. They are keyed by position: storing them
+ * again keeps one.
+ */
 export const storeDeadLetters = operation('stores dead letters', async (tables, block: RowBlock): Promise<void> => {
   await tables.insert('parked_message', Object.keys(DEAD_LETTER_TYPES), block)
 })
@@ -52,7 +55,9 @@ export const copyDeadLetters = operation('copies dead letters', async (tables, f
   )
 })
 
-/** Stores one decision about messages of one topic, all or none. The newest of a position counts, by the engine's clock. */
+/**
+ * Stores one decision about messages of one topic, all or none. The newest of a position counts, by the engine's clock.
+ */
 export const storeDecisions = operation(
   'decides about dead letters',
   async (tables, decision: 'dropped' | 'retried', positions: readonly DeadLetterPosition[]): Promise<void> => {

@@ -10,8 +10,9 @@ import { linesOf, operation, type TableNames } from './operation.js'
 /** Maximum number of events in a batch: each statement contains their offsets. */
 export const LATE_EVENTS_MAX = 1000
 /**
- * Every process consumes a batch younger than this once, even if another has consumed it: a process may have read rows before
- * the batch and store them after it, and its own step over the batch corrects them. Twice the longest statement, in seconds.
+ * Every process consumes a batch younger than this once, even if another has consumed it: a process may have read rows
+ * before the batch and store them after it, and its own step over the batch corrects them. Twice the longest statement,
+ * in seconds.
  */
 export const AGAIN_SECONDS = 1800
 
@@ -111,8 +112,8 @@ export const readPending = operation(
 )
 
 /**
- * Reads the batches that some consumer of their topic has not consumed, and those younger than {@link AGAIN_SECONDS} by the engine's
- * clock; the oldest first.
+ * Reads the batches that some consumer of their topic has not consumed, and those younger than {@link AGAIN_SECONDS} by
+ * the engine's clock; the oldest first.
  */
 export const readKnownBatches = operation(
   'reads late batches',
@@ -125,7 +126,8 @@ export const readKnownBatches = operation(
          SELECT x.id AS id, groupUniqArray(toString(x.taker)) AS consumers FROM late_batch_taken AS x GROUP BY x.id
        ) AS t ON t.id = b.id
        WHERE has({topics: Array(String)}, toString(b.topic)) AND (is_recent
-         OR NOT hasAll(t.consumers, {consumers: Array(Array(String))}[indexOf({topics: Array(String)}, toString(b.topic))]))
+         OR NOT hasAll(t.consumers, {consumers: Array(Array(String))}[indexOf({topics: Array(String)},
+         toString(b.topic))]))
        ORDER BY b.stored_at, b.id`,
       {
         topics: [...consumersByTopic.keys()],

@@ -9,7 +9,10 @@ export type LogGap = {
   readonly next: number
 }
 
-/** Stores gaps, all or none; `loadedAt` is when the last event before the gap was loaded. Storing them again changes nothing. */
+/**
+ * Stores gaps, all or none; `loadedAt` is when the last event before the gap was loaded. Storing them again changes
+ * nothing.
+ */
 export const storeGaps = operation(
   'stores gaps of the log',
   async (tables, gaps: readonly (LogGap & { readonly loadedAt: string | null })[]): Promise<void> => {
@@ -28,7 +31,8 @@ export const readGaps = operation(
     const rows = await tables.rows(
       `SELECT g.topic AS topic, g.epoch AS epoch, g.partition AS partition, g.first AS first, max(g.next) AS next,
          toUnixTimestamp64Milli(max(g.accepted_at)) AS acceptedAtMs
-       FROM log_gap AS g GROUP BY g.topic, g.epoch, g.partition, g.first ORDER BY g.topic, g.epoch, g.partition, g.first`
+       FROM log_gap AS g GROUP BY g.topic, g.epoch, g.partition, g.first ORDER BY g.topic, g.epoch, g.partition,
+         g.first`
     )
     return rows.map((row) => ({
       topic: String(row.topic),

@@ -4,18 +4,22 @@ import type { Tables } from './tables.js'
 /*
  * operation  one named statement on the tables, with its guarantee; each table of bookkeeping has a file of them
  * store      carries operations out: on an engine, or in the memory of the simulator
- * names      the engine's tables and checkpoints, by the names that statements use: those of one generation of each owner
+ * names      the engine's tables and checkpoints, by the names that statements use: those of one generation of each
+ *            owner
  */
 
 /** A table, or an owner's checkpoint → the one that is used instead. */
 export type TableNames = ReadonlyMap<string, string>
 
 /**
- * The tables as an operation uses them. A statement reads a table that may have another name as `{title_count: Identifier}`,
- * and gets the name of the table that it writes from `target`.
+ * The tables as an operation uses them. A statement reads a table that may have another name as
+ * `{title_count: Identifier}`, and gets the name of the table that it writes from `target`.
  */
 export type NamedTables = Tables & {
-  /** Returns the table, or the checkpoint, that is read instead of this one, for statements without parameters for identifiers. */
+  /**
+   * Returns the table, or the checkpoint, that is read instead of this one, for statements without parameters for
+   * identifiers.
+   */
   source(name: string): string
   /** Returns the inverse of `source`; undefined for a name that this view does not show. */
   nameOf(source: string): string | undefined

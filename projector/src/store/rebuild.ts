@@ -24,7 +24,8 @@ export const readRebuildOwner = operation(
   'reads the owner of a rebuild',
   async (tables, id: number): Promise<RebuildOwner | undefined> => {
     const [owner] = await tables.rows(
-      `SELECT argMax(o.process, o.seen_at) AS process, dateDiff('millisecond', max(o.seen_at), now64(3)) AS age, count() AS owners
+      `SELECT argMax(o.process, o.seen_at) AS process, dateDiff('millisecond', max(o.seen_at), now64(3)) AS age,
+        count() AS owners
        FROM rebuild_owner AS o WHERE o.id = {id: UInt32}`,
       { id }
     )

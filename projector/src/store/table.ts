@@ -1,14 +1,18 @@
 import { operation } from './operation.js'
 
 /*
- * Whole tables. Names are literals in these statements, because ClickHouse accepts no parameter there; all of them are the
- * program's own. Operations here take the engine's names, in any view of the store.
+ * Whole tables. Names are literals in these statements, because ClickHouse accepts no parameter there; all of them are
+ * the program's own. Operations here take the engine's names, in any view of the store.
  */
 
-/** Creates an empty table of the structure of another, unless it is there. Rejects when a migration changed only the other meanwhile. */
+/**
+ * Creates an empty table of the structure of another, unless it is there. Rejects when a migration changed only the
+ * other meanwhile.
+ */
 export const createTable = operation('creates a table', async (tables, name: string, like: string): Promise<void> => {
   await tables.execute(`CREATE TABLE IF NOT EXISTS ${name} AS ${like}`)
-  // If `like` was read before the migration's change, and this table appears after the migration's last list, it would lack a column.
+  // If `like` was read before the migration's change, and this table appears after the migration's last list, it would
+  // lack a column.
   const different = await tables.rows(
     `SELECT c.name AS name FROM system.columns AS c
      WHERE c.database = currentDatabase() AND c.table IN ({name: String}, {like: String})
@@ -18,7 +22,8 @@ export const createTable = operation('creates a table', async (tables, name: str
   if (different.length === 0) return
   const columns = [...new Set(different.map(({ name: column }) => String(column)))].join(', ')
   throw new Error(
-    `A migration changed columns of ${like} (${columns}) while ${name} was created like it. Repeat it after the migration.`
+    `A migration changed columns of ${like} (${columns}) while ${name} was created like it. Repeat it after the ` +
+      `migration.`
   )
 })
 
@@ -70,7 +75,8 @@ export type OwnedTable = { readonly name: string; readonly hours: number }
 export const readTablesOfRebuilds = operation('reads tables of rebuilds', async (tables): Promise<OwnedTable[]> => {
   const rows = await tables.rows(
     `SELECT t.name AS name, dateDiff('hour', t.metadata_modification_time, now()) AS hours FROM system.tables AS t
-       WHERE t.database = currentDatabase() AND match(t.name, '__([0-9]+(_live)?|sample(_[0-9a-f]{8})?)$') ORDER BY name`
+       WHERE t.database = currentDatabase() AND match(t.name, '__([0-9]+(_live)?|sample(_[0-9a-f]{8})?)$')
+         ORDER BY name`
   )
   return rows.map(({ name, hours }) => ({ name: String(name), hours: Number(hours) }))
 })

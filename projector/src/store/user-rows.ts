@@ -1,8 +1,8 @@
 import { operation } from './operation.js'
 
 /*
- * Rows about a user, in every generation of every table, and the files that the engine keeps of deleted rows. Operations here
- * take the engine's names, in any view of the store. They reject if a table is missing.
+ * Rows about a user, in every generation of every table, and the files that the engine keeps of deleted rows.
+ * Operations here take the engine's names, in any view of the store. They reject if a table is missing.
  */
 
 /** Columns with a user_key, in all tables. */
@@ -18,7 +18,10 @@ export type UserTable = {
   readonly projections?: readonly string[]
 }
 
-/** Reads the tables with name columns, of all generations, event tables first: rows derived from them later are without the user. */
+/**
+ * Reads the tables with name columns, of all generations, event tables first: rows derived from them later are without
+ * the user.
+ */
 export const readUserTables = operation('reads tables about users', async (tables): Promise<UserTable[]> => {
   const rows = await tables.rows(
     `SELECT c.table AS table, groupArray(c.name) AS columns
@@ -60,13 +63,15 @@ export const countUserRows = operation(
 )
 
 /**
- * Begins to delete the rows about a user that a table has now; {@link readMutations} shows when it has ended. The condition stays in
- * the table's files until {@link discardDeletions}, so it contains a hash with the salt as its key instead of a name.
+ * Begins to delete the rows about a user that a table has now; {@link readMutations} shows when it has ended. The
+ * condition stays in the table's files until {@link discardDeletions}, so it contains a hash with the salt as its key
+ * instead of a name.
  */
 export const deleteUserRows = operation(
   'deletes rows of a user',
   async (tables, rows: UserTable, userKey: string, salt: string): Promise<void> => {
-    const key = `(reinterpretAsUInt64(unhex('${salt.slice(0, 16)}')), reinterpretAsUInt64(unhex('${salt.slice(16, 32)}')))`
+    const half = (from: number) => `reinterpretAsUInt64(unhex('${salt.slice(from, from + 16)}'))`
+    const key = `(${half(0)}, ${half(16)})`
     const [row] = await tables.rows(`SELECT toString(${NAME_HASH}(${key}, {name: String})) AS hash`, { name: userKey })
     const condition = userCondition(rows, (column) => `${NAME_HASH}(${key}, ${column}) = toUInt64(${row?.hash})`)
     await tables.execute(`ALTER TABLE ${rows.table} DELETE WHERE ${condition}`)
@@ -74,21 +79,22 @@ export const deleteUserRows = operation(
 )
 
 /**
- * Begins to remove the rows that a lightweight deletion has masked, as the undo of an import does: they are in the table's files, but no
- * condition finds them.
+ * Begins to remove the rows that a lightweight deletion has masked, as the undo of an import does: they are in the
+ * table's files, but no condition finds them.
  */
 export const removeMaskedRows = operation('removes masked rows', async (tables, table: string): Promise<void> => {
   const masked = await tables.rows(
     `SELECT p.name AS name FROM system.parts AS p
-     WHERE p.database = currentDatabase() AND p.table = {table: String} AND p.active AND p.has_lightweight_delete LIMIT 1`,
+     WHERE p.database = currentDatabase() AND p.table = {table: String} AND p.active AND p.has_lightweight_delete
+       LIMIT 1`,
     { table }
   )
   if (masked.length > 0) await tables.execute(`ALTER TABLE ${table} APPLY DELETED MASK`)
 })
 
 /**
- * Removes the texts of finished deletions from the tables' files, which keep a hundred per table. The texts contain no names, but they
- * reveal to anyone with a name whether it was erased.
+ * Removes the texts of finished deletions from the tables' files, which keep a hundred per table. The texts contain no
+ * names, but they reveal to anyone with a name whether it was erased.
  */
 export const discardDeletions = operation('discards deletions of users', async (tables): Promise<void> => {
   await tables.execute(
@@ -112,7 +118,8 @@ export const readMutations = operation(
 /** Reads the ids of the INSERTs that run; one continues after its process was killed or lost its connection. */
 export const readRunningInserts = operation('reads running inserts', async (tables): Promise<string[]> => {
   const rows = await tables.rows(
-    `SELECT p.query_id AS id FROM system.processes AS p WHERE p.current_database = currentDatabase() AND p.query_kind = 'Insert'`
+    `SELECT p.query_id AS id FROM system.processes AS p WHERE p.current_database = currentDatabase()
+      AND p.query_kind = 'Insert'`
   )
   return rows.map(({ id }) => String(id))
 })
@@ -120,7 +127,10 @@ export const readRunningInserts = operation('reads running inserts', async (tabl
 /** Settings that tables have while a user is erased. */
 export const OLD_PARTS_SETTINGS = ['old_parts_lifetime', 'merge_tree_clear_old_parts_interval_seconds']
 
-/** Lets the engine delete replaced parts of a table after a second; by default minutes, in case the machine fails before new ones are on the disk. */
+/**
+ * Lets the engine delete replaced parts of a table after a second; by default minutes, in case the machine fails before
+ * new ones are on the disk.
+ */
 export const shortenOldParts = operation(
   'shortens the life of replaced parts',
   async (tables, table: string): Promise<void> => {
@@ -166,12 +176,18 @@ export const readDetachedParts = operation(
   }
 )
 
-/** Lets the engine look for replaced parts of a table now; by default it does twice a minute. An older ClickHouse rejects it. */
+/**
+ * Lets the engine look for replaced parts of a table now; by default it does twice a minute. An older ClickHouse
+ * rejects it.
+ */
 export const startCleanup = operation('starts a cleanup of a table', async (tables, table: string): Promise<void> => {
   await tables.execute(`SYSTEM START CLEANUP ${table}`)
 })
 
-/** Reads where an embedded engine has its files, and the names of the folders in `store` that belong to its tables and databases. */
+/**
+ * Reads where an embedded engine has its files, and the names of the folders in `store` that belong to its tables and
+ * databases.
+ */
 export const readKnownFolders = operation(
   'reads the folders of tables',
   async (tables): Promise<{ readonly root: string; readonly folders: ReadonlySet<string> }> => {

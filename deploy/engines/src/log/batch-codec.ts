@@ -5,8 +5,8 @@ import { DICTIONARY } from './dictionary.js'
 import type { StoredRecords } from './stored-records.js'
 
 /*
- * A batch of messages as bytes: {@link PackedMessages}, deflated. The frame before them has the format, {@link BatchFrame} and a
- * CRC-32 of all other bytes.
+ * A batch of messages as bytes: {@link PackedMessages}, deflated. The frame before them has the format, {@link
+ * BatchFrame} and a CRC-32 of all other bytes.
  */
 
 /** Below this size deflate takes less time than handing the bytes to another thread. */

@@ -28,8 +28,8 @@ export type CheckedEvents = BatchExtent & {
 const AHEAD = 1
 
 /**
- * Verifies every batch by its checksum, and finds missing ones. `take` receives the readable batches. Batches are unpacked
- * only if `reads` returns true: unpacking takes fifty times as long as the check.
+ * Verifies every batch by its checksum, and finds missing ones. `take` receives the readable batches. Batches are
+ * unpacked only if `reads` returns true: unpacking takes fifty times as long as the check.
  */
 export async function checkBatches(
   batches: Batches,

@@ -21,7 +21,10 @@ import { metadataMs } from './kafka-reader.js'
 import { assertTopicName } from './partition.js'
 
 const WAITING_APPENDS_MAX = 10_000
-/** Maximum size of a request before compression, because sealed events hardly compress. A longer append is several requests. */
+/**
+ * Maximum size of a request before compression, because sealed events hardly compress. A longer append is several
+ * requests.
+ */
 const SEND_CHARACTERS_MAX = 768 * 1024
 const SEND_MESSAGES_MAX = 20_000
 

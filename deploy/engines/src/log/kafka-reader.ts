@@ -302,7 +302,10 @@ class Session {
     if (!this.#isEnding) await heartbeat()
   }
 
-  /** Delivers the end of a fetch that has only control records and records of aborted transactions, which kafkajs leaves out. */
+  /**
+   * Delivers the end of a fetch that has only control records and records of aborted transactions, which kafkajs leaves
+   * out.
+   */
   #passOver({
     payload: { topic: name, partition, batchSize, firstOffset, lastOffset }
   }: ConsumerEndBatchProcessEvent): void {
@@ -315,7 +318,10 @@ class Session {
     })
   }
 
-  /** Delivers the records before a damaged batch, then stalls. Returns false unless the whole fetch, up to `end`, was delivered. */
+  /**
+   * Delivers the records before a damaged batch, then stalls. Returns false unless the whole fetch, up to `end`, was
+   * delivered.
+   */
   async #deliver(holding: Holding, fetched: readonly KafkaRecord[], end: number): Promise<boolean> {
     const damage = fetched.at(-1)?.damage
     const isWhole = damage === undefined

@@ -3,8 +3,8 @@ import { decompress } from './kafka-codecs.js'
 import { positionNumber } from './partition.js'
 
 /*
- * Reads record batches, format 2 of https://kafka.apache.org/documentation/#recordbatch. The decoder of kafkajs checks no
- * CRC, reads no codec but gzip, and takes four times the processor time: it copies the headers once per header, and
+ * Reads record batches, format 2 of https://kafka.apache.org/documentation/#recordbatch. The decoder of kafkajs checks
+ * no CRC, reads no codec but gzip, and takes four times the processor time: it copies the headers once per header, and
  * calculates timestamps in BigInt.
  */
 

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import { type KafkaRecord, readBatches } from './kafka-records.js'
 
 /*
- * Replaces parts of private modules of kafkajs, whose version is therefore pinned exactly. A missing module throws at the
- * first use of Kafka.
+ * Replaces parts of private modules of kafkajs, whose version is therefore pinned exactly. A missing module throws at
+ * the first use of Kafka.
  */
 
 const load = createRequire(import.meta.url)

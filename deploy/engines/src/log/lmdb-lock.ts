@@ -6,8 +6,9 @@ import { isMainThread } from 'node:worker_threads'
 const LOCK_BYTES = 8272
 
 /**
- * Allocates the blocks of LMDB's lock file in a directory. Otherwise a full disk, on which a mapped file cannot grow, would end the
- * process by SIGBUS. Throws ENOSPC instead. Its content counts only while LMDB has it open, in the main thread first.
+ * Allocates the blocks of LMDB's lock file in a directory. Otherwise a full disk, on which a mapped file cannot grow,
+ * would end the process by SIGBUS. Throws ENOSPC instead. Its content counts only while LMDB has it open, in the main
+ * thread first.
  */
 export function allocateLock(directory: string): void {
   const path = join(directory, 'lock.mdb')

@@ -5,8 +5,8 @@ import { FRAME_BYTES, frameOf, packBatch, stampBatch, unpackBatch } from './batc
 import { allocateLock } from './lmdb-lock.js'
 
 /*
- * Messages that wait for an unavailable log, in one LMDB file: a queue of parcels. Key: its number; value: the length and
- * name of the topic, then a packed batch. The file never shrinks: LMDB reuses freed pages.
+ * Messages that wait for an unavailable log, in one LMDB file: a queue of parcels. Key: its number; value: the length
+ * and name of the topic, then a packed batch. The file never shrinks: LMDB reuses freed pages.
  */
 
 const PARCEL_MESSAGES_MAX = 8192
@@ -84,7 +84,8 @@ export function openSpool({ path, bytesMax, now = Date.now }: SpoolOptions): Spo
       const bytes = values.reduce((sum, value) => sum + value.length, 0)
       if (held.bytes + bytes > bytesMax) {
         throw new Error(
-          `the spool at ${path} is full: ${held.bytes} of ${bytesMax} bytes wait in it, and the new messages have ${bytes}; ` +
+          `the spool at ${path} is full: ${held.bytes} of ${bytesMax} bytes wait in it, and the new messages have ` +
+            `${bytes}; ` +
             'restore the log, or raise SPOOL_BYTES_MAX'
         )
       }

@@ -11,14 +11,19 @@ const TEMPLATE = fileURLToPath(new URL(`../../empty-cluster-${versionOf('@electr
 
 /** What a cluster cannot do without. Without `PG_VERSION` PGlite would create a new cluster over the tables. */
 const NEEDED = ['PG_VERSION', 'base', 'global', 'pg_multixact', 'pg_wal', 'pg_xact']
-/** Files of settings, the same in every cluster: all others are parameters of a start. PGlite does not start without them. */
+/**
+ * Files of settings, the same in every cluster: all others are parameters of a start. PGlite does not start without
+ * them.
+ */
 const SETTINGS = {
   'postgresql.conf': 'timezone = UTC\nlog_timezone = UTC\nlc_messages = C\n',
   'postgresql.auto.conf': '',
   'pg_hba.conf': 'local all all trust\n',
   'pg_ident.conf': ''
 }
-/** Folders without which PostgreSQL fails at its next stop. A start fills them; most are empty, so a copy may lack them. */
+/**
+ * Folders without which PostgreSQL fails at its next stop. A start fills them; most are empty, so a copy may lack them.
+ */
 const FILLED_BY_START = [
   ...['pg_commit_ts', 'pg_dynshmem', 'pg_notify', 'pg_replslot', 'pg_serial', 'pg_snapshots', 'pg_stat', 'pg_stat_tmp'],
   ...['pg_subtrans', 'pg_tblspc', 'pg_twophase', 'pg_wal/archive_status', 'pg_wal/summaries'],
@@ -26,10 +31,10 @@ const FILLED_BY_START = [
 ]
 
 /**
- * Copies a new database cluster into an empty directory. In any other directory it only creates folders that a cluster can lack,
- * writes damaged settings again, and refuses it if something else is missing. Creating a cluster takes
- * 6 s of processor time, so it is created once per program and copied. The directory has all of it or nothing, also
- * after a crash or power loss.
+ * Copies a new database cluster into an empty directory. In any other directory it only creates folders that a cluster
+ * can lack, writes damaged settings again, and refuses it if something else is missing. Creating a cluster takes 6 s of
+ * processor time, so it is created once per program and copied. The directory has all of it or nothing, also after a
+ * crash or power loss.
  */
 export const layEmptyCluster = async (dir: string): Promise<void> => {
   const names = await readdir(dir)
@@ -54,8 +59,8 @@ export const layEmptyCluster = async (dir: string): Promise<void> => {
 }
 
 /**
- * Takes files and folders from other users: PGlite gives the files of a new cluster to everybody, whatever the process's
- * mask, and the template's folders have the mask of the process that made it. Takes 10 ms.
+ * Takes files and folders from other users: PGlite gives the files of a new cluster to everybody, whatever the
+ * process's mask, and the template's folders have the mask of the process that made it. Takes 10 ms.
  */
 const makePrivate = (dir: string): void => {
   for (const entry of readdirSync(dir, { recursive: true, withFileTypes: true })) {

@@ -5,8 +5,8 @@ import { NodeFS } from '@electric-sql/pglite/nodefs'
 
 /**
  * PGlite's parameters without `-F` (no flushes). The module has only fsync to flush the write-ahead log. The
- * default of 128 MB of buffers takes a fifth of a start to prepare; the page cache holds the same pages. A recycled file of the log
- * would keep its content, such as that of erased rows, until it is written again.
+ * default of 128 MB of buffers takes a fifth of a start to prepare; the page cache holds the same pages. A recycled
+ * file of the log would keep its content, such as that of erased rows, until it is written again.
  */
 const START_PARAMS = [
   ...PGlite.defaultStartParams.filter((param) => param !== '-F'),
@@ -56,8 +56,9 @@ type Module = {
 const INPUT_OUTPUT_ERROR = 29
 
 /**
- * Files of a directory. Emscripten's own fsync does nothing and reports success. A file that could not be created, such as on a disk
- * without inodes, stays in its table of files, so that each later creation would fail because the file exists.
+ * Files of a directory. Emscripten's own fsync does nothing and reports success. A file that could not be created, such
+ * as on a disk without inodes, stays in its table of files, so that each later creation would fail because the file
+ * exists.
  */
 class FlushingFiles extends NodeFS {
   /** The last line of PostgreSQL's log before a fatal error, and the detail that names the file. */

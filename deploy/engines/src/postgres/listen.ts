@@ -34,8 +34,8 @@ export type ListenNeeds = {
 }
 
 /**
- * Listens on a separate connection, and replaces a connection that breaks or no longer answers. A pooler accepts LISTEN and
- * delivers nothing, so the listener notifies itself first; if the notification does not arrive, it polls instead.
+ * Listens on a separate connection, and replaces a connection that breaks or no longer answers. A pooler accepts LISTEN
+ * and delivers nothing, so the listener notifies itself first; if the notification does not arrive, it polls instead.
  * @returns a function that ends it
  */
 export const listenToServer = (

@@ -1,9 +1,9 @@
 import type { PGlite } from '@electric-sql/pglite'
 
 /*
- * The work of a server's autovacuum and checkpointer, separate processes that PGlite lacks: deleted or replaced rows would stay in
- * the files forever, after 2^31 transactions PostgreSQL refuses writes, and the write-ahead log would grow until the next start,
- * which reads all of it after a crash.
+ * The work of a server's autovacuum and checkpointer, separate processes that PGlite lacks: deleted or replaced rows
+ * would stay in the files forever, after 2^31 transactions PostgreSQL refuses writes, and the write-ahead log would
+ * grow until the next start, which reads all of it after a crash.
  */
 
 /**
@@ -21,7 +21,10 @@ const LOG_BYTES_MAX = 64 * 2 ** 20
 
 export type UpkeepLimits = { readonly freezeAtAge?: number | undefined; readonly logBytesMax?: number | undefined }
 
-/** Runs `check` regularly, one at a time, and reports how each ended, until it is stopped. A failed one is repeated by the next. */
+/**
+ * Runs `check` regularly, one at a time, and reports how each ended, until it is stopped. A failed one is repeated by
+ * the next.
+ */
 export const startUpkeep = (
   check: () => Promise<void>,
   onChecked: (failure?: unknown) => void,
@@ -47,8 +50,8 @@ export const startUpkeep = (
 }
 
 /**
- * Shortens a long write-ahead log; vacuums tables with many dead rows, and everything when transactions are old. A failed one does
- * not keep it from the others; the first failure is thrown at the end.
+ * Shortens a long write-ahead log; vacuums tables with many dead rows, and everything when transactions are old. A
+ * failed one does not keep it from the others; the first failure is thrown at the end.
  */
 export const upkeep = async (
   database: PGlite,

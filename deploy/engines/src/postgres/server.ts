@@ -8,9 +8,14 @@ import type { Postgres, Queries } from './postgres.js'
 export type PostgresOptions = {
   /** `postgres://user:password@host:port/database` */
   readonly url: string
-  /** An address at which LISTEN works, where `url` is a pooler that gives each transaction another connection (PgBouncer). */
+  /**
+   * An address at which LISTEN works, where `url` is a pooler that gives each transaction another connection
+   * (PgBouncer).
+   */
   readonly listenUrl?: string | undefined
-  /** By channel, a statement whose rows differ after every announced change. It is polled if LISTEN delivers nothing. */
+  /**
+   * By channel, a statement whose rows differ after every announced change. It is polled if LISTEN delivers nothing.
+   */
   readonly polled?: Readonly<Record<string, string>>
   readonly connections?: number
   readonly connectTimeoutMs?: number

@@ -34,6 +34,9 @@ import { addStream, STREAM_LIMITS, type StreamLimits } from './stream/streams.js
 import { createRatingWriter } from './writes/rating.js'
 import { saveUser } from './writes/user.js'
 
+/** `Retry-After` of an address that has all its files: the time in which usual ones are read. */
+const EXPORT_RETRY_SECONDS = 5
+
 /** Limits of the API. Times in milliseconds. */
 export type ApiLimits = StreamLimits &
   ConnectionLimits & {
@@ -201,7 +204,8 @@ function openExports(
   exportMetrics(registry, exports)
   app.addHook('onReady', () => exports.removeOld())
   app.addHook('onClose', () => exports.close())
-  return { exports, exportSlots: new SlotsPerAddress(settings.perAddress) }
+  const exportSlots = new SlotsPerAddress(settings.perAddress, 'exports_per_address', EXPORT_RETRY_SECONDS)
+  return { exports, exportSlots }
 }
 
 /** Ten minutes, or three periods of the scrape if longer. */

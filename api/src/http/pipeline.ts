@@ -46,8 +46,6 @@ import type { SlotsPerAddress } from './slots-per-address.js'
 const EXPOSED = flat(EXPOSED_HEADERS)
 /** Refusals of sessions that are not logged. */
 const UNLOGGED: ReadonlySet<string> = new Set(['username_unstable', 'session_checks_spent'])
-/** `Retry-After` of an address that has all its files: the time in which usual ones are read. */
-const EXPORT_RETRY_SECONDS = 5
 
 /** The dependencies of endpoints and actions. */
 export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> & {
@@ -231,10 +229,6 @@ class Answering {
     const { table, format, input, question, closed } = wanted
     const { exports, exportSlots, clients } = this.#needs
     const release = exportSlots.take(clients.of(request))
-    if (release === undefined) {
-      const retryAfterSeconds = EXPORT_RETRY_SECONDS
-      throw new Refusal('exports_per_address', [String(exportSlots.max)], { retryAfterSeconds })
-    }
     const ended = new AbortController()
     const end = () => {
       ended.abort()

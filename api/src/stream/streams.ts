@@ -98,7 +98,7 @@ class Streams {
 
   constructor(needs: StreamNeeds) {
     this.#needs = needs
-    this.#perAddress = new SlotsPerAddress(needs.limits.streamsPerAddress)
+    this.#perAddress = new SlotsPerAddress(needs.limits.streamsPerAddress, 'streams_per_address', RETRY_SECONDS_MAX)
     const onFailure = (error: unknown): void => {
       needs.logger.warn({ err: error }, 'new events cannot be read for streams; it is tried again')
     }
@@ -124,10 +124,6 @@ class Streams {
     }
     const address = limits.streamsPerAddress === 0 ? undefined : this.#needs.clients.of(request.raw)
     const giveBack = this.#perAddress.take(address)
-    if (giveBack === undefined) {
-      const retryAfterSeconds = RETRY_SECONDS_MAX
-      throw new Refusal('streams_per_address', [String(limits.streamsPerAddress)], { retryAfterSeconds })
-    }
     this.#open += 1
     let channel: Channel | undefined
     let isOpen = true

@@ -10,10 +10,10 @@ export { type ApiNeeds, buildApp } from './app.js'
 export { type Dataset, datasets } from './datasets/datasets.js'
 export { type DatasetPosition, datasetPosition } from './datasets/position.js'
 export {
-  damagedNames,
   type RevisionFile,
   revisionFiles,
-  type UnreadableDescription
+  type UnreadableDescription,
+  unusableNames
 } from './datasets/revision-files.js'
 export type { Readiness } from './http/health.js'
 export { limitConnections } from './http/open-connections.js'

@@ -299,7 +299,7 @@ export type DatasetFile = {
   isClosed: boolean
   /** Null until the file is made: soon after this answer, or when it is requested. */
   newest: DatasetFileRevision | null
-  /** Revisions that late events or an import undo replaced, newest first. */
+  /** The revision before, if late events or an import undo replaced one. */
   earlier: DatasetFileRevision[]
 }
 

@@ -15,7 +15,7 @@ import {
 } from '@gamenet/schemas'
 import type { Versions } from '../answers/resolved-url.js'
 import type { StreamedTables } from '../read-tables.js'
-import { DatasetFolder, flushFolder, ignoreMissing, isDescription } from './dataset-folder.js'
+import { DatasetFolder, ignoreMissing, isDescription } from './dataset-folder.js'
 import { type Dataset, type DatasetMonths, datasets } from './datasets.js'
 import type { StoredFile, StoredRevision } from './manifest.js'
 import { CLOSED_AFTER_MS, dependencyOf, monthAt, monthSpan, monthsBetween } from './period.js'
@@ -24,9 +24,8 @@ import { factsStatement, fileStatement, monthsStatement, RowFacts, rowGroupRows,
 
 /** A file of an open month is made again when it is requested at a greater age. */
 const OPEN_MS_MAX = 600_000
-/** Revisions whose bytes are kept: a client may still read the one before the newest. */
-const REVISIONS_KEPT = 2
-const REVISIONS_LISTED_MAX = 20
+/** The newest revision, and the one before, which a client may still read. */
+const REVISIONS_MAX = 2
 /** Attempts to make a file whose rows change meanwhile. */
 const TRIES_MAX = 3
 const BUSY_RETRY_SECONDS = 10
@@ -239,10 +238,7 @@ export class DatasetFiles {
     return await this.#write(withServing(tables, serving), { dataset, period, span }, before?.revisions[0], describe)
   }
 
-  /**
-   * Writes a file unless the newest revision has the same rows; undefined if rows changed meanwhile. It is described
-   * before it gets its name: files without a description have lost it.
-   */
+  /** Writes a file unless the newest revision has the same rows; undefined if rows changed meanwhile. */
   async #write(
     tables: StreamedTables,
     { dataset, period, span }: { readonly dataset: Dataset; readonly period: string; readonly span: Span | undefined },
@@ -264,10 +260,8 @@ export class DatasetFiles {
       const { rows, rowsHash, firstMs, lastMs } = facts
       const shown = (ms: number | null) => (ms === null ? null : shownInstant(ms))
       const [first, last, madeAt] = [shown(firstMs), shown(lastMs), shownInstant(this.#needs.now())]
-      const described = await describe({ file, rows, bytes, first, last, sha256, rowsHash, madeAt })
       await rename(draft, this.#path(dataset, file))
-      await flushFolder(dirname(draft))
-      return described
+      return await describe({ file, rows, bytes, first, last, sha256, rowsHash, madeAt })
     } finally {
       await rm(draft, { force: true })
     }
@@ -301,14 +295,11 @@ export class DatasetFiles {
     return { sha256: hash.digest('hex'), bytes }
   }
 
-  /** Keeps the bytes of the newest revisions, and those of the one that was the newest until now. */
+  /** Keeps the bytes of the listed revisions, and those of the one that was the newest until now. */
   async #removeOld(dataset: Dataset, before: StoredFile | undefined, { revisions }: StoredFile): Promise<void> {
-    const kept = new Set(
-      [...revisions.slice(0, REVISIONS_KEPT), ...(before?.revisions.slice(0, 1) ?? [])].map(({ file }) => file)
-    )
-    for (const { file } of [...(before?.revisions ?? []), ...revisions]) {
-      if (!kept.has(file)) await rm(this.#path(dataset, file), { force: true })
-    }
+    const [newest, ...others] = before?.revisions ?? []
+    const kept = new Set([...revisions, ...(newest === undefined ? [] : [newest])].map(({ file }) => file))
+    for (const { file } of others) if (!kept.has(file)) await rm(this.#path(dataset, file), { force: true })
   }
 
   #folder(dataset: Dataset): DatasetFolder {
@@ -337,7 +328,7 @@ function revisionsWith(
   const [last] = published
   const isSame = last?.sha256 === newest.sha256
   const revision = isClosed ? (last?.revision ?? 0) + (isSame ? 0 : 1) : 0
-  return [{ ...newest, revision }, ...published.slice(isClosed && isSame ? 1 : 0)].slice(0, REVISIONS_LISTED_MAX)
+  return [{ ...newest, revision }, ...published.slice(isClosed && isSame ? 1 : 0)].slice(0, REVISIONS_MAX)
 }
 
 function closedAt(period: string): number {

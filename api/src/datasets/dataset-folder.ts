@@ -2,11 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { checkedText, errorCode, parseJson, withChecksum } from '@gamenet/schemas'
-import { BYTES_FILE, StoredFile } from './manifest.js'
+import { StoredFile } from './manifest.js'
 
 const DESCRIPTION = /^(\d{4}-\d{2}|newest)\.json$/
-/** The end of the name of a damaged description. */
-const DAMAGED = '.damaged'
 /** File systems stamp two changes of a folder within their clock's tick, up to 10 ms, with one instant. */
 const STAMP_MS = 100
 
@@ -35,29 +33,18 @@ export class DatasetFolder {
     return (await readdir(this.#path).catch(ignoreMissing)) ?? []
   }
 
-  /** Returns the periods that have a description or lost it. */
-  async mentioned(): Promise<readonly string[]> {
+  /** Returns the periods that have a description. */
+  async periods(): Promise<readonly string[]> {
     return periodsOf(await this.names())
   }
 
-  /** Returns the periods that have a description. */
-  async periods(): Promise<readonly string[]> {
-    return (await this.names()).flatMap((name) => DESCRIPTION.exec(name)?.[1] ?? [])
-  }
-
-  /**
-   * Reads one description; undefined if it is missing or damaged. Then it is made again; a copy of a damaged one is
-   * kept as evidence, an empty one of a deleted one.
-   */
+  /** Reads one description; undefined if it is missing or damaged: then the file is made again. */
   async file(period: string): Promise<StoredFile | undefined> {
     const path = this.#pathOf(period)
     // The error of a folder does not name it.
     const named = (error: object) => ignoreMissing(Object.assign(error, { path }))
     const text = await readFile(path, 'utf8').catch(named)
-    if (text === undefined && !(await this.#hasLost(period))) return undefined
-    const file = StoredFile.safeParse(parseJson(checkedText(text ?? '') ?? '')).data
-    if (file === undefined) await writeFile(path + DAMAGED, text ?? '', { mode: 0o600 })
-    return file
+    return StoredFile.safeParse(parseJson(checkedText(text ?? '') ?? '')).data
   }
 
   /**
@@ -92,12 +79,6 @@ export class DatasetFolder {
     }
   }
 
-  /** Returns whether a file of the period exists without a description. */
-  async #hasLost(period: string): Promise<boolean> {
-    const names = await this.names()
-    return periodsOf(names).includes(period) && !names.includes(`${period}.json`)
-  }
-
   #pathOf(period: string): string {
     return join(this.#path, `${period}.json`)
   }
@@ -106,18 +87,14 @@ export class DatasetFolder {
 const MISSING = { ctimeNs: 0n, ctimeMs: 0n }
 
 function periodsOf(names: readonly string[]): readonly string[] {
-  return [...new Set(names.flatMap((name) => (DESCRIPTION.exec(name) ?? BYTES_FILE.exec(name))?.[1] ?? []))]
+  return names.flatMap((name) => DESCRIPTION.exec(name)?.[1] ?? [])
 }
 
 export function isDescription(name: string): boolean {
-  return DESCRIPTION.test(name) || isDamaged(name)
+  return DESCRIPTION.test(name)
 }
 
-export function isDamaged(name: string): boolean {
-  return name.endsWith(DAMAGED)
-}
-
-export async function flushFolder(path: string): Promise<void> {
+async function flushFolder(path: string): Promise<void> {
   const folder = await open(path)
   try {
     await folder.sync()

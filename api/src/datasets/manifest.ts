@@ -40,7 +40,7 @@ const DatasetFile = z
     }),
     earlier: z
       .array(FileRevision)
-      .meta({ description: 'Revisions that late events or an import undo replaced, newest first.' })
+      .meta({ description: 'The revision before, if late events or an import undo replaced one.' })
   })
   .meta({ id: 'DatasetFile' })
 

@@ -1,7 +1,7 @@
 import { access, constants, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode } from '@gamenet/schemas'
-import { DatasetFolder, isDamaged } from './dataset-folder.js'
+import { DatasetFolder } from './dataset-folder.js'
 import { datasets } from './datasets.js'
 
 /** A file with the bytes of a revision. */
@@ -13,26 +13,22 @@ export type RevisionFile = {
   readonly isNewest: boolean
 }
 
-/** A description that was damaged, or cannot be read, as can the folder of a dataset. */
+/** A description or the folder of a dataset that cannot be read. */
 export type UnreadableDescription = {
   /** Relative to the directory of the datasets. */
   readonly name: string
-  /** The copy of it; also all files of its period, unless it was made again. */
-  readonly copies: readonly string[]
-  /** What the system said; undefined for content that was changed. */
-  readonly code?: string
+  /** What the system said. */
+  readonly code: string
 }
 
-/**
- * Returns what is damaged, lost or unusable in a directory of datasets as far as names, kinds and permissions show it.
- */
-export async function damagedNames(directory: string): Promise<readonly string[]> {
+/** Returns what cannot be read in a directory of datasets, as far as kinds and permissions show it. */
+export async function unusableNames(directory: string): Promise<readonly string[]> {
   const found: string[] = []
   for (const { name: dataset } of datasets) {
     const names = await new DatasetFolder(join(directory, dataset)).names().catch(() => undefined)
     if (names === undefined) found.push(dataset)
     for (const name of names ?? [])
-      if (isDamaged(name) || (await isUnusable(join(directory, dataset, name)))) found.push(join(dataset, name))
+      if (await isUnusable(join(directory, dataset, name))) found.push(join(dataset, name))
   }
   return found
 }
@@ -56,24 +52,13 @@ export async function revisionFiles(
   for (const { name: dataset } of datasets) {
     const folder = new DatasetFolder(join(directory, dataset))
     const orUnreadable = (name: string) => (error: unknown) => {
-      unreadable.push({ name, copies: [], code: errorCode(error) })
+      unreadable.push({ name, code: errorCode(error) })
       return undefined
     }
-    const periods = (await folder.mentioned().catch(orUnreadable(dataset))) ?? []
-    const damaged = new Set<string>()
-    for (const period of periods) {
-      const name = join(dataset, `${period}.json`)
-      const file = await folder.file(period).then((read) => read ?? 'damaged', orUnreadable(name))
-      if (file === 'damaged') damaged.add(name)
-      for (const [n, revision] of (typeof file === 'object' ? file.revisions : []).entries())
+    for (const period of (await folder.periods().catch(orUnreadable(dataset))) ?? []) {
+      const file = await folder.file(period).catch(orUnreadable(join(dataset, `${period}.json`)))
+      for (const [n, revision] of (file?.revisions ?? []).entries())
         files.push({ name: join(dataset, revision.file), sha256: revision.sha256, isNewest: n === 0 })
-    }
-    const names = await folder.names().catch(() => [])
-    for (const copy of names.filter(isDamaged)) {
-      const [period = ''] = copy.split('.')
-      const name = join(dataset, `${period}.json`)
-      const copies = damaged.has(name) ? names.filter((each) => each.startsWith(`${period}.`)) : [copy]
-      unreadable.push({ name, copies: copies.map((each) => join(dataset, each)) })
     }
   }
   return { files, unreadable }

@@ -178,7 +178,7 @@ function writesFailure(error: unknown): FilesDamaged {
   return new FilesDamaged('writes', `the write side is unusable: ${reasonOf(error)}`, RESTORE)
 }
 
-/** The newest revision of a file is made again from the tables, with its number if its description is readable; an earlier one cannot be. */
+/** The newest revision of a file is made again from the tables; an earlier one cannot be. */
 export async function damageOfDatasets(
   directory: string,
   damaged: readonly (DamagedRevision | UnreadableDescription)[],
@@ -187,21 +187,18 @@ export async function damageOfDatasets(
   const damages: Damage[] = []
   for (const { name, code, ...file } of damaged) {
     const path = join('datasets', name)
-    const isRevision = 'isNewest' in file
-    const cost = isRevision
-      ? 'readers of this file fail or read wrong values'
-      : 'earlier revisions are no longer served, and revisions are numbered from 1 again'
+    const cost = 'readers of this file fail or read wrong values'
     if (code !== undefined) {
       const way = 'let the user of the service read it, or remove it while the service is stopped'
       damages.push({ part: 'datasets', what: `${path} cannot be read (${code})`, cost, repair: way })
       continue
     }
-    if (repair) for (const each of isRevision ? [name] : file.copies) await rm(join(directory, each))
-    const isMade = !isRevision || file.isNewest
+    if (repair) await rm(join(directory, name))
+    const isMade = 'isNewest' in file && file.isNewest
     const then = isMade ? 'it is made again when it is requested' : 'this earlier revision is then no longer served'
     damages.push({
       part: 'datasets',
-      what: `${path} ${isRevision ? 'does not match its SHA-256' : 'was damaged or deleted'}`,
+      what: `${path} does not match its SHA-256`,
       cost,
       repair: `gamenet verify --repair, which removes it; ${then}`,
       ...(repair && { repaired: `it was removed; ${then}` })

@@ -91,7 +91,7 @@ export const status = operation({
     const nowMs = Date.now()
     const [readiness, datasets, runs, progress, rebuilds, disk, lostRows, erasures] = await Promise.all([
       needs.ready(),
-      damagedDatasets(engines),
+      unusableDatasets(engines),
       newestRuns(engines, nowMs),
       progressOf(needs),
       unfinishedRebuilds(needs),
@@ -142,13 +142,13 @@ export function clockBack(newestRunMs: number, nowMs: number): string[] {
   ]
 }
 
-async function damagedDatasets({ directory }: Engines): Promise<string[]> {
+async function unusableDatasets({ directory }: Engines): Promise<string[]> {
   if (directory === undefined) return []
-  const { damagedNames } = await import('@gamenet/api')
-  const [first, ...others] = await damagedNames(directory.part('datasets'))
+  const { unusableNames } = await import('@gamenet/api')
+  const [first, ...others] = await unusableNames(directory.part('datasets'))
   if (first === undefined) return []
   const more = others.length === 0 ? '' : ` and ${others.length} others`
-  return [`datasets/${first}${more} cannot be read or was damaged (gamenet verify)`]
+  return [`datasets/${first}${more} cannot be read (gamenet verify)`]
 }
 
 async function pendingErasures({ postgres }: Engines): Promise<Status['erasures']> {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { isDeepStrictEqual } from 'node:util'
 import { Worker } from 'node:worker_threads'
-import { openEmbeddedLog } from '@gamenet/engines/log'
+import { openEmbeddedLog, readLogApart } from '@gamenet/engines/log'
 import {
   encodeEvent,
   instantOf,
@@ -200,7 +200,7 @@ void test('a damaged file is refused, or returns the appended records, or report
   const bytes = readFileSync(join(path, 'data.mdb'))
   const outcomes = { refused: 0, harmless: 0, reported: 0 }
   const damages = fc.sample(fc.record({ at: fc.nat(bytes.length - 1), bit: fc.nat(7), isCut: fc.nat(9) }), {
-    numRuns: 60,
+    numRuns: 30,
     seed: 11
   })
   // Magic, page number and page size of the first meta page, version of the second.
@@ -212,7 +212,7 @@ void test('a damaged file is refused, or returns the appended records, or report
   })
   const zeroed = fc
     .sample(fc.record({ at: fc.nat(bytes.length - 1), bytes: fc.constantFrom(512, 1024, 2048, 4096) }), {
-      numRuns: 60,
+      numRuns: 30,
       seed: 12
     })
     .map((zeros) => {
@@ -223,9 +223,10 @@ void test('a damaged file is refused, or returns the appended records, or report
     const copy = t.testdir({ 'data.mdb': damaged })
     let log: ReturnType<typeof openEmbeddedLog>
     try {
+      await readLogApart(copy, 'values')
       log = openEmbeddedLog({ path: copy })
     } catch (error) {
-      t.match(error, { message: /is damaged: .* Restore the newest backup/ })
+      t.match(error, { message: /is damaged: .* Restore the newest backup/ }, `byte ${at}`)
       outcomes.refused += 1
       continue
     }
@@ -246,6 +247,26 @@ void test('a damaged file is refused, or returns the appended records, or report
   }
   t.ok(outcomes.refused > 4 && outcomes.harmless > 4 && outcomes.reported > 1, JSON.stringify(outcomes))
   t.comment(JSON.stringify(outcomes))
+})
+
+void test('a file that lacks pages is refused before they are read, and the death of a process that reads it is reported', async (t) => {
+  const path = t.testdir()
+  const whole = openEmbeddedLog({ path })
+  for (let n = 0; n < 60; n += 1) await whole.append('thing', messages(200))
+  await whole.close()
+  await readLogApart(path, 'values')
+  const { size } = statSync(join(path, 'data.mdb'))
+  for (const [bytes, says] of [
+    [size / 2 - ((size / 2) % 4096), /is damaged: reading it ends in SIGBUS/],
+    [size / 2 - ((size / 2) % 4096) - 1, /is damaged: it is truncated after/]
+  ] as const) {
+    truncateSync(join(path, 'data.mdb'), bytes)
+    t.throws(() => openEmbeddedLog({ path }), says)
+    await t.rejects(readLogApart(path, 'keys'), /is damaged: reading it ends in SIGBUS.*gamenet restore/)
+  }
+  const stop = new AbortController()
+  stop.abort()
+  await t.rejects(readLogApart(path, 'keys', stop.signal), { name: 'AbortError' })
 })
 
 /** Returns all records of a topic. */

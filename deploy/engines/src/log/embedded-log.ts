@@ -18,7 +18,8 @@ import { openAppender, type Retention } from './embedded-appender.js'
 import { consume } from './embedded-reader.js'
 import { extentsOf, LogDamaged, newestEpoch, type Store } from './embedded-store.js'
 import { allocateLock } from './lmdb-lock.js'
-import { damageOfLmdb } from './lmdb-pages.js'
+import { type MetaState, stateOfMeta } from './lmdb-meta.js'
+import { readLogApartNow } from './read-apart.js'
 import { openSignalChannel } from './signal-channel.js'
 
 /*
@@ -134,7 +135,6 @@ export function openEmbeddedLog(options: EmbeddedLogOptions): EmbeddedLog {
     },
     async check(take, reads) {
       refuseWhenClosed()
-      assertLmdbFile(store.path)
       return await checkBatches(store.batches, take, reads)
     },
     async trim() {
@@ -187,19 +187,21 @@ function openStore(options: EmbeddedLogOptions): Store {
   }
 }
 
-/** Checks the files first: LMDB crashes the process if the one is damaged or no LMDB file, or the other a folder. */
+/** Checks the files first: LMDB crashes the process if the one is cut or no LMDB file, or the other a folder. */
 function assertLmdbFile(path: string): void {
   if (statSync(join(path, 'lock.mdb'), { throwIfNoEntry: false })?.isDirectory() === true)
     throw new Error(`The log at ${path} cannot be opened: its file lock.mdb is a folder; move it away`)
-  let damage: string | undefined
+  let state: MetaState
   try {
-    damage = damageOfLmdb(join(path, 'data.mdb'))
+    state = stateOfMeta(join(path, 'data.mdb'))
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return
     throw new Error(`The log at ${path} cannot be opened: ${errorMessage(error)}`, { cause: error })
   }
-  if (damage === undefined) return
-  throw new LogDamaged(`The file data.mdb of the log at ${path} is damaged: ${damage}`)
+  // Free pages may lie beyond the end of a sound file.
+  if (state === 'short') readLogApartNow(path)
+  else if (state !== 'sound')
+    throw new LogDamaged(`The file data.mdb of the log at ${path} is damaged: ${state.damage}`)
 }
 
 /** Reads the directory's description, refuses a mismatch, and adds a new epoch. */

@@ -42,7 +42,9 @@ const Owner = z.object({
   startedAt: z.string(),
   purpose: z.enum(['run', 'command', 'restore']).default('run').catch('run'),
   operatorUrl: z.url().nullable(),
-  operatorToken: z.string().optional()
+  operatorToken: z.string().optional(),
+  /** Whether the log's file may be damaged: from the start on, until the process answers and its keys are known to be readable. */
+  isSuspect: z.boolean().default(false).catch(false)
 })
 /** A newer program may add fields. */
 const Format = z.object({
@@ -64,6 +66,13 @@ export type DataDirectory = {
   part(name: string): string
   /** Records the operator address and token of the running service for the command line. */
   announce(operator: OperatorPort): Promise<void>
+  /**
+   * How the process before ended: `suspect`, in its start or before it knew that the log's keys are readable, as of a damaged page.
+   * Absent if it ended well.
+   */
+  readonly unclean?: 'suspect' | 'killed'
+  /** Records that the log's keys are readable. */
+  trustLog(): Promise<void>
   release(): Promise<void>
 }
 
@@ -94,16 +103,26 @@ export async function claimDataDirectory(
     if (purpose !== 'restore') await refuseHalfRestored(path)
     await checkFormat(path, versions)
     const ownerFile = join(path, OWNER_FILE)
-    const me = { pid: process.pid, startedAt: await startOf(process.pid), purpose, operatorUrl: null }
-    const announce = (operator?: OperatorPort) =>
-      replaceFile(ownerFile, JSON.stringify({ ...me, ...operator }), PRIVATE_FILE)
-    await announce()
+    const before = await readOwner(ownerFile)
+    let me: z.input<typeof Owner> = {
+      ...{ pid: process.pid, startedAt: await startOf(process.pid), purpose, operatorUrl: null },
+      isSuspect: purpose === 'run'
+    }
+    const write = () => replaceFile(ownerFile, JSON.stringify(me), PRIVATE_FILE)
+    const rewrite = async (facts: Partial<typeof me>) => {
+      me = { ...me, ...facts }
+      await write()
+    }
+    await write()
     return {
       path,
       part: (name) => join(path, name),
-      announce,
+      announce: (operator) => rewrite({ ...operator, isSuspect: before !== undefined }),
+      ...(before !== undefined && { unclean: before.isSuspect ? 'suspect' : 'killed' }),
+      trustLog: () => rewrite({ isSuspect: false }),
       release: async () => {
-        await rm(ownerFile, { force: true })
+        // Until the keys of the log are known to be readable, the next start has to know of the process before.
+        if (before === undefined || !me.isSuspect) await rm(ownerFile, { force: true })
         closeSync(lock)
       }
     }

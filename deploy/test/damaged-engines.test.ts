@@ -5,14 +5,18 @@ import { pause } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { test } from 'tap'
 import { VerifyReport } from '../src/operations/damage-report.js'
+import { claimDataDirectory } from '../src/data-directory.js'
 import { serviceOperations } from '../src/operations/service-operations.js'
 import { Status, status } from '../src/operations/status.js'
 import { engineFailure } from '../src/wiring/engine-failures.js'
+import { readUncleanLog } from '../src/wiring/unclean-log.js'
 import { filesOfParts, flipPartsOf, halve } from './service/damaged-files.js'
 import { type Finished, gamenet, gamenetJson, openGamenet, spawnedGamenet } from './service/gamenet.js'
 
 /* Engines whose files cannot be read: what a start, commands and `gamenet verify` say, and that the other engines are checked. */
 
+/** LMDB's flag of such a page. */
+const LEAF = 2
 const RESTORE = 'stop the service and restore the newest backup: gamenet restore DIR'
 
 test('damaged engines are named with the way out, and the others are checked', async (t) => {
@@ -46,10 +50,10 @@ test('damaged engines are named with the way out, and the others are checked', a
 
   await t.test('the log', async (t) => {
     await damaged('log', 'log/data.mdb', halve)
-    refuses(await started('log'), /data.mdb of the log at .* is damaged: it is truncated.*gamenet restore/)
+    refuses(await started('log'), /data.mdb of the log.* is damaged: .*gamenet restore/)
     await flipPartsOf(join(folder, 'log'), 'event_network_count__0')
     const findings = [
-      { part: 'log', what: /data.mdb of the log at .* is damaged: it is truncated/, repair: RESTORE },
+      { part: 'log', what: /data.mdb of the log.* is damaged: /, repair: RESTORE },
       { part: 'tables', what: /^part \S+ of event_network_count__0 is damaged/ }
     ]
     t.match(await verified('log'), findings)
@@ -59,6 +63,44 @@ test('damaged engines are named with the way out, and the others are checked', a
     refuses(await started('empty-log'), /data.mdb is missing or empty.*gamenet restore/)
     await damaged('no-log', 'log', (path) => rm(path, { recursive: true }))
     t.match(await verified('no-log'), [{ part: 'log', what: /data.mdb is missing or empty$/, repair: RESTORE }])
+  })
+
+  await t.test('the keys of the log, after a process that did not end well', async (t) => {
+    const owner = (isSuspect: boolean) => JSON.stringify({ pid: 2 ** 30, startedAt: '1', operatorUrl: null, isSuspect })
+    const claimed = async (path: string) => {
+      const directory = await claimDataDirectory(path, { program: '0', engines: {} })
+      await directory.release()
+      return directory
+    }
+    const zeroLeaves = async (path: string) => {
+      const bytes = await readFile(path)
+      for (let at = 8192; at < bytes.length; at += 4096)
+        if (bytes.readUInt16LE(at + 18) === LEAF && !bytes.includes('epochs', at)) bytes.fill(0, at, at + 4096)
+      await writeFile(path, bytes)
+    }
+    await damaged('keys', 'log/data.mdb', zeroLeaves)
+    await writeFile(join(folder, 'keys', 'service.json'), owner(true))
+    for (const _ of ['first', 'second'])
+      refuses(await started('keys'), /data.mdb of the log is damaged: .*gamenet restore/)
+    await damaged('killed', 'service.json', (path) => writeFile(path, owner(false)))
+    const { unclean } = await claimed(join(folder, 'killed'))
+    t.equal(unclean, 'killed')
+    const background = async (name: string) => {
+      const damageMet = new Set<string>()
+      const logChoice = { engine: 'lmdb', path: join(folder, name, 'log'), epoch: 1 } as const
+      let trusted = () => {}
+      const isTrusted = new Promise<void>((resolve) => {
+        trusted = resolve
+      })
+      const directory = { unclean: 'killed', trustLog: async () => trusted() } as never
+      const said = new Promise<string>((resolve) => {
+        const logger = { error: (_: unknown, sentence = '') => resolve(sentence), warn: () => undefined }
+        readUncleanLog({ engines: { directory, logChoice }, damageMet, logger })
+      })
+      return { sentence: await Promise.race([said, isTrusted]), met: [...damageMet] }
+    }
+    t.same(await background('killed'), { sentence: undefined, met: [] })
+    t.match(await background('keys'), { sentence: /^The file .* is damaged/, met: [/is damaged: .* \(gamenet verify\)$/] })
   })
 
   await t.test('the write side', async (t) => {

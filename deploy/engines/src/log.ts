@@ -6,7 +6,7 @@ export type { BatchExtent, CheckedEvents, LogFault } from './log/check-batches.j
 export type { LogHead } from './log/copy-log.js'
 export { LOG_FREE_BYTES_MIN } from './log/embedded-appender.js'
 export { type EmbeddedLog, type EmbeddedLogOptions, openEmbeddedLog } from './log/embedded-log.js'
-export { LogDamaged } from './log/embedded-store.js'
+export { isOfLmdbDamage, LogDamaged } from './log/embedded-store.js'
 export type { KafkaLogOptions } from './log/kafka-admin.js'
 export { type KafkaSasl, LogUnreachable } from './log/kafka-client.js'
 export { type KafkaLog, openKafkaLog } from './log/kafka-log.js'

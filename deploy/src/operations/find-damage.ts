@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { revisionFiles, type UnreadableDescription } from '@gamenet/api'
 import type { Postgres } from '@gamenet/engines'
+import { readLogApart } from '@gamenet/engines/log'
 import { sealKeys } from '@gamenet/ingest'
 import { projections, storeAt, storeOver } from '@gamenet/projector'
 import { abortable, Refusal } from '@gamenet/schemas'
@@ -95,7 +96,13 @@ export async function findDamage(
     damages.push(...(found.length === 0 ? unusable : found))
     if (datasetsDirectory !== undefined) damages.push(...(await checkDatasets(call, datasetsDirectory, repair)))
     if (log === undefined) return undefined
-    return await abortable(signal, call('log', engines.logChoice, loaded)).catch((error: unknown) => {
+    const { logChoice } = engines
+    const read = async () => {
+      // Damage that ends a process ends that one.
+      if (logChoice.engine === 'lmdb') await readLogApart(logChoice.path, 'values', signal)
+      return await abortable(signal, call('log', logChoice, loaded))
+    }
+    return await read().catch((error: unknown) => {
       signal.throwIfAborted()
       damages.push(damageOfUnreadableLog(log, error))
       return undefined

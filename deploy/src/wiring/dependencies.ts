@@ -57,6 +57,7 @@ export type Dependencies = {
   metricsPort: string | undefined
   operationsInFlight: ServiceOperations
   announcement: unknown
+  uncleanLog: () => void
   scraping: unknown
   /** Ends it. */
   upstreamNotice: NodeJS.Timeout | undefined

@@ -1,5 +1,5 @@
 import { ClickHouseError, NewerDatabase } from '@gamenet/engines'
-import { LogDamaged } from '@gamenet/engines/log'
+import { isOfLmdbDamage, LogDamaged } from '@gamenet/engines/log'
 import { MissingTables, NewerTables } from '@gamenet/projector'
 import { errorCode, errorMessage, isTableDropped, Refusal } from '@gamenet/schemas'
 import { FailureError, FilesDamaged, UsageError } from '../config.js'
@@ -84,6 +84,8 @@ export function engineFailure(error: unknown, tables: string): unknown {
   if (error instanceof Refusal && error.code === 'data_damaged' && ofTables === undefined)
     return new FilesDamaged('writes', `The write side is damaged: ${errorMessage(error.cause)}`, REPAIR_WRITES)
   if (error instanceof LogDamaged) return new FilesDamaged('log', error.what, RESTORE)
+  if (isOfLmdbDamage(error))
+    return new FilesDamaged('log', `The log's file data.mdb is damaged: ${error.message}`, RESTORE)
   if (ofTables !== undefined && (ofTables.code === NOT_ENOUGH_SPACE || FREEZE_WITHOUT_SPACE.test(ofTables.message))) {
     const of = tables === 'chDB' ? 'their disk' : 'the disk of the ClickHouse server'
     return new FailureError(

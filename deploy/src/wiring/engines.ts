@@ -13,7 +13,7 @@ import {
   openPostgres,
   type Postgres
 } from '@gamenet/engines'
-import { LogDamaged } from '@gamenet/engines/log'
+import { LogDamaged, readLogApart } from '@gamenet/engines/log'
 import { endLeases } from '@gamenet/ingest'
 import { type Store, storeOver } from '@gamenet/projector'
 import { CHANGED_CHANNEL } from '@gamenet/schemas'
@@ -163,8 +163,8 @@ export async function openSoundEngines({ config, role, threadPoolSize, logger, d
           'brokers’ default applies.'
       )
     const onUnavailable = (await isSpoolKnown(config, role)) ? warn : undefined
-    const log = await openedIfSound(() => {
-      if (directory !== undefined && logChoice.engine === 'lmdb') refuseLostLog(directory, logChoice.epoch)
+    const log = await openedIfSound(async () => {
+      if (directory !== undefined) await refuseUnreadableLog(directory, logChoice, role)
       return openLog(logChoice, role, { onUnavailable, isReading: role === 'verify' })
     })
     const heldLocks = new HeldLocks()
@@ -228,6 +228,14 @@ function refuseLostLog(directory: DataDirectory, epoch: number): void {
   const isLost = epoch === FIRST_EPOCH || bytesOf('log', 'lock.mdb') !== undefined
   if (!isLost || (bytesOf('log', 'data.mdb') ?? 0) > 0 || bytesOf('tables', 'store') === undefined) return
   throw new LogDamaged(`The log's file ${join(directory.path, 'log', 'data.mdb')} is missing or empty`)
+}
+
+/** Refuses an embedded log that is lost, or of which a damaged page has ended the process before or would end `gamenet verify`. */
+async function refuseUnreadableLog(directory: DataDirectory, logChoice: LogChoice, role: string): Promise<void> {
+  if (logChoice.engine !== 'lmdb') return
+  refuseLostLog(directory, logChoice.epoch)
+  const isSuspect = directory.unclean === 'suspect' || role === 'verify' || role === 'repair'
+  if (isSuspect) await readLogApart(logChoice.path, 'keys')
 }
 
 /** What each channel announces, for a PostgreSQL whose LISTEN delivers nothing. */

@@ -35,6 +35,7 @@ import { readiness } from './readiness.js'
 import { openSpoolingLog, usesSpool } from './spool.js'
 import { refuseUnsuitable } from './suitable-tables.js'
 import { uncaughtErrors } from './uncaught-errors.js'
+import { readUncleanLog } from './unclean-log.js'
 import { upstreamNotice } from './upstream-notice.js'
 import { requireWholeLog } from './whole-log.js'
 
@@ -165,6 +166,8 @@ const components: Components<Dependencies> = {
     open: ({ engines, operatorPort = '', operatorToken }) =>
       engines.directory?.announce({ operatorUrl: operatorPort, operatorToken })
   },
+  // The announcement says that the log may be damaged.
+  uncleanLog: { roles: RUNNING, open: readUncleanLog, close: (stop) => stop() },
 
   scraping: { roles: ['all', 'ingest'], open: ({ ingest }) => ingest?.start() },
   upstreamNotice: {

@@ -1,6 +1,6 @@
 import { type ConsumeRequest, errorMessage, type LogRecord, pause, stallOf, stallReason } from '@gamenet/schemas'
-import { frameOf, unpackBatch } from './batch-codec.js'
-import { batchAtOrBefore, extentOf, LogDamaged, type Store } from './embedded-store.js'
+import { unpackBatch } from './batch-codec.js'
+import { batchAtOrBefore, damagedAt, extentOf, readableFrame, type Store } from './embedded-store.js'
 import type { StoredRecords } from './stored-records.js'
 
 /** Batches are read together up to about this many records. */
@@ -114,15 +114,6 @@ async function firstOffset(store: Store, place: PartitionPlace, request: Consume
   }
 }
 
-function damagedAt(
-  { path }: Store,
-  { topic, epoch, partition }: PartitionPlace,
-  first: number,
-  what: string
-): LogDamaged {
-  return new LogDamaged(`The log at ${path} is damaged: at ${topic} ${epoch}/${partition}/${first} ${what}`)
-}
-
 /** Reads some thousand records from an offset; none at the head. */
 async function readFrom(store: Store, place: PartitionPlace, offset: number): Promise<Reading | 'trimmed'> {
   const { topic, epoch, partition } = place
@@ -135,19 +126,23 @@ async function readFrom(store: Store, place: PartitionPlace, offset: number): Pr
   for (const { key, value } of store.batches.getRange(range)) {
     if (key[3] !== end) break
     batches.push({ first: end, bytes: value })
-    end += frameOf(value).records
+    end += readableFrame(store.path, key, value).records
     if (end - from >= READ_RECORDS) break
   }
   if (batches.length === 0) {
     const { first, next } = extentOf(store, topic, epoch, partition)
     if (offset >= next) return { batches: [], skipped: 0, next: offset }
     if (offset < first) return 'trimmed'
-    throw damagedAt(store, place, offset, 'events are missing before later ones')
+    throw damagedAt(store.path, [topic, epoch, partition, offset], 'events are missing before later ones')
   }
   const unpacked = await Promise.all(
     batches.map(({ first, bytes }) =>
       unpackBatch(bytes, first).catch((error: unknown) => {
-        throw damagedAt(store, place, first, `the events cannot be read (${errorMessage(error)})`)
+        throw damagedAt(
+          store.path,
+          [topic, epoch, partition, first],
+          `the events cannot be read (${errorMessage(error)})`
+        )
       })
     )
   )

@@ -1,4 +1,4 @@
-import type { PartitionExtent } from '@gamenet/schemas'
+import { errorMessage, type PartitionExtent } from '@gamenet/schemas'
 import type { Database, RootDatabase } from 'lmdb'
 import { frameOf } from './batch-codec.js'
 import type { BatchKey } from './copy-log.js'
@@ -9,6 +9,14 @@ export class LogDamaged extends Error {
   constructor(readonly what: string) {
     super(`${what}. Restore the newest backup (gamenet restore); without one, see docs/operators/verify.md.`)
   }
+}
+
+/** LMDB's codes for damaged pages: PAGE_NOTFOUND, CORRUPTED, PANIC, INVALID, and BAD_TXN after one of these. */
+const LMDB_DAMAGE: ReadonlySet<unknown> = new Set([-30797, -30796, -30795, -30793, -30782])
+
+/** Returns whether LMDB met a damaged page. */
+export function isOfLmdbDamage(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && LMDB_DAMAGE.has(error.code)
 }
 
 /** The open file of a log. */
@@ -30,9 +38,22 @@ export function newestEpoch({ epochs }: Pick<Store, 'epochs'>): Store['epochs'][
 /** Where a batch is, and the bytes of its partition before it. */
 export type BatchPlace = { first: number; next: number; bytesBefore: number; bytes: number; appendedAtMs: number }
 
-function placeOf(key: BatchKey, batch: Buffer): BatchPlace {
-  const { records, ...frame } = frameOf(batch)
+function placeOf({ path }: Store, key: BatchKey, batch: Buffer): BatchPlace {
+  const { records, ...frame } = readableFrame(path, key, batch)
   return { ...frame, first: key[3], next: key[3] + records, bytes: batch.length }
+}
+
+/** Returns the frame of a stored batch; throws {@link LogDamaged} if it has none. */
+export function readableFrame(path: string, key: BatchKey, batch: Buffer): ReturnType<typeof frameOf> {
+  try {
+    return frameOf(batch)
+  } catch (error) {
+    throw damagedAt(path, key, `the events cannot be read (${errorMessage(error)})`)
+  }
+}
+
+export function damagedAt(path: string, [topic, epoch, partition, first]: BatchKey, what: string): LogDamaged {
+  return new LogDamaged(`The log at ${path} is damaged: at ${topic} ${epoch}/${partition}/${first} ${what}`)
 }
 
 export function newestOf(store: Store, topic: string, epoch: number, partition: number): BatchPlace | undefined {
@@ -50,14 +71,14 @@ export function batchAtOrBefore(
   const start = [topic, epoch, partition, offset]
   const end = [topic, epoch, partition]
   for (const { key, value } of store.batches.getRange({ start, end, reverse: true, limit: 1 }))
-    return placeOf(key, value)
+    return placeOf(store, key, value)
   return undefined
 }
 
 function oldestOf(store: Store, topic: string, epoch: number, partition: number): BatchPlace | undefined {
   const start = [topic, epoch, partition, 0]
   const end = [topic, epoch, partition, Number.MAX_SAFE_INTEGER]
-  for (const { key, value } of store.batches.getRange({ start, end, limit: 1 })) return placeOf(key, value)
+  for (const { key, value } of store.batches.getRange({ start, end, limit: 1 })) return placeOf(store, key, value)
   return undefined
 }
 

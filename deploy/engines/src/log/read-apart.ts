@@ -1,5 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { LogDamaged } from './embedded-store.js'
@@ -17,6 +18,7 @@ type Reads = 'keys' | 'values'
  * may append meanwhile.
  */
 export async function readLogApart(path: string, reads: Reads, signal?: AbortSignal): Promise<void> {
+  if ((statSync(join(path, 'data.mdb'), { throwIfNoEntry: false })?.size ?? 0) === 0) return
   const child = spawn(process.execPath, [CHILD, path, reads], {
     env: {},
     stdio: ['ignore', 'pipe', 'ignore'],

@@ -1,7 +1,6 @@
 import { runs } from '@gamenet/engines/testing'
 import { averageOf, Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
-import { publishAgain } from '../src/writes/publish-again.js'
 import { createRatingWriter } from '../src/writes/rating.js'
 import { onEachPostgres, onPostgres, openPeopleApi } from './people-api.js'
 
@@ -44,24 +43,6 @@ onEachPostgres('a rating is stored, shown, and replaced by a second one', async 
       { event: { raterUsername: 'Bob', stars: 5 } }
     ]
   )
-})
-
-onPostgres('rows that are published again have the events of their last changes', async (t, postgres) => {
-  const api = await openPeopleApi(t, postgres)
-  const ann = api.signIn('Ann', 'Annie')
-  api.signIn('Bob')
-  api.see('Cleo')
-  for (const stars of [3, 4]) await api.rate('Cleo', ann, { stars, comment: 'fair' })
-  for (const bio of ['one', 'two']) t.equal((await api.edit('Ann', ann, { linked_gamertag: 'annie', bio })).status, 200)
-  const published = await api.outbox()
-  const lastOf = (name: string) => published.filter(({ topic }) => topic === name).at(-1)
-  await postgres.query('DELETE FROM outbox')
-  await publishAgain(postgres, [
-    { userKey: 'cleo', raterKey: 'ann' },
-    { userKey: 'ann', raterKey: null },
-    { userKey: 'nobody', raterKey: null }
-  ])
-  t.same(await api.outbox(), [lastOf('profile'), lastOf('rating')])
 })
 
 onPostgres('users cannot rate themselves, unknown users, or with anything but 1 to 5 stars', async (t, postgres) => {

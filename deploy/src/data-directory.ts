@@ -108,21 +108,26 @@ export async function claimDataDirectory(
       ...{ pid: process.pid, startedAt: await startOf(process.pid), purpose, operatorUrl: null },
       isSuspect: purpose === 'run'
     }
-    const write = () => replaceFile(ownerFile, JSON.stringify(me), PRIVATE_FILE)
+    let isTrusted = false
+    const write = (owner: typeof me) => replaceFile(ownerFile, JSON.stringify(owner), PRIVATE_FILE)
     const rewrite = async (facts: Partial<typeof me>) => {
       me = { ...me, ...facts }
-      await write()
+      await write(me)
     }
-    await write()
+    await write(me)
     return {
       path,
       part: (name) => join(path, name),
       announce: (operator) => rewrite({ ...operator, isSuspect: before !== undefined }),
       ...(before !== undefined && { unclean: before.isSuspect ? 'suspect' : 'killed' }),
-      trustLog: () => rewrite({ isSuspect: false }),
+      trustLog: async () => {
+        isTrusted = true
+        await rewrite({ isSuspect: false })
+      },
       release: async () => {
         // Until the keys of the log are known to be readable, the next start has to know of the process before.
-        if (before === undefined || !me.isSuspect) await rm(ownerFile, { force: true })
+        if (before === undefined || isTrusted) await rm(ownerFile, { force: true })
+        else await write({ ...before, isSuspect: before.isSuspect || me.isSuspect })
         closeSync(lock)
       }
     }

@@ -90,12 +90,6 @@ test('the operator port answers the command line, and refuses web pages and clie
       await send('POST', '/forget', { ...octets, 'transfer-encoding': 'chunked' }, 'a'.repeat(5000))
     ],
     ['a word for a boolean', 400, /anyway as true or false/, await send('POST', '/forget?anyway=yes', octets, 'ann')],
-    [
-      'a loss without a repair',
-      400,
-      /acceptLoss=true only with repair/,
-      await send('POST', '/verify?acceptLoss=true', {})
-    ],
     ['an unknown parameter', 400, /takes no other parameters/, await send('GET', '/gaps?topic=scrape', {})],
     ['no choice of dead letters', 400, /The body, .* is the JSON/, await send('POST', '/parked/drop', octets, '[1]')],
     ['a wait forever', 400, /seconds must be/, await send('GET', '/settled?seconds=1e9', {})],

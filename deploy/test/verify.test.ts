@@ -1,35 +1,16 @@
-import { cp, readdir, rm, truncate, writeFile } from 'node:fs/promises'
+import { cp, readdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { openPglite, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
 import { publish } from '@gamenet/ingest'
-import {
-  beginRepair,
-  dropLostParts,
-  findLostParts,
-  projections,
-  readChanges,
-  repairOf,
-  storeOver
-} from '@gamenet/projector'
-import {
-  importRetractionTopic,
-  instantOf,
-  networkCountTopic,
-  pause,
-  presenceTopic,
-  titleCountTopic
-} from '@gamenet/schemas'
+import { beginRepair, dropLostParts, findLostParts, projections, repairOf, storeOver } from '@gamenet/projector'
+import { importRetractionTopic, instantOf, networkCountTopic, presenceTopic, titleCountTopic } from '@gamenet/schemas'
 import { test } from 'tap'
 import { claimDataDirectory } from '../src/data-directory.js'
 import { eraseUser, reapplyMissingErasures } from '../src/erasure/erase-user.js'
 import { eraseFromWrites } from '../src/erasure/ledger.js'
 import { damageOfTables } from '../src/operations/damage-of-tables.js'
 import { VerifyReport } from '../src/operations/damage-report.js'
-import { findLostEvents } from '../src/operations/lost-events.js'
-import { findLostWrites } from '../src/operations/lost-writes.js'
-import { Status } from '../src/operations/status.js'
-import { compareWrites } from '../src/wiring/older-writes.js'
 import { ask } from './service/ask.js'
 import { filesOfParts, flipMiddle, flipPartsOf } from './service/damaged-files.js'
 import { datasetsOf } from './service/dataset-proofs.js'
@@ -91,71 +72,62 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
   t.same((await files('whole')).length, 2, 'a running service is not repaired')
   await flipDatasets('whole')
   await service.stop()
-  const indexFile = await indexFileOf(join(whole, 'writes'))
 
-  await t.test(
-    'rows of tables, an index of the write side and the newest file of a dataset are restored',
-    async (t) => {
-      await cp(whole, join(folder, 'rows'), { recursive: true })
-      const [part = ''] = await filesOfParts(join(folder, 'rows'), 'event_network_count__0')
-      await flipMiddle(part)
-      await flipDatasets('rows')
-      await flipMiddle(join(folder, 'rows', 'writes', 'base', '5', '2675'))
-      await reverseKeys(join(folder, 'rows', 'writes'))
-      await flipMiddle(join(folder, 'rows', 'parts.json'))
-      // The checksums of its other page are right.
-      await truncate(join(folder, 'rows', 'writes', indexFile), 8192)
-      t.match(await verified('rows', spawnedGamenet, '--repair'), [
-        { part: 'writes', what: /1 pages .*pg_description_o_c_o_index/, isRepaired: true },
-        { part: 'writes', what: `1 pages of writes/${indexFile} (public.person_pkey) are damaged`, isRepaired: true },
-        ...damagedDatasets.map((finding) => ({
-          ...finding,
-          repair: finding.repair.replace('gamenet verify --repair, which removes it', 'it was removed'),
-          isRepaired: true
-        })),
-        { part: 'seals', what: /keys of 1 people cannot decrypt their events of presence 1\/0, from offset 0 on/ },
-        { part: 'tables', what: 'parts.json is damaged', isRepaired: true },
-        {
-          part: 'tables',
-          what: /^part all_\S+ of \w+ is damaged: .*CHECKSUM/,
-          repair: 'it was detached; the next start restores its rows',
-          isRepaired: true
-        }
-      ])
-      t.same(await files('rows'), [])
-      await reverseKeys(join(folder, 'rows', 'writes'))
-      const service = await openGamenet(t, environment('rows'))
-      await gamenetJson(environment('rows'), ['status', '--wait', '60'])
-      const { body } = await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)
-      t.match(body, { length: HOURS.length })
-      t.ok((await get(service.apiUrl)).equals(original))
-      t.same(await revisions(service.apiUrl), listed)
-      t.equal((await fetch(service.apiUrl + listed[1]?.url)).status, 404)
-      const sound = VerifyReport.parse(await gamenetJson(environment('rows'), ['verify']))
-      t.same(sound.findings, [], 'nothing is damaged in a running service')
-      t.ok(sound.bytes > 1e6, `${sound.bytes} bytes`)
-      const refused = await gamenet(environment('rows'), ['verify', '--repair'])
-      t.match(refused, { code: 1, stderr: /running service cannot be repaired: stop it/ })
-      await service.stop()
-      // The folder of a part vanishes while nothing is running.
-      const [vanishing = ''] = await filesOfParts(join(folder, 'rows'), 'network_count_hour__0')
-      await rm(dirname(vanishing), { recursive: true })
-      await flipMiddle(join(folder, 'rows', 'writes', 'base', '5', '3456'))
-      const findings = await verified('rows', gamenet)
-      const of = (name: string) => findings.filter(({ part }) => part === name)
-      // Whether its rows are restored before the tables are checked is a matter of milliseconds.
-      t.match(
-        of('tables')[0],
-        { what: /^1 parts \(all_\w+\) of network_count_hour are missing/ },
-        'a part vanished while nothing was running'
-      )
-      t.match(
-        of('writes'),
-        [{ what: /1 pages of writes\/base\/5\/3456/, repair: /gamenet restore/ }],
-        'a table of the write side is damaged'
-      )
-    }
-  )
+  await t.test('rows of tables and the newest file of a dataset are restored', async (t) => {
+    await cp(whole, join(folder, 'rows'), { recursive: true })
+    const [part = ''] = await filesOfParts(join(folder, 'rows'), 'event_network_count__0')
+    await flipMiddle(part)
+    await flipDatasets('rows')
+    await reverseKeys(join(folder, 'rows', 'writes'))
+    await flipMiddle(join(folder, 'rows', 'parts.json'))
+    t.match(await verified('rows', spawnedGamenet, '--repair'), [
+      ...damagedDatasets.map((finding) => ({
+        ...finding,
+        repair: finding.repair.replace('gamenet verify --repair, which removes it', 'it was removed'),
+        isRepaired: true
+      })),
+      { part: 'seals', what: /keys of 1 people cannot decrypt their events of presence 1\/0, from offset 0 on/ },
+      { part: 'tables', what: 'parts.json is damaged', isRepaired: true },
+      {
+        part: 'tables',
+        what: /^part all_\S+ of \w+ is damaged: .*CHECKSUM/,
+        repair: 'it was detached; the next start restores its rows',
+        isRepaired: true
+      }
+    ])
+    t.same(await files('rows'), [])
+    await reverseKeys(join(folder, 'rows', 'writes'))
+    const service = await openGamenet(t, environment('rows'))
+    await gamenetJson(environment('rows'), ['status', '--wait', '60'])
+    const { body } = await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)
+    t.match(body, { length: HOURS.length })
+    t.ok((await get(service.apiUrl)).equals(original))
+    t.same(await revisions(service.apiUrl), listed)
+    t.equal((await fetch(service.apiUrl + listed[1]?.url)).status, 404)
+    const sound = VerifyReport.parse(await gamenetJson(environment('rows'), ['verify']))
+    t.same(sound.findings, [], 'nothing is damaged in a running service')
+    t.ok(sound.bytes > 1e6, `${sound.bytes} bytes`)
+    const refused = await gamenet(environment('rows'), ['verify', '--repair'])
+    t.match(refused, { code: 1, stderr: /running service cannot be repaired: stop it/ })
+    await service.stop()
+    // The folder of a part vanishes while nothing is running.
+    const [vanishing = ''] = await filesOfParts(join(folder, 'rows'), 'network_count_hour__0')
+    await rm(dirname(vanishing), { recursive: true })
+    await flipMiddle(join(folder, 'rows', 'writes', 'base', '5', '3456'))
+    const findings = await verified('rows', gamenet)
+    const of = (name: string) => findings.filter(({ part }) => part === name)
+    // Whether its rows are restored before the tables are checked is a matter of milliseconds.
+    t.match(
+      of('tables')[0],
+      { what: /^1 parts \(all_\w+\) of network_count_hour are missing/ },
+      'a part vanished while nothing was running'
+    )
+    t.match(
+      of('writes'),
+      [{ what: /of the write side cannot be read: .*base\/5\/3456/, repair: /gamenet restore/ }],
+      'a table of the write side is damaged'
+    )
+  })
 
   await t.test('bookkeeping that every start reads is reported with the way out, and detached', async (t) => {
     const name = 'bookkeeping'
@@ -211,34 +183,22 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     await service.stop()
   })
 
-  await t.test('a write side that was deleted is reported before and after the next start', async (t) => {
+  await t.test('a write side that was deleted is reported and refused, until an operator accepts it', async (t) => {
     await cp(whole, join(folder, 'emptied'), { recursive: true })
     await rm(join(folder, 'emptied', 'writes'), { recursive: true })
-    const finding = {
-      part: 'writes',
-      what: /the write side has no key of 1 users with events in the log or the tables/,
-      cost: /cannot be loaded again/,
-      repair: /gamenet restore/
-    }
+    const older = /^PostgreSQL is older than the tables: it has people up to number 0 and changes up to 0, the tables/
+    const finding = { part: 'writes', what: older, repair: /^put a newer copy .* gamenet restore DIR.*--accept-older/ }
     t.match(await verified('emptied', gamenet), [finding])
-    const says = /^PostgreSQL lacks the keys of at least 1 users \(gamenet verify\)$/
-    const untilSaid = async () => {
-      for (;;) {
-        const { degraded } = Status.parse(await gamenetJson(environment('emptied'), ['status']))
-        if (degraded.some((each) => says.test(each))) return degraded
-        await pause(300)
-      }
+    for (const _ of ['first', 'second']) {
+      const refused = await gamenet({ ...environment('emptied'), PORT: '0', OPERATOR_PORT: '0' }, ['start'])
+      t.match(refused, { code: 1, stderr: older })
     }
-    const first = await openGamenet(t, environment('emptied'))
-    t.match(await untilSaid(), { length: 1 }, 'one loss is one line')
+    const service = await openGamenet(t, environment('emptied'), 'all', { acceptsOlder: true })
+    await service.stop()
     const later = join(folder, 'later.csv')
     await writeFile(later, 'username,state,observedAt\nAnn,offline,2017-02-17T01:00:00Z\n')
     await gamenetJson(environment('emptied'), ['import', 'presence', later])
-    await first.stop()
-    const service = await openGamenet(t, environment('emptied'))
-    t.match(await untilSaid(), { length: 1 }, 'every start says so, also of users who have new keys')
-    t.match(await verified('emptied', gamenet), [finding], 'new keys do not decrypt the earlier events')
-    await service.stop()
+    t.same((await gamenet(environment('emptied'), ['verify'])).code, 0, 'what was accepted is no finding')
   })
 })
 
@@ -262,114 +222,12 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
     }
   }
   const engines = { ...enginesOf(world), clickhouse: { ...clickhouse, rebuild: erasing } }
-  await t.test('a lost key is found during the erasure of another user', async (t) => {
-    const putBack = await keepPeople(writes)
-    await eraseFromWrites(writes, USER)
-    await writes.query("DELETE FROM person AS p WHERE p.user_key = 'ben'")
-    const { findings } = await damageFound({ ...engines, clickhouse })
-    t.match(findings, [{ part: 'writes', what: /no key of 1 users/ }])
-    await putBack()
-  })
-
-  await t.test('changes are found that only the tables have', async (t) => {
-    const putBack = await keepPeople(writes)
-    await writes.script(
-      `UPDATE rating SET revision = revision - 1 WHERE rater_key = 'ben'; DELETE FROM rating WHERE rater_key = 'ann'`
-    )
-    const store = storeOver(clickhouse.control)
-    const inShares = async (of: number) => {
-      const shares = await Promise.all(Array.from({ length: of }, (_, index) => store.do(readChanges, { index, of })))
-      return shares.flat().map((change) => JSON.stringify(change))
-    }
-    t.same((await inShares(3)).sort(), (await inShares(1)).sort(), 'shares have each change once')
-    const lost = () => findLostWrites(store, writes)
-    t.same(await lost(), { users: 0, changes: 4 })
-    t.match((await damageFound({ ...engines, clickhouse })).findings, [{ what: /^the write side lacks 4 changes/ }])
-    await writes.script(`UPDATE rating SET revision = revision + 100 WHERE rater_key = 'ben'`)
-    t.same(await lost(), { users: 0, changes: 2 }, 'later changes count')
-    await eraseFromWrites(writes, 'ann')
-    t.same(await lost(), { users: 0, changes: 0 }, 'those of an erased rater or user do not')
-    await putBack()
-  })
-
-  await t.test('changes are found that only the write side has, and published again', async (t) => {
-    const putBack = await keepPeople(writes)
-    const store = storeOver(clickhouse.control)
-    const lost = (haveCaughtUp = true) => findLostEvents(store, writes, { haveCaughtUp: async () => haveCaughtUp })
-    const sound = { ...engines, clickhouse }
-    await writes.script(
-      `INSERT INTO profile (user_key, username, revision, changed_at) VALUES ('cleo', 'Cleo', 90, now())`
-    )
-    await writes.script("INSERT INTO rating VALUES ('ann', 'cleo', 'Ann', 'Cleo', 5, NULL, now(), 0)")
-    t.match(
-      await lost(),
-      [{ raterKey: 'cleo' }],
-      'a user who was first sighted has no event, also when they rate others'
-    )
-    await writes.script("DELETE FROM rating WHERE rater_key = 'cleo'")
-    await writes.script(`
-      UPDATE rating SET revision = revision + 100 WHERE user_key = 'ann';
-      UPDATE profile SET revision = 91, linked_gamertag = '', bio = '' WHERE user_key = 'ben';
-      UPDATE profile SET revision = 92, bio = 'new' WHERE user_key = 'cleo'`)
-    t.equal(await lost(false), undefined, 'while the tables load, nothing is known')
-    const found = (await lost())?.map(({ userKey, raterKey }) => `${userKey} ${raterKey}`)
-    t.same(new Set(found), new Set(['ann ben', 'ann zebrafish', 'ben null', 'cleo null']))
-    const finding = { part: 'log', what: /^the log and the tables lack 4 changes/, isRepaired: false }
-    t.match((await damageFound(sound)).findings, [finding])
-    const letters = (count: number) =>
-      clickhouse.control.execute(
-        `INSERT INTO parked_message (topic, epoch, partition, offset) SELECT 'rating', 1, 0, number FROM numbers(${count})`
-      )
-    await letters(3)
-    t.equal((await lost())?.length, 4, 'three dead letters do not explain it')
-    await letters(4)
-    t.same(await lost(), [], 'four do')
-    await clickhouse.control.execute('TRUNCATE TABLE parked_message')
-    const haveCaughtUp = async () => {
-      await writes.script("DELETE FROM profile WHERE user_key = 'cleo'")
-      return true
-    }
-    t.equal(
-      (await findLostEvents(store, writes, { haveCaughtUp }))?.length,
-      3,
-      'a user who is erased meanwhile lost none'
-    )
-    t.match((await damageFound(sound, true)).findings, [{ what: /lack 3 changes/, isRepaired: true }])
-    t.same(await lost(), [], 'they are in the outbox')
-    t.same((await damageFound(sound)).findings, [])
-    await writes.script('DELETE FROM outbox WHERE id > 6')
-    await putBack()
-  })
-
   await t.test('no key is lost of a user whose erasure older tables lack', async (t) => {
     const putBack = await keepPeople(writes)
     await eraseFromWrites(writes, USER)
     await writes.script('UPDATE forgotten SET done_at = now()')
     t.same((await damageFound({ ...engines, clickhouse })).findings, [])
     await putBack()
-  })
-
-  await t.test('a comparison with the write side that fails is reported, unless the service stops', async (t) => {
-    const postgres = await openPglite({ dir: join(t.testdir({}), 'without-tables') })
-    t.teardown(() => postgres.close())
-    const lines: unknown[] = []
-    const needs = {
-      ...{
-        engines: { clickhouse, postgres, store: storeOver(clickhouse.control), log },
-        projector: undefined,
-        lostRows: { whenRepaired: async () => true },
-        damageMet: new Set<string>()
-      },
-      logger: { error: (...line: unknown[]) => void lines.push(line) }
-    }
-    const stop = compareWrites(needs)
-    stop()
-    const stopLater = compareWrites(needs)
-    while (lines.length === 0) await pause(20)
-    stopLater()
-    t.match(lines, [[{ err: { message: /does not exist/ } }, /^PostgreSQL cannot be compared .*; retrying$/]])
-    t.equal(lines.length, 1)
-    t.match([...needs.damageMet], [/^PostgreSQL cannot be compared .*: .*does not exist \(gamenet doctor\)$/])
   })
 
   const { findings } = await damageFound(engines)
@@ -528,11 +386,4 @@ async function reverseKeys(directory: string): Promise<void> {
   const writes = await openPglite({ dir: directory })
   await writes.script(`UPDATE person SET seal_key = decode(reverse(encode(seal_key, 'hex')), 'hex')`)
   await writes.close()
-}
-
-async function indexFileOf(directory: string): Promise<string> {
-  const writes = await openPglite({ dir: directory })
-  const [row] = await writes.query<{ file: string }>(`SELECT pg_relation_filepath('person_pkey'::regclass) AS file`)
-  await writes.close()
-  return row?.file ?? ''
 }

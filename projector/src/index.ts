@@ -88,13 +88,8 @@ export {
   type Blocks,
   countLoaded,
   type NewestWrites,
-  readChanges,
-  readChangesOf,
-  readEventUsers,
   readNewestWrites,
-  readOffsetsOf,
-  readWholeBlocks,
-  type StoredChange
+  readWholeBlocks
 } from './store/event-table.js'
 export { readAppliedErasures, storeAppliedErasures } from './store/forgotten.js'
 export { readPointers } from './store/generation.js'

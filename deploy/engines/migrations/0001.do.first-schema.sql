@@ -124,10 +124,10 @@ CREATE TABLE achievement_turn (
 );
 INSERT INTO achievement_turn DEFAULT VALUES;
 
--- Losses of seal keys: an older copy of this database replaced a newer one, and the log has events of people with higher
--- numbers. Only this row still shows the loss once the tables were loaded further.
-CREATE TABLE lost_people (
-  above bigint PRIMARY KEY,
-  people bigint NOT NULL,
-  found_at timestamptz NOT NULL DEFAULT now()
+-- The highest numbers of people and of revisions in the tables when an operator accepted this database as older than they. One row.
+CREATE TABLE accepted_older (
+  is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+  person bigint NOT NULL,
+  revision bigint NOT NULL,
+  accepted_at timestamptz NOT NULL DEFAULT now()
 );

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { runUntilStopped } from './run-until-stopped.js'
+import { acceptingOlder, runUntilStopped } from './run-until-stopped.js'
 import { addCommand, type Terminal } from './terminal.js'
 
 /** The roles of a service of several processes, on servers. Each role may run in any number of processes. */
@@ -12,7 +12,7 @@ const ROLES = {
 
 export function addRoles(program: Command, terminal: Terminal): void {
   for (const role of ['ingest', 'projector', 'api'] as const) {
-    addCommand(program, role, ROLES[role]).action((options: { json?: boolean }) =>
+    acceptingOlder(addCommand(program, role, ROLES[role])).action((options: { json?: boolean }) =>
       runUntilStopped(terminal, role, options, (service) => [
         `gamenet ${role} is running${service.apiUrl === null ? '' : ` at ${service.apiUrl}`}; operators: ` +
           `${service.operatorUrl}.`

@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import { exposureOf } from '../operator/exposure.js'
 import type { Role, Service } from '../wiring/service.js'
 import { print, type Terminal } from './terminal.js'
@@ -10,18 +11,27 @@ const STOP_MS = 9000
 /** Limit for work that still waits after the close, such as a client of an unavailable server. */
 const LINGER_MS = 1000
 
+/** Adds the option of a command that starts a role after PostgreSQL was restored from an older copy. */
+export function acceptingOlder(command: Command): Command {
+  return command.option(
+    '--accept-older',
+    'start although PostgreSQL is older than the tables: what it lacks stays lost (docs/operators/verify.md)'
+  )
+}
+
 /** Opens a service, prints its addresses, and drains and closes it at SIGTERM or SIGINT. */
 export async function runUntilStopped(
   terminal: Terminal,
   role: Role,
-  options: { json?: boolean },
+  options: { json?: boolean; acceptOlder?: boolean },
   linesOf: (service: Service) => readonly string[]
 ): Promise<void> {
   const config = terminal.config()
   const stopMs = STOP_MS + config.SHUTDOWN_DELAY_SECONDS * 1000
   const stopped = signalled().then(() => overdueAfter(stopMs, terminal))
   const { openService } = await import('../wiring/service.js')
-  const service = await openService(config, role, terminal.threadPoolSize).catch((error: unknown) => {
+  const accepts = { acceptsOlder: options.acceptOlder === true }
+  const service = await openService(config, role, terminal.threadPoolSize, accepts).catch((error: unknown) => {
     exitSoon(role)
     throw error
   })

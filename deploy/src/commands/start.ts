@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
 import type { Service } from '../wiring/service.js'
-import { runUntilStopped } from './run-until-stopped.js'
+import { acceptingOlder, runUntilStopped } from './run-until-stopped.js'
 import { addCommand, type Terminal } from './terminal.js'
 
 export function addStart(program: Command, terminal: Terminal): void {
-  addCommand(program, 'start', 'the complete service in one process, by default on embedded engines').action(
-    (options: { json?: boolean }) => runUntilStopped(terminal, 'all', options, linesOf)
-  )
+  acceptingOlder(
+    addCommand(program, 'start', 'the complete service in one process, by default on embedded engines')
+  ).action((options: { json?: boolean }) => runUntilStopped(terminal, 'all', options, linesOf))
 }
 
 function linesOf(service: Service): string[] {

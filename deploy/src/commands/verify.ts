@@ -1,20 +1,17 @@
 import { bytesText, durationText } from '@gamenet/schemas'
 import type { Command } from 'commander'
-import { FilesDamaged, UsageError } from '../config.js'
+import { FilesDamaged } from '../config.js'
 import { verify } from '../operations/verify.js'
 import { progressOfBytes } from './progress.js'
 import { runShown } from './reach.js'
 import { addCommand, print, type Terminal } from './terminal.js'
 
-type VerifyFlags = { json?: boolean; repair?: boolean; acceptLoss?: boolean }
+type VerifyFlags = { json?: boolean; repair?: boolean }
 
 export function addVerify(program: Command, terminal: Terminal): void {
   addCommand(program, 'verify', 'verify the checksums of all stored data; exit code 1 when something is damaged')
     .option('--repair', 'repair what can be restored, only while the service is stopped')
-    .option('--accept-loss', 'with --repair: also rebuild indexes of PostgreSQL whose tables may have lost rows')
-    .action(async ({ json = false, repair = false, acceptLoss = false }: VerifyFlags) => {
-      if (acceptLoss && !repair)
-        throw new UsageError('--accept-loss is for --repair; without a repair nothing is lost.')
+    .action(async ({ json = false, repair = false }: VerifyFlags) => {
       const role = repair ? 'repair' : 'verify'
       // The findings say everything.
       const config = () => ({ ...terminal.config(), LOG_LEVEL: 'silent' as const })
@@ -22,12 +19,12 @@ export function addVerify(program: Command, terminal: Terminal): void {
         { ...terminal, config },
         { json, role },
         verify,
-        { repair, ...(acceptLoss && { acceptLoss }) },
+        { repair },
         ({ phase, bytes, bytesTotal }) => progressOfBytes(phase, bytes, bytesTotal)
       ).catch(async (error: unknown) => {
         if (!(error instanceof FilesDamaged)) throw error
         const { verifyApart } = await import('../operations/verify-apart.js')
-        return await verifyApart(config(), { repair, acceptLoss, threadPoolSize: terminal.threadPoolSize })
+        return await verifyApart(config(), { repair, threadPoolSize: terminal.threadPoolSize })
       })
       const { findings, bytes, tookMs, notChecked } = report
       const read = `${bytesText(bytes)} were read in ${durationText(tookMs / 1000)}`

@@ -5,9 +5,9 @@ import { errorCode } from '@gamenet/schemas'
  * another reason loads nothing more.
  */
 
-/** As the kernel, PostgreSQL, ClickHouse and the embedded log report it. */
-const FULL = /\b(ENOSPC|EDQUOT|disk_full|NOT_ENOUGH_SPACE)\b|No space left on device|the disk is full/i
-const READ_ONLY = /\bEROFS\b|Read-only file system/i
+/** Of the kernel, of refusals, and of ClickHouse (NOT_ENOUGH_SPACE). Engines without codes pass on the kernel's words. */
+const FULL = { codes: ['ENOSPC', 'EDQUOT', 'disk_full', '243'], words: /No space left on device|Disk quota exceeded/i }
+const READ_ONLY = { codes: ['EROFS'], words: /Read-only file system/i }
 
 /** Returns whether an error, or one of its causes, reports a full disk or an exhausted quota. */
 export function saysFull(error: unknown): boolean {
@@ -24,7 +24,7 @@ export function saysUnwritable(error: unknown): boolean {
   return saysFull(error) || saysReadOnly(error)
 }
 
-function says(what: RegExp, error: unknown): boolean {
+function says(what: typeof FULL, error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  return what.test(`${errorCode(error)} ${error.message}`) || says(what, error.cause)
+  return what.codes.includes(errorCode(error)) || what.words.test(error.message) || says(what, error.cause)
 }

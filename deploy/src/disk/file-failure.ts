@@ -54,7 +54,7 @@ function sentenceOf(code: string, path: string, directory: string): string | und
     case 'EIO':
       return (
         `The disk cannot read or write ${path} (EIO); the kernel's log (dmesg) has the reason. Copy the data ` +
-        `directory to another disk, set DATA_DIR, and run gamenet verify --repair.`
+        `directory to another disk, set DATA_DIR, and run gamenet verify.`
       )
     case 'EMFILE':
     case 'ENFILE':

@@ -143,23 +143,6 @@ export async function usersInWrites(writes: Queries, nameHashes: readonly string
   return rows.map(({ user_key }) => user_key)
 }
 
-const USERS_PER_STATEMENT = 10_000
-
-/** Counts the users without a seal key who were not erased. */
-export async function countWithoutKey(writes: Queries, userKeys: readonly string[]): Promise<number> {
-  let count = 0
-  for (let first = 0; first < userKeys.length; first += USERS_PER_STATEMENT) {
-    const [row] = await writes.query<{ users: string }>(
-      `SELECT count(*) AS users FROM unnest($1::text[]) AS n (user_key), forgetting_salt AS s
-       WHERE NOT EXISTS (SELECT FROM person AS p WHERE p.user_key = n.user_key)
-         AND NOT EXISTS (SELECT FROM forgotten AS f WHERE f.name_hash = ${nameHashSql('n.user_key')})`,
-      [userKeys.slice(first, first + USERS_PER_STATEMENT)]
-    )
-    count += Number(row?.users)
-  }
-  return count
-}
-
 /** Returns the people whose keys erasures deleted; of a user who was erased several times, only the last. */
 export async function erasedPeople(writes: Queries): Promise<ReadonlySet<number>> {
   const rows = await writes.query<{ person: string }>(

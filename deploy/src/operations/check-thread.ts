@@ -3,15 +3,7 @@ import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { parentPort } from 'node:worker_threads'
 import type { RevisionFile } from '@gamenet/api'
-import {
-  type BatchExtent,
-  type CheckedEvents,
-  type CheckedPages,
-  checkPages,
-  emptiedPages,
-  type LogFault,
-  type StoredRecords
-} from '@gamenet/engines/log'
+import type { BatchExtent, CheckedEvents, LogFault, StoredRecords } from '@gamenet/engines/log'
 import type { Blocks } from '@gamenet/projector'
 import {
   type Calls,
@@ -26,13 +18,10 @@ import {
 import { type LogChoice, type OpenLog, openLog } from '../wiring/log.js'
 import { readStored, runsOf } from '../wiring/read-stored.js'
 
-/* Reads the files of the log, of PostgreSQL and of datasets for `gamenet verify`: on the main thread, it would delay answers. */
+/* Reads the files of the log and of datasets for `gamenet verify`: on the main thread, it would delay answers. */
 
 /** The methods of the thread. They reject if a call of the host does. */
 export type CheckThread = {
-  pages(directory: string): Promise<CheckedPages>
-  /** Calls {@link emptiedPages}. */
-  emptiedPages(directory: string, table: string, indexes: readonly string[]): Promise<readonly number[]>
   /** Reads all batches of an embedded log; of Kafka, those of the topics about people. */
   log(choice: LogChoice, loaded: readonly LoadedPartition[]): Promise<CheckedLog>
   /** Returns the files that do not match their SHA-256 or cannot be read; a missing file is not damaged. */
@@ -42,7 +31,7 @@ export type CheckThread = {
 /** `code`: what the system said; undefined for content that was changed. */
 export type DamagedRevision = RevisionFile & { readonly code?: string }
 
-type ReadPhase = 'log' | 'writes' | 'datasets'
+type ReadPhase = 'log' | 'datasets'
 
 /** The methods that the thread calls. */
 export type CheckHost = {
@@ -67,8 +56,6 @@ export type CheckedPartition = Partition & {
   readonly events: number
   /** The first events of people that their keys cannot decrypt: their number, and the lowest offset. */
   readonly unopened: { readonly count: number; readonly first: number } | undefined
-  /** People without a key → the offset of their first loaded event. */
-  readonly keyless: ReadonlyMap<number, number>
 }
 export type CheckedLog = { readonly faults: readonly LogFault[]; readonly partitions: readonly CheckedPartition[] }
 
@@ -79,13 +66,6 @@ const sealedTopics = new Set(topics.filter(({ people }) => people !== undefined)
 
 if (parentPort === null) throw new Error('this file runs only as a worker thread')
 const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
-  pages: async (directory) => {
-    const { add, report } = reporter('writes')
-    const checked = await checkPages(directory, add)
-    await report()
-    return checked
-  },
-  emptiedPages: async (...file) => emptiedPages(...file),
   log: async (choice, loaded) => {
     const log = await openLog(choice, 'verify', { isReading: true })
     try {
@@ -210,7 +190,6 @@ function partitionCheck({ topic, epoch, partition }: Partition, loadedNext: numb
   const hasKey = new Map<number, boolean>()
   let events = 0
   let unopened: CheckedPartition['unopened']
-  const keyless = new Map<number, number>()
   const openFirsts = async (stored: StoredRecords, people: readonly (readonly number[])[]) => {
     const firsts = [...people.entries()].filter(([, each]) => {
       const unknown = each.filter((person) => !hasKey.has(person))
@@ -226,8 +205,6 @@ function partitionCheck({ topic, epoch, partition }: Partition, loadedNext: numb
       const { offset, headers, value } = record
       const sealed = readSealedValue(value)
       const own = each.flatMap((person) => keys.get(person) ?? [])
-      for (const person of each.filter((other) => hasKey.get(other) === false && !keyless.has(other)))
-        if (offset < loadedNext) keyless.set(person, offset)
       if (sealed === undefined || own.length < each.length) continue
       try {
         openSealed(sealed, { topic, id: headers.ce_id ?? '' }, own)
@@ -247,6 +224,6 @@ function partitionCheck({ topic, epoch, partition }: Partition, loadedNext: numb
       await openFirsts(stored, people)
       events += people.slice(0, count).filter((each) => each.every((person) => hasKey.get(person))).length
     },
-    checked: (): CheckedPartition => ({ topic, epoch, partition, events, unopened, keyless })
+    checked: (): CheckedPartition => ({ topic, epoch, partition, events, unopened })
   }
 }

@@ -12,7 +12,7 @@ export const Finding = z.object({
 export type Finding = z.infer<typeof Finding>
 
 export const VerifyProgress = z.object({
-  phase: z.enum(['log', 'tables', 'writes', 'datasets']),
+  phase: z.enum(['log', 'tables', 'datasets']),
   bytes: z.int(),
   /** An estimate. */
   bytesTotal: z.int()

@@ -1,4 +1,3 @@
-import { publishAgain } from '@gamenet/api'
 import type { Postgres } from '@gamenet/engines'
 import {
   countLoaded,
@@ -6,22 +5,19 @@ import {
   readAppliedErasures,
   readCheckpoints,
   readMissingEvents,
-  readOffsetsOf,
   readRetractions,
   readStalls,
   readWholeBlocks,
   type Store
 } from '@gamenet/projector'
 import { loadCheckpoint, topics } from '@gamenet/schemas'
-import { erasedPeople, missingErasures } from '../erasure/ledger.js'
-import { NEWER_LOG, NEWER_WRITES, noneIfDamaged, RESTORE, undefinedIfDamaged } from '../wiring/engine-failures.js'
+import { missingErasures } from '../erasure/ledger.js'
+import { NEWER_WRITES, noneIfDamaged, RESTORE, undefinedIfDamaged } from '../wiring/engine-failures.js'
 import type { Engines } from '../wiring/engines.js'
+import { olderWrites, sentenceOf } from '../wiring/older-writes.js'
 import { wayFromOlderLog } from '../wiring/whole-log.js'
-import { waitUntilCaughtUp } from './caught-up.js'
-import type { CheckedLog, CheckedPartition, LoadedPartition } from './check-thread.js'
+import type { CheckedPartition, LoadedPartition } from './check-thread.js'
 import type { Damage } from './damage.js'
-import { findLostEvents } from './lost-events.js'
-import { findLostWrites } from './lost-writes.js'
 
 /* Compares the tables with the log and with the write side. */
 
@@ -99,91 +95,29 @@ export async function damageOfCheckpoints(
   return damages
 }
 
-/**
- * Finds what a write side lacks that was deleted, or restored from an older copy. Of people without their keys, events show all
- * who returned since then with new keys; only the tables show those whose events the log no longer has.
- */
+/** Finds a write side that was deleted, or restored from an older copy, unless an operator has accepted it. */
 export async function damageOfOlderWrites(
   store: Store | undefined,
   writes: Postgres | undefined,
-  { log, erasedAgain }: { readonly log: CheckedLog | undefined; readonly erasedAgain: readonly string[] }
+  erasedAgain: readonly string[]
 ): Promise<Damage[]> {
   if (store === undefined || writes === undefined) return []
-  const kept = log === undefined ? 0 : await keptWithoutKey(store, writes, log)
-  const { users, changes } = await findLostWrites(store, writes)
-  const lost = Math.max(kept, users)
+  const older = await olderWrites(writes, store)
   const damages: Damage[] = []
+  if (older !== undefined) {
+    const cost = 'the service does not start; keys of people and changes since then are lost'
+    damages.push({ part: 'writes', what: sentenceOf(older), cost, repair: NEWER_WRITES })
+  }
   if (erasedAgain.length > 0) {
     const what = `the write side lacks ${erasedAgain.length} erasures that the tables have: it was deleted, or is older than the tables`
     const cost = 'the next start erases these users again, also what they did since they returned'
     damages.push({ part: 'writes', what, cost, repair: NEWER_WRITES })
   }
-  if (lost > 0) {
-    const what = `the write side has no key of ${lost} users with events in the log or the tables: it was deleted, or is older than they`
-    const cost = 'their events cannot be loaded again; profiles, ratings and erasures since then are lost'
-    damages.push({ part: 'writes', what, cost, repair: NEWER_WRITES })
-  }
-  if (changes > 0) {
-    const what = `the write side lacks ${changes} changes of profiles and ratings that the tables have: it was deleted, or is older than the tables`
-    const cost = 'answers show them until the same users change the same again; totals after a rating lack them'
-    damages.push({ part: 'writes', what, cost, repair: NEWER_WRITES })
-  }
   return damages
-}
-
-const CATCH_UP_MS_MAX = 10_000
-
-/** Finds changes that only the write side has: log and tables are older copies. `repair` publishes them again. */
-export async function damageOfOlderLog(
-  {
-    store,
-    log,
-    writes
-  }: {
-    readonly store: Store | undefined
-    readonly log: Engines['log'] | undefined
-    readonly writes: Postgres | undefined
-  },
-  {
-    repair,
-    erasedAgain,
-    stopping
-  }: { readonly repair: boolean; readonly erasedAgain: readonly string[]; readonly stopping: AbortSignal }
-): Promise<Damage[]> {
-  if (store === undefined || log === undefined || writes === undefined) return []
-  const waiting = { engines: { store, log }, projector: undefined, onChange: async () => undefined, stopping }
-  const haveCaughtUp = async (topics: readonly string[]) =>
-    (await waitUntilCaughtUp(waiting, CATCH_UP_MS_MAX, topics)).settled
-  const lost = await findLostEvents(store, writes, { erasedAgain, haveCaughtUp })
-  if (lost === undefined || lost.length === 0) return []
-  if (repair) await publishAgain(writes, lost)
-  return [
-    {
-      part: 'log',
-      what: `the log and the tables lack ${lost.length} changes of profiles and ratings that PostgreSQL has: they are older than it`,
-      cost: 'answers from the tables lack these changes, and what else was recorded since then, such as imports and scrapes',
-      repair: NEWER_LOG,
-      ...(repair && {
-        repaired:
-          'the next start publishes these changes again; what else was recorded since then stays lost: import it again'
-      })
-    }
-  ]
 }
 
 /** The erasures that the next start repeats, because only the tables know of them. */
 export async function missingErasuresOf(store: Store | undefined, writes: Postgres | undefined): Promise<string[]> {
   if (store === undefined || writes === undefined) return []
   return await missingErasures(writes, await store.do(readAppliedErasures))
-}
-
-/** Counts people without a key whose first event is in the tables. An erasure deletes it there after the key; older tables have it again. */
-async function keptWithoutKey(store: Store, writes: Postgres, { partitions }: CheckedLog): Promise<number> {
-  const erased = await erasedPeople(writes)
-  const people = new Set<number>()
-  for (const { topic, epoch, partition, keyless } of partitions) {
-    const kept = new Set(await store.do(readOffsetsOf, topic, { epoch, partition }, [...keyless.values()]))
-    for (const [person, offset] of keyless) if (kept.has(offset) && !erased.has(person)) people.add(person)
-  }
-  return people.size
 }

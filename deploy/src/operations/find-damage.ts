@@ -17,15 +17,9 @@ import { type CheckCall, withCheckThread } from './check-files.js'
 import type { CheckedLog, CheckHost, DamagedRevision } from './check-thread.js'
 import { type Damage, reasonOf, shown } from './damage.js'
 import { changedTables, damageOfTables, type TablesToCheck } from './damage-of-tables.js'
-import { damageOfWrites, type FilesOfWrites, isOfFullDisk } from './damage-of-writes.js'
+import { damageOfWrites, isOfFullDisk } from './damage-of-writes.js'
 import type { Finding, ReportBytes, VerifyProgress, VerifyReport } from './damage-report.js'
-import {
-  damageOfCheckpoints,
-  damageOfOlderLog,
-  damageOfOlderWrites,
-  loadedPartitions,
-  missingErasuresOf
-} from './engine-differences.js'
+import { damageOfCheckpoints, damageOfOlderWrites, loadedPartitions, missingErasuresOf } from './engine-differences.js'
 
 const LOG_COST = 'these events cannot be loaded again; rows of them in the tables stay'
 
@@ -39,8 +33,6 @@ const COSTS = {
 }
 
 export type DamageOptions = TablesToCheck & {
-  /** Whether `repair` rebuilds indexes of PostgreSQL that may hide lost rows. */
-  readonly acceptLoss?: boolean
   /** Why engines of a stopped service are not open. */
   readonly damaged?: readonly FilesDamaged[]
 }
@@ -54,7 +46,7 @@ export async function findDamage(
 ): Promise<VerifyReport> {
   const begun = performance.now()
   const { clickhouse, directory, log, names } = engines
-  const { repair, acceptLoss = false } = options
+  const { repair } = options
   const damages: Damage[] = (options.damaged ?? []).map(findingOf)
   const unusable: Damage[] = []
   const writes = await engines
@@ -89,11 +81,12 @@ export async function findDamage(
   const erasedAgain = await missingErasuresOf(store, writes).catch(noneIfDamaged)
   const host: CheckHost = { read: report, keys: (people) => keysOf(writes, people, erasedAgain) }
   const checkedLog = await withCheckThread(host, async (call) => {
-    const files = writesDirectory === undefined ? undefined : await filesOfWrites(call, writesDirectory)
-    const found = await damageOfWrites({ writes, files, repair, acceptLoss }).catch((error: unknown) => [
-      findingOf(writesFailure(error))
-    ])
-    damages.push(...(found.length === 0 ? unusable : found))
+    if (writes !== undefined) {
+      const found = await damageOfWrites(writes, writesDirectory !== undefined).catch((error: unknown) => [
+        findingOf(writesFailure(error))
+      ])
+      damages.push(...(found.length === 0 ? unusable : found))
+    }
     if (datasetsDirectory !== undefined) damages.push(...(await checkDatasets(call, datasetsDirectory, repair)))
     if (log === undefined) return undefined
     const { logChoice } = engines
@@ -110,7 +103,7 @@ export async function findDamage(
   })
   if (checkedLog !== undefined) damages.push(...damageOfLog(checkedLog, engines.logChoice))
   const sound = damages.some(({ part }) => part === 'writes') ? undefined : writes
-  const older = await damageOfOlderWrites(store, sound, { log: checkedLog, erasedAgain }).catch(noneIfDamaged)
+  const older = await damageOfOlderWrites(store, sound, erasedAgain).catch(noneIfDamaged)
   damages.push(...older)
   const { partitions = [], faults } = checkedLog ?? {}
   if (clickhouse !== undefined) {
@@ -123,9 +116,6 @@ export async function findDamage(
     damages.push(
       ...(await damageOfCheckpoints({ store, log }, loaded, partitions, older.length > 0).catch(noneIfDamaged))
     )
-  const compared = { store: lacksEvents(damages) ? undefined : store, log: checkedLog && log, writes: sound }
-  const newer = damageOfOlderLog(compared, { repair, erasedAgain, stopping: signal })
-  damages.push(...(await newer.catch(noneIfDamaged)))
   return {
     findings: damages.map(shownFinding),
     bytes,
@@ -135,11 +125,6 @@ export async function findDamage(
       ...(writesDirectory === undefined ? ['files of the write side'] : [])
     ]
   }
-}
-
-/** Whether events may be missing from the event tables alone; then the log has them. */
-function lacksEvents(damages: readonly Damage[]): boolean {
-  return damages.some(({ part }) => part === 'tables' || part === 'checkpoints')
 }
 
 function shownFinding({ repaired, repair, ...finding }: Damage): Finding {
@@ -161,11 +146,6 @@ async function keysOf(
   const keys = new Map(await sealKeys(writes, people).catch(noneIfDamaged))
   if (erasedAgain.length > 0) for (const person of await peopleOf(writes, people, erasedAgain)) keys.delete(person)
   return keys
-}
-
-async function filesOfWrites(call: CheckCall, directory: string): Promise<FilesOfWrites> {
-  const emptied = (table: string, indexes: readonly string[]) => call('emptiedPages', directory, table, indexes)
-  return { ...(await call('pages', directory)), emptied }
 }
 
 async function checkDatasets(call: CheckCall, directory: string, repair: boolean): Promise<Damage[]> {

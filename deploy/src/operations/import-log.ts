@@ -1,12 +1,14 @@
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
-import { errorMessage, type LogMessage, messageOfLine } from '@gamenet/schemas'
+import { errorMessage, type LogMessage, messageOfLine, topics } from '@gamenet/schemas'
 import { z } from 'zod'
 import { UsageError } from '../config.js'
+import { continueNumbers } from '../wiring/older-writes.js'
 import { type OperationNeeds, operation, type RunContext } from './operation.js'
 
 const BATCH_EVENTS = 5000
 const FAULTS_MAX = 20
+const PEOPLE_TOPICS = new Set(topics.filter(({ people }) => people !== undefined).map(({ name }) => name))
 
 const ImportLogProgress = z.object({ events: z.int() })
 export type ImportLogProgress = z.infer<typeof ImportLogProgress>
@@ -34,18 +36,22 @@ export const importLog = operation({
 })
 
 async function appendLines(
-  { engines: { log, disk }, stopping }: OperationNeeds,
+  { engines: { log, disk, writes }, stopping }: OperationNeeds,
   { content }: { readonly content: AsyncIterable<Uint8Array> },
   { onProgress, signal }: RunContext<ImportLogProgress>
 ): Promise<z.infer<typeof ImportLogReport>> {
   const report: z.infer<typeof ImportLogReport> = { events: 0, rejected: 0, faults: [] }
   const either = AbortSignal.any([stopping, signal])
   let waiting: { topic: string; messages: LogMessage[] } = { topic: '', messages: [] }
+  let areNumbersAbove = false
   const append = async (): Promise<void> => {
     const { topic, messages } = waiting
     if (messages.length === 0) return
     either.throwIfAborted()
     await disk.requireSpace(0, 'The import of a log')
+    // The numbers of this log are below the clock of whoever wrote it.
+    if (PEOPLE_TOPICS.has(topic) && !areNumbersAbove) await continueNumbers(await writes())
+    areNumbersAbove ||= PEOPLE_TOPICS.has(topic)
     await log.append(topic, messages)
     report.events += messages.length
     onProgress({ events: report.events })

@@ -9,7 +9,7 @@ import { type DamageOptions, findDamage } from './find-damage.js'
 /** Verifies a stopped service that cannot be opened: each engine on its own, and those that are open with each other. */
 export async function verifyApart(
   config: Config,
-  { threadPoolSize, ...repairs }: Pick<DamageOptions, 'repair' | 'acceptLoss'> & { readonly threadPoolSize: number }
+  { threadPoolSize, ...repairs }: Pick<DamageOptions, 'repair'> & { readonly threadPoolSize: number }
 ): Promise<VerifyReport> {
   const logger = pino({ level: 'silent' })
   const { close, damaged, ...engines } = await openSoundEngines({ config, role: 'verify', threadPoolSize, logger })

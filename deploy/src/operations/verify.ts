@@ -9,14 +9,12 @@ export const verify = operation({
   name: 'verification',
   method: 'POST',
   path: '/verify',
-  input: z
-    .strictObject({ repair: Flag.default(false), acceptLoss: Flag.exactOptional() })
-    .refine(({ repair, acceptLoss }) => repair || acceptLoss !== true),
-  inputRule: 'The query takes repair and acceptLoss as true or false, and acceptLoss=true only with repair=true',
+  input: z.strictObject({ repair: Flag.default(false) }),
+  inputRule: 'The query takes repair as true or false',
   progress: VerifyProgress,
   result: VerifyReport,
   needsLog: true,
-  run: async ({ engines, isRunning, lostRows, partList, stopping }, { repair, acceptLoss = false }, { onProgress }) => {
+  run: async ({ engines, isRunning, lostRows, partList, stopping }, { repair }, { onProgress }) => {
     if (repair && isRunning)
       throw new FailureError('A running service cannot be repaired: stop it, and repeat the command.')
     const { findDamage } = await import('./find-damage.js')
@@ -26,6 +24,6 @@ export const verify = operation({
     // With `repair`, the list was compared when the tables were opened.
     const compare = () => directory && comparePartList(directory.part(PART_LIST), engines.clickhouse.control)
     const parts = repair ? partList?.found : await compare()
-    return await findDamage(engines, { repair, acceptLoss, lost, parts }, onProgress, stopping)
+    return await findDamage(engines, { repair, lost, parts }, onProgress, stopping)
   }
 })

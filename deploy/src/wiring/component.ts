@@ -23,6 +23,8 @@ export type ProcessContext = {
   readonly config: Config
   readonly role: Role
   readonly threadPoolSize: number
+  /** Whether the operator accepts a PostgreSQL that is older than the tables. */
+  readonly acceptsOlder: boolean
   readonly logger: Logger
   readonly registry: Registry
   /** For resources of a component in addition to its value; closed after the value. */

@@ -32,12 +32,12 @@ export type Dependencies = {
   soundBookkeeping: unknown
   /** The names of the migrations applied to the tables. */
   migrations: string[]
+  /** Opens the write side, whose next numbers are above those of the tables and the log. */
+  numberedWrites: () => Promise<Postgres>
   erasures: unknown
   partList: PartList | undefined
   lostRows: LostRows
   wholeLog: unknown
-  /** Opens the write side, whose next numbers are above those of the tables and the log. */
-  numberedWrites: () => Promise<Postgres>
   /** The readable tables. */
   tables: StreamedTables
   readSide: ReadSide
@@ -64,7 +64,6 @@ export type Dependencies = {
   relay: { stop(): Promise<void> } | undefined
   unfinishedErasures: unknown
   unfinishedImportUndos: unknown
-  olderWrites: () => void
   demoHistory: { stop(): Promise<void> } | undefined
 }
 

@@ -1,5 +1,5 @@
 import { ClickHouseError, NewerDatabase } from '@gamenet/engines'
-import { isOfLmdbDamage, LogDamaged } from '@gamenet/engines/log'
+import { EngineUnopened, isOfLmdbDamage, LogDamaged, LogUnreachable, TopicsRefused } from '@gamenet/engines/log'
 import { MissingTables, NewerTables } from '@gamenet/projector'
 import { errorCode, errorMessage, isTableDropped, Refusal } from '@gamenet/schemas'
 import { FailureError, FilesDamaged, UsageError } from '../config.js'
@@ -12,13 +12,8 @@ export const RESTORE = 'stop the service and restore the newest backup: gamenet 
 
 /** The way out of a write side that is older than the tables. An older backup would lose more than it repairs. */
 export const NEWER_WRITES =
-  'before anything else, stop the service and put a newer copy of PostgreSQL (`writes` in the data directory) back, or continue with a newer backup: gamenet restore DIR. ' +
-  'Without either, start the service: what is lost stays so, and the tables keep the rest as long as nothing is rebuilt with --from-log'
-
-/** The way out of a log and tables that are older than the write side. */
-export const NEWER_LOG =
-  'stop the service and put newer copies of the log and the tables (`log` and `tables` in the data directory) back. Without them, run `gamenet verify --repair` on the stopped service, ' +
-  'which publishes these changes again, and import again what else was recorded since then'
+  'put a newer copy of PostgreSQL (`writes` in the data directory) back, or restore a newer backup: gamenet restore DIR. ' +
+  'Without either, start with --accept-older: keys of people and changes that it lacks stay lost, and nothing about people is rebuilt from the log by itself'
 
 /** The way out of damaged tables: the log contains all events of the tables. */
 export const MAKE_TABLES_AGAIN =
@@ -28,8 +23,6 @@ const REPAIR_TABLES = `stop the service, run \`gamenet verify --repair\` and sta
 /** The way out of damaged parts on a ClickHouse server, which other processes use meanwhile. */
 export const REPAIR_SERVER =
   'restore the part on the server from a backup; or detach it (ALTER TABLE ... DETACH PART ...) and rebuild what reads the table: gamenet rebuild start <projection>, with --from-log for a table event_*'
-
-const REPAIR_WRITES = `stop the service and run \`gamenet verify --repair\`, which rebuilds indexes; if it reports tables, restore the newest backup: gamenet restore DIR`
 
 /** ClickHouse's codes for damaged files: CANNOT_PARSE_INPUT, CANNOT_READ_ALL_DATA, CHECKSUM_DOESNT_MATCH and others. */
 const DAMAGE_CODES: ReadonlySet<number> = new Set([
@@ -82,7 +75,7 @@ export function engineFailure(error: unknown, tables: string): unknown {
   if (error instanceof FailureError) return error
   const ofTables = clickHouseErrorIn(error)
   if (error instanceof Refusal && error.code === 'data_damaged' && ofTables === undefined)
-    return new FilesDamaged('writes', `The write side is damaged: ${errorMessage(error.cause)}`, REPAIR_WRITES)
+    return new FilesDamaged('writes', `The write side is damaged: ${errorMessage(error.cause)}`, RESTORE)
   if (error instanceof LogDamaged) return new FilesDamaged('log', error.what, RESTORE)
   if (isOfLmdbDamage(error))
     return new FilesDamaged('log', `The log's file data.mdb is damaged: ${error.message}`, RESTORE)
@@ -102,11 +95,9 @@ export function engineFailure(error: unknown, tables: string): unknown {
   if (error instanceof NewerTables || error instanceof NewerDatabase) return new FailureError(error.message)
   const text = (error instanceof Error ? error.message : '').replace(/\.$/, '')
   if (error instanceof MissingTables) return new FilesDamaged('tables', text, MAKE_TABLES_AGAIN)
-  if (/^the topics .* cannot be created/.test(text)) return new FailureError(`Kafka: ${text}.`)
-  if (/is in use|another directory open/.test(text)) return error
-  if (/^ClickHouse cannot open/.test(text)) return new FilesDamaged('tables', text, MAKE_TABLES_AGAIN)
-  if (/^The log at .* cannot be opened/.test(text)) return new FilesDamaged('log', text, RESTORE)
-  if (/^The PostgreSQL directory/.test(text)) return new FilesDamaged('writes', text, RESTORE)
+  if (error instanceof TopicsRefused || error instanceof LogUnreachable) return new FailureError(`Kafka: ${text}.`)
+  if (error instanceof EngineUnopened)
+    return new FilesDamaged(error.engine, text, error.engine === 'tables' ? MAKE_TABLES_AGAIN : RESTORE)
   return error
 }
 

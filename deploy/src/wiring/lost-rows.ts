@@ -39,9 +39,9 @@ export type LostRows = {
    */
   guarded(readers: ClickHouse['readers']): Pick<ClickHouse['readers'], 'rows' | 'json' | 'stream'>
   /**
-   * Completes the repair in the background after the projector has started; runs `last` before reads are allowed again.
+   * Completes the repair in the background after the projector has started.
    */
-  finish(projector: Pick<Projector, 'caughtUp'>, last: () => Promise<void>): void
+  finish(projector: Pick<Projector, 'caughtUp'>): void
   /** Resolves with true when no table lacks rows; with false when the service stops first or a later start repairs. */
   whenRepaired(): Promise<boolean>
   status(): Promise<LostTable[]>
@@ -126,10 +126,10 @@ export async function openLostRows({
   const untilDone = (work: () => Promise<void>, failed: string) => tryUntilDone(work, failed, stopping.signal, logger)
   return {
     guarded: (readers) => guarded(readers, refuse, isOurs),
-    finish: (projector, last) => {
+    finish: (projector) => {
       if (targets === undefined) return
       const options = { targets, signal: stopping.signal }
-      const catchUp = () => projector.caughtUp(options).then(last)
+      const catchUp = () => projector.caughtUp(options)
       repaired = untilDone(catchUp, 'lost rows are not restored yet').then((isDone) => {
         if (!isDone) return false
         incomplete = new Set()

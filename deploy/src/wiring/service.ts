@@ -13,7 +13,6 @@ import { type ServiceOperations, serviceOperations } from '../operations/service
 import { requireOperatorToken } from '../operator/exposure.js'
 import { buildMetricsApp, buildOperatorApp } from '../operator/operator-app.js'
 import { VERSION } from '../version.js'
-import { advanceSequences } from './advance-sequences.js'
 import { openApi } from './api.js'
 import { type Components, isCommand, openComponents, type ProcessContext, type Role, runs } from './component.js'
 import { concurrentWriters, stepRunner, stepsEnded } from './concurrent-writers.js'
@@ -27,7 +26,7 @@ import { listen } from './listen.js'
 import { loggedError } from './logged-error.js'
 import { openLostRows } from './lost-rows.js'
 import { endOfSupport } from './node-support.js'
-import { compareWrites, OLDER_AT_START } from './older-writes.js'
+import { requireNewestWrites } from './older-writes.js'
 import { comparePartList, openPartList, PART_LIST } from './part-list.js'
 import { startProjector } from './projector.js'
 import { endpointsOf, readQuestions } from './questions.js'
@@ -103,6 +102,8 @@ const components: Components<Dependencies> = {
       directory && openPartList(directory.part(PART_LIST), clickhouse.control, (sentence) => logger.warn(sentence)),
     close: (list) => list.close()
   },
+  // Before an erasure changes the tables or PostgreSQL, and before anything gets a number.
+  numberedWrites: { roles: EVERY, open: openNumberedWrites },
   erasures: { roles: ['all', 'ingest', 'projector'], open: reapplyErasures },
   lostRows: {
     roles: EVERY,
@@ -110,9 +111,8 @@ const components: Components<Dependencies> = {
     close: (lostRows) => lostRows.stop()
   },
 
-  // Before anything is appended or gets a number.
+  // Before anything is appended.
   wholeLog: { roles: [...RUNNING, 'offline'], open: ({ engines }) => requireWholeLog(engines) },
-  numberedWrites: { roles: EVERY, open: openNumberedWrites },
 
   tables: { roles: EVERY, open: ({ engines, lostRows }) => lostRows.guarded(engines.clickhouse.readers) },
   readSide: { roles: EVERY, open: openReadSide },
@@ -127,9 +127,7 @@ const components: Components<Dependencies> = {
   lostRowsRepair: {
     roles: EVERY,
     when: (config, role) => runs(components.projector, { config, role }),
-    // The sequences are advanced last: only complete tables show the newest change and person that the log no longer
-    // has.
-    open: (needs) => needs.lostRows.finish(needs.projector as Projector, () => advanceSequencesOf(needs))
+    open: (needs) => needs.lostRows.finish(needs.projector as Projector)
   },
 
   demo: {
@@ -179,7 +177,6 @@ const components: Components<Dependencies> = {
   relay: { roles: ['all', 'ingest'], open: startRelay, close: (relay) => relay.stop() },
   unfinishedErasures: { roles: ['all', 'ingest'], open: ({ operations }) => operations.finish.erasures() },
   unfinishedImportUndos: { roles: ['all', 'projector'], open: finishImportUndos },
-  olderWrites: { roles: ['all', 'ingest'], open: compareWrites, close: (stop) => stop() },
   // Closed first: demo users act through the API.
   demoHistory: {
     roles: ['all'],
@@ -193,7 +190,12 @@ const components: Components<Dependencies> = {
  * Opens the components of the role. Throws a `UsageError` or `FailureError` with one sentence on failure; then nothing
  * is left open.
  */
-export async function openService(config: Config, role: Role, threadPoolSize: number): Promise<Service> {
+export async function openService(
+  config: Config,
+  role: Role,
+  threadPoolSize: number,
+  { acceptsOlder = false }: { readonly acceptsOlder?: boolean } = {}
+): Promise<Service> {
   requireOperatorToken(config, role)
   const errors = pino.destination(2)
   // A full disk behind standard error costs lines of the log, not the service.
@@ -207,7 +209,7 @@ export async function openService(config: Config, role: Role, threadPoolSize: nu
     labelNames: ['version', 'role'] as const,
     registers: [registry]
   }).set({ version: VERSION, role }, 1)
-  const context = { config, role, threadPoolSize, logger, registry }
+  const context = { config, role, threadPoolSize, acceptsOlder, logger, registry }
   const { values, close } = await openComponents(components, context).catch(async (error: unknown) => {
     throw await startFailure(config, error)
   })
@@ -275,26 +277,15 @@ async function repairBookkeeping({ engines: { clickhouse, directory } }: Needs):
   await detachDamagedBookkeeping(clickhouse, parts?.miscounted)
 }
 
-type WritesNeeds = Pick<Needs, 'engines' | 'logger' | 'damageMet'>
-
-async function advanceSequencesOf({ engines, logger, damageMet }: WritesNeeds): Promise<void> {
-  await advanceSequences(await engines.writes(), engines.store, engines, {
-    warn: logger.warn.bind(logger),
-    error: (found: object, sentence?: string) => {
-      logger.error(found, sentence)
-      damageMet.add(OLDER_AT_START)
-    }
-  })
-}
-
 /** Opens the write side for new numbers; a command does so only when it needs one. */
 async function openNumberedWrites(needs: Needs): Promise<() => Promise<Postgres>> {
-  const advanced = once(() => advanceSequencesOf(needs))
-  const writes = async () => {
-    await advanced()
-    return await needs.engines.writes()
-  }
-  if (!isCommand(needs.role)) await writes()
+  const { engines, role, acceptsOlder } = needs
+  const writes = once(async () => {
+    const opened = await engines.writes()
+    await requireNewestWrites(opened, engines.store, acceptsOlder)
+    return opened
+  })
+  if (!isCommand(role)) await writes()
   return writes
 }
 

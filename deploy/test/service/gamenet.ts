@@ -105,11 +105,13 @@ export type Opened = {
 export async function openGamenet(
   t: Pick<Test, 'teardown'>,
   environment: Environment,
-  role: Role = 'all'
+  role: Role = 'all',
+  accepts: { readonly acceptsOlder?: boolean } = {}
 ): Promise<Opened> {
   const { openService } = await import('../../src/wiring/service.js')
   const settings = { PORT: '0', OPERATOR_PORT: '0', LOG_LEVEL: 'error', ...USUAL, ...environment }
-  const service = await openService(readConfig(settings), role, Number(process.env.UV_THREADPOOL_SIZE ?? 4))
+  const threads = Number(process.env.UV_THREADPOOL_SIZE ?? 4)
+  const service = await openService(readConfig(settings), role, threads, accepts)
   let stopped: Promise<void> | undefined
   const stop = () => {
     stopped ??= service.close()

@@ -1,9 +1,9 @@
-import { conditionOf, type Parameters } from '@gamenet/schemas'
+import { conditionOf } from '@gamenet/schemas'
 import { type EventTable, eventTableName } from '../events/event-table.js'
 import { eventTableOf } from '../events/event-tables.js'
 import type { RowBlock } from '../rows/row-writer.js'
 import type { Progress } from './checkpoint.js'
-import { type NamedTables, operation } from './operation.js'
+import { operation } from './operation.js'
 import type { Range } from './range.js'
 import { USER_COLUMNS } from './user-rows.js'
 
@@ -86,19 +86,6 @@ export const countLoaded = operation(
   }
 )
 
-/** Returns those of the offsets of a partition whose events are in the event table. */
-export const readOffsetsOf = operation(
-  'reads offsets of events',
-  async (tables, topic: string, place: Omit<Progress, 'next'>, offsets: readonly number[]): Promise<number[]> => {
-    const rows = await tables.rows(
-      `SELECT e.offset AS offset FROM {${eventTableName({ name: topic })}: Identifier} AS e FINAL
-       WHERE e.epoch = {epoch: UInt16} AND e.partition = {partition: UInt16} AND has({offsets: Array(UInt64)}, e.offset)`,
-      { ...place, offsets }
-    )
-    return rows.map(({ offset }) => Number(offset))
-  }
-)
-
 const BLOCK_EVENTS = 512
 
 /** Blocks of a partition: block `n` begins at offset `n * blockEvents`. */
@@ -122,59 +109,6 @@ export const readWholeBlocks = operation(
     return { blockEvents: BLOCK_EVENTS, blocks: new Set(rows.map((row) => Number(row.block))) }
   }
 )
-
-/** Share `index` of the users, counted from 0, when they are read in `of` shares. */
-export type UserShare = { readonly index: number; readonly of: number }
-
-const inShare = (userKey: string) => `cityHash64(${userKey}) % {of: UInt32} = {index: UInt32}`
-
-/** Reads the users of a share with events in the event table of a topic about people. */
-export const readEventUsers = operation(
-  'reads users with events',
-  async (tables, topic: string, share: UserShare): Promise<string[]> => {
-    const { table, columns } = eventTableOf({ name: topic })
-    const users = columns.filter((column) => USER_COLUMNS.includes(column)).map((column) => `e.${column}`)
-    const rows = await tables.rows(
-      `SELECT DISTINCT arrayJoin([${users.join(', ')}]) AS user FROM {${table}: Identifier} AS e WHERE ${inShare('user')}`,
-      share
-    )
-    return rows.map(({ user }) => String(user))
-  }
-)
-
-/** A profile or a rating at its newest revision in these tables. */
-export type StoredChange = {
-  readonly userKey: string
-  /** Null for a profile. */
-  readonly raterKey: string | null
-  readonly revision: number
-}
-
-/** Reads the newest revision of each profile and rating of the users of a share. */
-export const readChanges = operation('reads the newest revisions', (tables, share: UserShare) =>
-  newestRevisions(tables, inShare('e.user_key'), share)
-)
-
-/** Reads the newest revision of each profile and rating of these users. */
-export const readChangesOf = operation('reads the newest revisions of users', (tables, userKeys: readonly string[]) =>
-  newestRevisions(tables, 'e.user_key IN {userKeys: Array(String)}', { userKeys })
-)
-
-async function newestRevisions(tables: NamedTables, where: string, parameters: Parameters): Promise<StoredChange[]> {
-  const rows = await tables.rows(
-    `SELECT e.user_key AS userKey, NULL AS raterKey, max(e.revision) AS revision
-     FROM {event_profile: Identifier} AS e WHERE ${where} GROUP BY e.user_key
-     UNION ALL
-     SELECT e.user_key, e.rater_key, max(e.revision)
-     FROM {event_rating: Identifier} AS e WHERE ${where} GROUP BY e.user_key, e.rater_key`,
-    parameters
-  )
-  return rows.map(({ userKey, raterKey, revision }) => ({
-    userKey: String(userKey),
-    raterKey: raterKey === null ? null : String(raterKey),
-    revision: Number(revision)
-  }))
-}
 
 /** The newest state of the write side in these tables. */
 export type NewestWrites = {

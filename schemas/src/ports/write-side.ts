@@ -32,6 +32,8 @@ export const PASSES_LOCK = 7_203_116
 export const FILLS_LOCK = 7_203_117
 /** Exclusive for the relay that works on the outbox. */
 export const RELAY_LOCK = 7_203_118
+/** Exclusive while a start compares the write side with the tables and continues its numbers. */
+export const NUMBERS_LOCK = 7_203_119
 
 /**
  * Returns the SQL expression of the hash that identifies an erased name; in a statement with `forgetting_salt AS s`.

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { errorCode, errorMessage, withTimeout } from '@gamenet/schemas'
 import { drainPending } from 'chdb'
+import { EngineUnopened } from '../engine-unopened.js'
 import { CleanSession } from './clean-session.js'
 import { type ClickHouse, ClickHouseError, LANE_NAMES, type LaneName } from './clickhouse.js'
 import { engineOf, type LaneSlots } from './engine.js'
@@ -177,7 +178,7 @@ const checkDefinitions = (path: string): void => {
       const uuid = /UUID '([0-9a-f-]{36})'/.exec(text)?.[1] ?? ''
       const isOther = !uuids.includes(uuid) && uuids.some((each) => differencesOf(each, uuid) === 1)
       if (isOther || /[^\t\n\x20-\x7e]/.test(text))
-        throw new ClickHouseError(`ClickHouse cannot open ${path}: the definition in ${file} is damaged`)
+        throw new EngineUnopened('tables', `ClickHouse cannot open ${path}: the definition in ${file} is damaged`)
     }
   }
 }
@@ -189,7 +190,7 @@ const openSession = (path: string, memoryBytes: number): CleanSession => {
   try {
     return new CleanSession(path, connectionArgs(memoryBytes))
   } catch (cause) {
-    throw new ClickHouseError(openFailure(path, errorMessage(cause)), { cause })
+    throw openFailure(path, cause)
   }
 }
 
@@ -208,15 +209,19 @@ const holderOf = (path: string): number | undefined => {
   }
 }
 
-const openFailure = (path: string, text: string): string => {
+const openFailure = (path: string, cause: unknown): Error => {
+  const text = errorMessage(cause)
   const holder = holderOf(path)
   if (holder !== undefined) {
-    return `The ClickHouse directory ${path} is in use by another process (${holder}); stop that one or give another directory.`
+    const used = `The ClickHouse directory ${path} is in use by another process (${holder}); stop that one or give another directory.`
+    return new ClickHouseError(used, { cause })
   }
   if (text.includes('only one active data directory')) {
-    return `ClickHouse cannot open ${path}: this process has another directory open, and one process can have only one.`
+    const other = `ClickHouse cannot open ${path}: this process has another directory open, and one process can have only one.`
+    return new ClickHouseError(other, { cause })
   }
-  return `ClickHouse cannot open ${path}: ${text.replace(/\s+/g, ' ').slice(0, 500)}`
+  const said = `ClickHouse cannot open ${path}: ${text.replace(/\s+/g, ' ').slice(0, 500)}`
+  return new EngineUnopened('tables', said, { cause })
 }
 
 const CONFIG_FILE = fileURLToPath(new URL('../../../chdb.xml', import.meta.url))

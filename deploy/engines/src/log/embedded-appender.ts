@@ -218,11 +218,10 @@ async function writeFailure(store: Store, error: unknown): Promise<Error> {
     cause = await Promise.resolve(error.commitError).catch((reason: unknown) => reason)
   }
   const free = await freeBytes(store.path)
-  const why =
-    cause instanceof NoRoom || free < LOG_FREE_BYTES_MIN
-      ? `the disk is full, ${free} bytes are free (${errorMessage(cause)})`
-      : errorMessage(cause)
-  return new Error(`nothing was written to the log at ${store.path}: ${why}`, { cause })
+  const isFull = cause instanceof NoRoom || free < LOG_FREE_BYTES_MIN
+  const why = isFull ? `the disk is full, ${free} bytes are free (${errorMessage(cause)})` : errorMessage(cause)
+  const failure = new Error(`nothing was written to the log at ${store.path}: ${why}`, { cause })
+  return isFull ? Object.assign(failure, { code: 'ENOSPC' }) : failure
 }
 
 /** Deletes whole batches, oldest first, a bounded number per transaction, until the retention is met. */

@@ -11,6 +11,7 @@ import {
   withSignals
 } from '@gamenet/schemas'
 import { type Database, open, type RootDatabase } from 'lmdb'
+import { EngineUnopened } from '../engine-unopened.js'
 import { flushNow, makeFolder } from '../flush-files.js'
 import { type BatchExtent, type CheckedEvents, checkBatches, type LogFault } from './check-batches.js'
 import { type BatchKey, copyLog, type LogHead, storedHeads } from './copy-log.js'
@@ -172,7 +173,7 @@ function openStore(options: EmbeddedLogOptions): Store {
       encoding: 'binary'
     })
   } catch (error) {
-    throw new Error(`The log at ${path} cannot be opened: ${errorMessage(error)}`, { cause: error })
+    throw new EngineUnopened('log', `The log at ${path} cannot be opened: ${errorMessage(error)}`, { cause: error })
   }
   try {
     const meta = root.openDB<string, string>({ name: 'meta', encoding: 'string' })
@@ -190,13 +191,13 @@ function openStore(options: EmbeddedLogOptions): Store {
 /** Checks the files first: LMDB crashes the process if the one is cut or no LMDB file, or the other a folder. */
 function assertLmdbFile(path: string): void {
   if (statSync(join(path, 'lock.mdb'), { throwIfNoEntry: false })?.isDirectory() === true)
-    throw new Error(`The log at ${path} cannot be opened: its file lock.mdb is a folder; move it away`)
+    throw new EngineUnopened('log', `The log at ${path} cannot be opened: its file lock.mdb is a folder; move it away`)
   let state: MetaState
   try {
     state = stateOfMeta(join(path, 'data.mdb'))
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return
-    throw new Error(`The log at ${path} cannot be opened: ${errorMessage(error)}`, { cause: error })
+    throw new EngineUnopened('log', `The log at ${path} cannot be opened: ${errorMessage(error)}`, { cause: error })
   }
   // Free pages may lie beyond the end of a sound file.
   if (state === 'short') readLogApartNow(path)

@@ -7,7 +7,8 @@ import {
   type KafkaSasl,
   kafkaErrorType,
   kafkaReason,
-  LogUnreachable
+  LogUnreachable,
+  TopicsRefused
 } from './kafka-client.js'
 import type { KafkaReaderOptions } from './kafka-reader.js'
 import { assertTopicName, positionNumber } from './partition.js'
@@ -124,7 +125,7 @@ export function openAdmin(kafka: Kafka, { brokers, patienceMs }: KafkaLogOptions
         // A broker may not know a topic immediately after its creation.
         const isNotYetKnown = kafkaErrorType(error) === 'UNKNOWN_TOPIC_OR_PARTITION'
         if (isNotYetKnown && (await appear(missing))) return
-        const Failure = isUnreachable(error) ? LogUnreachable : Error
+        const Failure = isUnreachable(error) ? LogUnreachable : TopicsRefused
         throw new Failure(`the topics ${missing.join(', ')} cannot be created: ${createReason(error)}`, {
           cause: error
         })

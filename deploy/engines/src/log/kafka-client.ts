@@ -76,6 +76,9 @@ function tokenIn(text: string): string | undefined {
 /** The log is unavailable or does not answer, in contrast to a log that refuses a request. */
 export class LogUnreachable extends Error {}
 
+/** Kafka refuses to create topics: it lacks brokers for the replication, or the right to. */
+export class TopicsRefused extends Error {}
+
 /** kafkajs's message for a client whose connected state is stale. */
 const NOT_CONNECTED = 'Broker not connected'
 

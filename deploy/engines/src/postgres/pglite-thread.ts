@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import type { PGlite, Transaction } from '@electric-sql/pglite'
+import { amcheck } from '@electric-sql/pglite/contrib/amcheck'
 import { openCalls } from '@gamenet/schemas/threads'
 import { layEmptyCluster } from './empty-cluster.js'
 import { openFlushing } from './flushing-files.js'
@@ -70,7 +71,7 @@ const host = openCalls<PgliteHost>(parentPort, {
     // The server's driver returns bigint as a string, too.
     const parsers = { [INT8]: (text: string) => text }
     await layEmptyCluster(dir)
-    database = await openFlushing(dir, { parsers }, (reason) => {
+    database = await openFlushing(dir, { parsers, extensions: { amcheck } }, (reason) => {
       host.notify('shut', reason)
       // Ends only this thread.
       process.exit(1)

@@ -3,6 +3,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { type Calls, errorMessage, openCalls, type PostedError, Refusal } from '@gamenet/schemas'
+import { EngineUnopened } from '../engine-unopened.js'
 import { DISK_FULL, diskFull, saysDiskFull } from './disk-full.js'
 import { plainName } from './listen.js'
 import type { PgliteHost, PgliteThread } from './pglite-thread.js'
@@ -181,7 +182,7 @@ const open = async ({ dir, upkeep }: PgliteOptions): Promise<Thread> => {
     // A refusal is written for clients; its cause names the file.
     const text = errorMessage(cause instanceof Refusal ? cause.cause : cause)
     const reason = text.replace(/\s+/g, ' ').slice(0, 300).replaceAll(PGLITE_DIRECTORY, dir)
-    throw new Error(`The PostgreSQL directory ${dir} cannot be opened: ${reason}`, { cause })
+    throw new EngineUnopened('writes', `The PostgreSQL directory ${dir} cannot be opened: ${reason}`, { cause })
   }
 }
 

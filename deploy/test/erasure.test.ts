@@ -140,8 +140,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
     const signal = new AbortController().signal
     const clickhouse = await openChdb({ path: join(folder, 'older') })
     const stepsEnded = async () => undefined
-    const { partList } = needsOf(world)
-    const needs = { writes, tables: clickhouse.control, stepsEnded, partList, signal, isOnlyReader: true }
+    const needs = { writes, tables: clickhouse.control, stepsEnded, ownsTables: true, signal, isOnlyReader: true }
     t.not((await tablesThatName(clickhouse)).length, 0)
     t.same(await reapplyMissingErasures(needs), { completed: 0, repeated: 2 })
     t.same(await tablesThatName(clickhouse), [])

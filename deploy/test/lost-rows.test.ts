@@ -16,7 +16,6 @@ import { finishUndos } from '../src/operations/run-import-undo.js'
 import { engineFailure } from '../src/wiring/engine-failures.js'
 import { loggedError } from '../src/wiring/logged-error.js'
 import { openLostRows, type RepairTime } from '../src/wiring/lost-rows.js'
-import { comparePartList, openPartList } from '../src/wiring/part-list.js'
 import { flipMiddle } from './service/damaged-files.js'
 
 const SQL = 'SELECT 1 AS one FROM {network_count: Identifier} AS n'
@@ -102,6 +101,19 @@ test('a repair that cannot begin here refuses reads, and asks no one to drop any
   }
 })
 
+test('without the keys of people, nothing about them is loaded again by itself', async (t) => {
+  const clickhouse = await brokenTables(t, ['event_presence', 'network_count'])
+  const { lostRows } = await open(clickhouse, 'now', undefined, async () => true)
+  t.match(
+    (await lostRows.status()).map(({ state, reason }) => [state, reason]),
+    Array(2).fill(['left', /not loaded again, because PostgreSQL lacks keys/])
+  )
+  const { rows } = lostRows.guarded(clickhouse.readers)
+  const read = rows('SELECT e.offset AS offset FROM {event_presence: Identifier} AS e', { event_presence: 'event_presence__0' })
+  await t.rejects(read, { code: 'table_incomplete' }, 'no answer is wrong')
+  await lostRows.stop()
+})
+
 test('rows that stay lost are reported at each start, also when their parts are dropped', async (t) => {
   const clickhouse = await brokenTables(t, [])
   await clickhouse.control.execute(
@@ -112,150 +124,6 @@ test('rows that stay lost are reported at each start, also when their parts are 
     { table: 'event_network_count', state: 'left', reason: /partition 3, only from offset 7/ }
   ])
   t.match(await registry.metrics(), /gamenet_lost_parts\{table="event_network_count"\} 1/)
-})
-
-/** These tables have rows before the first list. */
-const MISSING = /parts\.json is missing: this start does not notice parts that vanished/
-
-test('a part that vanished while nothing was running is restored like a detached one', async (t) => {
-  const clickhouse = await brokenTables(t, [])
-  const tables = clickhouse.control
-  const list = join(t.testdirName, 'parts.json')
-  const start = async () => {
-    const parts = await openPartList(list, tables, (sentence) => t.match(sentence, MISSING))
-    return { parts, ...(await open(clickhouse, 'now')) }
-  }
-  const setPosition = "INSERT INTO checkpoint (name, epoch, partition, next) VALUES ('load:title', 0, 0, 7)"
-  await tables.execute('INSERT INTO event_network_count__0 SELECT * FROM generateRandom(4) LIMIT 1')
-  await tables.execute(setPosition)
-  const before = await start()
-  t.same(await before.lostRows.status(), [])
-  await tables.execute('INSERT INTO network_count__0 SELECT * FROM generateRandom(4) LIMIT 1')
-  await before.parts.close()
-  for (const name of ['checkpoint', 'event_network_count__0', 'network_count__0']) {
-    await tables.execute(`ALTER TABLE ${name} DETACH PARTITION ALL`)
-    const [row] = await tables.rows(
-      'SELECT d.path AS path FROM system.detached_parts AS d WHERE d.table = {name: String}',
-      { name }
-    )
-    rmSync(String(row?.path), { recursive: true })
-  }
-  for (const run of ['once', 'again after a crash']) {
-    const { parts, lostRows } = await start()
-    t.match(
-      await lostRows.status(),
-      [
-        { table: 'checkpoint', parts: 1, state: 'repairing' },
-        { table: 'event_network_count', parts: 1, state: 'repairing' },
-        { table: 'network_count', parts: 1, state: 'repairing' }
-      ],
-      run
-    )
-    await parts.close()
-  }
-  const { lostRows } = await start()
-  lostRows.finish({ caughtUp: async () => undefined })
-  t.ok(await lostRows.whenRepaired())
-  await lostRows.stop()
-  const last = await start()
-  t.same(await last.lostRows.status(), [], 'it is not restored twice')
-})
-
-test('the number of rows of a part is corrected, and a damaged list detaches nothing', async (t) => {
-  const clickhouse = await brokenTables(t, [])
-  const tables = clickhouse.control
-  const list = join(t.testdirName, 'parts.json')
-  const warnings: string[] = []
-  const start = async () => await openPartList(list, tables, (sentence) => warnings.push(sentence))
-  const count = async () => {
-    const [row] = await tables.rows('SELECT count() AS rows FROM event_network_count__0 AS n')
-    return row
-  }
-  await tables.execute('INSERT INTO event_network_count__0 SELECT * FROM generateRandom(4) LIMIT 3')
-  const whole = await count()
-  await (await start()).close()
-  const [part] = await tables.rows(
-    `SELECT p.path AS path FROM system.parts AS p WHERE p.table = 'event_network_count__0' AND p.active`
-  )
-  await writeFile(join(String(part?.path), 'count.txt'), '1')
-  await tables.execute('DETACH TABLE event_network_count__0 SYNC')
-  await tables.execute('ATTACH TABLE event_network_count__0')
-  t.notSame(await count(), whole, 'the engine does not notice it')
-  await (await start()).close()
-  t.same(await count(), whole)
-  t.match(warnings, [MISSING], 'said once')
-
-  await writeFile(list, (await readFile(list, 'utf8')).replace('"rows":3', '"rows":4'))
-  await (await start()).close()
-  t.same(await count(), whole)
-  t.match(warnings, [MISSING, /parts\.json is damaged: /])
-  t.same((await open(clickhouse, 'now')).lostRows.found, [])
-  await (await start()).close()
-  t.equal(warnings.length, 2, 'it is written again')
-})
-
-test('parts that an erasure or an undo empties are not missing after a crash', async (t) => {
-  const { control: tables } = await brokenTables(t, [])
-  const list = join(t.testdirName, 'parts.json')
-  for (const name of ['event_presence__0', 'event_network_count__0', 'event_title_count__0'])
-    await tables.execute(`INSERT INTO ${name} SELECT * FROM generateRandom(4) LIMIT 1`)
-  const parts = await openPartList(list, tables, (sentence) => t.match(sentence, MISSING))
-  const vanished = async () => (await comparePartList(list, tables)).vanished
-  await parts.whileDeletingFrom(['event_presence__0'], async () => {
-    await parts.whileDeletingFrom(['event_presence'], async () => {
-      await tables.execute('ALTER TABLE event_presence__0 DELETE WHERE 1 SETTINGS mutations_sync = 1')
-      await tables.execute('TRUNCATE TABLE event_presence__0')
-    })
-    await tables.execute('TRUNCATE TABLE event_network_count__0')
-    t.match(await vanished(), [{ table: 'event_network_count__0' }])
-  })
-  const before = await vanished()
-  t.match(await readFile(list, 'utf8'), /"part"/)
-  await finishUndos({
-    engines: { store: storeOver(tables), log: { append: () => Promise.reject(new Error('nothing is appended')) } },
-    projector: {
-      importUndos: {
-        requireUndoable: async () => undefined,
-        unfinishedImportUndos: async () => [{ importId: 'f'.repeat(32), topic: 'title-count' }],
-        undo: async () => {
-          await tables.execute('DELETE FROM event_title_count__0 WHERE 1')
-          t.notMatch(await readFile(list, 'utf8'), /"part"/, 'a kill during the undo loses nothing')
-        }
-      }
-    },
-    importing: new Set(),
-    partList: parts,
-    caughtUp: async () => undefined
-  })
-  // A merge makes a part without rows of it.
-  await tables.execute('TRUNCATE TABLE event_title_count__0')
-  t.same(await vanished(), before)
-  await parts.close()
-})
-
-test('while all tables are made again from the log, because their folder was lost, none is read', async (t) => {
-  const clickhouse = await brokenTables(t, [])
-  const list = join(t.testdirName, 'parts.json')
-  await clickhouse.control.execute('DROP TABLE title__7 SYNC')
-  await clickhouse.control.execute('INSERT INTO network_count__0 SELECT * FROM generateRandom(4) LIMIT 1')
-  await (await openPartList(list, clickhouse.control, (sentence) => t.match(sentence, MISSING))).close()
-  const lost = (await readFile(list, 'utf8'))
-    .replace(/^.*\n/, '')
-    .replaceAll(/"table":"[^"]+"/g, '"table":"that-is-lost"')
-  await writeFile(list, `${createHash('sha256').update(lost).digest('hex')}\n${lost}`)
-  await (await openPartList(list, clickhouse.control, (sentence) => t.match(sentence, MISSING))).close()
-  const { lostRows, lines } = await open(clickhouse, 'now')
-  const count = dataTables.length + 1
-  t.match(lines, [{ tables: { length: count }, msg: `${count} parts of ${count} tables were missing` }])
-  t.equal(lines.length, 1)
-  t.same(new Set(lostRows.repairing()), new Set([...dataTables, 'checkpoint']))
-  const readers = lostRows.guarded(clickhouse.readers)
-  await t.rejects(readers.rows(SQL, { network_count: 'network_count__0' }), { code: 'table_incomplete' })
-  lostRows.finish({ caughtUp: async () => undefined })
-  t.ok(await lostRows.whenRepaired())
-  await lostRows.stop()
-  await (await openPartList(list, clickhouse.control, (sentence) => t.match(sentence, MISSING))).close()
-  t.same((await open(clickhouse, 'now')).lostRows.found, [], 'they are not made again')
 })
 
 test('requests that need a part are refused when one of its files vanished while the service runs', async (t) => {
@@ -374,12 +242,17 @@ test('a username is not reported as unknown while rows that may name it are rest
   await t.rejects(run(['presence']), { message: /^Rows of presence were lost .* or use --anyway\.$/ })
 })
 
-async function open(clickhouse: ClickHouse, repairs: RepairTime, log: object = { extents: async () => [] }) {
+async function open(
+  clickhouse: ClickHouse,
+  repairs: RepairTime,
+  log: object = { extents: async () => [] },
+  areKeysLost = async () => false
+) {
   const registry = new Registry()
   const engines = { store: storeOver(clickhouse.control), log: log as never, names: { log: 'LMDB' } }
   const lines: unknown[] = []
   const logger = pino({}, { write: (line) => lines.push(JSON.parse(line)) })
-  const lostRows = await openLostRows({ engines, repairs, registry, logger })
+  const lostRows = await openLostRows({ engines, repairs, areKeysLost, registry, logger })
   return { lostRows, registry, lines }
 }
 

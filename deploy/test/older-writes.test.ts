@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { openChdb } from '@gamenet/engines'
 import { migrate, storeOver } from '@gamenet/projector'
 import { test } from 'tap'
-import { olderWrites, requireNewestWrites } from '../src/wiring/older-writes.js'
+import { isAcceptedOlder, olderWrites, requireNewestWrites } from '../src/wiring/older-writes.js'
 import { openTestWrites } from './service/open-engines.js'
 
 test('a write side that is older than the tables is refused until it is accepted, and no number is used twice', async (t) => {
@@ -38,8 +38,10 @@ test('a write side that is older than the tables is refused until it is accepted
   t.same(await sequences(), [1, 1], 'its numbers stay as they are')
   t.match(await olderWrites(writes, store), { tables: { person: 2, revision: 5 }, writes: { person: 0, revision: 0 } })
 
+  t.notOk(await isAcceptedOlder(writes))
   const before = Date.now() * 100
   await start(true)
+  t.ok(await isAcceptedOlder(writes))
   const [revision, person] = await sequences()
   t.ok(revision >= before && person >= before, `${revision}, ${person}`)
   await start()

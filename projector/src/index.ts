@@ -58,7 +58,6 @@ export {
   VerifyReport
 } from './rebuild/contract.js'
 export { unfinishedImportUndos } from './rebuild/import-undo.js'
-export { type EmptiedTable, emptiedTables } from './repair/emptied-tables.js'
 export {
   announceAllChanged,
   beginRepair,
@@ -73,14 +72,6 @@ export {
   readMissingEvents,
   repairOf
 } from './repair/lost-rows.js'
-export {
-  ListedPart,
-  listParts,
-  type MiscountedPart,
-  miscountedParts,
-  type VanishedPart,
-  vanishedParts
-} from './repair/vanished-parts.js'
 export { type Progress, readCheckpoints } from './store/checkpoint.js'
 export { readNewestVersion } from './store/data-change.js'
 export { countDeadLetters, readDeadLetters } from './store/dead-letter.js'

@@ -18,17 +18,13 @@ import {
   beginRepair,
   cancelRebuilds,
   dropLostParts,
-  emptiedTables,
   findLostParts,
   incompleteTableIn,
-  listParts,
-  miscountedParts,
   projections,
   readMissingEvents,
   repairOf,
   storeOver,
-  type Tables,
-  vanishedParts
+  type Tables
 } from '../src/index.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../src/rebuild/rebuild-record.js'
 import { tablesOf } from '../src/store/projection.js'
@@ -55,56 +51,6 @@ test('lost rows of any table are restored, or it is reported what is lost', asyn
     t.equal(ways.filter(Boolean).length, 1, String(name))
   }
 })
-
-test('each read table that is empty although its events make rows is found', async (t) => {
-  const engine = await openTables()
-  const { control } = engine
-  const log = new MemoryLog()
-  for (const each of fc.sample(appendedOf(AnyEvent, [0, 1]), { numRuns: 40, seed: 4 })) append(log, each)
-  for (const [{ name }, sent] of otherEvents()) log.append(name, [sent])
-  await runToHead(engine, log)
-  const found = async () => await emptiedTables(storeOver(control), projections)
-  t.same(await found(), [])
-  for (const projection of projections)
-    for (const table of tablesOf(projection)) {
-      const engineTable = `${table}__0`
-      await control.execute(`CREATE TABLE away AS ${engineTable}`)
-      await control.execute(`EXCHANGE TABLES away AND ${engineTable}`)
-      t.same(await found(), [{ projection: projection.name, table, engineTable }])
-      await control.execute(`EXCHANGE TABLES away AND ${engineTable}`)
-      await control.execute('DROP TABLE away SYNC')
-    }
-  await control.execute(`TRUNCATE TABLE event_title_count__0`)
-  await control.execute(`TRUNCATE TABLE title_count__0`)
-  t.same(await found(), [], 'without its events a table is rightly empty')
-  await control.execute('ALTER TABLE leaderboard_entry__0 UPDATE is_gone = true WHERE true')
-  await control.execute('TRUNCATE TABLE timed_entry__0')
-  t.same(await found(), [], 'void rows may be lacking')
-})
-
-/** An event of each topic that {@link AnyEvent} lacks. */
-function otherEvents(): (readonly [Pick<Topic, 'name'>, LogMessage])[] {
-  const at = '2026-03-14T20:00:00Z'
-  const matches = [{ hostName: 'Ann', currentPlayers: 2, maxPlayers: 4 }]
-  const profile = {
-    ...{ username: 'Ann', revision: 1, changedAt: at, avatar_url: '', avatar_hue: 3, chat_profile_url: '' },
-    ...{ display_name_override: null, linked_gamertag: '', console_verified: true, bio: '', social_links: [] }
-  }
-  const seen = { username: 'Ann', gamertag: 'Ann 7', state: 'online', game: 'Chess', periodSeconds: 60, observedAt: at }
-  const rating = { username: 'Ann', raterUsername: 'Ben', stars: 4, comment: 'good', revision: 1, ratedAt: at }
-  const undone = { importId: 'e'.repeat(32), topic: 'title-count', observedAt: at }
-  return [
-    [matchListTopic, message(matchListTopic, { titleId: '4d530064', observedAt: at, matches })],
-    [presenceTopic, message(presenceTopic, { ...seen, state: 'online' })],
-    [profileTopic, message(profileTopic, profile)],
-    [ratingTopic, message(ratingTopic, rating)],
-    [
-      achievementUnlockTopic,
-      message(achievementUnlockTopic, { username: 'Ann', achievementId: 1, points: 5, unlockedAt: at })
-    ],
-    [importRetractionTopic, message(importRetractionTopic, undone)]
-  ]
-}
 
 test('rows of detached parts are restored, of any tables', async (t) => {
   const engine = await openTables()
@@ -137,53 +83,6 @@ test('rows of detached parts are restored, of any tables', async (t) => {
     await dropLostParts(storeOver(engine.control), lost)
     t.same(await findLostParts(storeOver(engine.control)), [])
   }
-})
-
-test('a part that vanished is found; a part that was merged, detached or dropped with its table is not', async (t) => {
-  const { control } = await openTables()
-  const names = ['event_network_count', 'network_count', 'title']
-  const fill = async () => {
-    for (const name of ['event_network_count__0', 'network_count__0', 'title__0', 'title__9'])
-      await control.execute(`INSERT INTO ${name} SELECT * FROM generateRandom(4) LIMIT 1`)
-  }
-  await control.execute('SYSTEM STOP MERGES')
-  t.teardown(() => control.execute('SYSTEM START MERGES'))
-  for (const name of ['title__8', 'title__9']) await control.execute(`CREATE TABLE ${name} AS title__0`)
-  await fill()
-  await fill()
-  const listed = await listParts(control, names)
-  t.equal(listed.length, 8, 'tables of rebuilds are listed')
-  const vanished = async () => (await vanishedParts(control, listed, names)).map(({ table, part }) => [table, part])
-  t.same(await vanished(), [])
-  await control.execute('SYSTEM START MERGES')
-  await control.execute('OPTIMIZE TABLE event_network_count__0 FINAL')
-  await control.execute('DROP TABLE title__9 SYNC')
-  await control.execute('CREATE TABLE title__9 AS title__0')
-  await breakParts(control, ['network_count'])
-  t.same(await vanished(), [])
-  await dropLostParts(storeOver(control), await findLostParts(storeOver(control)))
-  await control.execute('EXCHANGE TABLES title__0 AND title__8')
-  await control.execute('ALTER TABLE title__8 DETACH PARTITION ALL')
-  const rows = await control.rows(`SELECT d.path AS path FROM system.detached_parts AS d WHERE d.table = 'title__8'`)
-  for (const { path } of rows) rmSync(String(path), { recursive: true })
-  const found = (await vanished()).map(([table]) => table)
-  t.same(new Set(found), new Set(['network_count__0', 'title__8']), 'under the names that their tables have now')
-  const elsewhere = listed.map((part) => ({ ...part, table: 'a table of lost folders' }))
-  t.ok(
-    (await vanishedParts(control, elsewhere, names)).every(({ path }) => path.startsWith('/')),
-    'views have no folder'
-  )
-  const [other, ...same] = await listParts(control, ['event_network_count'])
-  const miscounted = [{ ...other, rows: 2 }, ...same] as typeof listed
-  t.match(await miscountedParts(control, miscounted), [{ part: other?.part, rows: 2 }])
-  t.same(
-    await miscountedParts(
-      control,
-      miscounted.map(({ rows: _, ...each }) => each)
-    ),
-    [],
-    'a list without numbers of rows'
-  )
 })
 
 test('a log without its beginning is loaded from its first event, and the missing ones are reported', async (t) => {

@@ -93,7 +93,7 @@ function undoNeedsIn(place: Place, { rebuilds }: Rebuilding): ImportUndoNeeds {
   const { world, tables, log } = place
   const engines: ImportUndoNeeds['engines'] = { store: storeIn(world, tables), log: { append: log.append.bind(log) } }
   const caughtUp = (topics: readonly string[] = simulatedTopics.map(({ name }) => name)) => untilConsumed(place, topics)
-  return { engines, projector: rebuilds, importing: new Set(), partList: undefined, caughtUp }
+  return { engines, projector: rebuilds, importing: new Set(), caughtUp }
 }
 
 /** Resolves when all projections have consumed the current events of these topics. */

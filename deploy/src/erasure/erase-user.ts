@@ -2,7 +2,6 @@ import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { readAppliedErasures, SEAL_KEY_CACHE_MS, storeAppliedErasures, storeOver } from '@gamenet/projector'
 import { discardDeletions, readUserTables } from '@gamenet/projector/erasure'
 import { nameKey, pause, topics } from '@gamenet/schemas'
-import type { PartList } from '../wiring/part-list.js'
 import { eraseRows, isKnownToTables, usersInTables } from './erase-rows.js'
 import type { ErasureProgress, ErasureReport } from './erasure-report.js'
 import {
@@ -25,11 +24,8 @@ export type EraseNeeds = {
   readonly whenCaughtUp: (topics: readonly string[]) => Promise<void>
   /** Resolves when every running step that writes rows has ended. */
   readonly stepsEnded: () => Promise<void>
-  /**
-   * Present if this process owns the files of the tables: no start may take the parts that an erasure empties for lost
-   * ones.
-   */
-  readonly partList: Pick<PartList, 'whileDeletingFrom'> | undefined
+  /** Whether this process owns the files of the tables. */
+  readonly ownsTables: boolean
   /** Called when the tables have changed. */
   readonly onChange: () => Promise<unknown>
   readonly onProgress: (progress: ErasureProgress) => void
@@ -78,7 +74,7 @@ export async function finishErasures(needs: EraseNeeds): Promise<number> {
 
 export type ReapplyNeeds = Pick<
   EraseNeeds,
-  'writes' | 'tables' | 'stepsEnded' | 'partList' | 'signal' | 'oldPartsMs'
+  'writes' | 'tables' | 'stepsEnded' | 'ownsTables' | 'signal' | 'oldPartsMs'
 > & {
   /** Whether no other process reads the log; then pending erasures run at once, without a wait for readers. */
   readonly isOnlyReader: boolean
@@ -137,21 +133,16 @@ async function waitForReaders(needs: EraseNeeds): Promise<void> {
 
 /** Deletes the rows of these users, then records the erasures as done. */
 async function clean(needs: EraseNeeds, userKeys: readonly string[], nameHashes: readonly string[]): Promise<number> {
-  const { tables, writes, stepsEnded, partList, signal, oldPartsMs } = needs
+  const { tables, writes, stepsEnded, ownsTables, signal, oldPartsMs } = needs
   const onTable = (done: number, total: number) => needs.onProgress({ phase: 'tables', done, total })
   const store = storeOver(tables)
   const salt = await readSalt(writes)
-  const erase = async () => {
-    const deleted = await eraseRows({ store, salt, stepsEnded, onTable, signal, oldPartsMs }, userKeys)
-    await emptyDetachedParts(store, { ownsFiles: partList !== undefined })
-    if (partList !== undefined) await removeUnknownTables(store)
-    await needs.onChange()
-    await finish(needs, nameHashes)
-    return deleted
-  }
-  if (partList === undefined) return await erase()
-  const people = (await store.do(readUserTables)).map(({ table }) => table)
-  return await partList.whileDeletingFrom(people, erase)
+  const deleted = await eraseRows({ store, salt, stepsEnded, onTable, signal, oldPartsMs }, userKeys)
+  await emptyDetachedParts(store, { ownsFiles: ownsTables })
+  if (ownsTables) await removeUnknownTables(store)
+  await needs.onChange()
+  await finish(needs, nameHashes)
+  return deleted
 }
 
 /** The tables record completion before the ledger does; a crash in between repeats the erasure. */

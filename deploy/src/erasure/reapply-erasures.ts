@@ -15,7 +15,6 @@ export async function reapplyErasures({
   engines,
   role,
   concurrentWriters,
-  partList,
   logger,
   damageMet
 }: Needs): Promise<void> {
@@ -28,7 +27,7 @@ export async function reapplyErasures({
       writes: await engines.writes(),
       tables: engines.clickhouse.control,
       stepsEnded: stepsEnded(concurrentWriters),
-      partList,
+      ownsTables: engines.names.tables === 'chDB',
       signal: new AbortController().signal,
       oldPartsMs: OLD_PARTS_MS,
       // On a low disk merges are stopped and no deletion of rows ends; the running service completes pending erasures

@@ -1,10 +1,9 @@
-import { readdir, rename } from 'node:fs/promises'
+import { mkdir, readdir, rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { ClickHouse } from '@gamenet/engines'
+import { flushPath } from '@gamenet/engines/files'
 import {
   changedDefinitions,
-  type EmptiedTable,
-  emptiedTables,
   eventTableName,
   findLostParts,
   namesOfUsedTables,
@@ -14,7 +13,6 @@ import {
 import { isTableDropped } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { MAKE_TABLES_AGAIN, REPAIR_SERVER, RESTORE, undefinedIfDamaged } from '../wiring/engine-failures.js'
-import { markLost, type PartComparison } from '../wiring/part-list.js'
 import { type Damage, reasonOf } from './damage.js'
 import type { ReportBytes } from './damage-report.js'
 
@@ -22,8 +20,6 @@ export type TablesToCheck = {
   readonly repair: boolean
   /** The parts that tables lacked when they were opened. */
   readonly lost: readonly LostPart[]
-  /** How the tables of a stopped service differ from the list of their parts. */
-  readonly parts?: PartComparison | undefined
   /** Events that the log can no longer read: a damaged part of the event table of their topic may be the last copy of its other rows. */
   readonly faults?: readonly { readonly topic: string }[] | undefined
   /** Whether the tables are on a server, where nothing is repaired. */
@@ -36,7 +32,6 @@ type LostPart = { readonly table: string; readonly part: string | undefined }
 /** Parts in a finding; a table may have lost thousands. */
 const PARTS_NAMED = 5
 const COST_UNUSED = 'neither steps nor answers use this table; its rebuild cannot be continued or rolled back'
-const NO_DIFFERENCE: PartComparison = { vanished: [], miscounted: [], unusable: undefined }
 
 /** Verifies every part of every table, as long statements: large tables take minutes on a slow disk. */
 export async function damageOfTables(
@@ -45,18 +40,14 @@ export async function damageOfTables(
     repair,
     isServer = false,
     lost,
-    faults = [],
-    parts: { vanished, miscounted, unusable } = NO_DIFFERENCE
+    faults = []
   }: TablesToCheck,
   report: ReportBytes
 ): Promise<Damage[]> {
   const damages: Damage[] = []
   const nameOf = (await namesOfUsedTables(storeOver(tables)).catch(undefinedIfDamaged)) ?? new Map<string, string>()
   const isUnused = (table: string) => table.includes('__') && !nameOf.has(table)
-  const missing: readonly LostPart[] = [
-    ...(await findLostParts(storeOver(tables))),
-    ...vanished.map(({ table, part }) => ({ table: nameOf.get(table) ?? table, part }))
-  ]
+  const missing: readonly LostPart[] = await findLostParts(storeOver(tables))
   const isMissing = ({ table }: Pick<LostPart, 'table'>) => missing.some((each) => each.table === table)
   const all = [...missing, ...lost.filter((each) => !isMissing(each))]
   for (const table of new Set(all.map((each) => each.table))) {
@@ -68,24 +59,8 @@ export async function damageOfTables(
       ...(repair && !isMissing({ table }) && { repaired: 'its rows were restored' })
     })
   }
-  for (const { table, part, rows } of miscounted) {
-    damages.push({
-      part: 'tables',
-      what: `part ${part} of ${table} has ${rows} rows, but its count.txt says otherwise`,
-      cost: 'answers lack rows',
-      repair: 'gamenet start, or gamenet verify --repair',
-      ...(repair && { repaired: 'count.txt was written again' })
-    })
-  }
-  if (unusable !== undefined) {
-    const cost =
-      'this check and the next start do not notice parts that vanished; rebuild the projections if files were lost'
-    const way = 'gamenet start, or gamenet verify --repair'
-    const repaired = repair && { repaired: 'it was written again' }
-    damages.push({ part: 'tables', what: `parts.json is ${unusable}`, cost, repair: way, ...repaired })
-  }
   for (const { name, path, bytes } of await tablesOfParts(tables)) {
-    for (const { part, message } of await damagedParts(rebuild, name, miscounted)) {
+    for (const { part, message } of await damagedParts(rebuild, name)) {
       const isLast = faults.some(({ topic }) => name.split('__')[0] === eventTableName({ name: topic }))
       const isDetached = repair && !isServer && !isLast && part !== ''
       if (isDetached) await detachPart(tables, name, path, part)
@@ -104,12 +79,6 @@ export async function damageOfTables(
     }
     report('tables', bytes)
   }
-  const emptied = (await emptiedTables(storeOver(rebuild), projections).catch(undefinedIfDamaged)) ?? []
-  for (const each of emptied.filter((found) => !isMissing(found))) {
-    const isMarked = repair && !isServer
-    if (isMarked) await markLost(await pathOf(tables, each))
-    damages.push(damageOfEmptied(each, isServer, isMarked))
-  }
   return damages
 }
 
@@ -120,35 +89,16 @@ function partsText(parts: readonly LostPart[]): string {
   return `${names.length} parts (${names.slice(0, PARTS_NAMED).join(', ')}${others})`
 }
 
-function damageOfEmptied({ projection, table }: EmptiedTable, isServer: boolean, isMarked: boolean): Damage {
-  const rebuild = ['start', 'verify'].map((verb) => `gamenet rebuild ${verb} ${projection}`).join(', ')
-  return {
-    part: 'tables',
-    what: `${table} has no rows, although ${projection} has consumed events that make some`,
-    cost: 'answers lack these rows',
-    repair: isServer
-      ? `${rebuild}, gamenet rebuild swap ${projection} --accept-differences`
-      : 'gamenet verify --repair; the next start restores its rows',
-    ...(isMarked && { repaired: 'it is marked as lost; the next start restores its rows' })
-  }
-}
-
 /** Detaches damaged parts of the tables that a start reads before it can repair any: those without generations. */
-export async function detachDamagedBookkeeping(
-  { control: tables, rebuild }: Pick<ClickHouse, 'control' | 'rebuild'>,
-  miscounted: PartComparison['miscounted'] = []
-): Promise<void> {
+export async function detachDamagedBookkeeping({
+  control: tables,
+  rebuild
+}: Pick<ClickHouse, 'control' | 'rebuild'>): Promise<void> {
   for (const { name, path } of await tablesOfParts(tables)) {
     if (name.includes('__')) continue
-    for (const { part } of await damagedParts(rebuild, name, miscounted))
+    for (const { part } of await damagedParts(rebuild, name))
       if (part !== '') await detachPart(tables, name, path, part)
   }
-}
-
-async function pathOf(tables: ClickHouse['control'], { engineTable }: EmptiedTable): Promise<string> {
-  const found = (await tablesOfParts(tables)).find(({ name }) => name === engineTable)
-  if (found === undefined) throw new FailureError(`${engineTable} was dropped meanwhile; repeat the command.`)
-  return found.path
 }
 
 type TableOfParts = { readonly name: string; readonly path: string; readonly bytes: number }
@@ -161,11 +111,10 @@ async function tablesOfParts(tables: ClickHouse['control']): Promise<TableOfPart
   return rows.map(({ name, path, bytes }) => ({ name: String(name), path: String(path), bytes: Number(bytes ?? 0) }))
 }
 
-/** Returns the parts whose checksums are wrong, without those with only a wrong number of rows; the name is empty if it is unknown. */
+/** Returns the parts whose checksums are wrong; the name is empty if it is unknown. */
 async function damagedParts(
   rebuild: ClickHouse['rebuild'],
-  table: string,
-  miscounted: PartComparison['miscounted']
+  table: string
 ): Promise<{ readonly part: string; readonly message: string }[]> {
   const parts = await rebuild
     .rows(`CHECK TABLE ${table}`)
@@ -175,7 +124,6 @@ async function damagedParts(
   return parts
     .filter(({ is_passed: isPassed }) => Number(isPassed) !== 1)
     .map(({ part_path: part, message }) => ({ part: String(part), message: String(message) }))
-    .filter(({ part }) => !miscounted.some((each) => each.table === table && each.part === part))
 }
 
 /** Finds tables and views that the program did not create as they are. */
@@ -199,4 +147,13 @@ async function detachPart(tables: ClickHouse['control'], table: string, path: st
   if (detached === undefined || others.length > 0)
     throw new FailureError(`${part} of ${table} could not be detached to ${dirname(folder)}.`)
   await rename(join(folder, detached), mark)
+}
+
+/** Makes the next start restore the rows of a part, as after a part that the engine could not read; returns the path of the mark. */
+async function markLost(path: string, part: string): Promise<string> {
+  const detached = join(path, 'detached')
+  const mark = join(detached, `broken-on-start_${part}`)
+  await mkdir(mark, { recursive: true })
+  await flushPath(detached)
+  return mark
 }

@@ -17,3 +17,13 @@ export function reasonOf(error: unknown): string {
   const said = error instanceof Error && error.cause instanceof Error ? error.cause : error
   return shown(errorMessage(said))
 }
+
+/** Returns a finding as reports have it. */
+export function shownFinding({ repaired, repair, ...finding }: Damage): Finding {
+  return {
+    ...finding,
+    what: shown(finding.what),
+    repair: repaired ?? repair,
+    isRepaired: repaired !== undefined
+  }
+}

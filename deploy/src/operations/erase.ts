@@ -106,7 +106,7 @@ async function erasureNeeds(
   needs: OperationNeeds,
   onProgress: (progress: ErasureProgress) => void
 ): Promise<EraseNeeds> {
-  const { engines, isRunning, onChange, partList, stopping, stepsEnded } = needs
+  const { engines, isRunning, onChange, stopping, stepsEnded } = needs
   const isUnread = !isRunning && engines.isEmbedded
   const whenCaughtUp = async (topics: readonly string[]) => {
     // The deletion of rows never ends while merges are stopped.
@@ -124,7 +124,7 @@ async function erasureNeeds(
     tables,
     whenCaughtUp,
     stepsEnded,
-    partList,
+    ownsTables: engines.names.tables === 'chDB',
     onChange,
     onProgress,
     signal: stopping,

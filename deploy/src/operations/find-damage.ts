@@ -15,10 +15,10 @@ import type { SoundEngines } from '../wiring/engines.js'
 import type { LogChoice, OpenLog } from '../wiring/log.js'
 import { type CheckCall, withCheckThread } from './check-files.js'
 import type { CheckedLog, CheckHost, DamagedRevision } from './check-thread.js'
-import { type Damage, reasonOf, shown } from './damage.js'
+import { type Damage, reasonOf, shownFinding } from './damage.js'
 import { changedTables, damageOfTables, type TablesToCheck } from './damage-of-tables.js'
 import { damageOfWrites, isOfFullDisk } from './damage-of-writes.js'
-import type { Finding, ReportBytes, VerifyProgress, VerifyReport } from './damage-report.js'
+import type { ReportBytes, VerifyProgress, VerifyReport } from './damage-report.js'
 import { damageOfCheckpoints, damageOfOlderWrites, loadedPartitions, missingErasuresOf } from './engine-differences.js'
 
 const LOG_COST = 'these events cannot be loaded again; rows of them in the tables stay'
@@ -124,15 +124,6 @@ export async function findDamage(
       ...(engines.logChoice.engine === 'kafka' ? ['files of the log'] : []),
       ...(writesDirectory === undefined ? ['files of the write side'] : [])
     ]
-  }
-}
-
-function shownFinding({ repaired, repair, ...finding }: Damage): Finding {
-  return {
-    ...finding,
-    what: shown(finding.what),
-    repair: repaired ?? repair,
-    isRepaired: repaired !== undefined
   }
 }
 

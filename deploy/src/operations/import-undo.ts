@@ -44,7 +44,7 @@ export async function finishImportUndos(needs: OperationNeeds): Promise<number> 
 }
 
 function undoNeeds(needs: OperationNeeds): ImportUndoNeeds {
-  const { engines, projector, importing, partList } = needs
+  const { engines, projector, importing } = needs
   const caughtUp = async (topics?: readonly string[]) => {
     const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, CAUGHT_UP_MS_MAX, topics)
     if (isCaughtUp) return
@@ -52,5 +52,5 @@ function undoNeeds(needs: OperationNeeds): ImportUndoNeeds {
       `The tables have not caught up with the log; undo the import again later: ${behind.join('; ')}.`
     )
   }
-  return { engines, projector, importing, partList, caughtUp }
+  return { engines, projector, importing, caughtUp }
 }

@@ -5,7 +5,6 @@ import { z } from 'zod'
 import type { Demo } from '../../demo/demo.js'
 import type { Engines } from '../wiring/engines.js'
 import type { LostRows } from '../wiring/lost-rows.js'
-import type { PartList } from '../wiring/part-list.js'
 import type { SpoolingLog } from '../wiring/spooling-log.js'
 
 /**
@@ -74,7 +73,6 @@ export type OperationNeeds = {
   readonly spooling: SpoolingLog | undefined
   readonly lostRows: Pick<LostRows, 'status' | 'repairing' | 'found'>
   readonly damageMet: ReadonlySet<string>
-  readonly partList: PartList | undefined
   readonly ready: () => Promise<Readiness>
   /** Checks the files of QUESTIONS_DIR; returns a sentence, rejects with every fault. */
   readonly checkQuestions: () => Promise<string>

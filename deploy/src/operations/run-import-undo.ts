@@ -10,7 +10,6 @@ import {
 import { encodeEvent, importRetractionTopic, instantOf, shownInstant } from '@gamenet/schemas'
 import { FailureError, UsageError } from '../config.js'
 import type { Engines } from '../wiring/engines.js'
-import type { PartList } from '../wiring/part-list.js'
 import type { ImportRun, ImportUndoProgress, ImportUndoReport } from './import-run.js'
 import { notProjecting } from './rebuild.js'
 
@@ -27,8 +26,6 @@ export type ImportUndoNeeds = {
   readonly caughtUp: (topics?: readonly string[]) => Promise<void>
   /** Imports that this process is publishing. */
   readonly importing: Pick<ReadonlySet<string>, 'has'>
-  /** Of embedded tables. */
-  readonly partList: Pick<PartList, 'whileDeletingFrom'> | undefined
 }
 
 /** All imports in the tables, newest first. */
@@ -61,7 +58,7 @@ export async function undoImport(
   importId: string,
   onProgress: (progress: ImportUndoProgress) => void
 ): Promise<ImportUndoReport> {
-  const { engines, projector, caughtUp, importing, partList } = needs
+  const { engines, projector, caughtUp, importing } = needs
   if (projector === undefined) throw notProjecting()
   if (importing.has(importId)) {
     throw new FailureError(`Import ${importId} is still being published; end its command first (Ctrl-C), then undo it.`)
@@ -82,22 +79,22 @@ export async function undoImport(
     ])
     await caughtUp()
   }
-  await removeEvents({ projector, partList }, importId, run.topic, onProgress)
+  await removeEvents(projector, importId, run.topic, onProgress)
   return { importId, topic: run.topic, published: run.published, alreadyDone }
 }
 
 /** Completes interrupted undos, and those of a log that was loaded again; returns how many. */
-export async function finishUndos({ projector, caughtUp, partList }: ImportUndoNeeds): Promise<number> {
+export async function finishUndos({ projector, caughtUp }: ImportUndoNeeds): Promise<number> {
   if (projector === undefined) return 0
   await caughtUp([importRetractionTopic.name])
   const left = await projector.importUndos.unfinishedImportUndos()
   if (left.length > 0) await caughtUp()
-  for (const { importId, topic } of left) await removeEvents({ projector, partList }, importId, topic, () => undefined)
+  for (const { importId, topic } of left) await removeEvents(projector, importId, topic, () => undefined)
   return left.length
 }
 
 async function removeEvents(
-  { projector, partList }: Pick<ImportUndoNeeds, 'partList'> & { readonly projector: Pick<Projector, 'importUndos'> },
+  projector: Pick<Projector, 'importUndos'>,
   importId: string,
   topic: string,
   onProgress: (progress: ImportUndoProgress) => void
@@ -106,10 +103,7 @@ async function removeEvents(
     projector.importUndos.undo(importId, topic, ({ done, total, etaSeconds }) =>
       onProgress({ phase: 'rebuilding', done, total, etaSeconds })
     )
-  const table = eventTableName({ name: topic })
-  await refusalsOf(importId, async () => {
-    await (partList === undefined ? undo() : partList.whileDeletingFrom([table], undo))
-  })
+  await refusalsOf(importId, undo)
 }
 
 /** Turns refusals of the projector into sentences with an exit code. */

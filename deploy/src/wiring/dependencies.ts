@@ -9,7 +9,6 @@ import type { ConcurrentWriters } from './concurrent-writers.js'
 import type { ConnectionLimit } from './connection-limits.js'
 import type { Engines } from './engines.js'
 import type { LostRows } from './lost-rows.js'
-import type { PartList } from './part-list.js'
 import type { ReadinessCheck } from './readiness.js'
 import type { SpoolingLog } from './spooling-log.js'
 
@@ -35,7 +34,6 @@ export type Dependencies = {
   /** Opens the write side, whose next numbers are above those of the tables and the log. */
   numberedWrites: () => Promise<Postgres>
   erasures: unknown
-  partList: PartList | undefined
   lostRows: LostRows
   wholeLog: unknown
   /** The readable tables. */

@@ -71,11 +71,14 @@ const EXTENTS_MS = 5000
 export async function openLostRows({
   engines: { store, log, names },
   repairs,
+  areKeysLost = async () => false,
   registry,
   logger
 }: {
   readonly engines: Pick<Engines, 'store' | 'log' | 'names'>
   readonly repairs: RepairTime
+  /** Whether keys of people are lost: then nothing about people is loaded again by itself, because a missing key reads as an erasure. */
+  readonly areKeysLost?: () => Promise<boolean>
   readonly registry: Registry
   readonly logger: Logger
 }): Promise<LostRows> {
@@ -87,6 +90,7 @@ export async function openLostRows({
   })
   const repair = repairOf(projections, isOurs ? tablesOf(found) : new Set())
   const ours = isOurs ? found.filter(({ table }) => isRepaired(table)) : []
+  const isHeld = repair.topics.some(({ people }) => people !== undefined) && (await areKeysLost())
   const [repairing, detached] = [new Set(tablesOf(ours)), new Set(tablesOf(ours))]
   let incomplete: ReadonlySet<string> = new Set()
   let targets: readonly Target[] | undefined
@@ -98,7 +102,7 @@ export async function openLostRows({
     const extents = repairs === 'now' ? await extentsOf(log) : new Map<string, readonly PartitionExtent[]>()
     // Events that the log no longer has must be known first.
     const needed = repair.positionsAreLost ? topics : repair.topics
-    if (repairs === 'now' && needed.every(({ name }) => extents.has(name)))
+    if (repairs === 'now' && !isHeld && needed.every(({ name }) => extents.has(name)))
       targets = await beginRepair(store, projections, repair, extents)
   }
   const dropped = isOurs
@@ -106,6 +110,7 @@ export async function openLostRows({
     : []
   const wayOf = (table: string): Way => {
     if (!isOurs) return 'operator'
+    if (isHeld) return 'backup'
     return targets !== undefined && detached.has(table) ? 'now' : 'next start'
   }
   const lost = lossesOf(found, repair.lasting, wayOf)
@@ -226,7 +231,7 @@ function tablesOf(parts: readonly NamedLostPart[]): ReadonlySet<string> {
   return new Set(parts.map(({ table }) => table))
 }
 
-type Way = 'now' | 'next start' | 'operator'
+type Way = 'now' | 'next start' | 'backup' | 'operator'
 
 /** `consequence`: the end of the message. */
 type Loss = { readonly table: string; readonly parts: number; readonly consequence: string }
@@ -247,6 +252,8 @@ function lossesOf(
 
 function wayOut(way: Way, engineTable: string): string {
   if (way === 'now') return '; they are being restored from the log.'
+  if (way === 'backup')
+    return '; they are not loaded again, because PostgreSQL lacks keys (--accept-older). Restore a backup that has them.'
   if (way === 'next start') return '; the next gamenet start that reaches the log restores them.'
   return (
     '. Rebuild the tables derived from it (gamenet rebuild, with --from-log for a table event_*), and drop the parts: ' +

@@ -37,6 +37,11 @@ export async function olderWrites(writes: Queries, store: Store): Promise<OlderW
   return await compare(writes, await newestOfTables(store))
 }
 
+/** Returns whether an operator has accepted that this write side lacks keys of people. */
+export async function isAcceptedOlder(writes: Queries): Promise<boolean> {
+  return (await writes.query('SELECT FROM accepted_older')).length > 0
+}
+
 /** Continues the numbers of people and changes at the clock; a log from elsewhere may have any number below. */
 export async function continueNumbers(writes: Queries): Promise<void> {
   const next = Date.now() * NUMBERS_PER_MS

@@ -26,8 +26,7 @@ import { listen } from './listen.js'
 import { loggedError } from './logged-error.js'
 import { openLostRows } from './lost-rows.js'
 import { endOfSupport } from './node-support.js'
-import { requireNewestWrites } from './older-writes.js'
-import { comparePartList, openPartList, PART_LIST } from './part-list.js'
+import { isAcceptedOlder, requireNewestWrites } from './older-writes.js'
 import { startProjector } from './projector.js'
 import { endpointsOf, readQuestions } from './questions.js'
 import { readiness } from './readiness.js'
@@ -94,20 +93,15 @@ const components: Components<Dependencies> = {
     open: repairBookkeeping
   },
   migrations: { roles: EVERY, open: ({ engines }) => migrate(engines.clickhouse.control) },
-  // Before an erasure deletes rows.
-  partList: {
-    roles: [...RUNNING, 'offline', 'repair'],
-    when: (config) => config.CLICKHOUSE_URL === undefined,
-    open: ({ engines: { clickhouse, directory }, logger }) =>
-      directory && openPartList(directory.part(PART_LIST), clickhouse.control, (sentence) => logger.warn(sentence)),
-    close: (list) => list.close()
-  },
   // Before an erasure changes the tables or PostgreSQL, and before anything gets a number.
   numberedWrites: { roles: EVERY, open: openNumberedWrites },
   erasures: { roles: ['all', 'ingest', 'projector'], open: reapplyErasures },
   lostRows: {
     roles: EVERY,
-    open: (needs) => openLostRows({ ...needs, repairs: repairTime(needs) }),
+    open: (needs) => {
+      const areKeysLost = async () => isAcceptedOlder(await needs.engines.writes())
+      return openLostRows({ ...needs, repairs: repairTime(needs), areKeysLost })
+    },
     close: (lostRows) => lostRows.stop()
   },
 
@@ -271,10 +265,9 @@ function noticeUpstream({ ingest, config, logger }: Needs): NodeJS.Timeout {
   return setInterval(look, UPSTREAM_LOOK_MS).unref()
 }
 
-async function repairBookkeeping({ engines: { clickhouse, directory } }: Needs): Promise<void> {
+async function repairBookkeeping({ engines: { clickhouse } }: Needs): Promise<void> {
   const { detachDamagedBookkeeping } = await import('../operations/damage-of-tables.js')
-  const parts = directory && (await comparePartList(directory.part(PART_LIST), clickhouse.control))
-  await detachDamagedBookkeeping(clickhouse, parts?.miscounted)
+  await detachDamagedBookkeeping(clickhouse)
 }
 
 /** Opens the write side for new numbers; a command does so only when it needs one. */
@@ -313,7 +306,6 @@ function openOperations(needs: Needs): ServiceOperations {
     demo: needs.demo,
     lostRows: needs.lostRows,
     damageMet: needs.damageMet,
-    partList: needs.partList,
     ready: needs.readiness.ready,
     checkQuestions: async () => {
       const found = endpointsOf(

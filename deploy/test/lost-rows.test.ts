@@ -1,10 +1,8 @@
-import { createHash } from 'node:crypto'
 import { readdirSync, renameSync, rmSync } from 'node:fs'
-import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { LogUnreachable } from '@gamenet/engines/log'
-import { dataTables, migrate, readSide, storeOver } from '@gamenet/projector'
+import { migrate, readSide, storeOver } from '@gamenet/projector'
 import { Refusal, topics } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
@@ -12,7 +10,6 @@ import { type Test, test } from 'tap'
 import { damageOfTables } from '../src/operations/damage-of-tables.js'
 import { erase } from '../src/operations/erase.js'
 import { requireRepaired } from '../src/operations/rebuild.js'
-import { finishUndos } from '../src/operations/run-import-undo.js'
 import { engineFailure } from '../src/wiring/engine-failures.js'
 import { loggedError } from '../src/wiring/logged-error.js'
 import { openLostRows, type RepairTime } from '../src/wiring/lost-rows.js'
@@ -109,7 +106,9 @@ test('without the keys of people, nothing about them is loaded again by itself',
     Array(2).fill(['left', /not loaded again, because PostgreSQL lacks keys/])
   )
   const { rows } = lostRows.guarded(clickhouse.readers)
-  const read = rows('SELECT e.offset AS offset FROM {event_presence: Identifier} AS e', { event_presence: 'event_presence__0' })
+  const read = rows('SELECT e.offset AS offset FROM {event_presence: Identifier} AS e', {
+    event_presence: 'event_presence__0'
+  })
   await t.rejects(read, { code: 'table_incomplete' }, 'no answer is wrong')
   await lostRows.stop()
 })

@@ -1,16 +1,6 @@
-import { readdirSync, renameSync, rmSync } from 'node:fs'
+import { readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  achievementUnlockTopic,
-  INSTANTS_END_MS,
-  importRetractionTopic,
-  type LogMessage,
-  matchListTopic,
-  presenceTopic,
-  profileTopic,
-  ratingTopic,
-  type Topic
-} from '@gamenet/schemas'
+import { INSTANTS_END_MS } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { test } from 'tap'
 import { eventTables } from '../src/events/event-tables.js'
@@ -31,7 +21,7 @@ import { tablesOf } from '../src/store/projection.js'
 import { AnyEvent, append, appendedOf, compare } from './any-event.js'
 import { foldOf, readRows } from './fold.js'
 import { MemoryLog } from './memory-log.js'
-import { emptyTables, message, newestVersion, openTables, projectorOn, runToHead } from './pipeline.js'
+import { emptyTables, newestVersion, openTables, projectorOn, runToHead } from './pipeline.js'
 
 const readTables = projections.flatMap(tablesOf)
 

@@ -1,6 +1,6 @@
 import type { ClickHouse, Postgres } from '@gamenet/engines'
 import { readAppliedErasures, SEAL_KEY_CACHE_MS, storeAppliedErasures, storeOver } from '@gamenet/projector'
-import { discardDeletions, readUserTables } from '@gamenet/projector/erasure'
+import { discardDeletions } from '@gamenet/projector/erasure'
 import { nameKey, pause, topics } from '@gamenet/schemas'
 import { eraseRows, isKnownToTables, usersInTables } from './erase-rows.js'
 import type { ErasureProgress, ErasureReport } from './erasure-report.js'

@@ -143,14 +143,6 @@ export async function usersInWrites(writes: Queries, nameHashes: readonly string
   return rows.map(({ user_key }) => user_key)
 }
 
-/** Returns the people whose keys erasures deleted; of a user who was erased several times, only the last. */
-export async function erasedPeople(writes: Queries): Promise<ReadonlySet<number>> {
-  const rows = await writes.query<{ person: string }>(
-    'SELECT f.person_id AS person FROM forgotten AS f WHERE f.person_id IS NOT NULL'
-  )
-  return new Set(rows.map(({ person }) => Number(person)))
-}
-
 /** Returns those of the people with a key whose names have one of these hashes. */
 export async function peopleOf(
   writes: Queries,

@@ -2,14 +2,7 @@ import { mkdir, readdir, rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { ClickHouse } from '@gamenet/engines'
 import { flushPath } from '@gamenet/engines/files'
-import {
-  changedDefinitions,
-  eventTableName,
-  findLostParts,
-  namesOfUsedTables,
-  projections,
-  storeOver
-} from '@gamenet/projector'
+import { changedDefinitions, eventTableName, findLostParts, namesOfUsedTables, storeOver } from '@gamenet/projector'
 import { isTableDropped } from '@gamenet/schemas'
 import { FailureError } from '../config.js'
 import { MAKE_TABLES_AGAIN, REPAIR_SERVER, RESTORE, undefinedIfDamaged } from '../wiring/engine-failures.js'
@@ -36,12 +29,7 @@ const COST_UNUSED = 'neither steps nor answers use this table; its rebuild canno
 /** Verifies every part of every table, as long statements: large tables take minutes on a slow disk. */
 export async function damageOfTables(
   { control: tables, rebuild }: Pick<ClickHouse, 'control' | 'rebuild'>,
-  {
-    repair,
-    isServer = false,
-    lost,
-    faults = []
-  }: TablesToCheck,
+  { repair, isServer = false, lost, faults = [] }: TablesToCheck,
   report: ReportBytes
 ): Promise<Damage[]> {
   const damages: Damage[] = []

@@ -1,5 +1,5 @@
 import { projections } from '@gamenet/projector'
-import { RebuildRefused, type VerifyReport as Comparison, type Rebuilds } from '@gamenet/projector/rebuild'
+import { type VerifyReport as Comparison, RebuildRefused, type Rebuilds } from '@gamenet/projector/rebuild'
 import { pause } from '@gamenet/schemas'
 import { type Damage, shownFinding } from './damage.js'
 import type { VerifyReport } from './damage-report.js'
@@ -12,7 +12,10 @@ type DeepCheck = { readonly damages: readonly Damage[]; readonly notChecked: rea
 /** Adds the read tables that differ to a report, unless tables are damaged otherwise: rebuilds read them. */
 export async function deepened(report: VerifyReport, rebuilds: Rebuilds, signal: AbortSignal): Promise<VerifyReport> {
   if (report.findings.some(({ part }) => part === 'tables'))
-    return { ...report, notChecked: [...report.notChecked, 'read tables, before the findings about tables are repaired'] }
+    return {
+      ...report,
+      notChecked: [...report.notChecked, 'read tables, before the findings about tables are repaired']
+    }
   const { damages, notChecked } = await differingTables(rebuilds, signal)
   return {
     ...report,

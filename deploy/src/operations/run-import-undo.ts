@@ -1,5 +1,4 @@
 import {
-  eventTableName,
   type Projector,
   projections,
   RebuildRefused,

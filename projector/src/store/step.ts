@@ -57,16 +57,6 @@ export const makeRows = operation(
   }
 )
 
-/** Returns whether a projection makes any row of the events of a range, other than void ones. */
-export const hasRows = operation(
-  'looks for a row',
-  async (tables, { select, into, voids }: SqlProjection, range: Range): Promise<boolean> => {
-    const { sql, parameters } = conditionOf(range)
-    const rows = `SELECT 1 FROM (${select.replaceAll('{range}', sql)}) AS r WHERE NOT (${voids?.[into] ?? 'false'}) LIMIT 1`
-    return (await tables.rows(rows, parameters)).length > 0
-  }
-)
-
 /** Stores the rows that a fold has computed, all or none. */
 export const storeRows = operation(
   'stores rows',

@@ -64,10 +64,6 @@ export const attachPartition = operation(
   }
 )
 
-/** UUID of a table `t` of `system.tables`. chDB shows none, but names the table's folder by it. */
-const TABLE_UUID = `if(t.uuid = toUUID('00000000-0000-0000-0000-000000000000'),
-  extract(t.data_paths[1], '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'), toString(t.uuid))`
-
 /** A table of a rebuild, and its age in hours. */
 export type OwnedTable = { readonly name: string; readonly hours: number }
 

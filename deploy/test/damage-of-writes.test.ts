@@ -62,7 +62,7 @@ test('damaged and lacking pages of tables and indexes of the write side are foun
   }
 })
 
-test('a full disk is no damage of the write side', async (t) => {
+test('a full disk is not damage of the write side', async (t) => {
   const relation = { oid: 1, name: 'public.one', kind: 'r', table: 'public.one', keys: null, check: null }
   const full = {
     script: async () => undefined,

@@ -192,7 +192,7 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     const later = join(folder, 'later.csv')
     await writeFile(later, 'username,state,observedAt\nAnn,offline,2017-02-17T01:00:00Z\n')
     await gamenetJson(environment('emptied'), ['import', 'presence', later])
-    t.same((await gamenet(environment('emptied'), ['verify'])).code, 0, 'what was accepted is no finding')
+    t.same((await gamenet(environment('emptied'), ['verify'])).code, 0, 'what was accepted is not a finding')
   })
 })
 

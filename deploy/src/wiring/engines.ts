@@ -230,7 +230,7 @@ function refuseLostLog(directory: DataDirectory, epoch: number): void {
   throw new LogDamaged(`The log's file ${join(directory.path, 'log', 'data.mdb')} is missing or empty`)
 }
 
-/** Refuses an embedded log that is lost, or of which a damaged page has ended the process before or would end `gamenet verify`. */
+/** Refuses a log that is lost, or has a page that has ended the process before or would end `gamenet verify`. */
 async function refuseUnreadableLog(directory: DataDirectory, logChoice: LogChoice, role: string): Promise<void> {
   if (logChoice.engine !== 'lmdb') return
   refuseLostLog(directory, logChoice.epoch)

@@ -2,7 +2,7 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 /*
  * The first two pages of an LMDB file (mdb.c, `MDB_meta`). Each commit overwrites the older one: the one with the higher transaction
- * number counts. LMDB refuses a file in which one of them is no such page, but not one that ends before its pages do: reading those
+ * number counts. LMDB refuses a file whose meta pages are of another kind, but not one that ends before its pages do: reading those
  * ends the process.
  */
 

@@ -43,7 +43,10 @@ const Owner = z.object({
   purpose: z.enum(['run', 'command', 'restore']).default('run').catch('run'),
   operatorUrl: z.url().nullable(),
   operatorToken: z.string().optional(),
-  /** Whether the log's file may be damaged: from the start on, until the process answers and its keys are known to be readable. */
+  /**
+   * Whether the log's file may be damaged: from the start on, until the process answers and its keys are known to be
+   * readable.
+   */
   isSuspect: z.boolean().default(false).catch(false)
 })
 /** A newer program may add fields. */
@@ -67,8 +70,8 @@ export type DataDirectory = {
   /** Records the operator address and token of the running service for the command line. */
   announce(operator: OperatorPort): Promise<void>
   /**
-   * How the process before ended: `suspect`, in its start or before it knew that the log's keys are readable, as of a damaged page.
-   * Absent if it ended well.
+   * How the process before ended: `suspect`, in its start or before it knew that the log's keys are readable, as of a
+   * damaged page. Absent if it ended well.
    */
   readonly unclean?: 'suspect' | 'killed'
   /** Records that the log's keys are readable. */

@@ -173,7 +173,6 @@ test('damaged files are found, reported and repaired, or refused', async (t) => 
     t.same((await rebuild('swap', 'network-count', '--accept-differences')).code, 0)
     const { body } = await ask(`${service.apiUrl}/api/network-stats/online-24h?${DAY}`)
     t.match(body, { length: HOURS.length })
-    t.same(VerifyReport.parse(await gamenetJson(environment(name), ['verify', '--deep'])).findings, [])
     await service.stop()
   })
 

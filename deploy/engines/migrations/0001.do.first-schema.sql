@@ -124,7 +124,8 @@ CREATE TABLE achievement_turn (
 );
 INSERT INTO achievement_turn DEFAULT VALUES;
 
--- The highest numbers of people and of revisions in the tables when an operator accepted this database as older than they. One row.
+-- The highest numbers of people and of revisions in the tables when an operator accepted this database as older than
+-- they. One row.
 CREATE TABLE accepted_older (
   is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
   person bigint NOT NULL,

@@ -5,7 +5,9 @@ import { errorCode } from '@gamenet/schemas'
  * another reason loads nothing more.
  */
 
-/** Of the kernel, of refusals, and of ClickHouse (NOT_ENOUGH_SPACE). Engines without codes pass on the kernel's words. */
+/**
+ * Of the kernel, of refusals, and of ClickHouse (NOT_ENOUGH_SPACE). Engines without codes pass on the kernel's words.
+ */
 const FULL = { codes: ['ENOSPC', 'EDQUOT', 'disk_full', '243'], words: /No space left on device|Disk quota exceeded/i }
 const READ_ONLY = { codes: ['EROFS'], words: /Read-only file system/i }
 

@@ -13,7 +13,10 @@ export type TablesToCheck = {
   readonly repair: boolean
   /** The parts that tables lacked when they were opened. */
   readonly lost: readonly LostPart[]
-  /** Events that the log can no longer read: a damaged part of the event table of their topic may be the last copy of its other rows. */
+  /**
+   * Events that the log can no longer read: a damaged part of the event table of their topic may be the last copy of
+   * its other rows.
+   */
   readonly faults?: readonly { readonly topic: string }[] | undefined
   /** Whether the tables are on a server, where nothing is repaired. */
   readonly isServer?: boolean
@@ -123,8 +126,8 @@ export async function changedTables(tables: ClickHouse['control']): Promise<Dama
 }
 
 /**
- * Detaches a part in the way in which the engine detaches an unreadable one at its start. The mark comes first: after a kill in between,
- * the next start restores the rows.
+ * Detaches a part in the way in which the engine detaches an unreadable one at its start. The mark comes first: after a
+ * kill in between, the next start restores the rows.
  */
 async function detachPart(tables: ClickHouse['control'], table: string, path: string, part: string): Promise<void> {
   const folder = join(path, 'detached')
@@ -137,7 +140,10 @@ async function detachPart(tables: ClickHouse['control'], table: string, path: st
   await rename(join(folder, detached), mark)
 }
 
-/** Makes the next start restore the rows of a part, as after a part that the engine could not read; returns the path of the mark. */
+/**
+ * Makes the next start restore the rows of a part, as after a part that the engine could not read; returns the path of
+ * the mark.
+ */
 async function markLost(path: string, part: string): Promise<string> {
   const detached = join(path, 'detached')
   const mark = join(detached, `broken-on-start_${part}`)

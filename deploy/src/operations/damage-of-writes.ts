@@ -6,8 +6,9 @@ import { type Damage, reasonOf } from './damage.js'
 /* PostgreSQL checks the checksum of each page that it reads from the disk, so all of it is read once. */
 
 /**
- * Reads each table and sequence of the write side, and each index with the rows that it refers to: so pages are found that are damaged,
- * or lacking. With `amcheck`, indexes are compared with their tables. What refuses to be read is a finding.
+ * Reads each table and sequence of the write side, and each index with the rows that it refers to: so pages are found
+ * that are damaged, or lacking. With `amcheck`, indexes are compared with their tables. What refuses to be read is a
+ * finding.
  */
 export async function damageOfWrites(writes: Postgres, isEmbedded: boolean): Promise<Damage[]> {
   // It is part of the embedded PostgreSQL; a server has it where an operator has installed it.
@@ -59,7 +60,8 @@ async function readRelations(writes: Queries): Promise<readonly Relation[]> {
     `SELECT c.oid::int AS oid, n.nspname || '.' || quote_ident(c.relname) AS name, c.relkind AS kind,
        coalesce(s.nspname || '.' || quote_ident(t.relname), n.nspname || '.' || quote_ident(c.relname)) AS table,
        CASE WHEN i.indpred IS NULL AND n.nspname <> 'pg_toast' THEN
-         (SELECT string_agg(pg_get_indexdef(i.indexrelid, k, true), ', ' ORDER BY k) FROM generate_series(1, i.indnkeyatts) AS k)
+         (SELECT string_agg(pg_get_indexdef(i.indexrelid, k, true), ', ' ORDER BY k)
+          FROM generate_series(1, i.indnkeyatts) AS k)
        END AS keys,
        CASE WHEN m.amname = 'btree' THEN
          (SELECT p.oid::regproc::text FROM pg_proc AS p JOIN pg_extension AS e ON e.extname = 'amcheck'
@@ -75,7 +77,8 @@ async function readRelations(writes: Queries): Promise<readonly Relation[]> {
 }
 
 const ONLY_INDEX_SCANS =
-  'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_indexonlyscan = off; SET LOCAL enable_sort = off'
+  'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL enable_indexonlyscan = off; ' +
+  'SET LOCAL enable_sort = off'
 
 async function readWhole(writes: Postgres, { oid, name, kind, table, keys, check }: Relation): Promise<void> {
   // Long values are read with the rows that refer to them.

@@ -25,8 +25,8 @@ export async function deepened(report: VerifyReport, rebuilds: Rebuilds, signal:
 }
 
 /**
- * Compares each read table with what its statements make of the events: fills fresh tables by rebuilds, which are verified and cancelled.
- * It needs the space of the largest unit, one after the other.
+ * Compares each read table with what its statements make of the events: fills fresh tables by rebuilds, which are
+ * verified and cancelled. It needs the space of the largest unit, one after the other.
  */
 async function differingTables(rebuilds: Rebuilds, signal: AbortSignal): Promise<DeepCheck> {
   const damages: Damage[] = []

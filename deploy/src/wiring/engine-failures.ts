@@ -12,8 +12,9 @@ export const RESTORE = 'stop the service and restore the newest backup: gamenet 
 
 /** The way out of a write side that is older than the tables. An older backup would lose more than it repairs. */
 export const NEWER_WRITES =
-  'put a newer copy of PostgreSQL (`writes` in the data directory) back, or restore a newer backup: gamenet restore DIR. ' +
-  'Without either, start with --accept-older: keys of people and changes that it lacks stay lost, and nothing about people is rebuilt from the log by itself'
+  'put a newer copy of PostgreSQL (`writes` in the data directory) back, or restore a newer backup: gamenet restore ' +
+  'DIR. Without either, start with --accept-older: keys of people and changes that it lacks stay lost, and nothing ' +
+  'about people is rebuilt from the log by itself'
 
 /** The way out of damaged tables: the log contains all events of the tables. */
 export const MAKE_TABLES_AGAIN =

@@ -77,7 +77,10 @@ export async function openLostRows({
 }: {
   readonly engines: Pick<Engines, 'store' | 'log' | 'names'>
   readonly repairs: RepairTime
-  /** Whether keys of people are lost: then nothing about people is loaded again by itself, because a missing key reads as an erasure. */
+  /**
+   * Whether keys of people are lost: then nothing about people is loaded again by itself, because a missing key reads
+   * as an erasure.
+   */
   readonly areKeysLost?: () => Promise<boolean>
   readonly registry: Registry
   readonly logger: Logger
@@ -253,7 +256,10 @@ function lossesOf(
 function wayOut(way: Way, engineTable: string): string {
   if (way === 'now') return '; they are being restored from the log.'
   if (way === 'backup')
-    return '; they are not loaded again, because PostgreSQL lacks keys (--accept-older). Restore a backup that has them.'
+    return (
+      '; they are not loaded again, because PostgreSQL lacks keys (--accept-older). Restore a backup that ' +
+      'has them.'
+    )
   if (way === 'next start') return '; the next gamenet start that reaches the log restores them.'
   return (
     '. Rebuild the tables derived from it (gamenet rebuild, with --from-log for a table event_*), and drop the parts: ' +

@@ -5,10 +5,11 @@ import { FilesDamaged } from '../config.js'
 import { NEWER_WRITES, undefinedIfDamaged } from './engine-failures.js'
 
 /*
- * older    PostgreSQL was restored from an older copy, or deleted: the tables know a person or a change with a higher number than it
- * numbers  of people and of changes of profiles and ratings. They are never used twice: the tables would keep the older change, and
- *          another person's key would open the log's events. Each start continues them at the clock, in units of 10 µs, because
- *          writes are fewer. These have 15 digits, as many as a sealed event can name
+ * older    PostgreSQL was restored from an older copy, or deleted: the tables know a person or a change with a higher
+ *          number than it
+ * numbers  of people and of changes of profiles and ratings. They are never used twice: the tables would keep the older
+ *          change, and another person's key would open the log's events. Each start continues them at the clock, in units
+ *          of 10 µs, because writes are fewer. These have 15 digits, as many as a sealed event can name
  */
 
 const NUMBERS_PER_MS = 100
@@ -17,9 +18,10 @@ const NUMBERS_PER_MS = 100
 export type OlderWrites = { readonly tables: NewestWrites; readonly writes: NewestWrites }
 
 /**
- * Refuses a write side that is older than the tables, and leaves its numbers as they are, so that the next start refuses it too. With
- * `isAccepted`, the numbers of the tables are recorded: later starts compare with what lies above them. Otherwise continues the numbers at
- * the clock. To be called before anything gets a number. Unreadable tables show no number.
+ * Refuses a write side that is older than the tables, and leaves its numbers as they are, so that the next start
+ * refuses it too. With `isAccepted`, the numbers of the tables are recorded: later starts compare with what lies above
+ * them. Otherwise continues the numbers at the clock. To be called before anything gets a number. Unreadable tables
+ * show no number.
  */
 export async function requireNewestWrites(writes: Postgres, store: Store, isAccepted: boolean): Promise<void> {
   const tables = await newestOfTables(store)
@@ -32,7 +34,9 @@ export async function requireNewestWrites(writes: Postgres, store: Store, isAcce
   })
 }
 
-/** Compares the write side with the tables. The tables are read first: whatever they have was in the write side before. */
+/**
+ * Compares the write side with the tables. The tables are read first: whatever they have was in the write side before.
+ */
 export async function olderWrites(writes: Queries, store: Store): Promise<OlderWrites | undefined> {
   return await compare(writes, await newestOfTables(store))
 }
@@ -54,7 +58,8 @@ export async function continueNumbers(writes: Queries): Promise<void> {
 
 export function sentenceOf({ tables, writes }: OlderWrites): string {
   return (
-    `PostgreSQL is older than the tables: it has people up to number ${writes.person} and changes up to ${writes.revision}, ` +
+    `PostgreSQL is older than the tables: it has people up to number ${writes.person} and changes up to ` +
+    `${writes.revision}, ` +
     `the tables have people up to ${tables.person} and changes up to ${tables.revision}`
   )
 }
@@ -80,4 +85,5 @@ const NEWEST = `
 const ACCEPT = `
   INSERT INTO accepted_older AS a (person, revision) VALUES ($1, $2)
   ON CONFLICT (is_only) DO UPDATE
-  SET person = greatest(a.person, excluded.person), revision = greatest(a.revision, excluded.revision), accepted_at = now()`
+  SET person = greatest(a.person, excluded.person), revision = greatest(a.revision, excluded.revision),
+    accepted_at = now()`

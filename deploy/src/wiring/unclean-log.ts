@@ -4,8 +4,8 @@ import type { Dependencies } from './dependencies.js'
 import type { Engines } from './engines.js'
 
 /**
- * Reads the keys of the embedded log in the background, after the process before ended without a stop, as in a power cut. A damaged page
- * may end this process later; the start after that reads the keys first.
+ * Reads the keys of the embedded log in the background, after the process before ended without a stop, as in a power
+ * cut. A damaged page may end this process later; the start after that reads the keys first.
  * @returns how to stop it
  */
 export function readUncleanLog({

@@ -32,7 +32,9 @@ export type Damage = {
   readonly bit: number
 }
 
-/** `given up`: nothing finds a page of a table of PostgreSQL that was overwritten with zeros (docs/operators/verify.md). */
+/**
+ * `given up`: nothing finds a page of a table of PostgreSQL that was overwritten with zeros (docs/operators/verify.md).
+ */
 export const OUTCOMES = ['harmless', 'refused', '503', 'status', 'verify', 'given up'] as const
 /** `faults`: behaviour that no damage permits. */
 export type Outcome = {

@@ -213,12 +213,12 @@ const openFailure = (path: string, cause: unknown): Error => {
   const text = errorMessage(cause)
   const holder = holderOf(path)
   if (holder !== undefined) {
-    const used = `The ClickHouse directory ${path} is in use by another process (${holder}); stop that one or give another directory.`
-    return new ClickHouseError(used, { cause })
+    const used = `The ClickHouse directory ${path} is in use by another process (${holder})`
+    return new ClickHouseError(`${used}; stop that one or give another directory.`, { cause })
   }
   if (text.includes('only one active data directory')) {
-    const other = `ClickHouse cannot open ${path}: this process has another directory open, and one process can have only one.`
-    return new ClickHouseError(other, { cause })
+    const other = 'this process has another directory open, and one process can have only one.'
+    return new ClickHouseError(`ClickHouse cannot open ${path}: ${other}`, { cause })
   }
   const said = `ClickHouse cannot open ${path}: ${text.replace(/\s+/g, ' ').slice(0, 500)}`
   return new EngineUnopened('tables', said, { cause })

@@ -1,9 +1,9 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 
 /*
- * The first two pages of an LMDB file (mdb.c, `MDB_meta`). Each commit overwrites the older one: the one with the higher transaction
- * number counts. LMDB refuses a file whose meta pages are of another kind, but not one that ends before its pages do: reading those
- * ends the process.
+ * The first two pages of an LMDB file (mdb.c, `MDB_meta`). Each commit overwrites the older one: the one with the
+ * higher transaction number counts. LMDB refuses a file whose meta pages are of another kind, but not one that ends
+ * before its pages do: reading those ends the process.
  */
 
 const MAGIC = 0xbeef_c0de

@@ -2,8 +2,8 @@ import { setPriority } from 'node:os'
 import { type Database, type Key, open } from 'lmdb'
 
 /*
- * Reads all keys of a log, with `values` also the batches, and prints the damage that it meets. LMDB trusts its pages: a damaged one
- * may end the process by a signal, which is why this one exists.
+ * Reads all keys of a log, with `values` also the batches, and prints the damage that it meets. LMDB trusts its pages:
+ * a damaged one may end the process by a signal, which is why this one exists.
  */
 
 const LOWEST_PRIORITY = 19

@@ -14,8 +14,8 @@ const CHILD = fileURLToPath(new URL('./log-reading-child.js', import.meta.url))
 type Reads = 'keys' | 'values'
 
 /**
- * Reads a log in a process of its own, and rejects with {@link LogDamaged} if that process meets damage or dies of it. Other processes
- * may append meanwhile.
+ * Reads a log in a process of its own, and rejects with {@link LogDamaged} if that process meets damage or dies of it.
+ * Other processes may append meanwhile.
  */
 export async function readLogApart(path: string, reads: Reads, signal?: AbortSignal): Promise<void> {
   if ((statSync(join(path, 'data.mdb'), { throwIfNoEntry: false })?.size ?? 0) === 0) return

@@ -149,13 +149,7 @@ test('a start that cannot open a file names it, its owner and the repair', asRoo
   t.equal(await claimed(), 'claimed')
   await chmod(join(path, 'log', 'data.mdb'), 0o400)
   t.equal(await claimed(), 'claimed', 'a read-only file of the user')
-  for (const name of [
-    'log/data.mdb',
-    'tables/part/data.bin',
-    'datasets/2026-03.parquet',
-    'disk.json',
-    'format.json'
-  ]) {
+  for (const name of ['log/data.mdb', 'tables/part/data.bin', 'datasets/2026-03.parquet', 'disk.json', 'format.json']) {
     await chown(join(path, name), 0, 0)
     await chmod(join(path, name), 0o600)
     t.equal(

@@ -2,7 +2,7 @@
  * The logs, for threads. A thread that loads chDB closes every connection of the
  * process when it ends; statements on other threads then crash.
  */
-export { EngineUnopened } from './engine-unopened.js'
+export { EngineUnopened } from './flush-files.js'
 export type { BatchExtent, CheckedEvents, LogFault } from './log/check-batches.js'
 export type { LogHead } from './log/copy-log.js'
 export { LOG_FREE_BYTES_MIN } from './log/embedded-appender.js'

@@ -11,13 +11,7 @@ const OLD_PARTS_MS = 5000
  * Erases again users that an older copy contains, before anything is loaded or answered. Failures are logged and
  * retried at the next start.
  */
-export async function reapplyErasures({
-  engines,
-  role,
-  concurrentWriters,
-  logger,
-  damageMet
-}: Needs): Promise<void> {
+export async function reapplyErasures({ engines, role, concurrentWriters, logger, damageMet }: Needs): Promise<void> {
   try {
     for (const what of await mergeLedgerCopy(engines)) {
       logger.error(what)

@@ -49,7 +49,7 @@ async function appendLines(
     if (messages.length === 0) return
     either.throwIfAborted()
     await disk.requireSpace(0, 'The import of a log')
-    // The numbers of this log are below the clock of whoever wrote it.
+    // The numbers of this log are below the clock of its writer.
     if (PEOPLE_TOPICS.has(topic) && !areNumbersAbove) await continueNumbers(await writes())
     areNumbersAbove ||= PEOPLE_TOPICS.has(topic)
     await log.append(topic, messages)

@@ -236,14 +236,14 @@ export async function tryDamage(
   const faults: string[] = []
   const start = () =>
     launchGamenet({
-    DATA_DIR: directory,
-    AUTH_URL: world.auth.url,
-    UPSTREAM_URL: 'http://127.0.0.1:9',
-    SCRAPE_NETWORK_SECONDS: '0',
-    SCRAPE_GAMES_SECONDS: '0',
-    SCRAPE_PLAYERS_SECONDS: '0',
-    ...SILENT
-  })
+      DATA_DIR: directory,
+      AUTH_URL: world.auth.url,
+      UPSTREAM_URL: 'http://127.0.0.1:9',
+      SCRAPE_NETWORK_SECONDS: '0',
+      SCRAPE_GAMES_SECONDS: '0',
+      SCRAPE_PLAYERS_SECONDS: '0',
+      ...SILENT
+    })
   let launched = start()
   let service = await within(START_MS, launched.listening).catch(() => undefined)
   if (service === undefined && launched.process.signalCode !== null) {

@@ -11,8 +11,7 @@ import {
   withSignals
 } from '@gamenet/schemas'
 import { type Database, open, type RootDatabase } from 'lmdb'
-import { EngineUnopened } from '../engine-unopened.js'
-import { flushNow, makeFolder } from '../flush-files.js'
+import { EngineUnopened, flushNow, makeFolder } from '../flush-files.js'
 import { type BatchExtent, type CheckedEvents, checkBatches, type LogFault } from './check-batches.js'
 import { type BatchKey, copyLog, type LogHead, storedHeads } from './copy-log.js'
 import { openAppender, type Retention } from './embedded-appender.js'

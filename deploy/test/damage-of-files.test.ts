@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { revisionFiles, unusableNames } from '@gamenet/api'
 import { withChecksum } from '@gamenet/schemas'
 import { test } from 'tap'

@@ -9,6 +9,7 @@ import { type DemoChat, startDemoChat } from './chat/server.js'
 import { fillHistory } from './network/history.js'
 import { historyJournalFile } from './network/history-journal.js'
 import { type DemoNetwork, startDemoNetwork } from './network/server.js'
+import { createWorld } from './network/world.js'
 
 const SEED = 1
 
@@ -21,6 +22,8 @@ export type Demo = {
   readonly person: DemoPerson | undefined
   /** Progress of the history: `done` of `total` events are in the log. */
   progress(): { name: string; done: number; total: number }
+  /** Whether the history lacks events that achievements depend on: a part of them looks like a pause of months. */
+  isUsersHistoryMissing(): boolean
   /** Fills in the history that a first start lacks, in the background. Returns the function that stops it. */
   fill(needs: FillNeeds): () => Promise<void>
   close(): Promise<void>
@@ -36,27 +39,33 @@ type FillNeeds = {
   readonly beforeEachPart: (signal: AbortSignal) => Promise<void>
 }
 
+export type DemoOptions = {
+  readonly withAuth: boolean
+  readonly withChat: boolean
+  /** Boards have a history of two years, and achievements are evaluated when it is complete. */
+  readonly hasPast: boolean
+}
+
 /**
  * Opens the demo network for a service without UPSTREAM_URL, with an auth service and a chat platform for its users
  * unless the service has others. All of them listen on loopback only.
  */
-export async function startDemo(
-  logger: Logger,
-  { withAuth, withChat }: { readonly withAuth: boolean; readonly withChat: boolean }
-): Promise<Demo> {
+export async function startDemo(logger: Logger, { withAuth, withChat, hasPast }: DemoOptions): Promise<Demo> {
   const disposers = new Disposers()
   try {
-    const network = disposers.add(await startDemoNetwork({ seed: SEED }), (network) => network.close())
+    const world = createWorld(SEED, { hasPast })
+    const network = disposers.add(await startDemoNetwork({ seed: SEED, world }), (network) => network.close())
     const auth = withAuth ? disposers.add(await startDemoAuth({ network }), (auth) => auth.close()) : undefined
     const chat = withChat ? disposers.add(await startDemoChat({ seed: SEED }), (chat) => chat.close()) : undefined
     const person = auth?.people.find(({ username, gamertag }) => gamertag !== undefined && chat?.accountOf(username))
-    const { progress, fill } = historyFilling({ network, auth, chat, logger })
+    const { progress, isUsersHistoryMissing, fill } = historyFilling({ network, auth, chat, logger })
     return {
       url: network.url,
       auth,
       chat,
       person: person ?? auth?.people[0],
       progress,
+      isUsersHistoryMissing,
       fill,
       close: () => disposers.close()
     }
@@ -76,10 +85,11 @@ function historyFilling({
   readonly auth: DemoAuth | undefined
   readonly chat: DemoChat | undefined
   readonly logger: Logger
-}): Pick<Demo, 'progress' | 'fill'> {
+}): Pick<Demo, 'progress' | 'isUsersHistoryMissing' | 'fill'> {
   const stopping = new AbortController()
   const { signal } = stopping
   let progress = { name: 'demo history', done: 0, total: 0 }
+  let isMissing = false
   const history = ({ log, people, fileNamed, beforeEachPart }: FillNeeds) =>
     fillHistory({
       world: network.world,
@@ -87,13 +97,15 @@ function historyFilling({
       append: (topic, events, source) => publish(log, topic, events, { source }, people),
       // After the first scrape; each part is readable before the next one is written.
       pause: () => beforeEachPart(signal),
-      onProgress: ({ events, total }) => {
+      onProgress: ({ events, total, isOfUsers }) => {
         progress = { name: 'demo history', done: events, total }
+        isMissing = isOfUsers && network.world.hasPast
       },
       signal
     })
   return {
     progress: () => progress,
+    isUsersHistoryMissing: () => isMissing,
     fill: (needs) => {
       const logged = (what: string) => (error: unknown) => {
         if (!signal.aborted) logger.error({ err: error }, what)
@@ -101,7 +113,11 @@ function historyFilling({
       const { apiUrl, fileNamed } = needs
       const doneFile = fileNamed('demo-people-acted')
       const filling = Promise.all([
-        history(needs).catch(logged('the demo history could not be filled in')),
+        history(needs)
+          .catch(logged('the demo history could not be filled in'))
+          .finally(() => {
+            isMissing = false
+          }),
         auth === undefined
           ? undefined
           : actAsPeople({ seed: SEED, apiUrl, auth, chat, doneFile, signal }).catch(

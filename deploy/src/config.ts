@@ -117,6 +117,7 @@ const Environment = z.object({
   QUESTIONS_DIR: text().optional(),
   OPERATOR_URL: httpUrl().optional(),
   UPSTREAM_URL: httpUrl().optional(),
+  DEMO: z.enum(['full', 'small']).default('full'),
   AUTH_URL: openUrl().optional(),
   CHAT_API_URL: httpUrl().optional(),
   CHAT_API_TOKEN: z

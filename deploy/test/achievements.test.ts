@@ -2,6 +2,7 @@ import { createIngest, evaluateOnce } from '@gamenet/ingest'
 import { lateReader, storeLateBatch, storeOver } from '@gamenet/projector'
 import {
   achievements,
+  achievementUnlockTopic,
   generationName,
   type ImportAdvanced,
   importRunTopic,
@@ -195,40 +196,57 @@ test('queries of the evaluation: their users, times and process', async (t) => {
       t.equal(at, isReached ? START_MS + 1021 * DAY_MS + 60_000 : undefined)
     }
   })
-  await t.test('a running ingest evaluates automatically, reports metrics, and ends when it is stopped', async (t) => {
-    const { holder: _holder, now: _now, ...needs } = world.needs('unused')
-    const registry = new Registry()
-    const ingest = createIngest({
-      ...needs,
-      writes: async () => world.writes,
-      upstreamUrl: 'http://127.0.0.1:1',
-      periods: { network: 0, games: 0, matches: 0, boards: 0, players: 0 },
-      achievements: { pollMs: 10 },
-      requestsPerSecond: 1,
-      userAgent: 'gamenet-stats/test',
-      registry,
-      logger: QUIET
-    })
-    t.teardown(() => ingest.stop())
-    ingest.start()
-    await publishEvents(world, 6, [{ kind: 'stay', user: 0, day: 0, days: 1, hours: 1, game: 0 }], () => 1)
-    const expected = ['first-light', 'warmed-up', 'halo-hour'].map((key) =>
-      achievements.find((each) => each.key === key)
-    )
-    const unlockedByAnn = async () =>
-      [...(await unlocked(world)).keys()].filter((key) => key.startsWith(`${nameKey('Ann6')}/`))
-    for (;;) {
-      await world.projector.caughtUp()
-      if ((await unlockedByAnn()).length === expected.length) break
+  await t.test(
+    'a running ingest evaluates when the history is complete, reports metrics, and can be stopped',
+    async (t) => {
+      const { holder: _holder, now: _now, log, ...needs } = world.needs('unused')
+      let asked = 0
+      let askedAtUnlock = 0
+      const append: typeof log.append = async (topic, messages) => {
+        askedAtUnlock ||= topic === achievementUnlockTopic.name ? asked : 0
+        await log.append(topic, messages)
+      }
+      const registry = new Registry()
+      const ingest = createIngest({
+        ...needs,
+        log: Object.create(log, { append: { value: append } }),
+        writes: async () => world.writes,
+        upstreamUrl: 'http://127.0.0.1:1',
+        periods: { network: 0, games: 0, matches: 0, boards: 0, players: 0 },
+        achievements: {
+          pollMs: 10,
+          isHistoryMissing: () => {
+            asked += 1
+            return asked < 4
+          }
+        },
+        requestsPerSecond: 1,
+        userAgent: 'gamenet-stats/test',
+        registry,
+        logger: QUIET
+      })
+      t.teardown(() => ingest.stop())
+      ingest.start()
+      await publishEvents(world, 6, [{ kind: 'stay', user: 0, day: 0, days: 1, hours: 1, game: 0 }], () => 1)
+      const expected = ['first-light', 'warmed-up', 'halo-hour'].map((key) =>
+        achievements.find((each) => each.key === key)
+      )
+      const unlockedByAnn = async () =>
+        [...(await unlocked(world)).keys()].filter((key) => key.startsWith(`${nameKey('Ann6')}/`))
+      for (;;) {
+        await world.projector.caughtUp()
+        if ((await unlockedByAnn()).length === expected.length) break
+      }
+      t.same(
+        new Set(await unlockedByAnn()),
+        new Set(expected.map((each) => `${nameKey('Ann6')}/${each?.id}`)),
+        'each once'
+      )
+      t.ok(askedAtUnlock >= 4, 'nothing is unlocked while the history is loaded')
+      await ingest.stop()
+      t.match(await registry.metrics(), /gamenet_achievements_unlocked_total 3\n/)
+      t.match(await registry.metrics(), /gamenet_achievement_evaluation_failing 0\n/)
+      t.match(await registry.metrics(), /gamenet_achievements_evaluated_timestamp_seconds [1-9]/)
     }
-    t.same(
-      new Set(await unlockedByAnn()),
-      new Set(expected.map((each) => `${nameKey('Ann6')}/${each?.id}`)),
-      'each once'
-    )
-    await ingest.stop()
-    t.match(await registry.metrics(), /gamenet_achievements_unlocked_total 3\n/)
-    t.match(await registry.metrics(), /gamenet_achievement_evaluation_failing 0\n/)
-    t.match(await registry.metrics(), /gamenet_achievements_evaluated_timestamp_seconds [1-9]/)
-  })
+  )
 })

@@ -66,7 +66,7 @@ export type IngestOptions = TableAccess & {
   /** Above 0. One limit for all sources, because they request one host. */
   readonly requestsPerSecond: number
   /** When given, users' achievements are evaluated; an interval here overrides the default. */
-  readonly achievements?: Pick<EvaluatorOptions, 'pollMs' | 'late'>
+  readonly achievements?: Pick<EvaluatorOptions, 'pollMs' | 'late' | 'isHistoryMissing'>
   /** The client's name and contact: `gamenet-stats/<version> (+<address>)`. */
   readonly userAgent: string
   /** Where metrics are registered. A registry takes one ingest. */

@@ -22,6 +22,8 @@ export type Board = {
   readonly form: BoardForm
   /** The period of an event; absent if the board is always listed. */
   readonly eventMs?: number
+  /** Factor of the time between changes of its entries. */
+  readonly slowness: number
 }
 
 /** The id and name of a given board. */
@@ -65,21 +67,29 @@ const REPEATED_SHARE = 0.004
 
 /**
  * Returns all boards that a title ever lists, by id: the given ones; otherwise none without the leaderboards feature,
- * else 3 to about 120, mostly few. Given boards are always listed.
+ * else 3 to about 120, mostly few. Given boards are always listed. Events are as fast in a slow world, because their
+ * entries come and go with each period.
  */
-export function boardsOf(seed: number, title: DemoTitle, given?: readonly GivenBoard[]): Board[] {
+export function boardsOf(seed: number, title: DemoTitle, options: BoardsOptions = {}): Board[] {
+  const { given, slowness = 1 } = options
   if (given !== undefined) {
-    return given.map((board, number) => ({ ...board, title, form: formOf(seed, title, number) }))
+    return given.map((board, number) => ({ ...board, title, form: formOf(seed, title, number), slowness }))
   }
   if (!title.features[2]) return []
   const count = 3 + Math.floor(120 * chance(seed, stream.boardCount, title.index) ** 4)
   return Array.from({ length: count }, (_, number) => {
     const form = formOf(seed, title, number)
-    const board = { title, leaderboardId: number + 1, name: boardName(seed, title, number, form), form }
+    const board = { title, leaderboardId: number + 1, name: boardName(seed, title, number, form), form, slowness }
     const place = placeOf(board)
     if (chance(seed, stream.boardLife, place) >= EVENT_SHARE) return board
-    return { ...board, eventMs: (40 + chanceBelow(320, seed, stream.boardLife, place, 1)) * MINUTE_MS }
+    return { ...board, slowness: 1, eventMs: (40 + chanceBelow(320, seed, stream.boardLife, place, 1)) * MINUTE_MS }
   })
+}
+
+type BoardsOptions = {
+  readonly given?: readonly GivenBoard[] | undefined
+  /** Of boards that are no events; default 1. */
+  readonly slowness?: number
 }
 
 /** Whether the title's page lists a board at an instant. */
@@ -107,16 +117,24 @@ function placeOf({ title, leaderboardId }: Pick<Board, 'title' | 'leaderboardId'
  * Returns the rows of a board at an instant, best first; equal results share a rank (1, 1, 3) and are ordered by name.
  */
 export function boardRowsAt(seed: number, board: Board, ms: number): BoardRow[] {
+  const entries = contendersOf(seed, board).flatMap((contender) => entryAt(seed, board, contender, ms) ?? [])
+  return ranked(board, entries).map(({ rank, entry }) => ({
+    rank,
+    playerName: entry.playerName,
+    cells: cellsOf(seed, board, entry)
+  }))
+}
+
+/** Returns entries best first, with their ranks. */
+export function ranked<Ranked extends Entry>(board: Board, entries: readonly Ranked[]) {
   const isLessBetter = board.form === 'raw-time' || board.form === 'time' || board.form === 'lap'
-  const entries = entriesAt(seed, board, ms)
-  entries.sort((a, b) => {
-    const byResult = isLessBetter ? a.result - b.result : b.result - a.result
-    return byResult !== 0 ? byResult : a.playerName < b.playerName ? -1 : 1
-  })
+  const sorted = entries.toSorted((a, b) =>
+    a.result === b.result ? (a.playerName < b.playerName ? -1 : 1) : a.result < b.result === isLessBetter ? -1 : 1
+  )
   let rank = 0
-  return entries.map((entry, index) => {
-    if (index === 0 || entries[index - 1]?.result !== entry.result) rank = index + 1
-    return { rank, playerName: entry.playerName, cells: cellsOf(seed, board, entry) }
+  return sorted.map((entry, index) => {
+    if (index === 0 || sorted[index - 1]?.result !== entry.result) rank = index + 1
+    return { rank, entry }
   })
 }
 
@@ -127,7 +145,18 @@ export function timeText(ms: number): string {
   return `${pad(minutes, 2)}:${pad(seconds, 2)}.${pad(ms % 1000, 3)}`
 }
 
-type Entry = {
+/** A player of a board, who is on it for a part of each cycle. */
+export type Contender = {
+  readonly key: number
+  readonly player: number
+  readonly playerName: string
+  readonly lengthMs: number
+  readonly phaseMs: number
+  readonly paceMs: number
+}
+
+/** An entry of a board at an instant. */
+export type Entry = {
   readonly player: number
   readonly playerName: string
   readonly result: number
@@ -135,37 +164,70 @@ type Entry = {
   readonly reachedMs: number
 }
 
-function entriesAt(seed: number, board: Board, ms: number): Entry[] {
+/** Share of a cycle in which the player is on the board. */
+const PRESENT_SHARE = 0.92
+
+/** Returns the number of players who compete on a board. */
+export function contenderCount(seed: number, board: Board): number {
+  return 5 + Math.floor(90 * chance(seed, stream.boardSize, placeOf(board)) ** 3)
+}
+
+/** Returns the players who compete on a board. */
+export function contendersOf(seed: number, board: Board): Contender[] {
   const place = placeOf(board)
-  const contenders = 5 + Math.floor(90 * chance(seed, stream.boardSize, place) ** 3)
   const firstPlayer = chanceBelow(PLAYER_COUNT, seed, stream.boardField, place)
-  const par = parOf(seed, board, place)
-  const share = eventShare(seed, board, ms)
-  const hasResult = (key: number) =>
-    board.eventMs === undefined ||
-    share >= EVENT_FIRST_SHARE + (EVENT_FULL_SHARE - EVENT_FIRST_SHARE) * chance(seed, stream.eventEntry, key)
-  const entries: Entry[] = []
-  for (let contender = 0; contender < contenders; contender += 1) {
+  const playerOf = (number: number) => (firstPlayer + number * 7919) % PLAYER_COUNT
+  return Array.from({ length: contenderCount(seed, board) }, (_, contender) => {
     const key = place * 128 + contender
-    if (!hasResult(key)) continue
-    const lengthMs = (40 + chanceBelow(160, seed, stream.entryCycle, key)) * DAY_MS
-    const phaseMs = chanceBelow(lengthMs, seed, stream.entryCycle, key, 1)
-    const cycle = Math.floor((ms + phaseMs) / lengthMs)
-    const cameMs = cycle * lengthMs - phaseMs
-    const sinceMs = ms - cameMs
-    if (sinceMs > 0.92 * lengthMs) continue
-    const paceMs = (4 + chanceBelow(60, seed, stream.boardPace, key)) * HOUR_MS
-    const improvements = Math.floor(Math.sqrt(sinceMs / paceMs))
-    const playerOf = (number: number) => (firstPlayer + number * 7919) % PLAYER_COUNT
+    const lengthMs = board.slowness * (40 + chanceBelow(160, seed, stream.entryCycle, key)) * DAY_MS
     const player = playerOf(contender)
-    entries.push({
+    return {
+      key,
       player,
       playerName: nameOnBoard(seed, key, player, contender === 0 ? player : playerOf(contender - 1)),
-      result: resultOf(par, chance(seed, stream.entryQuality, key, cycle), improvements, board.form),
-      reachedMs: cameMs + improvements ** 2 * paceMs
-    })
+      lengthMs,
+      phaseMs: chanceBelow(lengthMs, seed, stream.entryCycle, key, 1),
+      paceMs: board.slowness * (4 + chanceBelow(60, seed, stream.boardPace, key)) * HOUR_MS
+    }
+  })
+}
+
+/** Returns the entry of a player at an instant; undefined if the player is not on the board. */
+export function entryAt(seed: number, board: Board, contender: Contender, ms: number): Entry | undefined {
+  const { key, player, playerName, lengthMs, paceMs } = contender
+  if (!hasResult(seed, board, key, ms)) return undefined
+  const { cycle, cameMs } = cycleAt(contender, ms)
+  if (ms - cameMs > PRESENT_SHARE * lengthMs) return undefined
+  const improvements = Math.floor(Math.sqrt((ms - cameMs) / paceMs))
+  const luck = chance(seed, stream.entryQuality, key, cycle)
+  return {
+    player,
+    playerName,
+    result: resultOf(parOf(seed, board, placeOf(board)), luck, improvements, board.form),
+    reachedMs: cameMs + improvements ** 2 * paceMs
   }
-  return entries
+}
+
+/** Returns the next instant at which a player of a board that is no event enters, improves or leaves. */
+export function changeAfter(contender: Contender, ms: number): number {
+  const { cameMs } = cycleAt(contender, ms)
+  const { lengthMs, paceMs } = contender
+  const leftMs = cameMs + Math.floor(PRESENT_SHARE * lengthMs) + 1
+  if (ms >= leftMs) return cameMs + lengthMs
+  const improvements = Math.floor(Math.sqrt((ms - cameMs) / paceMs))
+  return Math.min(leftMs, cameMs + (improvements + 1) ** 2 * paceMs)
+}
+
+function cycleAt({ lengthMs, phaseMs }: Contender, ms: number): { readonly cycle: number; readonly cameMs: number } {
+  const cycle = Math.floor((ms + phaseMs) / lengthMs)
+  return { cycle, cameMs: cycle * lengthMs - phaseMs }
+}
+
+/** Whether a player has a result yet: on an event, from an instant of its period on. */
+function hasResult(seed: number, board: Board, key: number, ms: number): boolean {
+  if (board.eventMs === undefined) return true
+  const first = EVENT_FIRST_SHARE + (EVENT_FULL_SHARE - EVENT_FIRST_SHARE) * chance(seed, stream.eventEntry, key)
+  return eventShare(seed, board, ms) >= first
 }
 
 /** Returns the player's own name, or sometimes that of another player, in capitals or identical. */
@@ -194,7 +256,8 @@ function resultOf(par: number, luck: number, improvements: number, form: BoardFo
   return Math.floor(par * (1 + 0.4 * shortfall))
 }
 
-function cellsOf(seed: number, board: Board, { player, result, reachedMs }: Entry): string[] {
+/** Returns the cells of an entry behind its name, as the page shows them. */
+export function cellsOf(seed: number, board: Board, { player, result, reachedMs }: Entry): string[] {
   switch (board.form) {
     case 'score':
       return [String(result)]

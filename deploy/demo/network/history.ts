@@ -1,15 +1,23 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import {
   instantOf,
+  type LeaderboardDescribed,
+  type LeaderboardEntryChanged,
+  leaderboardEntryTopic,
+  leaderboardTopic,
   millisecondsOf,
   type NetworkCounted,
   networkCountTopic,
   type PresenceSeen,
   presenceTopic,
   type TitleCounted,
+  type TitleDescribed,
   type Topic,
-  titleCountTopic
+  titleCountTopic,
+  titleTopic
 } from '@gamenet/schemas'
+import { boardEventsAbout, boardHistory, firstSeenMs, PAST_MS } from './board-history.js'
+import type { Board } from './boards.js'
 import { eased } from './chance.js'
 import type { HistoryJournal, HistoryProgress } from './history-journal.js'
 import { type Stretch, stretchesBetween } from './players.js'
@@ -39,18 +47,21 @@ export type FillHistoryOptions = {
   readonly now?: () => number
   /** The shipped sample, oldest first, unless given. */
   readonly sample?: readonly NetworkCounted[]
-  readonly onProgress?: (progress: { readonly part: string; readonly events: number; readonly total: number }) => void
+  readonly onProgress?: (progress: FillProgress) => void
   /** Stops between two parts, also during a pause; completed parts stay. */
   readonly signal?: AbortSignal
-  /** Awaited before every part: more urgent work delays it here. */
+  /** Awaited before the first append of every part: more urgent work delays it here. */
   readonly pause?: () => Promise<void>
 }
+
+/** `events` of `total` are in the log; `isOfUsers`: events about users or boards are still missing. */
+export type FillProgress = { readonly events: number; readonly total: number; readonly isOfUsers: boolean }
 
 /** A stretch of history: at most {@link PART_EVENTS_MAX} events of one topic, a pure function of world and times. */
 export type HistoryPart = {
   /** Unique and stable: noun, step and first instant. */
   readonly name: string
-  /** Its number of events. */
+  /** Its number of events; of boards about. */
   readonly size: number
   /** Generates the events and appends them in order, {@link APPEND_EVENTS_MAX} at a time, yielding the event loop. */
   append(append: AppendHistory): Promise<void>
@@ -65,6 +76,8 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const MINUTES_SPAN_MS = 2 * DAY_MS
+/** Steps of the newest counts of titles: by the minute they would be a third of all events. */
+const TITLE_STEP_MS = 5 * MINUTE_MS
 const HOURS_SPAN_MS = 90 * DAY_MS
 /** Longer spans would fill the disk: sealed events do not compress, and these take about 15 MB. */
 const PRESENCE_SPAN_MS = 28 * DAY_MS
@@ -73,13 +86,17 @@ const PRESENCE_PART_MS = 2 * DAY_MS
 /** Time in which the repeated last week of the sample fades into the demo's own numbers. */
 const BLEND_MS = 42 * DAY_MS
 const WEEK_HOURS = 168
+/** Below {@link PART_EVENTS_MAX}, because the number of a board's events is an estimate. */
+const BOARD_EVENTS_MAX = 7500
+/** Parts whose events achievements depend on. */
+const OF_USERS = /^(?:presence|leaderboard-entry)/
 /** Generating events blocks the event loop for at most about this time. */
 const SLICE_MS = 8
 
 /**
  * Fills the log with history up to the minute of the first start: the shipped sample, the demo's own counts of the
- * network, counts of every title, and sightings of the users. Newest and shortest parts come first, so that pages fill
- * soon. The next call resumes after a crash at any instant. A part is marked after the log has it; a part that was
+ * network, counts of every title, sightings of the users, and changes of boards. Newest and shortest parts come first,
+ * so that pages fill soon. The next call resumes after a crash at any instant. A part is marked after the log has it; a part that was
  * appended but not marked is appended again, with the same event ids, so it counts once. The first call fixes the end.
  */
 export async function fillHistory(options: FillHistoryOptions): Promise<{ readonly finished: boolean }> {
@@ -96,17 +113,23 @@ export async function fillHistory(options: FillHistoryOptions): Promise<{ readon
   const total = parts.reduce((sum, part) => sum + part.size, 0)
   const done = new Set(progress.done)
   const stopped = stopOf(signal)
+  const lastOfUsers = parts.findLastIndex(({ name }) => OF_USERS.test(name))
   let events = 0
-  for (const part of parts) {
+  options.onProgress?.({ events, total, isOfUsers: lastOfUsers >= 0 })
+  for (const [index, part] of parts.entries()) {
     if (!done.has(part.name)) {
-      await Promise.race([options.pause?.(), stopped])
+      // The next part is generated while the tables take the last one.
+      const turn = Promise.race([options.pause?.(), stopped])
+      await part.append(async (...events) => {
+        await turn
+        if (signal?.aborted !== true) await append(...events)
+      })
       if (signal?.aborted === true) return { finished: false }
-      await part.append(append)
       progress = { ...progress, done: [...progress.done, part.name] }
       await journal.save(progress)
     }
     events += part.size
-    options.onProgress?.({ part: part.name, events, total })
+    options.onProgress?.({ events, total, isOfUsers: index < lastOfUsers })
   }
   await journal.save({ ...progress, finished: true })
   return { finished: true }
@@ -114,8 +137,8 @@ export async function fillHistory(options: FillHistoryOptions): Promise<{ readon
 
 /**
  * Returns the parts of history up to an instant, in the order of their appends. In addition to the sample: network counts since
- * its end, hourly, and by the minute for the last two days; counts of titles for 90 days, likewise; sightings every quarter of
- * an hour for four weeks.
+ * its end, hourly, and by the minute for the last two days; counts of titles for 90 days, hourly, and every five minutes for
+ * the last two; sightings every quarter of an hour for four weeks; descriptions of titles; and, in a world with a past, two years of changes of boards.
  */
 export function planHistory(world: World, sample: readonly NetworkCounted[], untilMs: number): HistoryPart[] {
   const minutesMs = floorTo(untilMs - MINUTES_SPAN_MS, HOUR_MS)
@@ -132,10 +155,12 @@ export function planHistory(world: World, sample: readonly NetworkCounted[], unt
       .reverse()
   return [
     ...network(Math.max(minutesMs, ownMs), untilMs, MINUTE_MS),
+    describedPart(world, untilMs),
     ...network(ownMs, minutesMs, HOUR_MS),
     ...sampleParts(past),
     ...presenceParts(world, untilMs),
-    ...titles(minutesMs, untilMs, MINUTE_MS),
+    ...(world.hasPast ? boardParts(world, untilMs) : []),
+    ...titles(minutesMs, untilMs, TITLE_STEP_MS),
     ...titles(floorTo(untilMs - HOURS_SPAN_MS, HOUR_MS), minutesMs, HOUR_MS)
   ]
 }
@@ -213,6 +238,59 @@ function titlePart(world: World, range: Range): HistoryPart {
       await appendInPieces(append, titleCountTopic, events, DEMO_HISTORY_SOURCE)
     }
   }
+}
+
+/** What a catalogue says about the titles, and their pages do not. */
+function describedPart(world: World, untilMs: number): HistoryPart {
+  const observedAt = instantOf(floorTo(untilMs - PAST_MS, DAY_MS))
+  const events = world.titles.map(({ titleId, name, publisher, releaseDate }): TitleDescribed => {
+    const facts = { titleId, observedAt, name, ...(publisher !== '' && { publisher }) }
+    return releaseDate === null ? facts : { ...facts, releaseDate }
+  })
+  return {
+    name: `title/${observedAt}`,
+    size: events.length,
+    append: (append) => appendInPieces(append, titleTopic, events, DEMO_HISTORY_SOURCE)
+  }
+}
+
+/** The boards of the most played titles first. A board is whole in one part, so that its history is folded once. */
+function boardParts({ seed, titles, boardsOf }: World, untilMs: number): HistoryPart[] {
+  const groups: { boards: Board[]; size: number }[] = []
+  for (const board of titles.flatMap((title) => boardsOf(title).filter(({ eventMs }) => eventMs === undefined))) {
+    const size = 1 + boardEventsAbout(seed, board, untilMs)
+    const group = groups.at(-1)
+    if (group === undefined || group.size + size > BOARD_EVENTS_MAX) groups.push({ boards: [board], size })
+    else {
+      group.boards.push(board)
+      group.size += size
+    }
+  }
+  return groups.map(({ boards, size }) => ({
+    name: `leaderboard-entry/${boards[0]?.title.titleId}/${boards[0]?.leaderboardId}`,
+    size,
+    append: (append) => appendBoards(append, seed, boards, untilMs)
+  }))
+}
+
+async function appendBoards(append: AppendHistory, seed: number, boards: readonly Board[], untilMs: number) {
+  const described = boards.map((board): LeaderboardDescribed => {
+    const { title, leaderboardId, name } = board
+    return { titleId: title.titleId, leaderboardId, name, observedAt: instantOf(firstSeenMs(seed, board, untilMs)) }
+  })
+  await append(leaderboardTopic, described, DEMO_HISTORY_SOURCE)
+  const events: LeaderboardEntryChanged[] = []
+  let sliceStart = performance.now()
+  for (const board of boards) {
+    for (const visit of boardHistory(seed, board, untilMs)) {
+      events.push(...visit)
+      if (performance.now() - sliceStart > SLICE_MS) {
+        await nextTurn()
+        sliceStart = performance.now()
+      }
+    }
+  }
+  await appendInPieces(append, leaderboardEntryTopic, events, DEMO_HISTORY_SOURCE)
 }
 
 /** Newest first, so that profiles soon show the last sightings. */

@@ -94,16 +94,6 @@ export function refusalPage(sentence: string): string {
   return page('Not here', `<p>${escaped(sentence)}</p>`)
 }
 
-/** A title's picture: its product code on a colour per title. */
-export function titleImage(title: DemoTitle): string {
-  const hue = (title.index * 47) % 360
-  return `<svg xmlns="http://www.w3.org/2000/svg" width="64" height="64" viewBox="0 0 64 64">
-<rect width="64" height="64" rx="8" fill="hsl(${hue} 45% 35%)"/>
-<text x="32" y="37" font-family="sans-serif" font-size="13" fill="#fff" text-anchor="middle">${escaped(title.productCode)}</text>
-</svg>
-`
-}
-
 /** The name of a title's picture below `/img/`. */
 export function titleImageName(title: DemoTitle): string {
   return `${title.productCode.replace('-', '')}.svg`

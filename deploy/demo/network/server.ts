@@ -4,7 +4,8 @@ import { instantOf } from '@gamenet/schemas'
 import { type FastifyBaseLogger, type FastifyReply, type FastifyRequest, fastify, LogController } from 'fastify'
 import { z } from 'zod'
 import { FAULTS, type Fault, FaultBook, FaultOrder } from './faults.js'
-import { gamePage, gamesPage, homePage, playersPage, refusalPage, titleImage, titleImageName } from './pages.js'
+import { gamePage, gamesPage, homePage, playersPage, refusalPage, titleImageName } from './pages.js'
+import { titleImage } from './title-image.js'
 import { createWorld, type World } from './world.js'
 
 export type DemoNetworkOptions = {
@@ -92,7 +93,7 @@ export async function startDemoNetwork(options: DemoNetworkOptions): Promise<Dem
   app.get<{ Params: { image: string } }>('/img/:image', (request, reply) => {
     const title = world.titles.find((title) => titleImageName(title) === request.params.image)
     if (title === undefined) return reply.code(404).type(HTML).send(refusalPage('There is no such picture.'))
-    return reply.type('image/svg+xml').header('cache-control', 'max-age=86400').send(titleImage(title))
+    return reply.type('image/svg+xml').header('cache-control', 'max-age=86400').send(titleImage(world.seed, title))
   })
   app.get('/*', async (request, reply) => {
     const ms = instantShown()

@@ -19,6 +19,7 @@ export type DemoTitle = {
   /** Players that fit into one match. */
   readonly matchSize: number
   readonly publisher: string
+  readonly releaseDate: string | null
 }
 
 export const TITLE_COUNT = 200
@@ -106,6 +107,7 @@ function demoTitle(title: CatalogueTitle, index: number, seed: number): DemoTitl
     weight: Math.exp(-rank / 25) / rank,
     dayAheadHours: 6 * chance(seed, stream.titlePhase, index) - 3,
     matchSize: sizes[chanceBelow(sizes.length, seed, stream.titleMatchSize, index)] ?? 8,
-    publisher: title.publisher
+    publisher: title.publisher,
+    releaseDate: title.releaseDate
   }
 }

@@ -43,12 +43,18 @@ export type World = {
   boardsAt(title: DemoTitle, ms: number): readonly Board[]
   /** Number of users of the site. */
   readonly users: number
+  /** Whether its boards have a history of years. */
+  readonly hasPast: boolean
   /** Every user of the site with the current state. */
   sightingsAt(ms: number): Sighting[]
 }
 
 const HOUR_MS = 3_600_000
 const MENUS_SHARE = 0.06
+/** Slowness of boards with a history: two years have about 320,000 changes, a third of them in the most played titles. */
+const FAVOURITE_TITLES = 20
+const FAVOURITE_SLOWNESS = 8
+const USUAL_SLOWNESS = 32
 
 /** The parameters of a world in addition to its seed. */
 export type WorldOptions = {
@@ -58,16 +64,21 @@ export type WorldOptions = {
   readonly boards?: Readonly<Record<string, readonly GivenBoard[]>>
   /** Factor of the number of people online; default 1. */
   readonly crowd?: number
+  /** Boards change over months instead of weeks, and have a history; default: false. */
+  readonly hasPast?: boolean
   /** Number of users of the site, at most {@link USER_COUNT}; default: all. */
   readonly users?: number
 }
 
 /** Creates the demo network of a seed, an integer. */
 export function createWorld(seed: number, options: WorldOptions = {}): World {
-  const { catalogue = readCatalogue(), boards: given = {}, crowd = 1, users = USER_COUNT } = options
+  const { catalogue = readCatalogue(), boards: given = {}, crowd = 1, users = USER_COUNT, hasPast = false } = options
   if (!Number.isInteger(seed)) throw new Error(`The seed of the demo network is ${seed}; expected a whole number.`)
   const titles = chooseTitles(catalogue, seed)
-  const boards = titles.map((title) => boardsOf(seed, title, given[title.titleId]))
+  const boards = titles.map((title) => {
+    const slowness = hasPast ? (title.index < FAVOURITE_TITLES ? FAVOURITE_SLOWNESS : USUAL_SLOWNESS) : 1
+    return boardsOf(seed, title, { given: given[title.titleId], slowness })
+  })
   const networkAt = remembered((ms) => networkState(seed, titles, ms, crowd))
   return {
     seed,
@@ -80,6 +91,7 @@ export function createWorld(seed: number, options: WorldOptions = {}): World {
     boardsOf: (title) => boards[title.index] ?? [],
     boardsAt: (title, ms) => (boards[title.index] ?? []).filter((board) => isListedAt(seed, board, ms)),
     users,
+    hasPast,
     sightingsAt: (ms) => sightingsAt(seed, titles, users, ms)
   }
 }

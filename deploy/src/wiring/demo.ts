@@ -6,7 +6,8 @@ export function openDemo({ config, role, logger }: Needs): Promise<Demo> {
   const hasApi = role === 'all'
   return startDemo(logger, {
     withAuth: hasApi && config.AUTH_URL === undefined,
-    withChat: hasApi && config.CHAT_API_URL === undefined
+    withChat: hasApi && config.CHAT_API_URL === undefined,
+    hasPast: config.DEMO === 'full'
   })
 }
 

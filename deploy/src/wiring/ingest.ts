@@ -23,7 +23,10 @@ export function createServiceIngest(needs: Needs): Ingest {
     people,
     upstreamUrl: config.UPSTREAM_URL ?? demo?.url ?? '',
     periods: scrapePeriods(config),
-    achievements: { late: lateReader(engines.store, 'achievements') },
+    achievements: {
+      late: lateReader(engines.store, 'achievements'),
+      isHistoryMissing: () => demo?.isUsersHistoryMissing() ?? false
+    },
     requestsPerSecond:
       config.SCRAPE_REQUESTS_PER_SECOND ?? (demo === undefined ? REQUESTS_PER_SECOND : DEMO_REQUESTS_PER_SECOND),
     userAgent: `gamenet-stats/${VERSION} (+${publicUrl(config)})`,

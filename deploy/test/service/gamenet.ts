@@ -181,7 +181,13 @@ export const AUTHORIZED = { authorization: `Bearer ${OPERATOR_TOKEN}` }
 /** Returns the operations of a service that a test has started. */
 export const operationsAt = (operatorUrl: string) => operatorClient({ operatorUrl, operatorToken: OPERATOR_TOKEN })
 /** Few tests have a page for each game, or one of players; in the others these scrapes would fail. */
-const USUAL = { OPERATOR_TOKEN, SCRAPE_MATCHES_SECONDS: '0', SCRAPE_BOARDS_SECONDS: '0', SCRAPE_PLAYERS_SECONDS: '0' }
+const USUAL = {
+  OPERATOR_TOKEN,
+  DEMO: 'small',
+  SCRAPE_MATCHES_SECONDS: '0',
+  SCRAPE_BOARDS_SECONDS: '0',
+  SCRAPE_PLAYERS_SECONDS: '0'
+}
 
 export function spawnGamenet(
   environment: Environment,

@@ -20,6 +20,8 @@ export type EvaluatorOptions = TableAccess & {
   readonly people: People
   /** Default: no late events. */
   readonly late?: LateEvents | undefined
+  /** Returns whether a history of users is being loaded: nothing is evaluated then. Default: never. */
+  readonly isHistoryMissing?: (() => boolean) | undefined
   readonly registry: Registry
   readonly logger: Logger
   readonly now: () => number
@@ -47,6 +49,7 @@ export function createEvaluator(options: EvaluatorOptions): Evaluator {
 
   const run = async (): Promise<void> => {
     const beganMs = now()
+    if (options.isHistoryMissing?.() === true) return
     const { byTopic } = await tablePositions(await servedTables(options))
     const late = await options.late?.pending(EVALUATED_TOPICS)
     const standsAt = JSON.stringify([byTopic, Math.floor(beganMs / DAY_MS), late])

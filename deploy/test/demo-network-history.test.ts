@@ -143,7 +143,7 @@ test('every event of the demo matches its schema', async (t) => {
   }
 })
 
-test('a world with a past has each board that is no event in one part, with valid events', async (t) => {
+test('a world with a past has each board that is not an event in one part, with valid events', async (t) => {
   const past = createWorld(7, { catalogue: readCatalogue().slice(0, 8), users: 10, hasPast: true })
   const progress: FillProgress[] = []
   const seen = new Map<string, string>()

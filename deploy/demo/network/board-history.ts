@@ -51,7 +51,7 @@ export function firstSeenMs(seed: number, { title, leaderboardId }: Board, until
 }
 
 /**
- * Yields the events of each visit of a board that is no event, oldest first, up to an instant: what the collector would
+ * Yields the events of each visit of a board that is not an event, oldest first, up to an instant: what the collector would
  * have published. Folded, they are the board as its page shows it at the last visit.
  */
 export function* boardHistory(seed: number, board: Board, untilMs: number): Generator<LeaderboardEntryChanged[]> {

@@ -88,7 +88,7 @@ export function boardsOf(seed: number, title: DemoTitle, options: BoardsOptions 
 
 type BoardsOptions = {
   readonly given?: readonly GivenBoard[] | undefined
-  /** Of boards that are no events; default 1. */
+  /** Of boards that are not events; default 1. */
   readonly slowness?: number
 }
 
@@ -208,7 +208,7 @@ export function entryAt(seed: number, board: Board, contender: Contender, ms: nu
   }
 }
 
-/** Returns the next instant at which a player of a board that is no event enters, improves or leaves. */
+/** Returns the next instant at which a player of a board that is not an event enters, improves or leaves. */
 export function changeAfter(contender: Contender, ms: number): number {
   const { cameMs } = cycleAt(contender, ms)
   const { lengthMs, paceMs } = contender

@@ -39,7 +39,7 @@ type FillNeeds = {
   readonly beforeEachPart: (signal: AbortSignal) => Promise<void>
 }
 
-export type DemoOptions = {
+type DemoOptions = {
   readonly withAuth: boolean
   readonly withChat: boolean
   /** Boards have a history of two years, and achievements are evaluated when it is complete. */

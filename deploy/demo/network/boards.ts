@@ -146,7 +146,7 @@ export function timeText(ms: number): string {
 }
 
 /** A player of a board, who is on it for a part of each cycle. */
-export type Contender = {
+type Contender = {
   readonly key: number
   readonly player: number
   readonly playerName: string

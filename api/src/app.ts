@@ -17,8 +17,8 @@ import { addFeeds } from './http/pages/feeds.js'
 import type { SignIn } from './http/pages/sample-values.js'
 import { addSdkPackage, type SdkPackage } from './http/pages/sdk-package.js'
 import { addServiceAuth, type ServiceAuthFile } from './http/pages/service-auth.js'
-import { addPipeline, type PipelineNeeds } from './http/pipeline.js'
-import { URL_CHARACTERS_MAX } from './http/reply/errors.js'
+import { addPipeline, type PipelineNeeds, type PipelineRoutes } from './http/pipeline.js'
+import { sendError, URL_CHARACTERS_MAX } from './http/reply/errors.js'
 import { COMMON_HEADERS } from './http/reply/headers.js'
 import { type ClientAddresses, clientAddresses } from './http/request/client-address.js'
 import { addJsonBodies } from './http/request/json-body.js'
@@ -30,6 +30,10 @@ import { openAuthService } from './remote/auth-service.js'
 import { type ChatSettings, openChatPlatform } from './remote/chat-platform.js'
 import { minuteBudget, UNLIMITED } from './session/budget.js'
 import { Sessions } from './session/sessions.js'
+import { pageEndpoint } from './site/page-endpoint.js'
+import { openPngMaker } from './site/pictures/png.js'
+import { pages } from './site/routes.js'
+import { addSite, errorPage, readSite, type Site, sendRedirect } from './site/site.js'
 import { addStream, STREAM_LIMITS, type StreamLimits } from './stream/streams.js'
 import { createRatingWriter } from './writes/rating.js'
 import { saveUser } from './writes/user.js'
@@ -103,6 +107,10 @@ export type ApiNeeds = {
   readonly catalog: Pick<CatalogCache, 'newest' | 'held' | 'boards'>
   /** `{base_url}`, without a trailing slash. */
   readonly publicUrl: string
+  /** The scraped network, whose pictures of games may have private addresses. */
+  readonly upstreamUrl?: string | undefined
+  /** Whether `publicUrl` is configured: pages then have absolute addresses for previews. Default: false. */
+  readonly hasPublicUrl?: boolean
   /** The folder of the datasets' files; `requireSpace` rejects while its disk is low. Default: none are served. */
   readonly datasets?: { readonly directory: string; requireSpace(): Promise<void> }
   /** Answers as files. Default: 1 GiB in a folder of the system's temporary files, and no limit per address. */
@@ -142,7 +150,12 @@ export async function buildApp(
   })
   const nextId = requestIds()
   const { clients = clientAddresses() } = needs
-  const app = createServer(needs, limits, { metrics, nextId, clients })
+  const site = await readSite({
+    publicUrl: needs.hasPublicUrl === true ? needs.publicUrl : '',
+    version: needs.version,
+    authUrl: needs.authUrl
+  })
+  const app = createServer(needs, limits, { metrics, nextId, clients, site })
   const now = needs.now ?? Date.now
   const { tables, positions, writes = NO_WRITES, catalog, dataVersions: versions, endpoints, actions = [] } = needs
   const chat = openChatPlatform(needs.chat)
@@ -169,7 +182,17 @@ export async function buildApp(
     now
   }
   const admits = limitConnections(app, { limits, clients, registry: needs.registry })
-  const answerReady = addPipeline(app, { endpoints, actions }, pipeline)
+  const png = openPngMaker()
+  app.addHook('onClose', () => png.close())
+  const pagesOf: PipelineRoutes['pages'] = (answers) =>
+    pages.map((page) => pageEndpoint(page, { answers, site: site.facts, png }))
+  const answerReady = addPipeline(app, { endpoints, actions, pages: pagesOf }, pipeline)
+  await addSite(app, site, {
+    publicUrl: needs.publicUrl,
+    upstream: needs.upstreamUrl,
+    titles: () => catalog.held(versions.serving),
+    boards: () => catalog.boards(versions.serving)
+  })
   answerFirst(app, (request, response) => admits(request) && answerReady(request, response))
   addFeeds(app, { ...pipeline, publicUrl: needs.publicUrl })
   const dropStreamed = addStream(app, { ...pipeline, limits, epoch: needs.epoch ?? 1, registry: needs.registry })
@@ -239,12 +262,20 @@ type ServerNeeds = {
   readonly metrics: HttpMetrics
   readonly nextId: () => string
   readonly clients: ClientAddresses
+  readonly site: Site
 }
 
-function createServer(needs: ApiNeeds, limits: ApiLimits, { metrics, nextId, clients }: ServerNeeds): FastifyInstance {
+function createServer(needs: ApiNeeds, limits: ApiLimits, serverNeeds: ServerNeeds): FastifyInstance {
+  const { metrics, nextId, clients, site } = serverNeeds
   const observeUnread = metrics.durations('(no request)')
   const app = createHttpServer(
-    { log: needs.logger, nextId, headers: COMMON_HEADERS, answered: (status) => observeUnread('none', status, 0) },
+    {
+      ...{ log: needs.logger, nextId, headers: COMMON_HEADERS },
+      answered: (status) => observeUnread('none', status, 0),
+      onError: (error, request, reply) =>
+        sendRedirect(error, reply) ??
+        sendError(error, request, reply, needs.logger, (refusal) => errorPage(site.facts, refusal, request))
+    },
     {
       trustProxy: clients.isTrusted,
       bodyLimit: limits.bodyBytes,

@@ -17,7 +17,6 @@ export {
 } from './datasets/revision-files.js'
 export type { Readiness } from './http/health.js'
 export { limitConnections } from './http/open-connections.js'
-export { addDashboard } from './http/pages/dashboard.js'
 export { addErrorsPage } from './http/pages/errors.js'
 export { addExample } from './http/pages/example.js'
 export { sendError } from './http/reply/errors.js'

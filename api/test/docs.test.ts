@@ -317,7 +317,7 @@ test('/docs loads nothing from elsewhere and runs no script; every link leads so
     [],
     'links in the page'
   )
-  const notServed = ['/service-auth.js', '/api/data', '/dashboard/icon.svg']
+  const notServed = ['/service-auth.js', '/api/data', '/icon.svg']
   for (const link of [...links].filter((each) => !each.startsWith('#') && !notServed.includes(each))) {
     t.match(link, /^\//)
     t.equal((await app.inject(link)).statusCode, 200, link)

@@ -72,7 +72,7 @@ test('every way to fail is one sentence, with the status that fits', async (t) =
   const { app } = await testApp(t, withBodies())
   for (const [method, url, status, sentence, more] of [
     ['GET', '/nope', 404, 'There is nothing at "/nope"; /docs lists what there is.'],
-    ['GET', '/', 404, 'There is nothing at "/"; /docs lists what there is.'],
+    ['GET', '/nothing', 404, 'There is nothing at "/nothing"; /docs lists what there is.'],
     ['GET', '/API/counts', 404, /^There is nothing at/],
     ['GET', '//api/counts', 404, /^There is nothing at/],
     ['GET', '/api//counts', 404, /^There is nothing at/],

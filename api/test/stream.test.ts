@@ -879,7 +879,7 @@ test('records and the changes of a player are Atom feeds', async (t) => {
   t.equal(entries, (await world.api.get('/api/records/recent?game=Halo')).json().length)
   t.ok(entries > 0)
   t.notMatch(records.body, /<b>/, 'names are text')
-  t.equal(records.body.match(/<link href="[^"]*\/#title=4d530001"\/><\/entry>/g)?.length, entries)
+  t.equal(records.body.match(/<link href="[^"]*\/games\/4d530001"\/><\/entry>/g)?.length, entries)
   t.match(records.body, /<link rel="self" href="[^"]*\/api\/records\/recent.atom\?game=Halo"\/>/)
   const target = 'http://evil.example/api/records/recent.atom?game=Halo'
   const sent = `GET ${target} HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n`

@@ -116,6 +116,18 @@ export const refusals = {
     when: 'No achievement shows this key',
     example: 'No achievement "halo-day" is known; /api/achievements lists their keys.'
   },
+  player_unknown: {
+    status: 404,
+    message: 'No player %s is known.',
+    when: 'Only on pages of the site: no board ever had an entry of this name',
+    example: 'No player "ann" is known.'
+  },
+  page_beyond_end: {
+    status: 404,
+    message: 'There is no page %s; the last one is page %s.',
+    when: 'Only on pages of the site: the list is shorter, perhaps by now',
+    example: 'There is no page 9; the last one is page 2.'
+  },
   leaderboard_unknown: {
     status: 404,
     message: 'No leaderboard %s of %s is known.',

@@ -22,6 +22,8 @@ export type ErrorCode =
   | 'rating_of_self'
   | 'title_unknown'
   | 'achievement_unknown'
+  | 'player_unknown'
+  | 'page_beyond_end'
   | 'leaderboard_unknown'
   | 'leaderboard_not_yet_seen'
   | 'instant_in_future'

@@ -71,10 +71,26 @@ export type PipelineNeeds = Pick<ActionContext, 'writes' | 'ratings' | 'chat'> &
   now(): number
 }
 
+/** The routes of the pipeline. */
+export type PipelineRoutes = {
+  readonly endpoints: readonly Endpoint[]
+  readonly actions: readonly Action[]
+  /** Returns endpoints whose answers are made of other answers. Default: none. */
+  readonly pages?: (answers: PartAnswers) => readonly Endpoint[]
+}
+
+/** The answers of endpoints, for answers that are made of them. */
+export type PartAnswers = {
+  /** Parses and resolves the parameters of a question, given as in a URL. Throws as the endpoint refuses. */
+  resolve(endpoint: Endpoint, given: Readonly<Record<string, unknown>>): Promise<ResolvedUrl>
+  /** Returns the answer; the last one, and says so, while the tables are unavailable or busy. */
+  find(endpoint: Endpoint, url: ResolvedUrl, signal: AbortSignal): Promise<{ answer: Answer; isLast: boolean }>
+}
+
 /** Adds the routes of endpoints and actions; Fastify adds HEAD to each GET. Returns the fast path. */
 export function addPipeline(
   app: FastifyInstance,
-  { endpoints, actions }: { readonly endpoints: readonly Endpoint[]; readonly actions: readonly Action[] },
+  { endpoints, actions, pages }: PipelineRoutes,
   needs: PipelineNeeds
 ): AnswerReady {
   const urls = new ResolvedUrls<Answering>()
@@ -87,8 +103,18 @@ export function addPipeline(
     if (resolved === undefined || requestFault(request) !== undefined) return false
     return resolved.answering.answerReady({ request, response, id: id ?? needs.nextId() }, resolved)
   }
-  for (const endpoint of endpoints) {
-    const answering = new Answering(endpoint, urls, { ...needs, playersCheckedMs })
+  const answerings = new Map<Endpoint, Answering>()
+  const answeringOf = (endpoint: Endpoint): Answering => {
+    const answering = answerings.get(endpoint) ?? new Answering(endpoint, urls, { ...needs, playersCheckedMs })
+    answerings.set(endpoint, answering)
+    return answering
+  }
+  const parts: PartAnswers = {
+    resolve: (endpoint, given) => answeringOf(endpoint).resolvePart(given),
+    find: (endpoint, url, signal) => answeringOf(endpoint).findPart(url, signal)
+  }
+  for (const endpoint of [...endpoints, ...(pages?.(parts) ?? [])]) {
+    const answering = answeringOf(endpoint)
     for (const url of [endpoint.path, otherPath(endpoint.path)]) {
       if (url === undefined) continue
       app.route({
@@ -280,6 +306,23 @@ class Answering {
     if (!closed.aborted) this.#needs.logger.warn({ err: error, reqId: id }, 'a file was broken off')
   }
 
+  /** As `PartAnswers.resolve`. */
+  async resolvePart(given: Readonly<Record<string, unknown>>): Promise<ResolvedUrl> {
+    const input = parseInput(this.#endpoint.input, given)
+    return await this.#resolve(input, questionOf(this.#endpoint.path, input))
+  }
+
+  /** As `PartAnswers.find`. */
+  async findPart(url: ResolvedUrl, signal: AbortSignal): Promise<{ answer: Answer; isLast: boolean }> {
+    try {
+      return { answer: (await this.#find(url, signal)).answer, isLast: false }
+    } catch (error) {
+      const last = isUnavailable(error) ? this.#needs.cache.newest(url.question) : undefined
+      if (last === undefined) throw error
+      return { answer: last, isLast: true }
+    }
+  }
+
   async #resolve(input: unknown, question: string): Promise<ResolvedUrl> {
     const { versions, catalog, openListAgeMs, periodSeconds, historyPercent, now } = this.#needs
     const facts = { nowMs: now(), openListAgeMs, periodSeconds, historyPercent: historyPercent() }
@@ -348,8 +391,7 @@ class Answering {
    */
   async #sendLast(exchange: Exchange, question: string, error: unknown, isPersonal: boolean): Promise<void> {
     const { cache, logger } = this.#needs
-    const isUnavailable = error instanceof Refusal && error.status === 503
-    const answer = isUnavailable ? cache.newest(question) : undefined
+    const answer = isUnavailable(error) ? cache.newest(question) : undefined
     if (answer === undefined) throw error
     logger.warn({ err: error, reqId: exchange.id }, 'the last answer is served, because no newer one is available')
     await this.#send(exchange, question, { answer, outcome: 'stale' }, isPersonal)
@@ -417,6 +459,10 @@ class Answering {
     const seconds = startedAt === undefined ? 0 : (performance.now() - startedAt) / 1000
     this.#observe(request.method ?? 'GET', status, seconds)
   }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof Refusal && error.status === 503
 }
 
 function codingFor(answer: Answer, request: IncomingMessage) {

@@ -34,6 +34,7 @@ export function createHttpServer(
   { log, nextId, headers, admit, answered = () => undefined, onError }: HttpServerNeeds,
   options: FastifyHttpOptions<Server>
 ): FastifyInstance {
+  const answerError = onError ?? ((error, request, reply) => sendError(error, request, reply, log))
   const setHeaders = (request: FastifyRequest, reply: FastifyReply) =>
     void reply.headers({ ...headers, 'X-Request-Id': request.id })
   const odd = { nextId, headers, answered }
@@ -46,7 +47,7 @@ export function createHttpServer(
     http: { ...options.http, requireHostHeader: false },
     frameworkErrors: (error, request, reply) => {
       setHeaders(request, reply)
-      void sendError(requestFault(request.raw) ?? error, request, reply, log)
+      void answerError(requestFault(request.raw) ?? error, request, reply)
     },
     clientErrorHandler: (error, socket) => {
       const id = nextId()
@@ -74,7 +75,7 @@ export function createHttpServer(
     if (!answersOtherMethod(app, request, reply)) done()
   })
   app.addHook('onSend', async (request, reply) => setHeaders(request, reply))
-  app.setErrorHandler(onError ?? ((error, request, reply) => sendError(error, request, reply, log)))
+  app.setErrorHandler(answerError)
   app.setNotFoundHandler(async (request, reply) => {
     if (request.raw.url !== '*') throw pathUnknown(request)
     await reply.code(204).header('Allow', SERVER_METHODS).send()

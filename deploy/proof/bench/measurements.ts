@@ -1,7 +1,6 @@
 import { achievement } from './achievement.js'
 import { boards } from './boards.js'
 import { boardsLoad } from './boards-load.js'
-import { dashboardMinute } from './dashboard-minute.js'
 import { diffSpeed } from './diff-board.js'
 import { durability } from './durability.js'
 import { exportApi } from './export-api.js'
@@ -10,6 +9,7 @@ import { importSpeed } from './import.js'
 import { importQuietApi } from './import-quiet-api.js'
 import { logSize } from './log-size.js'
 import type { Measurement } from './measurement.js'
+import { pageMinute } from './page-minute.js'
 import { profile } from './profile.js'
 import { rating } from './rating.js'
 import { ratingToTable } from './rating-to-table.js'
@@ -60,6 +60,6 @@ export const measurements: readonly Measurement[] = [
   stream,
   streamReconnect,
   streamCatchUp,
-  dashboardMinute,
+  pageMinute,
   start
 ]

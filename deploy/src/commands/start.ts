@@ -14,7 +14,7 @@ function linesOf(service: Service): string[] {
   return [
     `Gamenet Stats is running (${engines.join(', ')}).`,
     '',
-    `  dashboard        ${service.apiUrl}/`,
+    `  site             ${service.apiUrl}/`,
     `  API              ${service.apiUrl}/api/online-users`,
     `  description      ${service.apiUrl}/docs`,
     `  operators        npx gamenet status, ${service.operatorUrl}/metrics`,

@@ -1,15 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  type ApiNeeds,
-  actions,
-  addDashboard,
-  addExample,
-  buildApp,
-  type ChatSettings,
-  catalogCache,
-  endpoints
-} from '@gamenet/api'
+import { type ApiNeeds, actions, addExample, buildApp, type ChatSettings, catalogCache, endpoints } from '@gamenet/api'
 import { Refusal, withServing } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { scrapePeriods } from '../config.js'
@@ -77,7 +68,7 @@ export async function openApi(needs: Needs): Promise<string> {
       onDrop: (drop) => {
         if (postgres !== undefined) disposers.add(postgres.listen(ERASED_CHANNEL, drop, drop), (unlisten) => unlisten())
       },
-      publicUrl: publicUrl(config),
+      ...addressesOf(needs),
       datasets: {
         directory: join(config.DATA_DIR, 'datasets'),
         requireSpace: () => engines.disk.requireSpace(0, 'A file of a dataset')
@@ -113,6 +104,11 @@ export async function openApi(needs: Needs): Promise<string> {
   return await listen(app, config.HOST, config.PORT, 'PORT')
 }
 
+function addressesOf({ config, demo }: Needs) {
+  const hasPublicUrl = config.PUBLIC_URL !== undefined
+  return { publicUrl: publicUrl(config), hasPublicUrl, upstreamUrl: config.UPSTREAM_URL ?? demo?.url }
+}
+
 /** Returns the configured chat platform, else the demo's. */
 function chatOf({ config, demo }: Needs): ChatSettings | undefined {
   const { CHAT_API_URL: apiUrl, CHAT_API_TOKEN: token, CHAT_HOSTS: hosts = [], CHAT_AVATAR_URL: avatarUrl } = config
@@ -127,6 +123,5 @@ async function serviceAuthFile(authUrl: string | undefined): Promise<NonNullable
 
 /** Adds the pages that the API serves. */
 async function addPages(app: FastifyInstance, authUrl: string | undefined): Promise<void> {
-  await addDashboard(app)
   await addExample(app, { folder: EXAMPLE, authUrl, version: VERSION })
 }

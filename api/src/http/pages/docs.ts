@@ -2,15 +2,17 @@ import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
 import type { Action, Endpoint } from '../../answers/endpoint.js'
 import { openApi } from '../open-api/document.js'
+import { pathUnknown } from '../reply/errors.js'
 import { JSON_TYPE, REVALIDATED } from '../reply/headers.js'
 import { digestOf, namedTag } from '../request/etag.js'
 import { addAssets } from './asset.js'
 import { addErrorsPage } from './errors.js'
 import { guides } from './guides.js'
-import { type Described, llmsText, referencePage } from './reference.js'
+import { type Described, guidePage, llmsText, operationPage, operationText, referencePage } from './reference.js'
 import { REFERENCE_STYLE } from './reference-style.js'
 import { readSampleValues, type SampleNeeds, type SignIn } from './sample-values.js'
 
+const HTML = 'text/html; charset=utf-8'
 const DOCS_HEADERS = {
   'Cache-Control': 'no-cache',
   'Content-Security-Policy':
@@ -34,9 +36,10 @@ export async function addDocs(
   await app.register(swagger, { mode: 'static', specification: { document: document as never } })
   const body = Buffer.from(JSON.stringify(app.swagger()))
   const tag = digestOf(body)
+  const described = document as unknown as Described
   const withValues = (page: typeof referencePage) => async () => {
     const values = await readSampleValues(needs, needs.signIn)
-    return page(document as unknown as Described, guides(needs.publicUrl, needs.version, values), values)
+    return page(described, guides(needs.publicUrl, needs.version, values), values)
   }
   app.get('/openapi.json', async (request, reply) => {
     reply.headers({ 'Content-Type': JSON_TYPE, 'Cache-Control': REVALIDATED, ETag: `"${tag}"` })
@@ -44,6 +47,26 @@ export async function addDocs(
     return reply.send(body)
   })
   await addErrorsPage(app)
+  app.get<{ Params: { operation: string } }>('/docs/:operation', async (request, reply) => {
+    const [, operation = '', isText] = /^(.*?)(\.md)?$/.exec(request.params.operation) ?? []
+    const values = await readSampleValues(needs, needs.signIn)
+    const page =
+      isText === undefined ? operationPage(described, operation, values) : operationText(described, operation, values)
+    if (page === undefined) throw pathUnknown(request)
+    return reply
+      .headers(DOCS_HEADERS)
+      .type(isText === undefined ? HTML : 'text/markdown; charset=utf-8')
+      .send(page)
+  })
+  app.get<{ Params: { name: string } }>('/docs/guide/:name', async (request, reply) => {
+    const [, name, isText] = /^(.*?)(\.md)?$/.exec(request.params.name) ?? []
+    const values = await readSampleValues(needs, needs.signIn)
+    const guide = guides(needs.publicUrl, needs.version, values).find(({ id }) => id === name)
+    if (guide === undefined) throw pathUnknown(request)
+    if (isText !== undefined)
+      return reply.type('text/markdown; charset=utf-8').send(`# ${guide.title}\n${guide.text}\n`)
+    return reply.headers(DOCS_HEADERS).type(HTML).send(guidePage(described, guide))
+  })
   await addAssets(
     app,
     [

@@ -98,8 +98,7 @@ function atomOf(
   const shown = entries.map(
     ({ id, title, at, titleId }) =>
       `<entry><id>${xml(`${publicUrl}/${id}`)}</id><title>${xml(title)}</title><updated>${at}</updated>` +
-      // The dashboard's view of the game, with its boards.
-      `<link href="${xml(publicUrl)}/#title=${titleId}"/></entry>`
+      `<link href="${xml(publicUrl)}/games/${titleId}"/></entry>`
   )
   return [
     '<?xml version="1.0" encoding="utf-8"?>',

@@ -30,11 +30,12 @@ export function referencePage(document: Described, guides: readonly Guide[], val
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${document.info.title} API</title>
-<link rel="icon" href="/dashboard/icon.svg" type="image/svg+xml">
+<link rel="icon" href="/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/docs/reference.css">
 </head>
 <body>
-<nav aria-label="Contents"><a href="#top">${document.info.title}</a><ul>${links.join('')}</ul></nav>
+<nav aria-label="Contents"><a href="/">Home</a>
+<a href="#top">${document.info.title}</a><ul>${links.join('')}</ul></nav>
 <main id="top">
 <h1>${document.info.title} API <small>${document.info.version}</small></h1>
 <p>Machine-readable: <a href="/openapi.json">openapi.json</a>, <a href="/openapi.yaml">openapi.yaml</a>,
@@ -69,6 +70,75 @@ export function llmsText(document: Described, guides: readonly Guide[]): string 
   ].join('\n\n')
 }
 
+/** Returns the page of one operation, or undefined. */
+export function operationPage(document: Described, operationId: string, values: SampleValues): string | undefined {
+  const operation = taggedOperations(document)
+    .flatMap(({ operations }) => operations)
+    .find((each) => each.operationId === operationId)
+  if (operation === undefined) return undefined
+  const schemas = schemasOf(document, operation)
+  const content = `${operationSection(operation, document.servers[0]?.url ?? '', values)}
+${schemas.length === 0 ? '' : `<section><h2>Schemas</h2>${schemas.map(schemaSection).join('\n')}</section>`}`
+  return shell(`${operationId} · ${document.info.title}`, content)
+}
+
+/** Returns the same as Markdown, for language models. */
+export function operationText(document: Described, operationId: string, values: SampleValues): string | undefined {
+  const operation = taggedOperations(document)
+    .flatMap(({ operations }) => operations)
+    .find((each) => each.operationId === operationId)
+  if (operation === undefined) return undefined
+  const { method, path, summary, description = '', parameters = [] } = operation
+  const rows = parameters.map(
+    ({ name, required, description: text = '' }) => `- \`${name}\`${required ? ' (required)' : ''}: ${text}`
+  )
+  const samples = samplesOf(operation, document.servers[0]?.url ?? '', values)
+  return [
+    `# ${summary}\n\n\`${method} ${path}\`\n\n${description}`,
+    ...(rows.length === 0 ? [] : [`## Parameters\n\n${rows.join('\n')}`]),
+    ...samples.map(({ language, text }) => `## ${language}\n\n\`\`\`\n${text}\n\`\`\``)
+  ].join('\n\n')
+}
+
+/** Returns the page of one guide. */
+export function guidePage(document: Described, { title, text }: Guide): string {
+  return shell(`${title} · ${document.info.title}`, `<h1>${title}</h1>${paragraphs(text)}`)
+}
+
+/** The schemas that an operation names, and those that these name. */
+function schemasOf({ components: { schemas } }: Described, operation: Placed): (readonly [string, Schema])[] {
+  const found = new Set<string>()
+  const collect = (value: unknown): void => {
+    for (const [, name = ''] of JSON.stringify(value).matchAll(/#\/components\/schemas\/([\w]+)/g)) {
+      if (found.has(name)) continue
+      found.add(name)
+      collect(schemas[name] ?? {})
+    }
+  }
+  collect(operation)
+  return [...found].flatMap((name) => (schemas[name] === undefined ? [] : [[name, schemas[name]] as const]))
+}
+
+function shell(title: string, content: string): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escaped(title)}</title>
+<link rel="icon" href="/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/docs/reference.css">
+</head>
+<body>
+<nav aria-label="Contents"><a href="/">Home</a> <a href="/docs">All operations</a></nav>
+<main>
+${content.replaceAll('href="#guide-', 'href="/docs/guide/')}
+</main>
+</body>
+</html>
+`
+}
+
 function taggedOperations(document: Described) {
   const placed: readonly Placed[] = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() }))
@@ -96,7 +166,7 @@ function operationSection(operation: Placed, base: string, values: SampleValues)
       : [])
   ]
   const body = Object.values(operation.requestBody?.content ?? {})[0]
-  return `<article id="${operationId}"><h3>${inline(summary)}</h3>
+  return `<article id="${operationId}"><h3><a href="/docs/${operationId}">${inline(summary)}</a></h3>
 <p class="path"><b>${method}</b> <code>${escaped(path)}</code></p>
 ${[...marks, ...(description === undefined ? [] : [inline(description)])].map((text) => `<p>${text}</p>`).join('')}
 ${parameters.length === 0 ? '' : parameterTable(parameters, values)}

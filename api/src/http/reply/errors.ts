@@ -75,12 +75,16 @@ function malformed(what: string): Refusal {
   return new Refusal('request_malformed', [what])
 }
 
-/** Answers an error. The log contains the hidden cause under the request id. */
+/**
+ * Answers an error; `pageOf` may return another form of the refusal. The log contains the hidden cause under the
+ * request id.
+ */
 export function sendError(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-  log: FastifyBaseLogger | undefined
+  log: FastifyBaseLogger | undefined,
+  pageOf?: (refusal: Refusal) => ReturnType<typeof errorParts> | undefined
 ): FastifyReply {
   const refusal = refusalOf(error, request)
   if (refusal.status >= 500) {
@@ -99,7 +103,7 @@ export function sendError(
   }
   const retryAfterSeconds = refusal.retryAfterSeconds ?? (refusal.status === 503 ? RETRY_AFTER_SECONDS : undefined)
   if (retryAfterSeconds !== undefined) void reply.header('Retry-After', String(retryAfterSeconds))
-  const { body, headers } = errorParts(refusal, request.headers.accept)
+  const { body, headers } = pageOf?.(refusal) ?? errorParts(refusal, request.headers.accept)
   return reply.code(refusal.status).headers(headers).send(body)
 }
 

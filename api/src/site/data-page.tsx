@@ -1,0 +1,106 @@
+import { bytesText } from '@gamenet/schemas'
+import type { FastifyInstance } from 'fastify'
+import { Card, Table } from './components/marks.js'
+import { documentOf } from './layout.js'
+import { pageHeaders } from './page-headers.js'
+import type { SiteFacts } from './values/page.js'
+
+type File = {
+  readonly period: string
+  readonly url: string
+  readonly isClosed: boolean
+  readonly newest: Newest | null
+}
+type Newest = { readonly bytes?: number; readonly rows?: number; readonly sha256?: string }
+type Dataset = {
+  readonly name: string
+  readonly meaning: string
+  readonly columns: readonly { readonly name: string; readonly type: string; readonly meaning: string }[]
+  readonly files: readonly File[]
+}
+
+/** Adds `/data`: the published files by dataset and month, from `/api/data`, which also starts to make them. */
+export function addDataPage(app: FastifyInstance, site: SiteFacts, publicUrl: string): void {
+  app.get('/data', async (_request, reply) => {
+    const list = await app.inject('/api/data')
+    const { datasets = [], excluded = '' } = list.json<{ datasets?: Dataset[]; excluded?: string }>()
+    const html = documentOf(
+      {
+        title: 'Data',
+        description: 'All counts, boards and records as Parquet files, one a month, with sizes and hashes.',
+        canonical: '/data',
+        section: '/data',
+        content: (
+          <>
+            <h1>Data</h1>
+            <p>
+              One Parquet file a dataset and month; the list is also <a href="/api/data">JSON</a>. {excluded}
+            </p>
+            {datasets.map((dataset) => (
+              <DatasetCard key={dataset.name} dataset={dataset} publicUrl={publicUrl} />
+            ))}
+          </>
+        )
+      },
+      site
+    )
+    return reply.headers({ ...pageHeaders(site), 'Cache-Control': 'no-cache' }).send(html)
+  })
+}
+
+function DatasetCard({
+  dataset: { name, meaning, columns, files },
+  publicUrl
+}: {
+  dataset: Dataset
+  publicUrl: string
+}) {
+  const newest = files.find(({ period }) => period !== 'newest') ?? files[0]
+  const url = newest === undefined ? undefined : `${publicUrl}${newest.url}`
+  return (
+    <Card title={name}>
+      <p>{meaning}</p>
+      {url === undefined ? <p class="quiet">No file yet.</p> : <Samples url={url} />}
+      <details>
+        <summary>
+          {files.length} files, {columns.length} columns
+        </summary>
+        <Table label={`Files of ${name}`} head={['Month', '#Size', 'SHA-256']}>
+          {files.map((file) => (
+            <tr key={file.period}>
+              <th scope="row">
+                <a href={file.url}>{file.period}</a> {file.isClosed ? null : <span class="quiet">unfinished</span>}
+              </th>
+              <td class="number">{file.newest?.bytes === undefined ? '' : bytesText(file.newest.bytes)}</td>
+              <td>
+                <code>{file.newest?.sha256?.slice(0, 16)}</code>
+              </td>
+            </tr>
+          ))}
+        </Table>
+        <Table label={`Columns of ${name}`} head={['Column', 'Type', 'Description']}>
+          {columns.map((column) => (
+            <tr key={column.name}>
+              <th scope="row">
+                <code>{column.name}</code>
+              </th>
+              <td>{column.type}</td>
+              <td>{column.meaning}</td>
+            </tr>
+          ))}
+        </Table>
+      </details>
+    </Card>
+  )
+}
+
+function Samples({ url }: { url: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <pre tabindex={0}>
+      <code>{`pandas  pd.read_parquet('${url}')
+DuckDB  duckdb -c "SELECT * FROM '${url}' LIMIT 5"
+R       arrow::read_parquet('${url}')`}</code>
+    </pre>
+  )
+}

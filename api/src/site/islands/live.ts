@@ -1,0 +1,112 @@
+import { countText, showLocal } from './local.js'
+
+/** Boards change in bursts: the page is read again at most once in so long. */
+const BOARD_MS = 30_000
+/** All open pages receive a new count at once; they ask within so many milliseconds. */
+const SPREAD_MS = 4000
+/** Until a stream that was refused is opened again: a proxy answers 502 while the service restarts. */
+const REOPEN_MS = 60_000
+
+type Count = { recorded_at: string; online_count: number | null }
+type Game = { titleId: string; online: number }
+
+/** A newer value of what `data-live` names; charts append it. */
+export type LivePoint = { key: string; seconds: number; value: number }
+
+let source: EventSource | undefined
+
+/** Keeps numbers current by the event stream: one connection, closed while the page is hidden. */
+export function followLive(): void {
+  const address = addressOf()
+  if (address === undefined) return
+  const open = (): void => {
+    if (document.hidden || source !== undefined) return
+    source = new EventSource(address)
+    source.addEventListener('count', ({ data }) => counted(JSON.parse(data).data))
+    source.addEventListener('change', () => boardChanged())
+    source.addEventListener('open', () => document.body.classList.remove('is-stale'))
+    source.addEventListener('error', () => {
+      document.body.classList.add('is-stale')
+      // Refused: it does not reconnect by itself.
+      if (source?.readyState !== EventSource.CLOSED) return
+      close()
+      setTimeout(open, REOPEN_MS * (0.5 + Math.random()))
+    })
+  }
+  const close = (): void => {
+    source?.close()
+    source = undefined
+  }
+  document.addEventListener('visibilitychange', () => (document.hidden ? close() : open()))
+  // A page in the browser's history keeps no connection.
+  addEventListener('pagehide', close)
+  addEventListener('pageshow', open)
+  open()
+}
+
+function addressOf(): string | undefined {
+  const board = document.querySelector<HTMLElement>('[data-live-board]')?.dataset.liveBoard
+  if (board !== undefined) return `/api/stream?kinds=change&${board}`
+  return document.querySelector('[data-live], [data-chart-live]') === null ? undefined : '/api/stream?kinds=count'
+}
+
+function counted({ recorded_at, online_count }: Count): void {
+  if (online_count === null) return
+  const seconds = Date.parse(`${recorded_at.replace(' ', 'T')}Z`) / 1000
+  show({ key: 'network', seconds, value: online_count })
+  const titles = new Set(
+    [...document.querySelectorAll<HTMLElement>('[data-live^="title/"]')].map(({ dataset }) => dataset.live)
+  )
+  if (titles.size > 0) setTimeout(() => void readTitles(titles), Math.random() * SPREAD_MS)
+}
+
+/** One answer a minute: that of the only game, or that of all. */
+async function readTitles(titles: ReadonlySet<string | undefined>): Promise<void> {
+  const [only] = titles
+  try {
+    const response = await fetch(titles.size === 1 ? `/api/${only}` : '/api/online-users')
+    if (!response.ok) return
+    const body = await response.json()
+    const games: Game[] = titles.size === 1 ? [body] : Object.values(body)
+    const seconds = Math.floor(Date.now() / 60_000) * 60
+    for (const { titleId, online } of games) {
+      if (titles.has(`title/${titleId}`)) show({ key: `title/${titleId}`, seconds, value: online })
+    }
+  } catch {
+    // The next count asks again.
+  }
+}
+
+function show(point: LivePoint): void {
+  for (const element of document.querySelectorAll<HTMLDataElement>(`[data-live="${point.key}"]`)) {
+    if (Number(element.value) === point.value) continue
+    element.value = String(point.value)
+    element.textContent = countText(point.value)
+    element.classList.remove('fresh')
+    requestAnimationFrame(() => element.classList.add('fresh'))
+  }
+  dispatchEvent(new CustomEvent('livepoint', { detail: point }))
+}
+
+let isWaiting = false
+let readMs = 0
+
+/** Replaces the parts of the page that show the board. */
+function boardChanged(): void {
+  if (isWaiting) return
+  isWaiting = true
+  const wait = Math.max(Math.random() * SPREAD_MS, readMs + BOARD_MS - Date.now())
+  setTimeout(async () => {
+    isWaiting = false
+    readMs = Date.now()
+    const response = await fetch(location.href).catch(() => undefined)
+    if (response?.ok !== true) return
+    const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+    for (const element of document.querySelectorAll('[data-fresh]')) {
+      const fresh = page.getElementById(element.id)
+      // The reader's place in the page stays, and so does the focus.
+      if (fresh !== null && !element.contains(document.activeElement)) element.replaceWith(fresh)
+    }
+    showLocal()
+  }, wait)
+}

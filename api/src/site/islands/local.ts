@@ -1,0 +1,107 @@
+const numbers = new Intl.NumberFormat()
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
+const SECOND_MS = 1000
+const UNITS = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60]
+] as const
+/** Ages are written again this often. */
+const AGES_MS = 30_000
+
+let usesUtc = readUtc()
+let instants = instantFormats()
+
+/** Writes times in the reader's zone, numbers and dates in the reader's language, and ages; again as they grow. */
+export function showLocal(): void {
+  for (const element of document.querySelectorAll<HTMLDataElement>('main data[value]')) {
+    element.textContent = countText(Number(element.value))
+  }
+  showTimes()
+  setInterval(() => showTimes('time[data-form=ago]'), AGES_MS)
+  const zone = document.getElementById('zone')
+  if (zone === null) return
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = 'plain'
+  const show = (): void => {
+    const name = Intl.DateTimeFormat().resolvedOptions().timeZone
+    zone.textContent = usesUtc
+      ? 'Times are UTC. '
+      : `Times are yours (${name.split('/').at(-1)?.replaceAll('_', ' ')}). `
+    button.textContent = usesUtc ? 'Show my zone' : 'Show UTC'
+    zone.append(button)
+  }
+  button.addEventListener('click', () => {
+    usesUtc = !usesUtc
+    try {
+      localStorage.setItem('zone', usesUtc ? 'utc' : 'local')
+    } catch {
+      // Storage is blocked: the choice lasts as long as the page.
+    }
+    instants = instantFormats()
+    show()
+    showTimes()
+    dispatchEvent(new Event('zonechange'))
+  })
+  show()
+}
+
+/** Returns a number in the reader's language. */
+export function countText(value: number): string {
+  return numbers.format(Math.round(value))
+}
+
+/** Returns an instant in the chosen zone. */
+export function instantText(ms: number): string {
+  return instants.instant.format(ms)
+}
+
+/** The zone of all times of the page. */
+export function zoneName(): string {
+  return usesUtc ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone
+}
+
+function showTimes(selector = 'main time[data-form]'): void {
+  for (const element of document.querySelectorAll<HTMLTimeElement>(selector)) {
+    const ms = Date.parse(element.dateTime)
+    const { form } = element.dataset
+    element.textContent =
+      form === 'ago' ? agoText(ms) : instants[form === 'day' || form === 'tick' ? form : 'instant'].format(ms)
+    if (form !== 'instant') element.title = instantText(ms)
+  }
+}
+
+/** Returns an age: `2 min ago`; a date when it is more than 30 days old. */
+function agoText(ms: number): string {
+  const seconds = (Date.now() - ms) / SECOND_MS
+  if (seconds > 30 * 86_400) return instants.day.format(ms)
+  for (const [unit, length] of UNITS) {
+    if (Math.abs(seconds) >= length) return relative.format(-Math.floor(seconds / length), unit)
+  }
+  return relative.format(-Math.max(0, Math.floor(seconds)), 'second')
+}
+
+function readUtc(): boolean {
+  try {
+    return localStorage.getItem('zone') === 'utc'
+  } catch {
+    return false
+  }
+}
+
+function instantFormats() {
+  const zone = usesUtc ? { timeZone: 'UTC' } : {}
+  return {
+    // Days of answers are days of UTC.
+    day: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', ...zone }),
+    tick: new Intl.DateTimeFormat(undefined, {
+      day: 'numeric',
+      month: 'short',
+      hour: 'numeric',
+      minute: 'numeric',
+      ...zone
+    }),
+    instant: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', ...zone })
+  }
+}

@@ -1,0 +1,13 @@
+// Runs before the page is drawn, so that a chosen theme does not flash. A classic script: it has no imports.
+{
+  const stored = (() => {
+    try {
+      return localStorage.getItem('theme')
+    } catch {
+      // Storage is blocked: the system's theme stays.
+      return null
+    }
+  })()
+  const root = document.documentElement
+  if (root.dataset.theme === undefined && (stored === 'dark' || stored === 'light')) root.dataset.theme = stored
+}

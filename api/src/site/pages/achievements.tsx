@@ -1,0 +1,157 @@
+import {
+  type AchievementCatalog,
+  type AchievementHolders,
+  type AchievementLeaderboard,
+  type RecentUnlocks,
+  Refusal
+} from '@gamenet/schemas'
+import { z } from 'zod'
+import { integer, shown, text } from '../../http/request/parameters.js'
+import { achievementCatalog, achievementHolders } from '../../routes/achievement.js'
+import { achievementLeaderboard } from '../../routes/achievement-score.js'
+import { recentUnlocks } from '../../routes/achievement-unlock-feed.js'
+import { AchievementRow } from '../components/achievements.js'
+import { Card, Icon, Name, Pager, Table, Time, UserLink } from '../components/marks.js'
+import { pageOf } from '../components/page-number.js'
+import { count, percent, plural, withQuery } from '../components/text.js'
+import { ask, page, tryAsk } from '../values/page.js'
+
+const SCORES = 25
+const NEWEST = 25
+const HOLDERS = 50
+
+/** `/achievements`: the catalogue with rarity, scores, newest unlocks. */
+export const achievementsPage = page({
+  name: 'page-achievements',
+  path: '/achievements',
+  input: z.object({}),
+  parts: () => ({
+    catalog: ask<AchievementCatalog>(achievementCatalog),
+    scores: tryAsk<AchievementLeaderboard>(achievementLeaderboard, { limit: SCORES }),
+    recent: tryAsk<RecentUnlocks>(recentUnlocks, { limit: NEWEST })
+  }),
+  view: ({ catalog: { achievements, groups, stats }, scores, recent }) => ({
+    title: 'Achievements',
+    description: `All ${count(stats.totalAchievements)}, with how many players have each, top scores and newest.`,
+    canonical: '/achievements',
+    section: '/achievements',
+    content: (
+      <>
+        <h1>Achievements</h1>
+        <p class="quiet">
+          {plural(stats.totalAchievements, 'achievement')}, {plural(stats.maxGamerscore, 'point')};{' '}
+          {plural(stats.playersWithAchievements, 'player')} with at least one.
+        </p>
+        <div class="columns">
+          {groups.map(({ groupId, displayName, imageUrl, totalCount, totalPoints }) => (
+            <section class="card" key={groupId}>
+              <h2>
+                <Icon image={imageUrl} name={displayName} /> <Name>{displayName}</Name>{' '}
+                <span class="quiet">
+                  {count(totalCount)}, {plural(totalPoints, 'point')}
+                </span>
+              </h2>
+              <ul class="plain feed">
+                {achievements
+                  .filter(({ category }) => category === groupId)
+                  .map((each) => (
+                    <AchievementRow key={each.id} achievement={each} />
+                  ))}
+              </ul>
+            </section>
+          ))}
+          <Card title="Top scores">
+            <Table label="Top scores" head={['#Rank', 'User', '#Points', '#Achievements']}>
+              {(scores?.leaderboard ?? []).map(({ rank, username, totalScore, achievementCount }) => (
+                <tr key={username}>
+                  <td class="number">{rank}</td>
+                  <th scope="row">
+                    <UserLink name={username} />
+                  </th>
+                  <td class="number">{count(totalScore)}</td>
+                  <td class="number">{count(achievementCount)}</td>
+                </tr>
+              ))}
+            </Table>
+          </Card>
+          <Card title="Newest">
+            <ul class="plain feed">
+              {(recent?.recent ?? []).map(({ username, achievementKey, achievementName, unlockedAt }) => (
+                <li key={`${username}${achievementKey}`}>
+                  <UserLink name={username} /> <a href={`/achievements/${achievementKey}`}>{achievementName}</a>{' '}
+                  <span class="quiet">
+                    <Time at={unlockedAt} ago />
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </Card>
+        </div>
+      </>
+    )
+  })
+})
+
+/** `/achievements/:key`: one achievement. */
+export const achievementPage = page({
+  name: 'page-achievement',
+  path: '/achievements/:key',
+  input: z.object({
+    key: text({ example: 'on-the-board', max: 100 }),
+    page: integer({ min: 1, max: 10_000 }).default(1)
+  }),
+  parts: ({ key, page: number }: { key: string; page: number }) => ({
+    catalog: ask<AchievementCatalog>(achievementCatalog),
+    holders: ask<AchievementHolders>(achievementHolders, {
+      achievementKey: key,
+      limit: HOLDERS,
+      offset: (number - 1) * HOLDERS
+    })
+  }),
+  view: ({ catalog: { achievements, groups, stats }, holders: { holders, total } }, { key, page: given }) => {
+    const found = achievements.find((each) => each.key === key)
+    if (found === undefined) throw new Refusal('achievement_unknown', [shown(key)])
+    const path = `/achievements/${encodeURIComponent(key)}`
+    const number = pageOf(given, total, HOLDERS)
+    const group = groups.find(({ groupId }) => groupId === found.category)
+    return {
+      title: found.name,
+      description: `${found.description} ${plural(found.points, 'point')}.`,
+      canonical: path,
+      isUnlisted: given > 1,
+      section: '/achievements',
+      content: (
+        <>
+          <p>
+            <a href="/achievements">Achievements</a> › {group?.displayName}
+          </p>
+          <div class="titled">
+            <Icon image={found.image_url} name={found.name} size={56} />
+            <h1>{found.name}</h1>
+          </div>
+          <p>{found.description}</p>
+          <p class="quiet">
+            {plural(found.points, 'point')} · {plural(found.unlock_count, 'player')}
+            {stats.playersWithAchievements === 0
+              ? ''
+              : ` (${percent(found.unlock_count / stats.playersWithAchievements)} of those with any)`}
+          </p>
+          <Card title={`Holders (${count(total)})`}>
+            {total === 0 ? <p class="quiet">Nobody yet.</p> : null}
+            <ul class="plain feed">
+              {holders.map(({ username, unlockedAt }) => (
+                <li key={username}>
+                  <UserLink name={username} />{' '}
+                  <span class="quiet">
+                    <Time at={unlockedAt} />
+                  </span>
+                </li>
+              ))}
+            </ul>
+            <Pager {...number} hrefOf={(to) => withQuery(path, { page: to === 1 ? undefined : to })} />
+          </Card>
+        </>
+      )
+    }
+  }
+})

@@ -1,0 +1,76 @@
+import { z } from 'zod'
+import { page } from '../values/page.js'
+
+/** `/me`: sign-in, then the form to edit one's own profile, filled in by script; the key stays in the browser. */
+export const mePage = page({
+  name: 'page-me',
+  path: '/me',
+  input: z.object({}),
+  parts: () => ({}),
+  view: (_answers, _input, { site }) => ({
+    title: 'Sign in',
+    canonical: '/me',
+    isUnlisted: true,
+    islands: ['me'],
+    content: (
+      <>
+        <h1>Your page</h1>
+        <noscript>
+          <p class="note">
+            Signing in needs JavaScript: your session key must never be part of an address or a cookie.
+          </p>
+        </noscript>
+        {site.authUrl === undefined ? (
+          <p class="note">This service has no sign-in configured (AUTH_URL).</p>
+        ) : (
+          <SignIn />
+        )}
+        <output id="said" class="note" hidden />
+        <form id="edit" class="card form" hidden>
+          <h2>Edit your profile</h2>
+          <label>
+            Display name <input name="display_name_override" maxlength={32} />
+          </label>
+          <label>
+            Gamertag <input name="linked_gamertag" maxlength={32} />
+          </label>
+          <label>
+            About you <textarea name="bio" maxlength={500} rows={3} />
+          </label>
+          <label>
+            Address of a picture <input name="avatar_url" type="url" maxlength={500} />
+          </label>
+          <label>
+            Address of your chat profile <input name="chat_profile_url" type="url" maxlength={500} />
+          </label>
+          <button type="submit">Save</button>
+        </form>
+      </>
+    )
+  })
+})
+
+function SignIn() {
+  return (
+    <>
+      <form id="login" class="card form">
+        <h2>Sign in</h2>
+        <label>
+          Email <input name="email" type="email" autocomplete="username" required />
+        </label>
+        <label>
+          Password <input name="password" type="password" autocomplete="current-password" required />
+        </label>
+        <button type="submit">Sign in</button>
+        <p class="quiet">Your password goes to the network’s auth service, not to this one.</p>
+      </form>
+      <p id="signed-in" class="row" hidden>
+        Signed in as{' '}
+        <a id="own-page" href="/me">
+          you
+        </a>{' '}
+        <button type="button">Sign out</button>
+      </p>
+    </>
+  )
+}

@@ -1,0 +1,42 @@
+import { achievementPage, achievementsPage } from './pages/achievements.js'
+import { boardPage } from './pages/board.js'
+import { comparePage, comparePlayersPage } from './pages/compare.js'
+import { embeds } from './pages/embeds.js'
+import { gamePage, gameRedirect } from './pages/game.js'
+import { gamesPage } from './pages/games.js'
+import { homePage } from './pages/home.js'
+import { matchesPage } from './pages/matches.js'
+import { mePage } from './pages/me.js'
+import { pictures } from './pages/pictures.js'
+import { playerPage } from './pages/player.js'
+import { changesPage, recordsPage } from './pages/records.js'
+import { searchPage } from './pages/search.js'
+import { statusPage } from './pages/status.js'
+import { userAchievementsPage, userGamesPage, userPage, userRatingsPage } from './pages/user.js'
+import type { Page } from './values/page.js'
+
+/** All pages: address → page. */
+export const pages: readonly Page[] = [
+  homePage,
+  gamesPage,
+  gameRedirect,
+  gamePage,
+  matchesPage,
+  boardPage,
+  playerPage,
+  userPage,
+  userAchievementsPage,
+  userGamesPage,
+  userRatingsPage,
+  mePage,
+  comparePage,
+  comparePlayersPage,
+  recordsPage,
+  changesPage,
+  achievementsPage,
+  achievementPage,
+  searchPage,
+  statusPage,
+  ...embeds,
+  ...pictures
+]

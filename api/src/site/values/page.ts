@@ -1,0 +1,119 @@
+import type { ComponentChildren } from 'preact'
+import type { z } from 'zod'
+import type { Endpoint, ResolveContext } from '../../answers/endpoint.js'
+
+/*
+ * page     an address with its content, as a value: its input, the answers that it is made of, how they become HTML
+ * part     an answer of an endpoint that a page is made of
+ * view     what a page says: title, description, canonical address, content
+ * island   a module of the browser that improves HTML which is complete without it
+ */
+
+export const SITE_NAME = 'Gamenet Stats'
+
+/** The question of a part: an endpoint, and its parameters as in a URL. `Body` is what the answer parses to. */
+export type Part<Body> = {
+  readonly endpoint: Endpoint
+  readonly given: Readonly<Record<string, unknown>>
+  /** The page stands without it: a refusal or a failure leaves the part away. */
+  readonly isOptional: boolean
+  readonly body?: Body
+}
+
+type Given = Readonly<Record<string, string | number | undefined>>
+
+/** A part without which the page is refused. */
+export function ask<Body>(endpoint: Endpoint, given: Given = {}): Part<Body> {
+  return { endpoint, given: texts(given), isOptional: false }
+}
+
+/** A part that the page can do without. */
+export function tryAsk<Body>(endpoint: Endpoint, given: Given = {}): Part<Body | undefined> {
+  return { endpoint, given: texts(given), isOptional: true }
+}
+
+function texts(given: Given): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))
+  )
+}
+
+export type Parts = Readonly<Record<string, Part<unknown> | undefined>>
+
+/** The answers of parts by name. */
+export type Answers<Of extends Parts> = {
+  readonly [Name in keyof Of]: Of[Name] extends Part<infer Body> | undefined ? Body : never
+}
+
+/** What determined an answer, as far as charts need it. */
+export type Resolved = { readonly fromMs?: number; readonly toMs?: number; readonly resolutionSeconds: number }
+
+/** What the view of a page may read besides its answers: the same for all readers. */
+export type SiteFacts = {
+  /** Without a trailing slash; `""` while PUBLIC_URL is not set: addresses are then relative. */
+  readonly publicUrl: string
+  readonly version: string
+  /** The first segment of the addresses of styles and islands: changes with their content. */
+  readonly build: string
+  /** The auth service; without it nobody can sign in. */
+  readonly authUrl: string | undefined
+}
+
+export type ViewContext<Of extends Parts> = {
+  readonly site: SiteFacts
+  readonly resolved: { readonly [Name in keyof Of]: Resolved }
+}
+
+/** What a page says. */
+export type View = {
+  /** One headline, without the name of the site. */
+  readonly title: string
+  readonly description?: string
+  /** The path that names this content; other spellings and arrangements of it point here. */
+  readonly canonical: string
+  /** Not for search engines: another arrangement of a page, or a person. */
+  readonly isUnlisted?: boolean
+  /** The path of a picture of 1200 × 630. */
+  readonly picture?: string
+  readonly feeds?: readonly { readonly title: string; readonly href: string }[]
+  /** The path whose navigation entry is current. */
+  readonly section?: string
+  readonly hasChart?: boolean
+  /** Further islands, by the names of their modules. */
+  readonly islands?: readonly string[]
+  /** Framed by other pages: without header and footer. */
+  readonly isEmbed?: boolean
+  readonly theme?: 'light' | 'dark' | undefined
+  readonly content: ComponentChildren
+}
+
+/** A drawing in place of a page, sent as SVG, or as PNG where the path ends so. */
+export type Picture = { readonly svg: string }
+
+/** A page, written as `page({ … })`. */
+export type Page<Input = unknown, Of extends Parts = Parts> = {
+  /** Unique; for metrics. */
+  readonly name: string
+  readonly path: string
+  readonly input: z.ZodType<Input> & Pick<z.ZodObject, 'shape'>
+  /** Input → questions. Throws a `Refusal` or a `Redirect`. */
+  parts(input: Input, context: ResolveContext): Of | Promise<Of>
+  view(answers: Answers<Of>, input: Input, context: ViewContext<Of>): View | Picture
+}
+
+/** Returns the page without the types of its parts. */
+export function page<Input, Of extends Parts>(value: Page<Input, Of>): Page {
+  return value as unknown as Page
+}
+
+/** Thrown where a page has another address. */
+export class Redirect extends Error {
+  readonly location: string
+  readonly status: 302 | 308
+
+  constructor(location: string, status: 302 | 308 = 308) {
+    super(location)
+    this.location = location
+    this.status = status
+  }
+}

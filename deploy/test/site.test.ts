@@ -1,0 +1,287 @@
+import { access, readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import * as cheerio from 'cheerio'
+import { HtmlValidate } from 'html-validate'
+import { chromium } from 'playwright-core'
+import { type Test, test } from 'tap'
+import { type Environment, gamenet, gamenetJson, openGamenet, plainWrites } from './service/gamenet.js'
+import { startUpstream, type UpstreamTitle } from './service/upstream.js'
+
+const BROWSER = '/usr/bin/chromium'
+const hasBrowser = await access(BROWSER).then(
+  () => true,
+  () => false
+)
+if (!hasBrowser) console.error(`NO BROWSER: pages are not tested in one; ${BROWSER} is not installed.`)
+const skip = !hasBrowser && process.env.CI !== 'true' ? 'NO BROWSER is installed: pages are not tested in one' : false
+
+const EVIL = '<script>alert(1)</script>'
+const ARABIC = 'لعبة كرة القدم'
+const LONG = 'An uncommonly long name of a game, of sixty letters or more!'
+const titles: readonly UpstreamTitle[] = [
+  {
+    titleId: '4d530064',
+    name: 'Halo 2',
+    subtitle: '',
+    online: 41,
+    lobbies: { players: 16, sessions: 3 },
+    hasBoards: true
+  },
+  { titleId: '55530036', name: EVIL, subtitle: '', online: 30, lobbies: null },
+  { titleId: '55530037', name: ARABIC, subtitle: '', online: 20, lobbies: null },
+  { titleId: '55530038', name: LONG, subtitle: '', online: 10, lobbies: null },
+  { titleId: '55530039', name: 'Twin', subtitle: '', online: 3, lobbies: null },
+  { titleId: '5553003a', name: 'Twin', subtitle: '', online: 2, lobbies: null }
+]
+const players = ['Ann', 'compare', '😀 joker', EVIL, 'بلال']
+
+/** A service that has visited a small network once. */
+async function visited(t: Test) {
+  const upstream = await startUpstream()
+  t.teardown(() => upstream.close())
+  upstream.show({ registered: 21_345, online: 106, titles })
+  const entries = players.map((name, index) => ({ rank: index + 1, name, score: String(900 - index * 100) }))
+  upstream.showGame('4d530064', {
+    lobbies: [{ host: 'Ann', players: 7, most: 16 }],
+    boards: [{ leaderboardId: 1, name: 'Ranked', entries }]
+  })
+  upstream.showPlayers([{ gamertag: 'Ann', username: 'ann', game: 'Halo 2' }])
+  const service = await openGamenet(t, {
+    DATA_DIR: join(t.testdir(), 'data'),
+    UPSTREAM_URL: upstream.url,
+    ...{ SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0', SCRAPE_MATCHES_SECONDS: '0' },
+    ...{ SCRAPE_BOARDS_SECONDS: '0', SCRAPE_PLAYERS_SECONDS: '0' },
+    ...(await plainWrites(t))
+  })
+  const client: Environment = { OPERATOR_URL: service.operatorUrl }
+  for (const source of ['network', 'games', 'matches', 'boards', 'players']) {
+    const done = await gamenet(client, ['scrape', source])
+    if (done.code !== 0) throw new Error(`${source}: ${done.stderr}${done.stdout}`)
+  }
+  await gamenetJson(client, ['status', '--wait', '180'])
+  const json = async (path: string) => await (await fetch(service.apiUrl + path)).json()
+  return { apiUrl: service.apiUrl, json }
+}
+
+const HTML = { headers: { accept: 'text/html' }, redirect: 'manual' } as const
+const HALO = '/games/4d530064/halo-2'
+
+test('pages say what the API answers, with the right status for bad input, and no link is broken', async (t) => {
+  const { apiUrl, json } = await visited(t)
+  const open = async (path: string) => {
+    const response = await fetch(apiUrl + path, HTML)
+    return { response, $: cheerio.load(await response.text()) }
+  }
+  const said = ($: cheerio.CheerioAPI) => $('main').text().replace(/\s+/g, ' ')
+
+  await t.test('the network and its games', async (t) => {
+    const { $ } = await open('/')
+    const online = (await json('/api/online-users')) as Record<string, { online: number }>
+    const history = (await json('/api/network-stats/online-24h?days=1')) as { online_count: number }[]
+    t.equal($('[data-live=network]').attr('value'), String(history.at(-1)?.online_count))
+    const rows = $('.first-ten tbody tr').toArray()
+    t.same(
+      rows.map((row) => [$(row).find('th').text(), $(row).find('data').first().attr('value')]),
+      Object.entries(online)
+        .sort(([, a], [, b]) => b.online - a.online)
+        .map(([name, game]) => [name, String(game.online)])
+    )
+    t.equal($('script:not([src]):not([type="application/json"])').length, 0, 'nothing inline')
+    t.equal($('[style]').length, 0)
+    const { $: sorted } = await open('/games?sort=name')
+    const names = sorted('tbody th')
+      .toArray()
+      .map((cell) => sorted(cell).text())
+    t.same(
+      names,
+      [...names].sort((a, b) => a.localeCompare(b, 'en'))
+    )
+    t.match(said((await open('/games?q=halo')).$), /1 of 6/)
+  })
+
+  await t.test('a game, its board, players and users', async (t) => {
+    const title = (await json('/api/title/4d530064')) as { online: number; rank: number; titles: number }
+    const game = await open(HALO)
+    t.equal(game.$('h1').text(), 'Halo 2')
+    t.equal(game.$('.headline [data-live="title/4d530064"]').attr('value'), String(title.online))
+    t.match(said(game.$), `#${title.rank} of ${title.titles}`)
+    t.equal(game.$('title').text(), 'Halo 2: 41 playing now · Gamenet Stats')
+    const board = (await json('/api/game/4d530064/leaderboards/1')) as { entries: { name: string; rating: string }[] }
+    const { $ } = await open(`${HALO}/boards/1`)
+    t.same(
+      $('#entries tbody tr')
+        .toArray()
+        .map((row) => [$(row).find('th').text(), $(row).find('td.number').eq(1).text()]),
+      board.entries.map(({ name, rating }) => [name, rating])
+    )
+    t.equal($('#entries tbody tr').length, players.length)
+    for (const name of players) {
+      const player = await open(`/players/${encodeURIComponent(name)}`)
+      t.equal(player.response.status, 200, name)
+      t.equal(player.$('h1').text(), name)
+      t.equal(player.$('.headline data').attr('value'), '1')
+    }
+    const user = await open('/users/ann')
+    t.equal(user.$('h1').text(), 'ann')
+    t.equal(user.$('meta[name=robots]').attr('content'), 'noindex')
+    t.match(said((await open(`${HALO}/matches`)).$), /Ann\s*7\/16/)
+    t.equal((await open('/games/55530036/script-alert-1-script')).$('h1').text(), EVIL)
+    t.match(said((await open('/search?q=tw')).$), /Twin.*Twin/)
+  })
+
+  await t.test('other spellings lead to the one address', async (t) => {
+    for (const path of ['/games/halo%202', '/games/4d530064', '/games/4D530064/halo-2', '/games/4d530064/wrong']) {
+      const { response } = await open(path)
+      t.equal(response.status, 308, path)
+      t.equal(response.headers.get('location'), HALO)
+    }
+    const shared = await open('/games/Twin')
+    t.equal(shared.response.status, 302)
+    t.equal(shared.response.headers.get('location'), '/search?q=Twin')
+  })
+
+  await t.test('bad input gets a page with the right status', async (t) => {
+    const cases = {
+      '/games/nothing': 404,
+      '/games/00000000/x': 404,
+      [`${HALO}/boards/99`]: 404,
+      [`${HALO}/boards/x`]: 400,
+      [`${HALO}/boards/1?page=9`]: 404,
+      [`${HALO}/boards/1?asOf=2099-01-01`]: 400,
+      [`${HALO}/boards/1?asOf=2001-01-01`]: 404,
+      [`${HALO}/boards/1?asOf=2001-13-01`]: 400,
+      [`${HALO}?from=2026-01-01`]: 400,
+      [`${HALO}?range=2h`]: 400,
+      [`${HALO}?compare=nothing`]: 404,
+      '/players/nobody': 404,
+      '/players/%00': 400,
+      '/users/nobody': 404,
+      '/games?page=2': 404,
+      [`/search?q=${'x'.repeat(501)}`]: 400,
+      [`/search?q=${'x'.repeat(500)}`]: 200,
+      '/achievements/nothing': 404,
+      '/compare?games=nothing': 404,
+      '/nothing': 404,
+      '/img/nothing': 404
+    }
+    for (const [path, status] of Object.entries(cases)) {
+      const { response, $ } = await open(path)
+      t.equal(response.status, status, path)
+      t.match(response.headers.get('content-type'), 'text/html', path)
+      t.ok($('h1').text(), path)
+    }
+    t.match((await fetch(`${apiUrl}/nothing`)).headers.get('content-type'), 'application/json')
+    t.match((await fetch(`${apiUrl}/api/nothing`, HTML)).headers.get('content-type'), 'application/json')
+  })
+
+  await t.test('a copy is confirmed without its body, and nothing but the encoding varies', async (t) => {
+    for (const path of ['/games', HALO, '/games/4d530064/badge.svg', '/games/4d530064/card.png']) {
+      const { response } = await open(path)
+      const tag = response.headers.get('etag') ?? ''
+      t.match(tag, /^"/, path)
+      t.equal(response.headers.get('vary'), 'Accept-Encoding')
+      const again = await fetch(apiUrl + path, { headers: { 'if-none-match': tag } })
+      t.equal(again.status, 304, path)
+    }
+  })
+
+  await t.test('pictures, embeds and files for programs', async (t) => {
+    t.match(await (await fetch(`${apiUrl}/games/4d530064/badge.svg`)).text(), /Halo 2.*41 playing/)
+    const card = Buffer.from(await (await fetch(`${apiUrl}/games/4d530064/card.png`)).arrayBuffer())
+    t.same([card.readUInt32BE(16), card.readUInt32BE(20)], [1200, 630])
+    const embed = await fetch(`${apiUrl}/embed/games/4d530064?theme=dark`, HTML)
+    t.match(embed.headers.get('content-security-policy'), 'frame-ancestors *')
+    t.match((await fetch(`${apiUrl}/games`, HTML)).headers.get('content-security-policy'), "frame-ancestors 'none'")
+    const oembed = (await json(`/oembed?url=${encodeURIComponent(apiUrl + HALO)}`)) as { html: string }
+    t.match(oembed.html, '/embed/games/4d530064"')
+    t.match(await (await fetch(`${apiUrl}/sitemap.xml`)).text(), `${HALO}/boards/1</loc>`)
+    t.match(await (await fetch(`${apiUrl}/robots.txt`)).text(), 'Disallow: /*?*asOf=')
+  })
+
+  await t.test('every link from the home page works, and the HTML is valid', async (t) => {
+    const validator = new HtmlValidate({
+      extends: ['html-validate:standard'],
+      rules: {
+        'void-style': 'off',
+        'no-inline-style': 'error',
+        'require-sri': 'off',
+        'no-trailing-whitespace': 'off',
+        'attribute-boolean-style': 'off',
+        'attribute-empty-style': 'off',
+        'no-redundant-role': 'off',
+        'long-title': 'off',
+        'doctype-style': 'off',
+        'prefer-native-element': 'off',
+        'text-content': 'off',
+        'wcag/h63': 'off',
+        'tel-non-breaking': 'off',
+        'no-implicit-button-type': 'error'
+      }
+    })
+    const found = new Set(['/'])
+    const kinds = new Set<string>()
+    for (const path of found) {
+      // One address of each kind: the same page with other names and numbers says nothing new.
+      const kind = path.replace(
+        /[0-9a-f]{8}|\d+|(?<==)[^&]*|(?<=\/(?:players|users|achievements|img|docs)\/)[^/?]+/g,
+        '*'
+      )
+      if (kinds.has(kind)) continue
+      kinds.add(kind)
+      const response = await fetch(apiUrl + path, { headers: { accept: 'text/html,*/*;q=0.1' } })
+      t.ok(response.status < 400, `${path} is ${response.status}`)
+      if (!(response.headers.get('content-type') ?? '').startsWith('text/html') || path.startsWith('/docs')) {
+        await response.arrayBuffer()
+        continue
+      }
+      const html = await response.text()
+      const report = await validator.validateString(html)
+      t.same(
+        report.results.flatMap(({ messages }) =>
+          messages.map(({ ruleId, message, line, column }) => `${ruleId}: ${message} ${line}:${column}`)
+        ),
+        [],
+        path
+      )
+      const $ = cheerio.load(html)
+      for (const link of $('a[href], link[href], script[src], img[src]').toArray()) {
+        const href = $(link).attr('href') ?? $(link).attr('src') ?? ''
+        const [target = ''] = href.split('#')
+        if (target.startsWith('/') && !/^\/(openapi|llms)/.test(target)) found.add(target)
+      }
+    }
+    t.ok(kinds.size > 40, `${kinds.size} kinds of addresses`)
+  })
+})
+
+test('pages in a browser: accessible in both themes, nothing refused, nothing logged', { skip }, async (t) => {
+  const { apiUrl } = await visited(t)
+  const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+  const browser = await chromium.launch({ executablePath: BROWSER, args: ['--no-sandbox', '--disable-gpu'] })
+  t.teardown(() => browser.close())
+  const paths = ['/', '/games', HALO, `${HALO}/boards/1`, '/players/Ann', '/users/ann', '/records', '/achievements']
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const page = await browser.newPage({ viewport: { width: 390, height: 844 }, colorScheme })
+    page.setDefaultTimeout(100_000)
+    const faults: string[] = []
+    page.on('console', (message) => {
+      if (message.type() === 'error') faults.push(message.text())
+    })
+    page.on('pageerror', (error) => faults.push(error.message))
+    for (const path of [...paths, '/compare?games=4d530064,55530036', '/status', '/search?q=ann', '/me', '/nothing']) {
+      await page.goto(apiUrl + path)
+      const violations = await page.evaluate(
+        `${axe}; axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ' ' + nodes[0].html))`
+      )
+      t.same(violations, [], `${path} in ${colorScheme}`)
+      const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
+      t.ok(Number(overflow) <= 0, `${path} fits`)
+    }
+    t.same(
+      faults.filter((fault) => !fault.includes('404')),
+      []
+    )
+    await page.close()
+  }
+})

@@ -7,8 +7,7 @@ import { meanSql } from './series-statements.js'
 /*
  * period      a day, week (from Monday), month or year of a time zone; named by its first day
  * grain       the rows that a period is summed from: UTC days, UTC hours, or samples. In a zone whose offset is not a
- *             whole number
- *             of hours, no period begins with an hour of UTC
+ *             whole number of hours, no period begins with an hour of UTC
  */
 
 export type Grain = Rollup | 'sample'

@@ -3,8 +3,7 @@ import { query } from './query.js'
 
 /*
  * gap         the time between two successes of a source that is longer than usual: three times the median, three of
- *             its
- *             periods, and 10 minutes. Before its first success, a source did not run
+ *             its periods, and 10 minutes. Before its first success, a source did not run
  * counts      the hours with a count of users online, whatever its origin
  */
 

@@ -27,8 +27,7 @@ export const titleSummary: Endpoint<{ titleId: string }, Request> = {
   description:
     'Players of the newest scrape (or, if nothing was ever scraped, of the newest imported instant), their change ' +
     'against 24 hours, 7 and 30 days before `onlineAt`, peaks, the rank among all titles of that scrape, and open ' +
-    'lobbies. A change is against the nearest sample, at most 30 minutes away. A number without data is null, never ' +
-    '0.',
+    'lobbies. A change is against the nearest sample, at most 30 minutes away. A number without data is null, never 0.',
   input: z.object({ titleId: titleParameter }),
   resolve: async ({ titleId }, context) => {
     const { fromMs, toMs } = window({}, { hours: 24 }, context.nowMs)

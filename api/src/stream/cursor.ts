@@ -5,8 +5,7 @@ import { digestOf } from '../http/request/etag.js'
  * partition id  one partition of a source in one epoch, as `epoch.partition`
  * place         the offset of the log at which a partition continues, then numbers that order the rows of one offset
  * position      a listener's place in each partition of one kind; a partition without a place, and a kind without a
- *               position,
- *               is at its start
+ *               position, is at its start
  * cursor        the positions of a listener in all its kinds, bound to its filter. Places never move, so a cursor is
  *               valid after restarts, rebuilds and restores, in every process
  */

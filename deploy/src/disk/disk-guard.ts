@@ -99,8 +99,7 @@ function refusalOf(disk: GuardedDisk, bytes: number): string {
   const needed = bytes === 0 ? '' : ` and takes ${bytesText(bytes)}`
   return (
     `is refused${needed}: the disk of ${disk.path} has ${freeText(disk)}, and ${bytesText(disk.freeMinBytes)} stay ` +
-    `free ` +
-    'for urgent writes (DISK_FREE_MIN_BYTES). Free some space and repeat it; completed work is kept.'
+    `free for urgent writes (DISK_FREE_MIN_BYTES). Free some space and repeat it; completed work is kept.`
   )
 }
 

@@ -59,7 +59,9 @@ export type CheckedPartition = Partition & {
 }
 export type CheckedLog = { readonly faults: readonly LogFault[]; readonly partitions: readonly CheckedPartition[] }
 
-/** Bytes between two reports: batches and files of some kilobytes are common, and each report waits for the busy host. */
+/**
+ * Bytes between two reports: batches and files of some kilobytes are common, and each report waits for the busy host.
+ */
 const REPORT_BYTES = 32 * 1024 * 1024
 
 const sealedTopics = new Set(topics.filter(({ people }) => people !== undefined).map(({ name }) => name))
@@ -106,7 +108,9 @@ const host: Calls<CheckHost> = openCalls<CheckHost>(parentPort, {
   }
 } satisfies CheckThread)
 
-/** Reads the topics about people once. Their batches are checked by their CRC; what follows a damaged one is not read. */
+/**
+ * Reads the topics about people once. Their batches are checked by their CRC; what follows a damaged one is not read.
+ */
 async function checkKafka(
   log: OpenLog,
   logChoice: LogChoice,
@@ -170,8 +174,8 @@ function isSame(a: Partition, b: Partition): boolean {
 }
 
 /**
- * Returns whether a batch may have events of erased people, or the first one of a person. Unpacking all batches of topics about people
- * would take ten times as long.
+ * Returns whether a batch may have events of erased people, or the first one of a person. Unpacking all batches of
+ * topics about people would take ten times as long.
  */
 function isToRead(batch: BatchExtent, loaded: readonly LoadedPartition[]): boolean {
   if (!sealedTopics.has(batch.topic)) return false
@@ -183,8 +187,8 @@ function isToRead(batch: BatchExtent, loaded: readonly LoadedPartition[]): boole
 }
 
 /**
- * Counts the events of a partition and decrypts the first one of each person. That suffices: the others have the same key, and the
- * checksum of a batch shows that its bytes are those that were appended.
+ * Counts the events of a partition and decrypts the first one of each person. That suffices: the others have the same
+ * key, and the checksum of a batch shows that its bytes are those that were appended.
  */
 function partitionCheck({ topic, epoch, partition }: Partition, loadedNext: number) {
   const hasKey = new Map<number, boolean>()

@@ -44,7 +44,9 @@ export async function damageOfTables(
   for (const table of new Set(all.map((each) => each.table))) {
     damages.push({
       part: 'tables',
-      what: `${partsText(all.filter((each) => each.table === table))} of ${table} are missing, or were detached because they were unreadable`,
+      what:
+        `${partsText(all.filter((each) => each.table === table))} of ${table} are missing, or were detached ` +
+        `because they were unreadable`,
       cost: isUnused(table) ? COST_UNUSED : 'its rows are missing until they are restored',
       repair: isServer ? REPAIR_SERVER : isUnused(table) ? 'gamenet start, which drops the table' : 'gamenet start',
       ...(repair && !isMissing({ table }) && { repaired: 'its rows were restored' })

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 
-/** A damage and its consequence. `repair`: what to do; once `--repair` has repaired it, what was done and what follows. */
+/**
+ * A damage and its consequence. `repair`: what to do; once `--repair` has repaired it, what was done and what follows.
+ */
 export const Finding = z.object({
   part: z.enum(['log', 'tables', 'writes', 'seals', 'checkpoints', 'datasets']),
   what: z.string(),

@@ -25,8 +25,8 @@ const LOAD_AGAIN =
   'load them again: `gamenet rebuild start <projection> --from-log`, for a projection that reads the table'
 
 /**
- * Reads how far the partitions of the log are loaded. Rows are counted before the log is read: an erasure deletes keys before rows, so
- * events without a row at this time are not counted there either.
+ * Reads how far the partitions of the log are loaded. Rows are counted before the log is read: an erasure deletes keys
+ * before rows, so events without a row at this time are not counted there either.
  */
 export async function loadedPartitions(store: Store): Promise<LoadedPartition[]> {
   const topicOf = new Map(topics.map((topic) => [loadCheckpoint(topic.name), topic]))
@@ -79,7 +79,9 @@ export async function damageOfCheckpoints(
       continue
     damages.push({
       part: 'checkpoints',
-      what: `${table} holds ${stored.events} events of ${topic} ${epoch}/${partition} below ${next}; the log has ${events}`,
+      what:
+        `${table} holds ${stored.events} events of ${topic} ${epoch}/${partition} below ${next}; the log has ` +
+        `${events}`,
       cost: 'answers lack these events',
       repair: `${isWriteSideOlder ? 'first repair the write side; then ' : ''}${LOAD_AGAIN}`
     })
@@ -109,7 +111,9 @@ export async function damageOfOlderWrites(
     damages.push({ part: 'writes', what: sentenceOf(older), cost, repair: NEWER_WRITES })
   }
   if (erasedAgain.length > 0) {
-    const what = `the write side lacks ${erasedAgain.length} erasures that the tables have: it was deleted, or is older than the tables`
+    const what =
+      `the write side lacks ${erasedAgain.length} erasures that the tables have: it was deleted, or is ` +
+      `older than the tables`
     const cost = 'the next start erases these users again, also what they did since they returned'
     damages.push({ part: 'writes', what, cost, repair: NEWER_WRITES })
   }

@@ -56,7 +56,8 @@ export const erase = operation({
     })
     if (report.isEntered || repairing.length === 0) return report
     throw new FailureError(
-      `Rows of ${repairing.join(', ')} were lost and are not restored yet, and no other row names the user. Erase again when gamenet status reports no lost rows, or use --anyway.`
+      `Rows of ${repairing.join(', ')} were lost and are not restored yet, and no other row names the user. Erase ` +
+        `again when gamenet status reports no lost rows, or use --anyway.`
     )
   }
 })
@@ -80,7 +81,8 @@ export const listErasures = operation({
 })
 
 /**
- * Completes the pending erasures, once the disk has free space; after a failure it tries again, until the service stops.
+ * Completes the pending erasures, once the disk has free space; after a failure it tries again, until the service
+ * stops.
  * @returns how many there were
  */
 export async function finishErasures(needs: OperationNeeds, onFailure: (error: unknown) => void): Promise<number> {

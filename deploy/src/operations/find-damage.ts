@@ -207,7 +207,9 @@ function damageOfLog({ faults, partitions }: CheckedLog, { engine }: LogChoice):
     }),
     ...partitions.flatMap(({ topic, epoch, partition, unopened }): Damage[] => {
       if (unopened === undefined) return []
-      const what = `the keys of ${unopened.count} people cannot decrypt their events of ${topic} ${epoch}/${partition}, from offset ${unopened.first} on`
+      const what =
+        `the keys of ${unopened.count} people cannot decrypt their events of ${topic} ` +
+        `${epoch}/${partition}, from offset ${unopened.first} on`
       return [{ part: 'seals', what, cost: LOG_COST, repair: RESTORE }]
     })
   ]

@@ -19,7 +19,10 @@ const ImportLogReport = z.object({
   faults: z.array(z.object({ line: z.int(), reason: z.string() }))
 })
 
-/** Appends the events of an exported log. Events keep their ids, so a repeated import leaves the read tables as they are. */
+/**
+ * Appends the events of an exported log. Events keep their ids, so a repeated import leaves the read tables as they
+ * are.
+ */
 export const importLog = operation({
   name: 'import of a log',
   method: 'POST',

@@ -6,7 +6,9 @@ import { openSoundEngines, startFailure } from '../wiring/engines.js'
 import type { VerifyReport } from './damage-report.js'
 import { type DamageOptions, findDamage } from './find-damage.js'
 
-/** Verifies a stopped service that cannot be opened: each engine on its own, and those that are open with each other. */
+/**
+ * Verifies a stopped service that cannot be opened: each engine on its own, and those that are open with each other.
+ */
 export async function verifyApart(
   config: Config,
   { threadPoolSize, ...repairs }: Pick<DamageOptions, 'repair'> & { readonly threadPoolSize: number }

@@ -18,12 +18,17 @@ export const NEWER_WRITES =
 
 /** The way out of damaged tables: the log contains all events of the tables. */
 export const MAKE_TABLES_AGAIN =
-  'stop the service, move the folder `tables` of its data directory away and start it: the tables are rebuilt from the log, as far as the log goes back; decisions on dead letters and gaps are lost. Or restore the newest backup: gamenet restore DIR'
+  'stop the service, move the folder `tables` of its data directory away and start it: the tables are rebuilt from ' +
+  'the log, as far as the log goes back; decisions on dead letters and gaps are lost. Or restore the newest backup: ' +
+  'gamenet restore DIR'
 
-const REPAIR_TABLES = `stop the service, run \`gamenet verify --repair\` and start it. If that fails too, ${MAKE_TABLES_AGAIN}`
+const REPAIR_TABLES = 'stop the service, run `gamenet verify --repair` and start it. If that fails too, '.concat(
+  MAKE_TABLES_AGAIN
+)
 /** The way out of damaged parts on a ClickHouse server, which other processes use meanwhile. */
 export const REPAIR_SERVER =
-  'restore the part on the server from a backup; or detach it (ALTER TABLE ... DETACH PART ...) and rebuild what reads the table: gamenet rebuild start <projection>, with --from-log for a table event_*'
+  'restore the part on the server from a backup; or detach it (ALTER TABLE ... DETACH PART ...) and rebuild what ' +
+  'reads the table: gamenet rebuild start <projection>, with --from-log for a table event_*'
 
 /** ClickHouse's codes for damaged files: CANNOT_PARSE_INPUT, CANNOT_READ_ALL_DATA, CHECKSUM_DOESNT_MATCH and others. */
 const DAMAGE_CODES: ReadonlySet<number> = new Set([

@@ -8,8 +8,8 @@ import { NEWER_WRITES, undefinedIfDamaged } from './engine-failures.js'
  * older    PostgreSQL was restored from an older copy, or deleted: the tables know a person or a change with a higher
  *          number than it
  * numbers  of people and of changes of profiles and ratings. They are never used twice: the tables would keep the older
- *          change, and another person's key would open the log's events. Each start continues them at the clock, in units
- *          of 10 µs, because writes are fewer. These have 15 digits, as many as a sealed event can name
+ *          change, and another person's key would open the log's events. Each start continues them at the clock, in
+ *          units of 10 µs, because writes are fewer. These have 15 digits, as many as a sealed event can name
  */
 
 const NUMBERS_PER_MS = 100
@@ -59,8 +59,7 @@ export async function continueNumbers(writes: Queries): Promise<void> {
 export function sentenceOf({ tables, writes }: OlderWrites): string {
   return (
     `PostgreSQL is older than the tables: it has people up to number ${writes.person} and changes up to ` +
-    `${writes.revision}, ` +
-    `the tables have people up to ${tables.person} and changes up to ${tables.revision}`
+    `${writes.revision}, the tables have people up to ${tables.person} and changes up to ${tables.revision}`
   )
 }
 

@@ -3,11 +3,9 @@ import { USER_PLAYERS } from './user-players.js'
 
 /*
  * facts   a SELECT over the read tables with at most one row `f` per user of `{users}` (Array(String), user_keys). Its
- *         lists
- *         are ordered, oldest first. Instants are milliseconds since 1970
+ *         lists are ordered, oldest first. Instants are milliseconds since 1970
  * rule    facts, and an expression over a row of them: the instant at which it was reached, or NULL. Rules with the
- *         same
- *         facts share one SELECT, because reading the facts dominates the cost
+ *         same facts share one SELECT, because reading the facts dominates the cost
  *
  * A rule about a day is reached at the last sighting of that day; a rank on a board when the user first had it, by any
  * move; a rating when it was given. A rule that needs n facts is reached at the n-th oldest.

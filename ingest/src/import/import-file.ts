@@ -234,8 +234,7 @@ function requireEnd(name: string, rowBytes: number): void {
   if (rowBytes <= ROW_BYTES_MAX) return
   throw new ImportRefused(
     `${name} has a row that does not end within ${ROW_BYTES_MAX} bytes; expected a row per line, or a JSON array of ` +
-      `objects. ` +
-      'Inspect its content'
+      `objects. Inspect its content`
   )
 }
 
@@ -243,8 +242,7 @@ function requireLikelyRatio(name: string, bytes: number, packedBytes: number): v
   if (bytes <= UNPACKED_FREE_BYTES || bytes <= GZIP_RATIO_MAX * packedBytes) return
   throw new ImportRefused(
     `${name} is an unlikely gzip file: its first ${packedBytes} bytes unpack to ${bytes}, and at most ` +
-      `${GZIP_RATIO_MAX} times as ` +
-      'many are accepted. Inspect its content; if it is right, import it unpacked'
+      `${GZIP_RATIO_MAX} times as many are accepted. Inspect its content; if it is right, import it unpacked`
   )
 }
 

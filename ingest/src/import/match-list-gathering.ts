@@ -60,8 +60,7 @@ export function matchListGathering({ bytesMax = BYTES_MAX }: { readonly bytesMax
       if (bytes <= bytesMax) return
       throw new ImportRefused(
         `The rows up to line ${line} make ${lists.length} lists of ${rows.length()} lobbies, and more exceed the ` +
-          `limit: ` +
-          `${bytesText(bytesMax)} per import; nothing was published of them. Split ` +
+          `limit: ${bytesText(bytesMax)} per import; nothing was published of them. Split ` +
           'the file by time, all rows of one instant into the same part, and import the parts one after the other'
       )
     },

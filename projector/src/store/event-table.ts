@@ -8,8 +8,8 @@ import type { Range } from './range.js'
 import { USER_COLUMNS } from './user-rows.js'
 
 /**
- * The checkpoint whose `next` is above the number of every person whose events were decrypted. It reveals a write side that was
- * restored from an older copy, which would assign used numbers to new people.
+ * The checkpoint whose `next` is above the number of every person whose events were decrypted. It reveals a write side
+ * that was restored from an older copy, which would assign used numbers to new people.
  */
 export const PEOPLE_CHECKPOINT = 'people'
 
@@ -43,7 +43,8 @@ export const copyEvents = operation(
     const { sql, parameters } = conditionOf(range)
     const values = columns.map((column) => `e.${column}`).join(', ')
     await tables.execute(
-      `INSERT INTO ${tables.target(table)} (${columns.join(', ')}) SELECT ${values} FROM ${from} AS e FINAL WHERE ${sql}`,
+      `INSERT INTO ${tables.target(table)} (${columns.join(', ')}) SELECT ${values} FROM ${from} AS e FINAL
+        WHERE ${sql}`,
       parameters
     )
   }
@@ -91,7 +92,10 @@ const BLOCK_EVENTS = 512
 /** Blocks of a partition: block `n` begins at offset `n * blockEvents`. */
 export type Blocks = { readonly blockEvents: number; readonly blocks: ReadonlySet<number> }
 
-/** Reads the blocks of a partition below an offset whose events are all in the event table, none of them the first of a user. */
+/**
+ * Reads the blocks of a partition below an offset whose events are all in the event table, none of them the first of a
+ * user.
+ */
 export const readWholeBlocks = operation(
   'reads whole blocks of events',
   async (tables, topic: string, before: Progress): Promise<Blocks> => {

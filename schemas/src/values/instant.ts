@@ -1,9 +1,8 @@
 import { z } from 'zod'
 
 /*
- * instant   a point in time, UTC, to the millisecond. In events the one canonical text
- *           `YYYY-MM-DDTHH:MM:SS[.mmm]Z`, so that one instant has one spelling and event ids stay equal.
- *           Answers always show the milliseconds.
+ * instant   a point in time, UTC, to the millisecond. In events the one canonical text `YYYY-MM-DDTHH:MM:SS[.mmm]Z`, so
+ *           that one instant has one spelling and event ids stay equal. Answers always show the milliseconds.
  */
 
 const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{3})?Z$/

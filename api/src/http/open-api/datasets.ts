@@ -38,8 +38,7 @@ export function datasetsOperation(components: Components): Json {
       'A file is Parquet, with a strong ETag, and answers `Range`, `If-Range` and all conditions of RFC 9110. That ' +
       'of a closed month is kept and served as it is; late events make a new revision. That of an open month is at ' +
       'most 10 minutes old. Files of closed months that are missing are made soon after this answer, or when they ' +
-      'are ' +
-      `requested. ${EXCLUDED}`,
+      `are requested. ${EXCLUDED}`,
     security: [],
     responses: {
       200: {

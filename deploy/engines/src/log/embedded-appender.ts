@@ -192,8 +192,8 @@ function putBatch(store: Store, topic: string, epoch: number, partition: number,
 }
 
 /**
- * Rejects if the disk has no space for a commit of this many bytes and for the pages that LMDB copies. Its binding corrupts memory after
- * a failed write: after a full disk, the process crashed at its stop.
+ * Rejects if the disk has no space for a commit of this many bytes and for the pages that LMDB copies. Its binding
+ * corrupts memory after a failed write: after a full disk, the process crashed at its stop.
  */
 async function requireSpace({ path }: Store, bytes: number): Promise<void> {
   const free = await freeBytes(path)

@@ -30,7 +30,10 @@ import { openSignalChannel } from './signal-channel.js'
 const DIRECTORY_FORMAT = 1
 const EPOCH_MAX = 65_535
 const PARTITIONS_MAX = 1024
-/** The next epoch is drawn from this share of the remaining ones: two restores of one backup get the same in 1 of 4,096 cases. */
+/**
+ * The next epoch is drawn from this share of the remaining ones: two restores of one backup get the same in 1 of 4,096
+ * cases.
+ */
 const NEXT_EPOCHS = 1 / 16
 
 export type EmbeddedLogOptions = Retention & {
@@ -39,8 +42,8 @@ export type EmbeddedLogOptions = Retention & {
   /** Partitions of every topic in this epoch. Default: 1. */
   readonly partitions?: number
   /**
-   * Incremented when topics are recreated or `partitions` changes. The log continues in its newest epoch if that is higher; `next`
-   * begins an epoch after it. Older epochs stay readable. Default: 1.
+   * Incremented when topics are recreated or `partitions` changes. The log continues in its newest epoch if that is
+   * higher; `next` begins an epoch after it. Older epochs stay readable. Default: 1.
    */
   readonly epoch?: number | 'next'
   /** Milliseconds since 1970, for tests of retention. */
@@ -75,8 +78,8 @@ export type EmbeddedLog = {
   /** Copies the log up to these heads into a new directory; later appends are not in the copy. */
   copyTo(directory: string, heads: readonly LogHead[]): Promise<void>
   /**
-   * Verifies all checksums and returns the unreadable events. `take` receives the others batch by batch, with their records
-   * if `reads` returns true. Blocks the thread for up to 0.1 s at a time.
+   * Verifies all checksums and returns the unreadable events. `take` receives the others batch by batch, with their
+   * records if `reads` returns true. Blocks the thread for up to 0.1 s at a time.
    */
   check(
     take: (events: CheckedEvents) => Promise<void>,

@@ -196,7 +196,8 @@ async function listTopics(admin: Admin, brokers: readonly string[]): Promise<str
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
     throw new LogUnreachable(
-      `Kafka at ${brokers.join(',')} does not list its topics: it does not answer, disconnects repeatedly, or a partition has no leader`,
+      `Kafka at ${brokers.join(',')} does not list its topics: it does not answer, disconnects repeatedly, or a ` +
+        `partition has no leader`,
       { cause: error }
     )
   }

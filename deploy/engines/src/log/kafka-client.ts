@@ -21,7 +21,10 @@ export type KafkaSasl = Credentials &
     | { readonly mechanism: 'oauthbearer'; readonly tokenUrl: string; readonly scope?: string | undefined }
   )
 
-/** 0.2 s before the first, doubled each time, at most 5 s: gives up after about 20 s, longer than a killed broker takes to return. */
+/**
+ * 0.2 s before the first, doubled each time, at most 5 s: gives up after about 20 s, longer than a killed broker takes
+ * to return.
+ */
 const RETRIES = 8
 
 type KafkaClientOptions = Pick<KafkaConfig, 'brokers' | 'clientId' | 'ssl'> & {
@@ -51,7 +54,10 @@ function saslOptions(sasl: KafkaSasl): NonNullable<KafkaConfig['sasl']> {
 
 const TOKEN_MS = 5000
 
-/** Returns a new access token by OAuth client credentials (RFC 6749, 4.4). Every connection requests one when it authenticates. */
+/**
+ * Returns a new access token by OAuth client credentials (RFC 6749, 4.4). Every connection requests one when it
+ * authenticates.
+ */
 async function accessToken(sasl: Extract<KafkaSasl, { mechanism: 'oauthbearer' }>): Promise<string> {
   const { tokenUrl, username, password, scope } = sasl
   const basic = Buffer.from(`${encodeURIComponent(username)}:${encodeURIComponent(password)}`).toString('base64')

@@ -85,8 +85,7 @@ export function openSpool({ path, bytesMax, now = Date.now }: SpoolOptions): Spo
       if (held.bytes + bytes > bytesMax) {
         throw new Error(
           `the spool at ${path} is full: ${held.bytes} of ${bytesMax} bytes wait in it, and the new messages have ` +
-            `${bytes}; ` +
-            'restore the log, or raise SPOOL_BYTES_MAX'
+            `${bytes}; restore the log, or raise SPOOL_BYTES_MAX`
         )
       }
       // Numbered and counted before the commit, so that concurrent puts neither share a number nor exceed the limit.

@@ -7,8 +7,8 @@ import { openFlushing } from './flushing-files.js'
 import { upkeep } from './pglite-upkeep.js'
 
 /*
- * The thread of an embedded PostgreSQL. PGlite runs a statement to its end without yielding: on a server's thread, it would
- * block all other requests. It imports no schemas, which would take a fifth of its start.
+ * The thread of an embedded PostgreSQL. PGlite runs a statement to its end without yielding: on a server's thread, it
+ * would block all other requests. It imports no schemas, which would take a fifth of its start.
  */
 
 /** The methods of the thread. `transaction` is the number of an open transaction. */
@@ -35,10 +35,11 @@ export type PgliteHost = {
 const INT8 = 20
 
 /**
- * Tables and indexes are visible although the transactions that created them count as aborted: PostgreSQL has noted in the rows that
- * they were committed. Rows that it has not read since they were written vanish.
+ * Tables and indexes are visible although the transactions that created them count as aborted: PostgreSQL has noted in
+ * the rows that they were committed. Rows that it has not read since they were written vanish.
  */
-const VISIBLE_ABORTED = `SELECT FROM pg_class AS c WHERE c.oid >= 16384 AND pg_xact_status(c.xmin::text::xid8) = 'aborted' LIMIT 1`
+const VISIBLE_ABORTED = `SELECT FROM pg_class AS c WHERE c.oid >= 16384
+  AND pg_xact_status(c.xmin::text::xid8) = 'aborted' LIMIT 1`
 
 type Open = { readonly target: Transaction; end(isCommitted: boolean): void; readonly ended: Promise<void> }
 

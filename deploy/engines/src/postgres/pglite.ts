@@ -10,7 +10,10 @@ import type { PgliteHost, PgliteThread } from './pglite-thread.js'
 import { startUpkeep } from './pglite-upkeep.js'
 import type { Postgres, Queries } from './postgres.js'
 
-/** Continues the write-ahead log in the next file. A file without a record since its beginning would stay the current one. */
+/**
+ * Continues the write-ahead log in the next file. A file without a record since its beginning would stay the current
+ * one.
+ */
 const NEXT_FILE = [`SELECT pg_logical_emit_message(false, '', '')`, 'SELECT pg_switch_wal()']
 /** Notifications pass through a queue of files of 32 pages; a file is removed when the queue is beyond it. */
 const QUEUE_FILLERS = 70
@@ -54,7 +57,8 @@ export const openPglite = async (options: PgliteOptions): Promise<Postgres> => {
       await direct.script('CHECKPOINT')
       for (const statement of NEXT_FILE) await direct.script(statement)
       const orphans = await findOrphans(join(options.dir, 'base'), direct)
-      // Until a checkpoint, PostgreSQL keeps files of relations that were dropped, and ends itself if it cannot flush them.
+      // Until a checkpoint, PostgreSQL keeps files of relations that were dropped, and ends itself if it cannot flush
+      // them.
       await direct.script('CHECKPOINT')
       for (const orphan of orphans) await rm(orphan, { force: true })
       for (let filled = 0; filled < QUEUE_FILLERS; filled += 1) await direct.script(FILL_QUEUE)
@@ -67,8 +71,9 @@ export const openPglite = async (options: PgliteOptions): Promise<Postgres> => {
 }
 
 /**
- * Returns the files of no relation: a rewrite of a table that a crash interrupts leaves its new files, with the rows, and PostgreSQL
- * never removes them. No transaction is open during the query, and files that are created after they were listed are not returned.
+ * Returns the files of no relation: a rewrite of a table that a crash interrupts leaves its new files, with the rows,
+ * and PostgreSQL never removes them. No transaction is open during the query, and files that are created after they
+ * were listed are not returned.
  */
 const findOrphans = async (base: string, queries: Queries): Promise<string[]> => {
   const [database] = await queries.query<{ oid: number }>(

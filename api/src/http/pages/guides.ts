@@ -102,12 +102,11 @@ Every game, board and player has a card for frames of other pages, from 300 × 1
 They work without script.
 \`theme\` is \`light\` or \`dark\`, \`range\` a range of the page, \`rows\` the length of a list.
 
-    <iframe src="${publicUrl}/embed/games/${named.titleId ?? '4d530064'}?range=30d"
-      width="600" height="320" title="Players"></iframe>
-    <iframe src="${publicUrl}/embed/boards/${named.titleId ?? '4d530064'}/${named.leaderboardId ?? 1}?rows=5"
-      width="400" height="260" title="Board"></iframe>
-    <img src="${publicUrl}/games/${named.titleId ?? '4d530064'}/badge.svg" alt="Players now">
-    <img src="${publicUrl}/games/${named.titleId ?? '4d530064'}/chart.svg?range=30d" alt="Players of 30 days">
+In a page of yours: \`<iframe src="${publicUrl}/embed/games/${named.titleId ?? '4d530064'}?range=30d" width="600"
+height="320" title="Players"></iframe>\`, or \`<img src="${publicUrl}/games/${named.titleId ?? '4d530064'}/badge.svg"
+alt="Players now">\`; \`chart.svg?range=30d\` and \`card.png\` are further pictures.
+
+    curl '${publicUrl}/games/${named.titleId ?? '4d530064'}/badge.svg'
 
 \`/embed/network\` and \`/embed/players/:name\` are further cards;
 boards and players have \`badge.svg\` and \`card.png\` below their pages, too.

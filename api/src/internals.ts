@@ -4,10 +4,10 @@
  */
 
 export { fileStatement, rowGroupRows } from './datasets/statements.js'
-export type { PartitionPlace } from './http/request/cursor.js'
-export { identityOf } from './http/request/etag.js'
 export { type ChangeFilter, type ChangeRow, recordedChanges } from './queries/leaderboard-change.js'
 export { importStarts, recordedRetractions, recordedTitleCounts, recordingEvents } from './queries/stream.js'
+export type { PartitionPlace } from './request/cursor.js'
+export { identityOf } from './request/etag.js'
 export { readFeed } from './routes/change-feed.js'
 export { Channel } from './stream/channel.js'
 export { comparePlaces, type Place, partitionIdOf, readCursor } from './stream/cursor.js'

@@ -15,9 +15,9 @@ import { type Test, test } from 'tap'
 import { z } from 'zod'
 import type { Endpoint } from '../src/answers/endpoint.js'
 import { sendFile } from '../src/answers/file.js'
-import { checkedHeaders } from '../src/http/reply/headers.js'
-import { codingFor } from '../src/http/request/accept-encoding.js'
-import { clientAddresses } from '../src/http/request/client-address.js'
+import { checkedHeaders } from '../src/reply/headers.js'
+import { codingFor } from '../src/request/accept-encoding.js'
+import { clientAddresses } from '../src/request/client-address.js'
 import { counts, exchange, logOfLines, NOW_MS, type TestTables, testApp } from './support/test-app.js'
 
 const MINUTE = 60_000

@@ -1,10 +1,10 @@
 import { FIRST_GENERATION, Refusal, withServing } from '@gamenet/schemas'
 import type { Endpoint, PeriodSeconds } from '../src/answers/endpoint.js'
-import { refusalCodes } from '../src/http/open-api/refused.js'
-import { parseInput } from '../src/http/request/parameters.js'
+import { refusalCodes } from '../src/open-api/refused.js'
 import { type Boards, boardsOf } from '../src/queries/board-descriptions.js'
 import type { Catalog } from '../src/queries/catalog.js'
 import type { ReadTables } from '../src/read-tables.js'
+import { parseInput } from '../src/request/parameters.js'
 import { catalogNaming } from './stored-tables.js'
 
 export type Answer = {

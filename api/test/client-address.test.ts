@@ -3,8 +3,8 @@ import { Refusal } from '@gamenet/schemas'
 import fc from 'fast-check'
 import Fastify from 'fastify'
 import { test } from 'tap'
-import { clientAddresses } from '../src/http/request/client-address.js'
 import { SlotsPerAddress } from '../src/http/slots-per-address.js'
+import { clientAddresses } from '../src/request/client-address.js'
 
 function from(remoteAddress: string | undefined, forwarded?: string): IncomingMessage {
   const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded }

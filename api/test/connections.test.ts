@@ -5,8 +5,8 @@ import type { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
 import type { ApiLimits } from '../src/app.js'
 import { answerFirst } from '../src/http/answer-first.js'
-import { clientAddresses } from '../src/http/request/client-address.js'
 import { createHttpServer } from '../src/http/server.js'
+import { clientAddresses } from '../src/request/client-address.js'
 import { testApp } from './support/test-app.js'
 
 /** A client of one connection. */

@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { type RefusalCode, refusals } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { API_LIMITS } from '../src/app.js'
-import { clientAddresses } from '../src/http/request/client-address.js'
+import { clientAddresses } from '../src/request/client-address.js'
 import { exchange, game, logOfLines, testApp } from './support/test-app.js'
 
 const EXPOSED =

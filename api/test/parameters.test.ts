@@ -18,9 +18,9 @@ import {
   timeZone,
   twoNames,
   username
-} from '../src/http/request/parameters.js'
-import { readQuery } from '../src/http/request/query-string.js'
-import { window } from '../src/http/request/window.js'
+} from '../src/request/parameters.js'
+import { readQuery } from '../src/request/query-string.js'
+import { window } from '../src/request/window.js'
 
 const days = z.object({ days: integer({ min: 1, max: 30 }).default(7) })
 

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { z } from 'zod'
 import type { Endpoint } from '../src/answers/endpoint.js'
-import { bodyInteger, bodyObjects, bodyText } from '../src/http/request/body.js'
+import { bodyInteger, bodyObjects, bodyText } from '../src/request/body.js'
 import { NOW_MS, openBoardApi, storeTitles } from './board-api.js'
 import { testApp } from './support/test-app.js'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { test } from 'tap'
-import { isPublicHost } from '../src/http/request/public-address.js'
+import { isPublicHost } from '../src/request/public-address.js'
 
 const isPublic = (host: string) => isPublicHost(new URL(`https://${host}/a.png`))
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import type { Coding } from '../http/request/etag.js'
+import type { Coding } from '../request/etag.js'
 import { compress } from './compression.js'
 
 /** Maximum share of the cache for one answer; a larger one is sent but not cached. */

@@ -55,7 +55,7 @@ export type Endpoint<Input = unknown, Resolved = unknown> = Route & {
   /** GET when absent. POST is for queries that do not fit into a URL: the same answers, without ETag and HEAD. */
   readonly method?: 'POST'
   /**
-   * An object of parameters from `http/request/parameters.ts`, or of fields from `http/request/body.ts`. A path
+   * An object of parameters from `request/parameters.ts`, or of fields from `request/body.ts`. A path
    * parameter overrides anything else of its name.
    */
   readonly input: z.ZodType<Input> & Pick<z.ZodObject, 'shape'>
@@ -136,9 +136,9 @@ export type AnswerContext = {
 export type Action<Parameters = unknown, Body = unknown> = Route & {
   readonly method: 'POST' | 'PATCH' | 'PUT'
   readonly description: string
-  /** An object of path parameters from `http/request/parameters.ts`. */
+  /** An object of path parameters from `request/parameters.ts`. */
   readonly parameters: z.ZodType<Parameters> & Pick<z.ZodObject, 'shape'>
-  /** An object of fields from `http/request/body.ts`; `sessionKey` is removed before. */
+  /** An object of fields from `request/body.ts`; `sessionKey` is removed before. */
   readonly body: z.ZodType<Body> & Pick<z.ZodObject, 'extend'>
   readonly bodyExample: unknown
   /** Throws a `Refusal` for users who may not do this, before parameters and body are validated. */

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { COMMON_HEADERS, flat } from '../http/reply/headers.js'
-import { FILE_FORMATS, type FormatName } from '../http/request/format.js'
+import { COMMON_HEADERS, flat } from '../reply/headers.js'
+import { FILE_FORMATS, type FormatName } from '../request/format.js'
 import { answerHeaders, type ResolvedUrl } from './resolved-url.js'
 
 /**

@@ -1,5 +1,5 @@
-import { COMMON_HEADERS, checkedHeaders, FOR_ONE_ALONE, JSON_TYPE } from '../http/reply/headers.js'
-import { type Coding, etagOf } from '../http/request/etag.js'
+import { COMMON_HEADERS, checkedHeaders, FOR_ONE_ALONE, JSON_TYPE } from '../reply/headers.js'
+import { type Coding, etagOf } from '../request/etag.js'
 import type { Answer, Frame } from './answer-cache.js'
 import { answerHeaders } from './resolved-url.js'
 

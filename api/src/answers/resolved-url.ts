@@ -1,9 +1,9 @@
 import type { ServingTables, WriteChange } from '@gamenet/schemas'
 import { LRUCache } from 'lru-cache'
-import { ANY_ORIGIN, checkedHeaders, KEEP_ALIVE, REVALIDATED } from '../http/reply/headers.js'
-import { identityOf } from '../http/request/etag.js'
 import type { CatalogCache } from '../queries/catalog.js'
 import { counterOf } from '../queries/versioned-cache.js'
+import { ANY_ORIGIN, checkedHeaders, KEEP_ALIVE, REVALIDATED } from '../reply/headers.js'
+import { identityOf } from '../request/etag.js'
 import type { Dependency, Endpoint, ResolveContext } from './endpoint.js'
 
 const MINUTE_MS = 60_000

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import { Refusal } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import { isAnswering } from './reply/newest-responses.js'
-import type { ClientAddresses } from './request/client-address.js'
+import { isAnswering } from '../reply/newest-responses.js'
+import type { ClientAddresses } from '../request/client-address.js'
 
 /** Limits of connections. */
 export type ConnectionLimits = {

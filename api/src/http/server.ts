@@ -7,10 +7,10 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest
 } from 'fastify'
-import { pathUnknown, requestFault, sendError } from './reply/errors.js'
-import { rememberResponses } from './reply/newest-responses.js'
-import { answersOtherMethod, SERVER_METHODS } from './reply/other-methods.js'
-import { answerOddRequests, answerSocketError, type SocketError } from './reply/socket-errors.js'
+import { pathUnknown, requestFault, sendError } from '../reply/errors.js'
+import { rememberResponses } from '../reply/newest-responses.js'
+import { answersOtherMethod, SERVER_METHODS } from '../reply/other-methods.js'
+import { answerOddRequests, answerSocketError, type SocketError } from '../reply/socket-errors.js'
 
 export type HttpServerNeeds = {
   readonly log: FastifyBaseLogger | undefined

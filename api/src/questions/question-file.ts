@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { date, instant, integer, number, oneOf, text, timeZone } from '../http/request/parameters.js'
+import { date, instant, integer, number, oneOf, text, timeZone } from '../request/parameters.js'
 
 /*
  * question    a SELECT over the datasets in a file of the operator; the file's name is the endpoint's

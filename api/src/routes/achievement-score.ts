@@ -2,9 +2,9 @@ import { AchievementLeaderboard } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
 import { listIn } from '../answers/table.js'
-import { integer } from '../http/request/parameters.js'
 import { highestScores } from '../queries/achievement-score.js'
 import { rowsOf } from '../queries/query.js'
+import { integer } from '../request/parameters.js'
 import { ACHIEVEMENT_TAGS } from './achievement.js'
 
 /** `GET /api/achievements/leaderboard`: users by achievement score. */

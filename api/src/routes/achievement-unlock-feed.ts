@@ -2,9 +2,9 @@ import { newUnlock, RecentUnlocks } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { listIn } from '../answers/table.js'
-import { integer } from '../http/request/parameters.js'
 import { newestUnlocks, unlockEventCount } from '../queries/achievement-unlock-feed.js'
 import { rowsOf } from '../queries/query.js'
+import { integer } from '../request/parameters.js'
 import { ACHIEVEMENT_TAGS } from './achievement.js'
 
 /** Events read per requested unlock; nearly all events are valid. */

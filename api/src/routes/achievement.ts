@@ -15,11 +15,11 @@ import {
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint, EndpointResult } from '../answers/endpoint.js'
 import { listIn } from '../answers/table.js'
-import { nextLink } from '../http/reply/next-link.js'
-import { integer, shown, text } from '../http/request/parameters.js'
 import { achieverCount, holdersOf, unlockCounts } from '../queries/achievement.js'
 import { unlocksOfUser } from '../queries/achievement-unlock.js'
 import { rowsOf } from '../queries/query.js'
+import { nextLink } from '../reply/next-link.js'
+import { integer, shown, text } from '../request/parameters.js'
 import { knownUser, readsUser, type UserRequest, usernameParameter, userRequest } from './known-user.js'
 
 export const ACHIEVEMENT_TAGS = ['Achievements']

@@ -12,8 +12,6 @@ import {
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint } from '../answers/endpoint.js'
 import { listOf } from '../answers/table.js'
-import { date, integer, oneOf, texts, timeZone } from '../http/request/parameters.js'
-import { endOfMinute } from '../http/request/window.js'
 import {
   type Grain,
   hourMatrix,
@@ -26,6 +24,8 @@ import {
 import { rowsCut } from '../queries/count-rows.js'
 import { rowsOf } from '../queries/query.js'
 import { dateIn, hasWholeHours } from '../queries/time-zone.js'
+import { date, integer, oneOf, texts, timeZone } from '../request/parameters.js'
+import { endOfMinute } from '../request/window.js'
 import { earlier, PERIOD_DAYS, type PeriodsRequest, periodOf, periodsOf, rounded, shifted } from './calendar-periods.js'
 import { knownTitle, titleParameter } from './known-game.js'
 

@@ -6,9 +6,9 @@ import {
   Refusal
 } from '@gamenet/schemas'
 import type { AnswerContext } from '../answers/endpoint.js'
-import type { PartitionPlace } from '../http/request/cursor.js'
 import { type ChangeFilter, type ChangeRow, type FeedPlace, recordedChanges } from '../queries/leaderboard-change.js'
 import { rowsOf } from '../queries/query.js'
+import type { PartitionPlace } from '../request/cursor.js'
 
 /**
  * Number of offsets in the first read: a granule of the table, which contains the largest page if each event is a

@@ -2,11 +2,11 @@ import { CollectorStatus, Coverage, SCRAPE_SOURCES, shownInstant } from '@gamene
 import { z } from 'zod'
 import type { Dependency, Endpoint, ResolveContext } from '../answers/endpoint.js'
 import { listIn, listOf } from '../answers/table.js'
-import { integer } from '../http/request/parameters.js'
-import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
 import { gaps, newestRuns } from '../queries/coverage.js'
 import { rowsOf } from '../queries/query.js'
 import type { Window } from '../queries/series.js'
+import { integer } from '../request/parameters.js'
+import { endOfMinute, type WindowInput, window } from '../request/window.js'
 import { windowParameters } from './series.js'
 
 const HOUR_MS = 3_600_000

@@ -1,7 +1,7 @@
 import { type EntryMatch, timeText } from '@gamenet/schemas'
 import type { AnswerContext, Dependency, ResolveContext } from '../answers/endpoint.js'
-import { digestOf } from '../http/request/etag.js'
 import type { EntryRow } from '../queries/player-entry.js'
+import { digestOf } from '../request/etag.js'
 import { knownTitle } from './known-game.js'
 
 export const SEARCH_TAGS = ['Search']

@@ -1,11 +1,11 @@
 import { Refusal } from '@gamenet/schemas'
 import type { AnswerContext, ResolveContext } from '../answers/endpoint.js'
-import { integer, shown, text } from '../http/request/parameters.js'
 import type { BoardId } from '../queries/board-descriptions.js'
 import { type Catalog, isTitleId, type Title } from '../queries/catalog.js'
 import { boardDescription, firstSight } from '../queries/leaderboard.js'
 import { nearestNames } from '../queries/nearest-names.js'
 import { rowsOf } from '../queries/query.js'
+import { integer, shown, text } from '../request/parameters.js'
 
 const NEAREST_MAX = 3
 

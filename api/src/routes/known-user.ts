@@ -1,10 +1,10 @@
 import { INSTANTS_END_MS, nameKey, Refusal } from '@gamenet/schemas'
 import type { AnswerContext, Dependency } from '../answers/endpoint.js'
-import { shown, username } from '../http/request/parameters.js'
-import { endOfMinute } from '../http/request/window.js'
 import { type PRESENCE_FIELDS, presenceFacts } from '../queries/play-time.js'
 import { type ProfileRow, profileOf } from '../queries/profile.js'
 import { rowsOf } from '../queries/query.js'
+import { shown, username } from '../request/parameters.js'
+import { endOfMinute } from '../request/window.js'
 
 /** The path parameter `:username`. */
 export const usernameParameter = username().describe('The name of a user, percent-encoded, compared without case.')

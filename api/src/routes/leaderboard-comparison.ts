@@ -1,9 +1,9 @@
 import { ComparedEntry, compareMeasures, INSTANTS_END_MS, LeaderboardComparison, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
-import { instant, integer, zoneOfDays } from '../http/request/parameters.js'
-import { window } from '../http/request/window.js'
 import type { BoardId } from '../queries/board-descriptions.js'
+import { instant, integer, zoneOfDays } from '../request/parameters.js'
+import { window } from '../request/window.js'
 import { boardParameter, gameParameter, knownBoard, knownGame, requirePast } from './known-game.js'
 import { readsOfBoard, standingsAsOf } from './leaderboard-entry.js'
 

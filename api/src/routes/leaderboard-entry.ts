@@ -2,11 +2,11 @@ import { boardKey, INSTANTS_END_MS, Leaderboard, ranked, shownInstant } from '@g
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint } from '../answers/endpoint.js'
 import { listIn } from '../answers/table.js'
-import { nextLink } from '../http/reply/next-link.js'
-import { instant, integer, zoneOfDays } from '../http/request/parameters.js'
 import type { BoardId } from '../queries/board-descriptions.js'
 import { type BoardEntry, currentEntries, currentTotal, entriesAsOf } from '../queries/leaderboard-entry.js'
 import { rowsOf } from '../queries/query.js'
+import { nextLink } from '../reply/next-link.js'
+import { instant, integer, zoneOfDays } from '../request/parameters.js'
 import { boardParameter, gameParameter, knownBoard, knownGame, requirePast } from './known-game.js'
 import { measureShown } from './shown-measure.js'
 

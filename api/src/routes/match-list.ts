@@ -2,8 +2,6 @@ import { Matches, MatchHistory, MatchStats, Refusal, shownInstant } from '@gamen
 import { z } from 'zod'
 import type { AnswerContext, Dependency, Endpoint, ResolveContext } from '../answers/endpoint.js'
 import { listIn, listOf } from '../answers/table.js'
-import { integer } from '../http/request/parameters.js'
-import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
 import {
   type HourOfDay,
   hoursOfDay,
@@ -15,6 +13,8 @@ import {
 } from '../queries/match-list.js'
 import { rowsOf } from '../queries/query.js'
 import { cutAtHours, type Window } from '../queries/series.js'
+import { integer } from '../request/parameters.js'
+import { endOfMinute, type WindowInput, window } from '../request/window.js'
 import { knownTitle, titleParameter } from './known-game.js'
 import { windowParameters } from './series.js'
 

@@ -10,8 +10,6 @@ import {
 import { z } from 'zod'
 import type { Dependency, Endpoint } from '../answers/endpoint.js'
 import { listOf } from '../answers/table.js'
-import { integer, oneOf } from '../http/request/parameters.js'
-import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
 import { compareNames } from '../queries/catalog.js'
 import { rowsCut } from '../queries/count-rows.js'
 import {
@@ -24,6 +22,8 @@ import {
 import { bind, jsonOf, rowsOf } from '../queries/query.js'
 import { cutAtDays, type Window } from '../queries/series.js'
 import { titleActivity } from '../queries/title-count.js'
+import { integer, oneOf } from '../request/parameters.js'
+import { endOfMinute, type WindowInput, window } from '../request/window.js'
 import {
   readsOf,
   resolutionHeader,

@@ -2,10 +2,10 @@ import { measureGap, nameKey, PlayerComparison, timeText } from '@gamenet/schema
 import { z } from 'zod'
 import type { AnswerContext, Endpoint, EndpointResult } from '../answers/endpoint.js'
 import { listIn } from '../answers/table.js'
-import { nextLink } from '../http/reply/next-link.js'
-import { integer, twoNames } from '../http/request/parameters.js'
 import { comparedTotals, sharedBoards } from '../queries/player-comparison.js'
 import { rowsOf } from '../queries/query.js'
+import { nextLink } from '../reply/next-link.js'
+import { integer, twoNames } from '../request/parameters.js'
 import { readsNames } from './entry-match.js'
 
 const BOARDS_MAX = 1000

@@ -2,10 +2,10 @@ import { boardKey, EntryMatch, EntryMatches, lineText, nameKey, RosterMatches } 
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
 import { listIn } from '../answers/table.js'
-import { bodyInteger, bodyObjects, bodyText } from '../http/request/body.js'
-import { nameKeys, playerName } from '../http/request/parameters.js'
 import { type EntryRow, entriesOfPlayers, rosterEntries } from '../queries/player-entry.js'
 import { rowsOf } from '../queries/query.js'
+import { bodyInteger, bodyObjects, bodyText } from '../request/body.js'
+import { nameKeys, playerName } from '../request/parameters.js'
 import { entryExample, entryMatches, readsNames, SEARCH_TAGS, titleFilter } from './entry-match.js'
 import { titleParameter } from './known-game.js'
 

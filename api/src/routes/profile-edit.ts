@@ -1,6 +1,7 @@
 import { BIO_LENGTH_MAX, EditedProfile, nameKey, Refusal, SOCIAL_LINKS_MAX, type SocialLink } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Action, ActionContext } from '../answers/endpoint.js'
+import type { ChatAccount, ChatPlatform } from '../remote/chat-platform.js'
 import {
   bodyField,
   bodyInteger,
@@ -11,10 +12,9 @@ import {
   PROSE_PATTERN,
   strictFields,
   TRIMMED_NAME_PATTERN
-} from '../http/request/body.js'
-import { parseInput, shown } from '../http/request/parameters.js'
-import { isPublicHost } from '../http/request/public-address.js'
-import type { ChatAccount, ChatPlatform } from '../remote/chat-platform.js'
+} from '../request/body.js'
+import { parseInput, shown } from '../request/parameters.js'
+import { isPublicHost } from '../request/public-address.js'
 import { type ProfileEdit, readProfile, editProfile as storeEdit } from '../writes/profile.js'
 import { type ProfileState, publicProfile, saveUser } from '../writes/user.js'
 import { usernameParameter } from './known-user.js'

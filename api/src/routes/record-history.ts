@@ -2,11 +2,11 @@ import { boardKey, LeaderboardRecords, RecentRecords, shownInstant } from '@game
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
 import { listIn, listOf } from '../answers/table.js'
-import { nextLink } from '../http/reply/next-link.js'
-import { integer, oneOf } from '../http/request/parameters.js'
 import type { BoardId } from '../queries/board-descriptions.js'
 import { rowsOf } from '../queries/query.js'
 import { boardRecords, recentRecords } from '../queries/record-history.js'
+import { nextLink } from '../reply/next-link.js'
+import { integer, oneOf } from '../request/parameters.js'
 import { boardParameter, gameParameter, knownBoard, knownGame } from './known-game.js'
 import { measureShown } from './shown-measure.js'
 

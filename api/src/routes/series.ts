@@ -1,7 +1,5 @@
 import type { Dependency } from '../answers/endpoint.js'
 import type { TableStatement } from '../answers/table.js'
-import { instant, resolution, zoneOfDays } from '../http/request/parameters.js'
-import { type WindowInput, window } from '../http/request/window.js'
 import {
   bucketsTouched,
   cutAtHours,
@@ -12,6 +10,8 @@ import {
   tooManyPoints,
   uncut
 } from '../queries/series.js'
+import { instant, resolution, zoneOfDays } from '../request/parameters.js'
+import { type WindowInput, window } from '../request/window.js'
 
 /** A requested series: an absolute window and the width of its buckets, 0 for samples. */
 export type SeriesRequest = { readonly fromMs: number; readonly toMs: number; readonly widthSeconds: number }

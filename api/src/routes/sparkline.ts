@@ -2,12 +2,12 @@ import { Sparklines, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
 import { listIn } from '../answers/table.js'
-import { integer } from '../http/request/parameters.js'
-import { endOfMinute } from '../http/request/window.js'
 import { rowsCut } from '../queries/count-rows.js'
 import { rowsOf } from '../queries/query.js'
 import type { Window } from '../queries/series.js'
 import { stepPeaks } from '../queries/sparkline.js'
+import { integer } from '../request/parameters.js'
+import { endOfMinute } from '../request/window.js'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

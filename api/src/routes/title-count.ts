@@ -2,13 +2,13 @@ import { OnlineUsers, shownInstant, TitleOnlineHistory, TopGames } from '@gamene
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
 import { listOf, valuesOf } from '../answers/table.js'
-import { integer } from '../http/request/parameters.js'
-import { endOfMinute, type WindowInput, window } from '../http/request/window.js'
 import { compareNames } from '../queries/catalog.js'
 import { newestHosts } from '../queries/match-list.js'
 import { bind, jsonOf, rowsOf } from '../queries/query.js'
 import { cutAtDays, type Window } from '../queries/series.js'
 import { liveTitleCounts, titleActivity, titleBuckets, titlePointCount, titleSamples } from '../queries/title-count.js'
+import { integer } from '../request/parameters.js'
+import { endOfMinute, type WindowInput, window } from '../request/window.js'
 import { knownTitle, titleParameter } from './known-game.js'
 import {
   readsOf,

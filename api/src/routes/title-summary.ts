@@ -1,12 +1,12 @@
 import { shownInstant, TitleSummary } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { AnswerContext, Endpoint } from '../answers/endpoint.js'
-import { window } from '../http/request/window.js'
 import { titleTotals } from '../queries/calendar.js'
 import { rowsCut } from '../queries/count-rows.js'
 import { rowsOf } from '../queries/query.js'
 import { cutAtHours, type Window } from '../queries/series.js'
 import { liveTitleCounts, titleBuckets, titleSamples } from '../queries/title-count.js'
+import { window } from '../request/window.js'
 import { knownTitle, titleParameter } from './known-game.js'
 
 const DAY_MS = 86_400_000

@@ -1,7 +1,7 @@
 import { Game, GameListed, Games } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
-import { oneOf } from '../http/request/parameters.js'
+import { oneOf } from '../request/parameters.js'
 import { gameParameter, unknownGame } from './known-game.js'
 
 const FIELDS = ['names', 'all'] as const

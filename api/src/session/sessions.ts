@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { hasOwnKey, isVisible, nameKey, Refusal } from '@gamenet/schemas'
 import { LRUCache } from 'lru-cache'
-import { shown } from '../http/request/parameters.js'
-import { isSessionKey } from '../http/request/session-key.js'
 import type { AuthService, Verified } from '../remote/auth-service.js'
+import { shown } from '../request/parameters.js'
+import { isSessionKey } from '../request/session-key.js'
 import type { Budget } from './budget.js'
 
 /** The user of a valid session key. */

@@ -1,5 +1,5 @@
 import { Refusal } from '@gamenet/schemas'
-import { digestOf } from '../http/request/etag.js'
+import { digestOf } from '../request/etag.js'
 
 /*
  * partition id  one partition of a source in one epoch, as `epoch.partition`

@@ -7,10 +7,10 @@ import { z } from 'zod'
 import { DataVersions } from '../../src/answers/data-versions.js'
 import type { Endpoint } from '../../src/answers/endpoint.js'
 import { type ApiNeeds, buildApp } from '../../src/app.js'
-import { integer, oneOf, text } from '../../src/http/request/parameters.js'
 import { boardsOf } from '../../src/queries/board-descriptions.js'
 import { catalogOf } from '../../src/queries/catalog.js'
 import type { StreamedTables } from '../../src/read-tables.js'
+import { integer, oneOf, text } from '../../src/request/parameters.js'
 
 /** The teardown of a test. */
 export type Teardown = { teardown(end: () => unknown): void }

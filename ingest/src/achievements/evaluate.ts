@@ -8,9 +8,9 @@ import {
   type WriteSide
 } from '@gamenet/schemas'
 import { furthest, hasCaughtUp, nextOf, pollTables } from '../caught-up.js'
+import type { People } from '../people/people.js'
 import type { Log } from '../ports/log.js'
 import type { ServedTables, TableAccess } from '../ports/served-tables.js'
-import type { People } from '../publish/people/people.js'
 import { publish } from '../publish/publish.js'
 import { usersAffectedBy, usersAffectedByTime } from './affected-users.js'
 import {

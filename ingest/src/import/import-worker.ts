@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { callThread, type PackedMessages, type PostedError } from '@gamenet/schemas'
+import type { Seals } from '../people/people.js'
 import { appendPacked } from '../ports/log.js'
-import type { Seals } from '../publish/people/people.js'
 import { withImportFile } from './import-file.js'
 import { ImportCutOff, ImportRefused } from './import-refused.js'
 import type { ImportNeeds, ImportProgress, ImportRequest, ImportResult, KnownImport } from './import-run.js'

@@ -1,7 +1,7 @@
 import type { LogMessage, Provenance, Topic } from '@gamenet/schemas'
+import { encodeEvents } from '../people/encode-events.js'
+import type { People } from '../people/people.js'
 import type { Log } from '../ports/log.js'
-import { encodeEvents } from './people/encode-events.js'
-import type { People } from './people/people.js'
 
 /** Maximum number of events per append: about 3 MB of JSON, well below the limit of a Kafka request. */
 const APPEND_EVENTS_MAX = 10_000

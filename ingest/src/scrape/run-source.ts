@@ -1,8 +1,8 @@
 import { errorMessage, Refusal, type ScrapeRan, scrapeTopic } from '@gamenet/schemas'
 import type { PageFetcher } from '../fetch/page-fetcher.js'
 import { LogRefused, LogUnknown, namedGaps, type Source, STOPPING } from '../fetch/reading.js'
+import type { People } from '../people/people.js'
 import type { Log } from '../ports/log.js'
-import type { People } from '../publish/people/people.js'
 import { type Publication, publish } from '../publish/publish.js'
 import { scrapeRanOf } from '../sources/scrape.js'
 

@@ -15,7 +15,7 @@ import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { createPeople, createRelay, type Log, outboxOf, sealKeys } from '../../src/index.js'
-import { type RelayNeeds, relayOnce } from '../../src/publish/outbox/relay-outbox.js'
+import { type RelayNeeds, relayOnce } from '../../src/outbox/relay-outbox.js'
 import { onEachWriteSide } from './write-sides.js'
 
 const USERS = ['Ann', 'Bob', 'Cleo', 'dan']

@@ -1,5 +1,5 @@
 import { type Calendar, type OnlineHistory, Refusal, type TitleOnlineHistory } from '@gamenet/schemas'
-import { instant, oneOf, timeZone } from '../../http/request/parameters.js'
+import { instant, oneOf, timeZone } from '../../request/parameters.js'
 import { calendar } from '../../routes/calendar.js'
 import { lobbyHistory, onlineHistory } from '../../routes/network-count.js'
 import { titleOnlineHistory } from '../../routes/title-count.js'

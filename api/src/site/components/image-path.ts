@@ -1,4 +1,4 @@
-import { digestOf } from '../../http/request/etag.js'
+import { digestOf } from '../../request/etag.js'
 
 /** Characters of the digest in an address: 96 bits. */
 const DIGEST_CHARACTERS = 16

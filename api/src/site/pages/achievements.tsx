@@ -6,7 +6,7 @@ import {
   Refusal
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import { integer, shown, text } from '../../http/request/parameters.js'
+import { integer, shown, text } from '../../request/parameters.js'
 import { achievementCatalog, achievementHolders } from '../../routes/achievement.js'
 import { achievementLeaderboard } from '../../routes/achievement-score.js'
 import { recentUnlocks } from '../../routes/achievement-unlock-feed.js'

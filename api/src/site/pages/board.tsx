@@ -7,7 +7,7 @@ import type {
   LeaderboardRecords
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import { instant, integer, oneOf, text } from '../../http/request/parameters.js'
+import { instant, integer, oneOf, text } from '../../request/parameters.js'
 import { requirePast } from '../../routes/known-game.js'
 import { leaderboardChanges } from '../../routes/leaderboard-change.js'
 import { leaderboardComparison } from '../../routes/leaderboard-comparison.js'

@@ -1,6 +1,6 @@
 import type { Calendar, PlayerComparison } from '@gamenet/schemas'
 import { z } from 'zod'
-import { integer, oneOf, text, texts, timeZone } from '../../http/request/parameters.js'
+import { integer, oneOf, text, texts, timeZone } from '../../request/parameters.js'
 import { calendar } from '../../routes/calendar.js'
 import { playerComparison } from '../../routes/player-comparison.js'
 import { Chart } from '../components/chart.js'

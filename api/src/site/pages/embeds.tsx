@@ -1,7 +1,7 @@
 import type { Leaderboard, OnlineHistory, Player, TitleSummary } from '@gamenet/schemas'
 import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
-import { integer, oneOf, text } from '../../http/request/parameters.js'
+import { integer, oneOf, text } from '../../request/parameters.js'
 import { knownTitle } from '../../routes/known-game.js'
 import { leaderboard } from '../../routes/leaderboard-entry.js'
 import { onlineHistory } from '../../routes/network-count.js'

@@ -9,7 +9,7 @@ import type {
   TitleSummary
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import { integer, oneOf, text } from '../../http/request/parameters.js'
+import { integer, oneOf, text } from '../../request/parameters.js'
 import { calendar, hoursOfWeek, titleRanks } from '../../routes/calendar.js'
 import { leaderboards } from '../../routes/leaderboard.js'
 import { gameMatches } from '../../routes/match-list.js'

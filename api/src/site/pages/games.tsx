@@ -1,6 +1,6 @@
 import type { OnlineUsers, Peaks, Sparklines, TopGames } from '@gamenet/schemas'
 import { z } from 'zod'
-import { integer, oneOf, text } from '../../http/request/parameters.js'
+import { integer, oneOf, text } from '../../request/parameters.js'
 import { peaks } from '../../routes/calendar.js'
 import { sparklines } from '../../routes/sparkline.js'
 import { onlineUsers, topGames } from '../../routes/title-count.js'

@@ -10,7 +10,7 @@ import type {
   TopGames
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import { integer } from '../../http/request/parameters.js'
+import { integer } from '../../request/parameters.js'
 import { recentUnlocks } from '../../routes/achievement-unlock-feed.js'
 import { peaks } from '../../routes/calendar.js'
 import { collectorStatus } from '../../routes/coverage.js'

@@ -1,6 +1,6 @@
 import type { Matches, MatchHistory, MatchStats } from '@gamenet/schemas'
 import { z } from 'zod'
-import { instant, text } from '../../http/request/parameters.js'
+import { instant, text } from '../../request/parameters.js'
 import { matches, matchHistory, matchStats } from '../../routes/match-list.js'
 import { addressedTitle } from '../components/game-address.js'
 import { iso } from '../components/history.js'

@@ -1,7 +1,7 @@
 import type { Leaderboard, OnlineHistory, Peaks, Player, TitleSummary } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { ResolveContext } from '../../answers/endpoint.js'
-import { integer, text } from '../../http/request/parameters.js'
+import { integer, text } from '../../request/parameters.js'
 import { peaks } from '../../routes/calendar.js'
 import { knownTitle } from '../../routes/known-game.js'
 import { leaderboard } from '../../routes/leaderboard-entry.js'

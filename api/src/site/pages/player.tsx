@@ -1,6 +1,6 @@
 import { type LeaderboardChanges, type Player, type PlayerUsers, Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
-import { integer, shown, text } from '../../http/request/parameters.js'
+import { integer, shown, text } from '../../request/parameters.js'
 import { player, playerHistory, playerUsers } from '../../routes/player.js'
 import { AddToCompare, Card, N, Name, Pager, PlayerLink, Table, Time, UserLink, Watch } from '../components/marks.js'
 import { pageOf } from '../components/page-number.js'

@@ -1,6 +1,6 @@
 import type { LeaderboardChanges, RecentRecords } from '@gamenet/schemas'
 import { z } from 'zod'
-import { integer, oneOf, text } from '../../http/request/parameters.js'
+import { integer, oneOf, text } from '../../request/parameters.js'
 import { leaderboardChanges } from '../../routes/leaderboard-change.js'
 import { recentlySetRecords } from '../../routes/record-history.js'
 import { Choice, Name, Pager, PlayerLink, Time } from '../components/marks.js'

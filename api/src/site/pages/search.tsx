@@ -1,7 +1,7 @@
 import type { SearchResults, TimeMatches } from '@gamenet/schemas'
 import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
-import { text } from '../../http/request/parameters.js'
+import { text } from '../../request/parameters.js'
 import { search } from '../../routes/search-result.js'
 import { searchByTime } from '../../routes/timed-entry.js'
 import { Card, GameLink, Name, PlayerLink, Table, UserLink } from '../components/marks.js'

@@ -8,7 +8,7 @@ import type {
   UserScores
 } from '@gamenet/schemas'
 import { z } from 'zod'
-import { username } from '../../http/request/parameters.js'
+import { username } from '../../request/parameters.js'
 import { userAchievements } from '../../routes/achievement.js'
 import { playTime } from '../../routes/play-time.js'
 import { profile } from '../../routes/profile.js'

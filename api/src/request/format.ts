@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { StreamFormat } from '../../read-tables.js'
+import type { StreamFormat } from '../read-tables.js'
 import { oneOf, parseInput } from './parameters.js'
 import { weightsOf } from './weights.js'
 

@@ -1,10 +1,10 @@
 import { shownInstant, timeText } from '@gamenet/schemas'
-import { highestScores } from '../../queries/achievement-score.js'
-import { rowsOf } from '../../queries/query.js'
-import { sampleBoard } from '../../queries/sample.js'
-import { newestTitleCounts } from '../../queries/title-count.js'
-import { atOneInstant, type ReadNeeds } from '../one-instant.js'
-import type { PipelineNeeds } from '../pipeline.js'
+import { atOneInstant, type ReadNeeds } from '../http/one-instant.js'
+import type { PipelineNeeds } from '../http/pipeline.js'
+import { highestScores } from '../queries/achievement-score.js'
+import { rowsOf } from '../queries/query.js'
+import { sampleBoard } from '../queries/sample.js'
+import { newestTitleCounts } from '../queries/title-count.js'
 
 /** Values of samples that exist in this service. */
 export type SampleValues = {

@@ -1,15 +1,15 @@
 import { type LeaderboardChanges, type RecentRecords, shownInstant } from '@gamenet/schemas'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Endpoint } from '../../answers/endpoint.js'
-import { questionOf, resolveUrl } from '../../answers/resolved-url.js'
-import { playerHistory } from '../../routes/player.js'
-import { recentlySetRecords } from '../../routes/record-history.js'
-import { atOneInstant, type ReadNeeds } from '../one-instant.js'
-import type { PipelineNeeds } from '../pipeline.js'
+import type { Endpoint } from '../answers/endpoint.js'
+import { questionOf, resolveUrl } from '../answers/resolved-url.js'
+import { atOneInstant, type ReadNeeds } from '../http/one-instant.js'
+import type { PipelineNeeds } from '../http/pipeline.js'
 import { REVALIDATED } from '../reply/headers.js'
 import { namedTag } from '../request/etag.js'
 import { parseInput } from '../request/parameters.js'
 import { readQuery } from '../request/query-string.js'
+import { playerHistory } from '../routes/player.js'
+import { recentlySetRecords } from '../routes/record-history.js'
 
 const ENTRIES = 50
 

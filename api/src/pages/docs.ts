@@ -1,6 +1,6 @@
 import swagger from '@fastify/swagger'
 import type { FastifyInstance } from 'fastify'
-import type { Action, Endpoint } from '../../answers/endpoint.js'
+import type { Action, Endpoint } from '../answers/endpoint.js'
 import { openApi } from '../open-api/document.js'
 import { pathUnknown } from '../reply/errors.js'
 import { JSON_TYPE, REVALIDATED } from '../reply/headers.js'

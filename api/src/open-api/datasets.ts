@@ -1,6 +1,6 @@
-import type { Components, Json } from '../../answers/components.js'
-import { DatasetList } from '../../datasets/manifest.js'
-import { DATASETS_PATH, EXCLUDED } from '../../datasets/paths.js'
+import type { Components, Json } from '../answers/components.js'
+import { DatasetList } from '../datasets/manifest.js'
+import { DATASETS_PATH, EXCLUDED } from '../datasets/paths.js'
 import { refused } from './refused.js'
 
 export const DATASETS_TAG = 'Datasets'

@@ -1,6 +1,6 @@
 import { parseJson, Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
-import type { FeedPlace } from '../../queries/leaderboard-change.js'
+import type { FeedPlace } from '../queries/leaderboard-change.js'
 import { digestOf } from './etag.js'
 
 /*

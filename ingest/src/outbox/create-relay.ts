@@ -1,8 +1,8 @@
 import { backoffMs, withTimeout } from '@gamenet/schemas'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { Log } from '../../ports/log.js'
-import type { Logger } from '../../scrape/run-source.js'
 import type { People } from '../people/people.js'
+import type { Log } from '../ports/log.js'
+import type { Logger } from '../scrape/run-source.js'
 import type { Outbox } from './outbox.js'
 import { type Round, relayOnce } from './relay-outbox.js'
 

@@ -1,6 +1,6 @@
 import { isStorableMs, lineText, nameKey, Refusal, USERNAME_LENGTH_MAX, Username } from '@gamenet/schemas'
 import { z } from 'zod'
-import { startOfDay, zoneNamed } from '../../queries/time-zone.js'
+import { startOfDay, zoneNamed } from '../queries/time-zone.js'
 
 /*
  * A parameter is a string, an array (given more than once) or missing. Each schema describes the allowed values in its

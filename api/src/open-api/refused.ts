@@ -1,6 +1,6 @@
 import { type RefusalCode, refusals } from '@gamenet/schemas'
-import { type Components, type Json, pascal } from '../../answers/components.js'
-import { type Action, type Endpoint, pathParameters } from '../../answers/endpoint.js'
+import { type Components, type Json, pascal } from '../answers/components.js'
+import { type Action, type Endpoint, pathParameters } from '../answers/endpoint.js'
 
 const ALL: readonly RefusalCode[] = ['uri_too_long', 'internal']
 const TABLES: readonly RefusalCode[] = ['engine_busy', 'engine_away', 'table_incomplete', 'data_damaged', 'disk_full']

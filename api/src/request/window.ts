@@ -1,5 +1,5 @@
 import { Refusal, shownInstant } from '@gamenet/schemas'
-import type { Window as Span } from '../../queries/series.js'
+import type { Window as Span } from '../queries/series.js'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000

@@ -1,7 +1,7 @@
 import type { RefusalCode } from '@gamenet/schemas'
 import { StreamPage } from '@gamenet/schemas'
-import type { Components, Json } from '../../answers/components.js'
-import { StreamInput } from '../../stream/request.js'
+import type { Components, Json } from '../answers/components.js'
+import { StreamInput } from '../stream/request.js'
 
 /** The description of `GET /api/stream`, which is not an endpoint: its answer has no end, no ETag and no cache. */
 export const streamRoute = {

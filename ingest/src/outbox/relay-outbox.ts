@@ -1,7 +1,7 @@
 import { type Topic, topics, withTimeout } from '@gamenet/schemas'
-import type { Log } from '../../ports/log.js'
 import { namesOf, sealedEvent } from '../people/encode-events.js'
 import type { People, Seals } from '../people/people.js'
+import type { Log } from '../ports/log.js'
 import type { Outbox, OutboxRow } from './outbox.js'
 
 /*

@@ -107,6 +107,10 @@ test('pages say what the API answers, with the right status for bad input, and n
     t.equal(game.$('.headline [data-live="title/4d530064"]').attr('value'), String(title.online))
     t.match(said(game.$), `#${title.rank} of ${title.titles}`)
     t.equal(game.$('title').text(), 'Halo 2: 41 playing now · Gamenet Stats')
+    const { $: year } = await open(`${HALO}?range=1y`)
+    const { from = 0, to = 0 } = year('figure.chart').data() as { from?: number; to?: number }
+    t.equal(Math.floor((to - from) / 86_400_000), 365, 'a chart of one year spans one year')
+    t.match(said(year), 'Data for 1 of 366 days.')
     const board = (await json('/api/game/4d530064/leaderboards/1')) as { entries: { name: string; rating: string }[] }
     const { $ } = await open(`${HALO}/boards/1`)
     t.same(

@@ -129,7 +129,9 @@ async function render(
 const NOTHING: Resolved = { resolutionSeconds: 0 }
 
 function resolvedOf({ resolved }: ResolvedUrl, headers: Readonly<Record<string, string>>): Resolved {
-  const { fromMs, toMs } = resolved as { fromMs?: number; toMs?: number }
+  const { fromMs: readFromMs, shownFrom, toMs } = resolved as { fromMs?: number; shownFrom?: string; toMs?: number }
+  // A calendar reads a year more than it shows, for comparisons.
+  const fromMs = shownFrom === undefined ? readFromMs : Date.parse(shownFrom)
   return {
     ...(fromMs === undefined ? {} : { fromMs }),
     ...(toMs === undefined ? {} : { toMs }),

@@ -71,7 +71,7 @@ export function Chart({ series, fromMs, toMs, label, zoomPath, live }: ChartProp
             ))}
           </svg>
           {firstMs - fromMs > (toMs - fromMs) / 10 ? (
-            <text class="tick" x="4" y="50%">
+            <text class="tick blank" x="20%" y="50%">
               {firstMs >= toMs ? 'no data in this range' : `no data before ${instantText(firstMs)}`}
             </text>
           ) : null}

@@ -114,7 +114,7 @@ export function historyOf(
       points: shifted(points, shift),
       band: periods.map(({ date, min, peak }) => [msOf(date) + widthMs / 2 + shift, min, peak] as const)
     },
-    fromMs: (isAll ? firstMs : (resolved.fromMs ?? 0) + DAY_MS) + shift,
+    fromMs: (isAll ? firstMs : (resolved.fromMs ?? 0)) + shift,
     toMs: (resolved.toMs ?? 0) + shift
   }
 }
@@ -133,7 +133,7 @@ export function historyFacts(rows: Rows | undefined, span: Span, { fromMs, toMs 
   if (periods.length === 0) return 'No data in this range.'
   const best = periods.reduce((a, b) => (b.peak > a.peak ? b : a))
   const isWeekly = everyOf(span) === 'week'
-  const from = span.range === 'all' && span.from === undefined ? msOf(periods[0]?.date ?? '') : (fromMs ?? 0) + DAY_MS
+  const from = span.range === 'all' && span.from === undefined ? msOf(periods[0]?.date ?? '') : (fromMs ?? 0)
   const total = Math.max(periods.length, Math.round(((toMs ?? 0) - from) / (isWeekly ? 7 * DAY_MS : DAY_MS)))
   const unit = isWeekly ? 'weeks' : 'days'
   return (

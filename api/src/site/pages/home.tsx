@@ -6,6 +6,7 @@ import type {
   Peaks,
   RecentRecords,
   RecentUnlocks,
+  RegisteredUsers,
   Sparklines,
   TopGames
 } from '@gamenet/schemas'
@@ -15,7 +16,7 @@ import { recentUnlocks } from '../../routes/achievement-unlock-feed.js'
 import { peaks } from '../../routes/calendar.js'
 import { collectorStatus } from '../../routes/coverage.js'
 import { leaderboardChanges } from '../../routes/leaderboard-change.js'
-import { onlineHistory } from '../../routes/network-count.js'
+import { onlineHistory, registeredUsers } from '../../routes/network-count.js'
 import { recentlySetRecords } from '../../routes/record-history.js'
 import { sparklines } from '../../routes/sparkline.js'
 import { onlineUsers, topGames } from '../../routes/title-count.js'
@@ -58,6 +59,7 @@ export const homePage = page({
       ...(hasOverlay ? { before: historyPart({ metric: 'online' }, input, nowMs, WEEK_DAYS) } : {}),
       ...(input.lobbies === 1 ? { lobbies: historyPart({ metric: 'lobbies' }, input, nowMs) } : {}),
       peaks: tryAsk<Peaks>(peaks),
+      registered: tryAsk<RegisteredUsers>(registeredUsers),
       today: tryAsk<TopGames>(topGames, { from: iso(hourMs - DAY_MS), to: iso(hourMs) }),
       yesterday: tryAsk<TopGames>(topGames, { from: iso(hourMs - 2 * DAY_MS), to: iso(hourMs - DAY_MS) }),
       trends: tryAsk<Sparklines>(sparklines, { days: 7 }),
@@ -185,12 +187,14 @@ type NowProps = {
   readonly day: OnlineHistory | undefined
   readonly weekBefore: OnlineHistory | undefined
   readonly peaks: Peaks | undefined
+  readonly registered: RegisteredUsers | undefined
   readonly status: CollectorStatus | undefined
 }
 
-function Now({ answers: { day = [], weekBefore = [], peaks: ever = [], status } }: { answers: NowProps }) {
+function Now({ answers: { day = [], weekBefore = [], peaks: ever = [], registered, status } }: { answers: NowProps }) {
   const last = day.at(-1)
   if (last === undefined) return <Empty status={status} />
+  const users = registered?.at(-1)?.registered_count
   const highest = Math.max(...day.map(({ online_count }) => online_count))
   const network = ever.find(({ titleId, name }) => titleId === null && name === 'online')
   return (
@@ -209,6 +213,12 @@ function Now({ answers: { day = [], weekBefore = [], peaks: ever = [], status } 
             <>
               {' '}
               · all-time <N of={network.peak} /> (<Time at={network.peakAt} day />)
+            </>
+          )}
+          {users === undefined ? null : (
+            <>
+              {' '}
+              · <N of={users} /> registered
             </>
           )}
         </span>

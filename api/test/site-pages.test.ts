@@ -1,7 +1,7 @@
 import { Refusal } from '@gamenet/schemas'
 import { test } from 'tap'
 import type { ResolveContext } from '../src/answers/endpoint.js'
-import { parseInput } from '../src/http/request/parameters.js'
+import { parseInput } from '../src/request/parameters.js'
 import { endpoints } from '../src/routes/endpoints.js'
 import { pages } from '../src/site/routes.js'
 import { Redirect } from '../src/site/values/page.js'

@@ -4,6 +4,10 @@ import { countText, showLocal } from './local.js'
 const BOARD_MS = 30_000
 /** All open pages receive a new count at once; they ask within so many milliseconds. */
 const SPREAD_MS = 4000
+const OLD_SECONDS = 600
+/** Between two counts that are shown. */
+const COUNT_MS_MIN = 15_000
+let countedMs = 0
 /** Until a stream that was refused is opened again: a proxy answers 502 while the service restarts. */
 const REOPEN_MS = 60_000
 
@@ -53,6 +57,9 @@ function addressOf(): string | undefined {
 function counted({ recorded_at, online_count }: Count): void {
   if (online_count === null) return
   const seconds = Date.parse(`${recorded_at.replace(' ', 'T')}Z`) / 1000
+  // A history that is being loaded sends thousands of old counts.
+  if (Date.now() / 1000 - seconds > OLD_SECONDS || Date.now() - countedMs < COUNT_MS_MIN) return
+  countedMs = Date.now()
   show({ key: 'network', seconds, value: online_count })
   const titles = new Set(
     [...document.querySelectorAll<HTMLElement>('[data-live^="title/"]')].map(({ dataset }) => dataset.live)

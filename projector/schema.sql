@@ -354,15 +354,6 @@ CREATE TABLE forgotten
 ENGINE = ReplacingMergeTree(forgotten_at)
 ORDER BY name_hash;
 
-CREATE TABLE generation_definition
-(
-    `name` LowCardinality(String),
-    `generation` UInt32,
-    `definition` String
-)
-ENGINE = ReplacingMergeTree
-ORDER BY (name, generation);
-
 CREATE TABLE generation_pointer
 (
     `owner` LowCardinality(String),
@@ -374,6 +365,16 @@ CREATE TABLE generation_pointer
 )
 ENGINE = ReplacingMergeTree(version)
 ORDER BY owner;
+
+CREATE TABLE generation_statement
+(
+    `name` LowCardinality(String),
+    `generation` UInt32,
+    `version` UInt32,
+    `hash` String
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (name, generation, version, hash);
 
 CREATE TABLE import_retraction__0
 (

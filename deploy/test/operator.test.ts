@@ -145,9 +145,7 @@ test('the operator port answers the command line, and refuses web pages and clie
     ...status,
     degraded: ['log (Kafka) cannot be reached'],
     parked: { scrape: 1 },
-    projections: [
-      { projection: 'title', state: 'failing', isOutdated: false, lagEvents: 1, lagSeconds: 301, reason: 'Code: 60' }
-    ]
+    projections: [{ projection: 'title', state: 'failing', lagEvents: 1, lagSeconds: 301, reason: 'Code: 60' }]
   }
   t.equal(
     verdictOf(troubled),

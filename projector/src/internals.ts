@@ -5,13 +5,13 @@
 
 export { POSITION_TYPES } from './events/event-table.js'
 export { eventTables } from './events/event-tables.js'
+export { createLoader, type Loader, type LoaderOptions } from './load/loader.js'
+export { RowBuilder } from './load/row-builder.js'
 export { foldInline } from './folding/folding.js'
 export { runFold } from './folding/run-fold.js'
-export { definitionOf, Generations, ownerOf, ownersOf } from './generations/generations.js'
+export { Generations, ownerOf, ownersOf, statementsOf } from './generations/generations.js'
 export { LOCAL_PASS_LOCK } from './generations/pass-lock.js'
-export { createLoader, type Loader, type LoaderOptions } from './load/loader.js'
 export { projectorMetrics } from './load/projector-metrics.js'
-export { RowBuilder } from './load/row-builder.js'
 export { ProjectionRunner } from './project/run-projections.js'
 export { BOARD_KEY } from './projections/leaderboard-history.js'
 export { stepsEnded } from './projector.js'
@@ -48,13 +48,14 @@ export {
 } from './store/dead-letter.js'
 export { copyEvents, deleteImports, storeEvents } from './store/event-table.js'
 export {
-  type Definition,
+  type FilledGeneration,
   keepingPointers,
   type Pointer,
   Pointers,
-  readDefinitions,
+  readFilled,
   readPointers,
-  storeDefinitions,
+  type Statements,
+  storeFilled,
   storePointers
 } from './store/generation.js'
 export { readImports, readRetractedImports, readRetractions } from './store/import.js'

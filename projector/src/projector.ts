@@ -104,8 +104,6 @@ export type TopicStatus = {
 export type ProjectionStatus = ProjectionState & {
   readonly projection: string
   readonly checkpoints: readonly Progress[]
-  /** True if its table was created by other statements than this program's, which it uses until it is rebuilt. */
-  readonly isOutdated: boolean
   /** Loaded events that it has not consumed yet. */
   readonly lag: number
   /** Age of the oldest event, loaded or not, that it has not consumed. */
@@ -178,11 +176,10 @@ export function createProjector(options: ProjectorOptions): Projector {
   registerRebuildGauge(options.registry, store, logger)
   const backoff = options.backoff === undefined ? {} : { backoff: options.backoff }
   const folding = options.folding ?? foldInThread()
-  const generations = new Generations(store, own)
 
   const runner: ProjectionRunner = new ProjectionRunner({
     store,
-    generations,
+    generations: new Generations(store, own),
     passLock,
     folding,
     metrics,
@@ -197,7 +194,6 @@ export function createProjector(options: ProjectorOptions): Projector {
   const rebuilds: RebuildOperations = new RebuildOperations({
     store: rebuildStore,
     projections: own,
-    generations: new Generations(rebuildStore, own),
     runner,
     loader: { whilePaused: (work) => loader.whilePaused(work) },
     loaderOf: (...of) => loaderOf(options, ...of),
@@ -234,7 +230,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     pause: (projection) => runner.pause(known(projection)),
     resume: (projection) => runner.resume(known(projection)),
     wakeForLate: () => runner.wakeForLate(),
-    status: () => statusOf({ store, loader, runner, lagClock, generations, countDeadLetters }),
+    status: () => statusOf({ store, loader, runner, lagClock, countDeadLetters }),
     caughtUp: (asked = {}) => waitForTargets({ store, runner, watchers, loader, signal: stopping.signal }, asked),
     stepsEnded: () => stepsEnded({ loader, runner, rebuilds }),
     inStep: (step) => rebuilds.inStep(step),
@@ -297,13 +293,12 @@ type Seen = {
   readonly loader: Loader
   readonly runner: ProjectionRunner
   readonly lagClock: LagClock
-  readonly generations: Generations
   /** Unreadable messages by topic. */
   readonly countDeadLetters: () => Promise<ReadonlyMap<string, number>>
 }
 
 async function statusOf(seen: Seen): Promise<ProjectorStatus> {
-  const { store, loader, runner, generations, countDeadLetters } = seen
+  const { store, loader, runner, countDeadLetters } = seen
   const before = runner.hasPassed
     ? runner.checkpoints
     : await Checkpoints.read(await storeAt('reads', store, projections))
@@ -320,7 +315,6 @@ async function statusOf(seen: Seen): Promise<ProjectorStatus> {
       projection: each.name,
       ...runner.state(each.name),
       checkpoints: checkpoints.of(projectionCheckpoint(each.name)),
-      isOutdated: generations.isOutdated(each.name),
       lag: lagOf(each, checkpoints),
       lagSeconds: lagSeconds.projections.get(each.name) ?? 0
     })),

@@ -1,46 +1,37 @@
 import { projectionCheckpoint } from '@gamenet/schemas'
 import { test } from 'tap'
-import { definitionOf, Generations, ownerOf, ownersOf } from '../src/generations/generations.js'
-import { migrate, type Projection, projections, type Store, storeOver, type Tables } from '../src/index.js'
+import { migrate, NewerTables, type Projection, projections, type Store, storeOver, type Tables } from '../src/index.js'
 import { LOCAL_PASS_LOCK } from '../src/internals.js'
+import { filledByOwn, foreignStatements, Generations, ownerOf, ownersOf } from '../src/generations/generations.js'
+import { titleCount as counts } from '../src/projections/title-count.js'
 import type { RebuildContext } from '../src/rebuild/context.js'
 import { dropLeftovers, nextId } from '../src/rebuild/leftovers.js'
 import { type RebuildRecord, storeRebuild } from '../src/rebuild/rebuild-record.js'
 import { RebuildSteps } from '../src/rebuild/rebuild-steps.js'
 import { completeSwap } from '../src/rebuild/swap.js'
 import { readCheckpoints, storeCheckpoints } from '../src/store/checkpoint.js'
-import { eventOwner, namesOf, readPointers, storeDefinitions, storePointers } from '../src/store/generation.js'
+import { eventOwner, namesOf, readFilled, readPointers, storeFilled, storePointers } from '../src/store/generation.js'
 import { readBatchConsumers, storeConsumed } from '../src/store/late-batch.js'
 import { replaceReadViews } from '../src/store/read-view.js'
 import { around } from './around.js'
 import { latch } from './latch.js'
-import { lockedPasses } from './locks.js'
 import { laterGenerations, openTables, tablesOfRebuilds } from './pipeline.js'
 
-const [counts] = projections.filter(({ name }) => name === 'title-count')
-if (counts === undefined) throw new Error('there is no projection title-count')
-
 /** A rebuild of one projection whose swap has an intent. */
-function swapping(id: number, own: Projection): RebuildRecord {
-  const replaces = { tables: {}, generations: {}, definitions: {} }
-  const definitions = { [own.name]: definitionOf(own) }
+function swapping(id: number, { owner, tables } = ownerOf(counts)): RebuildRecord {
   const times = { startedAt: '', changedAt: '', target: {}, events: {}, cuts: {}, costs: {}, verification: null }
-  const plain = {
-    tables: {},
-    generations: {},
+  return {
+    id,
+    projection: counts.name,
+    unit: [counts.name],
+    waiting: [{ owner, tables: [...tables], generation: id }],
+    replaces: [{ owner, tables: [...tables], generation: 0 }],
     helpers: {},
     reason: null,
     until: null,
     isFromLog: false,
-    retracts: null
-  }
-  return {
-    id,
-    projection: own.name,
-    unit: [own.name],
-    definitions,
-    replaces,
-    ...plain,
+    retracts: null,
+    isAutomatic: false,
     ...times,
     state: 'swapping',
     version: 1
@@ -69,7 +60,7 @@ test('a swap that another process has reverted moves no pointer', async (t) => {
     storeCheckpoints,
     ['load:title-count', 'project:title-count'].map((name) => ({ name, ...at }))
   )
-  const record = await storeRebuild(store, swapping(1, counts), {})
+  const record = await storeRebuild(store, swapping(1), {})
   const looked = latch()
   const patient = around(control, async (work, what) => {
     if (what.includes('FROM late_batch') || what.includes('FROM checkpoint')) looked.open()
@@ -98,7 +89,7 @@ test('a swap that another process completes meanwhile is reported as done', asyn
     readers.map((name) => ({ name, ...at }))
   )
   await control.execute('CREATE TABLE title_count__1 AS title_count__0')
-  const record = await storeRebuild(store, swapping(1, counts), {})
+  const record = await storeRebuild(store, swapping(1), {})
   let completed: Promise<number | undefined> | undefined
   const overtaken = around(control, async (work, what) => {
     if (what.includes('FROM checkpoint')) {
@@ -116,9 +107,8 @@ test('answers find a table that only new statements make at its first generation
   const store = storeOver(control)
   const owner = projectionCheckpoint(counts.name)
   await store.do(storePointers, 1, [{ owner, tables: ['title_count'], writes: 3, reads: 3, readsChanged: 1 }])
-  const wider = { ...counts, form: 'fold', key: {}, reads: {}, into: { title_count: [], other: [] } } as Projection
   await store.do(storeCheckpoints, [{ name: 'load:title-count', epoch: 0, partition: 0, next: 5 }])
-  const record = await storeRebuild(store, swapping(5, wider), {})
+  const record = await storeRebuild(store, swapping(5, { owner, tables: ['title_count', 'other'] }), {})
   const stopping = new AbortController()
   const stopped = contextOn(store, { signal: stopping.signal })
   stopping.abort(new Error('the process stops'))
@@ -128,43 +118,72 @@ test('answers find a table that only new statements make at its first generation
   t.equal(serving.nameOf('title_count'), 'title_count__3')
 })
 
-test('a new projection waits while no exclusive lock is possible, and all others serve', async (t) => {
-  const { control } = await openTables()
-  const [known = [], all = []] = [['title-count'], ['title-count', 'title-count-hour']].map((names) =>
-    projections.filter(({ name }) => names.includes(name))
-  )
-  await new Generations(storeOver(control), known).register(lockedPasses())
-  const newer = new Generations(storeOver(control), all)
-  await t.rejects(newer.register({ exclusive: () => Promise.reject(new Error('PostgreSQL is away')) }), /is away/)
-  t.same((await newer.current()).projections, known)
-  await newer.register(lockedPasses())
-  t.same((await newer.current()).projections, all)
-})
-
-test('a projection is registered during a rebuild that began before', async (t) => {
+test('the statements of the program fill a generation without a row: a first one, and one whose row was lost', async (t) => {
   const { control } = await openTables()
   const store = storeOver(control)
-  const all = projections.filter(({ name }) => name === 'title-count')
-  await store.do(
-    storeDefinitions,
-    all.map((each) => ({ projection: each.name, generation: 7, definition: definitionOf(each) }))
-  )
+  await store.do(storeFilled, [filledByOwn(counts, 7)])
   t.equal(await nextId(store), 8, 'a number is given once, even to an attempt that left nothing else')
-  const generations = new Generations(store, all)
-  await generations.register(lockedPasses())
-  t.same((await generations.current()).projections, all)
+  const generations = new Generations(store, [counts])
+  t.same((await generations.current()).projections, [counts])
+  await store.do(storePointers, 1, [{ ...ownerOf(counts), writes: 5, reads: 5, readsChanged: 1 }])
+  t.same((await generations.current()).projections, [counts])
+  const stored = (await store.do(readFilled)).map(({ generation }) => generation)
+  t.same(stored, [0, 5, 7])
 })
 
-test('a generation whose definition was lost with a damaged part continues with the statements of the program', async (t) => {
+test('steps write no tables that another version fills, nor those of the projections that read them', async (t) => {
   const { control } = await openTables()
   const store = storeOver(control)
-  await new Generations(store, [counts]).register(lockedPasses())
-  await store.do(storePointers, 1, [{ ...ownerOf(counts), writes: 7, reads: 7, readsChanged: 1 }])
-  const generations = new Generations(store, [counts])
-  await generations.register(lockedPasses())
-  t.same((await generations.current()).projections, [])
-  await generations.register(lockedPasses())
-  t.same((await generations.current()).projections, [counts])
+  const names = ['title-count', 'title-count-hour', 'title-count-day', 'title']
+  const own = projections.filter(({ name }) => names.includes(name))
+  await new Generations(store, own).current()
+  const later = own.map((each) => (each.name === 'title-count' ? { ...each, version: 2 } : each))
+  const idleIn = async (program: readonly Projection[]) =>
+    [...(await new Generations(store, program).current()).idle].map(([{ name }, { isOutdated }]) => [name, isOutdated])
+  t.same(await idleIn(own), [])
+  const outdated = ['title-count', 'title-count-hour', 'title-count-day']
+  t.same(
+    await idleIn(later),
+    outdated.map((name) => [name, true])
+  )
+  t.equal(await foreignStatements(store, later), undefined, 'a newer program starts')
+  // Its rebuild is swapped in.
+  const [first] = later.filter(({ name }) => name === 'title-count')
+  if (first === undefined) throw new Error('there is no projection title-count')
+  await store.do(storeFilled, [filledByOwn(first, 3)])
+  await store.do(storePointers, 1, [{ ...ownerOf(first), writes: 3, reads: 0, readsChanged: 0 }])
+  t.same(await idleIn(later), [])
+  t.same(
+    await idleIn(own),
+    outdated.map((name) => [name, false]),
+    'the older program no longer writes'
+  )
+  t.match(
+    await foreignStatements(store, own),
+    /^version 2 of the statements of title-count .* Start the newer program$/
+  )
+  const changed = own.map(
+    (each): Projection =>
+      each.name === 'title' && each.form !== 'fold' ? { ...each, select: `${each.select} LIMIT 5` } : each
+  )
+  t.match(await foreignStatements(store, changed), /^version 1 of the statements of title .* other statements of that/)
+  t.same(
+    (await idleIn(changed)).filter(([name]) => name === 'title'),
+    [['title', false]]
+  )
+})
+
+test('tables that a newer program fills are refused at a start', async (t) => {
+  const { control } = await openTables()
+  const store = storeOver(control)
+  await store.do(storeFilled, [{ ...filledByOwn(counts, 4), version: 9 }])
+  t.same(await migrate(control), [], 'while its rebuild is not swapped in, older programs continue')
+  await store.do(storePointers, 1, [{ ...ownerOf(counts), writes: 4, reads: 0, readsChanged: 0 }])
+  await t.rejects(migrate(control), {
+    constructor: NewerTables,
+    message:
+      /version 9 of the statements of title-count fills its tables, and this program has version 1\. Start the newer/
+  })
 })
 
 test('a view of the first generation hides the checkpoints of another below it', async (t) => {
@@ -174,87 +193,25 @@ test('a view of the first generation hides the checkpoints of another below it',
   t.equal(view.get(owner.owner), owner.owner)
 })
 
-test('a definition stored without an acknowledgement serves nevertheless', async (t) => {
+test('of two programs that begin the first generation at once, the lowest version counts', async (t) => {
   const { control } = await openTables()
-  const all = projections.filter(({ name }) => name === 'title-count')
+  const store = storeOver(control)
+  const later = { ...counts, version: 2 }
   let landed = async () => {}
   const insert: Tables['insert'] = async (...row) => {
     landed = () => control.insert(...row)
     throw new Error('the answer was lost')
   }
-  const serving = new Generations(storeOver({ ...control, insert }), all)
-  await t.rejects(serving.register(lockedPasses()), /was lost/)
-  t.same((await serving.current()).projections, [])
+  await t.rejects(new Generations(storeOver({ ...control, insert }), [counts]).current(), /was lost/)
+  t.same((await new Generations(store, [later]).current()).projections, [later])
   await landed()
-  await serving.register(lockedPasses())
-  t.same((await serving.current()).projections, all)
-})
-
-test("of two programs that start at once on empty tables, the first one's definitions serve in both", async (t) => {
-  const { control } = await openTables()
-  const older = projections.filter(({ name }) => name === 'title-count')
-  const newer = older.map(
-    (each): Projection => (each.form === 'fold' ? each : { ...each, select: `${each.select} LIMIT 5` })
-  )
-  const [stores, looked] = [latch(), latch()]
-  const insert: Tables['insert'] = async (...row) => {
-    stores.open()
-    await looked.opened
-    // Enough time to read again and to store.
-    for (let questions = 0; questions < 5; questions += 1) await control.rows('SELECT 1 AS one')
-    await control.insert(...row)
-  }
-  const rows: Tables['rows'] = async (...asked) => {
-    const found = await control.rows(...asked)
-    looked.open()
-    return found
-  }
-  const passes = lockedPasses()
-  const first = new Generations(storeOver({ ...control, insert }), older)
-  const second = new Generations(storeOver({ ...control, rows }), newer)
-  const registered = first.register(passes)
-  await stores.opened
-  await Promise.all([registered, second.register(passes)])
-  const stored = await control.rows('SELECT d.definition AS definition FROM generation_definition AS d')
-  t.same(
-    stored,
-    older.map((each) => ({ definition: definitionOf(each) })),
-    'the second had nothing to say'
-  )
-  for (const serving of [first, second])
-    t.same((await serving.current()).projections.map(definitionOf), older.map(definitionOf))
-  t.same(
-    [first, second].map((serving) => serving.isOutdated('title-count')),
-    [false, true]
-  )
-})
-
-test('a projection of a topic that only another program has keeps its table, and others continue', async (t) => {
-  const { control } = await openTables()
-  const all = projections.filter(({ name }) => ['title-count', 'title-count-hour'].includes(name))
-  const store = storeOver(control)
-  const generations = new Generations(store, all)
-  await generations.register(lockedPasses())
-  const definition = definitionOf({ ...counts, from: { ...counts.from, name: 'title-number' } })
-  await store.do(storeDefinitions, [{ projection: counts.name, generation: 3, definition }])
-  const owner = { owner: projectionCheckpoint(counts.name), tables: ['title_count'] }
-  await store.do(storePointers, 1, [{ ...owner, writes: 3, reads: 3, readsChanged: 1 }])
-  const current = await generations.current()
-  t.same(
-    current.projections.map(({ from }) => from.name),
-    ['title-number', 'title-count']
-  )
-  t.equal(current.names.get('event_title_number'), 'event_title_number__0')
-  t.ok(generations.isOutdated(counts.name))
+  t.same((await new Generations(store, [counts]).current()).projections, [counts])
+  t.same((await new Generations(store, [later]).current()).projections, [], 'and the other one rebuilds')
 })
 
 test('tables of an attempt without a record are dropped after a day if other processes may be creating them, also if a rebuild has their number', async (t) => {
   const { control } = await openTables()
-  await storeRebuild(
-    storeOver(control),
-    { ...swapping(4, counts), tables: { title_count: 'title_count__4' }, state: 'filling' },
-    {}
-  )
+  await storeRebuild(storeOver(control), { ...swapping(4), state: 'filling' }, {})
   for (const name of ['title_count__4', 'title_latest__4', 'title_count__8', 'title_count__sample_0123abcd'])
     await control.execute(`CREATE TABLE ${name} AS title_count__0`)
   for (const [hours, left] of [
@@ -263,7 +220,7 @@ test('tables of an attempt without a record are dropped after a day if other pro
   ] as const) {
     const rows: Tables['rows'] = async (...asked) =>
       (await control.rows(...asked)).map((row) => ('hours' in row ? { ...row, hours } : row))
-    await dropLeftovers({ store: storeOver({ ...control, rows }), isShared: true, longestAnswerMs: 0 })
+    await dropLeftovers({ store: storeOver({ ...control, rows }), projections, isShared: true, longestAnswerMs: 0 })
     t.same((await laterGenerations(control)).sort(), left)
   }
 })
@@ -274,12 +231,6 @@ test('records of batches that dropped generations consumed are discarded, also a
   const own = namesOf(ownerOf(counts), 3)
   await control.execute('CREATE TABLE title_count__3 AS title_count__0')
   await control.execute('CREATE TABLE event_title_count__3 AS event_title_count__0')
-  const definitions = [0, 3, 4].map((generation) => ({
-    projection: counts.name,
-    generation,
-    definition: definitionOf(counts)
-  }))
-  await store.do(storeDefinitions, definitions)
   const owners = [ownerOf(counts), eventOwner(counts.from)]
   await store.do(
     storePointers,
@@ -302,7 +253,7 @@ test('records of batches that dropped generations consumed are discarded, also a
     const checkpoints = await store.do(readCheckpoints)
     return [checkpoints.map(({ name }) => name).sort(), await store.do(readBatchConsumers)]
   }
-  const needs = { isShared: false, longestAnswerMs: 0 }
+  const needs = { projections, isShared: false, longestAnswerMs: 0 }
   const execute: Tables['execute'] = async (sql, ...asked) => {
     if (sql.startsWith('ALTER TABLE checkpoint')) throw new Error('the process died')
     await control.execute(sql, ...asked)
@@ -324,8 +275,11 @@ test('pointers whose rows are lost are restored from the records of rebuilds', a
     [6, 'rolled-back'],
     [7, 'filled']
   ] as const) {
-    await storeRebuild(store, { ...swapping(id, counts), isFromLog: true, state }, {})
-    await store.do(storeDefinitions, [{ projection: counts.name, generation: id, definition: definitionOf(counts) }])
+    const record = swapping(id)
+    const waiting = [eventOwner(counts.from), ownerOf(counts)].map(({ owner, tables }) => {
+      return { owner, tables: [...tables], generation: id }
+    })
+    await storeRebuild(store, { ...record, waiting, isFromLog: true, state }, {})
     for (const table of ['title_count', 'event_title_count'])
       await control.execute(`CREATE TABLE ${table}__${id} AS ${table}__0`)
   }
@@ -368,8 +322,7 @@ test('the start of another process does not undo a concurrent swap or rollback',
   const [view] = await control.rows("SELECT t.as_select AS shown FROM system.tables AS t WHERE t.name = 'title_count'")
   t.match(view?.shown, /title_count__7 FINAL$/, 'the view follows the pointer')
 
-  const record = await storeRebuild(store, { ...swapping(7, counts), state: 'swapped' }, {})
-  await store.do(storeDefinitions, [{ projection: counts.name, generation: 7, definition: definitionOf(counts) }])
+  const record = await storeRebuild(store, { ...swapping(7), state: 'swapped' }, {})
   await migrateDuring('FROM generation_pointer', async () => {
     await storeRebuild(store, record, { state: 'rolling-back' })
     await point(0, 2)

@@ -112,8 +112,12 @@ test('rebuilds that would continue without the lost rows are cancelled, others c
   const { control } = await openTables()
   const store = async (id: number, change: Partial<RebuildRecord>) =>
     await storeRebuild(storeOver(control), { ...RECORD, id }, change)
-  const ofTitle = { unit: ['title'], tables: { title: 'title__1' } }
-  const ofCount = { unit: ['network-count'], tables: { network_count: 'network_count__2' } }
+  const waiting = [{ owner: 'project:title', tables: ['title'], generation: 1 }]
+  const ofTitle = { unit: ['title'], waiting }
+  const ofCount = {
+    unit: ['network-count'],
+    waiting: [{ owner: 'project:network-count', tables: ['network_count'], generation: 2 }]
+  }
   const cases = [
     ['reads lost rows', { ...ofCount, state: 'filled' }, 'cancelled'],
     ['lost rows itself', { ...ofTitle, state: 'paused' }, 'cancelled'],
@@ -121,7 +125,7 @@ test('rebuilds that would continue without the lost rows are cancelled, others c
     ['what it replaced lost rows', { ...ofTitle, state: 'swapped' }, 'dropped'],
     ['what it replaced is whole', { ...ofCount, state: 'swapped' }, 'swapped'],
     ['took an import back that is loaded again', { ...ofCount, retracts: 'a', state: 'dropped' }, 'cancelled'],
-    ['took another topic back', { ...ofTitle, tables: {}, retracts: 'b', state: 'dropped' }, 'dropped']
+    ['took another topic back', { ...ofTitle, waiting: [], retracts: 'b', state: 'dropped' }, 'dropped']
   ] as const
   for (const [n, [, change]] of cases.entries()) await store(n + 1, change as Partial<RebuildRecord>)
   const damaged = new Set(['event_network_count', 'import_retraction', 'title__1'])
@@ -134,13 +138,14 @@ const RECORD: RebuildRecord = {
   id: 0,
   projection: 'title',
   unit: [],
-  tables: {},
+  waiting: [],
   helpers: {},
   state: 'filling',
   reason: null,
   until: null,
   isFromLog: false,
   retracts: null,
+  isAutomatic: false,
   startedAt: '2026-01-01T00:00:00.000Z',
   changedAt: '2026-01-01T00:00:00.000Z',
   target: {},
@@ -148,8 +153,6 @@ const RECORD: RebuildRecord = {
   cuts: {},
   costs: {},
   verification: null,
-  definitions: {},
-  generations: {},
   replaces: null,
   version: 0
 }

@@ -16,9 +16,7 @@ const WRITTEN: readonly (readonly [table: string, types: ColumnTypes])[] = [
   ...eventTables.map(({ table, types }) => [`${table}__0`, types] as const),
   ...projections.flatMap((each) =>
     each.form === 'fold'
-      ? Object.entries(foldNamed(each.fold ?? each.name).tables).map(
-          ([table, types]) => [`${table}__0`, types] as const
-        )
+      ? Object.entries(foldNamed(each.name).tables).map(([table, types]) => [`${table}__0`, types] as const)
       : []
   ),
   ['parked_message', DEAD_LETTER_TYPES]

@@ -4,7 +4,7 @@ import { type Topic, titleCountTopic } from '@gamenet/schemas'
 import { type PlainFold, plainFolds } from './plain-folds.js'
 
 /*
- * A later version of the program: one of its projections computes other rows, so rebuilt tables differ from the serving ones.
+ * A later version of the program: one of its projections has the next version and computes other rows, so its tables are rebuilt.
  */
 
 const ADDED = 1000
@@ -12,7 +12,13 @@ const CHANGED = 'title-count'
 
 const changed = projections.flatMap((each): SqlProjection[] =>
   each.form !== 'fold' && each.name === CHANGED
-    ? [{ ...each, select: each.select.replaceAll(/\s+/g, ' ').trim().replace('e.online,', `e.online + ${ADDED},`) }]
+    ? [
+        {
+          ...each,
+          version: 2,
+          select: each.select.replaceAll(/\s+/g, ' ').trim().replace('e.online,', `e.online + ${ADDED},`)
+        }
+      ]
     : []
 )
 

@@ -1,14 +1,14 @@
-import type { RebuildOperations, RebuildStatus } from '@gamenet/projector/internals'
-import { errorMessage, ratingTopic, titleCountTopic } from '@gamenet/schemas'
+import { ownerOf, type RebuildOperations, type RebuildStatus } from '@gamenet/projector/internals'
+import { errorMessage, generationName, ratingTopic, titleCountTopic } from '@gamenet/schemas'
 import { erase } from './erasure.js'
 import { undo, undoable } from './imports.js'
 import { retryAll } from './late-events.js'
+import { newerOf } from './newer-program.js'
+import { filledIn } from './operations/bookkeeping.js'
 import type { Place } from './place.js'
 import type { Process } from './process.js'
 import type { RunningProjector } from './projector.js'
-import { servingDefinition } from './rebuilding.js'
 import { simulatedProjections } from './simulated.js'
-import type { Tables } from './store.js'
 import { WORLD } from './virtual-time.js'
 
 /**
@@ -29,7 +29,7 @@ type Action = (typeof ACTIONS)[number]
 export type Ended = { readonly swapped: string } | { readonly fault: string }
 
 const STEPS_MAX = 60
-const ATTEMPTS = 5
+const ATTEMPTS = 30
 const LOOK_MS = 1000
 const ENDED = new Set(['rolled-back', 'cancelled', 'dropped'])
 
@@ -42,13 +42,18 @@ function finalActionFor(newest: RebuildStatus | undefined): Action | 'wait' {
   return state === 'swapped' ? 'rollback' : 'wait'
 }
 
-/** Whether a rebuild uses the statements of the serving tables. */
-function isOfServing(tables: Tables, status: RebuildStatus | undefined): boolean {
-  const { record } = tables.written('rebuild').get(String(status?.id)) ?? {}
-  const { definitions } = JSON.parse(String(record)) as { definitions: Readonly<Record<string, string>> }
-  return simulatedProjections
-    .filter(({ name }) => name in definitions)
-    .every((each) => servingDefinition(tables, each) === definitions[each.name])
+/** Whether the former tables of a swapped rebuild are those of the earlier program, to which there is no way back. */
+function isOfEarlierVersion({ tables, isNewer }: Place, status: RebuildStatus | undefined): boolean {
+  if (!isNewer) return false
+  const waiting = Object.values(status?.tables ?? {})
+  return simulatedProjections.some((each) =>
+    filledIn(tables).some(
+      ({ projection, generation, version }) =>
+        projection === each.name &&
+        version < (newerOf([each])[0]?.version ?? 1) &&
+        ownerOf(each).tables.some((table) => waiting.includes(generationName(table, generation)))
+    )
+  )
 }
 
 /** The process of a projector, and the projector. */
@@ -100,7 +105,8 @@ export class Operator {
     for (let steps = 0; steps < STEPS_MAX; steps += 1) {
       const listed = (await run((rebuilds) => rebuilds.list()))?.answer as readonly RebuildStatus[] | undefined
       const newest = listed?.find(({ state }) => !ENDED.has(state))
-      const action = finalActionFor(newest)
+      const next = finalActionFor(newest)
+      const action = next === 'rollback' && isOfEarlierVersion(this.#place, newest) ? 'drop' : next
       const projection = newest?.projection ?? this.#finalProjection()
       const unerased = await this.eraseBefore(action, until)
       if (unerased !== undefined) yield { fault: unerased }
@@ -113,7 +119,7 @@ export class Operator {
       const answer = done?.answer
       if (answer === undefined)
         yield { fault: `${action} of ${projection} fails while everything is idle: ${refusal.reason}` }
-      else if (answer === 'different' && isOfServing(this.#place.tables, newest))
+      else if (answer === 'different')
         yield { fault: `the rebuilt tables of ${projection} differ from the serving ones` }
       else if (action === 'swap' || action === 'rollback') yield { swapped: `after ${action} of ${projection}` }
       if (action === 'rollback') return

@@ -66,11 +66,11 @@ export function leftTables({ tables, isShared, world }: Place): string[] {
     const bare = baseName(name)
     if (bare === name || serving.nameOf(bare) === name) return false
     const owner =
-      rebuilds.find((each) => Object.values(each.tables).includes(name)) ??
+      rebuilds.find((each) => each.tables.some((table) => table.name === name)) ??
       // Two attempts have the same number if the first one lost its lock.
       rebuilds.find(
         (each) =>
-          bare in { ...each.tables, ...each.helpers } &&
+          (bare in each.helpers || each.tables.some((table) => table.bare === bare)) &&
           [generationName(bare, each.id), `${generationName(bare, each.id)}_live`].includes(name)
       )
     return owner === undefined ? !isShared : isDue(owner)
@@ -96,12 +96,20 @@ type RebuildRow = {
   readonly id: number
   readonly state: string
   readonly changedAt: string
-  readonly tables: Readonly<Record<string, string>>
+  readonly tables: readonly { readonly bare: string; readonly name: string }[]
   readonly helpers: Readonly<Record<string, string>>
 }
 
+type Waiting = { readonly tables: readonly string[]; readonly generation: number }
+
 function rebuildsIn(tables: Tables): RebuildRow[] {
-  return tables.final('rebuild').map(({ record }) => JSON.parse(String(record)))
+  return tables.final('rebuild').map((row) => {
+    const record = JSON.parse(String(row.record)) as RebuildRow & { readonly waiting: readonly Waiting[] }
+    const waiting = record.waiting.flatMap((each) =>
+      each.tables.map((bare) => ({ bare, name: generationName(bare, each.generation) }))
+    )
+    return { ...record, tables: waiting }
+  })
 }
 
 /** Whether all projections have consumed all events of the log, including late ones. */

@@ -8,7 +8,7 @@ import {
   Pointers,
   readCheckpoints,
   readConsumed,
-  readDefinitions,
+  readFilled,
   readKnownBatches,
   readPending,
   readPointers,
@@ -68,7 +68,7 @@ const ENDED = /"state":"(rolled-back|cancelled|dropped)"/
 export function reusingNumbers(store: Store): Store {
   return intercepted(store, async ({ operation, next }) => {
     const result = await next()
-    if (operation === readDefinitions) {
+    if (operation === readFilled) {
       const pointers = await store.do(readPointers)
       const isPointed = ({ generation }: { generation: number }) =>
         generation === 0 || pointers.all().some(({ reads, writes }) => reads === generation || writes === generation)

@@ -78,7 +78,6 @@ export function runProjector(place: Place, process: Process, onChange: () => voi
   const rebuilds: RebuildOperations = new RebuildOperations({
     store: stores.rebuild,
     projections,
-    generations: new Generations(stores.rebuild, projections),
     runner,
     loader: { whilePaused: (work) => loader.whilePaused(work) },
     loaderOf: (store, topic, group) => loaderOf(store, [topic], group, {}),

@@ -1,10 +1,10 @@
 import {
   type Checkpoint,
-  type Definition,
+  type FilledGeneration,
   ownerOf,
   type Pointers,
   storeCheckpoints,
-  storeDefinitions,
+  storeFilled,
   storePointers
 } from '@gamenet/projector/internals'
 import { loadCheckpoint, projectionCheckpoint } from '@gamenet/schemas'
@@ -43,7 +43,7 @@ export class Promises {
   readonly #tables: Tables
   readonly #pointers: Pointers[] = []
   readonly #gone = new Set<string>()
-  readonly #defined = new Map<string, string>()
+  readonly #filled = new Map<string, string>()
   /** The loaded positions when steps began to write another generation of a projection than answers read. */
   readonly #heads = new Map<string, ReadonlyMap<string, number>>()
   /** The generation by the identity of an answer. */
@@ -54,7 +54,7 @@ export class Promises {
     tables.onDone = (operation, _, input) => {
       if (operation === storePointers) this.#pointersStored()
       if (operation === storeCheckpoints) this.#checkpointsStored(input[0] as readonly Checkpoint[])
-      if (operation === storeDefinitions) this.#definitionsStored(input[0] as readonly Definition[])
+      if (operation === storeFilled) this.#filledStored(input[0] as readonly FilledGeneration[])
     }
     tables.onTable = (what, name) => this.#tableChanged(what, name)
     this.#pointersStored()
@@ -126,13 +126,13 @@ export class Promises {
     }
   }
 
-  #definitionsStored(definitions: readonly Definition[]): void {
-    for (const { projection, generation, definition } of definitions) {
+  #filledStored(generations: readonly FilledGeneration[]): void {
+    for (const { projection, generation, hash } of generations) {
       const name = `${projection} ${generation}`
       // The statement of a dead process may arrive after the same one of another process.
-      if (this.#defined.has(name) && this.#defined.get(name) !== definition)
-        this.broken.push(`generation ${name} is defined twice, with different definitions`)
-      this.#defined.set(name, definition)
+      if (this.#filled.has(name) && this.#filled.get(name) !== hash)
+        this.broken.push(`generation ${name} is filled by different statements`)
+      this.#filled.set(name, hash)
     }
   }
 

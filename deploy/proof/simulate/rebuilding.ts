@@ -1,8 +1,9 @@
 import type { PassLock, Projection } from '@gamenet/projector'
-import { definitionOf, LOCAL_PASS_LOCK, ownerOf } from '@gamenet/projector/internals'
+import { LOCAL_PASS_LOCK, ownerOf, statementsOf } from '@gamenet/projector/internals'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import { sharedPasses } from '../../src/wiring/postgres-pass-lock.js'
 import { newerOf } from './newer-program.js'
+import { filledIn } from './operations/bookkeeping.js'
 import type { Place } from './place.js'
 import { simulatedProjections } from './simulated.js'
 import type { Tables } from './store.js'
@@ -18,17 +19,15 @@ export function locksOf({ isShared, postgres }: Place): Locks {
   }
 }
 
-/** The definition of the generation of a projection that answers read. */
-export function servingDefinition(tables: Tables, projection: Projection): string {
-  const { reads } = tables.pointers.of(ownerOf(projection))
-  return String(tables.written('generation_definition').get(`${projection.name}|${reads}`)?.definition)
-}
-
 /** The projections of the tables that answers read. */
 export function servingProjections(tables: Tables): readonly Projection[] {
   const newer = newerOf(simulatedProjections)
   return simulatedProjections.map((each, n) => {
     const later = newer[n] ?? each
-    return servingDefinition(tables, each) === definitionOf(later) ? later : each
+    const { reads } = tables.pointers.of(ownerOf(each))
+    const filled = filledIn(tables).find(
+      ({ projection, generation }) => projection === each.name && generation === reads
+    )
+    return filled?.version === statementsOf(later).version ? later : each
   })
 }

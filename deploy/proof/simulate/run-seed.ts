@@ -195,6 +195,8 @@ class Installation {
     world.note('no faults from here on', WORLD)
     for (const each of this.processes) {
       each.jump(-each.skewMs)
+      // The last processes of the earlier program are replaced.
+      if (this.#place.isNewer) this.#kill(each)
       if (each.life.isOver) each.start()
     }
     const calmMs = world.time.nowMs
@@ -379,17 +381,22 @@ class Installation {
   }
 
   #dieOf(life: Life): void {
-    const { world, log, postgres } = this.#place
+    const { world } = this.#place
     const process = this.processes.find((each) => each.owns(life))
     if (process === undefined || process.life.isOver) return
     this.deaths += 1
+    this.#kill(process)
+    world.time.after(WORLD, process.restMs(), () => {
+      if (process.life.isOver) process.start()
+    })
+  }
+
+  #kill(process: Process): void {
+    const { log, postgres } = this.#place
     for (const dead of process.die()) {
       log.noticeDeath(dead)
       postgres.noticeDeath(dead)
     }
-    world.time.after(WORLD, process.restMs(), () => {
-      if (process.life.isOver) process.start()
-    })
   }
 
   #often(ms: number, work: () => void): void {

@@ -11,7 +11,7 @@ export const BOOKKEEPING: Readonly<Record<string, Definition>> = {
   parked_decision: { key: ['topic', ...POSITION], version: by('decided_at') },
   data_change: { key: ['version', 'projection', 'key', 'from_ms', 'to_ms'] },
   generation_pointer: { key: ['owner'], version: by('version') },
-  generation_definition: { key: ['projection', 'generation'] },
+  generation_statement: { key: ['projection', 'generation', 'version', 'hash'] },
   rebuild: { key: ['id'], version: by('version') },
   rebuild_owner: { key: ['id'], version: by('seen_at') },
   late_batch: { key: ['id'] },

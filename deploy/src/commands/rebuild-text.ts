@@ -62,8 +62,9 @@ export function rebuildTable(rebuilds: readonly RebuildStatus[]): string[] {
   ])
 }
 
-function stateOf({ state, until, retracts }: RebuildStatus): string {
+function stateOf({ state, until, retracts, isAutomatic }: RebuildStatus): string {
   if (retracts !== null) return `${state}, undoes import ${retracts}`
+  if (isAutomatic) return `${state}, of an upgrade`
   return until === null ? state : `${state}, until ${until}`
 }
 

@@ -85,7 +85,7 @@ function linesOf(status: Status): string[] {
       ['PROJECTION', 'STATE', 'LAG', 'BEHIND', 'REASON'],
       ...status.projections.map((row) => [
         row.projection,
-        row.isOutdated === true ? `${row.state}, outdated` : row.state,
+        row.state,
         `${row.lagEvents}`,
         secondsText(row.lagSeconds),
         row.reason ?? ''

@@ -45,8 +45,6 @@ export const Status = z.object({
     z.object({
       projection: z.string(),
       state: z.string(),
-      /** Its table was created by other statements than the program's; null if another process projects. */
-      isOutdated: z.boolean().nullable(),
       lagEvents: z.int(),
       /** Age of the oldest event that it has not consumed; null if another process projects. */
       lagSeconds: z.number().nullable(),
@@ -172,10 +170,9 @@ async function progressOf({ engines, projector }: OperationNeeds): Promise<Progr
     parked: Object.fromEntries(
       status.topics.filter(({ deadLetters }) => deadLetters > 0).map(({ topic, deadLetters }) => [topic, deadLetters])
     ),
-    projections: status.projections.map(({ projection, state, isOutdated, lag, lagSeconds, reason }) => ({
+    projections: status.projections.map(({ projection, state, lag, lagSeconds, reason }) => ({
       projection,
       state,
-      isOutdated,
       lagEvents: lag,
       lagSeconds,
       reason
@@ -208,7 +205,6 @@ async function progressByTables({ store, log, isEmbedded }: Engines): Promise<Pr
     projections: progress.projections.map(({ projection, lag }) => ({
       projection,
       state: 'elsewhere',
-      isOutdated: null,
       lagEvents: lag,
       lagSeconds: null,
       reason: null

@@ -10,8 +10,8 @@ export function sinceReplacedRows(
   chunk: readonly TouchedKey[],
   stored: ChunkRows
 ): readonly TouchedKey[] {
-  const { name, fold = name, into, key } = projection
-  const { rowsBeginAt } = foldNamed(fold).basis
+  const { name, into, key } = projection
+  const { rowsBeginAt } = foldNamed(name).basis
   if (rowsBeginAt === undefined) return chunk.map((each) => ({ ...each, sinceMs: 0 }))
   const since = new Map<string, number>()
   for (const [table, columns] of Object.entries(into)) {

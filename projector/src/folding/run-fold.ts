@@ -58,7 +58,7 @@ export async function runFold(
   async function rowsOf(chunk: readonly TouchedKey[], first: ChunkAnswers): Promise<ChunkRows> {
     let found = first
     for (let again = 0; again <= AGAIN_MAX; again += 1) {
-      const made = await folding.fold(projection.fold ?? projection.name, found)
+      const made = await folding.fold(projection.name, found)
       if (made !== 'again') return made
       found = await read(chunk, readsApart)
     }

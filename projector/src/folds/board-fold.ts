@@ -1,6 +1,6 @@
 import { type RankGoal, ranked, rankGoals } from '@gamenet/schemas'
 import { BoardGoals, cutGoals, type Reached } from './board-goals.js'
-import { type BoardRules, boardRules, type Entry, isMeasured, type State } from './board-history.js'
+import { compareStates, type Entry, isMeasured, type State } from './board-history.js'
 import { BoardRanks } from './board-ranks.js'
 import { BoardRecords, cutAt, type Reign } from './board-records.js'
 import { type EntryChange, entryChanges } from './entry-changes.js'
@@ -34,18 +34,15 @@ export function foldBoard(
   entries: readonly Entry[],
   sinceMs: number,
   before: FormerRows,
-  allGoals: readonly RankGoal[] = rankGoals,
-  rules = boardRules
+  allGoals: readonly RankGoal[] = rankGoals
 ): FoldedBoard {
   const window = entries
     .flatMap(({ states, first }) => (first === 0 ? states : states.slice(first)))
-    .sort(rules.compare)
+    .sort(compareStates)
   const current = entries.map(({ states, first }) => states[first - 1])
   const goals = new BoardGoals(cutGoals(before.reached, sinceMs), entries, allGoals)
-  const board = boardBefore(entries, current, window, { reigns: cutAt(before.reigns, sinceMs), goals, rules })
-  const changes = entries.map(({ states, first }) =>
-    first < states.length ? entryChanges(states, first, rules.isSame) : []
-  )
+  const board = boardBefore(entries, current, window, { reigns: cutAt(before.reigns, sinceMs), goals })
+  const changes = entries.map(({ states, first }) => (first < states.length ? entryChanges(states, first) : []))
   const changeAt = changesByEvent(changes, window)
 
   for (let n = 0; n < window.length; ) {
@@ -80,23 +77,14 @@ function boardBefore(
   entries: readonly Entry[],
   current: (State | undefined)[],
   window: readonly State[],
-  {
-    reigns,
-    goals,
-    rules
-  }: { readonly reigns: readonly Reign[]; readonly goals: BoardGoals; readonly rules: BoardRules }
+  { reigns, goals }: { readonly reigns: readonly Reign[]; readonly goals: BoardGoals }
 ) {
   const base = current.filter((state) => state !== undefined && !state.isGone) as State[]
   const present = [...base, ...window.filter(({ isGone }) => !isGone)]
   const hasMeasured = present.some(isMeasured)
   const ranks = new BoardRanks(present)
   ranks.enterAll(base, (state) => goals.wishOf(state))
-  const records = new BoardRecords(
-    reigns,
-    hasMeasured ? entries.flatMap(({ states }) => states) : [],
-    hasMeasured,
-    rules
-  )
+  const records = new BoardRecords(reigns, hasMeasured ? entries.flatMap(({ states }) => states) : [], hasMeasured)
   for (const { states, first } of entries) {
     for (const [n, state] of states.slice(0, first).entries()) records.take(state, states[n - 1])
   }
@@ -119,7 +107,8 @@ function boardBefore(
     }
     for (let n = from; n < to; n += 1) {
       records.take(window[n] as State, replaced[n])
-      const isJudged = !rules.isRemovalPartOfInstant || window[n]?.isGone === false || n === to - 1
+      // A removal is judged with what comes at its instant, which the order puts behind it.
+      const isJudged = window[n]?.isGone === false || n === to - 1
       if (isJudged && !ranks.hasRankedOnes) records.judgeMeasures(at)
     }
     if (ranks.hasRankedOnes) records.judgeRanks(at, ranks, holderOf, shown)

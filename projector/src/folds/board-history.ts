@@ -1,7 +1,7 @@
 import { compareRead, compareText, type ReadMeasure, readMeasure, type Standing } from '@gamenet/schemas'
 
 /*
- * history     the distinct events of one entry, in the order of the fold's rules
+ * history     the distinct events of one entry, in the order of `compareStates`
  * state       an entry after one event, until the next one
  * window      the instants that are folded again: from the earliest touched one
  * base        the states just before the window
@@ -47,7 +47,7 @@ export type Entry = {
   readonly playerName: string
   readonly occurrence: number
   readonly playerKey: string
-  /** In the order of the fold's rules. */
+  /** In the order of {@link compareStates}. */
   readonly states: readonly State[]
   /** When it was first on the board; 0 if never. */
   readonly firstMs: number
@@ -61,11 +61,6 @@ export type Entry = {
  */
 export function comparePositions(a: Position, b: Position): number {
   return a.epoch - b.epoch || a.offset - b.offset
-}
-
-/** By instant, then position: the order of 0.2.0. */
-export function compareArrivals(a: State, b: State): number {
-  return a.ms - b.ms || comparePositions(a, b)
 }
 
 /**
@@ -94,29 +89,12 @@ function readOf(state: State): ReadMeasure {
   return state.read
 }
 
-/** The rules of a fold. A changed rule is another fold: tables are continued by the one that made them. */
-export type BoardRules = {
-  readonly isSame: SameMeasure
-  /** The order of events; the last state of an entry is its current one. */
-  compare(a: State, b: State): number
-  /** True if a removal is judged with what comes at its instant, which the order then puts behind it. */
-  readonly isRemovalPartOfInstant: boolean
-}
-
 type Measure = Pick<Standing, 'rating' | 'timeMs'>
 
-/** Returns whether two states have an equal measure; else the later one is a change. */
-export type SameMeasure = (a: Measure, b: Measure) => boolean
-
-/** Returns true for the same time in any spelling, or the same text of a score. */
-export const isSameMeasure: SameMeasure = (a, b) =>
-  a.timeMs === b.timeMs && (a.timeMs !== null || a.rating === b.rating)
-
-/** Returns true if the entry shows the same text and time in both states. */
-export const isSameText: SameMeasure = (a, b) => a.rating === b.rating && a.timeMs === b.timeMs
-
-/** The current rules. */
-export const boardRules: BoardRules = { isSame: isSameMeasure, compare: compareStates, isRemovalPartOfInstant: true }
+/** Returns whether two states have an equal measure: the same time in any spelling, or the same text of a score. Else the later is a change. */
+export function isSameMeasure(a: Measure, b: Measure): boolean {
+  return a.timeMs === b.timeMs && (a.timeMs !== null || a.rating === b.rating)
+}
 
 /** Returns true if no source stated the entry's place, so that its measure determines it. */
 export function isMeasured({ order, statedRank }: Pick<Standing, 'order' | 'statedRank'>): boolean {

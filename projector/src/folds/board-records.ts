@@ -1,4 +1,4 @@
-import { type BoardRules, isMeasured, type SameMeasure, type State } from './board-history.js'
+import { compareStates, isMeasured, isSameMeasure, type State } from './board-history.js'
 import { type BoardRanks, byMeasure } from './board-ranks.js'
 import { RankTree } from './rank-tree.js'
 
@@ -27,17 +27,15 @@ export type Reign = {
 export class BoardRecords {
   readonly reigns: Reign[]
   readonly #valid: ValidStates | undefined
-  readonly #isSame: SameMeasure
   /** By entry: the start of its current rating. */
   readonly #since = new Map<number, number>()
   /** The entry of the newest reign, once known. */
   #holder: number | undefined
 
   /** `states`: all published states; `hasMeasured`: whether measures can ever decide. */
-  constructor(before: readonly Reign[], states: readonly State[], hasMeasured: boolean, rules: BoardRules) {
+  constructor(before: readonly Reign[], states: readonly State[], hasMeasured: boolean) {
     this.reigns = [...before]
-    this.#isSame = rules.isSame
-    this.#valid = hasMeasured ? new ValidStates(states, rules) : undefined
+    this.#valid = hasMeasured ? new ValidStates(states) : undefined
   }
 
   /** Adds an event. `before` is the state that it replaces. */
@@ -48,7 +46,7 @@ export class BoardRecords {
     }
     if (isMeasured(state)) this.#valid?.shown(state)
     else this.#valid?.passed(state.entry)
-    if (before === undefined || before.isGone || !this.#isSame(before, state)) this.#since.set(state.entry, state.ms)
+    if (before === undefined || before.isGone || !isSameMeasure(before, state)) this.#since.set(state.entry, state.ms)
   }
 
   /** Evaluates the record by measure, after an event. */
@@ -59,7 +57,7 @@ export class BoardRecords {
       reign !== undefined &&
       best !== undefined &&
       isOf(reign, best) &&
-      this.#isSame(reign, best) &&
+      isSameMeasure(reign, best) &&
       reign.setAt === best.ms
     if (!isHeld) this.#follow(best, best?.ms ?? atMs, atMs)
   }
@@ -80,7 +78,7 @@ export class BoardRecords {
     const isHeld =
       reign !== undefined &&
       holder !== undefined &&
-      this.#isSame(reign, holder) &&
+      isSameMeasure(reign, holder) &&
       ranks.rankOf(holder) === ranks.bestRank()
     if (isHeld) return
     const leader = ranks.leader()
@@ -121,9 +119,11 @@ class ValidStates {
   readonly #tree: RankTree
   readonly #ofEntry = new Map<number, State[]>()
 
-  constructor(states: readonly State[], { compare }: BoardRules) {
+  constructor(states: readonly State[]) {
     const sorted = byMeasure(states.filter((state) => !state.isGone && isMeasured(state)))
-    this.#byPlace = sorted.sort((a, b) => a.equal - b.equal || compare(a.state, b.state)).map(({ state }) => state)
+    this.#byPlace = sorted
+      .sort((a, b) => a.equal - b.equal || compareStates(a.state, b.state))
+      .map(({ state }) => state)
     for (const [n, state] of this.#byPlace.entries()) this.#places.set(state, n)
     this.#tree = new RankTree(this.#byPlace.length)
   }

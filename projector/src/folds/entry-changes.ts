@@ -1,4 +1,4 @@
-import { comparePositions, type Position, type SameMeasure, type State } from './board-history.js'
+import { comparePositions, isSameMeasure, type Position, type State } from './board-history.js'
 
 /** The effect of an event of an entry on the feed of changes. */
 export type EntryChange = {
@@ -22,8 +22,7 @@ export type EntryChange = {
  * before an event are those whose position is lower than that of every state between them and the event. A stack keeps
  * them; each state is removed at most once, so the whole takes linear time.
  */
-export function entryChanges(states: readonly State[], first: number, isSame: SameMeasure): EntryChange[] {
-  const changeBetween = changeBy(isSame)
+export function entryChanges(states: readonly State[], first: number): EntryChange[] {
   const changes: EntryChange[] = []
   const nearest: State[] = []
   for (const [n, state] of states.entries()) {
@@ -47,11 +46,9 @@ export function entryChanges(states: readonly State[], first: number, isSame: Sa
   return changes
 }
 
-function changeBy(isSame: SameMeasure) {
-  return (before: State | undefined, state: State): EntryChange['change'] => {
-    const wasThere = before !== undefined && !before.isGone
-    if (state.isGone) return wasThere ? 'removed' : undefined
-    if (!wasThere) return 'new'
-    return isSame(before, state) ? undefined : 'updated'
-  }
+function changeBetween(before: State | undefined, state: State): EntryChange['change'] {
+  const wasThere = before !== undefined && !before.isGone
+  if (state.isGone) return wasThere ? 'removed' : undefined
+  if (!wasThere) return 'new'
+  return isSameMeasure(before, state) ? undefined : 'updated'
 }

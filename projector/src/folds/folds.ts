@@ -1,23 +1,16 @@
 import type { Fold } from './fold.js'
-import {
-  BOARD_TABLES,
-  foldLeaderboardEntry,
-  foldLeaderboardEntryByRule,
-  foldLeaderboardEntryByValue
-} from './leaderboard-entry.js'
+import type { FoldProjection } from '../store/projection.js'
+import { BOARD_TABLES, foldLeaderboardEntry } from './leaderboard-entry.js'
 import { foldMatchSession, MATCH_TYPES } from './match-session.js'
 
-const BOARDS = {
-  tables: BOARD_TABLES,
-  copies: { leaderboard_change: 'leaderboard_feed' },
-  basis: { table: 'leaderboard_history' }
-}
-
-/** The folds of projections of form `fold`, by the name in the projection. */
+/** The folds of projections of form `fold`, by the projection's name. */
 const folds: Readonly<Record<string, Fold>> = {
-  'leaderboard-entry': { fold: foldLeaderboardEntry, ...BOARDS },
-  'leaderboard-entry-by-value': { fold: foldLeaderboardEntryByValue, ...BOARDS },
-  'leaderboard-entry-by-rule': { fold: foldLeaderboardEntryByRule, ...BOARDS },
+  'leaderboard-entry': {
+    fold: foldLeaderboardEntry,
+    tables: BOARD_TABLES,
+    copies: { leaderboard_change: 'leaderboard_feed' },
+    basis: { table: 'leaderboard_history' }
+  },
   'match-session': {
     fold: foldMatchSession,
     tables: { match_session: MATCH_TYPES },
@@ -33,6 +26,6 @@ export function foldNamed(name: string): Fold {
 }
 
 /** Returns the tables whose rows a projection's fold stores in another order too: by table, the other one. */
-export function copiesOf({ name, fold = name }: { name: string; fold?: string }): Readonly<Record<string, string>> {
-  return foldNamed(fold).copies ?? {}
+export function copiesOf({ name }: FoldProjection): Readonly<Record<string, string>> {
+  return foldNamed(name).copies ?? {}
 }

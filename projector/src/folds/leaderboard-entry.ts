@@ -1,17 +1,8 @@
-import { boardKey, rankGoals } from '@gamenet/schemas'
+import { boardKey } from '@gamenet/schemas'
 import type { ColumnTypes } from '../rows/row-writer.js'
 import { type FoldedBoard, foldBoard, type RankedChange } from './board-fold.js'
 import type { Reached } from './board-goals.js'
-import {
-  type BoardRules,
-  boardRules,
-  compareArrivals,
-  type Entry,
-  isSameMeasure,
-  isSameText,
-  type Position,
-  type State
-} from './board-history.js'
+import { compareStates, type Entry, type Position, type State } from './board-history.js'
 import type { Reign } from './board-records.js'
 import type { AnswerRow, FoldFunction, WriteRow } from './fold.js'
 
@@ -152,26 +143,8 @@ type Written = {
   readonly write: WriteRow
 }
 
-const BY_ARRIVAL = { compare: compareArrivals, isRemovalPartOfInstant: false }
-
 /** Folds boards from their earliest touched instant to their entries, changes and reigns. */
-export const foldLeaderboardEntryByRule = foldBy(boardRules)
-
-/** As above, but positions order the states of one instant. Tables of 0.2.0 use it until they are rebuilt. */
-export const foldLeaderboardEntryByValue = foldBy({ ...BY_ARRIVAL, isSame: isSameMeasure })
-
-/** As above, but a time in another spelling is another time. Tables of 0.1.0 use it until they are rebuilt. */
-export const foldLeaderboardEntry = foldBy({ ...BY_ARRIVAL, isSame: isSameText })
-
-function foldBy(rules: BoardRules): FoldFunction {
-  return (answers, write) => foldRows(answers, write, rules)
-}
-
-function foldRows(
-  { entries = [], records = [], goals = [], told = [] }: Parameters<FoldFunction>[0],
-  write: WriteRow,
-  rules: BoardRules
-): undefined {
+export const foldLeaderboardEntry: FoldFunction = ({ entries = [], records = [], goals = [], told = [] }, write) => {
   const recordOf = byBoard(records)
   const goalsOf = byBoard(goals)
   const storedChangesOf = byBoard(told)
@@ -179,12 +152,12 @@ function foldRows(
     // The statement of the projection returns these columns.
     const board = row as BoardRow
     const record = recordOf(row) as RecordRow | undefined
-    const known = entriesOf(board, rules)
+    const known = entriesOf(board)
     const before = {
       reigns: record === undefined ? [] : reignsOf(record),
       reached: reachedOf(goalsOf(row) as GoalsRow | undefined)
     }
-    const folded = foldBoard(known, board.since_ms, before, rankGoals, rules)
+    const folded = foldBoard(known, board.since_ms, before)
     const version = newestOf(known, BigInt(record?.version ?? 0))
     const written = { titleId: board.title_id, leaderboardId: board.leaderboard_id, version, write }
     writeEntries(written, known, folded)
@@ -198,6 +171,7 @@ function foldRows(
     writeReached(written, folded.reached)
     writeRecord(written, folded.reigns)
   }
+  return undefined
 }
 
 function byBoard(rows: Iterable<AnswerRow>): (board: AnswerRow) => AnswerRow | undefined {
@@ -208,10 +182,7 @@ function byBoard(rows: Iterable<AnswerRow>): (board: AnswerRow) => AnswerRow | u
   return (board) => found.get(keyOf(board))
 }
 
-function entriesOf(
-  { players, occurrences, player_keys, states, first_ms, since_ms }: BoardRow,
-  { compare }: BoardRules
-): Entry[] {
+function entriesOf({ players, occurrences, player_keys, states, first_ms, since_ms }: BoardRow): Entry[] {
   return players.map((playerName, entry) => {
     const occurrence = occurrences[entry] ?? 1
     const history = (states[entry] ?? []).map(
@@ -232,7 +203,7 @@ function entriesOf(
         details
       })
     )
-    history.sort(compare)
+    history.sort(compareStates)
     const first = history.findIndex(({ ms }) => ms >= since_ms)
     return {
       playerName,

@@ -1,41 +1,54 @@
-import { projectionCheckpoint, type Topic, topic, topics } from '@gamenet/schemas'
-import { z } from 'zod'
+import { createHash } from 'node:crypto'
+import { projectionCheckpoint, topics } from '@gamenet/schemas'
 import { importRetraction } from '../projections/import-retraction.js'
 import {
-  type Definition,
   eventOwner,
+  type FilledGeneration,
   type Owner,
-  Pointers,
-  readDefinitions,
+  type Pointers,
+  readFilled,
   readPointers,
-  storeDefinitions
+  type Statements,
+  storeFilled
 } from '../store/generation.js'
 import { readRetractedImports } from '../store/import.js'
 import type { Store, TableNames } from '../store/operation.js'
-import { type Projection, tablesOf } from '../store/projection.js'
-import type { PassLock } from './pass-lock.js'
+import { type Projection, tablesOf, withDependents } from '../store/projection.js'
 
-/** A projection as text: everything that determines its rows. */
-export function definitionOf({ from, ...rest }: Projection): string {
-  return JSON.stringify({ ...rest, from: from.name }, withSingleSpaces)
-}
+const hashes = new WeakMap<Projection, string>()
 
-/**
- * Returns the projection of a stored definition. If another program stored it with a topic that this one lacks, it receives no further
- * events, and counts as outdated until a rebuild by this program's statements is swapped in.
- */
-export function projectionOf(definition: string): Projection {
-  const { from: name, ...rest } = JSON.parse(definition) as Omit<Projection, 'from'> & { from: string }
-  return { ...rest, from: topics.find((topic) => topic.name === name) ?? unknownTopic(name) } as Projection
-}
-
-/** A topic that accepts no event. */
-function unknownTopic(name: string): Topic {
-  return topic({ name, event: z.never(), key: () => '', instant: () => '' })
+/** Returns the version and the hash of a projection's statements: of everything that determines its rows. */
+export function statementsOf(projection: Projection): Statements {
+  const { version = 1, from, touches: _touches, voids: _voids, ...rest } = projection
+  let hash = hashes.get(projection)
+  if (hash === undefined) {
+    const text = JSON.stringify({ ...rest, from: from.name }, withSingleSpaces)
+    hash = createHash('sha256').update(text).digest('hex').slice(0, 16)
+    hashes.set(projection, hash)
+  }
+  return { version, hash }
 }
 
 function withSingleSpaces(_key: string, value: unknown): unknown {
   return typeof value === 'string' ? value.replaceAll(/\s+/g, ' ').trim() : value
+}
+
+/** Other statements than this program's fill tables: `outdated` if they are of an earlier version. */
+export type Unlike = { readonly isOutdated: boolean; readonly reason: string }
+
+/** Returns how the statements that fill tables of a projection differ from this program's; undefined if they are the same. */
+export function unlike(projection: Projection, filledBy: Statements): Unlike | undefined {
+  const { name } = projection
+  const own = statementsOf(projection)
+  if (own.version === filledBy.version && own.hash === filledBy.hash) return undefined
+  const filled = `version ${filledBy.version} of the statements of ${name} fills its tables`
+  if (filledBy.version < own.version)
+    return { isOutdated: true, reason: `${filled}; a rebuild by version ${own.version} replaces them` }
+  const program =
+    filledBy.version > own.version
+      ? `this program has version ${own.version}. Start the newer program`
+      : `this program has other statements of that version (${own.hash}, not ${filledBy.hash}). Start the program that filled them`
+  return { isOutdated: false, reason: `${filled}, and ${program}` }
 }
 
 /** The owner of a projection's tables. */
@@ -53,94 +66,84 @@ export function ownersOf(projections: readonly Projection[]): Owner[] {
 /** The generations that a pass works with, by one read of the pointers. */
 export type Current = {
   readonly pointers: Pointers
-  /** The projections that steps run, in the order of this program's; without those that are not registered yet. */
+  /** The projections that steps run, in the order of the program's. */
   readonly projections: readonly Projection[]
+  /**
+   * The others: other statements fill their tables, or those of a projection whose tables they read. Steps write nothing into these, so
+   * that processes of the program that fills them can go on until a swap.
+   */
+  readonly idle: ReadonlyMap<Projection, Unlike>
   readonly owners: readonly Owner[]
   /** The names of the generations that steps write. */
   readonly names: TableNames
 }
 
-/**
- * The generations of tables, with the statements of each. A program whose projection was changed continues with the statements of
- * the existing table, until a rebuild by the new ones is swapped in. A new projection begins generation 0.
- */
+/** The generations that steps write, and which of them this program's statements fill. */
 export class Generations {
   readonly #store: Store
   readonly #projections: readonly Projection[]
-  /** Definitions never change: by `projection/generation`. */
-  #definitions = new Map<string, Projection>()
-  #newest: readonly Projection[] = []
-  /** As of the last read. */
-  #pointers = new Pointers([], 0)
-  #isRegistered = false
+  /** What fills a generation never changes: by `projection/generation`. */
+  #filled: ReadonlyMap<string, Statements> = new Map()
 
   constructor(store: Store, projections: readonly Projection[]) {
     this.#store = store
     this.#projections = projections
   }
 
-  /**
-   * Registers the projections of this program that have no first generation yet, and those that {@link current} found without a definition.
-   * Call it before each pass. Exclusive: of two programs that start at once, the first one's statements count. Rejects when no exclusive lock
-   * is possible; then the others continue.
-   */
-  async register({ exclusive }: Pick<PassLock, 'exclusive'>): Promise<void> {
-    if (this.#isRegistered) return
-    if ((await this.#unknown()).length > 0) {
-      await exclusive(async (check) => {
-        const unknown = await this.#unknown()
-        await check()
-        if (unknown.length > 0) await this.#store.do(storeDefinitions, unknown)
-      })
-    }
-    // Read again: an earlier attempt may have stored definitions although its acknowledgement was lost.
-    this.#definitions = new Map()
-    this.#isRegistered = true
-  }
-
   /** Reads the pointers. */
   async current(): Promise<Current> {
     const pointers = await this.#store.do(readPointers)
-    const generation = (each: Projection) => `${each.name}/${pointers.of(ownerOf(each)).writes}`
-    if (!this.#projections.every((each) => this.#definitions.has(generation(each)))) await this.#readDefinitions()
-    const projections = this.#projections.flatMap((each) => this.#definitions.get(generation(each)) ?? [])
-    this.#newest = projections
-    this.#pointers = pointers
-    // The definition of a written generation was lost with a damaged part: the next registration stores this program's.
-    if (projections.length < this.#projections.length) this.#isRegistered = false
-    const owners = ownersOf([...this.#projections, ...projections])
-    return { pointers, projections, owners, names: pointers.names('writes', owners) }
-  }
-
-  /** Whether the table is filled by other statements than this program's, as of the last read. */
-  isOutdated(name: string): boolean {
-    const running = this.#newest.find((each) => each.name === name)
-    return running !== undefined && !this.#projections.includes(running)
-  }
-
-  async #readDefinitions(): Promise<void> {
-    const own = new Map(this.#projections.map((each) => [each.name, each]))
-    const definitions = new Map<string, Projection>()
-    for (const { projection, generation, definition } of await this.#store.do(readDefinitions)) {
-      const program = own.get(projection)
-      if (program === undefined) continue
-      const stored = projectionOf(definition)
-      definitions.set(`${projection}/${generation}`, definitionOf(stored) === definitionOf(program) ? program : stored)
+    const generationOf = (each: Projection) => pointers.of(ownerOf(each)).writes
+    await this.#know(this.#projections.map((each) => filledByOwn(each, generationOf(each))))
+    const idle = new Map<Projection, Unlike>()
+    for (const each of this.#projections) {
+      const filledBy = this.#filled.get(keyOf({ projection: each.name, generation: generationOf(each) }))
+      const found = filledBy && unlike(each, filledBy)
+      if (found === undefined) continue
+      for (const dependent of withDependents(this.#projections, new Set([each.name])))
+        if (dependent === each || !idle.has(dependent)) idle.set(dependent, found)
     }
-    this.#definitions = definitions
+    const owners = ownersOf(this.#projections)
+    const projections = this.#projections.filter((each) => !idle.has(each))
+    return { pointers, projections, idle, owners, names: pointers.names('writes', owners) }
   }
 
-  /** This program's definitions of generations that have none: of first ones, and of those that steps write. */
-  async #unknown(): Promise<readonly Definition[]> {
-    // Compared one by one: a rebuild that began earlier has stored the definition of its own generation only.
-    const stored = await this.#store.do(readDefinitions)
-    const known = new Set(stored.map(({ projection, generation }) => `${projection}/${generation}`))
-    return this.#projections.flatMap((own) =>
-      [...new Set([0, this.#pointers.of(ownerOf(own)).writes])]
-        .filter((generation) => !known.has(`${own.name}/${generation}`))
-        .map((generation) => ({ projection: own.name, generation, definition: definitionOf(own) }))
-    )
+  /**
+   * Reads what fills these generations. One without a row is a first one, or its row was lost with a damaged part: this program fills it.
+   * If programs that start at once store different rows, the lowest version counts, and the others rebuild.
+   */
+  async #know(generations: readonly FilledGeneration[]): Promise<void> {
+    if (generations.every((each) => this.#filled.has(keyOf(each)))) return
+    const read = async () => new Map((await this.#store.do(readFilled)).map((each) => [keyOf(each), each]))
+    const stored = await read()
+    const begun = generations.filter((each) => !stored.has(keyOf(each)))
+    if (begun.length > 0) await this.#store.do(storeFilled, begun)
+    this.#filled = begun.length > 0 ? await read() : stored
   }
+}
+
+/** Returns a generation that this program's statements fill. */
+export function filledByOwn(projection: Projection, generation: number): FilledGeneration {
+  return { projection: projection.name, generation, ...statementsOf(projection) }
+}
+
+function keyOf({ projection, generation }: Pick<FilledGeneration, 'projection' | 'generation'>): string {
+  return `${projection}/${generation}`
+}
+
+/** Returns why this program must not use the tables: a newer one fills some, or one with other statements of the same version. */
+export async function foreignStatements(store: Store, projections: readonly Projection[]): Promise<string | undefined> {
+  const pointers = await store.do(readPointers)
+  const filled = new Map((await store.do(readFilled)).map((each) => [keyOf(each), each]))
+  for (const each of projections) {
+    const { writes, reads } = pointers.of(ownerOf(each))
+    for (const generation of [reads, writes]) {
+      const filledBy = filled.get(keyOf({ projection: each.name, generation }))
+      const found = filledBy && unlike(each, filledBy)
+      if (found?.isOutdated === false) return found.reason
+    }
+  }
+  return undefined
 }
 
 /**

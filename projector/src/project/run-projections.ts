@@ -44,7 +44,7 @@ const BUSY_SPACING_PASSES = 4
 export type RunnerOptions = {
   readonly store: Store
   /** The projections and the generations that they write, read in each pass; a failure is retried. */
-  readonly generations: Pick<Generations, 'register' | 'current'>
+  readonly generations: Pick<Generations, 'current'>
   /** Cross-process lock; set when several projectors run. */
   readonly passLock?: PassLock
   readonly folding: Folding
@@ -64,8 +64,9 @@ export type RunnerOptions = {
 }
 
 export type ProjectionState = {
-  readonly state: 'running' | 'failing' | 'paused'
-  /** Why it fails, else null. */
+  /** `outdated`: an earlier version of the program has filled its tables, or those that it reads; a rebuild replaces them. */
+  readonly state: 'running' | 'failing' | 'paused' | 'outdated'
+  /** Why it does not run, else null. */
   readonly reason: string | null
 }
 
@@ -92,8 +93,6 @@ export class ProjectionRunner {
   readonly #stop = new AbortController()
   #checkpoints: Checkpoints | undefined
   #trouble: string | null = null
-  /** Why new projections do not serve yet. */
-  #unregistered: string | null = null
   #troubles = 0
   #isWoken = false
   #wake: () => void = () => {}
@@ -198,6 +197,8 @@ export class ProjectionRunner {
 
   state(projection: string): ProjectionState {
     if (this.#paused.has(projection)) return { state: 'paused', reason: null }
+    const [, idle] = [...(this.#current?.idle ?? [])].find(([{ name }]) => name === projection) ?? []
+    if (idle !== undefined) return { state: idle.isOutdated ? 'outdated' : 'failing', reason: idle.reason }
     const reason = this.#failures.get(projection)?.reason ?? this.#trouble
     return { state: reason === null ? 'running' : 'failing', reason }
   }
@@ -260,20 +261,7 @@ export class ProjectionRunner {
 
   /** Runs a step of every projection, small backlogs first; true if some have not caught up. */
   async #pass(): Promise<boolean> {
-    await this.#register()
     return await this.#passes.shared((check) => this.#passLocked(check))
-  }
-
-  /** New projections wait until exclusive work is possible; everything else continues. */
-  async #register(): Promise<void> {
-    try {
-      await this.#options.generations.register(this.#passes)
-      this.#unregistered = null
-    } catch (error) {
-      const reason = errorMessage(error)
-      if (reason !== this.#unregistered) this.#options.logger.warn({ reason }, 'new projections wait')
-      this.#unregistered = reason
-    }
   }
 
   async #passLocked(check: () => Promise<void>, names?: ReadonlySet<string>): Promise<boolean> {
@@ -308,6 +296,8 @@ export class ProjectionRunner {
     await this.#flush(store, staged, check)
     const hasMoreLate = await this.#stepLate(store, current.projections, check)
     this.#checkpoints = readableOf(current, stored, checkpoints)
+    for (const each of current.idle.keys())
+      this.#options.metrics.projectionLag.set({ projection: each.name }, pending(each))
     for (const each of projections) {
       this.#options.metrics.projectionLag.set({ projection: each.name }, pending(each))
       // Another process may have completed what failed here.

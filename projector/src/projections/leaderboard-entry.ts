@@ -12,7 +12,6 @@ const UNTOLD = 'NOT r.is_change AND r.previous_rank IS NULL AND r.new_rank IS NU
  */
 export const leaderboardEntry: Projection = {
   form: 'fold',
-  fold: 'leaderboard-entry-by-rule',
   name: 'leaderboard-entry',
   from: leaderboardEntryTopic,
   after: leaderboardHistory.name,

@@ -10,10 +10,10 @@ import {
   type Topic
 } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
+import { filledByOwn, ownerOf } from '../generations/generations.js'
 import type { StepContext } from '../folding/step.js'
-import { definitionOf, ownerOf } from '../generations/generations.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
-import { eventOwner, namesOf, storeDefinitions } from '../store/generation.js'
+import { eventOwner, namesOf, storeFilled } from '../store/generation.js'
 import { copyConsumed } from '../store/late-batch.js'
 import { type Projection, readsOf, tablesOf } from '../store/projection.js'
 import { lengthOf } from '../store/range.js'
@@ -144,14 +144,16 @@ async function createRecord(
 ): Promise<RebuildRecord> {
   const { store, projections } = context
   const live = await liveOf(context)
-  const { projection, until, isFromLog, retracts } = request
+  const { projection, until, isFromLog, retracts, isAutomatic } = request
   const unit = unitFor(projections, request)
   const end = until === null ? undefined : endOf(until)
   const target = targetOf(unit, await Checkpoints.read(live.store), end)
   const id = await nextId(store)
-  const definitions = unit.map((each) => ({ projection: each.name, generation: id, definition: definitionOf(each) }))
-  // Definitions first: they reserve the number, even if this attempt leaves nothing else.
-  await store.do(storeDefinitions, definitions)
+  // First: this reserves the number, even if this attempt leaves nothing else.
+  await store.do(
+    storeFilled,
+    unit.map((each) => filledByOwn(each, id))
+  )
   const reloaded = isFromLog ? unit.slice(0, 1).map(({ from }) => from) : []
   const owners = [...reloaded.map(eventOwner), ...unit.map(ownerOf)]
   const written = owners.flatMap(({ tables }) => tables)
@@ -179,13 +181,14 @@ async function createRecord(
       id,
       projection,
       unit: unit.map(({ name }) => name),
-      tables: fresh,
+      waiting: owners.map(({ owner, tables }) => ({ owner, tables: [...tables], generation: id })),
       helpers,
       state: 'filling',
       reason: null,
       until,
       isFromLog,
       retracts,
+      isAutomatic,
       startedAt: now,
       changedAt: now,
       target,
@@ -193,8 +196,6 @@ async function createRecord(
       cuts,
       costs,
       verification: null,
-      definitions: Object.fromEntries(definitions.map((each) => [each.projection, each.definition])),
-      generations: {},
       replaces: null,
       version: 0
     },

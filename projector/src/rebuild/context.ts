@@ -1,14 +1,15 @@
-import type { Topic } from '@gamenet/schemas'
-import type { Folding } from '../folding/folding.js'
-import type { StepContext } from '../folding/step.js'
-import { type Generations, ownerOf, ownersOf, projectionOf } from '../generations/generations.js'
-import type { PassLock } from '../generations/pass-lock.js'
+import { generationName, loadCheckpoint, type Topic, topics } from '@gamenet/schemas'
 import type { Loader } from '../load/loader.js'
 import type { Logger } from '../logger.js'
-import type { ProjectionRunner } from '../project/run-projections.js'
-import { eventOwner, namesOf, type Owner, type Pointers, readPointers } from '../store/generation.js'
-import type { Store, TableNames } from '../store/operation.js'
+import type { Folding } from '../folding/folding.js'
+import { ownerOf, ownersOf, type Unlike, unlike } from '../generations/generations.js'
+import type { PassLock } from '../generations/pass-lock.js'
 import type { Projection } from '../store/projection.js'
+import type { ProjectionRunner } from '../project/run-projections.js'
+import type { StepContext } from '../folding/step.js'
+import { namesOf, type Pointers, readFilled, readPointers } from '../store/generation.js'
+import type { Store, TableNames } from '../store/operation.js'
+import { RebuildRefused } from './contract.js'
 import type { StepSizes } from './fill.js'
 import type { ReservedBytes } from './free-space.js'
 import type { RebuildRecord } from './rebuild-record.js'
@@ -20,7 +21,6 @@ export type RebuildContext = {
   readonly store: Store
   /** The projections of this program, whose statements fill the tables. */
   readonly projections: readonly Projection[]
-  readonly generations: Pick<Generations, 'current'>
   readonly runner: Pick<ProjectionRunner, 'betweenPasses' | 'stepOnce' | 'announceAll' | 'wakeForLate'>
   /** The live loader. */
   readonly loader: Pick<Loader, 'whilePaused'>
@@ -48,26 +48,54 @@ export type RebuildContext = {
   readonly signal: AbortSignal
 }
 
-/** Returns the projections of a rebuild, by the statements that fill its tables. */
-export function unitOf(record: RebuildRecord): readonly Projection[] {
-  return record.unit.map((name) => projectionOf(record.definitions[name] ?? ''))
+/** Returns the projections of a rebuild. */
+export function unitOf({ projections }: Pick<RebuildContext, 'projections'>, { unit }: RebuildRecord) {
+  return projections.filter(({ name }) => unit.includes(name))
+}
+
+/** Returns why this program must not continue the tables of a rebuild that answers do not read: other statements fill them. */
+export async function foreignStatementsIn(
+  { store, projections }: Pick<RebuildContext, 'store' | 'projections'>,
+  { unit, waiting }: RebuildRecord
+): Promise<Unlike | undefined> {
+  const filled = await store.do(readFilled)
+  for (const name of unit) {
+    const own = projections.find((each) => each.name === name)
+    if (own === undefined) return { isOutdated: true, reason: `this program has no projection ${name}` }
+    const generation = waiting.find(({ owner }) => owner === ownerOf(own).owner)?.generation
+    const filledBy = filled.find((each) => each.projection === name && each.generation === generation)
+    const found = filledBy && unlike(own, filledBy)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Throws a {@link RebuildRefused} if other statements than this program's fill the tables of a rebuild. */
+export async function requireOwnStatements(context: RebuildContext, record: RebuildRecord): Promise<void> {
+  const found = await foreignStatementsIn(context, record)
+  if (found === undefined) return
+  const { id, projection } = record
+  throw new RebuildRefused(`Rebuild ${id} of ${projection} belongs to another version of the program: ${found.reason}.`)
 }
 
 /** Returns the topic whose event table a rebuild loads from the log; undefined if it loads none. */
-export function reloadedTopic(record: RebuildRecord): Topic | undefined {
-  return record.isFromLog ? unitOf(record)[0]?.from : undefined
+export function reloadedTopic({ waiting, isFromLog }: RebuildRecord): Topic | undefined {
+  return isFromLog ? topics.find(({ name }) => loadCheckpoint(name) === waiting[0]?.owner) : undefined
 }
 
-/** Returns the owners of a rebuild's tables. */
-export function ownersIn(record: RebuildRecord): Owner[] {
-  const topic = reloadedTopic(record)
-  return [...(topic === undefined ? [] : [eventOwner(topic)]), ...unitOf(record).map(ownerOf)]
+/** Returns the tables of a rebuild that answers do not read, by the names in statements. */
+export function waitingTables({ waiting }: Pick<RebuildRecord, 'waiting'>): Record<string, string> {
+  return Object.fromEntries(
+    waiting.flatMap(({ tables, generation }) =>
+      tables.map((table) => [table, generationName(table, generation)] as const)
+    )
+  )
 }
 
 /** Returns the tables and checkpoints of a rebuild that answers do not read, by the names in statements. */
-export function waitingNames(record: RebuildRecord): TableNames {
-  const owned = ownersIn(record).flatMap((owner) => [...namesOf(owner, record.generations[owner.owner] ?? record.id)])
-  return new Map([...owned, ...Object.entries(record.tables), ...Object.entries(record.helpers)])
+export function waitingNames({ waiting, helpers }: RebuildRecord): TableNames {
+  const owned = waiting.flatMap((each) => [...namesOf(each, each.generation)])
+  return new Map([...owned, ...Object.entries(helpers)])
 }
 
 /** The tables that live steps write, at one instant. */

@@ -64,6 +64,8 @@ export const RebuildStatus = z.object({
   isFromLog: z.boolean(),
   /** The import that it undoes; null otherwise. */
   retracts: z.string().nullable(),
+  /** Its swap and its end need no operator. */
+  isAutomatic: z.boolean(),
   startedAt: Instant,
   changedAt: Instant,
   progress: RebuildProgress,

@@ -1,15 +1,14 @@
 import { generationName, projectionCheckpoint, rangeBetween } from '@gamenet/schemas'
 import type { StepContext } from '../folding/step.js'
 import { copiesOf } from '../folds/folds.js'
+import { type Projection, sourcesOf } from '../store/projection.js'
 import { asStep, hasOlderEpoch, runStep } from '../project/run-step.js'
 import { type Checkpoint, Checkpoints, storeCheckpoints } from '../store/checkpoint.js'
-import type { Projection } from '../store/projection.js'
 import { halvesOf, lengthOf } from '../store/range.js'
 import { copyRows } from '../store/step.js'
 import { StepsHeld } from './contract.js'
 import type { RebuildRecord } from './rebuild-record.js'
 import { type Cuts, sliceAt } from './slices.js'
-import { sourcesOf } from './unit.js'
 
 /** Target duration of a step, in ms: long enough to be efficient, short enough to pause. */
 const STEP_MS = 5000

@@ -1,6 +1,6 @@
 import { backoffMs, DEFAULT_BACKOFF, errorMessage, pause } from '@gamenet/schemas'
 import { readRebuildOwner, storeRebuildOwner } from '../store/rebuild.js'
-import { liveOf, type RebuildContext, reloadedTopic, stepContextOf, unitOf } from './context.js'
+import { foreignStatementsIn, liveOf, type RebuildContext, reloadedTopic, stepContextOf, unitOf } from './context.js'
 import { type RebuildState, StepsHeld } from './contract.js'
 import { Estimate } from './estimate.js'
 import { type Filling, fill } from './fill.js'
@@ -68,7 +68,9 @@ export class Fillers {
       try {
         for (const record of await readRebuilds(store)) {
           const isOpen = record.state === 'filling' || isInterrupted(record)
-          if (!isOpen || this.#tasks.has(record.id) || !(await this.#isOurs(record))) continue
+          if (!isOpen || this.#tasks.has(record.id)) continue
+          const isForeign = !isInterrupted(record) && (await foreignStatementsIn(this.#context, record)) !== undefined
+          if (isForeign || !(await this.#isOurs(record))) continue
           const work = isInterrupted(record) ? this.#complete(record) : this.#fill(record)
           const task = work.finally(() => this.#tasks.delete(record.id))
           this.#tasks.set(record.id, task)
@@ -142,7 +144,7 @@ export class Fillers {
     const filling: Filling = {
       // A statement of a fill may last half a minute.
       step: { ...step, store: step.store.with({ signal }) },
-      unit: unitOf(record),
+      unit: unitOf(this.#context, record),
       record,
       sizes: this.#context.sizes,
       shouldContinue: async () => {

@@ -64,7 +64,7 @@ export async function concurrentRebuild(
     ({ state, unit }) => UNDER_WAY.has(state) && unit.some((name) => names.has(name))
   )
   if (other === undefined) return undefined
-  const { id, projection, state, until, retracts } = other
+  const { id, projection, state, until, retracts, isAutomatic } = other
   const shared = other.unit.filter((name) => names.has(name)).join(', ')
   const cancel = `gamenet rebuild cancel ${projection}`
   const resume = `gamenet rebuild resume ${projection}`
@@ -76,11 +76,18 @@ export async function concurrentRebuild(
         : `continue it by ${resume}`
   const way =
     retracts !== null
-      ? `it undoes import ${retracts}; gamenet import undo ${retracts} completes it.`
-      : until !== null
-        ? `it is for inspection only; ${cancel} drops it.`
-        : `${wayOn}, or ${cancel}.`
+      ? `it ${purposeOf(other)}; gamenet import undo ${retracts} completes it.`
+      : isAutomatic
+        ? `it ${purposeOf(other)}, and completes by itself.`
+        : until !== null
+          ? `it is for inspection only; ${cancel} drops it.`
+          : `${wayOn}, or ${cancel}.`
   return `Rebuild ${id} of ${projection} is ${state} and has ${shared}: ${way}`
+}
+
+/** Says what an automatic rebuild is for. */
+export function purposeOf({ retracts }: Pick<RebuildRecord, 'retracts'>): string {
+  return retracts === null ? 'replaces tables of an earlier version of the program' : `undoes import ${retracts}`
 }
 
 /** Throws a {@link RebuildRefused} while an import of these projections is undone: the former tables contain it. */

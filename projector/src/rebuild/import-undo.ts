@@ -1,4 +1,3 @@
-import { pause } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import { storeAt } from '../generations/generations.js'
 import { projections } from '../projections/projections.js'
@@ -6,18 +5,13 @@ import { deleteImports } from '../store/event-table.js'
 import { readRetractions } from '../store/import.js'
 import type { Store } from '../store/operation.js'
 import type { Projection } from '../store/projection.js'
+import type { AutomaticRebuilds } from './automatic.js'
 import { beginRebuild, planWithoutObstacles } from './begin.js'
 import { liveOf, type RebuildContext } from './context.js'
 import { type ImportUndos, RebuildRefused, type RebuildStatus } from './contract.js'
-import type { Fillers } from './fillers.js'
-import { dropLeftovers } from './leftovers.js'
 import type { OperationQueue } from './operation-queue.js'
-import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
-import { progressOf } from './status.js'
-import { swap } from './swap.js'
+import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
 import type { RebuildRequest } from './unit.js'
-
-const LOOK_MS = 100
 
 /** Reads the imports that the log undoes and that some table still contains. */
 export async function unfinishedImportUndos(
@@ -33,12 +27,12 @@ export async function unfinishedImportUndos(
 /** Undoes imports by a rebuild of all projections of the topic; its swap and its end need no operator. */
 export class ImportUndo implements ImportUndos {
   readonly #context: RebuildContext
-  readonly #fillers: Fillers
+  readonly #automatic: AutomaticRebuilds
   readonly #queue: OperationQueue
 
-  constructor(context: RebuildContext, { fillers, queue }: { fillers: Fillers; queue: OperationQueue }) {
+  constructor(context: RebuildContext, { automatic, queue }: { automatic: AutomaticRebuilds; queue: OperationQueue }) {
     this.#context = context
-    this.#fillers = fillers
+    this.#automatic = automatic
     this.#queue = queue
   }
 
@@ -47,7 +41,6 @@ export class ImportUndo implements ImportUndos {
     topicName: string,
     onProgress: (progress: RebuildStatus['progress']) => void
   ): Promise<void> {
-    const { store, signal } = this.#context
     const first = this.#firstOf(topicName)
     const record = await this.#queue.run(async () => {
       const begun = await this.#begun(importId)
@@ -65,27 +58,7 @@ export class ImportUndo implements ImportUndos {
         return byAnother
       }
     })
-    this.#fillers.wake()
-    try {
-      for (;;) {
-        signal.throwIfAborted()
-        const now = (await readRebuilds(store)).find(({ id }) => id === record.id) ?? record
-        if (now.state === 'filling') onProgress(await progressOf(this.#context, this.#fillers, now))
-        else if (now.state === 'filled') await this.#whileStill(now, () => swap(this.#context, now, 'swapping'))
-        // The former tables contain the import: no rollback.
-        else if (now.state === 'swapped')
-          await this.#whileStill(now, async () => {
-            await storeRebuild(store, now, { state: 'dropped' })
-            await dropLeftovers(this.#context)
-          })
-        else if (now.state === 'dropped') break
-        else if (now.state !== 'swapping') throw cannotEnd(now, importId)
-        await pause(LOOK_MS, signal)
-      }
-    } finally {
-      // The end may be stored, also if it is not read again.
-      this.#queue.dropLeftovers()
-    }
+    await this.#automatic.complete(record, onProgress)
   }
 
   async requireUndoable(importId: string, topicName: string): Promise<void> {
@@ -110,22 +83,8 @@ export class ImportUndo implements ImportUndos {
     if (first !== undefined) return first
     throw new RebuildRefused(`There is no topic ${JSON.stringify(topicName)}.`, { isUsage: true })
   }
-
-  /** Runs work on a rebuild in the queue, unless its state has changed. */
-  async #whileStill(record: RebuildRecord, work: () => Promise<unknown>): Promise<void> {
-    await this.#queue.run(async () => {
-      const now = (await readRebuilds(this.#context.store)).find(({ id }) => id === record.id)
-      if (now?.state === record.state) await work()
-    })
-  }
 }
 
 function takingBack({ name }: Projection, importId: string): RebuildRequest {
-  return { projection: name, until: null, isFromLog: false, retracts: importId }
-}
-
-function cannotEnd({ id, projection, state, reason }: RebuildRecord, importId: string): RebuildRefused {
-  const why = reason === null ? '' : ` (${reason})`
-  const way = state === 'cancelled' ? '' : ` gamenet rebuild resume ${projection} continues it.`
-  return new RebuildRefused(`Rebuild ${id}, which undoes import ${importId}, is ${state}${why}.${way}`)
+  return { projection: name, until: null, isFromLog: false, retracts: importId, isAutomatic: true }
 }

@@ -1,11 +1,12 @@
 import { generationName } from '@gamenet/schemas'
-import { ownerOf, projectionOf } from '../generations/generations.js'
+import { ownerOf } from '../generations/generations.js'
+import type { Projection } from '../store/projection.js'
 import { discardCheckpoints, readCheckpoints } from '../store/checkpoint.js'
-import { eventOwner, readDefinitions, readPointers } from '../store/generation.js'
+import { eventOwner, readFilled, readPointers } from '../store/generation.js'
 import { discardBatchConsumers, readBatchConsumers } from '../store/late-batch.js'
 import type { Store } from '../store/operation.js'
 import { type OwnedTable, readTablesOfRebuilds } from '../store/table.js'
-import type { RebuildContext } from './context.js'
+import { type RebuildContext, waitingTables } from './context.js'
 import { readRebuilds } from './rebuild-record.js'
 import { dropTables } from './rebuild-tables.js'
 import { tablesToDrop } from './swap.js'
@@ -23,9 +24,10 @@ const ENDED: ReadonlySet<string> = new Set(['rolled-back', 'cancelled', 'dropped
  */
 export async function dropLeftovers({
   store,
+  projections,
   isShared,
   longestAnswerMs
-}: Pick<RebuildContext, 'store' | 'isShared' | 'longestAnswerMs'>): Promise<number | undefined> {
+}: Pick<RebuildContext, 'store' | 'projections' | 'isShared' | 'longestAnswerMs'>): Promise<number | undefined> {
   const existing = await store.do(readTablesOfRebuilds)
   const records = await readRebuilds(store)
   const pointed = await pointedTables(store)
@@ -33,7 +35,10 @@ export async function dropLeftovers({
     records
       .filter(({ state }) => !ENDED.has(state))
       // The tables that an interrupted swap replaces wait until it is completed.
-      .flatMap((record) => [...tablesToDrop(record), ...Object.values(record.replaces?.tables ?? {})])
+      .flatMap((record) => [
+        ...tablesToDrop(record),
+        ...Object.values(waitingTables({ waiting: record.replaces ?? [] }))
+      ])
   )
   /** When the tables of ended rebuilds may be dropped, in ms since 1970. */
   const dueAt = new Map(
@@ -56,7 +61,7 @@ export async function dropLeftovers({
     store,
     existing.filter(isLeft).map(({ name }) => name)
   )
-  await discardProgress(store)
+  await discardProgress(store, projections)
   const later = existing.flatMap(({ name }) => (pointed(name) || needed.has(name) ? [] : (dueAt.get(name) ?? [])))
   const waits = later.map((at) => at - Date.now()).filter((ms) => ms > 0)
   // At most the longest answer: the clock may have been set back since the rebuild ended.
@@ -70,19 +75,18 @@ const READER = /^(load|kept|project|slices):(.+?)(?:__(\d+))?$/
  * Discards checkpoints of dropped generations and their records of consumed late batches; also those that an interrupted drop
  * or a late step has left. Nothing reads them, because no generation's number is used twice.
  */
-async function discardProgress(store: Store): Promise<void> {
+async function discardProgress(store: Store, projections: readonly Projection[]): Promise<void> {
   // Read before the tables: a generation has tables before its first checkpoint.
   const read = (await store.do(readCheckpoints)).map(({ name }) => name)
   const took = await store.do(readBatchConsumers)
   const existing = new Set((await store.do(readTablesOfRebuilds)).map(({ name }) => name))
   const pointers = await store.do(readPointers)
-  const definitions = await store.do(readDefinitions)
   const isGone = (reader: string) => {
     const [, kind = '', name = '', digits = '0'] = READER.exec(reader) ?? []
     const generation = Number(digits)
-    const known = definitions.find((each) => each.projection === name && each.generation === generation)
+    const known = projections.find((each) => each.name === name)
     const isOfTopic = kind === 'load' || kind === 'kept'
-    const owner = isOfTopic ? eventOwner({ name }) : known && ownerOf(projectionOf(known.definition))
+    const owner = isOfTopic ? eventOwner({ name }) : known && ownerOf(known)
     if (kind === '' || owner === undefined) return false
     const { writes, reads } = pointers.of(owner)
     if (writes === generation || reads === generation) return false
@@ -106,9 +110,9 @@ async function pointedTables(store: Store): Promise<(name: string) => boolean> {
   }
 }
 
-/** Returns the number of the next rebuild, which no earlier attempt had: each stores its definitions first, and they stay. */
+/** Returns the number of the next rebuild, which no earlier attempt had: each stores first what fills it. */
 export async function nextId(store: Store): Promise<number> {
   const records = await readRebuilds(store)
-  const definitions = await store.do(readDefinitions)
-  return Math.max(0, ...records.map(({ id }) => id), ...definitions.map(({ generation }) => generation)) + 1
+  const filled = await store.do(readFilled)
+  return Math.max(0, ...records.map(({ id }) => id), ...filled.map(({ generation }) => generation)) + 1
 }

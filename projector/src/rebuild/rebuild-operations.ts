@@ -2,11 +2,20 @@ import { randomUUID } from 'node:crypto'
 import { loadCheckpoint, type Topic } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
 import type { PassLock } from '../generations/pass-lock.js'
+import { tablesOf, withSources } from '../store/projection.js'
 import { Checkpoints } from '../store/checkpoint.js'
-import { tablesOf } from '../store/projection.js'
 import { readLostParts } from '../store/table.js'
+import { AutomaticRebuilds } from './automatic.js'
 import { beginRebuild, planFor } from './begin.js'
-import { liveOf, type RebuildContext, reloadedTopic, unitOf, waitingNames } from './context.js'
+import {
+  liveOf,
+  type RebuildContext,
+  reloadedTopic,
+  requireOwnStatements,
+  unitOf,
+  waitingNames,
+  waitingTables
+} from './context.js'
 import {
   type RebuildPlan,
   RebuildRefused,
@@ -17,7 +26,7 @@ import {
 } from './contract.js'
 import { STEP_SIZES, type StepSizes } from './fill.js'
 import { Fillers } from './fillers.js'
-import { rebuildSwapped, rebuildUnderWay, requireNoImportUndo, requireState } from './find-rebuild.js'
+import { purposeOf, rebuildSwapped, rebuildUnderWay, requireNoImportUndo, requireState } from './find-rebuild.js'
 import { ImportUndo } from './import-undo.js'
 import { dropLeftovers } from './leftovers.js'
 import { OperationQueue } from './operation-queue.js'
@@ -26,7 +35,6 @@ import { RebuildSteps } from './rebuild-steps.js'
 import { cloneTables, copyName, dropTables } from './rebuild-tables.js'
 import { statusOf } from './status.js'
 import { approach, atRest, CATCH_UP_MS, catchUpOnce, completeSwap, isInterrupted, swap } from './swap.js'
-import { withSources } from './unit.js'
 import { type Compared, compareTables } from './verify.js'
 
 /** Time for statements of answers that read the former generation when a swap ends. */
@@ -38,6 +46,8 @@ export class RebuildOperations implements Rebuilds {
   readonly #context: RebuildContext
   readonly #fillers: Fillers
   readonly #queue: OperationQueue
+  readonly #automatic: AutomaticRebuilds
+  #upgraded: Promise<void> = Promise.resolve()
 
   constructor(
     needs: Omit<RebuildContext, 'process' | 'sizes' | 'steps' | 'longestAnswerMs' | 'catchUpMs'> & {
@@ -54,17 +64,20 @@ export class RebuildOperations implements Rebuilds {
     this.#context = { ...rest, steps: new RebuildSteps(rebuildLock), process, sizes, longestAnswerMs, catchUpMs }
     this.#fillers = new Fillers(this.#context, (id) => this.#completeSwap(id))
     this.#queue = new OperationQueue(this.#context, this.#fillers)
-    this.importUndos = new ImportUndo(this.#context, { fillers: this.#fillers, queue: this.#queue })
+    this.#automatic = new AutomaticRebuilds(this.#context, { fillers: this.#fillers, queue: this.#queue })
+    this.importUndos = new ImportUndo(this.#context, { automatic: this.#automatic, queue: this.#queue })
   }
 
-  /** Continues the fills of an earlier process, and drops its leftovers. */
+  /** Continues the fills of an earlier process, drops its leftovers, and rebuilds what an earlier version of the program has filled. */
   open(): void {
     this.#fillers.start()
     this.#queue.dropLeftovers()
+    this.#upgraded = this.#automatic.upgrade()
   }
 
   /** Resolves when nothing is written any more; call it after the context's signal. */
   async closed(): Promise<void> {
+    await this.#upgraded
     await this.#queue.ended()
     await this.#fillers.allEnded()
     await this.#context.folding.close()
@@ -89,7 +102,7 @@ export class RebuildOperations implements Rebuilds {
 
   async plan(projection: string, { isFromLog = false }: { readonly isFromLog?: boolean } = {}): Promise<RebuildPlan> {
     return await this.#queue.run(async () => {
-      const request = { projection, until: null, isFromLog, retracts: null }
+      const request = { projection, until: null, isFromLog, retracts: null, isAutomatic: false }
       const { measured: _measured, ...plan } = await planFor(this.#context, request)
       return plan
     })
@@ -100,7 +113,11 @@ export class RebuildOperations implements Rebuilds {
     { until = null, isFromLog = false }: { readonly until?: string | null; readonly isFromLog?: boolean } = {}
   ): Promise<RebuildStatus> {
     return await this.#queue.run(async () => {
-      const record = await beginRebuild(this.#context, { projection, until, isFromLog, retracts: null })
+      const record = await beginRebuild(this.#context, {
+        ...{ projection, until, isFromLog },
+        retracts: null,
+        isAutomatic: false
+      })
       this.#fillers.wake()
       return await this.#statusOf(record)
     })
@@ -125,6 +142,7 @@ export class RebuildOperations implements Rebuilds {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filling', 'paused', 'failed'], 'resumed')
+      await requireOwnStatements(this.#context, record)
       // A rebuild in the state `filling` whose process has ended needs no new state, only a process that continues it.
       const resumed =
         record.state === 'filling' ? record : await this.#store(record, { state: 'filling', reason: null })
@@ -137,9 +155,9 @@ export class RebuildOperations implements Rebuilds {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filling', 'paused', 'failed', 'filled'], 'cancelled')
-      if (record.retracts !== null && record.state !== 'failed') {
+      if (record.isAutomatic && record.state !== 'failed') {
         throw new RebuildRefused(
-          `Rebuild ${record.id} undoes import ${record.retracts}, whose events are already deleted, so it cannot be cancelled. It completes by itself; gamenet import undo ${record.retracts} waits for it.`
+          `Rebuild ${record.id} ${purposeOf(record)}, so it cannot be cancelled unless it has failed. It completes by itself.`
         )
       }
       const ended = { state: 'cancelled', reason: null } as const
@@ -155,9 +173,10 @@ export class RebuildOperations implements Rebuilds {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
       requireState(record, ['filled'], 'verified')
+      await requireOwnStatements(this.#context, record)
       const { store, projections, runner, signal } = this.#context
       const topic = reloadedTopic(record)
-      const copies = new Map(Object.entries(record.tables).map(([table, fresh]) => [table, copyName(fresh)]))
+      const copies = new Map(Object.entries(waitingTables(record)).map(([table, fresh]) => [table, copyName(fresh)]))
       if (record.until === null) await approach(this.#context, record)
       try {
         // Old and new tables at one position; later events enter neither copy.
@@ -174,7 +193,7 @@ export class RebuildOperations implements Rebuilds {
           return checkpoints
         })
         const ofEvents = topic === undefined ? [] : [eventsOf(topic, loaded)]
-        const compared = unitOf(record).flatMap((projection) =>
+        const compared = unitOf(this.#context, record).flatMap((projection) =>
           tablesOf(projection).map((table) => {
             const condition = projection.voids?.[table]
             return { table, from: projection.from, leftOut: condition === undefined ? undefined : { condition } }
@@ -249,8 +268,9 @@ export class RebuildOperations implements Rebuilds {
   }
 
   /** Refuses to serve tables with lost parts. A start with embedded engines drops them; a server can restart without one. */
-  async #requireComplete({ id, projection, tables }: RebuildRecord, verb: 'cancel' | 'drop'): Promise<void> {
-    const waiting = new Set(Object.values(tables))
+  async #requireComplete(record: RebuildRecord, verb: 'cancel' | 'drop'): Promise<void> {
+    const { id, projection } = record
+    const waiting = new Set(Object.values(waitingTables(record)))
     const lost = (await this.#context.store.do(readLostParts)).find(({ table }) => waiting.has(table))
     if (lost === undefined) return
     throw new RebuildRefused(

@@ -5,23 +5,29 @@ import { RebuildState, Verification } from './contract.js'
 
 const Place = z.object({ epoch: z.int(), partition: z.int(), next: z.int() })
 
+/** A generation of the tables of a topic or of a projection. */
+const OwnedGeneration = z.object({ owner: z.string(), tables: z.array(z.string()), generation: z.int() })
+
 /** The stored state of a rebuild. The progress of its fill is stored as checkpoints. */
 export const RebuildRecord = z.object({
   id: z.int(),
   projection: z.string(),
   unit: z.array(z.string()),
-  /** Each table of the unit → its generation that answers do not read: the rebuild's own; after a swap the former one. */
-  tables: z.record(z.string(), z.string()),
-  /** The generations of these tables, by owner; default: the number of the rebuild. */
-  generations: z.record(z.string(), z.int()).default({}),
+  /**
+   * The generations that answers do not read, of the topic that is loaded from the log, if any, then of the unit: the rebuild's own; after a swap
+   * the former ones.
+   */
+  waiting: z.array(OwnedGeneration),
   /** Further tables: dead letters of a load from the log, a view that ends at an instant. */
   helpers: z.record(z.string(), z.string()),
   state: RebuildState,
   reason: z.string().nullable(),
   until: z.string().nullable(),
   isFromLog: z.boolean(),
-  /** The import that it undoes; then its swap needs no operator. */
+  /** The import that it undoes. */
   retracts: z.string().nullable(),
+  /** Its swap and its end need no operator. */
+  isAutomatic: z.boolean(),
   startedAt: z.string(),
   changedAt: z.string(),
   /** Where the fill ends, by topic and partition. */
@@ -29,21 +35,12 @@ export const RebuildRecord = z.object({
   /** Events of the fill, by projection. */
   events: z.record(z.string(), z.int()),
   /** The cuts of each projection that is filled by slices of keys. An erasure does not reach them: no key is a person's. */
-  cuts: z.record(z.string(), z.array(z.array(z.string().or(z.number())).readonly()).readonly()).default({}),
+  cuts: z.record(z.string(), z.array(z.array(z.string().or(z.number())).readonly()).readonly()),
   /** Seconds per event, by projection, as measured on a sample. */
   costs: z.record(z.string(), z.number()),
   verification: Verification.nullable(),
-  /** The projections of the unit, as they fill these tables. */
-  definitions: z.record(z.string(), z.string()),
-  /** During a swap: the tables that answers read before it. */
-  replaces: z
-    .object({
-      tables: z.record(z.string(), z.string()),
-      generations: z.record(z.string(), z.int()),
-      definitions: z.record(z.string(), z.string())
-    })
-    .nullable()
-    .default(null),
+  /** During a swap: the generations that answers read before it. */
+  replaces: z.array(OwnedGeneration).nullable(),
   version: z.int()
 })
 export type RebuildRecord = z.infer<typeof RebuildRecord>

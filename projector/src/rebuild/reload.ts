@@ -29,8 +29,6 @@ export async function reload(
   { shouldContinue, onStep }: Pick<Filling, 'shouldContinue' | 'onStep'>
 ): Promise<boolean> {
   const { signal } = context
-  // Throws for a topic of another program, which no loader of this one can read.
-  eventTableOf(topic)
   const live = await liveOf(context)
   const { store } = stepContextOf(context, record, live)
   const name = loadCheckpoint(topic.name)
@@ -109,7 +107,8 @@ async function copyExpiredEvents(
   const { store } = stepContextOf(context, record, live)
   const table = eventTableOf(topic)
   // The loader may already run, so its checkpoint does not show whether events before the log's beginning are missing.
-  const kept = generationName(`kept:${topic.name}`, record.generations[loadCheckpoint(topic.name)] ?? record.id)
+  const generation = record.waiting.find(({ owner }) => owner === loadCheckpoint(topic.name))?.generation ?? record.id
+  const kept = generationName(`kept:${topic.name}`, generation)
   const checkpoints = await Checkpoints.read(store)
   for (const { epoch, partition, next } of target) {
     const extent = extents.find((each) => each.epoch === epoch && each.partition === partition)

@@ -1,13 +1,5 @@
 import { generationName } from '@gamenet/schemas'
-import { ownerOf, projectionOf } from '../generations/generations.js'
-import {
-  eventOwner,
-  type Owner,
-  type Pointer,
-  readDefinitions,
-  readPointers,
-  storePointers
-} from '../store/generation.js'
+import { type Pointer, readPointers, storePointers } from '../store/generation.js'
 import type { Store } from '../store/operation.js'
 import { readTablesOfRebuilds } from '../store/table.js'
 import { readRebuilds } from './rebuild-record.js'
@@ -26,23 +18,16 @@ export async function restorePointers(store: Store): Promise<void> {
   if (newest === undefined) return
   const pointers = await store.do(readPointers)
   const existing = new Set((await store.do(readTablesOfRebuilds)).map(({ name }) => name))
-  const definitions = await store.do(readDefinitions)
   const found = new Set<string>()
   // Above all earlier counts: a swap and its rollback store an owner's pointer four times.
   const count = Math.max(pointers.version, 4 * newest.id) + 1
   const lost: Pointer[] = []
-  for (const { id, unit, isFromLog } of served) {
-    const own = definitions
-      .filter(({ projection, generation }) => generation === id && unit.includes(projection))
-      .map(({ definition }) => projectionOf(definition))
-    const reloaded = isFromLog ? own.map(({ from }) => from) : []
-    const owners = new Map<string, Owner>(
-      [...reloaded.map(eventOwner), ...own.map(ownerOf)].map((each) => [each.owner, each])
-    )
-    for (const owner of owners.values()) {
-      if (found.has(owner.owner) || !owner.tables.every((table) => existing.has(generationName(table, id)))) continue
-      found.add(owner.owner)
-      if (pointers.of(owner).reads < id) lost.push({ ...owner, writes: id, reads: id, readsChanged: count })
+  for (const { id, waiting } of served) {
+    for (const { owner, tables } of waiting) {
+      if (found.has(owner) || !tables.every((table) => existing.has(generationName(table, id)))) continue
+      found.add(owner)
+      if (pointers.of({ owner, tables }).reads < id)
+        lost.push({ owner, tables, writes: id, reads: id, readsChanged: count })
     }
   }
   if (lost.length === 0) return

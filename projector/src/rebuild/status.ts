@@ -1,5 +1,5 @@
 import { Checkpoints } from '../store/checkpoint.js'
-import { type RebuildContext, unitOf, waitingNames } from './context.js'
+import { type RebuildContext, unitOf, waitingNames, waitingTables } from './context.js'
 import type { RebuildStatus } from './contract.js'
 import { doneByProjection } from './fill.js'
 import type { Fillers } from './fillers.js'
@@ -11,9 +11,10 @@ export async function statusOf(
   fillers: Fillers,
   record: RebuildRecord
 ): Promise<RebuildStatus> {
-  const { id, projection, unit, tables, state, reason, until, isFromLog, retracts, startedAt, changedAt } = record
+  const { id, projection, unit, state, reason, until, isFromLog, retracts, isAutomatic, startedAt, changedAt } = record
   return {
-    ...{ id, projection, unit, tables, state, reason, until, isFromLog, retracts, startedAt, changedAt },
+    ...{ id, projection, unit, state, reason, until, isFromLog, retracts, isAutomatic, startedAt, changedAt },
+    tables: waitingTables(record),
     verification: record.verification,
     progress: await progressOf(context, fillers, record)
   }
@@ -29,7 +30,7 @@ export async function progressOf(
   const isFilling = ['filling', 'paused', 'failed'].includes(record.state)
   if (!isFilling) return { projection: '', done: total, total, share: 1, eventsPerSecond: null, etaSeconds: null }
   const checkpoints = await Checkpoints.read(context.store.with({ names: waitingNames(record) }))
-  const done = doneByProjection(record, unitOf(record), checkpoints)
+  const done = doneByProjection(record, unitOf(context, record), checkpoints)
   const left = new Map(
     Object.keys(record.events).map((name) => [name, Math.max(0, (record.events[name] ?? 0) - (done.get(name) ?? 0))])
   )

@@ -1,12 +1,21 @@
 import { generationName, loadCheckpoint, pause, projectionCheckpoint } from '@gamenet/schemas'
-import { definitionOf, ownersOf } from '../generations/generations.js'
+import { ownersOf } from '../generations/generations.js'
 import { Checkpoints, readCheckpoints } from '../store/checkpoint.js'
 import { copyDeadLetters } from '../store/dead-letter.js'
-import { type Owner, readPointers, storePointers } from '../store/generation.js'
+import { readPointers, storePointers } from '../store/generation.js'
 import { readPending } from '../store/late-batch.js'
 import { replaceReadViews } from '../store/read-view.js'
 import { catchUpLate, copyLate } from './catch-up-late.js'
-import { liveOf, ownersIn, type RebuildContext, reloadedTopic, stepContextOf, unitOf, waitingNames } from './context.js'
+import {
+  liveOf,
+  type RebuildContext,
+  reloadedTopic,
+  requireOwnStatements,
+  stepContextOf,
+  unitOf,
+  waitingNames,
+  waitingTables
+} from './context.js'
 import { RebuildRefused, type SwapReport } from './contract.js'
 import { catchUp } from './fill.js'
 import { requireNoImportUndo } from './find-rebuild.js'
@@ -49,7 +58,7 @@ export async function catchUpOnce(context: RebuildContext, record: RebuildRecord
       onStep: () => {}
     })
   }
-  const [step, unit] = [stepContextOf(context, record, live), unitOf(record)]
+  const [step, unit] = [stepContextOf(context, record, live), unitOf(context, record)]
   const taken = await catchUp({ step, unit, sizes: context.sizes }, checkpoints)
   return taken + (await catchUpLate(live, step, { unit, record }))
 }
@@ -64,7 +73,8 @@ export async function swap(
   record: RebuildRecord,
   state: 'swapping' | 'rolling-back'
 ): Promise<SwapReport | undefined> {
-  const { store, generations } = context
+  const { store } = context
+  await requireOwnStatements(context, record)
   const caughtUp = await approach(context, record)
   const intended = await context.steps.exclusive(async (check) => {
     // A second swap of the same rebuild would undo the first.
@@ -73,23 +83,13 @@ export async function swap(
     requireNoOtherSwap(record, records)
     if (state === 'rolling-back') await requireNoImportUndo(context, record)
     await resetVerifications(context, record, records)
-    const { pointers, projections } = await generations.current()
-    const live = new Map(projections.map((each) => [each.name, each]))
+    const pointers = await store.do(readPointers)
     await check()
-    return await storeRebuild(store, record, {
-      state,
-      reason: null,
-      replaces: {
-        generations: Object.fromEntries(ownersIn(record).map((owner) => [owner.owner, pointers.of(owner).reads])),
-        tables: Object.fromEntries(
-          ownersIn(record).flatMap(({ tables }) => tables.map((table) => [table, pointers.serving.nameOf(table)]))
-        ),
-        // A projection that is not registered yet has no rows: any definition fits.
-        definitions: Object.fromEntries(
-          unitOf(record).map((own) => [own.name, definitionOf(live.get(own.name) ?? own)])
-        )
-      }
+    const replaces = record.waiting.map((each) => {
+      const { owner, tables, reads } = pointers.of(each)
+      return { owner, tables: [...tables], generation: reads }
     })
+    return await storeRebuild(store, record, { state, reason: null, replaces })
   })
   if (intended === undefined) return undefined
   const lateMs = await completeSwap(context, intended)
@@ -128,7 +128,7 @@ export async function completeSwap(context: RebuildContext, record: RebuildRecor
   await context.steps.exclusive(async () => {
     await store.do(replaceReadViews, { all: false })
     const state = resultOf(record)
-    await storeRebuild(store, record, { state, ...replaces, replaces: null })
+    await storeRebuild(store, record, { state, waiting: replaces, replaces: null })
     if (state === 'swapped') await dropReplaced(context, record)
   })
   return lateMs
@@ -154,11 +154,9 @@ async function move(context: RebuildContext, record: RebuildRecord, what: Move):
     const newest = (await readRebuilds(store)).find(({ id }) => id === record.id)
     if (newest?.version !== record.version) return undefined
     const live = await liveOf(context)
-    const owners = ownersIn(record)
-    const pointers = owners.map((owner) => live.pointers.of(owner))
-    const goal = ({ owner }: Owner) => record.generations[owner] ?? record.id
-    if (pointers.every((each) => each.reads === goal(each))) return 'reads'
-    const isWritten = pointers.every((each) => each.writes === goal(each))
+    const moved = record.waiting.map((each) => ({ ...each, pointer: live.pointers.of(each) }))
+    if (moved.every(({ pointer, generation }) => pointer.reads === generation)) return 'reads'
+    const isWritten = moved.every(({ pointer, generation }) => pointer.writes === generation)
     if (what === 'writes' && isWritten) return what
     // Another process has moved `writes` back: passes write the former generation again, perhaps beyond what this process has seen.
     if (what === 'reads' && !isWritten) return undefined
@@ -181,12 +179,11 @@ async function move(context: RebuildContext, record: RebuildRecord, what: Move):
     await store.do(
       storePointers,
       live.pointers.version + 1,
-      owners.map((owner) => {
-        const each = live.pointers.of(owner)
-        if (what === 'back') return { ...each, writes: each.reads }
-        // Before `reads` moves, answers read tables that only the new definition has at generation 0.
-        const read = what === 'reads' ? { tables: owner.tables, reads: goal(owner), readsChanged } : {}
-        return { ...each, writes: goal(owner), ...read }
+      moved.map(({ pointer, tables, generation }) => {
+        if (what === 'back') return { ...pointer, writes: pointer.reads }
+        // Before `reads` moves, answers read tables that only the new version has at generation 0.
+        const read = what === 'reads' ? { tables, reads: generation, readsChanged } : {}
+        return { ...pointer, writes: generation, ...read }
       })
     )
     // Under the same lock: another process that completes this swap could move `writes` again in between.
@@ -204,7 +201,7 @@ type Move = 'writes' | 'reads' | 'back'
 async function untilCaughtUp(context: RebuildContext, record: RebuildRecord): Promise<string | undefined> {
   const { store, projections, runner, signal } = context
   const begunAt = performance.now()
-  const unit = unitOf(record)
+  const unit = unitOf(context, record)
   const written = store.with({ names: new Map([...(await liveOf(context)).names, ...waitingNames(record)]) })
   const read = (await store.do(readPointers)).names('reads', ownersOf([...projections, ...unit]))
   // Passes with the former pointer end below these heads: they read the log's heads before the pointer.
@@ -275,7 +272,8 @@ async function dropReplaced({ store }: RebuildContext, swapped: RebuildRecord): 
 }
 
 /** All tables of a rebuild that answers do not read, including the copies for its comparison. */
-export function tablesToDrop({ id, tables, helpers }: RebuildRecord): string[] {
-  const filled = Object.keys(tables).map((table) => generationName(table, id))
-  return [...Object.values(tables), ...filled.map(copyName), ...Object.values(helpers)]
+export function tablesToDrop(record: RebuildRecord): string[] {
+  const waiting = waitingTables(record)
+  const filled = Object.keys(waiting).map((table) => generationName(table, record.id))
+  return [...Object.values(waiting), ...filled.map(copyName), ...Object.values(record.helpers)]
 }

@@ -1,16 +1,15 @@
 import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, type Topic, tablesIn } from '@gamenet/schemas'
 import { eventTables } from '../events/event-tables.js'
-import { ownersOf, storeAt } from '../generations/generations.js'
 import type { Target } from '../project/caught-up.js'
 import { DataChanges } from '../project/data-changes.js'
+import { ownersOf, storeAt } from '../generations/generations.js'
+import { type Projection, readsOf, tablesOf, withDependents } from '../store/projection.js'
 import { projections } from '../projections/projections.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../rebuild/rebuild-record.js'
 import { tablesToDrop } from '../rebuild/swap.js'
-import { withDependents } from '../rebuild/unit.js'
 import { Checkpoints, deleteCheckpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
 import { readPointers } from '../store/generation.js'
 import type { Store } from '../store/operation.js'
-import { type Projection, readsOf, tablesOf } from '../store/projection.js'
 import { dropLostPart, type LostPart, readLostParts } from '../store/table.js'
 
 /*
@@ -74,7 +73,7 @@ const LASTING: Readonly<Record<string, string>> = {
   parked_decision: 'decisions about dead letters may be missing: such messages are dead letters again',
   log_gap: 'gaps that were accepted may no longer be listed',
   rebuild: 'rebuilds may be missing: check `gamenet status`, and discard the tables of that rebuild',
-  generation_definition: 'the statements that made the tables of projections may be missing: rebuild the projections',
+  generation_statement: 'what filled the tables of projections may be missing: rebuild the projections',
   generation_pointer:
     'the generation that is read was chosen by the records of rebuilds, or by an older row: rebuild the projections',
   schema_migration: 'migrations may have been applied a second time'

@@ -133,27 +133,34 @@ export function keepingPointers(): (store: Store) => Store {
   return keeping
 }
 
-/** The statements that compute a generation of a projection's tables, as text. */
-export type Definition = { readonly projection: string; readonly generation: number; readonly definition: string }
+/** The statements of a projection: their version, and a hash of their text. */
+export type Statements = { readonly version: number; readonly hash: string }
 
-/** Reads all definitions. */
-export const readDefinitions = operation('reads definitions of projections', async (tables): Promise<Definition[]> => {
+/** A generation of a projection's tables, with the statements that fill it. */
+export type FilledGeneration = Statements & { readonly projection: string; readonly generation: number }
+
+/** Reads what fills each generation. */
+export const readFilled = operation('reads what fills generations', async (tables): Promise<FilledGeneration[]> => {
   const rows = await tables.rows(
-    `SELECT d.name AS name, d.generation AS generation, d.definition AS definition
-     FROM generation_definition AS d FINAL ORDER BY d.name, d.generation`
+    `SELECT s.name AS name, s.generation AS generation, min((s.version, s.hash)) AS filled_by
+     FROM generation_statement AS s GROUP BY s.name, s.generation ORDER BY s.name, s.generation`
   )
-  return rows.map(({ name, generation, definition }) => ({
-    projection: String(name),
-    generation: Number(generation),
-    definition: String(definition)
-  }))
+  return rows.map(({ name, generation, filled_by }) => {
+    const [version, hash] = filled_by as readonly [unknown, unknown]
+    return {
+      projection: String(name),
+      generation: Number(generation),
+      version: Number(version),
+      hash: String(hash)
+    }
+  })
 })
 
-/** Stores the definitions of new generations, all or none. */
-export const storeDefinitions = operation(
-  'stores definitions of projections',
-  async (tables, definitions: readonly Definition[]): Promise<void> => {
-    const rows = definitions.map(({ projection, generation, definition }) => [projection, generation, definition])
-    await tables.insert('generation_definition', ['name', 'generation', 'definition'], linesOf(rows))
+/** Stores what fills new generations, all or none. */
+export const storeFilled = operation(
+  'stores what fills generations',
+  async (tables, generations: readonly FilledGeneration[]): Promise<void> => {
+    const rows = generations.map(({ projection, generation, version, hash }) => [projection, generation, version, hash])
+    await tables.insert('generation_statement', ['name', 'generation', 'version', 'hash'], linesOf(rows))
   }
 )

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { isTableDropped } from '@gamenet/schemas'
+import { foreignStatements } from '../generations/generations.js'
+import { projections } from '../projections/projections.js'
 import { restorePointers } from '../rebuild/restore-pointers.js'
 import { readPointers } from './generation.js'
 import { storeOver } from './operation.js'
@@ -18,19 +20,21 @@ export type Migration = {
   readonly checksum: string
 }
 
+const OTHER_DATABASE = 'another database (CLICKHOUSE_URL, or DATA_DIR where it is embedded)'
 const MIGRATIONS = new URL('../../../migrations/', import.meta.url)
 
 /** Tables that migrations created are missing. */
 export class MissingTables extends Error {}
 
-/** The tables were created by a newer program. */
+/** The tables belong to another version of the program, in most cases a newer one. */
 export class NewerTables extends Error {}
 
 /**
  * Migrates the tables to the newest schema, and returns the names of the applied migrations. ClickHouse has no transactions
  * over DDL: after a crash inside a file, or when its row in `schema_migration` is lost, the next run repeats it from its
  * first statement, so every statement must be idempotent (`IF NOT EXISTS`, `IF EXISTS`).
- * Rejects if an applied file was changed, and with {@link NewerTables} if a migration was applied that this program lacks.
+ * Rejects if an applied file was changed, and with {@link NewerTables} if a migration was applied that this program lacks, or if another
+ * version of the program fills tables; earlier versions excepted.
  */
 export async function migrate(tables: Tables, migrations?: readonly Migration[]): Promise<string[]> {
   const wanted = migrations ?? (await readMigrations())
@@ -47,6 +51,9 @@ export async function migrate(tables: Tables, migrations?: readonly Migration[])
     await store.do(storeMigrationApplied, name, checksum)
     done.push(name)
   }
+  const foreign = await foreignStatements(store, projections)
+  if (foreign !== undefined)
+    throw new NewerTables(`The tables belong to another program: ${foreign}, or give this one ${OTHER_DATABASE}.`)
   await store.do(replaceReadViews, { all: done.length > 0 })
   return done
 }
@@ -186,7 +193,6 @@ function refuseNewerSchema(applied: ReadonlyMap<string, string>, wanted: readonl
   if (unknown.length === 0) return
   throw new NewerTables(
     `The tables were created by a newer program: they have the migrations ${unknown.join(', ')}, and this program ` +
-      `knows up to ${wanted.at(-1)?.name ?? 'none'}. Start the newer program, or give this one ` +
-      'another database (CLICKHOUSE_URL, or DATA_DIR where it is embedded).'
+      `knows up to ${wanted.at(-1)?.name ?? 'none'}. Start the newer program, or give this one ${OTHER_DATABASE}.`
   )
 }

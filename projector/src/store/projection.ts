@@ -20,6 +20,11 @@ export type Projection = SqlProjection | FoldProjection
 
 type Common = {
   readonly name: string
+  /**
+   * Raised with each change of the statements, and of the fold: tables that a lower version has filled are rebuilt. `statements.json` has the
+   * versions, with the hashes of the statements. Default: 1.
+   */
+  readonly version?: number
   readonly from: Topic
   /** The projection whose table this one reads. This projection never overtakes it. */
   readonly after?: string
@@ -64,9 +69,8 @@ export type SqlProjection = Common & {
 }
 
 /**
- * A projection as a pure function over the reads of the touched keys, listed in `folds.ts` under the name `fold`
- * (default: the projection's name). A function with another result gets another name; the old one stays until no
- * installation uses it. Keys are processed in chunks; each chunk is read, folded and stored separately.
+ * A projection as a pure function over the reads of the touched keys, listed in `folds.ts` under the projection's name. Keys are processed in
+ * chunks; each chunk is read, folded and stored separately.
  *
  * In a statement `{keys}` is the array of the chunk's keys (tuples for a key of several columns; on the right side of
  * IN, so that the primary key is used) and `{since_ms}` the parallel array of the earliest instants of the range's
@@ -74,7 +78,6 @@ export type SqlProjection = Common & {
  */
 export type FoldProjection = Common & {
   readonly form: 'fold'
-  readonly fold?: string
   /** Its columns have the order of `{keys}`. */
   readonly key: KeyColumns
   /** The written tables in the order of writing, with their columns in the order of the fold's values. */
@@ -116,4 +119,33 @@ export function readsOf(projection: Projection): readonly string[] {
   if (projection.form !== 'fold') return tablesIn(projection.select)
   const { weigh = '', reads, readsApart = {}, readsWhenLate = {} } = projection
   return tablesIn([weigh, ...[reads, readsApart, readsWhenLate].flatMap((each) => Object.values(each))].join('\n'))
+}
+
+/** Returns the other projections whose tables this one reads. */
+export function sourcesOf(projections: readonly Projection[], projection: Projection): readonly Projection[] {
+  const reads = new Set(readsOf(projection))
+  return projections.filter(
+    (each) =>
+      each !== projection && (each.name === projection.after || tablesOf(each).some((table) => reads.has(table)))
+  )
+}
+
+/** Returns these projections and all that read their tables, directly or not, in the order of the fill. */
+export function withDependents(projections: readonly Projection[], names: ReadonlySet<string>): readonly Projection[] {
+  const unit = new Set(names)
+  // A projection that reads another one's table is listed after it.
+  for (const each of projections) {
+    if (sourcesOf(projections, each).some(({ name }) => unit.has(name))) unit.add(each.name)
+  }
+  return projections.filter(({ name }) => unit.has(name))
+}
+
+/** Returns these projections and all whose tables they read, directly or not. */
+export function withSources(projections: readonly Projection[], names: ReadonlySet<string>): readonly Projection[] {
+  const unit = new Set(names)
+  for (const each of projections.toReversed()) {
+    if (!unit.has(each.name)) continue
+    for (const source of sourcesOf(projections, each)) unit.add(source.name)
+  }
+  return projections.filter(({ name }) => unit.has(name))
 }

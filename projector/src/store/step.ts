@@ -143,12 +143,12 @@ export const readKeys = operation(
     projection: FoldProjection,
     { range, slice }: Pick<StepInput, 'range' | 'slice'>
   ): Promise<TouchedKey[]> => {
-    const { from, key, name, fold = name } = projection
+    const { from, key, name } = projection
     const { sql, parameters } = slice === undefined ? conditionOf(range) : conditionOfSlice(key, slice)
     const [table, alias, since] =
       slice === undefined
         ? [eventTableName(from), 'e', 'toUnixTimestamp64Milli(min(e.observed_at))']
-        : [foldNamed(fold).basis.table, 'k', '0']
+        : [foldNamed(name).basis.table, 'k', '0']
     const columns = columnsOf(key, alias)
     const rows = await tables.rows(
       `SELECT ${columns}, ${since} AS since_ms, count() AS events
@@ -199,7 +199,7 @@ export const readBasis = operation(
   'reads the basis of keys',
   async (tables, projection: FoldProjection, keys: readonly TouchedKey[]): Promise<string> => {
     const columns = Object.keys(projection.key).map((column) => `s.${column}`)
-    const { table } = foldNamed(projection.fold ?? projection.name).basis
+    const { table } = foldNamed(projection.name).basis
     const basis = `SELECT count() AS rows, max(s.position) AS newest FROM ${identifier(table)} AS s FINAL
       WHERE (${columns.join(', ')}) IN {keys}`
     const { sql, parameters } = withKeys(projection, basis, keys)

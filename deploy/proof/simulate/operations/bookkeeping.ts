@@ -4,13 +4,14 @@ import {
   copyConsumed,
   discardBatchConsumers,
   discardCheckpoints,
+  type FilledGeneration,
   Pointers,
   readBatchConsumers,
   readChangesSince,
   readCheckpoints,
   readCheckpointsOf,
   readConsumed,
-  readDefinitions,
+  readFilled,
   readKnownBatches,
   readLatePositions,
   readNewestBegin,
@@ -23,7 +24,7 @@ import {
   storeChanges,
   storeCheckpoints,
   storeConsumed,
-  storeDefinitions,
+  storeFilled,
   storeLateBatch,
   storePointers,
   storeRebuildOwner,
@@ -34,7 +35,7 @@ import type { Row } from '../replacing-table.js'
 import { always, changingWhole, type Implementation, inserting, part, reading, type Seen } from './implementation.js'
 
 /*
- * Checkpoints, data changes, pointers, definitions, rebuilds and late batches.
+ * Checkpoints, data changes, pointers, generations, rebuilds and late batches.
  */
 
 const SWAP_RISK = 12
@@ -86,12 +87,8 @@ export const bookkeeping: readonly Implementation[] = [
     ),
     risk: SWAP_RISK
   },
-  reading(readDefinitions, (seen) =>
-    seen.final('generation_definition').map(({ projection, generation, definition }) => {
-      return { projection: String(projection), generation: Number(generation), definition: String(definition) }
-    })
-  ),
-  inserting(storeDefinitions, (seen, definitions) => seen.insert('generation_definition', definitions)),
+  reading(readFilled, filledIn),
+  inserting(storeFilled, (seen, generations) => seen.insert('generation_statement', generations)),
   changingWhole(replaceReadViews, () => undefined),
 
   reading(readRebuildRecords, (seen) =>
@@ -197,6 +194,21 @@ export function pointersIn(seen: Pick<Seen, 'final'>): Pointers {
     readsChanged: Number(readsChanged)
   }))
   return new Pointers(pointers, Math.max(0, ...rows.map(({ version }) => Number(version))))
+}
+
+/** Which statements fill each generation: of several rows, those of the lowest version. */
+export function filledIn(seen: Pick<Seen, 'final'>): FilledGeneration[] {
+  const filled = new Map<string, FilledGeneration>()
+  for (const { projection, generation, version, hash } of seen.final('generation_statement')) {
+    const key = `${projection}/${generation}`
+    const before = filled.get(key)
+    if (before !== undefined && before.version <= Number(version)) continue
+    const own = { projection: String(projection), generation: Number(generation) }
+    filled.set(key, { ...own, version: Number(version), hash: String(hash) })
+  }
+  return [...filled.values()].sort((a, b) =>
+    a.projection === b.projection ? a.generation - b.generation : a.projection < b.projection ? -1 : 1
+  )
 }
 
 /** Returns the first row of the highest version among unmerged rows. */

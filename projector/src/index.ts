@@ -28,6 +28,7 @@ export { eventTableName } from './events/event-table.js'
 export { eventTableNames } from './events/event-tables.js'
 export { foldInline } from './folding/folding.js'
 export { storeAt } from './generations/generations.js'
+export { migrate } from './generations/migrate.js'
 export type { PassLock } from './generations/pass-lock.js'
 export type { ReadingSide } from './load/loader.js'
 export type { LogReader } from './load/log.js'
@@ -90,7 +91,6 @@ export {
   changedDefinitions,
   type Migration,
   MissingTables,
-  migrate,
   NewerTables,
   readMigrations
 } from './store/migrate.js'

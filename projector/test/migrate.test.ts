@@ -5,7 +5,7 @@ import {
   changedDefinitions,
   definedTables,
   definitionOf,
-  migrate,
+  migrateSchema,
   migrationOf,
   readMigrations,
   statementsOf
@@ -44,13 +44,13 @@ test('migrations', async (t) => {
       const migrations = await readMigrations()
       const statements = migrations.flatMap((migration) => migration.statements).length
       t.ok(statements > 10)
-      for (let failAt = 1; failAt <= statements; failAt += 3) await calls((spy) => migrate(spy), failAt)
-      await migrate(tables)
+      for (let failAt = 1; failAt <= statements; failAt += 3) await calls((spy) => migrateSchema(spy), failAt)
+      await migrateSchema(tables)
       await tables.execute('DELETE FROM schema_migration WHERE 1')
-      await migrate(tables)
+      await migrateSchema(tables)
       t.same(await changedDefinitions(tables), [], 'the rows of the record are lost')
-      t.equal(await calls((spy) => migrate(spy)), 1, 'only the table of migrations is asked for')
-      t.same(await migrate(tables), [])
+      t.equal(await calls((spy) => migrateSchema(spy)), 1, 'only the table of migrations is asked for')
+      t.same(await migrateSchema(tables), [])
     }
   )
 
@@ -95,12 +95,12 @@ test('migrations', async (t) => {
     t.same(await changedDefinitions(tables), ['title__0'])
     await tables.execute("ALTER TABLE title__0 MODIFY COMMENT ''")
     await tables.execute('RENAME TABLE event_title__0 TO gone')
-    await t.rejects(migrate(tables), /^event_title__0 of the tables are missing, although they were created/)
+    await t.rejects(migrateSchema(tables), /^event_title__0 of the tables are missing, although they were created/)
     await tables.execute('RENAME TABLE gone TO event_title__0')
     await tables.execute('RENAME TABLE title__0 TO title__3, generation_pointer TO gone')
-    await t.rejects(migrate(tables), /^generation_pointer of the tables are missing/, 'generations are unknown')
+    await t.rejects(migrateSchema(tables), /^generation_pointer of the tables are missing/, 'generations are unknown')
     await tables.execute('RENAME TABLE title__3 TO title__0, gone TO generation_pointer')
-    t.same(await migrate(tables), [])
+    t.same(await migrateSchema(tables), [])
   })
 
   await t.test('an applied migration that was changed is refused by name; a changed comment is not', async (t) => {
@@ -108,7 +108,7 @@ test('migrations', async (t) => {
     const [first] = migrations
     if (first === undefined) throw new Error('there are no migrations')
     const changed = migrationOf(first.name, 'CREATE TABLE IF NOT EXISTS other (a UInt8) ENGINE = Memory')
-    await t.rejects(migrate(tables, [changed, ...migrations.slice(1)]), {
+    await t.rejects(migrateSchema(tables, [changed, ...migrations.slice(1)]), {
       message: new RegExp(`^Migration ${first.name} was applied with checksum .* put the change into a new one\\.$`)
     })
     const a = migrationOf('a', '-- before; with a semicolon\nSELECT 1;\n')
@@ -117,7 +117,7 @@ test('migrations', async (t) => {
 
   await t.test('tables of a newer program are refused with a sentence', async (t) => {
     const migrations = await readMigrations()
-    await t.rejects(migrate(tables, migrations.slice(0, -1)), {
+    await t.rejects(migrateSchema(tables, migrations.slice(0, -1)), {
       message:
         /^The tables were created by a newer program: they have the migrations 0\d+-[a-z-]+, and this program knows/
     })
@@ -129,13 +129,13 @@ test('all generations of a dropped table are dropped', async (t) => {
   t.teardown(() => engine.close())
   const tables = engine.control
   const migrations = await readMigrations()
-  await migrate(tables)
+  await migrateSchema(tables)
   await tables.execute('CREATE TABLE title_count__7 AS title_count__0')
   const drop = [
     migrationOf('9999-view', 'DROP VIEW IF EXISTS title_count'),
     migrationOf('9999-without', 'DROP TABLE IF EXISTS title_count__* SYNC')
   ]
-  t.same(await migrate(tables, [...migrations, ...drop]), ['9999-view', '9999-without'])
+  t.same(await migrateSchema(tables, [...migrations, ...drop]), ['9999-view', '9999-without'])
   t.same(await tables.rows("SELECT t.name FROM system.tables AS t WHERE match(t.name, '^title_count(__.*)?$')"), [])
 })
 
@@ -144,10 +144,10 @@ test('a change of a table is a change of each of its generations', async (t) => 
   t.teardown(() => engine.close())
   const tables = engine.control
   const migrations = await readMigrations()
-  await migrate(tables)
+  await migrateSchema(tables)
   await tables.execute('CREATE TABLE title_count__7 AS title_count__0')
   const change = migrationOf('9999-more', 'ALTER TABLE title_count__* ADD COLUMN IF NOT EXISTS more UInt8')
-  await migrate(tables, [...migrations, change])
+  await migrateSchema(tables, [...migrations, change])
   for (const name of ['title_count__0', 'title_count__7', 'title_count'])
     t.same(await tables.rows(`SELECT c.more FROM ${name} AS c`), [], name)
 
@@ -158,7 +158,7 @@ test('a change of a table is a change of each of its generations', async (t) => 
     if (what.startsWith('ALTER TABLE title_count__7')) await tables.execute('DROP TABLE title_count__7')
     return await work()
   })
-  await migrate(raced, [...migrations, change, other])
+  await migrateSchema(raced, [...migrations, change, other])
   t.same(await tables.rows('SELECT c.other FROM title_count__8 AS c'), [], 'also of one that a rebuild makes meanwhile')
 
   const late = around(tables, async (work, what) => {

@@ -581,7 +581,7 @@ async function changeVersions(t: Test, engine: ClickHouse) {
   t.same(await rows(), [[5, 0]])
   await older.stop()
 
-  const projector = projectorOn(engine, log, { projections: newer })
+  const projector = projectorOn(engine, log, { projections: newer, longestAnswerMs: 60_000 })
   projector.start()
   try {
     count(60, 7)

@@ -1,5 +1,4 @@
 import type { Fold } from './fold.js'
-import type { FoldProjection } from '../store/projection.js'
 import { BOARD_TABLES, foldLeaderboardEntry } from './leaderboard-entry.js'
 import { foldMatchSession, MATCH_TYPES } from './match-session.js'
 
@@ -26,6 +25,6 @@ export function foldNamed(name: string): Fold {
 }
 
 /** Returns the tables whose rows a projection's fold stores in another order too: by table, the other one. */
-export function copiesOf({ name }: FoldProjection): Readonly<Record<string, string>> {
+export function copiesOf({ name }: { readonly name: string }): Readonly<Record<string, string>> {
   return foldNamed(name).copies ?? {}
 }

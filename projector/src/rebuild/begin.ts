@@ -10,8 +10,8 @@ import {
   type Topic
 } from '@gamenet/schemas'
 import { eventTableName } from '../events/event-table.js'
-import { filledByOwn, ownerOf } from '../generations/generations.js'
 import type { StepContext } from '../folding/step.js'
+import { filledByOwn, ownerOf } from '../generations/generations.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
 import { eventOwner, namesOf, storeFilled } from '../store/generation.js'
 import { copyConsumed } from '../store/late-batch.js'

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { isTableDropped } from '@gamenet/schemas'
-import { foreignStatements } from '../generations/generations.js'
-import { projections } from '../projections/projections.js'
 import { restorePointers } from '../rebuild/restore-pointers.js'
 import { readPointers } from './generation.js'
 import { storeOver } from './operation.js'
@@ -20,7 +18,8 @@ export type Migration = {
   readonly checksum: string
 }
 
-const OTHER_DATABASE = 'another database (CLICKHOUSE_URL, or DATA_DIR where it is embedded)'
+/** The way out for a program whose tables belong to another one. */
+export const OTHER_DATABASE = 'another database (CLICKHOUSE_URL, or DATA_DIR where it is embedded)'
 const MIGRATIONS = new URL('../../../migrations/', import.meta.url)
 
 /** Tables that migrations created are missing. */
@@ -33,10 +32,9 @@ export class NewerTables extends Error {}
  * Migrates the tables to the newest schema, and returns the names of the applied migrations. ClickHouse has no transactions
  * over DDL: after a crash inside a file, or when its row in `schema_migration` is lost, the next run repeats it from its
  * first statement, so every statement must be idempotent (`IF NOT EXISTS`, `IF EXISTS`).
- * Rejects if an applied file was changed, and with {@link NewerTables} if a migration was applied that this program lacks, or if another
- * version of the program fills tables; earlier versions excepted.
+ * Rejects if an applied file was changed, and with {@link NewerTables} if a migration was applied that this program lacks.
  */
-export async function migrate(tables: Tables, migrations?: readonly Migration[]): Promise<string[]> {
+export async function migrateSchema(tables: Tables, migrations?: readonly Migration[]): Promise<string[]> {
   const wanted = migrations ?? (await readMigrations())
   const store = storeOver(tables)
   await store.do(createMigrationTable)
@@ -51,9 +49,6 @@ export async function migrate(tables: Tables, migrations?: readonly Migration[])
     await store.do(storeMigrationApplied, name, checksum)
     done.push(name)
   }
-  const foreign = await foreignStatements(store, projections)
-  if (foreign !== undefined)
-    throw new NewerTables(`The tables belong to another program: ${foreign}, or give this one ${OTHER_DATABASE}.`)
   await store.do(replaceReadViews, { all: done.length > 0 })
   return done
 }

@@ -51,7 +51,7 @@ test('rebuilds', async (t) => {
     goForwardOnly(t, engine)
   )
   await t.test('introduce other statements and columns by themselves', (t) => changeVersions(t, engine))
-  await t.test('by a newer program let an older one go on until the swap', (t) => upgradeBeside(t, engine))
+  await t.test('by a newer program let an older one go on until the swap', (t) => upgradeWithOlder(t, engine))
   await t.test('refuse impossible operations with a sentence, and change nothing', (t) => refuse(t, engine))
 })
 
@@ -611,7 +611,7 @@ async function changeVersions(t: Test, engine: ClickHouse) {
 }
 
 /** A newer process replaces the tables while an older one continues with them until the swap. */
-async function upgradeBeside(t: Test, engine: ClickHouse) {
+async function upgradeWithOlder(t: Test, engine: ClickHouse) {
   await emptyTables(engine.control)
   const log = new MemoryLog(() => 5)
   const count = (minute: number, online: number) =>

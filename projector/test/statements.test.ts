@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { test } from 'tap'
-import { projections } from '../src/index.js'
 import { statementsOf } from '../src/generations/generations.js'
+import { projections } from '../src/index.js'
 import type { Statements } from '../src/store/generation.js'
 
 const FILE = new URL('../../statements.json', import.meta.url)

@@ -173,7 +173,7 @@ class Installation {
     if (this.#operator !== undefined) {
       world.time.after(WORLD, 0, () => void this.#operator?.work((ms) => world.time.pause(WORLD, ms)))
       world.time.after(WORLD, chance.below(NEWER_MS_MAX), () => {
-        this.#place.isNewer = chance.happens(0.5)
+        this.#place.isNewer = chance.happens(0.5) && this.#place.isActive
       })
       const { erasure } = this.#place
       if (erasure !== undefined && erasure.before === undefined)

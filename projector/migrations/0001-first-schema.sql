@@ -121,9 +121,9 @@ CREATE TABLE IF NOT EXISTS generation_pointer (
   version UInt64
 ) ENGINE = ReplacingMergeTree(version) ORDER BY owner;
 
--- The version of the statements that fill each generation of a projection's tables, and a hash of their text. A program with a lower
--- version refuses the tables, one with a higher version rebuilds them. Written once per generation; if several programs begin one at
--- once, the lowest version counts. Read whole, when a generation is new to a process.
+-- The version of the statements that fill each generation of a projection's tables, and a hash of their text. A program
+-- with a lower version refuses the tables, one with a higher version rebuilds them. Written once per generation; if
+-- several programs begin one at once, the lowest version counts. Read whole, when a generation is new to a process.
 CREATE TABLE IF NOT EXISTS generation_statement (
   name LowCardinality(String),
   generation UInt32,

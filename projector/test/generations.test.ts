@@ -166,7 +166,7 @@ test('steps write no tables that another version fills, nor those of the project
     (each): Projection =>
       each.name === 'title' && each.form !== 'fold' ? { ...each, select: `${each.select} LIMIT 5` } : each
   )
-  t.match(await foreignStatements(store, changed), /^version 1 of the statements of title .* other statements of that/)
+  t.match(await foreignStatements(store, changed), /^version 1 of the statements of title .* other ones of that/)
   t.same(
     (await idleIn(changed)).filter(([name]) => name === 'title'),
     [['title', false]]

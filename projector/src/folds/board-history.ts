@@ -91,7 +91,7 @@ function readOf(state: State): ReadMeasure {
 
 type Measure = Pick<Standing, 'rating' | 'timeMs'>
 
-/** Returns whether two states have an equal measure: the same time in any spelling, or the same text of a score. Else the later is a change. */
+/** Returns whether two states have an equal measure: the same time in any spelling, or the same text of a score. */
 export function isSameMeasure(a: Measure, b: Measure): boolean {
   return a.timeMs === b.timeMs && (a.timeMs !== null || a.rating === b.rating)
 }

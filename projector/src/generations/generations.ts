@@ -36,7 +36,7 @@ function withSingleSpaces(_key: string, value: unknown): unknown {
 /** Other statements than this program's fill tables: `outdated` if they are of an earlier version. */
 export type Unlike = { readonly isOutdated: boolean; readonly reason: string }
 
-/** Returns how the statements that fill tables of a projection differ from this program's; undefined if they are the same. */
+/** Returns how the statements that fill a projection's tables differ from this program's; undefined if they do not. */
 export function unlike(projection: Projection, filledBy: Statements): Unlike | undefined {
   const { name } = projection
   const own = statementsOf(projection)
@@ -47,7 +47,7 @@ export function unlike(projection: Projection, filledBy: Statements): Unlike | u
   const program =
     filledBy.version > own.version
       ? `this program has version ${own.version}. Start the newer program`
-      : `this program has other statements of that version (${own.hash}, not ${filledBy.hash}). Start the program that filled them`
+      : `this program has other ones of that version (${own.hash}, not ${filledBy.hash}). Start the program that has them`
   return { isOutdated: false, reason: `${filled}, and ${program}` }
 }
 
@@ -69,8 +69,8 @@ export type Current = {
   /** The projections that steps run, in the order of the program's. */
   readonly projections: readonly Projection[]
   /**
-   * The others: other statements fill their tables, or those of a projection whose tables they read. Steps write nothing into these, so
-   * that processes of the program that fills them can go on until a swap.
+   * The others: other statements fill their tables, or those of a projection whose tables they read. Steps write nothing
+   * into these, so that processes of the program that fills them continue until a swap.
    */
   readonly idle: ReadonlyMap<Projection, Unlike>
   readonly owners: readonly Owner[]
@@ -109,8 +109,8 @@ export class Generations {
   }
 
   /**
-   * Reads what fills these generations. One without a row is a first one, or its row was lost with a damaged part: this program fills it.
-   * If programs that start at once store different rows, the lowest version counts, and the others rebuild.
+   * Reads what fills these generations. One without a row is a first one, or its row was lost with a damaged part: this
+   * program fills it. If programs that start at once store different rows, the lowest version counts; the others rebuild.
    */
   async #know(generations: readonly FilledGeneration[]): Promise<void> {
     if (generations.every((each) => this.#filled.has(keyOf(each)))) return
@@ -131,7 +131,7 @@ function keyOf({ projection, generation }: Pick<FilledGeneration, 'projection' |
   return `${projection}/${generation}`
 }
 
-/** Returns why this program must not use the tables: a newer one fills some, or one with other statements of the same version. */
+/** Returns why this program must not use the tables: a newer one fills some, or one with others of the same version. */
 export async function foreignStatements(store: Store, projections: readonly Projection[]): Promise<string | undefined> {
   const pointers = await store.do(readPointers)
   const filled = new Map((await store.do(readFilled)).map((each) => [keyOf(each), each]))

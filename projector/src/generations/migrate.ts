@@ -5,8 +5,8 @@ import type { Tables } from '../store/tables.js'
 import { foreignStatements } from './generations.js'
 
 /**
- * Migrates the tables to the newest schema, and returns the names of the applied migrations. Rejects with {@link NewerTables} if a newer
- * program has migrated the tables or fills them; an earlier one may.
+ * Migrates the tables to the newest schema, and returns the names of the applied migrations. Rejects with
+ * {@link NewerTables} if a newer program has migrated the tables or fills them; an earlier one may.
  */
 export async function migrate(tables: Tables): Promise<string[]> {
   const applied = await migrateSchema(tables)

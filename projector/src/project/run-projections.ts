@@ -64,7 +64,7 @@ export type RunnerOptions = {
 }
 
 export type ProjectionState = {
-  /** `outdated`: an earlier version of the program has filled its tables, or those that it reads; a rebuild replaces them. */
+  /** `outdated`: an earlier version has filled its tables, or those that it reads; a rebuild replaces them. */
   readonly state: 'running' | 'failing' | 'paused' | 'outdated'
   /** Why it does not run, else null. */
   readonly reason: string | null

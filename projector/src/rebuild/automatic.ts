@@ -29,8 +29,8 @@ export class AutomaticRebuilds {
   }
 
   /**
-   * Swaps a rebuild in when it is filled, and drops the former tables. Throws a {@link RebuildRefused} when it needs an operator. Several
-   * processes may do so at once.
+   * Swaps a rebuild in when it is filled, and drops the former tables. Throws a {@link RebuildRefused} when it needs an
+   * operator. Several processes may do so at once.
    */
   async complete(record: RebuildRecord, onProgress: (progress: RebuildStatus['progress']) => void): Promise<void> {
     const { store, signal } = this.#context
@@ -58,8 +58,8 @@ export class AutomaticRebuilds {
   }
 
   /**
-   * Rebuilds the projections whose tables an earlier version of their statements fills, all together, and retries until none is left.
-   * Never rejects.
+   * Rebuilds the projections whose tables an earlier version of their statements fills, all together, and retries until
+   * none is left. Never rejects.
    */
   async upgrade(): Promise<void> {
     const { logger, signal } = this.#context
@@ -81,8 +81,8 @@ export class AutomaticRebuilds {
   }
 
   /**
-   * Returns the rebuild of all outdated projections; undefined if there are none. Begins it unless another process has done so. Cancels those
-   * that wait for an operator, except for a newer program's: until the swap these tables get no data.
+   * Returns the rebuild of all outdated projections; undefined if there are none. Begins it unless another process has
+   * done so. Cancels those that wait for an operator, except a newer program's: until the swap no data comes.
    */
   async #begunUpgrade(): Promise<RebuildRecord | undefined> {
     const { store, projections, logger } = this.#context

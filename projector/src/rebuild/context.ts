@@ -53,7 +53,7 @@ export function unitOf({ projections }: Pick<RebuildContext, 'projections'>, { u
   return projections.filter(({ name }) => unit.includes(name))
 }
 
-/** Returns why this program must not continue the tables of a rebuild that answers do not read: other statements fill them. */
+/** Returns why this program must not continue the tables of a rebuild: other statements fill them. */
 export async function foreignStatementsIn(
   { store, projections }: Pick<RebuildContext, 'store' | 'projections'>,
   { unit, waiting }: RebuildRecord

@@ -68,7 +68,7 @@ export class RebuildOperations implements Rebuilds {
     this.importUndos = new ImportUndo(this.#context, { automatic: this.#automatic, queue: this.#queue })
   }
 
-  /** Continues the fills of an earlier process, drops its leftovers, and rebuilds what an earlier version of the program has filled. */
+  /** Continues the fills of an earlier process, drops its leftovers, and rebuilds what an earlier version has filled. */
   open(): void {
     this.#fillers.start()
     this.#queue.dropLeftovers()
@@ -157,7 +157,7 @@ export class RebuildOperations implements Rebuilds {
       requireState(record, ['filling', 'paused', 'failed', 'filled'], 'cancelled')
       if (record.isAutomatic && record.state !== 'failed') {
         throw new RebuildRefused(
-          `Rebuild ${record.id} ${purposeOf(record)}, so it cannot be cancelled unless it has failed. It completes by itself.`
+          `Rebuild ${record.id} ${purposeOf(record)}. It completes by itself; it can be cancelled once it has failed.`
         )
       }
       const ended = { state: 'cancelled', reason: null } as const

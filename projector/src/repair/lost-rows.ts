@@ -1,15 +1,15 @@
 import { loadCheckpoint, type PartitionExtent, projectionCheckpoint, type Topic, tablesIn } from '@gamenet/schemas'
 import { eventTables } from '../events/event-tables.js'
+import { ownersOf, storeAt } from '../generations/generations.js'
 import type { Target } from '../project/caught-up.js'
 import { DataChanges } from '../project/data-changes.js'
-import { ownersOf, storeAt } from '../generations/generations.js'
-import { type Projection, readsOf, tablesOf, withDependents } from '../store/projection.js'
 import { projections } from '../projections/projections.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from '../rebuild/rebuild-record.js'
 import { tablesToDrop } from '../rebuild/swap.js'
 import { Checkpoints, deleteCheckpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
 import { readPointers } from '../store/generation.js'
 import type { Store } from '../store/operation.js'
+import { type Projection, readsOf, tablesOf, withDependents } from '../store/projection.js'
 import { dropLostPart, type LostPart, readLostParts } from '../store/table.js'
 
 /*

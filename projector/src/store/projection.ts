@@ -21,8 +21,8 @@ export type Projection = SqlProjection | FoldProjection
 type Common = {
   readonly name: string
   /**
-   * Raised with each change of the statements, and of the fold: tables that a lower version has filled are rebuilt. `statements.json` has the
-   * versions, with the hashes of the statements. Default: 1.
+   * Raised with each change of the statements, and of the fold: tables that a lower version has filled are rebuilt.
+   * `statements.json` has the versions, with the hashes of the statements. Default: 1.
    */
   readonly version?: number
   readonly from: Topic
@@ -69,8 +69,8 @@ export type SqlProjection = Common & {
 }
 
 /**
- * A projection as a pure function over the reads of the touched keys, listed in `folds.ts` under the projection's name. Keys are processed in
- * chunks; each chunk is read, folded and stored separately.
+ * A projection as a pure function over the reads of the touched keys, listed in `folds.ts` under the projection's name.
+ * Keys are processed in chunks; each chunk is read, folded and stored separately.
  *
  * In a statement `{keys}` is the array of the chunk's keys (tuples for a key of several columns; on the right side of
  * IN, so that the primary key is used) and `{since_ms}` the parallel array of the earliest instants of the range's

@@ -54,7 +54,6 @@ export {
   Pointers,
   readFilled,
   readPointers,
-  type Statements,
   storeFilled,
   storePointers
 } from './store/generation.js'

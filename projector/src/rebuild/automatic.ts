@@ -75,7 +75,7 @@ export class AutomaticRebuilds {
         const reason = errorMessage(error)
         if (reason !== said) logger.error({ reason }, 'tables of an earlier version cannot be rebuilt; retrying')
         said = reason
-        await pause(backoffMs(DEFAULT_BACKOFF, failures), signal)
+        await pause(backoffMs(DEFAULT_BACKOFF, failures), signal).catch(() => undefined)
       }
     }
   }

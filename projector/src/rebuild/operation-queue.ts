@@ -45,7 +45,7 @@ export class OperationQueue {
         } catch (error) {
           if (signal.aborted) return
           logger.warn({ reason: errorMessage(error) }, 'leftovers of rebuilds cannot be dropped; retrying')
-          await pause(backoffMs(DEFAULT_BACKOFF, failures), signal)
+          await pause(backoffMs(DEFAULT_BACKOFF, failures), signal).catch(() => undefined)
         }
       }
     }

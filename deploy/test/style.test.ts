@@ -68,7 +68,7 @@ const PROSE: readonly Rule[] = [
 ]
 
 /** Files whose statements are PostgreSQL's, which has tables of the same names. */
-const ON_POSTGRES = /^api\/src\/(writes\/|queries\/(profile|rating)\.ts)|^ingest\/src\/publish\//
+const ON_POSTGRES = /^api\/src\/(writes\/|queries\/(profile|rating)\.ts)|^ingest\/src\/(people|outbox)\//
 
 /** Applied migrations never change. */
 const PLAIN = /^(?!.*\/migrations\/).*\.([cm]?[jt]s|md|yml)$/

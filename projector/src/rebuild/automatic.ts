@@ -1,4 +1,4 @@
-import { backoffMs, DEFAULT_BACKOFF, errorMessage, pause } from '@gamenet/schemas'
+import { errorMessage, pause } from '@gamenet/schemas'
 import { Generations } from '../generations/generations.js'
 import { withDependents } from '../store/projection.js'
 import { beginRebuild } from './begin.js'
@@ -9,6 +9,7 @@ import { purposeOf } from './find-rebuild.js'
 import { dropLeftovers } from './leftovers.js'
 import type { OperationQueue } from './operation-queue.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
+import { restAfter } from './rest-after.js'
 import { progressOf } from './status.js'
 import { swap } from './swap.js'
 
@@ -75,7 +76,7 @@ export class AutomaticRebuilds {
         const reason = errorMessage(error)
         if (reason !== said) logger.error({ reason }, 'tables of an earlier version cannot be rebuilt; retrying')
         said = reason
-        await pause(backoffMs(DEFAULT_BACKOFF, failures), signal).catch(() => undefined)
+        await restAfter(failures, signal)
       }
     }
   }

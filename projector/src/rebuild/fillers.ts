@@ -1,4 +1,4 @@
-import { backoffMs, DEFAULT_BACKOFF, errorMessage, pause } from '@gamenet/schemas'
+import { errorMessage } from '@gamenet/schemas'
 import { readRebuildOwner, storeRebuildOwner } from '../store/rebuild.js'
 import { foreignStatementsIn, liveOf, type RebuildContext, reloadedTopic, stepContextOf, unitOf } from './context.js'
 import { type RebuildState, StepsHeld } from './contract.js'
@@ -7,6 +7,7 @@ import { type Filling, fill } from './fill.js'
 import { freeSpaceFor } from './free-space.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { reload } from './reload.js'
+import { restAfter } from './rest-after.js'
 import { isInterrupted } from './swap.js'
 
 const ATTEMPTS = 5
@@ -79,7 +80,7 @@ export class Fillers {
       } catch (error) {
         if (signal.aborted) return
         logger.warn({ reason: errorMessage(error) }, 'rebuilds cannot be listed')
-        await pause(backoffMs(DEFAULT_BACKOFF, failures), signal)
+        await restAfter(failures, signal)
       }
     }
   }
@@ -90,7 +91,7 @@ export class Fillers {
     await this.#completeSwap(id).catch(async (error: unknown) => {
       if (signal.aborted) return
       logger.error({ rebuild: id, reason: errorMessage(error) }, 'a swap that was interrupted cannot be completed')
-      await pause(backoffMs(DEFAULT_BACKOFF, 1), signal)
+      await restAfter(1, signal)
       this.wake()
     })
   }
@@ -112,7 +113,7 @@ export class Fillers {
           held += 1
           if (held === 1) logger.warn({ rebuild: record.id, reason: error.message }, 'a rebuild waits')
           if (await this.#isEnded(record, 'filling', '').catch(() => false)) break
-          await pause(backoffMs(DEFAULT_BACKOFF, held), signal)
+          await restAfter(held, signal)
           continue
         }
         const isFull = error instanceof NoRoom
@@ -122,7 +123,7 @@ export class Fillers {
         const state = isFull ? 'paused' : attempt >= ATTEMPTS ? 'failed' : 'filling'
         // If the state cannot be stored, the fill is retried.
         if (await this.#isEnded(record, state, reason).catch(() => false)) break
-        await pause(backoffMs(DEFAULT_BACKOFF, attempt), signal)
+        await restAfter(attempt, signal)
       }
     }
     clearInterval(beat)

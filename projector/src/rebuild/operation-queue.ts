@@ -1,8 +1,9 @@
-import { backoffMs, DEFAULT_BACKOFF, errorMessage, Mutex, pause } from '@gamenet/schemas'
+import { errorMessage, Mutex, pause } from '@gamenet/schemas'
 import type { RebuildContext } from './context.js'
 import { RebuildRefused } from './contract.js'
 import type { Fillers } from './fillers.js'
 import { dropLeftovers } from './leftovers.js'
+import { restAfter } from './rest-after.js'
 
 /**
  * Runs the operations of this process on rebuilds one after the other, and drops leftovers of failed ones in between.
@@ -45,7 +46,7 @@ export class OperationQueue {
         } catch (error) {
           if (signal.aborted) return
           logger.warn({ reason: errorMessage(error) }, 'leftovers of rebuilds cannot be dropped; retrying')
-          await pause(backoffMs(DEFAULT_BACKOFF, failures), signal).catch(() => undefined)
+          await restAfter(failures, signal)
         }
       }
     }

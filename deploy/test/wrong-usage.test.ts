@@ -11,7 +11,10 @@ test('wrong usage is reported with what was found, what was expected, and where 
     ['begin', /^gamenet has no command "begin"; there are start, ingest/],
     ['strt', /did you mean start\?/],
     ['--bogus', /^gamenet has no option --bogus; its commands have options/],
-    ['start --port 80', /^gamenet start has no option --port; its only option is --json; settings are environment var/],
+    [
+      'start --port 80',
+      /^gamenet start has no option --port; its only options are --json, --accept-older; settings are environment var/
+    ],
     ['start 80', /^gamenet start takes no argument and got 1: "80"; expected: gamenet start \[options\]/],
     ['rebuild mend title', /^gamenet rebuild has no command "mend"; there are plan, status/],
     ['rebuild plan', /^gamenet rebuild plan needs <projection>, which was not given; expected: gamenet rebuild plan /],

@@ -89,13 +89,16 @@ function commandsOf(command: Command): string {
   return command.commands.map((each) => each.name()).join(', ')
 }
 
+/** Options of commands that take all else from environment variables. */
+const OPTIONS_OF_ROLES: ReadonlySet<string> = new Set(['--json', '--accept-older'])
+
 function optionsOf({ options, parent }: Command): string {
   if (parent === null || options.length === 0)
     return 'its commands have options; settings are environment variables (docs/configuration.md)'
-  if (options.every(({ long }) => long === '--json')) {
-    return 'its only option is --json; settings are environment variables (docs/configuration.md)'
-  }
-  return `it takes ${options.map(({ flags }) => flags).join(', ')}`
+  const flags = options.map((each) => each.flags).join(', ')
+  if (!options.every(({ long }) => OPTIONS_OF_ROLES.has(long ?? ''))) return `it takes ${flags}`
+  const only = options.length === 1 ? 'only option is' : 'only options are'
+  return `its ${only} ${flags}; settings are environment variables (docs/configuration.md)`
 }
 
 function countOf(most: number): string {

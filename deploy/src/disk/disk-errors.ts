@@ -6,9 +6,13 @@ import { errorCode } from '@gamenet/schemas'
  */
 
 /**
- * Of the kernel, of refusals, and of ClickHouse (NOT_ENOUGH_SPACE). Engines without codes pass on the kernel's words.
+ * Of the kernel, of refusals, and of ClickHouse. Engines without codes pass on the kernel's words; the reason of a
+ * command that waited is text, in which ClickHouse names its code.
  */
-const FULL = { codes: ['ENOSPC', 'EDQUOT', 'disk_full', '243'], words: /No space left on device|Disk quota exceeded/i }
+const FULL = {
+  codes: ['ENOSPC', 'EDQUOT', 'disk_full', '243'],
+  words: /No space left on device|Disk quota exceeded|\(NOT_ENOUGH_SPACE\)/i
+}
 const READ_ONLY = { codes: ['EROFS'], words: /Read-only file system/i }
 
 /** Returns whether an error, or one of its causes, reports a full disk or an exhausted quota. */

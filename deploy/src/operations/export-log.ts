@@ -87,7 +87,7 @@ async function writeLog(
     return { file, ...total }
   } catch (error) {
     target.destroy()
-    if (errorCode(error) === 'ENOSPC')
+    if (/^(ENOSPC|EDQUOT)$/.test(errorCode(error)))
       throw new FailureError(`The disk of ${file} is full; free some space, or give another file.`)
     if (/^(ENOENT|EACCES|ENOTDIR|EISDIR)$/.test(errorCode(error)))
       throw new FailureError(

@@ -136,7 +136,7 @@ async function publishFile(
       throw new FailureError(`The import of ${file} ended with its command; the same command resumes it.`)
     if (error instanceof ImportRefused) throw new UsageError(error.message)
     if (error instanceof ImportCutOff) throw new FailureError(error.message)
-    if (errorCode(error) === 'ENOSPC') {
+    if (/^(ENOSPC|EDQUOT)$/.test(errorCode(error))) {
       throw new FailureError(
         `The disk that stores the upload of ${file} is full; free some space and import again: published events ` +
           `stay, the rest follows.`

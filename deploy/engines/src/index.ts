@@ -1,4 +1,4 @@
-export { type ChdbOptions, openChdb } from './clickhouse/chdb.js'
+export { type ChdbOptions, endStandardInput, openChdb } from './clickhouse/chdb.js'
 export {
   type AbortOptions,
   type ClickHouse,

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import {
   type ChdbOptions,
   type ClickHouse,
+  endStandardInput,
   LANE_LIMITS,
   type LaneName,
   migratePostgres,
@@ -117,20 +118,19 @@ export async function openSoundEngines({ config, role, threadPoolSize, logger, d
     }
   }
   try {
+    if (config.CLICKHOUSE_URL === undefined) endStandardInput()
     const needsDirectory = config.KAFKA_BROKERS === undefined || config.CLICKHOUSE_URL === undefined
     const isEmbedded = [config.KAFKA_BROKERS, config.CLICKHOUSE_URL, config.POSTGRES_URL].every(
       (server) => server === undefined
     )
     // `gamenet start` claims the directory even if no engine needs it, so that commands find the service.
-    const purpose = isCommand(role) ? 'command' : 'run'
     const directory =
-      needsDirectory || role === 'all' ? await claimDataDirectory(config.DATA_DIR, VERSIONS, purpose) : undefined
+      needsDirectory || role === 'all'
+        ? await claimDataDirectory(config.DATA_DIR, VERSIONS, withPostgres ? 'run' : 'command')
+        : undefined
     if (directory !== undefined) {
       disposers.add(directory, () => directory.release())
-      // Remains of a killed process: incomplete uploads and copies.
-      await rm(directory.part('uploads'), { recursive: true, force: true })
-      await unfreeze(directory.part('tables'))
-      await removeSnapshots(directory.part('tables'))
+      await removeRemains(directory)
     }
     const part = (name: string) => directory?.part(name) ?? name
     const writesPath = directory?.part('writes')
@@ -183,6 +183,13 @@ export async function openSoundEngines({ config, role, threadPoolSize, logger, d
     await close()
     throw await startFailure(config, error)
   }
+}
+
+/** Removes incomplete uploads and copies of a killed process. */
+async function removeRemains(directory: DataDirectory): Promise<void> {
+  await rm(directory.part('uploads'), { recursive: true, force: true })
+  await unfreeze(directory.part('tables'))
+  await removeSnapshots(directory.part('tables'))
 }
 
 /** Returns the failure of a start with its cause, if it is one of the machine or of files. */

@@ -102,9 +102,10 @@ let hasStandardInput = true
 
 /**
  * Replaces standard input by an empty file: chDB reads what it has as rows of its own INSERTs, and a shell loop or a
- * supervisor gives it something else. What a command wants of it, it has read before.
+ * supervisor gives it something else. What a command wants of it, it has read before. A process that opens other engines
+ * calls it before them: a file that another thread opens between the two steps takes the place.
  */
-const endStandardInput = (): void => {
+export const endStandardInput = (): void => {
   if (!hasStandardInput) return
   hasStandardInput = false
   closeSync(0)

@@ -1,4 +1,4 @@
-import { runProgram } from './commands/program.js'
+import { runProgram } from './program.js'
 
 // Files and directories are private: they contain seal keys, profiles and events of people.
 process.umask(0o077)

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { openChdb } from '@gamenet/engines'
 import { migrate, readPointers, storeOver } from '@gamenet/projector'
 import { test } from 'tap'
-import { freezeTables, unfreeze } from '../src/backup/freeze.js'
-import { engineFailure } from '../src/wiring/engine-failures.js'
+import { engineFailure } from '../src/stores/engine-failures.js'
+import { freezeTables, unfreeze } from '../src/stores/freeze.js'
 import { provesBackups } from './service/backups.js'
 
 test('a backup of a busy service contains all acknowledged data, and answers are equal after a restore elsewhere', (t) =>

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { test } from 'tap'
-import { clockBack, Status } from '../src/operations/status.js'
+import { clockBack, Status } from '../src/operate/status/operation.js'
 import { ask } from './service/ask.js'
 import { type Environment, gamenetJson, openGamenet, plainWrites, spawnedGamenet } from './service/gamenet.js'
 import { startUpstream } from './service/upstream.js'

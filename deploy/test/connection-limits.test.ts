@@ -1,5 +1,5 @@
 import { test } from 'tap'
-import { connectionLimit, connectionsText } from '../src/wiring/connection-limits.js'
+import { connectionLimit, connectionsText } from '../src/run/connection-limits.js'
 
 test('connections leave descriptors for the engines, whatever the limit, and have a bound without one', async (t) => {
   const warnings: string[] = []

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { openPglite, type Postgres } from '@gamenet/engines'
 import { Refusal } from '@gamenet/schemas'
 import { test } from 'tap'
-import { damageOfWrites } from '../src/operations/damage-of-writes.js'
+import { damageOfWrites } from '../src/operate/verify/damage-of-writes.js'
 import { flipMiddle } from './service/damaged-files.js'
 
 const PAGE_BYTES = 8192

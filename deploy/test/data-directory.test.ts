@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { runAsOther } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
-import { claimDataDirectory, replaceFile } from '../src/data-directory.js'
-import { fileFailure } from '../src/disk/file-failure.js'
-import { stateFrom } from '../src/process-state.js'
+import { claimDataDirectory, replaceFile } from '../src/data-directory/data-directory.js'
+import { fileFailure } from '../src/data-directory/file-failure.js'
+import { stateFrom } from '../src/data-directory/process-state.js'
 
 const VERSIONS = { program: '0.9.0', engines: { chdb: '3.4.0' } }
 
@@ -144,7 +144,9 @@ test('a start that cannot open a file names it, its owner and the repair', asRoo
       const [{ claimDataDirectory }] = loaded
       await claimDataDirectory(${JSON.stringify(path)}, ${JSON.stringify(VERSIONS)}).then(
         () => console.log('claimed'), (error) => console.log(error.message))`
-    return (await runAsOther([new URL('../src/data-directory.js', import.meta.url)], script)).stdout.trim()
+    return (
+      await runAsOther([new URL('../src/data-directory/data-directory.js', import.meta.url)], script)
+    ).stdout.trim()
   }
   t.equal(await claimed(), 'claimed')
   await chmod(join(path, 'log', 'data.mdb'), 0o400)
@@ -223,7 +225,7 @@ test('a file that the user of a command cannot read is named', asRoot, async (t)
     const environment = { DATA_DIR: ${JSON.stringify(join(path, 'data'))} }
     process.exit(await loaded[0].runProgram({ args, environment, input, output, errors }))`
   // Nothing is imported after the failure: the other user may not be able to read the program.
-  const program = new URL('../src/commands/program.js', import.meta.url)
+  const program = new URL('../src/program.js', import.meta.url)
   const failed = await runAsOther([program], script).catch((error: unknown) => error)
   t.match(failed, {
     code: 1,
@@ -249,7 +251,7 @@ test('a process is dying when it is killed, exiting, or a zombie whose threads s
 
 /** Arguments of a Node that claims a directory and keeps it. It touches memory, which the kernel takes some time to free. */
 function claiming(path: string, purpose = 'run'): readonly string[] {
-  const module = new URL('../src/data-directory.js', import.meta.url)
+  const module = new URL('../src/data-directory/data-directory.js', import.meta.url)
   const script = `
     const { claimDataDirectory } = await import(${JSON.stringify(module.href)})
     await claimDataDirectory(${JSON.stringify(path)}, ${JSON.stringify(VERSIONS)}, ${JSON.stringify(purpose)})

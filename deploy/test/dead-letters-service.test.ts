@@ -11,7 +11,7 @@ import {
   titleCountTopic
 } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
-import { type LogChoice, type OpenLog, openLog } from '../src/wiring/log.js'
+import { type LogChoice, type OpenLog, openLog } from '../src/stores/log.js'
 import { type Environment, gamenet, gamenetJson, type Opened, openGamenet, plainWrites } from './service/gamenet.js'
 import { runOlderProgram } from './service/older-program.js'
 

@@ -7,8 +7,8 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
-import { caughtUp } from '../src/operations/caught-up.js'
-import { Status } from '../src/operations/status.js'
+import { caughtUp } from '../src/operate/status/caught-up.js'
+import { Status } from '../src/operate/status/operation.js'
 import { provesEndToEnd } from './service/end-to-end.js'
 import {
   AUTHORIZED,

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { openPostgres } from '@gamenet/engines'
 import { test } from 'tap'
 import { z } from 'zod'
-import { Status } from '../src/operations/status.js'
+import { Status } from '../src/operate/status/operation.js'
 import { gamenet, gamenetJson, plainWrites } from './service/gamenet.js'
 import { Caller, type SignedIn, signIn, startAuth, startPeopleService } from './service/people-service.js'
 

@@ -7,10 +7,10 @@ import { publish } from '@gamenet/ingest'
 import { migrate, storeOver } from '@gamenet/projector'
 import { presenceTopic } from '@gamenet/schemas'
 import { test } from 'tap'
-import { eraseRows } from '../src/erasure/erase-rows.js'
-import { eraseUser, finishErasures, reapplyMissingErasures } from '../src/erasure/erase-user.js'
-import { addToLedger, readLedger } from '../src/erasure/ledger.js'
-import { mergeLedgerCopy, writeLedgerCopy } from '../src/erasure/ledger-file.js'
+import { eraseUser, finishErasures, reapplyMissingErasures } from '../src/operate/erase/erase-user.js'
+import { eraseRows } from '../src/stores/erase-rows.js'
+import { addToLedger, readLedger } from '../src/stores/ledger.js'
+import { mergeLedgerCopy, writeLedgerCopy } from '../src/stores/ledger-file.js'
 import {
   filesThatName,
   fill,

@@ -9,10 +9,10 @@ import { instantOf, titleCountTopic } from '@gamenet/schemas'
 import fc from 'fast-check'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
-import { importFile } from '../src/operations/import.js'
-import type { ImportRun } from '../src/operations/import-run.js'
-import { listImports } from '../src/operations/import-undo.js'
-import { openLog } from '../src/wiring/log.js'
+import type { ImportRun } from '../src/operate/import/import-run.js'
+import { importFile } from '../src/operate/import/operation.js'
+import { listImports } from '../src/operate/import/undo-operation.js'
+import { openLog } from '../src/stores/log.js'
 import {
   type Environment,
   gamenet,

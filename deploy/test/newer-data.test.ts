@@ -4,8 +4,8 @@ import { openChdb, openPostgres } from '@gamenet/engines'
 import { postgresPrograms, sharedPostgres, startClickHouseFront } from '@gamenet/engines/testing'
 import { test } from 'tap'
 import { FailureError, readConfig } from '../src/config.js'
-import { claimDataDirectory } from '../src/data-directory.js'
-import { openService } from '../src/wiring/service.js'
+import { claimDataDirectory } from '../src/data-directory/data-directory.js'
+import { openService } from '../src/run/service.js'
 import { gamenet } from './service/gamenet.js'
 
 const FUTURE_TABLES = `INSERT INTO schema_migration (name, checksum) VALUES ('9000-weather', '0')`

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { openChdb } from '@gamenet/engines'
 import { migrate, storeOver } from '@gamenet/projector'
 import { test } from 'tap'
-import { isAcceptedOlder, olderWrites, requireNewestWrites } from '../src/wiring/older-writes.js'
+import { isAcceptedOlder, olderWrites, requireNewestWrites } from '../src/stores/older-writes.js'
 import { openTestWrites } from './service/open-engines.js'
 
 test('a write side that is older than the tables is refused until it is accepted, and no number is used twice', async (t) => {

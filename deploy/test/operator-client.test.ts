@@ -3,9 +3,9 @@ import { createServer, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createNetServer } from 'node:net'
 import { freePort } from '@gamenet/engines/testing'
 import { test } from 'tap'
-import { undoImport } from '../src/operations/import-undo.js'
-import { LINES } from '../src/operations/operation.js'
-import { rebuild } from '../src/operations/rebuild.js'
+import { undoImport } from '../src/operate/import/undo-operation.js'
+import { LINES } from '../src/operate/operation.js'
+import { rebuild } from '../src/operate/rebuild/operation.js'
 import { operatorClient } from '../src/operator/operator-client.js'
 
 test('a client of a service that ends meanwhile learns that the operation may be completed, and how to check', async (t) => {

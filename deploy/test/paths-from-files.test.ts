@@ -5,9 +5,9 @@ import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join, normalize } from 'node:path'
 import fc from 'fast-check'
 import { test } from 'tap'
-import { copyHere } from '../src/backup/copy-here.js'
-import { restore } from '../src/backup/restore.js'
-import { readLedgerFile } from '../src/erasure/ledger-file.js'
+import { copyHere } from '../src/operate/backup/copy-here.js'
+import { restore } from '../src/operate/restore/restore.js'
+import { readLedgerFile } from '../src/stores/ledger-file.js'
 
 type Entry =
   | { readonly path: string; readonly link: string }

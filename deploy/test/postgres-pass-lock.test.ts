@@ -3,7 +3,7 @@ import { postgresPrograms, startPostgres } from '@gamenet/engines/testing'
 import { StepsHeld } from '@gamenet/projector/rebuild'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
-import { advisoryLocks, HeldLocks, sharedPasses } from '../src/wiring/postgres-pass-lock.js'
+import { advisoryLocks, HeldLocks, sharedPasses } from '../src/stores/postgres-pass-lock.js'
 
 const programs = postgresPrograms()
 const NO_POSTGRES = 'PostgreSQL is not here: /usr/lib/postgresql (Debian package postgresql)'

@@ -1,7 +1,7 @@
 import { readdir, readFile, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { status } from '../src/operations/status.js'
+import { status } from '../src/operate/status/operation.js'
 import {
   type Environment,
   gamenetJson,

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import type { WriteStream } from 'node:tty'
 import { test } from 'tap'
-import { lineOf, type Progress, showProgress } from '../src/commands/progress.js'
+import { lineOf, type Progress, showProgress } from '../src/terminal/progress.js'
 
 const HALF: Progress = { label: 'title-count-hour', share: 0.5, details: ['165346 events/s'], etaSeconds: 12 }
 

@@ -3,8 +3,8 @@ import type { Worker } from 'node:worker_threads'
 import type { FromReader } from '@gamenet/projector/loader'
 import { encodeEvent, instantOf, titleCountTopic } from '@gamenet/schemas'
 import { test } from 'tap'
-import { openLog } from '../src/wiring/log.js'
-import { readingThread } from '../src/wiring/reading-thread.js'
+import { openLog } from '../src/stores/log.js'
+import { readingThread } from '../src/stores/reading-thread.js'
 
 const MESSAGES = 50_000
 const ROUNDS = 4

@@ -7,7 +7,7 @@ import { RebuildPlan, RebuildStatus, SwapReport, VerifyReport } from '@gamenet/p
 import { instantOf } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
-import { Status } from '../src/operations/status.js'
+import { Status } from '../src/operate/status/operation.js'
 import { ask } from './service/ask.js'
 import { type Environment, gamenet, openGamenet, plainWrites, spawnGamenet } from './service/gamenet.js'
 

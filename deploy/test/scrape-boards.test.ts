@@ -12,9 +12,10 @@ import fc from 'fast-check'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
-import type { OperationNeeds } from '../src/operations/operation.js'
-import { scrape } from '../src/operations/scrape.js'
+import type { OperationNeeds } from '../src/operate/operation.js'
+import { scrape } from '../src/operate/scrape/operation.js'
 import { buildOperatorApp } from '../src/operator/operator-app.js'
+import { operations } from '../src/run/operations.js'
 import { AUTHORIZED, OPERATOR_TOKEN, operationsAt } from './service/gamenet.js'
 import { lifeUntil, openScrapedWorld, type ScrapedWorld, type ScrapingProcess } from './service/scraped-world.js'
 import type { Upstream, UpstreamBoard, UpstreamEntry, UpstreamGame } from './service/upstream.js'
@@ -449,7 +450,7 @@ async function provesStop(t: Test, world: ScrapedWorld) {
 
 async function provesPort(t: Test, { upstream }: ScrapedWorld, [{ ingest }]: Two) {
   const refuse = () => Promise.reject(new Error('only scrapes are asked for'))
-  const app = buildOperatorApp({
+  const app = buildOperatorApp(operations, {
     operations: {
       run: (operation, input, { onProgress = () => undefined, signal = new AbortController().signal } = {}) =>
         operation.run({ ingest } as OperationNeeds, input, { onProgress, signal })

@@ -4,7 +4,7 @@ import { type LogMessage, leaderboardEntryTopic, scrapeTopic, titleCountTopic } 
 import fc from 'fast-check'
 import { Registry } from 'prom-client'
 import { type Test, test } from 'tap'
-import { type SpoolingLog, spoolingLog } from '../src/wiring/spooling-log.js'
+import { type SpoolingLog, spoolingLog } from '../src/stores/spooling-log.js'
 
 const QUIET = { info: () => undefined, warn: () => undefined }
 const TOPIC = titleCountTopic.name

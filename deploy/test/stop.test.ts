@@ -13,7 +13,7 @@ import { Registry } from 'prom-client'
 import { test } from 'tap'
 import { z } from 'zod'
 import { projectorOn } from '../proof/bench/projector-on.js'
-import { serviceOperations } from '../src/operations/service-operations.js'
+import { serviceOperations } from '../src/run/service-operations.js'
 import { AUTHORIZED, plainWrites, ROOT, spawnGamenet, startGamenet, untilLoaded } from './service/gamenet.js'
 import { openTestEngines } from './service/open-engines.js'
 
@@ -22,7 +22,7 @@ const run = promisify(execFile)
 const QUIET = { UPSTREAM_URL: 'http://127.0.0.1:9', SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0' }
 
 test('the imports of the loader thread do not load chDB, whose connections would close with the thread', async (t) => {
-  const log = new URL('../src/wiring/log.js', import.meta.url).href
+  const log = new URL('../src/stores/log.js', import.meta.url).href
   const loaded = `import(${JSON.stringify(log)}).then(() => console.log(process.report.getReport().sharedObjects.join('\\n')))`
   const { stdout } = await run(process.execPath, ['-e', loaded])
   t.match(stdout, /lmdb/, 'the log is loaded')
@@ -87,7 +87,7 @@ test('Ctrl-C ends a command that has not loaded yet with a sentence, by the sign
 
 test('a SIGKILL of the service or of its supervisor ends both', async (t) => {
   const supervisor = fileURLToPath(new URL('deploy/supervise.cjs', ROOT))
-  const { href } = new URL('../src/commands/run-until-stopped.js', import.meta.url)
+  const { href } = new URL('../src/terminal/signalled.js', import.meta.url)
   const service = `import(${JSON.stringify(href)}).then(async ({ signalled }) => {
     setInterval(() => {}, 1000)
     const stopped = signalled()

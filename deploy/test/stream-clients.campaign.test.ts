@@ -9,7 +9,7 @@ import { freePort } from '@gamenet/engines/testing'
 import { instantOf } from '@gamenet/schemas'
 import { type Test, test } from 'tap'
 import { residentBytes } from '../proof/bench/process-figures.js'
-import { importFile } from '../src/operations/import.js'
+import { importFile } from '../src/operate/import/operation.js'
 import { gamenetJson, operationsAt, type Running, startGamenet } from './service/gamenet.js'
 
 /* The short forms are api/test/stream.test.ts and sdk.test.ts, which has EventSource in Chromium. */

@@ -22,8 +22,8 @@ import { type Filter, RestlessListener } from '../proof/torture/stream/restless-
 import { deviationOf, feedOfTables } from '../proof/torture/stream/tables-feed.js'
 import { startSteppingUpstream } from '../proof/torture/upstream.js'
 import { chance, titleIds, wholeChance } from '../proof/torture/world.js'
-import { caughtUp } from '../src/operations/caught-up.js'
-import { importFile } from '../src/operations/import.js'
+import { importFile } from '../src/operate/import/operation.js'
+import { caughtUp } from '../src/operate/status/caught-up.js'
 import { type Environment, operationsAt } from './service/gamenet.js'
 
 /* The short form is api/test/stream.test.ts. */

@@ -77,12 +77,12 @@ const PLAIN = /^(?!.*\/migrations\/).*\.([cm]?[jt]s|md|yml)$/
 const LINE_MAX = 120
 const TESTS = /(^|\/)(test|testing|demo|proof)\/|\.(test|campaign)\.ts$/
 /** Folders that are to be rebuilt; their long lines go with them. */
-const LONG_LINES_LATER = /^deploy\/(engines\/src\/(clickhouse|sql)|src\/sql)\//
+const LONG_LINES_LATER = /^deploy\/(engines\/src\/(clickhouse|sql)|src\/operate\/sql)\//
 /** Files that still have so many longer lines. The list only shrinks. */
 const LONG_LINES_MAX: Readonly<Record<string, number>> = {
   'deploy/engines/migrations/0001.do.first-schema.sql': 9,
-  'deploy/src/operations/status.ts': 4,
-  'deploy/src/wiring/lost-rows.ts': 3,
+  'deploy/src/operate/status/operation.ts': 4,
+  'deploy/src/stores/lost-rows.ts': 3,
   'projector/migrations/0001-first-schema.sql': 54,
   'projector/schema.sql': 1,
   'projector/src/generations/generations.ts': 5,

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import type { WriteStream } from 'node:tty'
 import { test } from 'tap'
-import { print, table, withHeartbeat, writeContent } from '../src/commands/terminal.js'
+import { print, table, withHeartbeat, writeContent } from '../src/terminal/terminal.js'
 
 test('a long operation prints repeatedly that it continues, then its answer or its error', async (t) => {
   for (const fails of [false, true]) {

@@ -7,7 +7,7 @@ import { pino } from 'pino'
 import { Gauge, Registry } from 'prom-client'
 import { test } from 'tap'
 import { buildMetricsApp } from '../src/operator/operator-app.js'
-import { uncaughtErrors } from '../src/wiring/uncaught-errors.js'
+import { uncaughtErrors } from '../src/run/uncaught-errors.js'
 
 const EMFILE = Object.assign(new Error('EMFILE: too many open files, uv_resident_set_memory'), {
   code: 'EMFILE',
@@ -47,7 +47,7 @@ test('an error of the machine costs a part of the process, which status names; a
 })
 
 test('a process that ends itself does so by a signal, after which its supervisor starts it again', async (t) => {
-  const script = `import(${JSON.stringify(new URL('../src/wiring/end-at-once.js', import.meta.url).href)})
+  const script = `import(${JSON.stringify(new URL('../src/stores/end-at-once.js', import.meta.url).href)})
     .then(({ endAtOnce }) => endAtOnce('The reason.'))`
   const child = spawn(process.execPath, ['-e', script])
   const errors = text(child.stderr)

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { directoryBytes } from '../src/disk/disk-usage.js'
+import { directoryBytes } from '../src/data-directory/disk-usage.js'
 import { Caller, signIn, startAuth, startPeopleService } from './service/people-service.js'
 
 /** `CAMPAIGN_CASES` chooses a number of writes in all; those done in CAMPAIGN_DIRECTORY are not repeated. */

@@ -2,8 +2,8 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { test } from 'tap'
-import { withStandardInput } from '../src/commands/standard-input.js'
 import { readConfig } from '../src/config.js'
+import { withStandardInput } from '../src/terminal/standard-input.js'
 import { gamenet } from './service/gamenet.js'
 
 test('wrong usage is reported with what was found, what was expected, and where it is explained', async (t) => {

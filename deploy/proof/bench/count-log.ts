@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { ClickHouse } from '@gamenet/engines'
 import { encodeEvent, instantOf, titleCountTopic } from '@gamenet/schemas'
-import { type LogChoice, openLog } from '../../src/wiring/log.js'
+import { type LogChoice, openLog } from '../../src/stores/log.js'
 import { randomness } from './count-files.js'
 
 /*

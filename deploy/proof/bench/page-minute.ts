@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { chromium } from 'playwright-core'
-import { scrape } from '../../src/operations/scrape.js'
+import { scrape } from '../../src/operate/scrape/operation.js'
 import { operationsAt } from '../../test/service/gamenet.js'
 import { startUpstream } from '../../test/service/upstream.js'
 import { CannotMeasure, type Measurement, type Result } from './measurement.js'

@@ -2,8 +2,8 @@ import type { ClickHouse } from '@gamenet/engines'
 import { createProjector, type Projector } from '@gamenet/projector'
 import { pino } from 'pino'
 import type { Registry } from 'prom-client'
-import type { LogChoice } from '../../src/wiring/log.js'
-import { readingThread, reloadReadersOf } from '../../src/wiring/reading-thread.js'
+import type { LogChoice } from '../../src/stores/log.js'
+import { readingThread, reloadReadersOf } from '../../src/stores/reading-thread.js'
 
 /** Creates a projector, wired as in the service of one process. */
 export function projectorOn(tables: ClickHouse, choice: LogChoice, registry: Registry): Projector {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Operations } from '../../src/operations/operation.js'
-import { rebuild } from '../../src/operations/rebuild.js'
+import type { Operations } from '../../src/operate/operation.js'
+import { rebuild } from '../../src/operate/rebuild/operation.js'
 import { operationsAt } from '../../test/service/gamenet.js'
 import { loadAlone, NEW_EVERY, startLoad } from './even-load.js'
 import { figure, type Measurement, quantile, scaled } from './measurement.js'

@@ -5,7 +5,7 @@ import { type ClickHouse, openChdb } from '@gamenet/engines'
 import { migrate, type Projector, projections } from '@gamenet/projector'
 import { FIRST_GENERATION, withTableNames } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
-import { type LogChoice, openLog } from '../../src/wiring/log.js'
+import { type LogChoice, openLog } from '../../src/stores/log.js'
 import { type Conditions, figure, type Measurement, type Result, scaled } from './measurement.js'
 import { projectorOn } from './projector-on.js'
 

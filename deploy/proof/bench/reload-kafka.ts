@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { ClickHouse } from '@gamenet/engines'
 import { kafkaBrokerMissing, startKafkaBroker } from '@gamenet/engines/testing'
-import type { LogChoice } from '../../src/wiring/log.js'
+import type { LogChoice } from '../../src/stores/log.js'
 import { fillWithCounts, rateInto } from './count-log.js'
 import { CannotMeasure, figure, type Measurement, quantile, scaled } from './measurement.js'
 import { withReloads } from './reload.js'

@@ -1,6 +1,6 @@
 import { SEAL_KEY_CACHE_MS } from '@gamenet/projector'
 import { nameKey, pause, ratingTopic } from '@gamenet/schemas'
-import { eraseRows } from '../../src/erasure/erase-rows.js'
+import { eraseRows } from '../../src/stores/erase-rows.js'
 import { Chance } from './chance.js'
 import { untilConsumed } from './imports.js'
 import { USER_COLUMNS } from './operations/user-rows.js'

@@ -9,7 +9,7 @@ import {
   type TitleCounted,
   titleCountTopic
 } from '@gamenet/schemas'
-import { finishUndos, type ImportUndoNeeds, undoImport } from '../../src/operations/run-import-undo.js'
+import { finishUndos, type ImportUndoNeeds, undoImport } from '../../src/operate/import/run-import-undo.js'
 import { LATER_TYPE } from './newer-program.js'
 import type { Import, Place } from './place.js'
 import { simulatedProjections, simulatedTopics, TITLE_IDS } from './simulated.js'

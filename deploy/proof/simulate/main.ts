@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { endOnWrongUsage } from '../../src/commands/wrong-usage.js'
+import { endOnWrongUsage } from '../../src/terminal/wrong-usage.js'
 import { mistakes } from './bugs.js'
 import { firstThatFinds, writeFoundBy } from './found-by.js'
 import { type Outcome, runSeed } from './run-seed.js'

@@ -1,5 +1,5 @@
 import { Refusal } from '@gamenet/schemas'
-import type { LockTransaction, LockTransactions } from '../../src/wiring/postgres-pass-lock.js'
+import type { LockTransaction, LockTransactions } from '../../src/stores/postgres-pass-lock.js'
 import type { Life } from './virtual-time.js'
 import type { World } from './world.js'
 

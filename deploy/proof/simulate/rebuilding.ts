@@ -1,7 +1,7 @@
 import type { PassLock, Projection } from '@gamenet/projector'
 import { LOCAL_PASS_LOCK, ownerOf, statementsOf } from '@gamenet/projector/internals'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
-import { sharedPasses } from '../../src/wiring/postgres-pass-lock.js'
+import { sharedPasses } from '../../src/stores/postgres-pass-lock.js'
 import { newerOf } from './newer-program.js'
 import { filledIn } from './operations/bookkeeping.js'
 import type { Place } from './place.js'

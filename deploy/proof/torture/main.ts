@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Command, Option } from 'commander'
-import { endOnWrongUsage } from '../../src/commands/wrong-usage.js'
+import { endOnWrongUsage } from '../../src/terminal/wrong-usage.js'
 import { REBUILT_NAMES } from './rebuilder.js'
 import { type Engines, type Report, torture } from './torture.js'
 

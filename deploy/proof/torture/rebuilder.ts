@@ -1,7 +1,7 @@
 import { projections } from '@gamenet/projector'
 import type { RebuildStatus, VerifyReport } from '@gamenet/projector/rebuild'
-import type { Operations } from '../../src/operations/operation.js'
-import { rebuild } from '../../src/operations/rebuild.js'
+import type { Operations } from '../../src/operate/operation.js'
+import { rebuild } from '../../src/operate/rebuild/operation.js'
 import type { Facts } from './facts.js'
 import { chance } from './world.js'
 

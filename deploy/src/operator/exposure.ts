@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { type Config, UsageError } from '../config.js'
-import { isCommand, type Role } from '../wiring/component.js'
+import { isCommand, type Role } from '../stores/component.js'
 
 /** Returns whether a listening address, or the host of a request, is a loopback address. */
 export function isLoopback(host: string): boolean {

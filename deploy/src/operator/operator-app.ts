@@ -6,8 +6,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Logger } from 'pino'
 import { Registry } from 'prom-client'
 import { FailureError, UsageError } from '../config.js'
-import { LINES, OCTETS, type Operation, type Operations, type RunContext } from '../operations/operation.js'
-import { operations } from '../operations/operations.js'
+import { LINES, OCTETS, type Operation, type Operations, type RunContext } from '../operate/operation.js'
 import { isLoopback } from './exposure.js'
 
 type AnyOperation = Operation<unknown, unknown, unknown>
@@ -37,10 +36,11 @@ type MetricsNeeds = {
  * public: it has no rate limits. Without a token it refuses all operations.
  */
 export function buildOperatorApp(
+  routes: readonly AnyOperation[],
   needs: MetricsNeeds & { readonly operations: Operations; readonly token: string | undefined }
 ): FastifyInstance {
   const app = buildMetricsApp(needs)
-  for (const operation of operations) addOperation(app, operation, needs)
+  for (const operation of routes) addOperation(app, operation, needs)
   return app
 }
 

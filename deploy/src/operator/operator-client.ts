@@ -4,8 +4,8 @@ import { errorCode, parseJson } from '@gamenet/schemas'
 import { type Dispatcher, request } from 'undici'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../config.js'
-import type { OperatorPort } from '../data-directory.js'
-import { LINES, OCTETS, type Operation, type Operations, type RunContext } from '../operations/operation.js'
+import type { OperatorPort } from '../data-directory/data-directory.js'
+import { LINES, OCTETS, type Operation, type Operations, type RunContext } from '../operate/operation.js'
 import { VERSION } from '../version.js'
 
 /**

@@ -16,10 +16,10 @@ import {
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
 import type { Test } from 'tap'
-import { type EraseNeeds, eraseUser, finishErasures } from '../../src/erasure/erase-user.js'
-import { readLedger } from '../../src/erasure/ledger.js'
-import { type LogChoice, type OpenLog, openLog } from '../../src/wiring/log.js'
-import { continueNumbers } from '../../src/wiring/older-writes.js'
+import { type EraseNeeds, eraseUser, finishErasures } from '../../src/operate/erase/erase-user.js'
+import { readLedger } from '../../src/stores/ledger.js'
+import { type LogChoice, type OpenLog, openLog } from '../../src/stores/log.js'
+import { continueNumbers } from '../../src/stores/older-writes.js'
 
 /** Words that occur in no other text. */
 const WORDS = ['zebrafish', 'quagga', 'ocelots', 'lemurs']

@@ -6,11 +6,11 @@ import { fileURLToPath } from 'node:url'
 import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
 import type { Test } from 'tap'
 import { z } from 'zod'
-import { runProgram } from '../../src/commands/program.js'
 import { readConfig } from '../../src/config.js'
-import { Status } from '../../src/operations/status.js'
+import { Status } from '../../src/operate/status/operation.js'
 import { operatorClient } from '../../src/operator/operator-client.js'
-import type { Role } from '../../src/wiring/service.js'
+import { runProgram } from '../../src/program.js'
+import type { Role } from '../../src/run/service.js'
 
 /** The root of the project, relative to the compiled tests. */
 export const ROOT = new URL('../../../../', import.meta.url)
@@ -108,7 +108,7 @@ export async function openGamenet(
   role: Role = 'all',
   accepts: { readonly acceptsOlder?: boolean } = {}
 ): Promise<Opened> {
-  const { openService } = await import('../../src/wiring/service.js')
+  const { openService } = await import('../../src/run/service.js')
   const settings = { PORT: '0', OPERATOR_PORT: '0', LOG_LEVEL: 'error', ...USUAL, ...environment }
   const threads = Number(process.env.UV_THREADPOOL_SIZE ?? 4)
   const service = await openService(readConfig(settings), role, threads, accepts)

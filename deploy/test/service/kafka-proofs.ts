@@ -6,10 +6,10 @@ import { openKafkaLog } from '@gamenet/engines/log'
 import type { KafkaBroker, SharedKafka } from '@gamenet/engines/testing'
 import { encodeEvent, instantOf, networkCountTopic, OnlineUsers } from '@gamenet/schemas'
 import type { Test } from 'tap'
-import { listGaps } from '../../src/operations/gap.js'
-import { rebuild } from '../../src/operations/rebuild.js'
-import { scrape } from '../../src/operations/scrape.js'
-import { type OpenLog, openLog } from '../../src/wiring/log.js'
+import { listGaps } from '../../src/operate/gap/operation.js'
+import { rebuild } from '../../src/operate/rebuild/operation.js'
+import { scrape } from '../../src/operate/scrape/operation.js'
+import { type OpenLog, openLog } from '../../src/stores/log.js'
 import {
   type Environment,
   gamenet,

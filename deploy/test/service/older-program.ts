@@ -9,7 +9,7 @@ import {
   topics
 } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
-import type { OpenLog } from '../../src/wiring/log.js'
+import type { OpenLog } from '../../src/stores/log.js'
 
 /** Values that an older program refused. */
 export const OLDER_LIMITS = { online: 100, timeMs: 60_000 }

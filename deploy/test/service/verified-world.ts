@@ -1,4 +1,4 @@
-import { findDamage } from '../../src/operations/find-damage.js'
+import { findDamage } from '../../src/operate/verify/find-damage.js'
 import type { WorldUnderTest } from './erasure-world.js'
 
 /** Verifies the engines; `repair` repairs them, as `gamenet verify --repair` does. */

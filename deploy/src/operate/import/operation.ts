@@ -1,0 +1,182 @@
+import { makeFolder } from '@gamenet/engines/files'
+import type { KnownImport, Ratings } from '@gamenet/ingest'
+import { errorCode, importRetractionTopic, importRunTopic } from '@gamenet/schemas'
+import { z } from 'zod'
+import { FailureError, UsageError } from '../../config.js'
+import type { Disk } from '../../data-directory/disk.js'
+import type { Engines } from '../../stores/engines.js'
+import { type OperationNeeds, operation, type RunContext } from '../operation.js'
+import { waitUntilCaughtUp } from '../status/caught-up.js'
+
+const KNOWN_WITHIN_MS = 60_000
+/** Rejected rows that a report can keep: some 15 MB. */
+export const REJECTS_MAX = 100_000
+
+export const RATINGS = ['time', 'seconds', 'milliseconds', 'score'] as const satisfies readonly Ratings[]
+
+/** How a file spells its values, where it does not say it by itself. */
+export const ImportSpelling = z.object({
+  ratings: z.enum(RATINGS).optional(),
+  tz: z.string().optional(),
+  timeFormat: z.string().optional(),
+  delimiter: z.string().length(1).optional()
+})
+export type ImportSpelling = z.infer<typeof ImportSpelling>
+
+export const ImportRequest = z.object({
+  topic: z.string(),
+  file: z.string().min(1).max(1024),
+  columns: z.record(z.string(), z.string()),
+  set: z.record(z.string(), z.string()),
+  strict: z.boolean(),
+  spelling: ImportSpelling.optional(),
+  faultsMax: z.int().min(0).max(REJECTS_MAX).optional()
+})
+export type ImportRequest = z.infer<typeof ImportRequest>
+
+export const ImportProgress = z.object({
+  /** `reading`: hashes the complete file. `checking`: validates every row of a strict import. */
+  phase: z.enum(['reading', 'checking', 'publishing']),
+  bytesRead: z.int(),
+  bytesTotal: z.int(),
+  rowsRead: z.int(),
+  published: z.int(),
+  rejected: z.int()
+})
+export type ImportProgress = z.infer<typeof ImportProgress>
+
+export const ImportReport = z.object({
+  importId: z.string(),
+  /** Rows of the file that this run and earlier ones processed. */
+  rowsRead: z.int(),
+  /**
+   * Rows published by this run and, for an interrupted import, by earlier ones; 0 if everything was imported before.
+   */
+  published: z.int(),
+  rejected: z.int(),
+  /** Rows without a measured value. */
+  missing: z.int(),
+  /** Rows that an interrupted run of the same import had processed. */
+  skipped: z.int(),
+  /** False when a strict import found faults; nothing was published then. */
+  finished: z.boolean(),
+  /** The file was imported before; nothing was published. */
+  alreadyDone: z.boolean(),
+  /** The first rejected rows. */
+  faults: z.array(z.object({ line: z.int(), reason: z.string() })).readonly(),
+  ignoredColumns: z.array(z.string()).readonly(),
+  absentColumns: z.array(z.string()).readonly(),
+  /** Sentences about what the numbers do not tell. */
+  notes: z.array(z.string()).readonly()
+})
+export type ImportReport = z.infer<typeof ImportReport>
+
+const ImportInput = z.strictObject({
+  request: z.preprocess((given) => (typeof given === 'string' ? JSON.parse(given) : given), ImportRequest),
+  content: z.custom<AsyncIterable<Uint8Array>>()
+})
+type ImportInput = z.infer<typeof ImportInput>
+
+/** Publishes a file. The run ends with its client; the same request resumes it. */
+export const importFile = operation({
+  name: 'import',
+  method: 'POST',
+  path: '/import',
+  input: ImportInput,
+  inputRule: 'The query parameter request must be the JSON of an import request',
+  body: { as: 'stream', field: 'content' },
+  progress: ImportProgress,
+  result: ImportReport,
+  needsLog: true,
+  run: publishFile
+})
+
+async function publishFile(
+  needs: OperationNeeds,
+  { request, content }: ImportInput,
+  { onProgress, signal }: RunContext<ImportProgress>
+): Promise<ImportReport> {
+  const { topic, file, columns, set, strict, spelling, faultsMax } = request
+  const { appendPacked, ImportCutOff, ImportRefused, importInWorker } = await import('@gamenet/ingest')
+  let importing: string | undefined
+  const { disk, log } = needs.engines
+  const requireFree = () => disk.requireSpace(0, `The import of ${file}`)
+  try {
+    await requireFree()
+    const input = whileSpace(content, disk)
+    const result = await importInWorker(
+      { topic, input, fileName: file, columns, set, strict, spelling, faultsMax, ...spoolOf(needs.engines) },
+      {
+        log: {
+          append: (name, messages) => requireFree().then(() => log.append(name, messages)),
+          appendPacked: (name, packed) => requireFree().then(() => appendPacked(log, name, packed))
+        },
+        people: needs.people,
+        known: async (importId) => {
+          const known = await knownImport(needs, importId)
+          if (known?.isRetracted !== true) {
+            if (importing !== importId && needs.importing.has(importId))
+              throw new FailureError(concurrent(file, importId))
+            importing = importId
+            needs.importing.set(importId, 0)
+          }
+          return known
+        },
+        onProgress: (progress) => {
+          const { bytesRead, bytesTotal } = progress
+          if (importing !== undefined) needs.importing.set(importing, bytesRead / Math.max(1, bytesTotal))
+          onProgress(progress)
+        },
+        signal: AbortSignal.any([needs.stopping, signal])
+      }
+    )
+    return { ...result, published: result.alreadyDone ? 0 : result.published }
+  } catch (error) {
+    if (signal.aborted && !needs.stopping.aborted)
+      throw new FailureError(`The import of ${file} ended with its command; the same command resumes it.`)
+    if (error instanceof ImportRefused) throw new UsageError(error.message)
+    if (error instanceof ImportCutOff) throw new FailureError(error.message)
+    if (/^(ENOSPC|EDQUOT)$/.test(errorCode(error))) {
+      throw new FailureError(
+        `The disk that stores the upload of ${file} is full; free some space and import again: published events ` +
+          `stay, the rest follows.`
+      )
+    }
+    throw error
+  } finally {
+    if (importing !== undefined) needs.importing.delete(importing)
+  }
+}
+
+/** Returns the state of an import, once the tables contain all events of imports. */
+async function knownImport(needs: OperationNeeds, importId: string): Promise<KnownImport | undefined> {
+  const topics = [importRunTopic.name, importRetractionTopic.name]
+  const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, KNOWN_WITHIN_MS, topics)
+  if (!isCaughtUp) throw new FailureError(`It is unknown whether this was imported before: ${behind.join('; ')}.`)
+  const { projections, readImports, storeAt } = await import('@gamenet/projector')
+  const [run] = await (await storeAt('reads', needs.engines.store, projections)).do(readImports, importId)
+  return run === undefined ? undefined : { ...run, isRetracted: run.retractedMs > 0 }
+}
+
+function concurrent(file: string, importId: string): string {
+  return (
+    `${file} is already being imported as ${importId}: gamenet import list shows when that has ended. This ` +
+    `command published nothing.`
+  )
+}
+
+/** Yields the chunks of an upload, which is stored before it is imported; refuses when the disk is low. */
+async function* whileSpace(content: AsyncIterable<Uint8Array>, disk: Disk): AsyncGenerator<Uint8Array> {
+  for await (const chunk of content) {
+    if (disk.isLow()) await disk.requireSpace(0, 'The upload')
+    yield chunk
+  }
+}
+
+/** Returns the folder for uploads, on the disk of the engines, so that one check of free space covers both. */
+function spoolOf({ directory }: Engines): { spoolDirectory?: string } {
+  if (directory === undefined) return {}
+  const spoolDirectory = directory.part('uploads')
+  makeFolder(spoolDirectory)
+  return { spoolDirectory }
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { FailureError } from '../../config.js'
+import { NoInput, type OperationNeeds, operation } from '../operation.js'
+import { requireRepaired } from '../rebuild/operation.js'
+import { waitUntilCaughtUp } from '../status/caught-up.js'
+import { ImportRun, ImportUndoProgress, ImportUndoReport } from './import-run.js'
+import type { ImportUndoNeeds } from './run-import-undo.js'
+
+const CAUGHT_UP_MS_MAX = 600_000
+
+/** All imports in the tables, newest first. */
+export const listImports = operation({
+  name: 'list of imports',
+  method: 'GET',
+  path: '/imports',
+  input: NoInput,
+  result: z.array(ImportRun),
+  run: async ({ engines, importing }) => {
+    const { importRuns } = await import('./run-import-undo.js')
+    return await importRuns({ engines, importing })
+  }
+})
+
+/** Undoes an import. An interrupted undo is completed when a service starts. */
+export const undoImport = operation({
+  name: 'retraction',
+  method: 'POST',
+  path: '/imports/:importId/retract',
+  input: z.strictObject({ importId: z.string() }),
+  progress: ImportUndoProgress,
+  result: ImportUndoReport,
+  needsLog: true,
+  run: async (needs, { importId }, { onProgress }) => {
+    requireRepaired(needs.lostRows.repairing())
+    const { undoImport } = await import('./run-import-undo.js')
+    return await undoImport(undoNeeds(needs), importId, onProgress)
+  }
+})
+
+/** Completes the undos that an earlier process left; returns how many. */
+export async function finishImportUndos(needs: OperationNeeds): Promise<number> {
+  const { finishUndos } = await import('./run-import-undo.js')
+  return await finishUndos(undoNeeds(needs))
+}
+
+function undoNeeds(needs: OperationNeeds): ImportUndoNeeds {
+  const { engines, projector, importing } = needs
+  const caughtUp = async (topics?: readonly string[]) => {
+    const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, CAUGHT_UP_MS_MAX, topics)
+    if (isCaughtUp) return
+    throw new FailureError(
+      `The tables have not caught up with the log; undo the import again later: ${behind.join('; ')}.`
+    )
+  }
+  return { engines, projector, importing, caughtUp }
+}

@@ -1,0 +1,202 @@
+import type { RebuildStatus, SwapReport } from '@gamenet/projector/rebuild'
+import { pause } from '@gamenet/schemas'
+import type { Command } from 'commander'
+import { FailureError, UsageError } from '../../config.js'
+import { withData } from '../../reach.js'
+import { type Progress, showProgress } from '../../terminal/progress.js'
+import { addCommand, print, type Terminal, withHeartbeat } from '../../terminal/terminal.js'
+import type { Operations } from '../operation.js'
+import { status } from '../status/operation.js'
+import { linesOfList, linesOfPlan, linesOfStatus, linesOfVerify, rateOf } from '../status/rebuild-text.js'
+import { rebuild } from './operation.js'
+
+type Options = { json?: boolean; follow?: boolean }
+type StartOptions = Options & { until?: string; fromLog?: boolean }
+
+export function addRebuild(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('rebuild')
+    .description('fill a second set of tables of a projection from the events, compare them, and swap them in')
+  addLooking(command, terminal)
+  addFilling(command, terminal)
+  addSwapping(command, terminal)
+}
+
+function addLooking(parent: Command, terminal: Terminal): void {
+  onProjection(parent, 'plan', 'print what a rebuild reads and writes, how long it takes, and whether it can start')
+    .option('--from-log', 'including a reload of the event tables from the log')
+    .action(async (projection: string, { json, fromLog }: StartOptions) => {
+      const reload = fromLog === true ? { isFromLog: true } : {}
+      const plan = await waitFor(terminal, (operations) => operations.run(rebuild.plan, { projection, ...reload }))
+      print(terminal, json, plan, linesOfPlan(plan))
+      if (plan.obstacles.length > 0) terminal.exitCode = 1
+    })
+  addCommand(parent, 'status', 'print all rebuilds, the newest first')
+    .argument('[projection]', 'rebuilds of this projection only')
+    .action(async (projection: string | undefined, options: Options) => {
+      const { found, isRunning } = await withData(terminal, async (operations, isRunning) => ({
+        found: await listed(operations, projection),
+        isRunning
+      }))
+      const waiting = isRunning ? [] : found.filter(({ state }) => state === 'filling').map(waitingLine)
+      print(terminal, options.json, found, [...linesOfList(found), ...waiting])
+    })
+  onProjection(parent, 'verify', 'compare old and new tables row by row; exit code 1 when they differ').action(
+    async (projection: string, options: Options) => {
+      const report = await waitFor(terminal, (operations) => operations.run(rebuild.verify, { projection }))
+      print(terminal, options.json, report, linesOfVerify(report))
+      if (!report.isEqual) terminal.exitCode = 1
+    }
+  )
+}
+
+function waitingLine({ id, projection }: RebuildStatus): string {
+  return (
+    `No service runs here: rebuild ${id} continues when one starts, or by \`gamenet rebuild resume ` +
+    `${projection}\`.`
+  )
+}
+
+async function listed(operations: Operations, projection: string | undefined): Promise<RebuildStatus[]> {
+  const all = await operations.run(rebuild.list, {})
+  if (projection === undefined) return all
+  const found = all.filter(({ unit }) => unit.includes(projection))
+  if (found.length > 0) return found
+  const names = (await operations.run(status, {})).projections.map((each) => each.projection)
+  if (names.includes(projection)) return []
+  throw new UsageError(`There is no projection ${JSON.stringify(projection)}; there are ${names.join(', ')}.`)
+}
+
+function addFilling(parent: Command, terminal: Terminal): void {
+  following(onProjection(parent, 'start', 'fill fresh tables while the old ones serve'))
+    .option('--until <time|offset>', 'stop there: for inspection, cannot be swapped in')
+    .option('--from-log', 'load the event tables from the log first')
+    .action((projection: string, options: StartOptions) =>
+      fill(terminal, projection, options, (operations) =>
+        operations.run(rebuild.start, {
+          projection,
+          ...(options.until === undefined ? {} : { until: options.until }),
+          ...(options.fromLog === true ? { isFromLog: true } : {})
+        })
+      )
+    )
+  onProjection(parent, 'pause', 'pause a rebuild').action((projection: string, options: Options) =>
+    changeState(terminal, options, (operations) => operations.run(rebuild.pause, { projection }))
+  )
+  following(onProjection(parent, 'resume', 'resume a rebuild that is paused or has failed')).action(
+    (projection: string, options: Options) =>
+      fill(terminal, projection, options, (operations) => operations.run(rebuild.resume, { projection }))
+  )
+  onProjection(parent, 'cancel', 'cancel a rebuild that is not swapped in, and drop its tables').action(
+    (projection: string, options: Options) =>
+      changeState(terminal, options, (operations) => operations.run(rebuild.cancel, { projection }))
+  )
+}
+
+function addSwapping(parent: Command, terminal: Terminal): void {
+  onProjection(parent, 'swap', 'let the new tables serve, and keep the old ones')
+    .option('--accept-differences', 'even if verify found differences')
+    .action(async (projection: string, options: Options & { acceptDifferences?: boolean }) => {
+      const accepted = options.acceptDifferences === true ? { acceptDifferences: true } : {}
+      const report = await waitFor(terminal, (operations) => operations.run(rebuild.swap, { projection, ...accepted }))
+      print(terminal, options.json, report, [
+        swappedLine(`The new tables of ${projection} serve`, report),
+        `The old ones are kept: \`gamenet rebuild rollback ${projection}\` undoes the swap, \`drop\` deletes them.`
+      ])
+    })
+  onProjection(parent, 'rollback', 'undo a swap: the old tables catch up and serve again').action(
+    async (projection: string, options: Options) => {
+      const report = await waitFor(terminal, (operations) => operations.run(rebuild.rollback, { projection }))
+      print(terminal, options.json, report, [swappedLine(`The old tables of ${projection} serve again`, report)])
+    }
+  )
+  onProjection(parent, 'drop', 'drop the old tables of a swap, which then cannot be undone').action(
+    (projection: string, options: Options) =>
+      changeState(terminal, options, (operations) => operations.run(rebuild.drop, { projection }))
+  )
+}
+
+function onProjection(parent: Command, name: string, description: string): Command {
+  return addCommand(parent, name, description).argument('<projection>', 'as `gamenet status` lists them')
+}
+
+function following(command: Command): Command {
+  return command
+    .option('--follow', 'show progress until it is filled, the default on a terminal')
+    .option('--no-follow', 'only start it; it continues in the service')
+}
+
+function swappedLine(what: string, { caughtUp, lateMs }: SwapReport): string {
+  return `${what}; ${caughtUp} events were loaded first; new data was delayed by ${Math.ceil(lateMs)} ms.`
+}
+
+async function changeState(
+  terminal: Terminal,
+  options: Options,
+  run: (operations: Operations) => Promise<RebuildStatus>
+): Promise<void> {
+  const status = await waitFor(terminal, run)
+  print(terminal, options.json, status, linesOfStatus(status))
+}
+
+/** Runs a possibly slow operation without progress. */
+function waitFor<Answer>(terminal: Terminal, run: (operations: Operations) => Promise<Answer>): Promise<Answer> {
+  return withData(terminal, (operations) => withHeartbeat(terminal, run(operations)))
+}
+
+const POLL_MS = 500
+
+/** Shows the progress of a rebuild until it no longer fills. */
+async function follow(
+  terminal: Terminal,
+  isShown: boolean,
+  operations: Operations,
+  begun: RebuildStatus
+): Promise<RebuildStatus> {
+  const display = showProgress(terminal, isShown)
+  try {
+    for (let status = begun; ; ) {
+      display.update(progressOf(status))
+      if (status.state !== 'filling') return status
+      await pause(POLL_MS)
+      const found = (await operations.run(rebuild.list, {})).find(({ id }) => id === begun.id)
+      if (found === undefined)
+        throw new FailureError(`Rebuild ${begun.id} is no longer known; \`gamenet rebuild status\` lists all rebuilds.`)
+      status = found
+    }
+  } finally {
+    display.stop()
+  }
+}
+
+function progressOf({ projection, progress }: RebuildStatus): Progress {
+  const { share, etaSeconds } = progress
+  const label = progress.projection === '' ? projection : progress.projection
+  return { label, share, details: [rateOf(progress)], etaSeconds }
+}
+
+const IN_SERVICE = 'It continues in the service when this command ends.\n'
+const HERE =
+  'No service runs here: this command fills the tables. If it is interrupted, the next service that starts resumes.\n'
+
+/** Starts a fill. Where no service runs, this process fills to the end. */
+async function fill(
+  terminal: Terminal,
+  projection: string,
+  options: Options,
+  begin: (operations: Operations) => Promise<RebuildStatus>
+): Promise<void> {
+  const isShown = options.json !== true
+  const wantsToFollow = options.follow ?? (isShown && terminal.errors.isTTY === true)
+  const { status, isFollowed } = await withData(terminal, async (operations, isRunning) => {
+    const begun = await withHeartbeat(terminal, begin(operations))
+    if (isRunning && !wantsToFollow) return { status: begun, isFollowed: false }
+    if (isShown) terminal.errors.write(isRunning ? IN_SERVICE : HERE)
+    const followed = await follow(terminal, isShown, operations, begun)
+    return { status: followed, isFollowed: true }
+  })
+  print(terminal, options.json, status, linesOfStatus(status))
+  if (!isFollowed || status.state === 'filled') return
+  if (status.state === 'failed') throw new FailureError(`The rebuild of ${projection} failed: ${status.reason}`)
+  terminal.exitCode = 1
+}

@@ -1,0 +1,140 @@
+import {
+  RebuildPlan,
+  RebuildRefused,
+  RebuildStatus,
+  type Rebuilds,
+  SwapReport,
+  VerifyReport
+} from '@gamenet/projector/rebuild'
+import { z } from 'zod'
+import { FailureError, UsageError } from '../../config.js'
+import { Flag, NoInput, type OperationNeeds, operation } from '../operation.js'
+
+const Target = z.strictObject({ projection: z.string() })
+
+/** Rebuilds of projections, by the commands of `gamenet rebuild`. */
+export const rebuild = {
+  list: operation({
+    name: 'list of rebuilds',
+    method: 'GET',
+    path: '/rebuilds',
+    input: NoInput,
+    result: z.array(RebuildStatus),
+    endsWith: 'projector',
+    run: (needs) => answered(needs, (rebuilds) => rebuilds.list())
+  }),
+  plan: action('plan', {
+    input: Target.extend({ isFromLog: Flag.exactOptional() }),
+    result: RebuildPlan,
+    run: (rebuilds, { projection, ...options }) => rebuilds.plan(projection, options)
+  }),
+  start: action('start', {
+    input: Target.extend({ until: z.string().exactOptional(), isFromLog: Flag.exactOptional() }),
+    result: RebuildStatus,
+    isFilling: true,
+    needsAllRows: true,
+    run: (rebuilds, { projection, ...options }) => rebuilds.start(projection, options)
+  }),
+  pause: action('pause', {
+    input: Target,
+    result: RebuildStatus,
+    run: (rebuilds, { projection }) => rebuilds.pause(projection)
+  }),
+  resume: action('resume', {
+    input: Target,
+    result: RebuildStatus,
+    isFilling: true,
+    needsAllRows: true,
+    run: (rebuilds, { projection }) => rebuilds.resume(projection)
+  }),
+  cancel: action('cancel', {
+    input: Target,
+    result: RebuildStatus,
+    run: (rebuilds, { projection }) => rebuilds.cancel(projection)
+  }),
+  verify: action('verify', {
+    input: Target,
+    result: VerifyReport,
+    needsAllRows: true,
+    run: (rebuilds, { projection }) => rebuilds.verify(projection)
+  }),
+  swap: action('swap', {
+    input: Target.extend({ acceptDifferences: Flag.exactOptional() }),
+    result: SwapReport,
+    needsAllRows: true,
+    run: (rebuilds, { projection, ...options }) => rebuilds.swap(projection, options)
+  }),
+  rollback: action('rollback', {
+    input: Target,
+    result: SwapReport,
+    needsAllRows: true,
+    run: (rebuilds, { projection }) => rebuilds.rollback(projection)
+  }),
+  drop: action('drop', {
+    input: Target,
+    result: RebuildStatus,
+    run: (rebuilds, { projection }) => rebuilds.drop(projection)
+  })
+}
+
+/** `POST /rebuilds/<projection>/<verb>`, options in the query. */
+function action<Input extends { readonly projection: string }, Result>(
+  verb: Exclude<keyof Rebuilds, 'list'>,
+  declared: {
+    readonly input: z.ZodType<Input>
+    readonly result: z.ZodType<Result>
+    /** Refused on a low disk. */
+    readonly isFilling?: boolean
+    /** Refused while rows of tables are missing. */
+    readonly needsAllRows?: boolean
+    readonly run: (rebuilds: Rebuilds, input: NoInfer<Input>) => Promise<NoInfer<Result>>
+  }
+) {
+  const { input, result, isFilling = false, needsAllRows = false, run } = declared
+  return operation({
+    name: `rebuild ${verb}`,
+    method: 'POST',
+    path: `/rebuilds/:projection/${verb}`,
+    input,
+    inputRule:
+      'The query takes until, isFromLog and acceptDifferences, the last two as true or false, like the options of ' +
+      'gamenet rebuild',
+    result,
+    endsWith: 'projector',
+    run: async (needs, given) => {
+      if (isFilling) await needs.engines.disk.requireSpace(0, `The rebuild of ${given.projection}`)
+      if (needsAllRows) requireRepaired(needs.lostRows.repairing())
+      return await answered(needs, (rebuilds) => run(rebuilds, given))
+    }
+  })
+}
+
+/** Turns refusals of the projector into sentences with an exit code. */
+async function answered<Answer>(
+  { projector }: Pick<OperationNeeds, 'projector'>,
+  ask: (rebuilds: Rebuilds) => Promise<Answer>
+): Promise<Answer> {
+  if (projector === undefined) throw notProjecting()
+  try {
+    return await ask(projector.rebuilds)
+  } catch (error) {
+    if (!(error instanceof RebuildRefused)) throw error
+    throw error.isUsage ? new UsageError(error.message) : new FailureError(error.message)
+  }
+}
+
+export function notProjecting(): UsageError {
+  return new UsageError(
+    'No projector was asked: set OPERATOR_URL to the operator port of gamenet start or projector, and OPERATOR_TOKEN ' +
+      'to its token.'
+  )
+}
+
+/** Refuses work that reads or swaps tables while rows of some are missing. */
+export function requireRepaired(repairing: readonly string[]): void {
+  if (repairing.length === 0) return
+  throw new FailureError(
+    `Rows of ${repairing.join(', ')} were lost and are not restored yet; rebuilds wait for them. gamenet status ` +
+      `shows the progress.`
+  )
+}

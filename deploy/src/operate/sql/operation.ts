@@ -1,0 +1,26 @@
+import { z } from 'zod'
+import { UsageError } from '../../config.js'
+import { SqlSnapshot } from '../../stores/snapshot-report.js'
+import { operation } from '../operation.js'
+
+/** Makes hard links to the tables of the datasets, for a command on the same machine. */
+export const takeSqlSnapshot = operation({
+  name: 'snapshot for SQL',
+  method: 'POST',
+  path: '/sql/snapshot',
+  /** The process of the command: a later snapshot removes those of ended processes. */
+  input: z.strictObject({ pid: z.coerce.number().pipe(z.int().min(1)) }),
+  inputRule: 'The query parameter pid must be the id of the process that reads the snapshot',
+  result: SqlSnapshot,
+  run: async ({ engines }, { pid }) => {
+    const { directory, clickhouse, names } = engines
+    if (directory === undefined || names.tables !== 'chDB') {
+      throw new UsageError(
+        'gamenet sql reads embedded tables; these are on a ClickHouse server. `gamenet migrate --analyst` creates a ' +
+          'user there, for any client of ClickHouse.'
+      )
+    }
+    const { takeSnapshot } = await import('../../stores/snapshot.js')
+    return await takeSnapshot(clickhouse.control, directory.part('tables'), pid)
+  }
+})

@@ -1,0 +1,143 @@
+import { resolve } from 'node:path'
+import type { Readable } from 'node:stream'
+import type { WriteStream } from 'node:tty'
+import { errorMessage, messageWithCause, Refusal } from '@gamenet/schemas'
+import { Command, CommanderError } from 'commander'
+import { DATA_DIR_DEFAULT, FailureError, InterruptedError, readConfig, UsageError } from './config.js'
+import { saysUnwritable } from './data-directory/disk-errors.js'
+import { fileFailure } from './data-directory/file-failure.js'
+import { addBackup } from './operate/backup/command.js'
+import { addDeadLetters } from './operate/dead-letters/command.js'
+import { addDoctor } from './operate/doctor/command.js'
+import { addErase } from './operate/erase/command.js'
+import { addExport } from './operate/export/command.js'
+import { addGap } from './operate/gap/command.js'
+import { addImport } from './operate/import/command.js'
+import { addMigrate } from './operate/migrate/command.js'
+import { addRebuild } from './operate/rebuild/command.js'
+import { addRestore } from './operate/restore/command.js'
+import { addScrape } from './operate/scrape/command.js'
+import { addSql } from './operate/sql/command.js'
+import { addStatus } from './operate/status/command.js'
+import { addVerify } from './operate/verify/command.js'
+import { addRoles } from './run/roles.js'
+import { addStart } from './run/start-command.js'
+import { addCompletion } from './terminal/completion.js'
+import { plainLines } from './terminal/printable-text.js'
+import type { Terminal } from './terminal/terminal.js'
+import { explainWrongUsage, helpAsOption } from './terminal/wrong-usage.js'
+import { VERSION } from './version.js'
+
+/**
+ * Runs the command line.
+ * @returns the exit code: 0 done, 1 failed, 2 wrong usage
+ */
+export async function runProgram(options: {
+  args: readonly string[]
+  environment: Readonly<Record<string, string | undefined>>
+  input: Readable
+  output: WriteStream
+  errors: WriteStream
+}): Promise<number> {
+  const { args, environment, input, output, errors } = options
+  const threadPoolSize = Number(environment.UV_THREADPOOL_SIZE ?? 4)
+  const config = () => readConfig(environment)
+  const terminal: Terminal = { input, output, errors, config, threadPoolSize, exitCode: 0 }
+  const program = new Command('gamenet')
+    .description('Statistics of an online game network: one service, and the commands to run it.')
+    .version(VERSION, '--version', 'print the version of the program')
+    .showSuggestionAfterError()
+    .configureOutput({ writeOut: (text) => output.write(text), writeErr: (text) => errors.write(text) })
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C. Configuration: docs/configuration.md.'
+    )
+  for (const add of [
+    addStart,
+    addRoles,
+    addMigrate,
+    addScrape,
+    addImport,
+    addExport,
+    addErase,
+    addGap,
+    addRebuild,
+    addDeadLetters,
+    addBackup,
+    addRestore,
+    addVerify,
+    addSql,
+    addStatus,
+    addDoctor,
+    addCompletion
+  ])
+    add(program, terminal)
+  for (const command of program.commands) command.copyInheritedSettings(program)
+  explainWrongUsage(program)
+  try {
+    await program.parseAsync(helpAsOption(program, args), { from: 'user' })
+    return terminal.exitCode
+  } catch (error) {
+    const path = resolve(environment.DATA_DIR ?? DATA_DIR_DEFAULT)
+    return exitCodeOf((await diskFailure(path, error)) ?? fileFailure(error, path) ?? error, terminal)
+  }
+}
+
+/** Returns the failure for an unexpected error of a full or read-only disk. */
+async function diskFailure(path: string, error: unknown): Promise<FailureError | undefined> {
+  const isExpected = [FailureError, UsageError, Refusal, CommanderError].some((each) => error instanceof each)
+  if (isExpected || !saysUnwritable(error)) return undefined
+  const { unwritableDisk } = await import('./data-directory/unwritable-disk.js')
+  return await unwritableDisk(path, error)
+}
+
+function exitCodeOf(error: unknown, terminal: Terminal): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  if (error instanceof UsageError) {
+    terminal.errors.write(`${plainLines(error.message)}\n`)
+    return 2
+  }
+  if (error instanceof FailureError) {
+    terminal.errors.write(`${plainLines(error.message)}\n`)
+    return error instanceof InterruptedError ? error.exitCode : 1
+  }
+  const message = plainLines(errorMessage(error))
+  if (error instanceof Refusal && error.code === 'disk_full') {
+    terminal.errors.write(`${message}\n`)
+    return 1
+  }
+  if (isUnreachable(error)) {
+    const sentence = sentenceOf(plainLines(messageWithCause(error)))
+    terminal.errors.write(`${sentence} Check ${settingsOf(sentence)}, and whether it runs.\n`)
+    return 1
+  }
+  if (isOfEngine(error)) {
+    terminal.errors.write(
+      `An engine failed: ${sentenceOf(message)} \`gamenet verify\` shows whether its files are damaged.\n`
+    )
+    return 1
+  }
+  terminal.errors.write(`Unexpected error: ${message}\n`)
+  return 1
+}
+
+function sentenceOf(text: string): string {
+  return /[.)]$/.test(text) ? text : `${text}.`
+}
+
+/** Returns the variables that say where the engine of a sentence is, and how it is reached. */
+function settingsOf(sentence: string): string {
+  if (sentence.startsWith('Kafka')) return 'KAFKA_BROKERS, KAFKA_SSL and KAFKA_SASL_*'
+  return sentence.startsWith('PostgreSQL') ? 'POSTGRES_URL' : 'CLICKHOUSE_URL'
+}
+
+/** Returns whether an error means that an engine is unavailable: `Refusal`, or an error of Kafka's client. */
+function isUnreachable(error: unknown): boolean {
+  return error instanceof Refusal || (error instanceof Error && /cannot be reached/.test(error.message))
+}
+
+/** Returns whether an error is ClickHouse's or PostgreSQL's about a statement. */
+function isOfEngine(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return error.name === 'ClickHouseError' || ('code' in error && /^[0-9A-Z]{5}$/.test(String(error.code)))
+}

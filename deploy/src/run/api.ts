@@ -1,0 +1,127 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type ApiNeeds, actions, addExample, buildApp, type ChatSettings, catalogCache, endpoints } from '@gamenet/api'
+import { Refusal, withServing } from '@gamenet/schemas'
+import type { FastifyInstance } from 'fastify'
+import { scrapePeriods } from '../config.js'
+import { fileFailure } from '../data-directory/file-failure.js'
+import { engineFailure, noteDamage } from '../stores/engine-failures.js'
+import { ERASED_CHANNEL } from '../stores/ledger.js'
+import { VERSION } from '../version.js'
+import type { Needs } from './dependencies.js'
+import { listen, publicUrl } from './listen.js'
+import { endpointsOf, readQuestions } from './questions.js'
+
+const POLL_MS = 250
+/** The compiled browser SDK, two folders above this one. */
+const SERVICE_AUTH = new URL('service-auth.js', import.meta.resolve('@gamenet/sdk'))
+const SDK = new URL('../../', SERVICE_AUTH)
+const EXAMPLE = new URL('example/', SDK)
+
+/** Starts the API and returns its address. */
+export async function openApi(needs: Needs): Promise<string> {
+  const {
+    config,
+    engines,
+    tables,
+    registry,
+    logger,
+    dataVersions,
+    readSide,
+    readiness,
+    authUrl,
+    disposers,
+    damageMet,
+    clients,
+    connectionLimit
+  } = needs
+  // With embedded tables, the projector of this process reports every change; on a server the table is polled.
+  if (config.CLICKHOUSE_URL === undefined) await dataVersions.refresh()
+  else await dataVersions.start(POLL_MS)
+  const { postgres } = engines
+  if (postgres !== undefined) disposers.add(dataVersions.follow(postgres), (unfollow) => unfollow())
+  const questions = await readQuestions(config.QUESTIONS_DIR, {
+    clickhouse: engines.clickhouse,
+    tables: withServing(tables, dataVersions.serving)
+  })
+  const app = await buildApp(
+    {
+      endpoints: [...endpoints, ...endpointsOf(questions)],
+      actions,
+      tables,
+      ...(postgres === undefined ? {} : { writes: postgres }),
+      authUrl,
+      clients,
+      limits: {
+        connectionsMax: connectionLimit.connectionsMax,
+        connectionsPerAddress: config.CONNECTIONS_PER_ADDRESS,
+        streamsPerAddress: config.STREAMS_PER_ADDRESS
+      },
+      writesPerMinute: config.WRITES_PER_MINUTE,
+      sessionChecksPerMinute: config.SESSION_CHECKS_PER_MINUTE,
+      chat: chatOf(needs),
+      sampleUser: needs.demo?.person,
+      dataVersions,
+      positions: readSide.positions,
+      epoch: engines.log.epoch,
+      catalog: catalogCache({ tables, versionOf: (dependency) => dataVersions.versionOf(dependency) }),
+      onDrop: (drop) => {
+        if (postgres !== undefined) disposers.add(postgres.listen(ERASED_CHANNEL, drop, drop), (unlisten) => unlisten())
+      },
+      ...addressesOf(needs),
+      datasets: {
+        directory: join(config.DATA_DIR, 'datasets'),
+        requireSpace: () => engines.disk.requireSpace(0, 'A file of a dataset')
+      },
+      exports: {
+        directory: join(config.DATA_DIR, 'exports'),
+        bytesMax: config.EXPORT_BYTES_MAX,
+        perAddress: config.EXPORTS_PER_ADDRESS,
+        requireSpace: (bytes) => engines.disk.requireSpace(bytes, 'An answer as a file')
+      },
+      serviceAuth: await serviceAuthFile(authUrl),
+      sdk: { folder: SDK, version: VERSION },
+      version: VERSION,
+      registry,
+      logger,
+      periodSeconds: scrapePeriods(config),
+      historyPercent: needs.operations.historyPercent,
+      ready: readiness.ready
+    },
+    async (app) => {
+      await addPages(app, authUrl)
+      app.addHook('onError', async (_request, _reply, error: unknown) => {
+        if (!(error instanceof Refusal && error.code === 'data_damaged')) return
+        // Files of datasets have a line of their own.
+        noteDamage(
+          damageMet,
+          fileFailure(error.cause, config.DATA_DIR) ?? engineFailure(error, String(engines.names.tables))
+        )
+      })
+    }
+  )
+  disposers.add(app, () => app.close())
+  return await listen(app, config.HOST, config.PORT, 'PORT')
+}
+
+function addressesOf({ config, demo }: Needs) {
+  const hasPublicUrl = config.PUBLIC_URL !== undefined
+  return { publicUrl: publicUrl(config), hasPublicUrl, upstreamUrl: config.UPSTREAM_URL ?? demo?.url }
+}
+
+/** Returns the configured chat platform, else the demo's. */
+function chatOf({ config, demo }: Needs): ChatSettings | undefined {
+  const { CHAT_API_URL: apiUrl, CHAT_API_TOKEN: token, CHAT_HOSTS: hosts = [], CHAT_AVATAR_URL: avatarUrl } = config
+  if (apiUrl !== undefined) return { apiUrl, token, hosts, avatarUrl }
+  return demo?.chat === undefined ? undefined : { ...demo.chat, apiUrl: demo.chat.url }
+}
+
+/** Returns the browser SDK that the API serves, configured for this auth service. */
+async function serviceAuthFile(authUrl: string | undefined): Promise<NonNullable<ApiNeeds['serviceAuth']>> {
+  return { module: await readFile(SERVICE_AUTH, 'utf8'), authUrl }
+}
+
+/** Adds the pages that the API serves. */
+async function addPages(app: FastifyInstance, authUrl: string | undefined): Promise<void> {
+  await addExample(app, { folder: EXAMPLE, authUrl, version: VERSION })
+}

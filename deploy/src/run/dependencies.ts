@@ -1,0 +1,68 @@
+import type { ClientAddresses, DataVersions, StreamedTables } from '@gamenet/api'
+import type { Postgres } from '@gamenet/engines'
+import type { Ingest, People } from '@gamenet/ingest'
+import type { Projector, ReadSide } from '@gamenet/projector'
+import type { Demo } from '../../demo/demo.js'
+import type { ProcessContext } from '../stores/component.js'
+import type { ConcurrentWriters } from '../stores/concurrent-writers.js'
+import type { Engines } from '../stores/engines.js'
+import type { LostRows } from '../stores/lost-rows.js'
+import type { SpoolingLog } from '../stores/spooling-log.js'
+import type { ConnectionLimit } from './connection-limits.js'
+import type { ReadinessCheck } from './readiness.js'
+import type { ServiceOperations } from './service-operations.js'
+
+/**
+ * The value of each component, for those below it: undefined if the role does not run it, `unknown` if it is only a
+ * step.
+ */
+export type Dependencies = {
+  processWarnings: unknown
+  /** Damage and failures that this process knows of, for `gamenet status`. */
+  damageMet: Set<string>
+  onUncaught: (error: unknown) => void
+  connectionLimit: ConnectionLimit
+  /** The addresses by which clients of the API are limited. */
+  clients: ClientAddresses
+  engines: Engines
+  engineMetrics: unknown
+  concurrentWriters: ConcurrentWriters
+  suitableTables: unknown
+  soundBookkeeping: unknown
+  /** The names of the migrations applied to the tables. */
+  migrations: string[]
+  /** Opens the write side, whose next numbers are above those of the tables and the log. */
+  numberedWrites: () => Promise<Postgres>
+  erasures: unknown
+  lostRows: LostRows
+  wholeLog: unknown
+  /** The readable tables. */
+  tables: StreamedTables
+  readSide: ReadSide
+  dataVersions: DataVersions
+  projector: Projector | undefined
+  lostRowsRepair: unknown
+  demo: Demo | undefined
+  authUrl: string | undefined
+  people: People
+  spool: SpoolingLog | undefined
+  ingest: Ingest | undefined
+  readiness: ReadinessCheck
+  operations: ServiceOperations
+  api: string | undefined
+  operatorToken: string | undefined
+  operatorPort: string | undefined
+  metricsPort: string | undefined
+  operationsInFlight: ServiceOperations
+  announcement: unknown
+  uncleanLog: () => void
+  scraping: unknown
+  /** Ends it. */
+  upstreamNotice: NodeJS.Timeout | undefined
+  relay: { stop(): Promise<void> } | undefined
+  unfinishedErasures: unknown
+  unfinishedImportUndos: unknown
+  demoHistory: { stop(): Promise<void> } | undefined
+}
+
+export type Needs = ProcessContext & Dependencies

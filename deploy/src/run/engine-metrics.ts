@@ -1,0 +1,64 @@
+import { type Postgres, transactionAge } from '@gamenet/engines'
+import { Gauge, type Registry } from 'prom-client'
+import { addDiskMetrics } from '../data-directory/disk-metrics.js'
+import type { Engines } from '../stores/engines.js'
+import { faultOf } from './readiness.js'
+
+/** Adds the engines' queues and disks as gauges, measured when metrics are collected. */
+export function addEngineMetrics(registry: Registry, engines: Engines): void {
+  addDiskMetrics(registry, engines.disk)
+  if (engines.postgres !== undefined) addTransactionAge(registry, engines.postgres)
+  if (engines.postgres?.stats !== undefined) addPool(registry, engines.postgres.stats)
+  const waiting = new Gauge({
+    name: 'gamenet_engine_waiting_statements',
+    help: 'Statements that wait for a connection to ClickHouse, by lane',
+    labelNames: ['lane'] as const,
+    registers: [registry],
+    collect: () => {
+      for (const [lane, figures] of Object.entries(engines.clickhouse.stats().lanes)) {
+        waiting.set({ lane }, figures.waiting)
+        refused.set({ lane }, figures.refused)
+      }
+    }
+  })
+  const refused = new Gauge({
+    name: 'gamenet_engine_refused_statements',
+    help: 'Statements refused since the start because the queue was full, by lane',
+    labelNames: ['lane'] as const,
+    registers: [registry]
+  })
+}
+
+function addTransactionAge(registry: Registry, postgres: Postgres): void {
+  new Gauge({
+    name: 'gamenet_postgres_transaction_age',
+    help: 'Age in transactions of the oldest unfrozen row; at 2147483648 PostgreSQL refuses writes',
+    registers: [registry],
+    async collect() {
+      const age = transactionAge(postgres)
+      // While PostgreSQL is unavailable, the gauge keeps the last known age.
+      await faultOf(age.then((transactions) => this.set(transactions)))
+    }
+  })
+}
+
+function addPool(registry: Registry, stats: NonNullable<Postgres['stats']>): void {
+  new Gauge({
+    name: 'gamenet_postgres_connections',
+    help: 'Connections to PostgreSQL that are used or idle, and statements that wait for one',
+    labelNames: ['state'] as const,
+    registers: [registry],
+    collect() {
+      const { used, idle, waiting } = stats()
+      for (const [state, value] of Object.entries({ used, idle, waiting })) this.set({ state }, value)
+    }
+  })
+  new Gauge({
+    name: 'gamenet_postgres_deaf_listeners',
+    help: 'Listeners that get no notifications of PostgreSQL: they poll every second, or cannot connect',
+    registers: [registry],
+    collect() {
+      this.set(stats().deafListeners)
+    }
+  })
+}

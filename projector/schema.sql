@@ -54,6 +54,67 @@ CREATE TABLE data_change
 ENGINE = ReplacingMergeTree
 ORDER BY (version, projection, key, from_ms, to_ms);
 
+CREATE TABLE dead_letter
+(
+    `topic` LowCardinality(String),
+    `epoch` UInt16,
+    `partition` UInt16,
+    `offset` UInt64,
+    `recorded_at` DateTime64(3, 'UTC'),
+    `reason` String,
+    `message_key` String,
+    `headers` Map(String, String),
+    `value` String,
+    `stored_at` DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = ReplacingMergeTree(stored_at)
+ORDER BY (topic, epoch, partition, offset);
+
+CREATE TABLE dead_letter_decision
+(
+    `topic` LowCardinality(String),
+    `epoch` UInt16,
+    `partition` UInt16,
+    `offset` UInt64,
+    `decision` LowCardinality(String),
+    `decided_at` DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = ReplacingMergeTree(decided_at)
+ORDER BY (topic, epoch, partition, offset);
+
+CREATE VIEW default.dead_letter_state
+(
+    `topic` LowCardinality(String),
+    `epoch` UInt16,
+    `partition` UInt16,
+    `offset` UInt64,
+    `reason` String,
+    `stored_at` DateTime64(3, 'UTC'),
+    `bytes` Int64,
+    `state` String
+)
+AS SELECT
+    p.topic AS topic,
+    p.epoch AS epoch,
+    p.partition AS partition,
+    p.offset AS offset,
+    p.reason AS reason,
+    p.stored_at AS stored_at,
+    (intDiv(length(p.value), 4) * 3) - length(extract(p.value, '=*$')) AS bytes,
+    multiIf(d.decision = 'dropped', 'dropped', (d.decision = 'retried') AND (d.decided_at >= p.stored_at), 'retried', 'stored') AS state
+FROM default.dead_letter AS p
+FINAL
+LEFT JOIN default.dead_letter_decision AS d
+FINAL ON (d.topic = p.topic) AND (d.epoch = p.epoch) AND (d.partition = p.partition) AND (d.offset = p.offset);
+
+CREATE TABLE erasure
+(
+    `name_hash` String,
+    `erased_at` DateTime64(3, 'UTC')
+)
+ENGINE = ReplacingMergeTree(erased_at)
+ORDER BY name_hash;
+
 CREATE TABLE event_achievement_unlock__0
 (
     `epoch` UInt16 CODEC(Delta(2), ZSTD(1)),
@@ -346,14 +407,6 @@ CREATE TABLE event_title_status__0
 ENGINE = ReplacingMergeTree
 ORDER BY (epoch, partition, offset);
 
-CREATE TABLE forgotten
-(
-    `name_hash` String,
-    `forgotten_at` DateTime64(3, 'UTC')
-)
-ENGINE = ReplacingMergeTree(forgotten_at)
-ORDER BY name_hash;
-
 CREATE TABLE generation_pointer
 (
     `owner` LowCardinality(String),
@@ -639,59 +692,6 @@ CREATE TABLE network_count_hour__0
 )
 ENGINE = ReplacingMergeTree(position)
 ORDER BY (metric, hour);
-
-CREATE TABLE parked_decision
-(
-    `topic` LowCardinality(String),
-    `epoch` UInt16,
-    `partition` UInt16,
-    `offset` UInt64,
-    `decision` LowCardinality(String),
-    `decided_at` DateTime64(3, 'UTC') DEFAULT now64(3)
-)
-ENGINE = ReplacingMergeTree(decided_at)
-ORDER BY (topic, epoch, partition, offset);
-
-CREATE TABLE parked_message
-(
-    `topic` LowCardinality(String),
-    `epoch` UInt16,
-    `partition` UInt16,
-    `offset` UInt64,
-    `recorded_at` DateTime64(3, 'UTC'),
-    `reason` String,
-    `message_key` String,
-    `headers` Map(String, String),
-    `value` String,
-    `parked_at` DateTime64(3, 'UTC') DEFAULT now64(3)
-)
-ENGINE = ReplacingMergeTree(parked_at)
-ORDER BY (topic, epoch, partition, offset);
-
-CREATE VIEW default.parked_state
-(
-    `topic` LowCardinality(String),
-    `epoch` UInt16,
-    `partition` UInt16,
-    `offset` UInt64,
-    `reason` String,
-    `parked_at` DateTime64(3, 'UTC'),
-    `bytes` Int64,
-    `state` String
-)
-AS SELECT
-    p.topic AS topic,
-    p.epoch AS epoch,
-    p.partition AS partition,
-    p.offset AS offset,
-    p.reason AS reason,
-    p.parked_at AS parked_at,
-    (intDiv(length(p.value), 4) * 3) - length(extract(p.value, '=*$')) AS bytes,
-    multiIf(d.decision = 'dropped', 'dropped', (d.decision = 'retried') AND (d.decided_at >= p.parked_at), 'retried', 'parked') AS state
-FROM default.parked_message AS p
-FINAL
-LEFT JOIN default.parked_decision AS d
-FINAL ON (d.topic = p.topic) AND (d.epoch = p.epoch) AND (d.partition = p.partition) AND (d.offset = p.offset);
 
 CREATE TABLE player__0
 (

@@ -99,7 +99,7 @@ export async function openPeopleApi(t: Test, postgres: Postgres, given: Partial<
 }
 
 const PROGRAMS = postgresPrograms()
-const TABLES = 'profile, rating, outbox, person, forgotten, achievement_evaluation'
+const TABLES = 'profile, rating, outbox, person, erasure, achievement_evaluation'
 
 type Engine = { readonly name: string; readonly skip: string | false; open(): Promise<Postgres> }
 

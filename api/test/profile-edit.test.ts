@@ -360,11 +360,11 @@ onPostgres('an erased user returns by their own actions, not by mentions', async
   const api = await openPeopleApi(t, postgres)
   const ann = api.signIn('Ann')
   const bob = api.signIn('Bob')
-  await postgres.query("INSERT INTO forgetting_salt (salt) VALUES ('\\x00') ON CONFLICT DO NOTHING")
+  await postgres.query("INSERT INTO erasure_salt (salt) VALUES ('\\x00') ON CONFLICT DO NOTHING")
   const recordErasure = async (isDone: boolean) => {
     await postgres.query(
-      `INSERT INTO forgotten (name_hash, forgotten_at, done_at)
-       SELECT sha256(s.salt || convert_to('ann', 'UTF8')), now(), CASE WHEN $1 THEN now() END FROM forgetting_salt AS s
+      `INSERT INTO erasure (name_hash, erased_at, done_at)
+       SELECT sha256(s.salt || convert_to('ann', 'UTF8')), now(), CASE WHEN $1 THEN now() END FROM erasure_salt AS s
        ON CONFLICT (name_hash) DO UPDATE SET done_at = excluded.done_at`,
       [isDone]
     )
@@ -381,7 +381,7 @@ onPostgres('an erased user returns by their own actions, not by mentions', async
   t.same(await postgres.query('SELECT r.stars FROM rating AS r'), [])
   await recordErasure(true)
   t.equal((await api.rate('Bob', ann, { stars: 3 })).status, 200)
-  t.same(await postgres.query('SELECT f.returned_at IS NOT NULL AS is_back FROM forgotten AS f'), [{ is_back: true }])
+  t.same(await postgres.query('SELECT f.returned_at IS NOT NULL AS is_back FROM erasure AS f'), [{ is_back: true }])
   t.equal((await api.edit('Ann', ann, { bio: 'x' })).status, 200)
 })
 

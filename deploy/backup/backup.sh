@@ -43,7 +43,7 @@ backup() {
   local moved
   moved=$(pointers)
   # Tables may be ahead of this bookkeeping; tables behind it would lack rows.
-  local bookkeeping='checkpoint, parked_decision, late_batch_taken, forgotten, rebuild, rebuild_owner, generation_pointer'
+  local bookkeeping='checkpoint, dead_letter_decision, late_batch_taken, erasure, rebuild, rebuild_owner, generation_pointer'
   clickhouse "BACKUP TABLE ${bookkeeping//, /, TABLE } TO $(copy 1)"
   clickhouse "BACKUP TABLE late_batch TO $(copy 2)"
   clickhouse "BACKUP DATABASE \`$database\` EXCEPT TABLES $bookkeeping, late_batch TO $(copy 3)"

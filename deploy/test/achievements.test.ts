@@ -52,7 +52,7 @@ test('in any order of events, with deaths and repeated work, unlocks equal a pla
     t.ok(before.has('event_presence') && before.has('achievement_unlock') && before.has('rank_reached'))
     await world.projector.stop()
     const stored = [...before.keys()].map((table) => generationName(table, 0))
-    for (const name of [...stored, 'checkpoint', 'data_change', 'parked_message']) {
+    for (const name of [...stored, 'checkpoint', 'data_change', 'dead_letter']) {
       await world.tables.control.execute(`TRUNCATE TABLE ${name}`)
     }
     const early = { ...world.needs('early'), patienceMs: 0 }

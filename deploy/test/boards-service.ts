@@ -47,9 +47,9 @@ export async function startQuietService(
     directory,
     caughtUp: async () => {
       const report = z
-        .object({ settled: z.object({ settled: z.boolean(), behind: z.array(z.string()) }) })
+        .object({ wait: z.object({ caughtUp: z.boolean(), behind: z.array(z.string()) }) })
         .parse(await gamenetJson(environment, ['status', '--wait', CAUGHT_UP_SECONDS]))
-      if (!report.settled.settled) throw new Error(`not caught up: ${report.settled.behind.join('; ')}`)
+      if (!report.wait.caughtUp) throw new Error(`not caught up: ${report.wait.behind.join('; ')}`)
     },
     get: async (path) => {
       const { status, body, text } = await ask(`${running.apiUrl}${path}`)

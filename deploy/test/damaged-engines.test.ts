@@ -129,7 +129,7 @@ test('damaged engines are named with the way out, and the others are checked', a
     const writes = await openPglite({ dir: directory })
     const files = await writes.query<{ file: string }>(
       `SELECT pg_relation_filepath(n.name::regclass) AS file
-       FROM unnest(ARRAY['outbox_pkey', 'forgetting_salt_pkey']) AS n (name)`
+       FROM unnest(ARRAY['outbox_pkey', 'erasure_salt_pkey']) AS n (name)`
     )
     await writes.query(`INSERT INTO outbox (topic, people, event) VALUES ('profile', '{}', '{}')`)
     await writes.close()

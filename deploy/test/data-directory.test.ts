@@ -176,7 +176,7 @@ test('a start that cannot open a file names it, its owner and the repair', asRoo
 test('an entry of the wrong kind is named, with what to do', async (t) => {
   const path = t.testdir({ 'kept.json': '{}' })
   const refusal = async () => await claimDataDirectory(path, VERSIONS).then((claimed) => claimed.release(), String)
-  for (const name of ['service.json', 'format.json', 'restoring.json', 'disk.json', 'forgotten.json']) {
+  for (const name of ['service.json', 'format.json', 'restoring.json', 'disk.json', 'erasures.json']) {
     await rm(join(path, name), { force: true })
     await mkdir(join(path, name))
     t.match(await refusal(), `${join(path, name)} is a folder; expected a file. Move the folder away;`)

@@ -88,13 +88,13 @@ async function provesRetry(
   const service = await openGamenet(t, own)
   const reach = { OPERATOR_URL: service.operatorUrl }
   t.match(await gamenetJson(reach, ['status', '--wait', '120']), {
-    settled: { settled: true },
-    parked: { 'title-count': 4, 'leaderboard-entry': 1 }
+    wait: { caughtUp: true },
+    deadLetters: { 'title-count': 4, 'leaderboard-entry': 1 }
   })
   t.strictNotSame(await answersOf(service), expected)
   t.match(await gamenetJson(reach, ['dead-letters', 'list', '--topic', 'leaderboard-entry']), {
     total: 1,
-    messages: [{ topic: 'leaderboard-entry', state: 'parked', reason: 'the event: longer than a run can take' }]
+    messages: [{ topic: 'leaderboard-entry', state: 'stored', reason: 'the event: longer than a run can take' }]
   })
   for (const topic of ['title-count', 'leaderboard-entry']) {
     const retried = await gamenet(reach, ['dead-letters', 'retry', '--topic', topic, '--all'])
@@ -110,7 +110,7 @@ async function provesRetry(
     if (code === 1) t.match(retried.stdout, /version 9 of title-count is newer than this program, which reads up to 1/)
   }
   t.strictSame(await answersOf(service), expected)
-  t.match(await (await fetch(`${service.operatorUrl}/metrics`)).text(), /parked_messages\{topic="title-count"\} 2/)
+  t.match(await (await fetch(`${service.operatorUrl}/metrics`)).text(), /dead_letters\{topic="title-count"\} 2/)
   await afterwards(reach)
   await service.stop()
 }
@@ -156,7 +156,7 @@ test('an operator inspects dead letters of an older program, retries them, and d
     t.match(await gamenetJson(reach, ['dead-letters', 'drop', '--topic', 'title-count', '--all']), { dropped: 1 })
     t.match(await gamenet(reach, ['dead-letters', 'list']), { stdout: 'There are no dead letters.\n' })
   })
-  const dropped = await gamenetJson(environment, ['parked', 'list', '--dropped'])
+  const dropped = await gamenetJson(environment, ['dead-letters', 'list', '--dropped'])
   t.match(dropped, { total: 2 }, 'on a service that is stopped, too, and by the older name of the command')
 })
 

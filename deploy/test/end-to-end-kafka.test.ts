@@ -83,7 +83,7 @@ test(
     const back = await startClickHouseFront({ path: `${directory}/tables`, port: Number(new URL(front.url).port) })
     t.teardown(() => back.stop())
     t.match(await gamenetJson({ OPERATOR_URL: ingest.operatorUrl }, ['status', '--wait', '180']), {
-      settled: { settled: true }
+      wait: { caughtUp: true }
     })
     t.equal(
       (await fetch(`${api.apiUrl}/api/network-stats/daily-online?days=7`)).status,
@@ -186,7 +186,7 @@ async function provesSpool(
     if (spool.messages === 0) break
     await pause(POLL_MS)
   }
-  t.match(await gamenetJson(client, ['status', '--wait', '180']), { settled: { settled: true }, halts: [] })
+  t.match(await gamenetJson(client, ['status', '--wait', '180']), { wait: { caughtUp: true }, stalled: [] })
   t.same(
     (await onlineCounts()).filter((online) => online > 100),
     [101, 102],

@@ -8,7 +8,7 @@ import { Status } from '../src/operate/status/operation.js'
 import { gamenet, gamenetJson, plainWrites } from './service/gamenet.js'
 import { Caller, type SignedIn, signIn, startAuth, startPeopleService } from './service/people-service.js'
 
-const Ledger = z.array(z.object({ nameHash: z.string(), forgottenAt: z.string(), doneAt: z.string().nullable() }))
+const Ledger = z.array(z.object({ nameHash: z.string(), erasedAt: z.string(), doneAt: z.string().nullable() }))
 
 test('an operator erases a user while the service runs; after kills, the next start completes the erasure', async (t) => {
   const folder = t.testdir({})

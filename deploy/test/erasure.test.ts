@@ -78,15 +78,12 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
   t.match(await readLedger(world.writes), [{ nameHash: /^[0-9a-f]{64}$/, doneAt: Date }])
 
   await t.test('with an older copy of all other data, the ledger is applied again', async (t) => {
-    const ledger = await world.writes.query('SELECT f.* FROM forgotten AS f')
-    await world.writes.query('DELETE FROM forgotten')
+    const ledger = await world.writes.query('SELECT f.* FROM erasure AS f')
+    await world.writes.query('DELETE FROM erasure')
     await fill(world)
     t.not((await tablesThatName(world.clickhouse)).length, 0)
-    for (const { name_hash, forgotten_at } of ledger) {
-      await world.writes.query('INSERT INTO forgotten (name_hash, forgotten_at) VALUES ($1, $2)', [
-        name_hash,
-        forgotten_at
-      ])
+    for (const { name_hash, erased_at } of ledger) {
+      await world.writes.query('INSERT INTO erasure (name_hash, erased_at) VALUES ($1, $2)', [name_hash, erased_at])
     }
     t.equal(await finishErasures(needsOf(world)), 1)
     t.same(await tablesThatName(world.clickhouse), [])
@@ -96,7 +93,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
     const heads = await world.log.extents('presence')
     await publish(world.log, presenceTopic, [sighting(USER, 50)], { source: '/scrape/players' }, world.people)
     t.same(await world.log.extents('presence'), heads)
-    t.match(await world.registry.metrics(), /gamenet_forgotten_events_total\{topic="presence"\} 1/)
+    t.match(await world.registry.metrics(), /gamenet_erased_events_total\{topic="presence"\} 1/)
   })
   await t.test('erasing again, and erasing an unknown user, changes nothing', async (t) => {
     const nothing = { wasKnown: false, isEntered: true, rowsOfWrites: 0, rowsOfTables: 0 }
@@ -122,9 +119,9 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
   })
   await t.test('with older tables, erased users are erased again, and users who returned since stay', async (t) => {
     const { folder, writes, log, people } = world
-    await writes.query('DELETE FROM forgotten')
+    await writes.query('DELETE FROM erasure')
     const first = await openTables(world, 'tables')
-    await first.clickhouse.control.execute('TRUNCATE TABLE forgotten')
+    await first.clickhouse.control.execute('TRUNCATE TABLE erasure')
     await fill({ ...world, ...first })
     await first.closeTables()
     await cp(join(folder, 'tables'), join(folder, 'older'), { recursive: true })
@@ -133,7 +130,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
     await eraseUser(needsOf({ ...world, ...now }), 'ben')
     await now.closeTables()
     await writes.query(
-      'UPDATE forgotten AS f SET returned_at = now() WHERE f.forgotten_at = (SELECT min(forgotten_at) FROM forgotten)'
+      'UPDATE erasure AS f SET returned_at = now() WHERE f.erased_at = (SELECT min(erased_at) FROM erasure)'
     )
     await publish(log, presenceTopic, [sighting(USER, 50)], { source: '/scrape/players' }, people)
 
@@ -159,7 +156,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
     t.same(await known(), sightings)
 
     await t.test('with an older PostgreSQL, the tables have the erased users', async (t) => {
-      await writes.query('DELETE FROM forgotten')
+      await writes.query('DELETE FROM erasure')
       const tables = loaded.clickhouse.control
       t.same(
         await reapplyMissingErasures({ ...needs, tables, isOnlyReader: false }),
@@ -178,7 +175,7 @@ test('an erased user is in no table, no row and no byte, and nothing restores th
     })
 
     await t.test('a step of a rebuild that had read rows before their deletion does not restore them', async (t) => {
-      await writes.query('DELETE FROM forgotten')
+      await writes.query('DELETE FROM erasure')
       await fill({ ...world, ...loaded })
       await loaded.closeTables()
       const slow = slowInsert('presence_day__1')
@@ -246,42 +243,42 @@ test('a start with an older PostgreSQL and older tables keeps the erasures of th
   const engines = { writes: async () => writes, directory }
   await mergeLedgerCopy(engines)
   const nameHash = 'ab'.repeat(32)
-  await addToLedger(writes, [{ nameHash, forgottenAtMs: 1_700_000_000_000 }])
+  await addToLedger(writes, [{ nameHash, erasedAtMs: 1_700_000_000_000 }])
   await writeLedgerCopy(engines)
-  await writes.query('DELETE FROM forgotten')
+  await writes.query('DELETE FROM erasure')
   await mergeLedgerCopy(engines)
   t.match(await readLedger(writes), [{ nameHash, doneAt: null }])
-  await writes.query('DELETE FROM forgotten')
-  const [former] = await writes.query<{ salt: Uint8Array }>('SELECT s.salt FROM forgetting_salt AS s')
-  await writes.query("UPDATE forgetting_salt SET salt = decode(repeat('01', 32), 'hex')")
+  await writes.query('DELETE FROM erasure')
+  const [former] = await writes.query<{ salt: Uint8Array }>('SELECT s.salt FROM erasure_salt AS s')
+  await writes.query("UPDATE erasure_salt SET salt = decode(repeat('01', 32), 'hex')")
   for (const start of ['first', 'second']) {
     t.match(
       await mergeLedgerCopy(engines),
-      [/^forgotten-[0-9a-f]{16}\.json lists 1 erasures/],
+      [/^erasures-[0-9a-f]{16}\.json lists 1 erasures/],
       `the ${start} start says so`
     )
     t.same(await readLedger(writes), [], 'the copy is of another installation')
     await writeLedgerCopy(engines)
   }
-  await writes.query('UPDATE forgetting_salt SET salt = $1', [former?.salt])
+  await writes.query('UPDATE erasure_salt SET salt = $1', [former?.salt])
   t.same(await mergeLedgerCopy(engines), [], 'the empty copy of the other one is not kept')
   t.match(await readLedger(writes), [{ nameHash, doneAt: null }], 'with the former PostgreSQL the kept copy is merged')
 
   await writeLedgerCopy(engines)
-  await writes.query('DELETE FROM forgotten')
+  await writes.query('DELETE FROM erasure')
   await writeLedgerCopy(engines)
-  await writeFile(join(folder, 'forgotten-01.json'), '{"x')
-  t.match(await mergeLedgerCopy(engines), [/^erasures that forgotten-01\.json lists are not compared/])
+  await writeFile(join(folder, 'erasures-01.json'), '{"x')
+  t.match(await mergeLedgerCopy(engines), [/^erasures that erasures-01\.json lists are not compared/])
   t.match(await readLedger(writes), [{ nameHash }], 'a copy that was not merged is not replaced by a shorter one')
-  await rm(join(folder, 'forgotten-01.json'))
-  const copy = join(folder, 'forgotten.json')
+  await rm(join(folder, 'erasures-01.json'))
+  const copy = join(folder, 'erasures.json')
   const text = await readFile(copy, 'utf8')
   await writeFile(copy, text.replace('1700000000000', '1900000000000'))
-  t.match(await mergeLedgerCopy(engines), [/^erasures that forgotten\.json lists are not compared: .* or is damaged/])
+  t.match(await mergeLedgerCopy(engines), [/^erasures that erasures\.json lists are not compared: .* or is damaged/])
   await writeFile(copy, text.replace(/"sha256":"\w+",/, ''))
-  t.match(await mergeLedgerCopy(engines), [/^erasures that forgotten\.json lists are not compared/])
+  t.match(await mergeLedgerCopy(engines), [/^erasures that erasures\.json lists are not compared/])
   await writeFile(copy, '')
-  for (const name of ['forgotten', 'forgotten-unreadable']) {
+  for (const name of ['erasures', 'erasures-unreadable']) {
     t.match(await mergeLedgerCopy(engines), [new RegExp(`^erasures that ${name}\\.json lists are not compared`)])
     await writeLedgerCopy(engines)
   }

@@ -41,11 +41,11 @@ test('requests that need lost rows are refused until the rows are restored, all 
   t.match(await registry.metrics(), /gamenet_lost_parts\{table="network_count"\} 1/)
 
   let settle = () => {}
-  const settled = new Promise<void>((resolve) => {
+  const caughtUp = new Promise<void>((resolve) => {
     settle = resolve
   })
   t.throws(() => requireRepaired(lostRows.repairing()), /Rows of network_count were lost/)
-  lostRows.finish({ caughtUp: () => settled })
+  lostRows.finish({ caughtUp: () => caughtUp })
   await t.rejects(readers.rows(SQL, { network_count: 'network_count__0' }), refused)
   settle()
   while (lostRows.repairing().length > 0 || (await lostRows.status()).length > 1) await new Promise(setImmediate)

@@ -76,23 +76,28 @@ test('the operator port answers the command line, and refuses web pages and clie
     ['no request', 400, /request must be/, await send('POST', '/import', octets, 'x')],
     ['a request that is not JSON', 400, /request must be/, await send('POST', '/import?request=%7B', octets, 'x')],
     ['an unknown source', 400, /There is no source "weather"/, await send('POST', '/scrape/weather', {})],
-    ['no username', 400, /octet-stream/, await send('POST', '/forget', {})],
+    ['no username', 400, /octet-stream/, await send('POST', '/erasures', {})],
     [
       'a username of 5 kB',
       400,
       /is longer than the limit of 4096 bytes/,
-      await send('POST', '/forget', octets, 'a'.repeat(5000))
+      await send('POST', '/erasures', octets, 'a'.repeat(5000))
     ],
     [
       'a username of 5 kB and no length',
       400,
       /the username, is longer than the limit of 4096 bytes/,
-      await send('POST', '/forget', { ...octets, 'transfer-encoding': 'chunked' }, 'a'.repeat(5000))
+      await send('POST', '/erasures', { ...octets, 'transfer-encoding': 'chunked' }, 'a'.repeat(5000))
     ],
-    ['a word for a boolean', 400, /anyway as true or false/, await send('POST', '/forget?anyway=yes', octets, 'ann')],
+    ['a word for a boolean', 400, /anyway as true or false/, await send('POST', '/erasures?anyway=yes', octets, 'ann')],
     ['an unknown parameter', 400, /takes no other parameters/, await send('GET', '/gaps?topic=scrape', {})],
-    ['no choice of dead letters', 400, /The body, .* is the JSON/, await send('POST', '/parked/drop', octets, '[1]')],
-    ['a wait forever', 400, /seconds must be/, await send('GET', '/settled?seconds=1e9', {})],
+    [
+      'no choice of dead letters',
+      400,
+      /The body, .* is the JSON/,
+      await send('POST', '/dead-letters/drop', octets, '[1]')
+    ],
+    ['a wait forever', 400, /seconds must be/, await send('GET', '/caught-up?seconds=1e9', {})],
     ['an unknown path', 404, /nothing at/, await send('GET', '/nothing', {})]
   ] as const) {
     t.equal(answer.status, status, what)
@@ -144,7 +149,7 @@ test('the operator port answers the command line, and refuses web pages and clie
   const troubled: Status = {
     ...status,
     degraded: ['log (Kafka) cannot be reached'],
-    parked: { scrape: 1 },
+    deadLetters: { scrape: 1 },
     projections: [{ projection: 'title', state: 'failing', lagEvents: 1, lagSeconds: 301, reason: 'Code: 60' }]
   }
   t.equal(

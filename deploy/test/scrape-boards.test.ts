@@ -272,7 +272,7 @@ async function provesVisits(t: Test, world: ScrapedWorld, [{ ingest, registry }]
       const [run] = await ingest.runNow('boards')
       t.match(run, { outcome: 'succeeded', published: 0, reason: undefined })
       t.equal(await absences(registry), absent + 1)
-      const due = `SELECT t.due_at <= now() AS due FROM board_turn AS t WHERE t.title_id = $1 AND t.leaderboard_id = -1`
+      const due = `SELECT t.due_at <= now() AS due FROM board_lease AS t WHERE t.title_id = $1 AND t.leaderboard_id = -1`
       t.same(await world.writes.query(due, [HALO.titleId]), [{ due: true }])
       t.equal((await shownBoard(world, HALO.titleId, 7)).length, 1, 'its entries stay')
       upstream.missing.clear()
@@ -416,7 +416,7 @@ async function provesSlow(t: Test, world: ScrapedWorld, [slow, other]: Two) {
     'perhaps of a list too'
   )
   t.equal((await world.events(leaderboardEntryTopic)).length, before + 1)
-  const [row] = await writes.query('SELECT t.is_unclean FROM board_turn AS t WHERE t.leaderboard_id = 20')
+  const [row] = await writes.query('SELECT t.is_unclean FROM board_lease AS t WHERE t.leaderboard_id = 20')
   t.same(row, { is_unclean: false }, 'nor does it end the visit of the other')
 }
 
@@ -508,7 +508,7 @@ async function provesLists(t: Test, world: ScrapedWorld, [first, second]: Two) {
   await first.ingest.runNow('boards')
   const before = (await world.events(leaderboardTopic)).length
   await writes.query(
-    "UPDATE board_turn SET lease_holder = 'x', lease_until = now() + interval '1 hour' WHERE leaderboard_id = 45"
+    "UPDATE board_lease SET lease_holder = 'x', lease_until = now() + interval '1 hour' WHERE leaderboard_id = 45"
   )
   const [listRequested, boardRequested, answer] = [resolvers(), resolvers(), resolvers()]
   t.teardown(answer.resolve)
@@ -520,7 +520,7 @@ async function provesLists(t: Test, world: ScrapedWorld, [first, second]: Two) {
   // Both know the old list before either of them reads the new one.
   const runs = [first.ingest.runNow('boards')]
   await listRequested.promise
-  await writes.query('UPDATE board_turn SET lease_holder = NULL, lease_until = NULL WHERE leaderboard_id = 45')
+  await writes.query('UPDATE board_lease SET lease_holder = NULL, lease_until = NULL WHERE leaderboard_id = 45')
   runs.push(second.ingest.runNow('boards'))
   await boardRequested.promise
   showNamed('new')

@@ -154,17 +154,17 @@ test('operations on a stopped service show in its answers after the start', asyn
   await t.test('status waits until the tables have caught up, and says so', async (t) => {
     const status = await gamenetJson(environment, ['status', '--wait', '180'])
     t.match(status, {
-      settled: { settled: true, behind: [] },
+      wait: { caughtUp: true, behind: [] },
       trouble: null,
       sources: [
         { source: 'network', lastRun: { outcome: 'failed', published: 0 } },
         { source: 'games', lastRun: { outcome: 'succeeded' } }
       ]
     })
-    const { topics, parked, projections } = z
+    const { topics, deadLetters, projections } = z
       .object({
         topics: z.array(z.object({ head: z.int(), loaded: z.int() })),
-        parked: z.record(z.string(), z.int()),
+        deadLetters: z.record(z.string(), z.int()),
         projections: z.array(z.object({ lagEvents: z.int() }))
       })
       .parse(status)
@@ -173,7 +173,7 @@ test('operations on a stopped service show in its answers after the start', asyn
       topics.every(({ head, loaded }) => head === loaded),
       'all topics are loaded'
     )
-    t.same(parked, {}, 'there are no dead letters')
+    t.same(deadLetters, {}, 'there are no dead letters')
     t.ok(
       projections.every(({ lagEvents }) => lagEvents === 0),
       'no projection lags'

@@ -12,29 +12,6 @@ import { ROOT } from './service/gamenet.js'
 
 type Rule = { readonly found: RegExp; readonly write: string }
 
-/** Former names; one word per meaning. */
-const IDENTIFIERS: readonly Rule[] = [
-  { found: /\b\w*[tT]emper\b/, write: 'conditions' },
-  { found: /\b\w*Parked|\bparked[A-Z]\w*(?<!parkedAt)\b/, write: 'dead letter' },
-  { found: /[kK]eeper\b/, write: 'cache, writer' },
-  { found: /\b[hH]alt(ed)?\b/, write: 'stalled partition' },
-  { found: /\b\w*[gG]lance\w*\b/, write: 'the name of the value' },
-  { found: /\b(type|class) (Asked|Found|Kept|Made|Making|Told|Tell|Heard|Gone|Settled)\b/, write: 'the noun' },
-  { found: /\b(Asked|Kept|Made)[A-Z]\w*/, write: 'the noun: SeriesRequest, SealKeyCache' },
-  { found: /\b(while|run|not|board|list)Asked\b/, write: 'request, query' },
-  { found: /\b\w+AndTell\b|\b\w*Teller\b/, write: 'report, notify, publish' },
-  { found: /\b(until|is)(Settled|Taken)\b|\bsettled\(/, write: 'caught up, ended, consumed' },
-  { found: /\b(\w+Anew|\w*[gG]oesOn\w*|[a-z]\w*Beside)\b/, write: 'again, resumes, concurrent' },
-  { found: /\b(require|when|with|takes)Room\b|\broomBytes\b/, write: 'space, freeBytes' },
-  { found: /\b(if|unless|killUntil)Gone\b/, write: 'missing, ended' },
-  { found: /\b(is|if)Forgotten\b/, write: 'erased' },
-  {
-    found: /\b(setAside|goOn|standStill|isAlone|leftAloneMs|\w*[tT]akers)\b|'alone'/,
-    write: 'detached, resume, release, exclusive'
-  },
-  { found: /\b(retractions|requireRetractable|\w*[rR]eadModel)\b/, write: 'import undos, read tables' }
-]
-
 /** Node 20 collects such a timeout, and the signal never aborts. */
 const SIGNALS: readonly Rule[] = [{ found: /AbortSignal\.any\(.*AbortSignal\.timeout/, write: 'abortedAfter' }]
 
@@ -59,8 +36,6 @@ const PROSE: readonly Rule[] = [
   { found: /\b(set|sets|put|puts) (it |them |parts )?aside\b/i, write: 'detach' },
   { found: /\bfor ever\b/i, write: 'forever' },
   { found: /\bagain and again\b/i, write: 'repeatedly' },
-  { found: /(?<!\/)\bforgettings?\b(?!_)/i, write: 'erasure' },
-  { found: /\bwho (was|is being) forgotten\b|\bthe forgotten\b/i, write: 'an erased user' },
   { found: /\b(told|tells?) of\b/i, write: 'report, announce, publish' },
   { found: /\b(is|are|was|were) told\b/i, write: 'reported, published, notified; learns, differs' },
   { found: /\b(hears?|heard) of\b/i, write: 'learn of, be notified of' },
@@ -120,10 +95,6 @@ const texts = new Map(
 test('paths of files are made by fileURLToPath', async (t) => {
   t.same(findings(PATHS, /\.[cm]?[jt]s$/), [])
   t.match(PATHS[0]?.found.exec('execFile(node, [STORED.pathname])'), { length: 1 })
-})
-
-test('code uses the words of the glossary', async (t) => {
-  t.same(findings(IDENTIFIERS, /\.[cm]?[jt]s$/), [])
 })
 
 test('signals with a time limit abort', async (t) => {

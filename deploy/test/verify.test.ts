@@ -218,7 +218,7 @@ test('no event is missing because its user is erased meanwhile', async (t) => {
   await t.test('no key is lost of a user whose erasure older tables lack', async (t) => {
     const putBack = await keepPeople(writes)
     await eraseFromWrites(writes, USER)
-    await writes.script('UPDATE forgotten SET done_at = now()')
+    await writes.script('UPDATE erasure SET done_at = now()')
     t.same((await damageFound({ ...engines, clickhouse })).findings, [])
     await putBack()
   })
@@ -370,7 +370,7 @@ async function keepPeople(writes: Postgres): Promise<() => Promise<void>> {
       await writes.script(
         `TRUNCATE ${table}; INSERT INTO ${table} OVERRIDING SYSTEM VALUE TABLE kept_${table}; DROP TABLE kept_${table}`
       )
-    await writes.script('TRUNCATE forgotten')
+    await writes.script('TRUNCATE erasure')
   }
 }
 

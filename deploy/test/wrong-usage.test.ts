@@ -31,7 +31,7 @@ test('wrong usage is reported with what was found, what was expected, and where 
     ['help status all', /^gamenet status has no command "all"; it has none\./],
     // What has no commands below it asks for a name, which may be this one.
     ['erase help me', /^gamenet erase takes one argument and got 2: "help" "me"/],
-    ['forget help me', /^gamenet erase takes one argument and got 2: "help" "me"/],
+    ['erase help me', /^gamenet erase takes one argument and got 2: "help" "me"/],
     ['import undo', /^gamenet import undo needs <importId>/]
   ] as const) {
     const { code, text } = await run(args.split(' '))

@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS checkpoint (
 
 -- Dead letters: unreadable messages, as the log has them. Queried by topic and position, rarely; a few rows.
 -- `value` is base64, because a message may be no UTF-8.
-CREATE TABLE IF NOT EXISTS parked_message (
+CREATE TABLE IF NOT EXISTS dead_letter (
   topic LowCardinality(String),
   epoch UInt16,
   partition UInt16,
@@ -25,8 +25,8 @@ CREATE TABLE IF NOT EXISTS parked_message (
   message_key String,
   headers Map(String, String),
   value String,
-  parked_at DateTime64(3, 'UTC') DEFAULT now64(3)
-) ENGINE = ReplacingMergeTree(parked_at) ORDER BY (topic, epoch, partition, offset);
+  stored_at DateTime64(3, 'UTC') DEFAULT now64(3)
+) ENGINE = ReplacingMergeTree(stored_at) ORDER BY (topic, epoch, partition, offset);
 
 -- Changes by projection steps: the projection's table, the key (`*`: many), the instants, and the data version of answers
 -- about them from then on. Readers query only rows after the newest version that they know, so version leads.
@@ -40,7 +40,7 @@ CREATE TABLE IF NOT EXISTS data_change (
 
 -- Decisions on dead letters: `dropped`, or `retried` (read successfully, and stored). Read whole, with dead_letter; a row per
 -- decision, the newest of a position counts.
-CREATE TABLE IF NOT EXISTS parked_decision (
+CREATE TABLE IF NOT EXISTS dead_letter_decision (
   topic LowCardinality(String),
   epoch UInt16,
   partition UInt16,
@@ -50,13 +50,13 @@ CREATE TABLE IF NOT EXISTS parked_decision (
 ) ENGINE = ReplacingMergeTree(decided_at) ORDER BY (topic, epoch, partition, offset);
 
 -- All dead letters with their present state: a dropped one stays dropped when the log is read again; a retried one that became a
--- dead letter again is `parked`.
-CREATE VIEW IF NOT EXISTS parked_state AS
+-- dead letter again is `stored`.
+CREATE VIEW IF NOT EXISTS dead_letter_state AS
 SELECT p.topic AS topic, p.epoch AS epoch, p.partition AS partition, p.offset AS offset, p.reason AS reason,
-  p.parked_at AS parked_at, intDiv(length(p.value), 4) * 3 - length(extract(p.value, '=*$')) AS bytes,
-  multiIf(d.decision = 'dropped', 'dropped', d.decision = 'retried' AND d.decided_at >= p.parked_at, 'retried', 'parked') AS state
-FROM parked_message AS p FINAL
-LEFT JOIN parked_decision AS d FINAL
+  p.stored_at AS stored_at, intDiv(length(p.value), 4) * 3 - length(extract(p.value, '=*$')) AS bytes,
+  multiIf(d.decision = 'dropped', 'dropped', d.decision = 'retried' AND d.decided_at >= p.stored_at, 'retried', 'stored') AS state
+FROM dead_letter AS p FINAL
+LEFT JOIN dead_letter_decision AS d FINAL
 ON d.topic = p.topic AND d.epoch = p.epoch AND d.partition = p.partition AND d.offset = p.offset;
 
 -- Late events: events that entered their event table behind the checkpoints of projections, such as retried dead letters. One row
@@ -77,10 +77,10 @@ CREATE TABLE IF NOT EXISTS late_batch_taken (
 -- Erasures that these tables have carried out, by the salted hash of the user's name (PostgreSQL has the salt). Compared with
 -- PostgreSQL's ledger when a service starts: tables that were restored from an older copy lack the newest rows. One row per erased
 -- user.
-CREATE TABLE IF NOT EXISTS forgotten (
+CREATE TABLE IF NOT EXISTS erasure (
   name_hash String,
-  forgotten_at DateTime64(3, 'UTC')
-) ENGINE = ReplacingMergeTree(forgotten_at) ORDER BY name_hash;
+  erased_at DateTime64(3, 'UTC')
+) ENGINE = ReplacingMergeTree(erased_at) ORDER BY name_hash;
 
 -- Ranges of the log that retention deleted before they were loaded, and that an operator accepted as missing: offsets `first` to
 -- below `next`. Read whole; a few rows.

@@ -76,6 +76,7 @@ export {
 export { type Progress, readCheckpoints } from './store/checkpoint.js'
 export { readNewestVersion } from './store/data-change.js'
 export { countDeadLetters, readDeadLetters } from './store/dead-letter.js'
+export { readAppliedErasures, storeAppliedErasures } from './store/erasure.js'
 export {
   type Blocks,
   countLoaded,
@@ -83,7 +84,6 @@ export {
   readNewestWrites,
   readWholeBlocks
 } from './store/event-table.js'
-export { readAppliedErasures, storeAppliedErasures } from './store/forgotten.js'
 export { readPointers } from './store/generation.js'
 export { readImports, readRetractions } from './store/import.js'
 export { readPending, storeConsumed, storeLateBatch } from './store/late-batch.js'

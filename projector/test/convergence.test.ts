@@ -56,7 +56,7 @@ test('any batches, repeated, reordered across partitions and interrupted by deat
     await everyChangeIsPublished(engine.control, found, new Map(), 0)
     if (seen !== undefined) await everyChangeIsPublished(engine.control, found, seen.model, seen.version)
     const deadLetters = await engine.control.rows(
-      'SELECT p.topic, p.epoch, p.partition, p.offset FROM parked_message AS p FINAL'
+      'SELECT p.topic, p.epoch, p.partition, p.offset FROM dead_letter AS p FINAL'
     )
     const places = deadLetters.map((p) => `${p.topic}/${p.epoch}/${p.partition}/${p.offset}`).sort()
     if (places.join() !== unreadable(log).join())

@@ -127,7 +127,7 @@ test('dead letters that are retried', async (t) => {
     const found = await readRows(control)
     compare(found, foldOf(plain), true)
     await everyChangeIsPublished(control, found, model, version)
-    const { messages } = await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 1000 })
+    const { messages } = await storeOver(control).do(readDeadLetters, { state: 'stored', limit: 1000 })
     const places = messages.map((p) => `${p.topic}/${p.epoch}/${p.partition}/${p.offset}`).sort()
     if (places.join() !== unreadable(plain).join()) throw new Error(`still dead letters: ${places}`)
     return deaths
@@ -167,14 +167,14 @@ test('dead letters that are retried', async (t) => {
     projector.start()
     await projector.caughtUp()
     const place = { topic: 'title-count', epoch: 0, partition: 0, offset: 1 }
-    const all = await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 2 })
+    const all = await storeOver(control).do(readDeadLetters, { state: 'stored', limit: 2 })
     t.equal(all.total, 3)
     t.match(all.messages, [
-      { topic: 'network-count', offset: 0, bytes: 2, state: 'parked', reason: /ce_type is missing/ },
+      { topic: 'network-count', offset: 0, bytes: 2, state: 'stored', reason: /ce_type is missing/ },
       { ...place, bytes: 3, reason: /ce_type is missing/ }
     ])
     t.ok(Math.abs(Date.now() - (all.messages[0]?.storedAtMs ?? 0)) < 3_600_000)
-    t.match(await storeOver(control).do(readDeadLetters, { state: 'parked', topic: 'title-count', limit: 100 }), {
+    t.match(await storeOver(control).do(readDeadLetters, { state: 'stored', topic: 'title-count', limit: 100 }), {
       total: 2,
       messages: [
         place,
@@ -186,7 +186,7 @@ test('dead letters that are retried', async (t) => {
     t.equal(await readDeadLetter(storeOver(control), { ...place, offset: 3 }), undefined)
 
     await dropDeadLetters(storeOver(control), [place])
-    t.equal((await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 9 })).total, 2)
+    t.equal((await storeOver(control).do(readDeadLetters, { state: 'stored', limit: 9 })).total, 2)
     t.match(await storeOver(control).do(readDeadLetters, { state: 'dropped', limit: 9 }), {
       total: 1,
       messages: [place]
@@ -195,13 +195,13 @@ test('dead letters that are retried', async (t) => {
     const deadLettersIn = async (name: string) =>
       (await projector.status()).topics.find(({ topic }) => topic === name)?.deadLetters
     t.same([await deadLettersIn('title-count'), await deadLettersIn('network-count')], [1, 0])
-    t.match(await registry.metrics(), /gamenet_parked_messages\{topic="network-count"\} 0/)
+    t.match(await registry.metrics(), /gamenet_dead_letters\{topic="network-count"\} 0/)
 
     await projector.stop()
     await control.execute('TRUNCATE TABLE checkpoint')
     await runToHead(engine, log)
     t.equal(
-      (await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 9 })).total,
+      (await storeOver(control).do(readDeadLetters, { state: 'stored', limit: 9 })).total,
       1,
       'read again, what was dropped is dropped'
     )
@@ -227,7 +227,7 @@ test('dead letters that are retried', async (t) => {
     await control.execute('TRUNCATE TABLE checkpoint')
     await runToHead(engine, log)
     t.equal(
-      (await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 9 })).total,
+      (await storeOver(control).do(readDeadLetters, { state: 'stored', limit: 9 })).total,
       1,
       'it is a dead letter of an older program again'
     )
@@ -244,7 +244,7 @@ test('dead letters that are retried', async (t) => {
     const projector = projectorOn(engine, log, { sealKeys: wrongKeys })
     projector.start()
     await projector.caughtUp()
-    t.match((await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 9 })).messages, [
+    t.match((await storeOver(control).do(readDeadLetters, { state: 'stored', limit: 9 })).messages, [
       { reason: /cannot be decrypted with the keys/ },
       { reason: /cannot be decrypted with the keys/ }
     ])
@@ -260,7 +260,7 @@ test('dead letters that are retried', async (t) => {
       }
     })
     t.match(await retryDeadLetters(without, 'presence', 'all'), { retried: 1, passedOver: 1, refused: 0 })
-    t.equal((await storeOver(control).do(readDeadLetters, { state: 'parked', limit: 9 })).total, 0)
+    t.equal((await storeOver(control).do(readDeadLetters, { state: 'stored', limit: 9 })).total, 0)
     t.same(await control.rows('SELECT e.username FROM event_presence AS e FINAL'), [{ username: 'Ann' }])
     await projector.stop()
   })

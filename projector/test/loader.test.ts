@@ -133,7 +133,7 @@ test('the loader', async (t) => {
     for (const [n, [record]] of bad.entries())
       log.append('title-count', [record, counted(n, `2026-03-14T20:00:${10 + n}Z`)])
     await runToHead(engine, log)
-    const deadLetters = await control.rows('SELECT p.* FROM parked_message AS p FINAL ORDER BY p.offset')
+    const deadLetters = await control.rows('SELECT p.* FROM dead_letter AS p FINAL ORDER BY p.offset')
     t.equal(deadLetters.length, bad.length)
     for (const [n, [{ value }, reason]] of bad.entries()) {
       t.match(deadLetters[n], { topic: 'title-count', partition: 0, offset: String(2 * n), reason })
@@ -159,7 +159,7 @@ test('the loader', async (t) => {
         partitions: [{ epoch: 0, partition: 0, head: 2 * bad.length, loaded: 2 * bad.length }]
       }
     )
-    t.match(await registry.metrics(), new RegExp(`gamenet_parked_messages\\{topic="title-count"\\} ${bad.length}`))
+    t.match(await registry.metrics(), new RegExp(`gamenet_dead_letters\\{topic="title-count"\\} ${bad.length}`))
     await projector.stop()
   })
 

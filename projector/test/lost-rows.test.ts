@@ -32,7 +32,7 @@ test('lost rows of any table are restored, or it is reported what is lost', asyn
      WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree'`
   )
   /** Nothing is lost with these tables: the recorded work is repeated. */
-  const harmless = ['checkpoint', 'forgotten', 'late_batch_taken', 'rebuild_owner']
+  const harmless = ['checkpoint', 'erasure', 'late_batch_taken', 'rebuild_owner']
   for (const { name, made } of all) {
     t.notMatch(made, /fsync|suspicious/, `${name} is flushed as all are`)
     const repair = repairOf(projections, new Set([String(name)]))
@@ -50,7 +50,7 @@ test('rows of detached parts are restored, of any tables', async (t) => {
   for (const [what, damaged] of [
     ['event tables', eventTables.map(({ table }) => table)],
     ['read tables', readTables],
-    ['bookkeeping', ['parked_message', 'late_batch', 'late_batch_taken', 'checkpoint']]
+    ['bookkeeping', ['dead_letter', 'late_batch', 'late_batch_taken', 'checkpoint']]
   ] as const) {
     await emptyTables(engine.control)
     await runToHead(engine, log)
@@ -187,7 +187,7 @@ const topicNames = eventTables.map(({ topic }) => topic.name)
 /** Rows of event tables and read tables; of `data_change` there are more each time. */
 async function countsOf(tables: Tables): Promise<Record<string, unknown>> {
   const counts: Record<string, unknown> = {}
-  for (const name of [...eventTables.map(({ table }) => table), ...readTables, 'parked_message']) {
+  for (const name of [...eventTables.map(({ table }) => table), ...readTables, 'dead_letter']) {
     const [row] = await tables.rows(`SELECT count() AS n FROM ${name} AS t FINAL`)
     counts[name] = row?.n
   }

@@ -88,9 +88,9 @@ test('migrations', async (t) => {
 
   await t.test('a missing table is refused, and a changed one is reported', async (t) => {
     t.same(await changedDefinitions(tables), [])
-    await tables.execute('CREATE TABLE parked_message__1 AS parked_message')
+    await tables.execute('CREATE TABLE dead_letter__1 AS dead_letter')
     t.same(await changedDefinitions(tables), [], 'a rebuild from the log has dead letters of its own')
-    await tables.execute('DROP TABLE parked_message__1 SYNC')
+    await tables.execute('DROP TABLE dead_letter__1 SYNC')
     await tables.execute("ALTER TABLE title__0 MODIFY COMMENT 'changed'")
     t.same(await changedDefinitions(tables), ['title__0'])
     await tables.execute("ALTER TABLE title__0 MODIFY COMMENT ''")

@@ -19,7 +19,7 @@ const WRITTEN: readonly (readonly [table: string, types: ColumnTypes])[] = [
       ? Object.entries(foldNamed(each.name).tables).map(([table, types]) => [`${table}__0`, types] as const)
       : []
   ),
-  ['parked_message', DEAD_LETTER_TYPES]
+  ['dead_letter', DEAD_LETTER_TYPES]
 ]
 
 test('columns that are written have the names and types of the migrations', async (t) => {

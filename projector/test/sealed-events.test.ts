@@ -81,9 +81,7 @@ test('the loader', async (t) => {
         { user_key: 'bob', rater_key: 'ann' }
       ])
       t.same(await control.rows('SELECT e.user_key FROM event_achievement_unlock AS e FINAL'), [])
-      const deadLetters = await control.rows(
-        'SELECT p.offset, p.reason FROM parked_message AS p FINAL ORDER BY p.offset'
-      )
+      const deadLetters = await control.rows('SELECT p.offset, p.reason FROM dead_letter AS p FINAL ORDER BY p.offset')
       t.match(deadLetters, [
         { offset: '2', reason: /cannot be decrypted/ },
         { offset: '3', reason: /cannot be decrypted/ },
@@ -97,7 +95,7 @@ test('the loader', async (t) => {
       t.match(metrics, /gamenet_passed_over_events_total\{topic="presence"\} 2/)
       t.match(metrics, /gamenet_passed_over_events_total\{topic="rating"\} 2/)
       t.match(metrics, /gamenet_passed_over_events_total\{topic="achievement-unlock"\} 1/)
-      t.match(metrics, /gamenet_parked_messages\{topic="presence"\} 4/)
+      t.match(metrics, /gamenet_dead_letters\{topic="presence"\} 4/)
     }
   )
 

@@ -123,7 +123,7 @@ function eventOf(state: ProfileState): ProfileChanged {
 async function mayBeStored(transaction: WriteSide, userKey: string, ifErased: 'leave' | 'return'): Promise<boolean> {
   await transaction.query('SELECT pg_advisory_xact_lock_shared($1)', [PEOPLE_LOCK])
   const [erasure] = await transaction.query<{ done_at: Date | null; returned_at: Date | null }>(
-    `SELECT f.done_at, f.returned_at FROM forgotten AS f WHERE f.name_hash = ${HASH}`,
+    `SELECT f.done_at, f.returned_at FROM erasure AS f WHERE f.name_hash = ${HASH}`,
     [userKey]
   )
   if (erasure === undefined || erasure.returned_at !== null) return true
@@ -131,11 +131,11 @@ async function mayBeStored(transaction: WriteSide, userKey: string, ifErased: 'l
   if (erasure.done_at === null) {
     throw new Refusal('erasure_in_progress', [], { retryAfterSeconds: ERASURE_RETRY_SECONDS })
   }
-  await transaction.query(`UPDATE forgotten AS f SET returned_at = now() WHERE f.name_hash = ${HASH}`, [userKey])
+  await transaction.query(`UPDATE erasure AS f SET returned_at = now() WHERE f.name_hash = ${HASH}`, [userKey])
   return true
 }
 
-const HASH = `(SELECT ${nameHashSql('$1::text')} FROM forgetting_salt AS s)`
+const HASH = `(SELECT ${nameHashSql('$1::text')} FROM erasure_salt AS s)`
 
 const UPSERT_SESSION = `
   INSERT INTO profile AS p (user_key, username, session_gamertag, revision, changed_at)

@@ -10,7 +10,7 @@
 -- appended     the heads of the log's partitions after the last visit had appended: [{epoch, partition, next}]
 -- etag, last_modified, content, seen_version   validators of the page, a hash of what it shows of the board, and the version
 --              of the board's entries in the read tables that the page was found equal to
-CREATE TABLE board_turn (
+CREATE TABLE board_lease (
   title_id text NOT NULL,
   leaderboard_id bigint NOT NULL,
   due_at timestamptz NOT NULL,
@@ -27,7 +27,7 @@ CREATE TABLE board_turn (
   seen_version text,
   PRIMARY KEY (title_id, leaderboard_id)
 );
-CREATE INDEX board_turn_due_at ON board_turn (due_at);
+CREATE INDEX board_lease_due_at ON board_lease (due_at);
 
 -- The subjects of events. Events are sealed with `seal_key`: without the key no copy of the log reveals them. An erasure
 -- deletes the row.
@@ -41,21 +41,21 @@ CREATE TABLE person (
 -- sources that still name such a user are ignored. `done_at` is set when the tables are clean; until then the erasure is
 -- retried. `returned_at` is set when the user signs in again: the user gets a new person, and the row stays, because an
 -- older copy of the tables still has the erased rows.
-CREATE TABLE forgotten (
+CREATE TABLE erasure (
   name_hash bytea PRIMARY KEY,
   person_id bigint,
-  forgotten_at timestamptz NOT NULL,
+  erased_at timestamptz NOT NULL,
   done_at timestamptz,
   returned_at timestamptz
 );
 
 -- The salt exists from the first day on, so that every copy of this database computes the same hashes. 244 of its 256 bits
 -- are random.
-CREATE TABLE forgetting_salt (
+CREATE TABLE erasure_salt (
   is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
   salt bytea NOT NULL
 );
-INSERT INTO forgetting_salt (salt)
+INSERT INTO erasure_salt (salt)
 SELECT decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex');
 
 -- Revisions of all changes of the write side: one sequence, so that revisions order the changes of a row.
@@ -116,13 +116,13 @@ CREATE TABLE achievement_evaluation (
 
 -- The lease of the evaluator, and the last day (since 1970) on which users were evaluated whose achievements depend on time
 -- alone. One row.
-CREATE TABLE achievement_turn (
+CREATE TABLE achievement_lease (
   is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
   holder text,
   lease_until timestamptz NOT NULL DEFAULT '-infinity',
   day integer NOT NULL DEFAULT 0
 );
-INSERT INTO achievement_turn DEFAULT VALUES;
+INSERT INTO achievement_lease DEFAULT VALUES;
 
 -- The highest numbers of people and of revisions in the tables when an operator accepted this database as older than
 -- they. One row.

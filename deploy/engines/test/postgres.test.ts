@@ -86,7 +86,7 @@ const postgresContract = (name: string, options: object, open: (t: Test) => Prom
       const applied = await Promise.all([migratePostgres(postgres), migratePostgres(postgres)])
       t.same(applied.flat(), ['0001.do.first-schema'])
       t.same(await migratePostgres(postgres), [])
-      t.same(await postgres.query('SELECT t.title_id FROM board_turn AS t'), [])
+      t.same(await postgres.query('SELECT t.title_id FROM board_lease AS t'), [])
       const changed = t.testdir(Object.fromEntries(applied.flat().map((name) => [`${name}.sql`, 'SELECT 1;'])))
       await t.rejects(
         migratePostgres(postgres, pathToFileURL(`${changed}/`)),

@@ -20,7 +20,7 @@ export const achievement: Measurement = {
     try {
       const { users, tables, writes } = rows
       await completeRows(rows)
-      await writes.query('UPDATE achievement_turn AS t SET day = $1', [Math.floor(Date.now() / DAY_MS)])
+      await writes.query('UPDATE achievement_lease AS t SET day = $1', [Math.floor(Date.now() / DAY_MS)])
       const people = createPeople({ writes: async () => writes, registry: new Registry() })
       const touched = scaled(TOUCHED, conditions.scale, 50)
       const times: number[] = []

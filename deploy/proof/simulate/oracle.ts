@@ -39,7 +39,7 @@ export async function faultsIn(place: Place, follower: Follower, subscriber: Sub
   const rowsIn = (tables: Tables, name: string) => answerText(tables.served(name))
   return [
     ...names.flatMap((name) => difference(name, rowsIn(place.tables, name), rowsIn(expected, name))),
-    ...difference('parked_message', deadLettersIn(place.tables), deadLettersIn(expected)),
+    ...difference('dead_letter', deadLettersIn(place.tables), deadLettersIn(expected)),
     ...boardsUnlikePages(place),
     ...ratingsUnlikePostgres(place),
     ...rowsOfErased(place),
@@ -155,7 +155,7 @@ async function plainFold({ log, postgres, tables: found, areLaterRead }: Place):
     const { events } = later === undefined ? now : built(later)
     const first = generationName(table.table, 0)
     tables.insertBlock(first, events)
-    tables.insertBlock('parked_message', now.deadLetters)
+    tables.insertBlock('dead_letter', now.deadLetters)
     tables.written(first).delete(({ import_id }) => retracted.has(`${name}/${import_id}`))
     ranges.set(name, [...(ranges.get(name) ?? []), { epoch: 0, partition, first: 0, next: records.length }])
   }
@@ -172,7 +172,7 @@ async function plainFold({ log, postgres, tables: found, areLaterRead }: Place):
 
 function deadLettersIn(tables: Tables): string {
   return answerText(
-    tables.final('parked_message').map(({ topic, partition, offset, value }) => ({ topic, partition, offset, value }))
+    tables.final('dead_letter').map(({ topic, partition, offset, value }) => ({ topic, partition, offset, value }))
   )
 }
 

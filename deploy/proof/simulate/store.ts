@@ -40,8 +40,8 @@ export type Played =
 /** Columns that the engine fills from its clock. */
 const STAMPS: Readonly<Record<string, string>> = {
   rebuild_owner: 'seen_at',
-  parked_message: 'parked_at',
-  parked_decision: 'decided_at',
+  dead_letter: 'stored_at',
+  dead_letter_decision: 'decided_at',
   late_batch: 'stored_at'
 }
 

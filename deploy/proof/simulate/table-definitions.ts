@@ -7,8 +7,8 @@ const event: Definition = { key: POSITION }
 /** The tables of bookkeeping that the simulator has, with their sort keys and versions. */
 export const BOOKKEEPING: Readonly<Record<string, Definition>> = {
   checkpoint: { key: ['name', 'epoch', 'partition'], version: by('next') },
-  parked_message: { key: ['topic', ...POSITION], version: by('parked_at') },
-  parked_decision: { key: ['topic', ...POSITION], version: by('decided_at') },
+  dead_letter: { key: ['topic', ...POSITION], version: by('stored_at') },
+  dead_letter_decision: { key: ['topic', ...POSITION], version: by('decided_at') },
   data_change: { key: ['version', 'projection', 'key', 'from_ms', 'to_ms'] },
   generation_pointer: { key: ['owner'], version: by('version') },
   generation_statement: { key: ['projection', 'generation', 'version', 'hash'] },

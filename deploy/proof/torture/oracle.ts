@@ -38,9 +38,9 @@ const READ_SECONDS_MAX = 60
 
 export async function differencesFromShown(needs: Needs): Promise<string[]> {
   const { tables } = needs
-  const [{ parked } = { parked: '?' }] = await tables.control.rows('SELECT count() AS parked FROM parked_message FINAL')
+  const [{ letters } = { letters: '?' }] = await tables.control.rows('SELECT count() AS letters FROM dead_letter FINAL')
   return [
-    ...(String(parked) === '0' ? [] : [`${parked} messages are dead letters`]),
+    ...(String(letters) === '0' ? [] : [`${letters} messages are dead letters`]),
     ...(await countDifferences(needs)),
     ...(await importDifferences(needs)),
     ...(await matchDifferences(needs)),

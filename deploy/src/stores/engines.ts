@@ -248,7 +248,7 @@ async function refuseUnreadableLog(directory: DataDirectory, logChoice: LogChoic
 /** What each channel announces, for a PostgreSQL whose LISTEN delivers nothing. */
 const POLLED = {
   [CHANGED_CHANNEL]: 'SELECT r.last_value AS newest FROM revision AS r',
-  [ERASED_CHANNEL]: 'SELECT count(*) AS erased, max(f.forgotten_at) AS newest FROM forgotten AS f'
+  [ERASED_CHANNEL]: 'SELECT count(*) AS erased, max(f.erased_at) AS newest FROM erasure AS f'
 }
 
 /**

@@ -26,9 +26,9 @@ const ROUNDS_MAX = 5
  */
 export const BOOKKEEPING = [
   'checkpoint',
-  'parked_decision',
+  'dead_letter_decision',
   'late_batch_taken',
-  'forgotten',
+  'erasure',
   'rebuild',
   'rebuild_owner',
   // After the records of rebuilds: an interrupted swap in the copy is completed.

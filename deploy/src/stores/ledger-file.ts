@@ -15,12 +15,12 @@ import { addToLedger, readLedger, readSalt, saltMark } from './ledger.js'
  */
 
 /** In the data directory. */
-export const LEDGER_FILE = 'forgotten.json'
+export const LEDGER_FILE = 'erasures.json'
 
 const Ledger = z.object({
   /** Identifies the installation: hashes of another one cannot be compared. */
   saltMark: z.string().regex(/^[0-9a-f]+$/),
-  entries: z.array(z.object({ nameHash: z.string().regex(/^[0-9a-f]{64}$/), forgottenAtMs: z.int() }))
+  entries: z.array(z.object({ nameHash: z.string().regex(/^[0-9a-f]{64}$/), erasedAtMs: z.int() }))
 })
 const LedgerFile = Ledger.extend({
   format: z.literal(1),
@@ -30,7 +30,7 @@ const LedgerFile = Ledger.extend({
 export type LedgerFile = z.infer<typeof LedgerFile>
 
 /** A copy of another PostgreSQL, whose hashes this one cannot compare, or one that could not be read. */
-const KEPT_FILE = /^forgotten-(?:[0-9a-f]+|unreadable)\.json$/
+const KEPT_FILE = /^erasures-(?:[0-9a-f]+|unreadable)\.json$/
 
 /**
  * Writes the whole ledger atomically, with the entries of the former copy: it may not be merged yet. A copy of another
@@ -42,12 +42,12 @@ async function writeLedgerFile(writes: Postgres, path: string): Promise<void> {
     if (errorCode(error) !== 'ENOENT') throw error
   })
   const former = text === undefined ? undefined : LedgerFile.safeParse(parseJson(text)).data
-  const keepAs = async (name: string) => await rename(path, join(dirname(path), `forgotten-${name}.json`))
+  const keepAs = async (name: string) => await rename(path, join(dirname(path), `erasures-${name}.json`))
   if (text !== undefined && former === undefined) await keepAs('unreadable')
   else if (former !== undefined && former.saltMark !== mark && former.entries.length > 0) await keepAs(former.saltMark)
   const entries = new Map(former?.saltMark === mark ? former.entries.map((entry) => [entry.nameHash, entry]) : [])
-  for (const { nameHash, forgottenAt } of await readLedger(writes))
-    entries.set(nameHash, { nameHash, forgottenAtMs: forgottenAt.getTime() })
+  for (const { nameHash, erasedAt } of await readLedger(writes))
+    entries.set(nameHash, { nameHash, erasedAtMs: erasedAt.getTime() })
   const ledger = { saltMark: mark, entries: [...entries.values()] }
   const file: LedgerFile = { format: 1, sha256: hashOf(ledger), ...ledger }
   const draft = `${path}.new`
@@ -82,7 +82,7 @@ export async function mergeLedgerCopy({ directory, writes }: CopyNeeds): Promise
       const { saltMark: mark, entries } = await readLedgerFile(directory.part(name))
       if (mark === ownMark) await addToLedger(postgres, entries)
       else if (entries.length > 0)
-        passedOver.push(`forgotten-${mark}.json lists ${entries.length} erasures that this PostgreSQL cannot compare`)
+        passedOver.push(`erasures-${mark}.json lists ${entries.length} erasures that this PostgreSQL cannot compare`)
     } catch (error) {
       if (!(error instanceof FailureError)) throw error
       passedOver.push(`erasures that ${name} lists are not compared: ${error.message}`)
@@ -111,7 +111,7 @@ export async function readLedgerFile(path: string): Promise<LedgerFile> {
 
 /** The hash of a ledger's content, as hexadecimal digits. */
 function hashOf({ saltMark, entries }: z.infer<typeof Ledger>): string {
-  const values = entries.map(({ nameHash, forgottenAtMs }) => [nameHash, forgottenAtMs])
+  const values = entries.map(({ nameHash, erasedAtMs }) => [nameHash, erasedAtMs])
   return createHash('sha256')
     .update(JSON.stringify([saltMark, values]))
     .digest('hex')

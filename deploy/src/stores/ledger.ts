@@ -4,11 +4,11 @@ import { CHANGED_CHANNEL, nameHashSql, PEOPLE_LOCK, WRITE_NOUNS } from '@gamenet
 
 /*
  * erasure      deletes all rows about a person, and the key that decrypts their events
- * ledger       the table `forgotten`: the erased names, as salted hashes that only this service can compute
+ * ledger       the table `erasure`: the erased names, as salted hashes that only this service can compute
  */
 
 /** Notified on this channel, with an empty payload: cached answers may be about an erased person. */
-export const ERASED_CHANNEL = 'gamenet_forgotten'
+export const ERASED_CHANNEL = 'gamenet_erased'
 
 /** The tables of the write side with data about people. */
 export const PEOPLE_TABLES = ['profile', 'rating', 'outbox', 'person'] as const
@@ -17,7 +17,7 @@ export const PEOPLE_TABLES = ['profile', 'rating', 'outbox', 'person'] as const
 export type Erasure = {
   /** Hexadecimal. */
   readonly nameHash: string
-  readonly forgottenAt: Date
+  readonly erasedAt: Date
   /** Null while rows may remain in the tables. */
   readonly doneAt: Date | null
   /** When the user returned as a new person; null before. */
@@ -25,7 +25,7 @@ export type Erasure = {
 }
 
 /** An erasure as stored outside PostgreSQL. */
-export type LedgerEntry = { readonly nameHash: string; readonly forgottenAtMs: number }
+export type LedgerEntry = { readonly nameHash: string; readonly erasedAtMs: number }
 
 /** The deleted rows of a person in the write side. */
 export type ErasedFromWrites = { readonly nameHash: string; readonly rows: number }
@@ -59,16 +59,16 @@ export async function eraseFromWrites(writes: Postgres, userKey: string): Promis
 export async function readLedger(writes: Queries): Promise<Erasure[]> {
   const rows = await writes.query<{
     name_hash: string
-    forgotten_at: Date
+    erased_at: Date
     done_at: Date | null
     returned_at: Date | null
   }>(
-    `SELECT encode(f.name_hash, 'hex') AS name_hash, f.forgotten_at, f.done_at, f.returned_at
-     FROM forgotten AS f ORDER BY f.forgotten_at, f.name_hash`
+    `SELECT encode(f.name_hash, 'hex') AS name_hash, f.erased_at, f.done_at, f.returned_at
+     FROM erasure AS f ORDER BY f.erased_at, f.name_hash`
   )
   return rows.map((row) => ({
     nameHash: row.name_hash,
-    forgottenAt: row.forgotten_at,
+    erasedAt: row.erased_at,
     doneAt: row.done_at,
     returnedAt: row.returned_at
   }))
@@ -81,14 +81,14 @@ export async function readLedger(writes: Queries): Promise<Erasure[]> {
 export async function addToLedger(writes: Queries, entries: readonly LedgerEntry[]): Promise<number> {
   if (entries.length === 0) return 0
   const added = await writes.query(
-    `INSERT INTO forgotten AS f (name_hash, forgotten_at)
+    `INSERT INTO erasure AS f (name_hash, erased_at)
      SELECT decode(e.name_hash, 'hex'), to_timestamp(e.ms / 1000.0)
      FROM unnest($1::text[], $2::bigint[]) AS e (name_hash, ms)
      ON CONFLICT (name_hash) DO UPDATE
-     SET forgotten_at = excluded.forgotten_at, done_at = NULL, returned_at = NULL
-     WHERE date_trunc('milliseconds', f.forgotten_at) < excluded.forgotten_at
+     SET erased_at = excluded.erased_at, done_at = NULL, returned_at = NULL
+     WHERE date_trunc('milliseconds', f.erased_at) < excluded.erased_at
      RETURNING 1`,
-    [entries.map(({ nameHash }) => nameHash), entries.map(({ forgottenAtMs }) => String(forgottenAtMs))]
+    [entries.map(({ nameHash }) => nameHash), entries.map(({ erasedAtMs }) => String(erasedAtMs))]
   )
   return added.length
 }
@@ -101,10 +101,10 @@ export async function missingErasures(writes: Queries, entries: readonly LedgerE
   const rows = await writes.query<{ name_hash: string }>(
     `SELECT e.name_hash FROM unnest($1::text[], $2::bigint[]) AS e (name_hash, ms)
      WHERE NOT EXISTS (
-       SELECT FROM forgotten AS f
+       SELECT FROM erasure AS f
        WHERE f.name_hash = decode(e.name_hash, 'hex')
-         AND date_trunc('milliseconds', f.forgotten_at) >= to_timestamp(e.ms / 1000.0))`,
-    [entries.map(({ nameHash }) => nameHash), entries.map(({ forgottenAtMs }) => String(forgottenAtMs))]
+         AND date_trunc('milliseconds', f.erased_at) >= to_timestamp(e.ms / 1000.0))`,
+    [entries.map(({ nameHash }) => nameHash), entries.map(({ erasedAtMs }) => String(erasedAtMs))]
   )
   return rows.map(({ name_hash }) => name_hash)
 }
@@ -117,7 +117,7 @@ export async function isKnownToWrites(writes: Queries, userKey: string): Promise
        OR EXISTS (SELECT FROM rating AS r WHERE $1 IN (r.user_key, r.rater_key))
        OR EXISTS (SELECT FROM outbox AS o WHERE $1 = ANY (o.people))
        OR EXISTS (
-         SELECT FROM forgotten AS f, forgetting_salt AS s
+         SELECT FROM erasure AS f, erasure_salt AS s
          WHERE f.name_hash = ${nameHashSql('$1::text')} AND f.returned_at IS NULL) AS is_known`,
     [userKey]
   )
@@ -131,7 +131,7 @@ export async function isKnownToWrites(writes: Queries, userKey: string): Promise
 export async function usersInWrites(writes: Queries, nameHashes: readonly string[]): Promise<string[]> {
   const rows = await writes.query<{ user_key: string }>(
     `SELECT DISTINCT n.user_key
-     FROM forgetting_salt AS s, (
+     FROM erasure_salt AS s, (
        SELECT p.user_key FROM person AS p
        UNION SELECT p.user_key FROM profile AS p
        UNION SELECT unnest(ARRAY[r.user_key, r.rater_key]) FROM rating AS r
@@ -150,7 +150,7 @@ export async function peopleOf(
   nameHashes: readonly string[]
 ): Promise<number[]> {
   const rows = await writes.query<{ id: string }>(
-    `SELECT p.id FROM person AS p, forgetting_salt AS s
+    `SELECT p.id FROM person AS p, erasure_salt AS s
      WHERE p.id = ANY ($1::bigint[]) AND encode(${nameHashSql('p.user_key')}, 'hex') = ANY ($2::text[])`,
     [people.map(String), nameHashes]
   )
@@ -159,7 +159,7 @@ export async function peopleOf(
 
 /** Returns the salt of all name hashes, hexadecimal. */
 export async function readSalt(writes: Queries): Promise<string> {
-  const [row] = await writes.query<{ salt: string }>(`SELECT encode(s.salt, 'hex') AS salt FROM forgetting_salt AS s`)
+  const [row] = await writes.query<{ salt: string }>(`SELECT encode(s.salt, 'hex') AS salt FROM erasure_salt AS s`)
   if (row === undefined) throw new Error('the write side has no salt for the hashes of erased names; migrate it')
   return row.salt
 }
@@ -172,9 +172,7 @@ export function saltMark(salt: string): string {
 /** Marks an erasure as complete. */
 export async function markDone(writes: Postgres, nameHash: string): Promise<void> {
   await writes.transaction(async (transaction) => {
-    await transaction.query(`UPDATE forgotten AS f SET done_at = now() WHERE f.name_hash = decode($1, 'hex')`, [
-      nameHash
-    ])
+    await transaction.query(`UPDATE erasure AS f SET done_at = now() WHERE f.name_hash = decode($1, 'hex')`, [nameHash])
     await notifyAll(transaction)
   })
 }
@@ -191,9 +189,9 @@ async function notifyAll(transaction: Queries): Promise<void> {
 }
 
 const ENTER = `
-  INSERT INTO forgotten AS f (name_hash, person_id, forgotten_at)
-  SELECT ${nameHashSql('$1::text')}, $2::text::bigint, now() FROM forgetting_salt AS s
+  INSERT INTO erasure AS f (name_hash, person_id, erased_at)
+  SELECT ${nameHashSql('$1::text')}, $2::text::bigint, now() FROM erasure_salt AS s
   ON CONFLICT (name_hash) DO UPDATE
-  SET person_id = coalesce(excluded.person_id, f.person_id), forgotten_at = excluded.forgotten_at, done_at = NULL,
+  SET person_id = coalesce(excluded.person_id, f.person_id), erased_at = excluded.erased_at, done_at = NULL,
     returned_at = NULL
   RETURNING encode(f.name_hash, 'hex') AS name_hash`

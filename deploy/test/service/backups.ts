@@ -148,7 +148,7 @@ export async function provesBackups(t: Test, scale: BackupScale): Promise<void> 
 
   await t.test('users erased since do not reappear; users who returned since stay', async (t) => {
     t.match(await gamenetJson({ DATA_DIR: part('later') }, ['restore', part('second'), '--ledger', part('data')]), {
-      toForget: 1
+      toErase: 1
     })
     const killed = scale.startsAgain ? await start('later') : undefined
     t.teardown(() => killed?.kill())

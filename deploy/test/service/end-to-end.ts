@@ -83,7 +83,7 @@ export async function provesEndToEnd(
       runs.map(({ source, outcome }) => `${source} ${outcome}`),
       ['network succeeded', 'games succeeded', 'matches succeeded', 'boards succeeded', 'players succeeded']
     )
-    t.match(await settle(), { settled: { settled: true } })
+    t.match(await settle(), { wait: { caughtUp: true } })
     t.match((await get('/api/online-users')).body, {
       'Halo 2': {
         name: 'Halo 2',
@@ -136,7 +136,7 @@ export async function provesEndToEnd(
 
     upstream.showGame(halo.titleId, { lobbies: [], boards: [laps([1, 'Bob', 60_500], [2, 'ann', 61_000])] })
     t.match(await gamenetJson(client, ['scrape', 'boards']), [{ source: 'boards', outcome: 'succeeded' }])
-    t.match(await settle(), { settled: { settled: true } })
+    t.match(await settle(), { wait: { caughtUp: true } })
     const now = Board.parse((await get(`${path}/leaderboards/${LAPS}`)).body)
     t.same(shownOf(now), ['1 Bob 1:00.500', '2 ann 1:01.000'])
     const then = Board.parse((await get(`${path}/leaderboards/${LAPS}?asOf=${changedAt}`)).body)

@@ -242,7 +242,7 @@ type Cut = number | string
 
 /** Erases the user with interruptions at these places, then completes it; returns the faults. */
 export async function leftBehindCuts(world: WorldUnderTest, [first = 1, ...later]: readonly Cut[]): Promise<string[]> {
-  await world.writes.query('DELETE FROM forgotten')
+  await world.writes.query('DELETE FROM erasure')
   await fill(world)
   await eraseUser(interrupted(world, first), USER).catch(() => undefined)
   for (const cut of later) await finishErasures(interrupted(world, cut)).catch(() => undefined)

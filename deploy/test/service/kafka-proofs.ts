@@ -156,7 +156,7 @@ export async function provesGap(
     code: 0,
     stdout: `Loading of ${topic}, epoch 1, partition ${partition} continues at ${offset}; offsets ${offset - 2} to ${offset - 1} stay missing.\n`
   })
-  t.match(await gamenetJson(reach, ['status', '--wait', '180']), { settled: { settled: true }, halts: [] })
+  t.match(await gamenetJson(reach, ['status', '--wait', '180']), { wait: { caughtUp: true }, stalled: [] })
   t.match(await gamenetJson(reach, ['gap', 'list']), {
     open: [],
     accepted: [{ topic, partition, first: offset - 2, next: offset }]
@@ -191,7 +191,7 @@ export async function provesTwoIngests(
   const runs = await Promise.all(operatorUrls.map((url) => operationsAt(url).run(scrape, { source: 'all' })))
   t.ok(runs.flat().some(({ source, published }) => source === 'boards' && published > 0))
   t.match(await gamenetJson({ OPERATOR_URL: operatorUrls[0] }, ['status', '--wait', '180']), {
-    settled: { settled: true }
+    wait: { caughtUp: true }
   })
   t.equal((await changes()).length, before.length + 1, 'the one change of the board')
   const valueById = new Map<string, string>()

@@ -146,7 +146,7 @@ export async function openScrapedWorld(t: Test, options: WorldOptions = {}): Pro
       return found.map(({ event }) => event) as never
     },
     async passTime() {
-      await writes.query("UPDATE board_turn SET lease_until = now() - interval '1 second', due_at = now()")
+      await writes.query("UPDATE board_lease SET lease_until = now() - interval '1 second', due_at = now()")
     }
   }
 }

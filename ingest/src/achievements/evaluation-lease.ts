@@ -17,7 +17,7 @@ export type EvaluationProgress = {
  */
 export async function acquireEvaluationLease(writes: WriteSide, holder: string): Promise<boolean> {
   const rows = await writes.query(
-    `UPDATE achievement_turn AS t SET holder = $1, lease_until = now() + make_interval(secs => $2)
+    `UPDATE achievement_lease AS t SET holder = $1, lease_until = now() + make_interval(secs => $2)
      WHERE t.holder = $1 OR t.lease_until < now() RETURNING t.day`,
     [holder, LEASE_S]
   )
@@ -26,7 +26,7 @@ export async function acquireEvaluationLease(writes: WriteSide, holder: string):
 
 /** Releases the lease. */
 export async function releaseEvaluationLease(writes: WriteSide, holder: string): Promise<void> {
-  await writes.query(`UPDATE achievement_turn AS t SET holder = NULL, lease_until = '-infinity' WHERE t.holder = $1`, [
+  await writes.query(`UPDATE achievement_lease AS t SET holder = NULL, lease_until = '-infinity' WHERE t.holder = $1`, [
     holder
   ])
 }
@@ -36,7 +36,7 @@ export async function readEvaluationProgress(writes: WriteSide): Promise<Evaluat
   const rows = await writes.query<{ topic: string; epoch: number; partition: number; next: string }>(
     'SELECT e.topic, e.epoch, e.partition, e.next FROM achievement_evaluation AS e'
   )
-  const [lease] = await writes.query<{ day: number }>('SELECT t.day FROM achievement_turn AS t')
+  const [lease] = await writes.query<{ day: number }>('SELECT t.day FROM achievement_lease AS t')
   const positionsOf = (topic: string): Heads =>
     rows
       .filter((row) => row.topic === topic)
@@ -56,7 +56,7 @@ export async function storeEvaluationProgress(writes: WriteSide, { byTopic, day 
        INSERT INTO achievement_evaluation AS e (topic, epoch, partition, next)
        SELECT * FROM unnest($1::text[], $2::int[], $3::int[], $4::bigint[])
        ON CONFLICT (topic, epoch, partition) DO UPDATE SET next = greatest(e.next, excluded.next))
-     UPDATE achievement_turn AS t SET day = greatest(t.day, $5::int)`,
+     UPDATE achievement_lease AS t SET day = greatest(t.day, $5::int)`,
     [
       rows.map(({ topic }) => topic),
       rows.map(({ epoch }) => epoch),

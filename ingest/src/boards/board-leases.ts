@@ -3,7 +3,7 @@ import type { Heads, WriteSide } from '@gamenet/schemas'
 import type { Validators } from '../fetch/page-fetcher.js'
 
 /*
- * place   a row of `board_turn`: a board or a title's list of boards, with the instant of its next visit
+ * place   a row of `board_lease`: a board or a title's list of boards, with the instant of its next visit
  * lease   the right of one process to visit a place; it expires when its holder dies
  * period  seconds between two visits: from the configured minimum to a day
  */
@@ -95,7 +95,7 @@ export function boardLeases(
     },
     async renew(lease) {
       const rows = await writes.query(
-        `UPDATE board_turn AS t SET lease_until = now() + make_interval(secs => $4)
+        `UPDATE board_lease AS t SET lease_until = now() + make_interval(secs => $4)
          WHERE t.title_id = $1 AND t.leaderboard_id = $2 AND t.lease_holder = $3 RETURNING 1 AS held`,
         [...keyOf(lease), lease.holder, leaseS]
       )
@@ -119,7 +119,7 @@ export function boardLeases(
     },
     async drop(lease) {
       const rows = await writes.query(
-        `DELETE FROM board_turn AS t WHERE t.title_id = $1 AND t.leaderboard_id = $2 AND t.lease_holder = $3
+        `DELETE FROM board_lease AS t WHERE t.title_id = $1 AND t.leaderboard_id = $2 AND t.lease_holder = $3
          RETURNING 1 AS dropped`,
         [...keyOf(lease), lease.holder]
       )
@@ -128,7 +128,7 @@ export function boardLeases(
     async release(leases) {
       for (const { titleId, leaderboardId, holder, wasUnclean } of leases) {
         await writes.query(
-          `UPDATE board_turn AS t SET lease_holder = NULL, lease_until = NULL, tried_at = NULL, is_unclean = $4
+          `UPDATE board_lease AS t SET lease_holder = NULL, lease_until = NULL, tried_at = NULL, is_unclean = $4
            WHERE t.title_id = $1 AND t.leaderboard_id = $2 AND t.lease_holder = $3`,
           [...keyOf({ titleId, leaderboardId }), holder, wasUnclean]
         )
@@ -140,12 +140,12 @@ export function boardLeases(
     async setBoards(titleId, leaderboardIds) {
       const added = await writes.query(ADD, [leaderboardIds.map(() => titleId), leaderboardIds, shortestS])
       await writes.query(
-        `DELETE FROM board_turn AS t WHERE t.title_id = $1 AND t.leaderboard_id <> ${LIST}
+        `DELETE FROM board_lease AS t WHERE t.title_id = $1 AND t.leaderboard_id <> ${LIST}
            AND t.leaderboard_id <> ALL ($2::bigint[]) AND (t.lease_until IS NULL OR t.lease_until <= now())`,
         [titleId, leaderboardIds]
       )
       await writes.query(
-        `UPDATE board_turn AS t SET due_at = greatest(t.due_at, now() + make_interval(secs => t.period_s))
+        `UPDATE board_lease AS t SET due_at = greatest(t.due_at, now() + make_interval(secs => t.period_s))
          WHERE t.title_id = $1 AND t.leaderboard_id = ${LIST}`,
         [titleId]
       )
@@ -153,14 +153,14 @@ export function boardLeases(
     },
     async hastenList(titleId) {
       await writes.query(
-        `UPDATE board_turn AS t SET due_at = least(t.due_at, now())
+        `UPDATE board_lease AS t SET due_at = least(t.due_at, now())
          WHERE t.title_id = $1 AND t.leaderboard_id = ${LIST} AND t.failures = 0`,
         [titleId]
       )
     },
     async count() {
       const [row] = await writes.query<{ all: string; due: string }>(
-        `SELECT count(*) AS all, count(*) FILTER (WHERE ${IS_DUE} AND ${IS_FREE}) AS due FROM board_turn AS t`
+        `SELECT count(*) AS all, count(*) FILTER (WHERE ${IS_DUE} AND ${IS_FREE}) AS due FROM board_lease AS t`
       )
       return { all: Number(row?.all ?? 0), due: Number(row?.due ?? 0) }
     },
@@ -182,10 +182,10 @@ const IS_FREE = '(t.lease_until IS NULL OR t.lease_until <= now())'
 const acquireStatement = (wanted: string, order: string) => `
   WITH taken AS MATERIALIZED (
     SELECT t.title_id, t.leaderboard_id, t.is_unclean
-    FROM board_turn AS t WHERE ${wanted} AND ${IS_FREE}
+    FROM board_lease AS t WHERE ${wanted} AND ${IS_FREE}
     ORDER BY ${order}, t.title_id, t.leaderboard_id
     LIMIT $3 FOR UPDATE SKIP LOCKED)
-  UPDATE board_turn AS t
+  UPDATE board_lease AS t
   SET lease_holder = $1, lease_until = now() + make_interval(secs => $2), tried_at = now(), is_unclean = true
   FROM taken WHERE t.title_id = taken.title_id AND t.leaderboard_id = taken.leaderboard_id
   RETURNING t.title_id, t.leaderboard_id, t.period_s, t.failures, taken.is_unclean AS was_unclean, t.appended, t.etag,
@@ -201,13 +201,13 @@ const ACQUIRE_UNTRIED = acquireStatement(
 )
 
 const END = `
-  UPDATE board_turn AS t
+  UPDATE board_lease AS t
   SET lease_holder = NULL, lease_until = NULL, due_at = now() + make_interval(secs => $4), period_s = $5, failures = $6,
     is_unclean = $7, appended = $8::jsonb, etag = $9, last_modified = $10, content = $11, seen_version = $12
   WHERE t.title_id = $1 AND t.leaderboard_id = $2 AND t.lease_holder = $3 RETURNING 1 AS ended`
 
 const ADD = `
-  INSERT INTO board_turn (title_id, leaderboard_id, due_at, period_s)
+  INSERT INTO board_lease (title_id, leaderboard_id, due_at, period_s)
   SELECT n.title_id, n.leaderboard_id, now(), $3
   FROM unnest($1::text[], $2::bigint[]) AS n (title_id, leaderboard_id)
   ON CONFLICT DO NOTHING RETURNING 1 AS added`

@@ -37,7 +37,7 @@ export function createPeople({
   readonly registry: Registry
 }): People {
   const passedOver = new Counter({
-    name: 'gamenet_forgotten_events_total',
+    name: 'gamenet_erased_events_total',
     help: 'Events that were not published, because their subject was erased',
     labelNames: ['topic'],
     registers: [registry]
@@ -75,7 +75,7 @@ async function makePersons(transaction: WriteSide, userKeys: readonly string[]):
      SELECT n.user_key, decode(n.seal_key, 'hex')
      FROM unnest($1::text[], $2::text[]) AS n (user_key, seal_key)
      WHERE NOT EXISTS (
-       SELECT FROM forgotten AS f, forgetting_salt AS s
+       SELECT FROM erasure AS f, erasure_salt AS s
        WHERE f.name_hash = ${nameHashSql('n.user_key')} AND f.returned_at IS NULL)
      ORDER BY n.user_key
      ON CONFLICT (user_key) DO NOTHING`,

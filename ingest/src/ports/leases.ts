@@ -6,9 +6,9 @@ import type { WriteSide } from '@gamenet/schemas'
  */
 export async function endLeases(writes: WriteSide): Promise<void> {
   await writes.query(
-    'UPDATE board_turn AS t SET lease_holder = NULL, lease_until = NULL WHERE t.lease_holder IS NOT NULL'
+    'UPDATE board_lease AS t SET lease_holder = NULL, lease_until = NULL WHERE t.lease_holder IS NOT NULL'
   )
   await writes.query(
-    `UPDATE achievement_turn AS t SET holder = NULL, lease_until = '-infinity' WHERE t.holder IS NOT NULL`
+    `UPDATE achievement_lease AS t SET holder = NULL, lease_until = '-infinity' WHERE t.holder IS NOT NULL`
   )
 }

@@ -27,7 +27,7 @@ async function setClock(writes: Postgres, ms: number): Promise<void> {
 }
 
 async function empty(writes: Postgres): Promise<void> {
-  await writes.query('DELETE FROM board_turn')
+  await writes.query('DELETE FROM board_lease')
   await setClock(writes, START_MS)
 }
 
@@ -425,7 +425,7 @@ test('a server: a lease that another process is acquiring is skipped, not waited
   const leases = boardLeases(writes, OPTIONS)
   await leases.setBoards(TITLES[0], [1, 2, 3])
   await writes.transaction(async (taking) => {
-    await taking.query('SELECT 1 FROM board_turn AS t WHERE t.leaderboard_id = 2 FOR UPDATE')
+    await taking.query('SELECT 1 FROM board_lease AS t WHERE t.leaderboard_id = 2 FOR UPDATE')
     t.same(
       saidOf(await leases.acquire(9)).map(({ leaderboardId }) => leaderboardId),
       [1, 3]

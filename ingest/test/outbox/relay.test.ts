@@ -76,7 +76,7 @@ function memoryLog() {
 }
 
 async function emptied({ postgres }: { postgres: Postgres }): Promise<void> {
-  await postgres.query('TRUNCATE outbox, person, profile, rating, forgotten, forgetting_salt')
+  await postgres.query('TRUNCATE outbox, person, profile, rating, erasure, erasure_salt')
 }
 
 /** One edit of a profile, as an API makes it. */
@@ -333,9 +333,9 @@ onEachWriteSide((name, open, options) => {
   test(`${name}: changes about an erased person are not published`, options, async (t) => {
     const { postgres } = open()
     await emptied(open())
-    await postgres.query(`INSERT INTO forgetting_salt (salt) VALUES ('salt')`)
+    await postgres.query(`INSERT INTO erasure_salt (salt) VALUES ('salt')`)
     await postgres.query(
-      `INSERT INTO forgotten (name_hash, forgotten_at) SELECT ${nameHashSql('$1::text')}, now() FROM forgetting_salt AS s`,
+      `INSERT INTO erasure (name_hash, erased_at) SELECT ${nameHashSql('$1::text')}, now() FROM erasure_salt AS s`,
       ['ann']
     )
     await edit(postgres, 'Ann', 'edit 0')
@@ -345,7 +345,7 @@ onEachWriteSide((name, open, options) => {
     const people = createPeople({ writes: async () => postgres, registry })
     await relayAll({ ...needsOn(postgres, log.on(new Fate())), people })
     t.same(await eventsByUser(postgres, log.messages), new Map([['Bob', ['edit 1']]]))
-    t.match(await registry.metrics(), /gamenet_forgotten_events_total\{topic="profile"\} 1/)
+    t.match(await registry.metrics(), /gamenet_erased_events_total\{topic="profile"\} 1/)
     t.same(await postgres.query('SELECT p.user_key FROM person AS p'), [{ user_key: 'bob' }])
   })
 })

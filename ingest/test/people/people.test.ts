@@ -7,7 +7,7 @@ import { onEachWriteSide } from '../outbox/write-sides.js'
 onEachWriteSide((name, open, options) => {
   const emptied = async () => {
     const { postgres } = open()
-    await postgres.query('TRUNCATE person, forgotten, forgetting_salt')
+    await postgres.query('TRUNCATE person, erasure, erasure_salt')
     return postgres
   }
 
@@ -40,12 +40,12 @@ onEachWriteSide((name, open, options) => {
     let asking: Promise<unknown> = Promise.resolve()
     await writes.transaction(async (transaction) => {
       await transaction.query('SELECT pg_advisory_xact_lock($1)', [PEOPLE_LOCK])
-      await transaction.query(`INSERT INTO forgetting_salt (salt) VALUES ('salt')`)
+      await transaction.query(`INSERT INTO erasure_salt (salt) VALUES ('salt')`)
       await transaction.query(`DELETE FROM person AS p WHERE p.user_key = 'ann'`)
       asking = people.seals(['Bob', 'Cleo'])
       await transaction.query(
-        `INSERT INTO forgotten (name_hash, forgotten_at)
-         SELECT ${nameHashSql('n.user_key')}, now() FROM forgetting_salt AS s, unnest($1::text[]) AS n (user_key)`,
+        `INSERT INTO erasure (name_hash, erased_at)
+         SELECT ${nameHashSql('n.user_key')}, now() FROM erasure_salt AS s, unnest($1::text[]) AS n (user_key)`,
         [['ann', 'bob']]
       )
     })

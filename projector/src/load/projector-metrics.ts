@@ -42,7 +42,7 @@ export function projectorMetrics(registry: Registry, sources: MetricSources) {
       }
     }),
     stalledPartitions: new Gauge({
-      name: 'gamenet_loader_halted_partitions',
+      name: 'gamenet_loader_stalled_partitions',
       help: 'Alarm: partitions that are stalled because the log lacks the events to be loaded next',
       labelNames: ['topic'],
       registers,
@@ -76,7 +76,7 @@ export function projectorMetrics(registry: Registry, sources: MetricSources) {
       registers
     }),
     deadLetters: new Gauge({
-      name: 'gamenet_parked_messages',
+      name: 'gamenet_dead_letters',
       help: 'Unreadable messages that wait for a decision',
       labelNames: ['topic'],
       registers,

@@ -158,7 +158,7 @@ async function createRecord(
   const owners = [...reloaded.map(eventOwner), ...unit.map(ownerOf)]
   const written = owners.flatMap(({ tables }) => tables)
   const fresh = Object.fromEntries(written.map((table) => [table, generationName(table, id)]))
-  const helpers: Record<string, string> = isFromLog ? { parked_message: generationName('parked_message', id) } : {}
+  const helpers: Record<string, string> = isFromLog ? { dead_letter: generationName('dead_letter', id) } : {}
   const own = Object.entries({ ...fresh, ...helpers })
   await createTables(store, new Map(own.map(([table, name]) => [live.names.get(table) ?? table, name])))
   // The event tables contain the late events that were consumed. The log has them in a form that may be unreadable: an event

@@ -167,7 +167,7 @@ async function move(context: RebuildContext, record: RebuildRecord, what: Move):
       await copyLate(live, step, topic)
       await deleteRetracted(live, step.store, topic)
       // The rebuild's loader may have read further than the live one and found dead letters there.
-      const deadLetters = record.helpers.parked_message
+      const deadLetters = record.helpers.dead_letter
       if (deadLetters !== undefined) await store.do(copyDeadLetters, deadLetters)
     }
     if (what === 'back' && topic !== undefined) {

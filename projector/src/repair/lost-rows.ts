@@ -70,7 +70,7 @@ const POSITIONS = 'checkpoint'
 
 /** What is lost permanently with bookkeeping tables; all others are written again automatically. */
 const LASTING: Readonly<Record<string, string>> = {
-  parked_decision: 'decisions about dead letters may be missing: such messages are dead letters again',
+  dead_letter_decision: 'decisions about dead letters may be missing: such messages are dead letters again',
   log_gap: 'gaps that were accepted may no longer be listed',
   rebuild: 'rebuilds may be missing: check `gamenet status`, and discard the tables of that rebuild',
   generation_statement: 'what filled the tables of projections may be missing: rebuild the projections',
@@ -81,7 +81,7 @@ const LASTING: Readonly<Record<string, string>> = {
 
 /** Returns how the rows of damaged tables are restored. */
 export function repairOf(all: readonly Projection[], damaged: ReadonlySet<string>): Repair {
-  const areDeadLettersLost = damaged.has('parked_message')
+  const areDeadLettersLost = damaged.has('dead_letter')
   const topics = eventTables.filter(({ table }) => areDeadLettersLost || damaged.has(table)).map(({ topic }) => topic)
   const isEventTable = new Set(eventTables.map(({ table }) => table))
   const isTouched = (projection: Projection) =>

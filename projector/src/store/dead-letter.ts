@@ -3,11 +3,12 @@ import type { ColumnTypes, RowBlock } from '../rows/row-writer.js'
 import { linesOf, operation } from './operation.js'
 
 /*
- * Dead letters: the messages in `parked_message`, the decisions about them in `parked_decision`, and the view of both.
+ * Dead letters: the messages in `dead_letter`, the decisions about them in `dead_letter_decision`, and the view of
+ * both.
  */
 
 export type DeadLetterPosition = LogPosition & { readonly topic: string }
-export type DeadLetterState = 'parked' | 'dropped'
+export type DeadLetterState = 'stored' | 'dropped'
 
 export type DeadLetter = DeadLetterPosition & {
   readonly state: DeadLetterState
@@ -43,15 +44,15 @@ export const DEAD_LETTER_TYPES: ColumnTypes = {
  * again keeps one.
  */
 export const storeDeadLetters = operation('stores dead letters', async (tables, block: RowBlock): Promise<void> => {
-  await tables.insert('parked_message', Object.keys(DEAD_LETTER_TYPES), block)
+  await tables.insert('dead_letter', Object.keys(DEAD_LETTER_TYPES), block)
 })
 
 /** Copies the dead letters of another table that this one lacks, with the instants at which they were stored. */
 export const copyDeadLetters = operation('copies dead letters', async (tables, from: string): Promise<void> => {
   await tables.execute(
-    `INSERT INTO parked_message SELECT p.* FROM ${from} AS p FINAL
+    `INSERT INTO dead_letter SELECT p.* FROM ${from} AS p FINAL
      WHERE (p.topic, p.epoch, p.partition, p.offset) NOT IN (
-       SELECT m.topic, m.epoch, m.partition, m.offset FROM parked_message AS m)`
+       SELECT m.topic, m.epoch, m.partition, m.offset FROM dead_letter AS m)`
   )
 })
 
@@ -63,7 +64,7 @@ export const storeDecisions = operation(
   async (tables, decision: 'dropped' | 'retried', positions: readonly DeadLetterPosition[]): Promise<void> => {
     const columns = ['topic', 'epoch', 'partition', 'offset', 'decision']
     const rows = positions.map(({ topic, epoch, partition, offset }) => [topic, epoch, partition, offset, decision])
-    await tables.insert('parked_decision', columns, linesOf(rows))
+    await tables.insert('dead_letter_decision', columns, linesOf(rows))
   }
 )
 
@@ -72,7 +73,8 @@ export const countDeadLetters = operation(
   'counts dead letters',
   async (tables): Promise<ReadonlyMap<string, number>> => {
     const rows = await tables.rows(
-      `SELECT p.topic AS topic, count() AS messages FROM parked_state AS p WHERE p.state = 'parked' GROUP BY p.topic`
+      `SELECT p.topic AS topic, count() AS messages FROM dead_letter_state AS p
+       WHERE p.state = 'stored' GROUP BY p.topic`
     )
     return new Map(rows.map((row) => [String(row.topic), Number(row.messages)]))
   }
@@ -92,7 +94,7 @@ export const readDeadLetters = operation(
     { state, topic = '', limit }: ListedState
   ): Promise<{ readonly messages: readonly DeadLetter[]; readonly total: number }> => {
     const where = `p.state = {state: String} AND ({topic: String} = '' OR p.topic = {topic: String})`
-    const [counted] = await tables.rows(`SELECT count() AS total FROM parked_state AS p WHERE ${where}`, {
+    const [counted] = await tables.rows(`SELECT count() AS total FROM dead_letter_state AS p WHERE ${where}`, {
       state,
       topic
     })
@@ -127,7 +129,7 @@ export const readDeadLettersAfter = operation(
         : 'AND (p.epoch, p.partition, p.offset) > ({epoch: UInt16}, {partition: UInt16}, {offset: UInt64})'
     const { epoch, partition, offset } = last ?? {}
     const rows = await tables.rows(
-      `${SELECT_MESSAGES} WHERE p.topic = {topic: String} AND p.state = 'parked' ${behind}
+      `${SELECT_MESSAGES} WHERE p.topic = {topic: String} AND p.state = 'stored' ${behind}
        ORDER BY p.epoch, p.partition, p.offset LIMIT {limit: UInt32}`,
       { topic, limit, ...(last === undefined ? {} : { epoch, partition, offset }) }
     )
@@ -142,7 +144,7 @@ export const readMessages = operation(
     const rows = await tables.rows(
       `SELECT p.epoch AS epoch, p.partition AS partition, p.offset AS offset, p.message_key AS message_key,
          p.headers AS headers, p.value AS value, toUnixTimestamp64Milli(p.recorded_at) AS recorded_at_ms
-       FROM parked_message AS p FINAL WHERE p.topic = {topic: String} AND ${AT_POSITIONS}
+       FROM dead_letter AS p FINAL WHERE p.topic = {topic: String} AND ${AT_POSITIONS}
        ORDER BY p.epoch, p.partition, p.offset`,
       { topic, ...columnsOf(positions) }
     )
@@ -167,8 +169,8 @@ export const readWaiting = operation(
   'reads dead letters of a topic',
   async (tables, topic: string): Promise<Waiting> => {
     const [row] = await tables.rows(
-      `SELECT toString(max(p.parked_at)) AS newest, count() AS messages
-     FROM parked_state AS p WHERE p.topic = {topic: String} AND p.state = 'parked'`,
+      `SELECT toString(max(p.stored_at)) AS newest, count() AS messages
+     FROM dead_letter_state AS p WHERE p.topic = {topic: String} AND p.state = 'stored'`,
       { topic }
     )
     return { messages: Number(row?.messages), newest: String(row?.newest) }
@@ -180,9 +182,9 @@ export const dropWaiting = operation(
   'drops dead letters of a topic',
   async (tables, topic: string, { newest }: Waiting): Promise<void> => {
     await tables.execute(
-      `INSERT INTO parked_decision (topic, epoch, partition, offset, decision)
-       SELECT p.topic, p.epoch, p.partition, p.offset, 'dropped' FROM parked_state AS p
-       WHERE p.topic = {topic: String} AND p.state = 'parked' AND p.parked_at <= {before: DateTime64(3, 'UTC')}`,
+      `INSERT INTO dead_letter_decision (topic, epoch, partition, offset, decision)
+       SELECT p.topic, p.epoch, p.partition, p.offset, 'dropped' FROM dead_letter_state AS p
+       WHERE p.topic = {topic: String} AND p.state = 'stored' AND p.stored_at <= {before: DateTime64(3, 'UTC')}`,
       { topic, before: newest }
     )
   }
@@ -190,8 +192,8 @@ export const dropWaiting = operation(
 
 const SELECT_MESSAGES = `
   SELECT p.topic AS topic, p.epoch AS epoch, p.partition AS partition, p.offset AS offset, p.state AS state,
-    toUnixTimestamp64Milli(p.parked_at) AS parked_at_ms, p.reason AS reason, p.bytes AS bytes
-  FROM parked_state AS p`
+    toUnixTimestamp64Milli(p.stored_at) AS stored_at_ms, p.reason AS reason, p.bytes AS bytes
+  FROM dead_letter_state AS p`
 
 const AT_POSITIONS = `(p.epoch, p.partition, p.offset) IN
   arrayZip({epochs: Array(UInt16)}, {partitions: Array(UInt16)}, {offsets: Array(UInt64)})`
@@ -210,8 +212,8 @@ function messageOf(row: Record<string, unknown>): DeadLetter {
     epoch: Number(row.epoch),
     partition: Number(row.partition),
     offset: Number(row.offset),
-    state: row.state === 'dropped' ? 'dropped' : 'parked',
-    storedAtMs: Number(row.parked_at_ms),
+    state: row.state === 'dropped' ? 'dropped' : 'stored',
+    storedAtMs: Number(row.stored_at_ms),
     reason: String(row.reason),
     bytes: Number(row.bytes)
   }

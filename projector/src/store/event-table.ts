@@ -80,10 +80,10 @@ export const countLoaded = operation(
     const where = 't.epoch = {epoch: UInt16} AND t.partition = {partition: UInt16} AND t.offset < {next: UInt64}'
     const [row] = await tables.rows(
       `SELECT (SELECT count() FROM {${table}: Identifier} AS t FINAL WHERE ${where}) AS events,
-         (SELECT count() FROM parked_message AS t FINAL WHERE t.topic = {topic: String} AND ${where}) AS parked`,
+         (SELECT count() FROM dead_letter AS t FINAL WHERE t.topic = {topic: String} AND ${where}) AS deadLetters`,
       { ...before, topic }
     )
-    return { events: Number(row?.events), deadLetters: Number(row?.parked) }
+    return { events: Number(row?.events), deadLetters: Number(row?.deadLetters) }
   }
 )
 

@@ -118,7 +118,7 @@ export async function changedDefinitions(tables: Pick<Tables, 'rows'>): Promise<
   const changed: string[] = []
   for (const name of await definedTables(tables)) {
     const definition = await definitionOf(tables, name).catch((error: unknown) => (isTableDropped(error) ? '' : '-'))
-    // The schema has generation 0 of read tables; `parked_message` has generations only in a rebuild from the log.
+    // The schema has generation 0 of read tables; `dead_letter` has generations only in a rebuild from the log.
     const known = ['__0', ''].map((suffix) => definition.replaceAll(GENERATION, `$1${suffix}`))
     if (!known.some((each) => schema.includes(each))) changed.push(name)
   }

@@ -132,7 +132,7 @@ function openedValue(topic: Pick<Topic, 'name'>, record: LogRecord, sealKeyOf: S
   const keys: Uint8Array[] = []
   for (const person of value.people) {
     const key = sealKeyOf?.(person)
-    if (key === undefined) return { ok: false, reason: `person ${person} was forgotten`, isErased: true }
+    if (key === undefined) return { ok: false, reason: `person ${person} was erased`, isErased: true }
     keys.push(key)
   }
   try {

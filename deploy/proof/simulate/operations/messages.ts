@@ -44,19 +44,19 @@ export const messages: readonly Implementation[] = [
 
   inserting(
     storeDeadLetters,
-    (seen, block) => seen.insertBlock('parked_message', block),
+    (seen, block) => seen.insertBlock('dead_letter', block),
     ([block], share) => [partOfBlock(block, share)]
   ),
   changing(copyDeadLetters, (seen, [from], share) => {
-    const known = new Set(seen.tables.final('parked_message').map(placeText))
+    const known = new Set(seen.tables.final('dead_letter').map(placeText))
     const lacking = seen.tables.final(from).filter((row) => !known.has(placeText(row)))
-    seen.written('parked_message').insert(lacking.slice(0, Math.ceil(lacking.length * share)))
+    seen.written('dead_letter').insert(lacking.slice(0, Math.ceil(lacking.length * share)))
   }),
   inserting(
     storeDecisions,
     (seen, decision, positions) =>
       seen.insert(
-        'parked_decision',
+        'dead_letter_decision',
         positions.map(({ topic, epoch, partition, offset }) => ({ topic, epoch, partition, offset, decision }))
       ),
     ([decision, positions], share) => [decision, part(positions, share)]
@@ -68,14 +68,14 @@ export const messages: readonly Implementation[] = [
       .slice(0, limit)
       .map((row) => ({
         ...{ topic, epoch: Number(row.epoch), partition: Number(row.partition), offset: Number(row.offset) },
-        ...{ state: 'parked' as const, storedAtMs: Number(row.parked_at), reason: String(row.reason) },
+        ...{ state: 'stored' as const, storedAtMs: Number(row.stored_at), reason: String(row.reason) },
         bytes: Buffer.from(String(row.value), 'base64').byteLength
       }))
   }),
   reading(readMessages, (seen, topic, positions) => {
     const wanted = new Set(positions.map((position) => keyOf({ ...position, topic })))
     return seen
-      .final('parked_message')
+      .final('dead_letter')
       .filter((row) => wanted.has(keyOf(row)))
       .sort((a, b) => compare(placeOf(a), placeOf(b)))
       .map((row) => ({
@@ -118,13 +118,13 @@ function compare(a: readonly number[], b: readonly number[]): number {
 
 /** Returns the dead letters of a topic, by position. */
 function waitingOf(seen: Seen, topic: string): Row[] {
-  const decisions = new Map(seen.final('parked_decision').map((row) => [keyOf(row), row]))
+  const decisions = new Map(seen.final('dead_letter_decision').map((row) => [keyOf(row), row]))
   const isWaiting = (row: Row) => {
     const { decision, decided_at } = decisions.get(keyOf(row)) ?? {}
-    return decision === undefined || (decision === 'retried' && Number(decided_at) < Number(row.parked_at))
+    return decision === undefined || (decision === 'retried' && Number(decided_at) < Number(row.stored_at))
   }
   return seen
-    .final('parked_message')
+    .final('dead_letter')
     .filter((row) => row.topic === topic && isWaiting(row))
     .sort((a, b) => compare(placeOf(a), placeOf(b)))
 }

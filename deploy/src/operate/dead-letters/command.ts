@@ -28,7 +28,7 @@ type ListOptions = { json?: boolean; topic?: string; limit: string; dropped?: bo
 export function addDeadLetters(program: Command, terminal: Terminal): void {
   const command = program
     .command('dead-letters')
-    .alias('parked')
+    .alias('stored')
     .description('unreadable messages: inspect, retry or drop them')
   addLooking(command, terminal)
   addDeciding(command, terminal)
@@ -123,7 +123,7 @@ function linesOfList({ messages, total }: DeadLetterList, isDropped: boolean): s
   const rows = messages.map((message) => [
     message.topic,
     placeOf(message),
-    message.parkedAt,
+    message.storedAt,
     String(message.bytes),
     message.reason
   ])
@@ -137,7 +137,7 @@ function linesOfList({ messages, total }: DeadLetterList, isDropped: boolean): s
 function linesOfContent(content: DeadLetterContent): string[] {
   const headers = Object.entries(content.headers).map(([name, value]) => [`  ${name}`, value])
   return [
-    `${content.topic} ${placeOf(content)}, ${content.state} since ${content.parkedAt}`,
+    `${content.topic} ${placeOf(content)}, ${content.state} since ${content.storedAt}`,
     `reason: ${content.reason}`,
     `key: ${content.key}`,
     ...(headers.length === 0 ? ['no headers'] : ['headers:', ...table(headers)]),

@@ -29,8 +29,8 @@ const DeadLetterPosition = Position.extend({ topic: z.string() })
 export type DeadLetterPosition = z.infer<typeof DeadLetterPosition>
 
 const DeadLetter = DeadLetterPosition.extend({
-  state: z.enum(['parked', 'dropped']),
-  parkedAt: z.string(),
+  state: z.enum(['stored', 'dropped']),
+  storedAt: z.string(),
   bytes: z.int(),
   reason: z.string()
 })
@@ -77,7 +77,7 @@ const choiceBody = { as: 'json', bytesMax: CHOICE_BYTES_MAX } as const
 export const listDeadLetters = operation({
   name: 'list of dead letters',
   method: 'GET',
-  path: '/parked',
+  path: '/dead-letters',
   input: z.strictObject({
     topic: z.string().exactOptional(),
     limit: z.coerce.number().pipe(z.int().min(1).max(DEAD_LETTER_LIST_MAX)).default(100),
@@ -89,7 +89,7 @@ export const listDeadLetters = operation({
   run: async ({ engines }, { topic, limit, dropped }) => {
     if (topic !== undefined) requireTopic(topic)
     const { readDeadLetters } = await import('@gamenet/projector')
-    const query = { state: dropped ? 'dropped' : 'parked', topic, limit } as const
+    const query = { state: dropped ? 'dropped' : 'stored', topic, limit } as const
     const { messages, total } = await engines.store.do(readDeadLetters, query)
     return { messages: messages.map(shown), total }
   }
@@ -98,7 +98,7 @@ export const listDeadLetters = operation({
 export const showDeadLetter = operation({
   name: 'dead letter',
   method: 'GET',
-  path: '/parked/:topic/:epoch/:partition/:offset',
+  path: '/dead-letters/:topic/:epoch/:partition/:offset',
   input: z
     .strictObject({
       topic: z.string(),
@@ -107,7 +107,7 @@ export const showDeadLetter = operation({
       offset: z.coerce.number()
     })
     .pipe(DeadLetterPosition),
-  inputRule: 'A position is /parked/<topic>/<epoch>/<partition>/<offset>, in whole numbers',
+  inputRule: 'A position is /dead-letters/<topic>/<epoch>/<partition>/<offset>, in whole numbers',
   result: DeadLetterContent,
   run: async ({ engines }, position) => {
     requireTopic(position.topic)
@@ -122,7 +122,7 @@ export const showDeadLetter = operation({
 export const dropDeadLetters = operation({
   name: 'drop of dead letters',
   method: 'POST',
-  path: '/parked/drop',
+  path: '/dead-letters/drop',
   input: DeadLetterChoice,
   inputRule: choiceRule,
   body: choiceBody,
@@ -133,7 +133,7 @@ export const dropDeadLetters = operation({
     const { store } = engines
     if (choice.positions === 'all') return { dropped: await dropAllDeadLetters(store, choice.topic) }
     const waiting = (await storedAt({ engines }, choice.topic, choice.positions)).filter(
-      ({ state }) => state === 'parked'
+      ({ state }) => state === 'stored'
     )
     await dropDeadLetters(store, waiting)
     return { dropped: waiting.length }
@@ -144,7 +144,7 @@ export const dropDeadLetters = operation({
 export const retryDeadLetters = operation({
   name: 'retry',
   method: 'POST',
-  path: '/parked/retry',
+  path: '/dead-letters/retry',
   input: DeadLetterChoice,
   inputRule: choiceRule,
   body: choiceBody,
@@ -235,5 +235,5 @@ function textOf({ topic, epoch, partition, offset }: DeadLetterPosition): string
 
 function shown(stored: StoredDeadLetter): DeadLetter {
   const { topic, epoch, partition, offset, state, storedAtMs, bytes, reason } = stored
-  return { topic, epoch, partition, offset, state, parkedAt: shownInstant(storedAtMs), bytes, reason }
+  return { topic, epoch, partition, offset, state, storedAt: shownInstant(storedAtMs), bytes, reason }
 }

@@ -15,7 +15,6 @@ export function addErase(program: Command, terminal: Terminal): void {
     'erase',
     'permanently erase a user: profile, ratings, sightings, achievements; it cannot be undone'
   )
-    .alias('forget')
     .argument('[username]', 'of the site; case does not matter')
     .option('--list', 'print past erasures, as hashes of the usernames')
     .option('--anyway', 'also for a username without stored data: it is ignored from now on')
@@ -75,8 +74,8 @@ function linesOf(erasures: readonly Erasure[]): string[] {
   if (erasures.length === 0) return ['There are no erasures.']
   return table([
     ['ERASED AT', 'DONE AT', 'RETURNED', 'NAME HASH'],
-    ...erasures.map(({ forgottenAt, doneAt, returnedAt, nameHash }) => [
-      forgottenAt,
+    ...erasures.map(({ erasedAt, doneAt, returnedAt, nameHash }) => [
+      erasedAt,
       doneAt ?? 'under way',
       returnedAt ?? '',
       nameHash

@@ -96,9 +96,9 @@ export async function reapplyMissingErasures(
   const pending = hashesOf((await readLedger(writes)).filter(({ doneAt }) => doneAt === null))
   const cleaned = await storeOver(tables).do(readAppliedErasures)
   await addToLedger(writes, cleaned)
-  const cleanedAt = new Map(cleaned.map(({ nameHash, forgottenAtMs }) => [nameHash, forgottenAtMs]))
-  const due = (await readLedger(writes)).filter(({ nameHash, forgottenAt, doneAt }) =>
-    doneAt === null ? isOnlyReader : (cleanedAt.get(nameHash) ?? 0) < forgottenAt.getTime()
+  const cleanedAt = new Map(cleaned.map(({ nameHash, erasedAtMs }) => [nameHash, erasedAtMs]))
+  const due = (await readLedger(writes)).filter(({ nameHash, erasedAt, doneAt }) =>
+    doneAt === null ? isOnlyReader : (cleanedAt.get(nameHash) ?? 0) < erasedAt.getTime()
   )
   if (due.length === 0) return { completed: 0, repeated: 0 }
   const all: EraseNeeds = {
@@ -155,7 +155,7 @@ async function finish({ tables, writes, onProgress }: EraseNeeds, nameHashes: re
   // An older copy of the tables lacks the record.
   await store.do(
     storeAppliedErasures,
-    done.map(({ nameHash, forgottenAt }) => ({ nameHash, forgottenAtMs: forgottenAt.getTime() }))
+    done.map(({ nameHash, erasedAt }) => ({ nameHash, erasedAtMs: erasedAt.getTime() }))
   )
   for (const { nameHash } of done.filter(({ doneAt }) => doneAt === null)) await markDone(writes, nameHash)
 }

@@ -14,7 +14,7 @@ const USERNAME_BYTES_MAX = 4096
 export const Erasure = z.object({
   /** Hash of the username with a salt of this installation; hexadecimal. */
   nameHash: z.string(),
-  forgottenAt: Instant,
+  erasedAt: Instant,
   /** Null while it is pending. */
   doneAt: Instant.nullable(),
   /** When the user signed in again, as a new person. */
@@ -29,7 +29,7 @@ export type Erasure = z.infer<typeof Erasure>
 export const erase = operation({
   name: 'erasure',
   method: 'POST',
-  path: '/forget',
+  path: '/erasures',
   input: z.strictObject({ username: z.string(), anyway: Flag.default(false) }),
   inputRule: 'The query takes anyway as true or false; the body is the username',
   // Addresses appear in logs of proxies and shells; bodies do not.
@@ -66,14 +66,14 @@ export const erase = operation({
 export const listErasures = operation({
   name: 'list of erasures',
   method: 'GET',
-  path: '/forgettings',
+  path: '/erasures',
   input: NoInput,
   result: z.array(Erasure),
   run: async ({ engines }) => {
     const { readLedger } = await import('../../stores/ledger.js')
-    return (await readLedger(await engines.writes())).map(({ nameHash, forgottenAt, doneAt, returnedAt }) => ({
+    return (await readLedger(await engines.writes())).map(({ nameHash, erasedAt, doneAt, returnedAt }) => ({
       nameHash,
-      forgottenAt: forgottenAt.toISOString(),
+      erasedAt: erasedAt.toISOString(),
       doneAt: doneAt?.toISOString() ?? null,
       returnedAt: returnedAt?.toISOString() ?? null
     }))
@@ -115,7 +115,7 @@ async function erasureNeeds(
     await engines.disk.requireSpace(0, 'Deleting the rows of a user')
     // Without the keys, the events that are not loaded yet cannot be decrypted.
     if (isUnread) return
-    const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, CAUGHT_UP_MS_MAX, topics)
+    const { caughtUp: isCaughtUp, behind } = await waitUntilCaughtUp(needs, CAUGHT_UP_MS_MAX, topics)
     if (isCaughtUp) return
     throw new FailureError(`The tables have not caught up with the log: ${behind.join('; ')}.`)
   }

@@ -202,9 +202,9 @@ async function requireWritable(rejects: string, files: readonly string[]): Promi
 }
 
 async function waitUntilReadable(operations: Operations, terminal: Terminal): Promise<void> {
-  const settled = await operations.run(caughtUp, { seconds: READABLE_WITHIN_SECONDS })
-  if (settled.settled) return
-  terminal.errors.write(`Published, but the tables have not caught up: ${plain(settled.behind.join('; '))}.\n`)
+  const wait = await operations.run(caughtUp, { seconds: READABLE_WITHIN_SECONDS })
+  if (wait.caughtUp) return
+  terminal.errors.write(`Published, but the tables have not caught up: ${plain(wait.behind.join('; '))}.\n`)
   terminal.exitCode = 1
 }
 

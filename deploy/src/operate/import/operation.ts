@@ -151,7 +151,7 @@ async function publishFile(
 /** Returns the state of an import, once the tables contain all events of imports. */
 async function knownImport(needs: OperationNeeds, importId: string): Promise<KnownImport | undefined> {
   const topics = [importRunTopic.name, importRetractionTopic.name]
-  const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, KNOWN_WITHIN_MS, topics)
+  const { caughtUp: isCaughtUp, behind } = await waitUntilCaughtUp(needs, KNOWN_WITHIN_MS, topics)
   if (!isCaughtUp) throw new FailureError(`It is unknown whether this was imported before: ${behind.join('; ')}.`)
   const { projections, readImports, storeAt } = await import('@gamenet/projector')
   const [run] = await (await storeAt('reads', needs.engines.store, projections)).do(readImports, importId)

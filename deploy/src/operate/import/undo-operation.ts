@@ -46,7 +46,7 @@ export async function finishImportUndos(needs: OperationNeeds): Promise<number> 
 function undoNeeds(needs: OperationNeeds): ImportUndoNeeds {
   const { engines, projector, importing } = needs
   const caughtUp = async (topics?: readonly string[]) => {
-    const { settled: isCaughtUp, behind } = await waitUntilCaughtUp(needs, CAUGHT_UP_MS_MAX, topics)
+    const { caughtUp: isCaughtUp, behind } = await waitUntilCaughtUp(needs, CAUGHT_UP_MS_MAX, topics)
     if (isCaughtUp) return
     throw new FailureError(
       `The tables have not caught up with the log; undo the import again later: ${behind.join('; ')}.`

@@ -7,7 +7,7 @@ import { addCommand, counted, print, type Terminal } from '../../terminal/termin
 export function addRestore(program: Command, terminal: Terminal): void {
   addCommand(program, 'restore', 'put a backup into DATA_DIR, which must be new or empty')
     .argument('<dir>', 'a directory that `gamenet backup` wrote')
-    .option('--ledger <path>', 'users erased since: the data directory that is replaced, or its forgotten.json')
+    .option('--ledger <path>', 'users erased since: the data directory that is replaced, or its erasures.json')
     .action(async (dir: string, options: { json?: boolean; ledger?: string }) => {
       const config = terminal.config()
       refuseServers(config)
@@ -24,16 +24,16 @@ export function addRestore(program: Command, terminal: Terminal): void {
       print(terminal, options.json, report, [
         `Restored ${report.dataDirectory} as of ${report.createdAt}: ${size}, in ` +
           `${durationText(report.tookMs / 1000)}.`,
-        erasureLine(report.toForget, report.createdAt)
+        erasureLine(report.toErase, report.createdAt)
       ])
     })
 }
 
-function erasureLine(toForget: number | null, createdAt: string): string {
-  if (toForget === null)
+function erasureLine(toErase: number | null, createdAt: string): string {
+  if (toErase === null)
     return `Users erased after ${createdAt} are in the restored data: erase them again, or restore with --ledger.`
-  if (toForget === 0) return 'The ledger has no erasures since the backup.'
-  return `${toForget} erased since are erased again when the service starts, before it answers.`
+  if (toErase === 0) return 'The ledger has no erasures since the backup.'
+  return `${toErase} erased since are erased again when the service starts, before it answers.`
 }
 
 /** Refuses settings with servers: a service with them would not read the restored files. */

@@ -35,7 +35,7 @@ export type RestoreReport = {
   readonly files: number
   readonly bytes: number
   /** Erasures of the ledger that the backup lacks; null without a ledger. */
-  readonly toForget: number | null
+  readonly toErase: number | null
   readonly tookMs: number
 }
 
@@ -99,12 +99,12 @@ async function restoreInto({
     // Clients know positions behind the end of the backup: events at the same positions would be missing in their
     // streams.
     await openEmbeddedLog({ path: directory.part('log'), epoch: 'next' }).close()
-    const toForget = ledger === undefined ? null : await mergeLedgerInto(directory.part('writes'), ledger)
+    const toErase = ledger === undefined ? null : await mergeLedgerInto(directory.part('writes'), ledger)
     await flushTree(path)
     await rm(directory.part(RESTORING_FILE))
     await flushPath(path)
     const { createdAt, files, bytes } = manifest
-    return { dataDirectory: path, createdAt, files, bytes, toForget, tookMs: Math.round(performance.now() - begun) }
+    return { dataDirectory: path, createdAt, files, bytes, toErase, tookMs: Math.round(performance.now() - begun) }
   } catch (error) {
     await empty(path)
     // A half-restored directory keeps its marker, so that no service starts there.

@@ -8,7 +8,7 @@ export const CAUGHT_UP_SECONDS_MAX = 86_400
 
 export const CaughtUpReport = z.object({
   /** False after a timeout. */
-  settled: z.boolean(),
+  caughtUp: z.boolean(),
   waitedMs: z.int(),
   /** What still lagged at the timeout. */
   behind: z.array(z.string())
@@ -19,7 +19,7 @@ export type CaughtUpReport = z.infer<typeof CaughtUpReport>
 export const caughtUp = operation({
   name: 'wait for the tables',
   method: 'GET',
-  path: '/settled',
+  path: '/caught-up',
   input: z.strictObject({ seconds: z.coerce.number().min(0).max(CAUGHT_UP_SECONDS_MAX) }),
   inputRule: `seconds must be a number from 0 to ${CAUGHT_UP_SECONDS_MAX}`,
   result: CaughtUpReport,
@@ -58,7 +58,7 @@ export async function waitUntilCaughtUp(
           )
   // Afterwards the answers of this process are current, too. A failed read is repeated in the background.
   if (behind.length === 0) await onChange().catch(() => undefined)
-  return { settled: behind.length === 0, waitedMs: Math.round(performance.now() - begun), behind }
+  return { caughtUp: behind.length === 0, waitedMs: Math.round(performance.now() - begun), behind }
 }
 
 async function targetsAtHeads(log: LogExtents, topics: readonly string[]): Promise<Target[]> {

@@ -24,15 +24,15 @@ export function addStatus(program: Command, terminal: Terminal): void {
     .action(async (options: Options) => {
       const seconds = options.wait === undefined ? undefined : secondsOf(options.wait)
       await withData(terminal, async (operations, isRunning) => {
-        const settled = seconds === undefined ? undefined : await operations.run(caughtUp, { seconds })
-        if (settled?.settled === false) terminal.exitCode = 1
+        const wait = seconds === undefined ? undefined : await operations.run(caughtUp, { seconds })
+        if (wait?.caughtUp === false) terminal.exitCode = 1
         const show = async () => {
           const found = await operations.run(status, {})
           if (options.watch === true && options.json !== true && terminal.output.isTTY) terminal.output.write(CLEAR)
-          print(terminal, options.json, settled === undefined ? found : { ...found, settled }, [
+          print(terminal, options.json, wait === undefined ? found : { ...found, wait }, [
             verdictOf(found, isRunning ? undefined : noServiceLine(terminal.config())),
             ...linesOf(found),
-            ...(settled === undefined ? [] : [caughtUpLine(settled)])
+            ...(wait === undefined ? [] : [caughtUpLine(wait)])
           ])
         }
         await show()
@@ -92,16 +92,16 @@ function linesOf(status: Status): string[] {
       ])
     ]),
     ...(status.rebuilds.length === 0 ? [] : ['', ...rebuildTable(status.rebuilds), '']),
-    ...Object.entries(status.parked).map(
+    ...Object.entries(status.deadLetters).map(
       ([topic, messages]) =>
         `Dead letters: ${counted(messages, 'message')} of ${topic} could not be read: \`gamenet dead-letters list ` +
         `--topic ${topic}\``
     ),
-    ...status.halts.map(({ topic, reason }) => `Loading of ${topic} is stalled: ${reason}`),
+    ...status.stalled.map(({ topic, reason }) => `Loading of ${topic} is stalled: ${reason}`),
     ...status.lostRows.map(({ reason }) => reason),
     ...erasureLines(status.erasures),
     ...spoolLines(status.spool),
-    ...(status.trouble === null || status.halts.some(({ reason }) => reason === status.trouble)
+    ...(status.trouble === null || status.stalled.some(({ reason }) => reason === status.trouble)
       ? []
       : ['', `Loading is stalled: ${status.trouble}`]),
     '',
@@ -145,7 +145,7 @@ function sourceRow(source: Status['sources'][number]): string[] {
   ]
 }
 
-function caughtUpLine(settled: CaughtUpReport): string {
-  if (settled.settled) return `The tables have caught up (waited ${settled.waitedMs} ms).`
-  return `After ${settled.waitedMs} ms the tables have not caught up: ${settled.behind.join('; ')}.`
+function caughtUpLine(wait: CaughtUpReport): string {
+  if (wait.caughtUp) return `The tables have caught up (waited ${wait.waitedMs} ms).`
+  return `After ${wait.waitedMs} ms the tables have not caught up: ${wait.behind.join('; ')}.`
 }

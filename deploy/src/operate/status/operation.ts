@@ -40,7 +40,7 @@ export const Status = z.object({
     })
   ),
   /** Pending dead letters by topic; topics without any are absent. */
-  parked: z.record(z.string(), z.int()),
+  deadLetters: z.record(z.string(), z.int()),
   projections: z.array(
     z.object({
       projection: z.string(),
@@ -53,7 +53,7 @@ export const Status = z.object({
   ),
   /** Rebuilds that run or have tables left; empty if another process projects. */
   rebuilds: z.array(RebuildStatus),
-  halts: z.array(StallStatus),
+  stalled: z.array(StallStatus),
   /** Messages in the spool of this process; null in processes without a spool. */
   spool: z
     .object({
@@ -153,12 +153,12 @@ async function pendingErasures({ postgres }: Engines): Promise<Status['erasures'
   if (postgres === undefined) return null
   const { readLedger } = await import('../../stores/ledger.js')
   const pending = (await readLedger(postgres)).filter(({ doneAt }) => doneAt === null)
-  const oldestMs = Math.max(...pending.map(({ forgottenAt }) => Date.now() - forgottenAt.getTime()), 0)
+  const oldestMs = Math.max(...pending.map(({ erasedAt }) => Date.now() - erasedAt.getTime()), 0)
   return { pending: pending.length, oldestSeconds: Math.round(oldestMs / 1000) }
 }
 
 type TableProgress = Awaited<ReturnType<typeof readProgress>>
-type Progress = Pick<Status, 'topics' | 'parked' | 'projections' | 'halts' | 'trouble'>
+type Progress = Pick<Status, 'topics' | 'deadLetters' | 'projections' | 'stalled' | 'trouble'>
 
 async function progressOf({ engines, projector }: OperationNeeds): Promise<Progress> {
   if (projector === undefined) return await progressByTables(engines)
@@ -167,7 +167,7 @@ async function progressOf({ engines, projector }: OperationNeeds): Promise<Progr
     topics: status.topics.flatMap(({ topic, partitions, lagSeconds }) =>
       partitions.map((each) => ({ topic, ...each, lagSeconds }))
     ),
-    parked: Object.fromEntries(
+    deadLetters: Object.fromEntries(
       status.topics.filter(({ deadLetters }) => deadLetters > 0).map(({ topic, deadLetters }) => [topic, deadLetters])
     ),
     projections: status.projections.map(({ projection, state, lag, lagSeconds, reason }) => ({
@@ -177,7 +177,7 @@ async function progressOf({ engines, projector }: OperationNeeds): Promise<Progr
       lagSeconds,
       reason
     })),
-    halts: status.stalled.map(stallStatus),
+    stalled: status.stalled.map(stallStatus),
     trouble: status.loaderTrouble
   }
 }
@@ -201,7 +201,7 @@ async function progressByTables({ store, log, isEmbedded }: Engines): Promise<Pr
     topics: progress.topics.flatMap(({ topic, partitions }) =>
       partitions.map((each) => ({ topic, ...each, lagSeconds: null }))
     ),
-    parked: Object.fromEntries(progress.deadLetters),
+    deadLetters: Object.fromEntries(progress.deadLetters),
     projections: progress.projections.map(({ projection, lag }) => ({
       projection,
       state: 'elsewhere',
@@ -209,7 +209,7 @@ async function progressByTables({ store, log, isEmbedded }: Engines): Promise<Pr
       lagSeconds: null,
       reason: null
     })),
-    halts: progress.stalled.map(stallStatus),
+    stalled: progress.stalled.map(stallStatus),
     trouble: isStill()
       ? `${eventsBehind(progress)} events wait, and none was loaded or projected for ${STILL_MS / 1000} s; start a projector`
       : null

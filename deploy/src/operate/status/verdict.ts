@@ -37,13 +37,13 @@ function stateOf({ isFull, isReadOnly }: Status['disk']['disks'][number]): strin
  */
 const LAG_SECONDS_MAX = 300
 
-function ofData({ halts, lostRows, projections, rebuilds, parked, trouble, erasures }: Status): string[] {
+function ofData({ stalled, lostRows, projections, rebuilds, deadLetters, trouble, erasures }: Status): string[] {
   const failing = projections.filter(({ state }) => state === 'failing')
-  const topics = Object.keys(parked)
+  const topics = Object.keys(deadLetters)
   const oldest = Math.max(...projections.map(({ lagSeconds }) => lagSeconds ?? 0), 0)
   return [
-    ...halts.map(({ topic }) => `loading of ${topic} is stalled (gamenet gap list)`),
-    ...(trouble === null || halts.length > 0 ? [] : ['loading is stalled (the reason is below)']),
+    ...stalled.map(({ topic }) => `loading of ${topic} is stalled (gamenet gap list)`),
+    ...(trouble === null || stalled.length > 0 ? [] : ['loading is stalled (the reason is below)']),
     ...(oldest > LAG_SECONDS_MAX
       ? [`an event is ${durationText(oldest)} old and not readable yet (BEHIND names the topic or the projection)`]
       : []),

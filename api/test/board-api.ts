@@ -136,6 +136,7 @@ export async function storeHistory(
       is_gone: s.isGone,
       rating: s.rating,
       time_ms: s.timeMs,
+      is_ascending: s.isAscending ?? false,
       stated_rank: s.statedRank,
       ord: s.order,
       step: s.step,
@@ -148,8 +149,8 @@ export async function storeHistory(
 }
 
 /** The identity of a state of one instant. */
-export function contentOf({ isGone, rating, timeMs, statedRank, order, step, details }: State): string {
-  return JSON.stringify([isGone, rating, timeMs, statedRank, order, step, details])
+export function contentOf({ isGone, rating, timeMs, isAscending, statedRank, order, step, details }: State): string {
+  return JSON.stringify([isGone, rating, timeMs, isAscending, statedRank, order, step, details])
 }
 
 /** FNV-1a, 32 bits: enough for a few states of one entry to differ. */

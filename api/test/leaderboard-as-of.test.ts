@@ -27,6 +27,7 @@ const states: fc.Arbitrary<State[]> = fc
       kind: fc.constantFrom('scraped', 'scraped', 'stated', 'measured'),
       score: fc.integer({ min: -3, max: 9 }),
       isTime: fc.boolean(),
+      isAscending: fc.boolean(),
       // Keys differ by entry and are far above 2^32, as those in use are.
       key: fc.integer({ min: -500_000, max: 500_000 }),
       step: fc.integer({ min: -1, max: 3 }),
@@ -118,6 +119,17 @@ test('of several states of one entry at one instant, the board has the best, whi
       (await api.get(url)).json().entries.map(({ rating }: { rating: string }) => rating),
       ['1,000']
     )
+    const ascending = 10 + board
+    await storeHistory(
+      api.model,
+      [TITLE, ascending],
+      states.map((each) => ({ ...each, isAscending: true }))
+    )
+    await api.changed('leaderboard-history', 'title')
+    const lowest = (
+      await api.get(`/api/game/halo/leaderboards/${ascending}?asOf=${new Date(FIRST_MS).toISOString()}`)
+    ).json()
+    deepStrictEqual(lowest.entries[0].rating, '-3')
   }
   t.end()
 })

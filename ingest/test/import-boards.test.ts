@@ -162,6 +162,10 @@ test('a file can say how its ratings are spelled', async (t) => {
     ['5', undefined]
   ])
   t.match(scores.result, { rejected: 1, notes: [] })
+  const lower = [HEADER, '4d530064,7,Ann,new,,54,,2020-01-01', '4d530064,7,Bob,new,,DNF,,2020-01-01'].join('\n')
+  const ascending = await importText(t, lower, { spelling: { ratings: 'score-ascending' } })
+  t.same(ascending.events, [{ ...entry, rating: '54', isAscending: true }])
+  t.match(ascending.result.faults, [{ line: 3, reason: /expected a number, because of --ratings score-ascending/ }])
 })
 
 test('the spelling belongs to the identity of an import', async (t) => {

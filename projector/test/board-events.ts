@@ -11,6 +11,7 @@ const Who = fc.record({
 const When = fc.constantFrom(0, 0, 1, 2, 3, 1000, 60_000).map((ms) => ({ changedAt: instantOf(T0 + ms) }))
 const Measure = fc.oneof(
   fc.constantFrom('5', '6', '1,000', '1000', '-3', 'x', '').map((rating) => ({ rating })),
+  fc.constantFrom('5', '6', '1,000', '-3', 'x').map((rating) => ({ rating, isAscending: true as const })),
   fc
     .tuple(fc.constantFrom('', '0'), fc.integer({ min: 0, max: 3 }))
     .map(([zero, timeMs]) => ({ rating: `${zero}0:00.00${timeMs}`, timeMs }))

@@ -192,6 +192,31 @@ test('boards and records do not depend on the order in which events arrive', (t)
   t.end()
 })
 
+test('a board of scores that are better when lower is that of their negatives, scrapes and other scores among them', (t) => {
+  const Drawn = fc.array(fc.tuple(BoardEvent, fc.constantFrom(undefined, '7', '8', '9')), {
+    minLength: 1,
+    maxLength: 24
+  })
+  const unplaced = ({ order, step, rank, timeMs, isAscending, ...event }: LeaderboardEntryChanged) => event
+  fc.assert(
+    fc.property(Drawn, fc.integer({ min: 1, max: 24 }), (drawn, size) => {
+      const [lower, negative] = [true, false].map((isAscending) => {
+        const board = new SteppedBoard()
+        const events = drawn.map(([event, score]): LeaderboardEntryChanged => {
+          if (score === undefined || event.changeType === 'removed') return event
+          const rated = { ...unplaced(event), rating: isAscending ? score : `-${score}` }
+          return isAscending ? { ...rated, isAscending } : rated
+        })
+        for (let n = 0; n < events.length; n += size) board.step(events.slice(n, n + size))
+        return JSON.stringify(board.tables())
+      })
+      deepStrictEqual(lower, negative?.replaceAll(/-([789])\b/g, '$1'))
+    }),
+    runs(2 * RUNS)
+  )
+  t.end()
+})
+
 test('of dated records without a time of day, each better one begins a reign, in whatever order the file has them', (t) => {
   const at = (date: string) => Date.parse(date)
   const event = (playerName: string, timeMs: number, changedAt: string): LeaderboardEntryChanged => ({

@@ -67,6 +67,7 @@ function stateOf({ event, position, partition }: PlacedEntry): PlainState {
     isGone: event.changeType === 'removed',
     rating: event.rating ?? '',
     timeMs: event.timeMs ?? null,
+    isAscending: event.isAscending ?? false,
     statedRank: event.rank ?? null,
     order: event.order ?? null,
     step: event.step ?? null,

@@ -141,7 +141,7 @@ const READ: Readonly<Record<string, { id: string; key: string; ms: string; value
     id: 'title_id, leaderboard_id, player, occurrence, ms(ts), position',
     key: BOARD,
     ms: 'ts',
-    values: 'player_key, is_gone, rating, time_ms, stated_rank, ord, step, details, partition'
+    values: 'player_key, is_gone, rating, time_ms, is_ascending, stated_rank, ord, step, details, partition'
   },
   'leaderboard-entry': {
     id: 'title_id, leaderboard_id, player, occurrence',
@@ -460,8 +460,9 @@ function boardTables(log: MemoryLog): [string, ReadonlyMap<string, Row>][] {
 type NamedBoard = PlainBoard & { readonly key: string; readonly id: readonly string[] }
 
 function historyRow(key: string, id: readonly string[], state: PlainState): Row {
-  const { playerName, occurrence, ms, position, isGone, rating, timeMs, statedRank, order, step, details } = state
-  const values = [nameKey(playerName), isGone, rating, timeMs, statedRank, order, step, details, state.partition]
+  const { playerName, occurrence, ms, position, isGone, rating, timeMs, isAscending = false } = state
+  const { statedRank, order, step, details, partition } = state
+  const values = [nameKey(playerName), isGone, rating, timeMs, isAscending, statedRank, order, step, details, partition]
   return row([...id, playerName, occurrence, ms, position], key, ms, values)
 }
 

@@ -60,6 +60,19 @@ test('imported entries without ranks are ordered by time, then by exact number; 
   t.end()
 })
 
+test('of scores that are better when lower, the lowest is first; a text stays last', (t) => {
+  const scores = ['text', '10', '9.5', '1,000', '-2', '10.0']
+  t.same(shown(scores.map((rating) => entry(rating, { rating, isAscending: true }))), [
+    ['-2', 1],
+    ['9.5', 2],
+    ['10', 3],
+    ['10.0', 3],
+    ['1,000', 5],
+    ['text', 6]
+  ])
+  t.end()
+})
+
 test('a stated rank is shown unchanged with any ratings', (t) => {
   const board = [entry('ann', { statedRank: 7, rating: '100' }), entry('bob', { statedRank: 2, rating: '1' })]
   t.same(shown(board), [
@@ -72,7 +85,8 @@ test('a stated rank is shown unchanged with any ratings', (t) => {
 test('measures are a total order', (t) => {
   const measure = fc.record({
     rating: fc.oneof(fc.bigInt().map(String), fc.constantFrom('', 'x', '1,000', '0.5', '-0.5', '00')),
-    timeMs: fc.option(fc.nat(5), { nil: null })
+    timeMs: fc.option(fc.nat(5), { nil: null }),
+    isAscending: fc.boolean()
   })
   fc.assert(
     fc.property(measure, measure, measure, (a, b, c) => {

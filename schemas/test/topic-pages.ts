@@ -28,7 +28,7 @@ const FACTS: Readonly<Record<string, Facts>> = {
   'leaderboard-entry': {
     what: 'An entry of a board that came, changed or left.',
     key: '`titleId/leaderboardId`',
-    fold: 'per board, `playerName` and `occurrence`, the newest event is the state; `removed` deletes the entry. Of equal instants, `removed` comes first, then values from the worst to the best. Ranks are the running sums of `step` by `order`'
+    fold: 'per board, `playerName` and `occurrence`, the newest event is the state; `removed` deletes the entry. Of equal instants, `removed` comes first, then values from the worst to the best. Scores with `isAscending` are better when lower. Ranks are the running sums of `step` by `order`'
   },
   'match-list': {
     what: 'All matches of a title at one instant.',

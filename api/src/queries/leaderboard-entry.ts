@@ -49,15 +49,17 @@ export const currentTotal = query({
  */
 export const STATE_ORDER = `(
         h.ts, NOT h.is_gone, h.time_ms IS NOT NULL, -ifNull(toInt64(h.time_ms), 0),
-        if(h.time_ms IS NULL, ifNull(toDecimal256OrNull(replaceAll(h.rating, ',', ''), 9), toDecimal256('-1e60', 9)),
+        if(h.time_ms IS NULL,
+          ifNull(
+            toDecimal256OrNull(replaceAll(h.rating, ',', ''), 9) * if(h.is_ascending, -1, 1), toDecimal256('-1e60', 9)),
           toDecimal256(0, 9)),
         h.rating, -ifNull(toInt64(h.stated_rank), 2147483648), ifNull(h.ord, -9223372036854775807),
         ifNull(h.step, -9223372036854775807), h.details, h.epoch, h.offset)`
 
 /**
- * Selects the entries of a board at an instant: of each entry the newest state until then (gone, rating, time, stated
- * rank, order, step, details). Ranks follow from all of them together (`ranked` of the schemas). Only the states of
- * each entry's last instant are compared by value: comparing those of all states takes longer.
+ * Selects the entries of a board at an instant: of each entry the newest state until then (gone, rating, time,
+ * ascending, stated rank, order, step, details). Ranks follow from all of them together (`ranked` of the schemas). Only
+ * the states of each entry's last instant are compared by value: comparing those of all states takes longer.
  */
 export const entriesAsOf = query({
   params: BoardParams.extend({ at: z.int().nonnegative() }),
@@ -68,6 +70,7 @@ export const entriesAsOf = query({
       z.unknown(),
       z.string(),
       Count.nullable(),
+      z.boolean(),
       z.int().nullable(),
       z.int().nullable(),
       z.int().nullable(),
@@ -79,7 +82,7 @@ export const entriesAsOf = query({
       h.player AS playerName,
       h.occurrence AS occurrence,
       argMax(
-        (h.is_gone, h.rating, h.time_ms, h.stated_rank, toFloat64(h.ord), toFloat64(h.step), h.details),
+        (h.is_gone, h.rating, h.time_ms, h.is_ascending, h.stated_rank, toFloat64(h.ord), toFloat64(h.step), h.details),
         ${STATE_ORDER}
       ) AS state
     FROM {leaderboard_history: Identifier} AS h

@@ -129,16 +129,19 @@ async function pageAsOf(request: BoardRequest, asOfMs: number, context: AnswerCo
 export async function standingsAsOf(board: BoardId, at: number, { tables, signal }: AnswerContext) {
   const rows = await rowsOf(tables, entriesAsOf, { ...board, at }, { signal })
   return ranked(
-    rows.map(({ playerName, occurrence, state: [, rating, timeMs, statedRank, order, step, details] }) => ({
-      playerName,
-      occurrence,
-      rating,
-      timeMs,
-      statedRank,
-      order,
-      step,
-      details
-    }))
+    rows.map(
+      ({ playerName, occurrence, state: [, rating, timeMs, isAscending, statedRank, order, step, details] }) => ({
+        playerName,
+        occurrence,
+        rating,
+        timeMs,
+        isAscending,
+        statedRank,
+        order,
+        step,
+        details
+      })
+    )
   )
 }
 

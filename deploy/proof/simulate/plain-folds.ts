@@ -106,11 +106,11 @@ function latestOf(event: Row): Row {
 /** A state of an entry; `content` distinguishes states of one instant. */
 function stateOf(event: Row): Row {
   const { title_id, leaderboard_id, player, occurrence, observed_at: ts, player_key, change } = event
-  const { rating, time_ms, stated_rank, ord, step, details, epoch, partition, offset, position } = event
+  const { rating, time_ms, is_ascending, stated_rank, ord, step, details, epoch, partition, offset, position } = event
   const is_gone = change === 'removed'
-  const content = JSON.stringify([is_gone, rating, time_ms, stated_rank, ord, step, details])
+  const content = JSON.stringify([is_gone, rating, time_ms, is_ascending, stated_rank, ord, step, details])
   return {
     ...{ title_id, leaderboard_id, player, occurrence, ts, content, player_key, is_gone, rating, time_ms, stated_rank },
-    ...{ ord, step, details, epoch, partition, offset, position }
+    ...{ is_ascending, ord, step, details, epoch, partition, offset, position }
   }
 }

@@ -21,7 +21,7 @@ const base = importable({
     timeMs: 'integer',
     changedAt: 'instant'
   },
-  withheld: ['occurrence', 'order', 'step', 'details'],
+  withheld: ['isAscending', 'occurrence', 'order', 'step', 'details'],
   measured: [],
   aheadMsMax: AHEAD_OF_NOW_MS_MAX
 })
@@ -69,7 +69,7 @@ function outcomeOf(fields: Fields, judge: (fields: Fields) => Outcome, ratings: 
     if (typeof rating !== 'string') return judge({ ...others, rating })
     const read = ratings.read(rating, kept)
     if ('fault' in read) return fault(`rating is ${shown(rating)}: ${read.fault}`)
-    return judge({ ...others, rating, ...(read.timeMs === undefined ? {} : { timeMs: read.timeMs }) })
+    return judge({ ...others, rating, ...read })
   }
   const msOfText = typeof rating === 'string' ? millisecondsOfClock(rating) : undefined
   if (msOfText !== undefined && msOfText !== timeMs) {

@@ -2,8 +2,10 @@ import { boardKey, readMeasure } from '@gamenet/schemas'
 import type { Fields } from './importable.js'
 import type { Ratings } from './spelling.js'
 
-/** A rating as the file means it: a time in milliseconds, a score (undefined), or the fault. */
-export type ReadRating = { readonly timeMs: number | undefined } | { readonly fault: string }
+/** A rating as the file means it, with what the event says of it, or the fault. A score has no `timeMs`. */
+export type ReadRating =
+  | { readonly timeMs?: number; readonly isAscending?: true; readonly fault?: never }
+  | { readonly fault: string }
 
 const MINUTE_MS = 60_000
 /** `M:SS` or `H:MM:SS`, with up to three digits of a second. */
@@ -60,7 +62,8 @@ export class RatingReader {
   }
 
   read(rating: string, { titleId, leaderboardId }: Fields): ReadRating {
-    const timeMs = this.#ratings === 'score' ? undefined : millisecondsOfClock(rating)
+    const isScore = this.#ratings === 'score' || this.#ratings === 'score-ascending'
+    const timeMs = isScore ? undefined : millisecondsOfClock(rating)
     if (timeMs !== undefined) return { timeMs }
     switch (this.#ratings) {
       case 'time':
@@ -76,7 +79,9 @@ export class RatingReader {
           ? { timeMs: Math.trunc(Number(rating)) }
           : { fault: 'expected whole milliseconds, or a time as M:SS.mmm' }
       case 'score':
-        return isNumber(rating) ? { timeMs: undefined } : { fault: 'expected a number, because of --ratings score' }
+      case 'score-ascending':
+        if (!isNumber(rating)) return { fault: `expected a number, because of --ratings ${this.#ratings}` }
+        return this.#ratings === 'score' ? {} : { isAscending: true }
       default:
         return this.#readAlone(
           rating,
@@ -99,7 +104,7 @@ export class RatingReader {
   #readAlone(rating: string, key: string): ReadRating {
     const board = this.#boards.get(key)
     if (THREE_DECIMALS.test(rating) && board !== undefined && isOfTimes(board)) return { timeMs: secondsOf(rating) }
-    if (isNumber(rating)) return { timeMs: undefined }
+    if (isNumber(rating)) return {}
     return { fault: 'expected a time as M:SS.mmm, H:MM:SS or SS.mmm, or a number' }
   }
 }

@@ -1,5 +1,5 @@
 /** How the ratings of a file are spelled; without one, each text says it by itself. */
-export const RATINGS = ['time', 'seconds', 'milliseconds', 'score'] as const
+export const RATINGS = ['time', 'seconds', 'milliseconds', 'score', 'score-ascending'] as const
 export type Ratings = (typeof RATINGS)[number]
 
 /** How a file spells its values, where it does not say it by itself. */

@@ -10,6 +10,7 @@ export const leaderboardEntryEvents = eventTable(leaderboardEntryTopic, {
   change: ['LowCardinality(String)', (event) => event.changeType],
   rating: ['String', (event) => event.rating ?? ''],
   time_ms: ['Nullable(UInt32)', (event) => event.timeMs ?? null],
+  is_ascending: ['Bool', (event) => event.isAscending ?? false],
   stated_rank: ['Nullable(Int32)', (event) => event.rank ?? null],
   ord: ['Nullable(Int64)', (event) => event.order ?? null],
   step: ['Nullable(Int64)', (event) => event.step ?? null],

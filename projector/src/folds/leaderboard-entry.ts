@@ -6,7 +6,7 @@ import { compareStates, type Entry, type Position, type State } from './board-hi
 import type { Reign } from './board-records.js'
 import type { AnswerRow, FoldFunction, WriteRow } from './fold.js'
 
-/** A row of a state: instant, position, gone, rating, time, rank, order, step, details. */
+/** A row of a state: instant, position, gone, rating, time, rank, order, step, details, ascending. */
 type StateRow = readonly [
   ms: number,
   epoch: number,
@@ -18,7 +18,8 @@ type StateRow = readonly [
   statedRank: number | null,
   order: number | null,
   step: number | null,
-  details: string
+  details: string,
+  isAscending: boolean
 ]
 
 type BoardRow = {
@@ -186,7 +187,20 @@ function entriesOf({ players, occurrences, player_keys, states, first_ms, since_
   return players.map((playerName, entry) => {
     const occurrence = occurrences[entry] ?? 1
     const history = (states[entry] ?? []).map(
-      ([ms, epoch, partition, offset, isGone, rating, timeMs, statedRank, order, step, details]): State => ({
+      ([
+        ms,
+        epoch,
+        partition,
+        offset,
+        isGone,
+        rating,
+        timeMs,
+        statedRank,
+        order,
+        step,
+        details,
+        isAscending
+      ]): State => ({
         entry,
         playerName,
         occurrence,
@@ -197,6 +211,7 @@ function entriesOf({ players, occurrences, player_keys, states, first_ms, since_
         isGone,
         rating,
         timeMs,
+        isAscending,
         statedRank,
         order,
         step,

@@ -13,6 +13,7 @@ const UNTOLD = 'NOT r.is_change AND r.previous_rank IS NULL AND r.new_rank IS NU
 export const leaderboardEntry: Projection = {
   form: 'fold',
   name: 'leaderboard-entry',
+  version: 2,
   from: leaderboardEntryTopic,
   after: leaderboardHistory.name,
   key: BOARD_COLUMNS,
@@ -45,7 +46,7 @@ export const leaderboardEntry: Projection = {
           toFloat64({since_ms}[indexOf({keys}, (toString(h.title_id), h.leaderboard_id))]) AS since,
           arraySort(s -> (s.1, NOT s.5, s.2, s.4), groupArray((
             toFloat64(toUnixTimestamp64Milli(h.ts)), h.epoch, h.partition, toFloat64(h.offset), h.is_gone, h.rating,
-            h.time_ms, h.stated_rank, toFloat64(h.ord), toFloat64(h.step), h.details))) AS all,
+            h.time_ms, h.stated_rank, toFloat64(h.ord), toFloat64(h.step), h.details, h.is_ascending))) AS all,
           all[-1] AS last,
           arrayLastIndex(s -> NOT (s.7 <=> last.7) OR (last.7 IS NULL AND s.6 != last.6) OR s.5, all) + 1 AS run,
           multiIf(

@@ -34,6 +34,8 @@ export const LeaderboardEntryChanged = z
     rating: z.string().max(200).optional(),
     /** Milliseconds; absent for a score. Determined once, when the event is created. */
     timeMs: Count.optional(),
+    /** The score is better when it is lower. A source that shows places does not say it. */
+    isAscending: z.literal(true).optional(),
     /** Place among the scraped entries of the board: a lower number is a higher place. */
     order: z.int().optional(),
     /** Shown rank minus the shown rank of the entry above; for the first entry, its rank. */

@@ -6,7 +6,8 @@ import { compareText } from '../values/compare-text.js'
  * ordered   scraped: its place is an order key, its rank the running sum of the steps of all ordered entries above it
  *           (0 for a tie, 1 usually, more for a gap), so that one event for a new top entry shifts all others
  * stated    imported with a rank, which never changes
- * measured  imported without a rank: 1 + the number of better entries of the board; equal entries share a rank
+ * measured  imported without a rank: 1 + the number of better entries of the board; equal entries share a rank.
+ *           A score that is better when lower counts as its negative
  */
 
 /** The values that determine an entry's place. */
@@ -18,6 +19,8 @@ export type Standing = {
   readonly rating: string
   /** Milliseconds; null for a score. */
   readonly timeMs: number | null
+  /** True for a score that is better when lower. */
+  readonly isAscending?: boolean
   readonly statedRank: number | null
   readonly order: number | null
   readonly step: number | null
@@ -47,27 +50,28 @@ export function ranked<Entry extends Standing>(
   )
 }
 
+/** The values that determine which of two entries is better. */
+export type Measure = Pick<Standing, 'rating' | 'timeMs' | 'isAscending'>
+
 /**
  * Returns a negative number if `a` is better: times before scores, shorter times first, higher scores first; all texts
  * are equal and last.
  */
-export function compareMeasures(
-  a: Pick<Standing, 'rating' | 'timeMs'>,
-  b: Pick<Standing, 'rating' | 'timeMs'>
-): number {
+export function compareMeasures(a: Measure, b: Measure): number {
   return compareRead(readMeasure(a), readMeasure(b))
 }
 
 /** A parsed measure, for many comparisons. */
 export type ReadMeasure = {
   readonly timeMs: number | null
-  /** The number of a numeric score, in units of 10^-9. */
+  /** The number of a numeric score, in units of 10^-9; higher is better. */
   readonly score: bigint | undefined
 }
 
 /** Parses a measure. */
-export function readMeasure({ rating, timeMs }: Pick<Standing, 'rating' | 'timeMs'>): ReadMeasure {
-  return { timeMs, score: timeMs === null ? scaled(rating) : undefined }
+export function readMeasure({ rating, timeMs, isAscending }: Measure): ReadMeasure {
+  const score = timeMs === null ? scaled(rating) : undefined
+  return { timeMs, score: score !== undefined && isAscending === true ? -score : score }
 }
 
 /** Compares as {@link compareMeasures} does. */
@@ -81,10 +85,7 @@ export function compareRead(a: ReadMeasure, b: ReadMeasure): number {
 }
 
 /** Returns the distance of two measures: milliseconds of times, points of scores; null if either is not numeric. */
-export function measureGap(
-  a: Pick<Standing, 'rating' | 'timeMs'>,
-  b: Pick<Standing, 'rating' | 'timeMs'>
-): number | null {
+export function measureGap(a: Measure, b: Measure): number | null {
   if (a.timeMs !== null && b.timeMs !== null) return Math.abs(a.timeMs - b.timeMs)
   if (a.timeMs !== null || b.timeMs !== null) return null
   const left = scaled(a.rating)

@@ -17,6 +17,8 @@ export type EntryEvent<Position extends AnyPosition = number> = {
   readonly isGone: boolean
   readonly rating: string
   readonly timeMs: number | null
+  /** A lower score is better. */
+  readonly isAscending?: boolean
   readonly statedRank: number | null
   readonly order: number | null
   readonly step: number | null

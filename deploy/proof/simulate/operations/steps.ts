@@ -230,8 +230,9 @@ function byInstant(a: Row, b: Row): number {
 }
 
 function stateTuple(state: Row): unknown[] {
-  const { ts, epoch, partition, offset, is_gone, rating, time_ms, stated_rank, ord, step, details } = state
-  return [ts, epoch, partition, offset, is_gone, rating, time_ms, stated_rank, ord, step, details]
+  const { ts, epoch, partition, offset, is_gone, rating, time_ms, stated_rank, ord, step, details, is_ascending } =
+    state
+  return [ts, epoch, partition, offset, is_gone, rating, time_ms, stated_rank, ord, step, details, is_ascending]
 }
 
 function writtenChanges(seen: Seen, boards: Map<string, Board>): Row[] {

@@ -12,7 +12,13 @@ const KNOWN_WITHIN_MS = 60_000
 /** Rejected rows that a report can keep: some 15 MB. */
 export const REJECTS_MAX = 100_000
 
-export const RATINGS = ['time', 'seconds', 'milliseconds', 'score'] as const satisfies readonly Ratings[]
+export const RATINGS = [
+  'time',
+  'seconds',
+  'milliseconds',
+  'score',
+  'score-ascending'
+] as const satisfies readonly Ratings[]
 
 /** How a file spells its values, where it does not say it by itself. */
 export const ImportSpelling = z.object({

@@ -54,6 +54,15 @@ test('a broken quote costs its own line and no other', async (t) => {
   }
 })
 
+test('of a file that ends inside a quote, the fault names the line of the quote and says that nothing closes it', async (t) => {
+  t.same(await csv('a,b\n1,"x'), [
+    { line: 1, cells: ['a', 'b'] },
+    { line: 2, fault: 'the row is not valid CSV: a quote begins there and nothing closes it' }
+  ])
+  t.match((await csv('1,"y ""z""\nw,2\n')).at(0), { line: 1, fault: /nothing closes it/ })
+  t.match((await csv('1,x"y\n')).at(0), { line: 1, fault: /not allowed there/ })
+})
+
 test('among thousands of quoted rows in one block each broken one is found by its line', async (t) => {
   const lines = Array.from({ length: 5000 }, (_, n) => (n % 997 === 13 ? `"${n}"x,"broken"` : `"${n}","a ""b"" c"`))
   const rows = await csv(lines.join('\n'))

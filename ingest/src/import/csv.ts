@@ -88,9 +88,13 @@ export function* cellsOf(rows: readonly Row[], delimiter = ','): Generator<Cells
   const parsed = quoted.length === 0 ? new Map<Row, Cells>() : parseQuoted(quoted, delimiter)
   for (const row of rows) {
     if (row.fault !== undefined) yield { line: row.line, fault: row.fault }
-    else if (broken.has(row)) yield { line: row.line, fault: 'the row is not valid CSV: a quote is not allowed there' }
+    else if (broken.has(row)) yield { line: row.line, fault: `the row is not valid CSV: ${quoteFault(row.text, form)}` }
     else yield parsed.get(row) ?? { line: row.line, cells: row.text.split(delimiter) }
   }
+}
+
+function quoteFault(text: string, form: RegExp): string {
+  return form.test(`${text}"`) ? 'a quote begins there and nothing closes it' : 'a quote is not allowed there'
 }
 
 function parseQuoted(rows: readonly Row[], delimiter: string): Map<Row, Cells> {

@@ -66,7 +66,8 @@ test('damaged engines are named with the way out, and the others are checked', a
   })
 
   await t.test('the keys of the log, after a process that did not end well', async (t) => {
-    const owner = (isSuspect: boolean) => JSON.stringify({ pid: 2 ** 30, startedAt: '1', operatorUrl: null, isSuspect })
+    const owner = (isSuspect: boolean) =>
+      JSON.stringify({ pid: 2 ** 30, startedAt: '1', purpose: 'run', operatorUrl: null, isSuspect })
     const claimed = async (path: string) => {
       const directory = await claimDataDirectory(path, { program: '0', engines: {} })
       await directory.release()

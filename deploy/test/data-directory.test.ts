@@ -12,6 +12,9 @@ import { stateFrom } from '../src/data-directory/process-state.js'
 
 const VERSIONS = { program: '0.9.0', engines: { chdb: '3.4.0' } }
 
+/** The owner of a directory whose process has ended. */
+const STALE = { pid: 2 ** 30, startedAt: '1', purpose: 'run', operatorUrl: null, isSuspect: false }
+
 test('a first start that was interrupted while it wrote its format leaves a usable directory', async (t) => {
   const path = t.testdir({ 'format.json': '', 'service.json': '{"pid":' })
   const directory = await claimDataDirectory(path, VERSIONS)
@@ -70,7 +73,7 @@ test('a start waits for a command, and names one that takes long', async (t) => 
 test('a process that is not visible here, as in another container, keeps its directory', async (t) => {
   const path = join(t.testdir(), 'data')
   const child = await start(t, process.execPath, claiming(path))
-  const owner = JSON.stringify({ pid: 2 ** 30, startedAt: '1', operatorUrl: null })
+  const owner = JSON.stringify(STALE)
   await writeFile(join(path, 'service.json'), owner)
   const newer = { program: '9.0.0', engines: { chdb: '9.0.0' } }
   const claimed = claimDataDirectory(path, newer, 'run', 0)
@@ -88,7 +91,7 @@ test('one of several claims at the same time succeeds', async (t) => {
     const isStale = round % 2 === 1
     if (isStale) {
       await mkdir(path)
-      await writeFile(join(path, 'service.json'), JSON.stringify({ pid: 2 ** 30, startedAt: '1', operatorUrl: null }))
+      await writeFile(join(path, 'service.json'), JSON.stringify(STALE))
     }
     const claims = await Promise.allSettled(Array.from({ length: 4 }, () => claimDataDirectory(path, VERSIONS)))
     const owners = claims.flatMap((claim) => (claim.status === 'fulfilled' ? [claim.value] : []))

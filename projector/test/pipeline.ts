@@ -166,8 +166,7 @@ export async function runToHead(
 /** The schemas of the next program: the same, with the next version. */
 export const newerTopics: readonly Topic[] = topics.map((topic) => ({
   ...topic,
-  version: 2,
-  lifts: { 1: (event) => event }
+  version: 2
 }))
 
 /** Returns the same message with the next version, as the next program publishes it. */

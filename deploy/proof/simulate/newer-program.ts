@@ -45,6 +45,4 @@ const LATER_VERSION = titleCountTopic.version + 1
 export const LATER_TYPE = `gamenet.${titleCountTopic.name}.v${LATER_VERSION}`
 
 /** The topics with retried messages, as a later program reads them. */
-export const laterTopics: readonly Topic[] = [
-  { ...titleCountTopic, version: LATER_VERSION, lifts: { [titleCountTopic.version]: (value) => value } } as Topic
-]
+export const laterTopics: readonly Topic[] = [{ ...titleCountTopic, version: LATER_VERSION } as Topic]

@@ -40,20 +40,20 @@ const SUBDIRECTORIES = ['log', 'tables', 'writes', 'uploads', 'spool', 'datasets
 const Owner = z.object({
   pid: z.int(),
   startedAt: z.string(),
-  purpose: z.enum(['run', 'command', 'restore']).default('run').catch('run'),
+  purpose: z.enum(['run', 'command', 'restore']),
   operatorUrl: z.url().nullable(),
   operatorToken: z.string().optional(),
   /**
    * Whether the log's file may be damaged: from the start on, until the process answers and its keys are known to be
    * readable.
    */
-  isSuspect: z.boolean().default(false).catch(false)
+  isSuspect: z.boolean()
 })
-/** A newer program may add fields. */
+/** A newer format has at least its number and its program. */
 const Format = z.object({
   format: z.int(),
   /** Version of the program that last used the directory. */
-  program: z.string().optional(),
+  program: z.string(),
   /** Versions of the embedded engines, by name. */
   engines: z.record(z.string(), z.string()).catch({})
 })
@@ -238,7 +238,7 @@ function formatOf(path: string, file: string, text: string): z.infer<typeof Form
 
 function refuseNewer(path: string, found: z.infer<typeof Format>, { program, engines }: Versions): void {
   const wayOut = 'Start the newer program, or give this one another DATA_DIR.'
-  const writer = `Gamenet Stats ${found.program ?? 'of a newer version'}`
+  const writer = `Gamenet Stats ${found.program}`
   if (found.format > DATA_FORMAT) {
     throw new FailureError(
       `The data directory ${path} has format ${found.format}, written by ${writer}; this program, ${program}, knows ` +

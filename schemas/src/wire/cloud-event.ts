@@ -89,8 +89,8 @@ export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealK
   if (record.fault !== undefined) return refused(record.fault)
   // A dead letter stores an empty value for a missing one.
   if (record.value === null || record.value.length === 0) return refused('the message has no value')
-  const version = versionOf(topic, record.headers.ce_type)
-  if (typeof version === 'string') return refused(version)
+  const unknownType = faultOfType(topic, record.headers.ce_type)
+  if (unknownType !== undefined) return refused(unknownType)
   const opened =
     topic.people === undefined ? { ok: true as const, value: record.value } : openedValue(topic, record, sealKeyOf)
   if (!opened.ok) return opened
@@ -99,15 +99,6 @@ export function decodeEvent<Event>(topic: Topic<Event>, record: LogRecord, sealK
     value = JSON.parse(typeof opened.value === 'string' ? opened.value : utf8.decode(opened.value))
   } catch (error) {
     return refused(`the message is not JSON: ${errorMessage(error)}`)
-  }
-  for (let v = version; v < topic.version; v += 1) {
-    const lift = topic.lifts[v]
-    if (lift === undefined) return refused(`${topic.name} cannot read schema version ${v}`)
-    try {
-      value = lift(value)
-    } catch (error) {
-      return refused(`schema version ${v} could not be lifted: ${errorMessage(error)}`)
-    }
   }
   const parsed = topic.event.safeParse(value)
   if (!parsed.success) {
@@ -159,9 +150,9 @@ function typeOf(topic: Pick<Topic, 'name' | 'version'>): string {
 
 const types = new WeakMap<Pick<Topic, 'name' | 'version'>, string>()
 
-function versionOf(topic: Pick<Topic, 'name' | 'version'>, type: string | undefined): number | string {
+function faultOfType(topic: Pick<Topic, 'name' | 'version'>, type: string | undefined): string | undefined {
   if (type === undefined) return 'the header ce_type is missing'
-  if (type === typeOf(topic)) return topic.version
+  if (type === typeOf(topic)) return undefined
   const match = /^gamenet\.([a-z-]+)\.v([1-9]\d{0,3})$/.exec(type)
   if (match === null || match[1] !== topic.name) {
     const newest = topic.version === 1 ? '' : ` to .v${topic.version}`
@@ -171,5 +162,5 @@ function versionOf(topic: Pick<Topic, 'name' | 'version'>, type: string | undefi
   if (version > topic.version) {
     return `schema version ${version} of ${topic.name} is newer than this program, which reads up to ${topic.version}`
   }
-  return version
+  return undefined
 }

@@ -1,13 +1,10 @@
 import type { z } from 'zod'
 
-/** Turns the value of an event in an older schema version into that of the next version. Pure. */
-export type Lift = (value: unknown) => unknown
-
 /** A named part of the log: noun, schema, ordering key and instant in one value. */
 export type Topic<Event = unknown> = {
   /** Kebab-case noun; the log's topic, the event table `event_<noun>` and the `ce_type` derive from it. */
   readonly name: string
-  /** The schema version of new events. Older ones are lifted, newer ones become dead letters. */
+  /** The schema version of new events. The schema reads older ones too; newer ones become dead letters. */
   readonly version: number
   readonly event: z.ZodType<Event>
   /** Ordering key: events with the same key keep their order. For a topic about people, the first of them. */
@@ -22,14 +19,11 @@ export type Topic<Event = unknown> = {
    * the topic is about no people, and its events are plain.
    */
   people?(event: Event): readonly string[]
-  /** `lifts[n]` turns a value of version n into one of version n + 1. */
-  readonly lifts: Readonly<Record<number, Lift>>
 }
 
-type Definition<Event> = Pick<Topic<Event>, 'name' | 'event' | 'instant'> &
-  Partial<Pick<Topic<Event>, 'version' | 'lifts'>>
+type Definition<Event> = Pick<Topic<Event>, 'name' | 'event' | 'instant'> & Partial<Pick<Topic<Event>, 'version'>>
 
-/** Binds a noun to its schema. Defaults: `version` 1, no `lifts`, the key as `identity`. */
+/** Binds a noun to its schema. Defaults: `version` 1, the key as `identity`. */
 export function topic<Event>(
   definition: Definition<Event> &
     (
@@ -38,5 +32,5 @@ export function topic<Event>(
     )
 ): Topic<Event> {
   const key = 'people' in definition ? (event: Event) => definition.people(event)[0] ?? '' : definition.key
-  return { version: 1, lifts: {}, identity: key, ...definition, key }
+  return { version: 1, identity: key, ...definition, key }
 }

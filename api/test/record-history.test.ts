@@ -1,3 +1,4 @@
+import { nameKey } from '@gamenet/schemas'
 import { test } from 'tap'
 import { NOW_MS, openBoardApi, storeDescriptions, storeTitles } from './board-api.js'
 import { time } from './stored-tables.js'
@@ -103,7 +104,7 @@ test('a board’s record is listed reign by reign, with restored records and wit
 })
 
 test('records newly set are listed newest first with the beaten player; restored ones are not new', async (t) => {
-  const { store, changed, get } = await openRecords(t)
+  const { store, changed, get, model } = await openRecords(t)
   await store(
     HALO,
     1,
@@ -145,6 +146,15 @@ test('records newly set are listed newest first with the beaten player; restored
   )
   t.same((await get('/api/records/recent?contested=true')).json(), contested, 'first sightings are left out')
   t.same((await get('/api/records/recent?contested=false')).json(), body)
+  await model.insert('player', ['player_key', 'player'], body.map(({ playerName }: { playerName: string }) => [
+    nameKey(playerName),
+    playerName
+  ]))
+  await changed('player')
+  const ofFirst = body.filter((r: { playerName: string }) => r.playerName === body[0].playerName)
+  const asked = `/api/records/recent?player=${encodeURIComponent(body[0].playerName.toUpperCase())}`
+  t.same((await get(asked)).json(), ofFirst, 'of a player in any spelling')
+  t.same((await get('/api/records/recent?player=nobody')).json(), [])
   const ofContested = (await get('/api/records/recent.atom?contested=true')).body
   t.equal([...ofContested.matchAll(/<entry>/g)].length, 1)
   t.same((await get('/api/records/recent?limit=2&offset=1')).json(), body.slice(1, 3))

@@ -40,7 +40,7 @@ test('the content of every operation is on a page, except those in this list', a
       const names = Object.keys(page.input.shape)
       const given = Object.entries({ ...GIVEN, ...variant }).filter(([name]) => names.includes(name))
       try {
-        const parts = await page.parts(parseInput(page.input, Object.fromEntries(given)), context)
+        const parts = await page.parts(parseInput(page.input, Object.fromEntries(given)), { ...context, query: {} })
         for (const part of Object.values(parts)) if (part !== undefined) shown.add(part.endpoint.operationId)
       } catch (error) {
         // The variant is none of this page, or its address leads to another one.

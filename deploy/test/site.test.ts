@@ -80,7 +80,7 @@ test('pages say what the API answers, with the right status for bad input, and n
     const online = (await json('/api/online-users')) as Record<string, { online: number }>
     const history = (await json('/api/network-stats/online-24h?days=1')) as { online_count: number }[]
     t.equal($('[data-live=network]').attr('value'), String(history.at(-1)?.online_count))
-    const rows = $('.first-ten tbody tr').toArray()
+    const rows = $('#games tbody tr').toArray()
     t.same(
       rows.map((row) => [$(row).find('th').text(), $(row).find('data').first().attr('value')]),
       Object.entries(online)

@@ -16,7 +16,11 @@ export function recordHistoryMethods(get: Get) {
 
     /** Returns records newly set on any board, newest first; `limit` 1 to 500 (50), `offset` 0 to 10000. */
     getRecentRecords: (
-      parameters: Page & { readonly game?: string | undefined; readonly contested?: boolean | undefined } = {},
+      parameters: Page & {
+        readonly game?: string | undefined
+        readonly player?: string | undefined
+        readonly contested?: boolean | undefined
+      } = {},
       call?: CallOptions
     ) => get<RecentRecords>('/api/records/recent', parameters, call)
   }

@@ -78,13 +78,23 @@ const records = (where: string) => `SELECT
       WHERE ${where} AND notEmpty(r.players)
     ) AS s`
 
-/** Selects new records, newest first. Reads one row per board: a few thousand. */
+/** Selects new records, newest first; of a player in every spelling. Reads one row per board: a few thousand. */
 export const recentRecords = query({
-  params: z.object({ titleId: z.union([z.literal(''), TitleId]), contested: z.int(), limit: z.int(), offset: z.int() }),
+  params: z.object({
+    titleId: z.union([z.literal(''), TitleId]),
+    playerKey: z.string(),
+    contested: z.int(),
+    limit: z.int(),
+    offset: z.int()
+  }),
   row: record,
   sql: `
     ${records(`({titleId: String} = '' OR r.title_id = {titleId: String})`)}
-    WHERE {contested: UInt8} = 0 OR hasPrevious
+    WHERE ({contested: UInt8} = 0 OR hasPrevious)
+      AND (
+        {playerKey: String} = ''
+        OR s.reign.1 IN (SELECT p.player FROM {player: Identifier} AS p WHERE p.player_key = {playerKey: String})
+      )
     ORDER BY s.reign.5 DESC, s.title_id, s.leaderboard_id, s.number DESC
     LIMIT {limit: UInt32} OFFSET {offset: UInt32}`
 })

@@ -1,4 +1,4 @@
-import { boardKey, LeaderboardRecords, RecentRecords, shownInstant } from '@gamenet/schemas'
+import { boardKey, LeaderboardRecords, nameKey, RecentRecords, shownInstant } from '@gamenet/schemas'
 import { z } from 'zod'
 import type { Endpoint } from '../answers/endpoint.js'
 import { listIn, listOf } from '../answers/table.js'
@@ -6,7 +6,7 @@ import type { BoardId } from '../queries/board-descriptions.js'
 import { rowsOf } from '../queries/query.js'
 import { boardRecords, recentRecords } from '../queries/record-history.js'
 import { nextLink } from '../reply/next-link.js'
-import { integer, oneOf } from '../request/parameters.js'
+import { integer, oneOf, playerName } from '../request/parameters.js'
 import { boardParameter, gameParameter, knownBoard, knownGame } from './known-game.js'
 import { measureShown } from './shown-measure.js'
 
@@ -104,8 +104,20 @@ export const leaderboardRecords: Endpoint<RecordsInput, RecordsRequest> = {
   refuses: ['game_unknown', 'leaderboard_unknown']
 }
 
-type RecentInput = { limit: number; offset: number; game?: string | undefined; contested: 'true' | 'false' }
-type RecentRequest = { limit: number; offset: number; titleId: string | null; contested: boolean }
+type RecentInput = {
+  limit: number
+  offset: number
+  game?: string | undefined
+  player?: string | undefined
+  contested: 'true' | 'false'
+}
+type RecentRequest = {
+  limit: number
+  offset: number
+  titleId: string | null
+  player: string | null
+  contested: boolean
+}
 
 /** `GET /api/records/recent`: new records on all boards. */
 export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
@@ -120,22 +132,25 @@ export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
     limit: integer({ min: 1, max: 500 }).default(50).describe('Maximum number of records.'),
     offset: integer({ min: 0, max: RECORDS_MAX }).default(0).describe('Number of the newest ones to skip.'),
     game: gameParameter.optional().describe('Only of this game: a title id or a name.'),
+    player: playerName().optional().describe('Only of players of this name, compared without case.'),
     contested: contestedParameter
   }),
-  resolve: async ({ limit, offset, game, contested }, context) => ({
+  resolve: async ({ limit, offset, game, player, contested }, context) => ({
     limit,
     offset,
+    player: player === undefined ? null : nameKey(player),
     contested: contested === 'true',
     titleId: game === undefined ? null : await knownGame(game, context)
   }),
-  reads: ({ titleId }) => [
+  reads: ({ titleId, player }) => [
     { projection: 'leaderboard-entry' },
+    ...(player === null ? [] : [{ projection: 'player' }]),
     { projection: 'leaderboard', ...(titleId === null ? {} : { key: titleId }) },
     { projection: 'title', ...(titleId === null ? {} : { key: titleId }) }
   ],
-  answer: async ({ limit, offset, titleId, contested }, context) => {
+  answer: async ({ limit, offset, titleId, player, contested }, context) => {
     const { tables, signal, catalog } = context
-    const params = { titleId: titleId ?? '', contested: Number(contested), limit, offset }
+    const params = { titleId: titleId ?? '', playerKey: player ?? '', contested: Number(contested), limit, offset }
     const [rows, titles] = await Promise.all([rowsOf(tables, recentRecords, params, { signal }), catalog()])
     const boards = await context.boards()
     const body = rows.map((row) => ({
@@ -160,6 +175,7 @@ export const recentlySetRecords: Endpoint<RecentInput, RecentRequest> = {
         limit,
         offset: next,
         game: titleId,
+        player,
         contested: contested ? 'true' : null
       })
     }

@@ -1,6 +1,7 @@
 import { bytesText } from '@gamenet/schemas'
 import type { FastifyInstance } from 'fastify'
-import { Card, Table } from './components/marks.js'
+import { Card } from './components/marks.js'
+import { Table } from './components/table.js'
 import { documentOf } from './layout.js'
 import { pageHeaders } from './page-headers.js'
 import type { SiteFacts } from './values/page.js'
@@ -65,30 +66,25 @@ function DatasetCard({
         <summary>
           {files.length} files, {columns.length} columns
         </summary>
-        <Table label={`Files of ${name}`} head={['Month', '#Size', 'SHA-256']}>
-          {files.map((file) => (
-            <tr key={file.period}>
-              <th scope="row">
-                <a href={file.url}>{file.period}</a> {file.isClosed ? null : <span class="quiet">unfinished</span>}
-              </th>
-              <td class="number">{file.newest?.bytes === undefined ? '' : bytesText(file.newest.bytes)}</td>
-              <td>
-                <code>{file.newest?.sha256?.slice(0, 16)}</code>
-              </td>
-            </tr>
-          ))}
-        </Table>
-        <Table label={`Columns of ${name}`} head={['Column', 'Type', 'Description']}>
-          {columns.map((column) => (
-            <tr key={column.name}>
-              <th scope="row">
-                <code>{column.name}</code>
-              </th>
-              <td>{column.type}</td>
-              <td>{column.meaning}</td>
-            </tr>
-          ))}
-        </Table>
+        <Table
+          label={`Files of ${name}`}
+          rows={files}
+          columns={[
+            ['Month', (file) => <a href={file.url}>{file.period}</a>],
+            ['#Size', ({ newest: kept }) => (kept?.bytes === undefined ? '' : bytesText(kept.bytes))],
+            ['SHA-256', ({ newest: kept }) => <code>{kept?.sha256?.slice(0, 16)}</code>],
+            ['State', ({ isClosed }) => (isClosed ? 'closed' : 'unfinished')]
+          ]}
+        />
+        <Table
+          label={`Columns of ${name}`}
+          rows={columns}
+          columns={[
+            ['Column', (column) => <code>{column.name}</code>],
+            ['Type', (column) => column.type],
+            ['Description', (column) => column.meaning]
+          ]}
+        />
       </details>
     </Card>
   )
@@ -96,7 +92,6 @@ function DatasetCard({
 
 function Samples({ url }: { url: string }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <pre tabindex={0}>
       <code>{`pandas  pd.read_parquet('${url}')
 DuckDB  duckdb -c "SELECT * FROM '${url}' LIMIT 5"

@@ -1,4 +1,5 @@
 import type { Refusal } from '@gamenet/schemas'
+import { SearchForm } from './components/form.js'
 import { documentOf } from './layout.js'
 import type { SiteFacts } from './values/page.js'
 
@@ -21,7 +22,7 @@ export function errorDocument({ status, message, code }: Refusal, url: string, s
         <section class="card error">
           <h1>{headline}</h1>
           <p>{message}</p>
-          {status === 404 ? <SearchAgain words={wordsOf(url)} /> : null}
+          {status === 404 ? <SearchForm words={wordsOf(url)} /> : null}
           {status === 503 ? (
             <p>
               Pages that were read lately still work: <a href="/">home</a>, <a href="/games">games</a>,{' '}
@@ -35,21 +36,6 @@ export function errorDocument({ status, message, code }: Refusal, url: string, s
       )
     },
     site
-  )
-}
-
-function SearchAgain({ words }: { words: string }) {
-  return (
-    <form action="/search" class="row">
-      <input
-        type="search"
-        name="q"
-        value={words}
-        maxlength={100}
-        aria-label="Search games, boards, players and times"
-      />
-      <button type="submit">Search</button>
-    </form>
   )
 }
 

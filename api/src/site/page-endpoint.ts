@@ -7,7 +7,7 @@ import type { PartAnswers } from '../http/pipeline.js'
 import { documentOf } from './layout.js'
 import { pageHeaders, pictureHeaders } from './page-headers.js'
 import type { PngMaker } from './pictures/png.js'
-import type { Page, Part, Resolved, SiteFacts } from './values/page.js'
+import { type Page, type Part, type Query, queryOf, type Resolved, type SiteFacts } from './values/page.js'
 
 /** A part with what its question resolved to; undefined where an optional one was refused. */
 type ResolvedPart = Part<unknown> & { readonly name: string; readonly url: ResolvedUrl | undefined }
@@ -15,12 +15,14 @@ type ResolvedPart = Part<unknown> & { readonly name: string; readonly url: Resol
 /** The questions of a page, resolved. Its JSON, from which the ETag is made, has the identity of each. */
 class ResolvedPage {
   readonly #input: unknown
+  readonly query: Query
   readonly parts: readonly ResolvedPart[]
   /** The build of the site, PUBLIC_URL, and whatever else the HTML depends on. */
   readonly #site: string
 
-  constructor(input: unknown, parts: readonly ResolvedPart[], site: string) {
+  constructor(input: unknown, query: Query, parts: readonly ResolvedPart[], site: string) {
     this.#input = input
+    this.query = query
     this.parts = parts
     this.#site = site
   }
@@ -53,13 +55,14 @@ export function pageEndpoint(page: Page, needs: PageNeeds): Endpoint {
     response: z.unknown(),
     example: '',
     resolve: async (input, context) => {
-      const parts = Object.entries(await page.parts(input, context))
+      const query = queryOf(page, input)
+      const parts = Object.entries(await page.parts(input, { ...context, query }))
       const resolved = await Promise.all(
         parts.flatMap(([name, part]) =>
           part === undefined ? [] : [resolvedUrl(part, answers).then((url) => ({ ...part, name, url }))]
         )
       )
-      return new ResolvedPage(input, resolved, siteText)
+      return new ResolvedPage(input, query, resolved, siteText)
     },
     reads: ({ parts }) => parts.flatMap(({ endpoint, url }) => (url === undefined ? [] : endpoint.reads(url.resolved))),
     headers: () => headers,
@@ -83,7 +86,7 @@ async function resolvedUrl({ endpoint, given, isOptional }: Part<unknown>, answe
 
 async function render(
   page: Page,
-  { input, parts }: ResolvedPage,
+  { input, query, parts }: ResolvedPage,
   { answers, site, png }: PageNeeds,
   { signal }: AnswerContext
 ): Promise<EndpointResult> {
@@ -111,6 +114,7 @@ async function render(
   )
   const view = page.view(Object.fromEntries(found.map(({ name, body }) => [name, body])), input, {
     site,
+    query,
     resolved: Object.fromEntries(found.map(({ name, resolved }) => [name, resolved ?? NOTHING]))
   })
   const isProvisional = found.some(({ isPassing }) => isPassing === true)
@@ -119,7 +123,7 @@ async function render(
     return { body, isProvisional }
   }
   const lasts = found.flatMap(({ lastMs }) => (lastMs === undefined || lastMs === 0 ? [] : [lastMs]))
-  const html = documentOf(view, site, {
+  const html = documentOf({ isUnlisted: Object.keys(query).length > 0, ...view }, site, {
     lastMs: lasts.length === 0 ? undefined : Math.min(...lasts),
     failures: [...new Set(found.flatMap(({ failure }) => failure ?? []))]
   })

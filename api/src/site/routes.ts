@@ -1,6 +1,7 @@
 import { achievementPage, achievementsPage } from './pages/achievements.js'
 import { boardPage } from './pages/board.js'
-import { comparePage, comparePlayersPage } from './pages/compare.js'
+import { comparePage } from './pages/compare.js'
+import { comparePlayersPage } from './pages/compare-players.js'
 import { embeds } from './pages/embeds.js'
 import { gamePage, gameRedirect } from './pages/game.js'
 import { gamesPage } from './pages/games.js'
@@ -12,7 +13,7 @@ import { playerPage } from './pages/player.js'
 import { changesPage, recordsPage } from './pages/records.js'
 import { searchPage } from './pages/search.js'
 import { statusPage } from './pages/status.js'
-import { userAchievementsPage, userGamesPage, userPage, userRatingsPage } from './pages/user.js'
+import { pagesBelowUser, userPage } from './pages/user.js'
 import type { Page } from './values/page.js'
 
 /** All pages: address → page. */
@@ -25,9 +26,7 @@ export const pages: readonly Page[] = [
   boardPage,
   playerPage,
   userPage,
-  userAchievementsPage,
-  userGamesPage,
-  userRatingsPage,
+  ...pagesBelowUser,
   mePage,
   comparePage,
   comparePlayersPage,

@@ -1,5 +1,4 @@
 import { readdir, readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import type { Refusal } from '@gamenet/schemas'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { addAssets } from '../pages/asset.js'
@@ -35,14 +34,7 @@ export type Site = { readonly facts: SiteFacts; readonly assets: readonly Asset[
 
 /** Reads styles and islands. The build is a digest of everything that decides how pages look. */
 export async function readSite(facts: Omit<SiteFacts, 'build'>): Promise<Site> {
-  const require = createRequire(import.meta.url)
-  const uplot = (name: string) => readFile(require.resolve(`uplot/dist/${name}`), 'utf8')
-  const [style, plotStyle, plot, icon] = await Promise.all([
-    readFile(STYLE, 'utf8'),
-    uplot('uPlot.min.css'),
-    uplot('uPlot.iife.min.js'),
-    readFile(ICON, 'utf8')
-  ])
+  const [style, icon] = await Promise.all([readFile(STYLE, 'utf8'), readFile(ICON, 'utf8')])
   const names = (await readdir(ISLANDS)).filter((name) => name.endsWith('.js')).sort()
   const sources = new Map(
     await Promise.all(names.map(async (name) => [name, await readFile(new URL(name, ISLANDS), 'utf8')] as const))
@@ -50,13 +42,12 @@ export async function readSite(facts: Omit<SiteFacts, 'build'>): Promise<Site> {
   const assets = [
     ...[...sources]
       .filter(([name]) => !ON_EVERY_PAGE.includes(name))
-      .map(([name, source]) => {
-        const content = source.replace(OWN_IMPORT, (line) => line.replace(/'[^']+'/, "'./site.js'"))
-        // One request instead of two: the chart's library is a script that the module contains.
-        return { name, content: name === 'chart.js' ? `${plot}\n${content}` : content }
-      }),
+      .map(([name, source]) => ({
+        name,
+        content: source.replace(OWN_IMPORT, (line) => line.replace(/'[^']+'/, "'./site.js'"))
+      })),
     { name: 'site.js', content: ON_EVERY_PAGE.map((name) => sources.get(name)?.replace(OWN_IMPORT, '')).join('\n') },
-    { name: 'site.css', content: `${plotStyle}\n${style}` }
+    { name: 'site.css', content: style }
   ]
   const compiled = (await readdir(COMPILED, { recursive: true })).filter((name) => name.endsWith('.js')).sort()
   const code = await Promise.all(compiled.map((name) => readFile(new URL(name, COMPILED), 'utf8')))

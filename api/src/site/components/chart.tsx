@@ -1,4 +1,14 @@
-import { alignedOf, areaPath, type Box, bandPath, linePath, type Point, type Series, scaleOf } from './series.js'
+import {
+  alignedOf,
+  areaPath,
+  type Box,
+  bandPath,
+  type Line,
+  linePath,
+  type Point,
+  type Series,
+  scaleOf
+} from './series.js'
 import { compact, count, DAY_MS, dayText, instantText } from './text.js'
 
 /** Units of the drawing; it is stretched to the width of the page. */
@@ -6,72 +16,40 @@ const SIZE = { width: 1000, height: 1000 } as const
 const TICKS = 5
 
 export type ChartProps = {
-  readonly series: readonly Series[]
-  readonly fromMs: number
-  readonly toMs: number
+  /** The first says which span is shown. */
+  readonly lines: readonly Line[]
   /** What the chart shows, for readers who do not see it. */
   readonly label: string
-  /** The address to which a selected span is added as `from` and `to`. */
-  readonly zoomPath?: string
+  /** Whether a selected span is another address. */
+  readonly zooms?: boolean
   /** The metric that the stream appends. */
   readonly live?: string
 }
 
 /**
- * A line chart as SVG, complete without script. The island draws the same points with a cursor and zoom; they stand
- * in a block of data behind the drawing.
+ * A line chart as SVG, complete without script. The island adds a cursor and the selection of a span; the points that
+ * it needs stand in a block of data behind the drawing.
  */
-export function Chart({ series, fromMs, toMs, label, zoomPath, live }: ChartProps) {
+export function Chart({ lines, label, zooms, live }: ChartProps) {
+  const { fromMs = 0, toMs = 0 } = lines[0] ?? {}
+  const series = lines.map((line) => line.series)
   const [left, right] = [false, true].map((isRight) => scaleOf(highestOf(series, isRight)))
-  const boxOf = ({ isRight = false }: Series): Box => ({
-    fromMs,
-    toMs,
-    ...SIZE,
-    max: (isRight ? right : left)?.max ?? 1
-  })
-  const { lines, max } = left ?? { lines: [], max: 1 }
-  const dataMs = series.flatMap(({ points }) => points[0]?.[0] ?? [])
-  const firstMs = dataMs.length === 0 ? toMs : Math.min(...dataMs)
+  const maxOf = ({ isRight = false }: Series) => (isRight ? right : left)?.max ?? 1
+  const firstMs = Math.min(toMs, ...series.flatMap(({ points }) => points[0]?.[0] ?? []))
   return (
-    <figure
-      class="chart"
-      data-from={fromMs}
-      data-to={toMs}
-      {...(zoomPath === undefined ? {} : { 'data-zoom': zoomPath })}
-      {...(live === undefined ? {} : { 'data-chart-live': live })}
-    >
-      {series.length > 1 ? (
-        <p class="legend">
-          {series.map(({ name, isDotted }, index) => (
-            <span key={name} class={`key line-${index + 1}${isDotted ? ' dotted' : ''}`}>
-              <bdi>{name}</bdi>
-            </span>
-          ))}
-        </p>
-      ) : null}
+    <figure class="chart" data-from={fromMs} data-to={toMs} data-zoom={zooms} data-chart-live={live}>
+      <Legend series={series} />
       <div class="plot">
         <svg role="img" aria-label={`${label}. ${factsOf(series[0])}`}>
-          {lines.map((line) => (
-            <g key={line}>
-              <line
-                class="grid"
-                x1="0"
-                x2="100%"
-                y1={`${100 - (line / max) * 100}%`}
-                y2={`${100 - (line / max) * 100}%`}
-              />
-              <text class="tick" x="2" y={`${100 - (line / max) * 100}%`} dy="-3">
-                {compact(line)}
-              </text>
-            </g>
-          ))}
-          <svg viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} preserveAspectRatio="none" aria-hidden="true">
+          {left === undefined ? null : <Ticks scale={left} />}
+          {right === undefined ? null : <Ticks scale={right} isRight />}
+          <svg class="lines" viewBox={`0 0 ${SIZE.width} ${SIZE.height}`} preserveAspectRatio="none" aria-hidden="true">
             {series.map((each, index) => (
-              <Line key={each.name} series={each} index={index} box={boxOf(each)} />
+              <Drawn key={each.name} series={each} index={index} box={{ fromMs, toMs, ...SIZE, max: maxOf(each) }} />
             ))}
           </svg>
           {firstMs - fromMs > (toMs - fromMs) / 10 ? (
-            <text class="tick blank" x="20%" y="50%">
+            <text class="tick" x="20%" y="50%">
               {firstMs >= toMs ? 'no data in this range' : `no data before ${instantText(firstMs)}`}
             </text>
           ) : null}
@@ -84,51 +62,82 @@ export function Chart({ series, fromMs, toMs, label, zoomPath, live }: ChartProp
           </time>
         ))}
       </div>
-      <ChartData series={series} />
+      <ChartData series={series} maxOf={maxOf} />
     </figure>
   )
 }
 
-function Line({ series: { points, band, isDotted = false }, index, box }: { series: Series; index: number; box: Box }) {
+function Legend({ series }: { series: readonly Series[] }) {
+  if (series.length < 2) return null
+  return (
+    <p class="legend">
+      {series.map(({ name, isDotted }, index) => (
+        <span key={name} class={`key line-${index + 1}${isDotted ? ' dotted' : ''}`}>
+          <bdi>{name}</bdi>
+        </span>
+      ))}
+    </p>
+  )
+}
+
+function Ticks({ scale: { lines, max }, isRight = false }: { scale: ReturnType<typeof scaleOf>; isRight?: boolean }) {
+  return (
+    <>
+      {lines.map((line) => {
+        const y = `${100 - (line / max) * 100}%`
+        return (
+          <g key={line}>
+            {isRight ? null : <line class="grid" x1="0" x2="100%" y1={y} y2={y} />}
+            <text class={isRight ? 'tick right' : 'tick'} x={isRight ? '100%' : '2'} y={y} dy="-3">
+              {compact(line)}
+            </text>
+          </g>
+        )
+      })}
+    </>
+  )
+}
+
+function Drawn({ series: { points, band, isDotted }, index, box }: { series: Series; index: number; box: Box }) {
   const name = `line-${index + 1}`
+  const isFilled = index === 0 && band === undefined && !isDotted
   return (
     <>
       {band === undefined ? null : <path class={`band ${name}`} d={bandPath(band, box)} />}
-      {index === 0 && band === undefined && !isDotted ? (
-        <path class={`area ${name}`} d={areaPath(points, box)} />
-      ) : null}
+      {isFilled ? <path class={`band ${name}`} d={areaPath(points, box)} /> : null}
       <path class={`${isDotted ? 'line dotted' : 'line'} ${name}`} d={linePath(points, box)} />
     </>
   )
 }
 
 /** The points for the island. A browser does not run a script of this type, so the policy permits it. */
-function ChartData({ series }: { series: readonly Series[] }) {
+function ChartData({ series, maxOf }: { series: readonly Series[]; maxOf: (series: Series) => number }) {
   const { x, y } = alignedOf(series)
-  const lines = series.map(({ name, isRight = false, isDotted = false, band }, index) => ({
-    name,
-    isRight,
-    isDotted,
-    y: y[index]?.map((value) => (value === undefined ? '' : value)),
-    ...(band === undefined ? {} : { band: bandOn(x, band) })
+  const lines = series.map((each, index) => ({
+    name: each.name,
+    max: maxOf(each),
+    // JSON has no undefined: another line has a point at this instant.
+    y: y[index]?.map((value) => value ?? (value === null ? null : '')),
+    ...(each.band === undefined ? {} : { band: bandOn(x, each.band) })
   }))
   const json = JSON.stringify({ x, lines }).replaceAll('<', '\\u003c')
   // JSON without "<": the text of a script is not escaped.
   return <script type="application/json" class="points" dangerouslySetInnerHTML={{ __html: json }} />
 }
 
+/** The band as a low and a high at each instant. */
 function bandOn(x: readonly number[], band: NonNullable<Series['band']>) {
   const at = new Map(band.map(([ms, low, high]) => [Math.round(ms / 1000), [low, high] as const]))
-  return [0, 1].map((side) => x.map((seconds) => at.get(seconds)?.[side] ?? null))
+  return x.map((seconds) => at.get(seconds) ?? null)
 }
 
 function highestOf(series: readonly Series[], isRight: boolean): number {
-  return Math.max(
-    0,
-    ...series
-      .filter((each) => (each.isRight ?? false) === isRight)
-      .flatMap(({ points, band = [] }) => [...points.map(([, value]) => value ?? 0), ...band.map(([, , high]) => high)])
-  )
+  const of = series.filter((each) => (each.isRight ?? false) === isRight)
+  const values = of.flatMap(({ points, band = [] }) => [
+    ...points.map(([, value]) => value ?? 0),
+    ...band.map(([, , high]) => high)
+  ])
+  return Math.max(0, ...values)
 }
 
 function factsOf(series: Series | undefined): string {
@@ -154,5 +163,47 @@ export function Trend({ values, label }: { values: readonly (number | null)[]; l
     <svg class="trend" viewBox="-1 -1 92 26" role="img" aria-label={label}>
       <path class="line line-1" d={linePath(points, box)} />
     </svg>
+  )
+}
+
+type StepsProps = {
+  /** Oldest first. */
+  points: readonly (readonly [ms: number, value: number])[]
+  label: string
+  textOf: (value: number) => string
+}
+
+/** A value over time as steps between its lowest and its highest. */
+export function Steps({ points, label, textOf }: StepsProps) {
+  const [first, last] = [points[0], points.at(-1)]
+  if (first === undefined || last === undefined || points.length < 2) return null
+  const values = points.map(([, value]) => value)
+  const [low, high] = [Math.min(...values), Math.max(...values)]
+  // The last step reaches a twentieth of the span further, to be seen.
+  const toMs = last[0] + Math.max(1, (last[0] - first[0]) / 20)
+  const box: Box = { fromMs: first[0], toMs, max: Math.max(1, high - low), width: 600, height: 100 }
+  const path = linePath(
+    points.map(([ms, value]): Point => [ms, value - low]),
+    box,
+    true
+  )
+  return (
+    <figure>
+      <svg
+        class="steps"
+        viewBox="-4 -8 608 116"
+        role="img"
+        aria-label={`${label} from ${textOf(first[1])} to ${textOf(last[1])}`}
+      >
+        <path class="line line-1" d={path} />
+      </svg>
+      <figcaption class="ticks">
+        {[first, last].map(([ms, value]) => (
+          <span key={ms}>
+            {dayText(ms)}: {textOf(value)}
+          </span>
+        ))}
+      </figcaption>
+    </figure>
   )
 }

@@ -2,10 +2,8 @@ import { nameKey } from '@gamenet/schemas'
 import type { ResolveContext } from '../../answers/endpoint.js'
 import { isTitleId, type Title } from '../../queries/catalog.js'
 import { knownTitle } from '../../routes/known-game.js'
-import { Redirect } from '../values/page.js'
+import { type Query, Redirect } from '../values/page.js'
 import { gamePath, slugOf, withQuery } from './text.js'
-
-type Query = Readonly<Record<string, string | number | undefined>>
 
 /**
  * Returns the title of an address. A name or another spelling of the id or slug is redirected to the one address, with
@@ -13,8 +11,8 @@ type Query = Readonly<Record<string, string | number | undefined>>
  */
 export async function addressedTitle(
   { game, slug }: { readonly game: string; readonly slug?: string | undefined },
-  context: Pick<ResolveContext, 'catalog'>,
-  { rest = '', query = {} }: { readonly rest?: string; readonly query?: Query } = {}
+  { query, ...context }: Pick<ResolveContext, 'catalog'> & { readonly query: Query },
+  rest = ''
 ): Promise<Title> {
   const titles = await context.catalog()
   if (!isTitleId(game)) {

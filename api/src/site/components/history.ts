@@ -3,8 +3,9 @@ import { instant, oneOf, timeZone } from '../../request/parameters.js'
 import { calendar } from '../../routes/calendar.js'
 import { lobbyHistory, onlineHistory } from '../../routes/network-count.js'
 import { titleOnlineHistory } from '../../routes/title-count.js'
+import { iso, isoDay } from '../values/iso.js'
 import { ask, type Part, type Resolved, tryAsk } from '../values/page.js'
-import { pointsOf, type Series, withGaps } from './series.js'
+import { type Line, pointsOf, type Series, withGaps } from './series.js'
 import { count, DAY_MS, dayText, msOf } from './text.js'
 
 /*
@@ -35,14 +36,6 @@ export const spanParameters = <const Name extends string>(ranges: readonly [Name
 
 /** The days of each range; `all` has none. */
 export const RANGE_DAYS: Readonly<Record<string, number>> = { '24h': 1, '48h': 2, '7d': 7, '30d': 30, '1y': 365 }
-export const RANGE_TEXTS: Readonly<Record<string, string>> = {
-  '24h': '24 h',
-  '48h': '48 h',
-  '7d': '7 d',
-  '30d': '30 d',
-  '1y': '1 y',
-  all: 'All'
-}
 
 /** Of what a chart shows the history: a title, or a metric of the network. */
 export type Subject = { readonly titleId: string } | { readonly metric: 'online' | 'lobbies' }
@@ -64,83 +57,38 @@ export function historyPart(of: Subject, span: Span, nowMs: number, shiftDays = 
   }
   const isPlain = span.from === undefined && shiftDays === 0
   const days = daysOf(span)
+  const window = { from: iso(fromMs ?? 0), to: iso(toMs) }
   if ('titleId' in of) {
-    const window = isPlain ? { hours: days * 24 } : { from: iso(fromMs ?? 0), to: iso(toMs) }
-    return ask(titleOnlineHistory, { titleId: of.titleId, ...window })
+    return ask(titleOnlineHistory, { titleId: of.titleId, ...(isPlain ? { hours: days * 24 } : window) })
   }
-  const window = isPlain ? { days } : { from: iso(fromMs ?? 0), to: iso(toMs) }
-  return tryAsk(of.metric === 'online' ? onlineHistory : lobbyHistory, window)
+  return tryAsk(of.metric === 'online' ? onlineHistory : lobbyHistory, isPlain ? { days } : window)
 }
 
-/** Returns the line of an answer to `historyPart`, and the span that it fills. */
-export function historyOf(
-  name: string,
-  rows: Rows | undefined,
-  span: Span,
-  resolved: Resolved,
-  shiftDays = 0
-): { readonly series: Series; readonly fromMs: number; readonly toMs: number } {
-  const shift = shiftDays * DAY_MS
-  if (!isByPeriod(span)) {
-    const points = pointsOf(
-      (rows ?? []) as readonly SampleRow[],
-      (row) => row.average ?? row.online_count ?? row.lobby_count ?? 0,
-      resolved.resolutionSeconds
-    )
-    const band =
-      resolved.resolutionSeconds < 300
-        ? []
-        : ((rows ?? []) as readonly SampleRow[]).flatMap(({ recorded_at, min, online_count = 0 }) =>
-            min === undefined ? [] : [[msOf(recorded_at) + shift, min, online_count] as const]
-          )
+type Look = { readonly shiftDays?: number; readonly isDotted?: boolean; readonly isRight?: boolean }
+
+/** An answer to `historyPart` with its name; without `resolved` it was not asked for. */
+export type History = readonly [name: string, rows: Rows | undefined, resolved: Resolved | undefined, look?: Look]
+
+/** Returns the lines of a chart, without those that were not asked for. */
+export function linesOf(span: Span, histories: readonly History[]): Line[] {
+  return histories.flatMap(([name, rows, resolved, look = {}]) => {
+    const { shiftDays = 0, isDotted = false, isRight = false } = look
+    if (resolved === undefined) return []
+    const { points, band, fromMs } = isByPeriod(span)
+      ? ofPeriods((rows ?? []) as Calendar, span, resolved)
+      : ofSamples((rows ?? []) as readonly SampleRow[], resolved)
+    const shift = shiftDays * DAY_MS
     return {
-      series: { name, points: shifted(points, shift), ...(band.length > 1 ? { band } : {}) },
-      fromMs: (resolved.fromMs ?? 0) + shift,
+      series: {
+        name,
+        points: shift === 0 ? points : points.map(([ms, value]) => [ms + shift, value] as const),
+        ...{ isDotted, isRight },
+        ...(!isDotted && !isRight && band.length > 1 ? { band } : {})
+      },
+      fromMs: fromMs + shift,
       toMs: (resolved.toMs ?? 0) + shift
     }
-  }
-  const periods = (rows ?? []) as Calendar
-  const widthMs = everyOf(span) === 'week' ? 7 * DAY_MS : DAY_MS
-  const points = withGaps(
-    periods.map(({ date, average }) => [msOf(date) + widthMs / 2, Math.round(average)] as const),
-    widthMs
-  )
-  const first = periods[0]
-  const isAll = span.range === 'all' && span.from === undefined
-  const firstMs = first === undefined ? (resolved.toMs ?? 0) - DAY_MS : msOf(first.date)
-  return {
-    series: {
-      name,
-      points: shifted(points, shift),
-      band: periods.map(({ date, min, peak }) => [msOf(date) + widthMs / 2 + shift, min, peak] as const)
-    },
-    fromMs: (isAll ? firstMs : (resolved.fromMs ?? 0)) + shift,
-    toMs: (resolved.toMs ?? 0) + shift
-  }
-}
-
-/** Returns what the chart says in a sentence: what a point is, how many days have data, and the highest. */
-export function historyFacts(rows: Rows | undefined, span: Span, { fromMs, toMs }: Resolved): string {
-  if (!isByPeriod(span)) {
-    const highest = ((rows ?? []) as readonly SampleRow[]).reduce<SampleRow | undefined>(
-      (best, row) => (highOf(row) > (best === undefined ? -1 : highOf(best)) ? row : best),
-      undefined
-    )
-    if (highest === undefined) return 'No data in this range.'
-    return `Highest: ${count(highOf(highest))} on ${dayText(msOf(highest.recorded_at))}.`
-  }
-  const periods = (rows ?? []) as Calendar
-  if (periods.length === 0) return 'No data in this range.'
-  const best = periods.reduce((a, b) => (b.peak > a.peak ? b : a))
-  const isWeekly = everyOf(span) === 'week'
-  const from = span.range === 'all' && span.from === undefined ? msOf(periods[0]?.date ?? '') : (fromMs ?? 0)
-  const total = Math.max(periods.length, Math.round(((toMs ?? 0) - from) / (isWeekly ? 7 * DAY_MS : DAY_MS)))
-  const unit = isWeekly ? 'weeks' : 'days'
-  return (
-    `Mean of each ${isWeekly ? 'week' : 'day'}, with lowest and highest. ` +
-    `Data for ${count(periods.length)} of ${count(total)} ${unit}. ` +
-    `Highest: ${count(best.peak)} on ${dayText(best.peakAt)}.`
-  )
+  })
 }
 
 type SampleRow = {
@@ -150,18 +98,61 @@ type SampleRow = {
   readonly average?: number
   readonly min?: number
 }
+type Drawn = { readonly points: Series['points']; readonly band: NonNullable<Series['band']>; readonly fromMs: number }
+
+function ofSamples(rows: readonly SampleRow[], { resolutionSeconds, fromMs = 0 }: Resolved): Drawn {
+  const countOf = (row: SampleRow) => row.average ?? highOf(row)
+  const band = rows.flatMap(({ recorded_at, min, online_count = 0 }) =>
+    min === undefined || resolutionSeconds < 300 ? [] : [[msOf(recorded_at), min, online_count] as const]
+  )
+  return { points: pointsOf(rows, countOf, resolutionSeconds), band, fromMs }
+}
+
+function ofPeriods(periods: Calendar, span: Span, { fromMs = 0, toMs = 0 }: Resolved): Drawn {
+  const widthMs = everyOf(span) === 'week' ? 7 * DAY_MS : DAY_MS
+  const [first] = periods
+  const firstMs = first === undefined ? toMs - DAY_MS : msOf(first.date)
+  const middles = periods.map((period) => ({ ...period, ms: msOf(period.date) + widthMs / 2 }))
+  return {
+    points: withGaps(
+      middles.map(({ ms, average }) => [ms, Math.round(average)] as const),
+      widthMs
+    ),
+    band: middles.map(({ ms, min, peak }) => [ms, min, peak] as const),
+    fromMs: isWhole(span) ? firstMs : fromMs
+  }
+}
+
+/** Returns what the chart says in a sentence: what a point is, how many days have data, and the highest. */
+export function historyFacts(rows: Rows | undefined, span: Span, { fromMs = 0, toMs = 0 }: Resolved): string {
+  if (rows === undefined || rows.length === 0) return 'No data in this range.'
+  if (!isByPeriod(span)) {
+    const highest = (rows as readonly SampleRow[]).reduce((best, row) => (highOf(row) > highOf(best) ? row : best))
+    return `Highest: ${count(highOf(highest))} on ${dayText(msOf(highest.recorded_at))}.`
+  }
+  const periods = rows as Calendar
+  const best = periods.reduce((a, b) => (b.peak > a.peak ? b : a))
+  const every = everyOf(span)
+  const from = isWhole(span) ? msOf(periods[0]?.date ?? '') : fromMs
+  const total = Math.max(periods.length, Math.round((toMs - from) / (every === 'week' ? 7 * DAY_MS : DAY_MS)))
+  return (
+    `Mean of each ${every}, with lowest and highest. ` +
+    `Data for ${count(periods.length)} of ${count(total)} ${every}s. ` +
+    `Highest: ${count(best.peak)} on ${dayText(best.peakAt)}.`
+  )
+}
 
 function highOf({ online_count = 0, lobby_count = 0 }: SampleRow): number {
   return Math.max(online_count, lobby_count)
 }
 
-function shifted(points: Series['points'], shift: number): Series['points'] {
-  return shift === 0 ? points : points.map(([ms, value]) => [ms + shift, value] as const)
-}
-
 function daysOf({ range = '', from, to }: Span): number {
   if (from !== undefined && to !== undefined) return (to - from) / DAY_MS
   return RANGE_DAYS[range] ?? Number.POSITIVE_INFINITY
+}
+
+function isWhole({ range, from }: Span): boolean {
+  return range === 'all' && from === undefined
 }
 
 function isByPeriod(span: Span): boolean {
@@ -179,14 +170,6 @@ function boundsOf(span: Span, nowMs: number, shiftDays: number) {
   const fromMs = span.from ?? (days === Number.POSITIVE_INFINITY ? undefined : endMs - days * DAY_MS)
   const shift = shiftDays * DAY_MS
   return { fromMs: fromMs === undefined ? undefined : fromMs - shift, toMs: endMs - shift }
-}
-
-export function iso(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 19)}Z`
-}
-
-export function isoDay(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10)
 }
 
 /** The first day of the last `days` days, as a parameter: the same for a whole day. */

@@ -1,5 +1,6 @@
 import type { HourMatrix } from '@gamenet/schemas'
-import { Scroll } from './marks.js'
+import { Heat } from './heat.js'
+import { type Column, Table } from './table.js'
 import { count, WEEKDAYS } from './text.js'
 
 /** Weeks of data that a best hour needs. */
@@ -27,63 +28,52 @@ export function Hours({ hours, zone }: { hours: HourMatrix; zone: string }) {
   const [low, high] = [Math.min(...averages), Math.max(...averages)]
   const shadeOf = (average: number) =>
     high === low ? SHADES : 1 + Math.min(SHADES - 1, Math.floor(((average - low) / (high - low)) * SHADES))
+  const label = `Players by hour of the week, ${zone}`
+  const at = new Map(hours.map((each) => [each.weekday * 24 + each.hour, each.average]))
   return (
     <>
-      <svg class="heat" viewBox="0 0 264 112" role="img" aria-label={`Players by hour of the week, ${zone}`}>
+      <Heat
+        label={label}
+        width={264}
+        height={112}
+        size={[10, 14]}
+        cells={hours.map(({ weekday, hour, average }) => ({
+          x: 20 + hour * 10,
+          y: (weekday - 1) * 14,
+          shade: shadeOf(average),
+          title: `${WEEKDAYS[weekday - 1]} ${hour}:00, about ${count(average)}`
+        }))}
+      >
         {WEEKDAYS.map((day, index) => (
           <text key={day} class="tick" x="0" y={index * 14 + 11}>
             {day.slice(0, 2)}
           </text>
-        ))}
-        {hours.map(({ weekday, hour, average }) => (
-          <rect
-            key={weekday * 24 + hour}
-            class={`shade-${shadeOf(average)}`}
-            x={20 + hour * 10}
-            y={(weekday - 1) * 14}
-            width="9"
-            height="13"
-          >
-            <title>{`${WEEKDAYS[weekday - 1]} ${hour}:00, about ${count(average)}`}</title>
-          </rect>
         ))}
         {[0, 6, 12, 18].map((hour) => (
           <text key={hour} class="tick" x={20 + hour * 10} y="110">
             {hour} h
           </text>
         ))}
-      </svg>
+      </Heat>
       <details>
         <summary>As a table</summary>
-        <Scroll label="Players by hour of the week">
-          <table class="dense">
-            <thead>
-              <tr>
-                <th scope="col">Hour</th>
-                {WEEKDAYS.map((day) => (
-                  <th key={day} scope="col" class="number">
-                    {day.slice(0, 2)}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {Array.from({ length: 24 }, (_, hour) => (
-                <tr key={hour}>
-                  <th scope="row">{hour}</th>
-                  {WEEKDAYS.map((day, index) => {
-                    const cell = hours.find((each) => each.weekday === index + 1 && each.hour === hour)
-                    return (
-                      <td key={day} class="number">
-                        {cell === undefined ? '–' : count(cell.average)}
-                      </td>
-                    )
-                  })}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </Scroll>
+        <Table
+          class="dense"
+          label={label}
+          rows={Array.from({ length: 24 }, (_, hour) => hour)}
+          columns={[
+            ['Hour', (hour) => hour],
+            ...WEEKDAYS.map(
+              (day, index): Column<number> => [
+                `#${day.slice(0, 2)}`,
+                (hour) => {
+                  const average = at.get((index + 1) * 24 + hour)
+                  return average === undefined ? '–' : count(average)
+                }
+              ]
+            )
+          ]}
+        />
       </details>
     </>
   )

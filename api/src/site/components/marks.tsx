@@ -1,11 +1,22 @@
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, Fragment } from 'preact'
 import { imagePath } from './image-path.js'
-import { count, dayText, gamePath, instantText, letterOf, msOf, percent, playerPath, userPath } from './text.js'
+import {
+  count,
+  dayText,
+  gamePath,
+  instantText,
+  letterOf,
+  msOf,
+  percent,
+  playerPath,
+  userPath,
+  withQuery
+} from './text.js'
 
 /** An integer. The script writes it as the reader's language does; `live` names what the stream keeps current. */
 export function N({ of, live }: { of: number; live?: string }) {
   return (
-    <data value={of} {...(live === undefined ? {} : { 'data-live': live })}>
+    <data value={of} data-live={live}>
       {count(of)}
     </data>
   )
@@ -22,6 +33,15 @@ export function Time({ at, ago = false, day = false }: { at: string | number; ag
   )
 }
 
+/** An age, behind what happened. */
+export function Ago({ at }: { at: string }) {
+  return (
+    <span class="quiet">
+      <Time at={at} ago />
+    </span>
+  )
+}
+
 /** How much a value rose or fell: direction, share, and against what. */
 export function Change({ now, before, than }: { now: number; before: number | null; than: string }) {
   if (before === null || before <= 0) return null
@@ -32,6 +52,17 @@ export function Change({ now, before, than }: { now: number; before: number | nu
       <span aria-hidden="true">{mark} </span>
       <span class="unseen">{share < 0 ? 'down ' : share > 0 ? 'up ' : 'unchanged '}</span>
       {percent(Math.abs(share))} {than}
+    </span>
+  )
+}
+
+/** A change as a signed share. */
+export function Share({ of }: { of: number | null }) {
+  if (of === null) return null
+  return (
+    <span class={of > 0.0005 ? 'up' : of < -0.0005 ? 'down' : ''}>
+      {of > 0 ? '+' : of < 0 ? '−' : ''}
+      {percent(Math.abs(of))}
     </span>
   )
 }
@@ -54,9 +85,9 @@ export function Name({ children }: { children: ComponentChildren }) {
   return <bdi>{children}</bdi>
 }
 
-/** A game by name, with its icon when `image` is given. */
-export function GameLink(props: { titleId: string; name: string; image?: string }) {
-  const { titleId, name, image } = props
+/** A game by name, with its icon when `image` is given; the bare name of a game without an id. */
+export function GameLink({ titleId, name, image }: { titleId: string | null; name: string; image?: string }) {
+  if (titleId === null) return <Name>{name}</Name>
   return (
     <a class="named" href={gamePath({ titleId, name })}>
       {image === undefined ? null : <Icon image={image} name={name} />}
@@ -83,117 +114,103 @@ export function UserLink({ name }: { name: string }) {
   )
 }
 
-/** A star that adds the thing to the watch list. Shown by script, which keeps the list. */
-export function Watch({ href, name }: { href: string; name: string }) {
+/** A highest count with its name, and the day on which it was. */
+export function Peak({ name, of, at }: { name: string; of: number; at?: string | null }) {
   return (
-    <button type="button" class="watch" data-watch={href} data-name={name} hidden>
-      ☆ Watch
-    </button>
+    <>
+      {name} <N of={of} />
+      {at == null ? null : (
+        <>
+          {' '}
+          (<Time at={at} day />)
+        </>
+      )}
+    </>
+  )
+}
+
+/** Parts of a sentence with a point between them; those that are absent are left out. */
+export function Facts({ of }: { of: readonly ComponentChildren[] }) {
+  const known = of.filter((part) => part !== null && part !== undefined && part !== false && part !== '')
+  return (
+    <>
+      {known.map((part, index) => (
+        <Fragment key={index}>
+          {index === 0 ? '' : ' · '}
+          {part}
+        </Fragment>
+      ))}
+    </>
+  )
+}
+
+type ToolsProps = {
+  /** The address and name under which the page is watched. */
+  path: string
+  name: string
+  /** The path of the embed. */
+  embed: string
+  csv?: string
+  atom?: string
+  /** Adds to the tray of comparisons. */
+  compare?: { readonly kind: 'games' | 'players'; readonly id: string }
+}
+
+/** What a reader can do with a page. The buttons are shown by script, which does what they say. */
+export function Tools({ path, name, embed, csv, atom, compare }: ToolsProps) {
+  return (
+    <div class="tools">
+      <button type="button" data-watch={path} data-name={name} hidden>
+        ☆ Watch
+      </button>
+      {compare === undefined ? null : <AddToCompare {...compare} name={name} />}
+      <button type="button" class="share" hidden>
+        Share
+      </button>
+      <a href={withQuery('/docs/guide/embed', { path: embed })}>Embed</a>
+      {csv === undefined ? null : <Csv href={csv} />}
+      {atom === undefined ? null : <a href={atom}>Atom</a>}
+    </div>
+  )
+}
+
+/** The same page by the days and hours of the reader's zone, which only the browser knows. */
+export function InZone({ path }: { path: string }) {
+  return (
+    <a class="in-zone" href={path} rel="nofollow" hidden>
+      In my zone
+    </a>
+  )
+}
+
+export function Csv({ href }: { href: string }) {
+  return (
+    <a href={href} rel="nofollow">
+      CSV
+    </a>
   )
 }
 
 /** A button that adds to the tray of comparisons. Shown by script. */
 export function AddToCompare({ kind, id, name }: { kind: 'games' | 'players'; id: string; name: string }) {
   return (
-    <button type="button" class="tray" data-tray={kind} data-id={id} data-name={name} hidden>
+    <button type="button" data-tray={kind} data-id={id} data-name={name} hidden>
       + Compare
     </button>
   )
 }
 
+type CardProps = { title: string; id?: string | undefined; more?: ComponentChildren; children: ComponentChildren }
+
 /** A section with a heading. */
-export function Card(props: {
-  title: string
-  id?: string
-  more?: ComponentChildren
-  children: ComponentChildren
-  wide?: boolean
-}) {
-  const { title, id, more, children, wide = false } = props
+export function Card({ title, id, more, children }: CardProps) {
   return (
-    <section class={wide ? 'card wide' : 'card'} {...(id === undefined ? {} : { id })}>
+    <section class="card" id={id}>
       <div class="card-head">
         <h2>{title}</h2>
         {more === undefined ? null : <div class="more">{more}</div>}
       </div>
       {children}
     </section>
-  )
-}
-
-/** What scrolls sideways on small screens; it can be reached by keyboard. */
-export function Scroll({ label, children }: { label: string; children: ComponentChildren }) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section class="scroll" tabindex={0} aria-label={label}>
-      {children}
-    </section>
-  )
-}
-
-/** A table that scrolls sideways on small screens. */
-export function Table({
-  label,
-  head,
-  children
-}: {
-  label: string
-  head: readonly string[]
-  children: ComponentChildren
-}) {
-  return (
-    <Scroll label={label}>
-      <table>
-        <thead>
-          <tr>
-            {head.map((name) => (
-              <th key={name} scope="col" class={name.startsWith('#') ? 'number' : undefined}>
-                {name.replace(/^#/, '')}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>{children}</tbody>
-      </table>
-    </Scroll>
-  )
-}
-
-/** Links to the pages before and after; `hrefOf` gives the address of a page. */
-export function Pager(props: { page: number; pages: number; hrefOf: (page: number) => string; label?: string }) {
-  const { page, pages, hrefOf, label = 'Pages' } = props
-  if (pages <= 1) return null
-  return (
-    <nav class="pager" aria-label={label}>
-      {page > 1 ? (
-        <a href={hrefOf(page - 1)} rel="prev nofollow">
-          ‹ Previous
-        </a>
-      ) : null}
-      <span>
-        Page {count(page)} of {count(pages)}
-      </span>
-      {page < pages ? (
-        <a href={hrefOf(page + 1)} rel="next nofollow">
-          Next ›
-        </a>
-      ) : null}
-    </nav>
-  )
-}
-
-/** A choice among addresses of one page, such as the ranges of a chart. */
-export function Choice(props: {
-  label: string
-  options: readonly { readonly text: string; readonly href: string; readonly isCurrent: boolean }[]
-}) {
-  return (
-    <nav class="choice" aria-label={props.label}>
-      {props.options.map(({ text, href, isCurrent }) => (
-        <a key={text} href={href} rel="nofollow" {...(isCurrent ? { 'aria-current': 'true' as const } : {})}>
-          {text}
-        </a>
-      ))}
-    </nav>
   )
 }

@@ -31,27 +31,25 @@ export function BoardLink(props: {
   )
 }
 
-/** Records as sentences, newest first. */
-export function RecordList({ records, hasGame = false }: { records: RecentRecords; hasGame?: boolean }) {
-  if (records.length === 0) return <p class="quiet">None yet.</p>
+/** A board by name, and its game by name. */
+export function BoardOfGame(board: Parameters<typeof BoardLink>[0]) {
   return (
-    <ul class="plain feed">
-      {records.map((record) => (
-        <li key={`${record.titleId}/${record.leaderboardId}/${record.setAt}/${record.playerName}/${record.rating}`}>
-          <strong>{measureText(record.rating, record.timeMs, record.isTime)}</strong>{' '}
-          <PlayerLink name={record.playerName} /> on <BoardLink {...record} />
-          {hasGame ? (
-            <>
-              {' '}
-              of <Name>{record.gameName}</Name>
-            </>
-          ) : null}
-          <span class="quiet">
-            <Beaten record={record} /> · <Time at={record.setAt} ago />
-          </span>
-        </li>
-      ))}
-    </ul>
+    <>
+      <BoardLink {...board} /> of <Name>{board.gameName}</Name>
+    </>
+  )
+}
+
+/** A record as a sentence. */
+export function RecordLine({ record, hasGame = false }: { record: RecentRecords[number]; hasGame?: boolean }) {
+  return (
+    <>
+      <strong>{measureText(record.rating, record.timeMs, record.isTime)}</strong>{' '}
+      <PlayerLink name={record.playerName} /> on {hasGame ? <BoardOfGame {...record} /> : <BoardLink {...record} />}
+      <span class="quiet">
+        <Beaten record={record} /> · <Time at={record.setAt} ago />
+      </span>
+    </>
   )
 }
 
@@ -61,48 +59,39 @@ function Beaten({ record }: { record: RecentRecords[number] }) {
   const gap = isTime
     ? gapText(true, timeMs, previousTimeMs)
     : gapText(false, Number(rating), previousRating === null ? null : Number(previousRating))
-  const than =
-    previousPlayerName === playerName ? (
-      'than before'
-    ) : (
-      <>
-        than <PlayerLink name={previousPlayerName} />
-      </>
-    )
-  return gap === '' ? (
-    <>, after {previousPlayerName}</>
-  ) : (
+  if (gap === '') return <>, after {previousPlayerName}</>
+  return (
     <>
-      , {gap} {isTime ? 'faster' : 'more'} {than}
+      , {gap} {isTime ? 'faster' : 'more'} than{' '}
+      {previousPlayerName === playerName ? 'before' : <PlayerLink name={previousPlayerName} />}
     </>
   )
 }
 
 const CHANGES = { new: 'entered', updated: 'improved', removed: 'left' } as const
 
-/** Changes summed up by board: "14 entered, 3 improved". */
-export function ChangeSums({ changes, limit = 6 }: { changes: LeaderboardChanges; limit?: number }) {
+/** Changes of one board. */
+export type BoardSum = LeaderboardChanges[number] & { readonly sums: string }
+
+/** Sums changes up by board, newest first: "14 entered, 3 improved". */
+export function changeSums(changes: LeaderboardChanges): BoardSum[] {
   const boards = groupedBy(changes, ({ titleId, leaderboardId }) => `${titleId}/${leaderboardId}`)
-  if (boards.size === 0) return <p class="quiet">None yet.</p>
+  return [...boards.values()].flatMap((of) => {
+    const sums = Object.entries(CHANGES).flatMap(([type, text]) => {
+      const number = of.filter(({ changeType }) => changeType === type).length
+      return number === 0 ? [] : [`${number} ${text}`]
+    })
+    return of.slice(0, 1).map((newest) => ({ ...newest, sums: sums.join(', ') }))
+  })
+}
+
+/** The value and age of a change, behind what it says. */
+export function ChangeFacts({ change, day = false }: { change: LeaderboardChanges[number]; day?: boolean }) {
   return (
-    <ul class="plain feed">
-      {[...boards.values()].slice(0, limit).map((of) => {
-        const [first] = of
-        if (first === undefined) return null
-        const sums = Object.entries(CHANGES).flatMap(([type, text]) => {
-          const number = of.filter(({ changeType }) => changeType === type).length
-          return number === 0 ? [] : [`${number} ${text}`]
-        })
-        return (
-          <li key={first.id}>
-            <BoardLink {...first} /> of <Name>{first.gameName}</Name>
-            <span class="quiet">
-              : {sums.join(', ')} · <Time at={first.changedAt} ago />
-            </span>
-          </li>
-        )
-      })}
-    </ul>
+    <span class="quiet">
+      {measureText(change.newRating, change.newTimeMs, change.isTime)} ·{' '}
+      <Time at={change.changedAt} ago={!day} day={day} />
+    </span>
   )
 }
 

@@ -18,6 +18,9 @@ export type Series = {
   readonly band?: readonly (readonly [ms: number, low: number, high: number])[]
 }
 
+/** A series over the span that its chart shows. */
+export type Line = { readonly series: Series; readonly fromMs: number; readonly toMs: number }
+
 /** The usual distance is learnt from points up to these distances. */
 const NEIGHBOURS = 7
 /** Scrapes come a little late; one that is missing makes the distance twice the usual one. */
@@ -139,17 +142,14 @@ function runsOf(points: readonly Point[]): Point[][] {
   return runs.filter((run) => run.length > 0)
 }
 
-/** Returns series on one list of instants, in seconds, for the browser's chart. */
+/** Returns series on one list of instants, in seconds, for the browser. */
 export function alignedOf(series: readonly Series[]): { x: number[]; y: (number | null | undefined)[][] } {
-  const x = [...new Set(series.flatMap(({ points }) => points.map(([ms]) => Math.round(ms / 1000))))].sort(
-    (a, b) => a - b
-  )
-  const placeOf = new Map(x.map((seconds, index) => [seconds, index]))
-  const y = series.map(({ points }) => {
+  const seconds = series.map(({ points }) => points.map(([ms]) => Math.round(ms / 1000)))
+  const x = [...new Set(seconds.flat())].sort((a, b) => a - b)
+  const y = series.map(({ points }, index) => {
     // Undefined: another line has a point at this instant. A null is a gap.
-    const values: (number | null | undefined)[] = new Array(x.length).fill(undefined)
-    for (const [ms, value] of points) values[placeOf.get(Math.round(ms / 1000)) ?? 0] = value
-    return values
+    const at = new Map(seconds[index]?.map((second, place) => [second, points[place]?.[1]]))
+    return x.map((second) => at.get(second))
   })
   return { x, y }
 }

@@ -61,6 +61,11 @@ export function playText(minutes: number): string {
   return minutes >= 60 ? `${count(minutes / 60)} h` : `${count(minutes)} min`
 }
 
+/** Returns the players of a match, of those for whom there is room. */
+export function slotsText(players: number, most: number): string {
+  return `${players}/${most === 0 ? '?' : most}`
+}
+
 /** Returns the words of a name in an address: lower-case letters and digits of any script, joined by hyphens. */
 export function slugOf(name: string): string {
   const words =

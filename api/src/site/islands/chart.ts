@@ -1,214 +1,183 @@
-import type uPlotType from 'uplot'
 import type { LivePoint } from './live.js'
-import { countText, instantText, zoneName } from './local.js'
+import { countText, instantText } from './local.js'
 
-// The service puts the library before this module, in the same file.
-declare const uPlot: typeof uPlotType
-
-type Line = { name: string; isRight: boolean; isDotted: boolean; y: (number | null | '')[]; band?: (number | null)[][] }
+/** A line as `components/chart.tsx` writes it; '' where another line has a point, null in a gap. */
+type Line = { name: string; max: number; y: (number | null | '')[]; band?: ([low: number, high: number] | null)[] }
 type Points = { x: number[]; lines: Line[] }
+/** What the left and right edge of a chart mean, in milliseconds since 1970. */
+type View = { fromMs: number; toMs: number }
 
-/** Axes are narrow below this width in CSS pixels. */
-const NARROW = 560
 const DRAG_PIXELS_MIN = 5
-const TICKS_PIXELS = 20
-const compact = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 })
+/** Units of the drawing, as in `components/chart.tsx`. */
+const UNITS = 1000
+/** A count after a longer gap is not joined to the one before. */
+const LIVE_GAP_SECONDS = 7200
 
-// uPlot's defaults use the twelve-hour clock. Columns: smallest distance of ticks in seconds, text; what is added when
-// the year, month, day, hour, minute or second changes; 1 for "added behind".
-const TICKS: uPlotType.Axis.Values = [
-  [365 * 86_400, '{YYYY}', null, null, null, null, null, null, 1],
-  [28 * 86_400, '{MMM}', '\n{YYYY}', null, null, null, null, null, 1],
-  [86_400, '{D} {MMM}', '\n{YYYY}', null, null, null, null, null, 1],
-  [60, '{HH}:{mm}', '\n{D} {MMM} {YYYY}', null, '\n{D} {MMM}', null, null, null, 1],
-  [1, '{HH}:{mm}:{ss}', '\n{D} {MMM} {YYYY}', null, '\n{D} {MMM}', null, null, null, 1]
-]
+for (const figure of document.querySelectorAll<HTMLElement>('figure.chart')) follow(figure)
 
-for (const figure of document.querySelectorAll<HTMLElement>('figure.chart')) draw(figure)
-
-/** Draws the points of a figure over its SVG, with a cursor, and selection of a span. */
-function draw(figure: HTMLElement): void {
-  const { x, lines } = JSON.parse(figure.querySelector('script.points')?.textContent ?? 'null') as Points
+/** Adds a cursor, the selection of a span and live counts to a chart that is drawn already. */
+function follow(figure: HTMLElement): void {
+  const points = JSON.parse(figure.querySelector('script.points')?.textContent ?? 'null') as Points
   const place = figure.querySelector<HTMLElement>('.plot')
-  if (place === null || x.length === 0) return
-  // '': another line has a point at this instant. A null is a gap.
-  const columns = lines.flatMap(({ y, band }) => [
-    y.map((value) => (value === '' ? undefined : value)),
-    ...(band ?? [])
-  ])
-  const data = [x, ...columns] as uPlotType.AlignedData
-  const tooltip = document.createElement('div')
-  tooltip.className = 'tooltip'
-  tooltip.hidden = true
-  const described = document.createElement('p')
-  described.className = 'unseen'
-  described.setAttribute('aria-live', 'polite')
-  // The axis takes the place of the ticks below the SVG.
-  const sizeOf = () => ({ width: place.clientWidth, height: place.clientHeight + TICKS_PIXELS })
-  const plot = new uPlot(optionsOf({ figure, place, lines, size: sizeOf(), tooltip }), data, place)
-  plot.over.append(tooltip)
-  figure.append(described)
-  figure.classList.add('is-drawn')
-  new ResizeObserver(() => plot.setSize(sizeOf())).observe(place)
-  for (const change of ['themechange', 'zonechange']) addEventListener(change, () => plot.redraw(false, true))
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => plot.redraw(false, true))
-  followKeys(place, plot, (index) => (described.textContent = textsAt(plot, lines, index).join(', ')))
+  if (place === null || points.x.length === 0) return
+  const view = { fromMs: Number(figure.dataset.from), toMs: Number(figure.dataset.to) }
+  const show = cursorOf(place, points, view)
+  followKeys(place, points, show)
+  if (figure.dataset.zoom !== undefined) followFingers(place, view)
+  place.addEventListener('pointermove', ({ clientX }) => {
+    const ms = instantAt(place, view, clientX)
+    // The first point behind the middle of two.
+    const index = points.x.findIndex((seconds, at) => (seconds + (points.x[at + 1] ?? seconds)) * 500 >= ms)
+    show(index === -1 ? points.x.length - 1 : index)
+  })
+  place.addEventListener('pointerleave', () => show(undefined))
   addEventListener('livepoint', (event) => {
-    const { key, seconds, value } = (event as CustomEvent<LivePoint>).detail
-    const last = x.at(-1) ?? 0
-    if (figure.dataset.chartLive !== key || seconds <= last || seconds - last > 7200) return
-    x.push(seconds)
-    columns.forEach((column, index) => void column.push(index === 0 ? value : null))
-    figure.dataset.to = String(Math.max(Number(figure.dataset.to), seconds * 1000))
-    plot.setData(data)
+    const { detail } = event as CustomEvent<LivePoint>
+    if (figure.dataset.chartLive === detail.key) append(place, points, view, detail)
   })
 }
 
-type Needs = {
-  figure: HTMLElement
-  place: HTMLElement
-  lines: readonly Line[]
-  size: { width: number; height: number }
-  tooltip: HTMLElement
+function instantAt(place: HTMLElement, { fromMs, toMs }: View, clientX: number): number {
+  const { left, width } = place.getBoundingClientRect()
+  return fromMs + ((clientX - left) / width) * (toMs - fromMs)
 }
 
-function optionsOf({ figure, place, lines, size, tooltip }: Needs): uPlotType.Options {
-  const isWide = place.clientWidth >= NARROW
-  const axis: uPlotType.Axis = {
-    stroke: () => colour('--muted'),
-    font: `12px ${getComputedStyle(document.body).fontFamily}`,
-    grid: { stroke: () => colour('--grid'), width: 1 },
-    ticks: { show: false }
+type Show = (index: number | undefined) => string
+
+/** Returns what moves the cursor to a point, or away, and returns what stands there. */
+function cursorOf(place: HTMLElement, { x, lines }: Points, view: View): Show {
+  const rule = place.appendChild(document.createElement('div'))
+  rule.className = 'cursor'
+  const tooltip = place.appendChild(document.createElement('div'))
+  tooltip.className = 'tooltip'
+  const show: Show = (index) => {
+    rule.hidden = tooltip.hidden = index === undefined
+    if (index === undefined) return ''
+    const ms = (x[index] ?? 0) * 1000
+    const counts = lines.map((line) => textOf(line, index))
+    const texts = counts.every((text) => text === '') ? ['No data here'] : [instantText(ms), ...counts]
+    tooltip.replaceChildren(...texts.flatMap((text, line) => (text === '' ? [] : [lineOf(text, line)])))
+    const share = (ms - view.fromMs) / (view.toMs - view.fromMs)
+    rule.style.left = `${share * 100}%`
+    const room = place.clientWidth - tooltip.offsetWidth
+    const at = share * place.clientWidth
+    tooltip.style.left = `${Math.max(0, at + 12 > room ? at - tooltip.offsetWidth - 12 : at + 12)}px`
+    return texts.filter((text) => text !== '').join(', ')
   }
-  const values: uPlotType.Axis.Values = (_plot, ticks) =>
-    ticks.map((tick) => (Number.isInteger(tick) ? compact.format(tick) : ''))
-  const scale = {
-    range: (_plot: uPlotType, _min: number, max: number): [number, number] => [0, max > 0 ? max * 1.06 : 1]
+  show(undefined)
+  return show
+}
+
+function lineOf(text: string, line: number): HTMLElement {
+  const element = document.createElement('div')
+  element.textContent = text
+  if (line > 0) element.className = `line-${line}`
+  return element
+}
+
+function textOf({ name, y, band }: Line, index: number): string {
+  const value = y[index]
+  if (typeof value !== 'number') return ''
+  const range = band?.[index]
+  return `${name} ${countText(value)}${range == null ? '' : `, ${countText(range[0])} to ${countText(range[1])}`}`
+}
+
+/** Arrow keys move the cursor from point to point and say what is there. */
+function followKeys(place: HTMLElement, { x, lines: [first] }: Points, show: Show): void {
+  const said = document.createElement('p')
+  said.className = 'unseen'
+  said.setAttribute('aria-live', 'polite')
+  place.after(said)
+  place.tabIndex = 0
+  place.setAttribute('role', 'application')
+  place.setAttribute('aria-label', 'Chart: arrow keys move from point to point')
+  let index: number | undefined
+  place.addEventListener('keydown', (event) => {
+    const by = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0
+    if (by === 0) return
+    event.preventDefault()
+    let at = index ?? (by > 0 ? -1 : x.length)
+    do at += by
+    while (at > 0 && at < x.length - 1 && typeof first?.y[at] !== 'number')
+    index = Math.min(x.length - 1, Math.max(0, at))
+    said.textContent = show(index)
+  })
+}
+
+/** A mouse selects a span by dragging, two fingers by spreading or closing; the span is another address. */
+function followFingers(place: HTMLElement, view: View): void {
+  const selection = place.appendChild(document.createElement('div'))
+  selection.className = 'selection'
+  const downAt = new Map<number, number>()
+  const nowAt = new Map<number, number>()
+  const isMouse = ({ pointerType }: PointerEvent): boolean => pointerType === 'mouse'
+  const forget = (): void => {
+    downAt.clear()
+    nowAt.clear()
+    selection.hidden = true
   }
-  const bands: uPlotType.Band[] = []
-  const series: uPlotType.Series[] = [{}]
-  for (const [index, line] of lines.entries()) {
-    series.push(lineOf(line, index))
-    if (line.band === undefined) continue
-    const first = series.length
-    const edge = { show: true, stroke: 'transparent', points: { show: false }, scale: 'left' }
-    series.push(edge, edge)
-    bands.push({ series: [first + 1, first], fill: () => `${colour(`--line-${index + 1}`)}22` } as never)
-  }
-  return {
-    ...size,
-    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), zoneName()),
-    legend: { show: false },
-    padding: [8, isWide ? 12 : 4, 0, 0],
-    cursor: {
-      y: false,
-      // Shows the count at its own instant instead of the nearest one.
-      dataIdx: (_plot, _series, index) => index,
-      drag: { x: true, y: false, setScale: false },
-      points: { size: 7 }
-    },
-    scales: {
-      x: { time: true, range: () => [Number(figure.dataset.from) / 1000, Number(figure.dataset.to) / 1000] },
-      left: scale,
-      right: scale
-    },
-    axes: [
-      { ...axis, values: TICKS, space: isWide ? 70 : 56 },
-      { ...axis, scale: 'left', values, size: isWide ? 48 : 38 },
-      ...(lines.some(({ isRight }) => isRight)
-        ? [{ ...axis, scale: 'right', side: 1 as const, values, size: isWide ? 48 : 38, grid: { show: false } }]
-        : [])
-    ],
-    series,
-    bands,
-    hooks: {
-      setCursor: [(plot) => showTooltip(plot, lines, tooltip)],
-      setSelect: [(plot) => zoom(plot, figure)]
+  forget()
+  place.addEventListener('pointerdown', (event) => {
+    if (!event.isPrimary && isMouse(event)) return
+    downAt.set(event.pointerId, event.clientX)
+    nowAt.set(event.pointerId, event.clientX)
+    if (isMouse(event)) place.setPointerCapture(event.pointerId)
+  })
+  place.addEventListener('pointermove', (event) => {
+    const start = downAt.get(event.pointerId)
+    if (start === undefined) return
+    nowAt.set(event.pointerId, event.clientX)
+    if (!isMouse(event)) return
+    const { left } = place.getBoundingClientRect()
+    selection.hidden = false
+    selection.style.left = `${Math.min(start, event.clientX) - left}px`
+    selection.style.width = `${Math.abs(event.clientX - start)}px`
+  })
+  place.addEventListener('pointerup', (event) => {
+    const [[first, second], [firstNow = 0, secondNow = 0]] = [[...downAt.values()], [...nowAt.values()]]
+    forget()
+    if (first === undefined) return
+    const at = (clientX: number): number => instantAt(place, view, clientX)
+    if (second === undefined) {
+      if (isMouse(event) && Math.abs(firstNow - first) >= DRAG_PIXELS_MIN) open(at(first), at(firstNow))
+      return
     }
-  }
+    if (Math.abs(secondNow - firstNow) < DRAG_PIXELS_MIN) return
+    // What lay below the fingers at first shall lie below them now.
+    const scale = (at(second) - at(first)) / (at(secondNow) - at(firstNow))
+    if (scale < 0 || Math.abs(scale - 1) < 0.1) return
+    const fromMs = at(first) - (at(firstNow) - view.fromMs) * scale
+    open(fromMs, Math.min(Date.now(), fromMs + (view.toMs - view.fromMs) * scale))
+  })
+  place.addEventListener('pointercancel', forget)
 }
 
-function lineOf({ name, isRight, isDotted, band }: Line, index: number): uPlotType.Series {
-  const variable = `--line-${Math.min(4, index + 1)}`
-  return {
-    label: name,
-    scale: isRight ? 'right' : 'left',
-    stroke: () => colour(variable),
-    ...(index === 0 && band === undefined && !isDotted ? { fill: () => `${colour(variable)}22` } : {}),
-    ...(isDotted ? { dash: [4, 4] } : {}),
-    width: 1.5,
-    spanGaps: false,
-    points: { stroke: () => colour(variable), fill: () => colour(variable), size: 4 }
-  }
-}
-
-/** The address says what is chosen: a selected span is another one. */
-function zoom(plot: uPlotType, figure: HTMLElement): void {
-  const { left, width } = plot.select
-  const path = figure.dataset.zoom
-  if (path === undefined || width < DRAG_PIXELS_MIN) return
+/** Opens the page with another span, in whole minutes. */
+function open(aMs: number, bMs: number): void {
   const url = new URL(location.href)
-  for (const [name, pixels] of [
-    ['from', left],
-    ['to', left + width]
+  for (const [name, ms] of [
+    ['from', Math.min(aMs, bMs)],
+    ['to', Math.max(aMs, bMs)]
   ] as const) {
-    const minute = Math.round(plot.posToVal(pixels, 'x') / 60) * 60
-    url.searchParams.set(name, `${new Date(minute * 1000).toISOString().slice(0, 19)}Z`)
+    url.searchParams.set(name, `${new Date(Math.max(0, Math.round(ms / 60_000) * 60_000)).toISOString().slice(0, 19)}Z`)
   }
   location.assign(url)
 }
 
-function showTooltip(plot: uPlotType, lines: readonly Line[], tooltip: HTMLElement): void {
-  const { idx, left = -1 } = plot.cursor
-  tooltip.hidden = typeof idx !== 'number' || left < 0
-  if (typeof idx !== 'number' || tooltip.hidden) return
-  tooltip.replaceChildren(
-    ...textsAt(plot, lines, idx).map((text, index) => {
-      const line = document.createElement('div')
-      line.textContent = text
-      if (index > 0) line.className = `line-${index}`
-      return line
-    })
-  )
-  const at = plot.valToPos(plot.data[0][idx] ?? 0, 'x')
-  const isLeft = at + tooltip.offsetWidth + 16 > plot.over.clientWidth
-  tooltip.style.left = `${Math.max(0, isLeft ? at - tooltip.offsetWidth - 12 : at + 12)}px`
-}
-
-function textsAt(plot: uPlotType, lines: readonly Line[], index: number): string[] {
-  let column = 1
-  const counts = lines.flatMap(({ name, band }) => {
-    const value = plot.data[column]?.[index]
-    const [low, high] = [plot.data[column + 1]?.[index], plot.data[column + 2]?.[index]]
-    column += band === undefined ? 1 : 3
-    if (typeof value !== 'number') return []
-    const range =
-      band === undefined || typeof low !== 'number' || typeof high !== 'number'
-        ? ''
-        : `, ${countText(low)} to ${countText(high)}`
-    return [`${name} ${countText(value)}${range}`]
-  })
-  return counts.length === 0 ? ['No data here'] : [instantText((plot.data[0][index] ?? 0) * 1000), ...counts]
-}
-
-/** Arrow keys move the cursor from point to point and say what is there. */
-function followKeys(place: HTMLElement, plot: uPlotType, say: (index: number) => void): void {
-  place.tabIndex = 0
-  place.setAttribute('role', 'application')
-  place.setAttribute('aria-label', 'Chart: arrow keys move from point to point')
-  place.addEventListener('keydown', ({ key }) => {
-    const by = key === 'ArrowRight' ? 1 : key === 'ArrowLeft' ? -1 : 0
-    if (by === 0) return
-    const [x, first] = plot.data
-    let index = plot.cursor.idx ?? (by > 0 ? -1 : x.length)
-    do index += by
-    while (index > 0 && index < x.length - 1 && typeof first?.[index] !== 'number')
-    index = Math.min(x.length - 1, Math.max(0, index))
-    plot.setCursor({ left: plot.valToPos(x[index] ?? 0, 'x'), top: plot.over.clientHeight / 2 })
-    say(index)
-  })
-}
-
-function colour(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(name).trim()
+/** Adds a count behind the others: the drawing becomes wider, and is shown in the same width. */
+function append(place: HTMLElement, { x, lines: [first, ...others] }: Points, view: View, point: LivePoint): void {
+  const { seconds, value } = point
+  const last = x.at(-1) ?? 0
+  if (first === undefined || seconds <= last || seconds - last > LIVE_GAP_SECONDS) return
+  x.push(seconds)
+  first.y.push(value)
+  for (const { y } of others) y.push('')
+  const drawing = place.querySelector<SVGSVGElement>('svg.lines')
+  const path = drawing?.querySelector('path.line')
+  const from = Number(place.parentElement?.dataset.from)
+  const unitMs = (Number(place.parentElement?.dataset.to) - from) / UNITS
+  const at = Math.round((seconds * 1000 - from) / unitMs)
+  path?.setAttribute('d', `${path.getAttribute('d') ?? ''}L${at} ${Math.round(UNITS * (1 - value / first.max))}`)
+  view.toMs = Math.max(view.toMs, seconds * 1000)
+  drawing?.setAttribute('viewBox', `0 0 ${Math.max(UNITS, at)} ${UNITS}`)
 }

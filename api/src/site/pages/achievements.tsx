@@ -10,10 +10,10 @@ import { integer, shown, text } from '../../request/parameters.js'
 import { achievementCatalog, achievementHolders } from '../../routes/achievement.js'
 import { achievementLeaderboard } from '../../routes/achievement-score.js'
 import { recentUnlocks } from '../../routes/achievement-unlock-feed.js'
-import { AchievementRow } from '../components/achievements.js'
-import { Card, Icon, Name, Pager, Table, Time, UserLink } from '../components/marks.js'
-import { pageOf } from '../components/page-number.js'
-import { count, percent, plural, withQuery } from '../components/text.js'
+import { AchievementGroup, UnlockLine } from '../components/achievements.js'
+import { Icon, Time, UserLink } from '../components/marks.js'
+import { FeedCard, Pager, pageOf, TableCard } from '../components/table.js'
+import { count, percent, plural } from '../components/text.js'
 import { ask, page, tryAsk } from '../values/page.js'
 
 const SCORES = 25
@@ -44,48 +44,25 @@ export const achievementsPage = page({
         </p>
         <div class="columns">
           {groups.map(({ groupId, displayName, imageUrl, totalCount, totalPoints }) => (
-            <section class="card" key={groupId}>
-              <h2>
-                <Icon image={imageUrl} name={displayName} /> <Name>{displayName}</Name>{' '}
-                <span class="quiet">
-                  {count(totalCount)}, {plural(totalPoints, 'point')}
-                </span>
-              </h2>
-              <ul class="plain feed">
-                {achievements
-                  .filter(({ category }) => category === groupId)
-                  .map((each) => (
-                    <AchievementRow key={each.id} achievement={each} />
-                  ))}
-              </ul>
-            </section>
+            <AchievementGroup
+              key={groupId}
+              displayName={displayName}
+              imageUrl={imageUrl}
+              facts={`${count(totalCount)}, ${plural(totalPoints, 'point')}`}
+              achievements={achievements.filter(({ category }) => category === groupId)}
+            />
           ))}
-          <Card title="Top scores">
-            <Table label="Top scores" head={['#Rank', 'User', '#Points', '#Achievements']}>
-              {(scores?.leaderboard ?? []).map(({ rank, username, totalScore, achievementCount }) => (
-                <tr key={username}>
-                  <td class="number">{rank}</td>
-                  <th scope="row">
-                    <UserLink name={username} />
-                  </th>
-                  <td class="number">{count(totalScore)}</td>
-                  <td class="number">{count(achievementCount)}</td>
-                </tr>
-              ))}
-            </Table>
-          </Card>
-          <Card title="Newest">
-            <ul class="plain feed">
-              {(recent?.recent ?? []).map(({ username, achievementKey, achievementName, unlockedAt }) => (
-                <li key={`${username}${achievementKey}`}>
-                  <UserLink name={username} /> <a href={`/achievements/${achievementKey}`}>{achievementName}</a>{' '}
-                  <span class="quiet">
-                    <Time at={unlockedAt} ago />
-                  </span>
-                </li>
-              ))}
-            </ul>
-          </Card>
+          <TableCard
+            title="Top scores"
+            rows={scores?.leaderboard ?? []}
+            columns={[
+              ['#Rank', ({ rank }) => rank],
+              ['User', ({ username }) => <UserLink name={username} />],
+              ['#Points', ({ totalScore }) => count(totalScore)],
+              ['#Achievements', ({ achievementCount }) => count(achievementCount)]
+            ]}
+          />
+          <FeedCard title="Newest" rows={recent?.recent ?? []} row={(unlock) => <UnlockLine unlock={unlock} />} />
         </div>
       </>
     )
@@ -108,17 +85,19 @@ export const achievementPage = page({
       offset: (number - 1) * HOLDERS
     })
   }),
-  view: ({ catalog: { achievements, groups, stats }, holders: { holders, total } }, { key, page: given }) => {
+  view: (
+    { catalog: { achievements, groups, stats }, holders: { holders, total } },
+    { key, page: given },
+    { query }
+  ) => {
     const found = achievements.find((each) => each.key === key)
     if (found === undefined) throw new Refusal('achievement_unknown', [shown(key)])
     const path = `/achievements/${encodeURIComponent(key)}`
-    const number = pageOf(given, total, HOLDERS)
     const group = groups.find(({ groupId }) => groupId === found.category)
     return {
       title: found.name,
       description: `${found.description} ${plural(found.points, 'point')}.`,
       canonical: path,
-      isUnlisted: given > 1,
       section: '/achievements',
       content: (
         <>
@@ -136,20 +115,20 @@ export const achievementPage = page({
               ? ''
               : ` (${percent(found.unlock_count / stats.playersWithAchievements)} of those with any)`}
           </p>
-          <Card title={`Holders (${count(total)})`}>
-            {total === 0 ? <p class="quiet">Nobody yet.</p> : null}
-            <ul class="plain feed">
-              {holders.map(({ username, unlockedAt }) => (
-                <li key={username}>
-                  <UserLink name={username} />{' '}
-                  <span class="quiet">
-                    <Time at={unlockedAt} />
-                  </span>
-                </li>
-              ))}
-            </ul>
-            <Pager {...number} hrefOf={(to) => withQuery(path, { page: to === 1 ? undefined : to })} />
-          </Card>
+          <FeedCard
+            title={`Holders (${count(total)})`}
+            rows={holders}
+            empty="Nobody yet."
+            row={({ username, unlockedAt }) => (
+              <>
+                <UserLink name={username} />{' '}
+                <span class="quiet">
+                  <Time at={unlockedAt} />
+                </span>
+              </>
+            )}
+          />
+          <Pager {...pageOf(given, total, HOLDERS)} path={path} query={query} />
         </>
       )
     }

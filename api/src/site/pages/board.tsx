@@ -15,13 +15,12 @@ import { leaderboardDays } from '../../routes/leaderboard-day.js'
 import { leaderboard } from '../../routes/leaderboard-entry.js'
 import { searchPlayers } from '../../routes/player-entry.js'
 import { leaderboardRecords } from '../../routes/record-history.js'
-import { Trend } from '../components/chart.js'
+import { Steps, Trend } from '../components/chart.js'
+import { Field, Form } from '../components/form.js'
 import { addressedTitle } from '../components/game-address.js'
-import { iso, isoDay } from '../components/history.js'
-import { Card, N, Name, Pager, PlayerLink, Table, Time, Watch } from '../components/marks.js'
-import { pageOf } from '../components/page-number.js'
-import { changeText, gapText, measureText } from '../components/records.js'
-import { Staircase } from '../components/staircase.js'
+import { Card, Facts, Name, PlayerLink, Time, Tools } from '../components/marks.js'
+import { ChangeFacts, changeText, gapText, measureText } from '../components/records.js'
+import { type Column, FeedCard, Pager, pageOf, Table } from '../components/table.js'
 import {
   boardPath,
   count,
@@ -34,7 +33,8 @@ import {
   spanText,
   withQuery
 } from '../components/text.js'
-import { ask, page, tryAsk } from '../values/page.js'
+import { iso } from '../values/iso.js'
+import { ask, page, type Query, tryAsk } from '../values/page.js'
 
 const ENTRIES = 50
 const CHANGES = 500
@@ -48,6 +48,8 @@ const boardInput = z.object({
   slug: text({ example: 'halo-2' }),
   board: integer({ min: 0, max: 4_294_967_295 }),
   asOf: instant().optional(),
+  from: instant().optional(),
+  to: instant().optional(),
   with: oneOf(['day', 'week', 'month', 'year']).optional(),
   page: integer({ min: 1, max: 1_000_000 }).default(1),
   player: text({ example: 'ann', max: 100 }).optional()
@@ -60,8 +62,7 @@ export const boardPage = page({
   path: '/games/:game/:slug/boards/:board',
   input: boardInput,
   parts: async ({ game, slug, board, ...input }, context) => {
-    const query = queryOf(input)
-    const { titleId } = await addressedTitle({ game, slug }, context, { rest: `/boards/${board}`, query })
+    const { titleId } = await addressedTitle({ game, slug }, context, `/boards/${board}`)
     const { asOf } = input
     if (asOf !== undefined) requirePast('asOf', asOf, context.nowMs)
     const of = { game: titleId, leaderboardId: board }
@@ -72,7 +73,15 @@ export const boardPage = page({
       board: ask<Leaderboard>(leaderboard, { ...first, limit: ENTRIES, offset: (input.page - 1) * ENTRIES }),
       top: ask<Leaderboard>(leaderboard, { ...first, limit: 1 }),
       records: tryAsk<LeaderboardRecords>(leaderboardRecords, { ...of, limit: 500 }),
-      changes: tryAsk<LeaderboardChanges>(leaderboardChanges, { ...of, limit: CHANGES }),
+      changes: tryAsk<LeaderboardChanges>(leaderboardChanges, { ...of, until: at, limit: CHANGES }),
+      ...(input.from === undefined && input.to === undefined
+        ? {}
+        : {
+            set: ask<LeaderboardChanges>(leaderboardChanges, {
+              ...of,
+              ...{ since: context.query.from, until: context.query.to, limit: CHANGES }
+            })
+          }),
       days: tryAsk<LeaderboardDays>(leaderboardDays, of),
       ...(input.with === undefined
         ? {}
@@ -89,10 +98,8 @@ export const boardPage = page({
         : { found: tryAsk<EntryMatches>(searchPlayers, { names: input.player.replaceAll(',', ' '), titleId }) })
     }
   },
-  view: ({ board, top, records, changes, days, compared, found }, input) => {
+  view: ({ board, top, records, changes, days, compared, found, set }, input, { query }) => {
     const path = boardPath({ titleId: board.titleId, name: board.gameName }, board.leaderboardId)
-    const query = queryOf(input)
-    const number = pageOf(input.page, board.total, ENTRIES)
     const name = board.name.trim() || `Board ${board.leaderboardId}`
     const on = input.asOf === undefined ? '' : ` on ${instantText(input.asOf)} UTC`
     const [best] = top.entries
@@ -103,8 +110,7 @@ export const boardPage = page({
           ? `No entries${on}.`
           : `Record${on}: ${measureText(best.rating, best.timeMs, best.isTime)} by ${best.name}. ` +
             `${plural(board.total, 'entry', 'entries')}.`,
-      canonical: input.asOf === undefined ? path : withQuery(path, { asOf: query.asOf }),
-      isUnlisted: Object.values(query).some((value) => value !== undefined),
+      canonical: withQuery(path, { asOf: query.asOf }),
       picture: `/games/${board.titleId}/boards/${board.leaderboardId}/card.png`,
       section: '/games',
       islands: ['history'],
@@ -112,11 +118,17 @@ export const boardPage = page({
         <>
           <Head board={board} days={days} path={path} name={name} isNow={input.asOf === undefined} />
           <section class="card">
-            <AsOf input={input} path={path} all={days?.days ?? []} />
+            <AsOf input={input} path={path} query={query} all={days?.days ?? []} />
             {found === undefined ? null : <Found found={found} input={input} path={path} />}
             {compared === undefined ? null : <Compared compared={compared} />}
-            <Entries {...{ board, best, compared, input }} changes={changes ?? []} firstMs={firstSightOf(records)} />
-            <Pager {...number} hrefOf={(to) => withQuery(path, { ...query, page: to === 1 ? undefined : to })} />
+            {set === undefined ? (
+              <>
+                <Entries {...{ board, best, compared, input }} since={sinceOf(changes ?? [], records)} />
+                <Pager {...pageOf(input.page, board.total, ENTRIES)} path={path} query={query} />
+              </>
+            ) : (
+              <SetThen changes={set} />
+            )}
           </section>
           <div class="columns">
             <Record records={records} />
@@ -128,15 +140,6 @@ export const boardPage = page({
     }
   }
 })
-
-function queryOf({ asOf, with: compared, page: number, player }: Omit<BoardInput, 'game' | 'slug' | 'board'>) {
-  return {
-    asOf: asOf === undefined ? undefined : iso(asOf),
-    with: compared,
-    page: number === 1 ? undefined : number,
-    player
-  }
-}
 
 type HeadProps = {
   board: Leaderboard
@@ -163,41 +166,38 @@ function Head({ board, days, path, name, isNow }: HeadProps) {
         <h1>
           <Name>{name}</Name>
         </h1>
-        <div class="tools">
-          <Watch href={path} name={`${name} (${gameName})`} />
-          <button type="button" class="share" hidden>
-            Share
-          </button>
-          <a href={`/docs/guide/embed?path=${encodeURIComponent(`/embed/boards/${titleId}/${leaderboardId}`)}`}>
-            Embed
-          </a>
-          <a href={`/api/game/${titleId}/leaderboards/${leaderboardId}?format=csv`} rel="nofollow">
-            CSV
-          </a>
-        </div>
+        <Tools
+          path={path}
+          name={`${name} (${gameName})`}
+          embed={`/embed/boards/${titleId}/${leaderboardId}`}
+          csv={`/api/game/${titleId}/leaderboards/${leaderboardId}?format=csv`}
+        />
       </div>
       <p class="quiet">
-        {plural(total, 'entry', 'entries')}
-        {days === undefined ? null : (
-          <>
-            {' '}
-            · first seen <Time at={days.firstSeenAt} />
-          </>
-        )}{' '}
-        · {listed ? 'listed' : 'no longer listed'}
+        <Facts
+          of={[
+            plural(total, 'entry', 'entries'),
+            days && (
+              <>
+                first seen <Time at={days.firstSeenAt} />
+              </>
+            ),
+            listed ? 'listed' : 'no longer listed'
+          ]}
+        />
       </p>
     </section>
   )
 }
 
-function AsOf({ input, path, all }: { input: BoardInput; path: string; all: LeaderboardDays['days'] }) {
-  const days = all.toReversed().slice(0, DAYS_SHOWN)
-  const asOf = input.asOf === undefined ? undefined : isoDay(input.asOf)
+type AsOfProps = { input: BoardInput; path: string; query: Query; all: LeaderboardDays['days'] }
+
+function AsOf({ input, path, query, all }: AsOfProps) {
   return (
     <div class="as-of">
-      <form action={path} class="row">
+      <Form action={path} submit="Show">
         <label>
-          As of <input type="date" name="asOf" value={asOf} />
+          As of <input type="date" name="asOf" value={query.asOf?.slice(0, 10)} />
         </label>
         <label>
           compare with{' '}
@@ -211,11 +211,14 @@ function AsOf({ input, path, all }: { input: BoardInput; path: string; all: Lead
           </select>
         </label>
         <label>
-          find a player <input name="player" value={input.player} maxlength={100} />
+          set from <input type="date" name="from" value={query.from?.slice(0, 10)} />
         </label>
-        <button type="submit">Show</button>
+        <label>
+          to <input type="date" name="to" value={query.to?.slice(0, 10)} />
+        </label>
+        <Field name="player" value={input.player} label="Find a player" />
         {input.asOf === undefined ? null : <a href={withQuery(path, { with: input.with })}>Now</a>}
-      </form>
+      </Form>
       {input.asOf === undefined ? null : (
         <p>
           <strong>
@@ -224,22 +227,25 @@ function AsOf({ input, path, all }: { input: BoardInput; path: string; all: Lead
           , as it was seen then.
         </p>
       )}
-      {days.length < 2 ? null : (
+      {all.length < 2 ? null : (
         <details id="days">
           <summary>Days on which it changed ({count(all.length)})</summary>
           <ol class="days">
-            {days.map(({ date: day, ...sums }) => (
-              <li key={day}>
-                <a
-                  href={withQuery(path, { ...queryOf({ ...input, page: 1 }), asOf: `${day}T23:59:59Z` })}
-                  rel="nofollow"
-                  data-day={day}
-                >
-                  {dayText(day)}
-                </a>{' '}
-                <span class="quiet">{plural(sums.new + sums.updated + sums.removed, 'change')}</span>
-              </li>
-            ))}
+            {all
+              .toReversed()
+              .slice(0, DAYS_SHOWN)
+              .map(({ date: day, new: entered, updated, removed }) => (
+                <li key={day}>
+                  <a
+                    href={withQuery(path, { ...query, page: undefined, asOf: `${day}T23:59:59Z` })}
+                    rel="nofollow"
+                    data-day={day}
+                  >
+                    {dayText(day)}
+                  </a>{' '}
+                  <span class="quiet">{plural(entered + updated + removed, 'change')}</span>
+                </li>
+              ))}
           </ol>
         </details>
       )}
@@ -254,18 +260,18 @@ function Found({ found, input, path }: { found: EntryMatches; input: BoardInput;
   }
   return (
     <p class="note">
-      {here.map(({ id, player_name, rank, rating, time_ms, is_time }) => {
-        const number = Math.ceil(Math.max(1, rank ?? 1) / ENTRIES)
-        return (
-          <span key={id}>
-            <PlayerLink name={player_name} />: {rank === null ? 'no rank' : `rank ${rank}`},{' '}
-            {measureText(rating, time_ms, is_time)}{' '}
-            <a href={`${withQuery(path, { page: number, player: input.player })}#r${rank}`} rel="nofollow">
-              show
-            </a>{' '}
-          </span>
-        )
-      })}
+      {here.map(({ id, player_name, rank, rating, time_ms, is_time }) => (
+        <span key={id}>
+          <PlayerLink name={player_name} />: {rank === null ? 'no rank' : `rank ${rank}`},{' '}
+          {measureText(rating, time_ms, is_time)}{' '}
+          <a
+            href={`${withQuery(path, { page: Math.ceil(Math.max(1, rank ?? 1) / ENTRIES), player: input.player })}#r${rank}`}
+            rel="nofollow"
+          >
+            show
+          </a>{' '}
+        </span>
+      ))}
     </p>
   )
 }
@@ -295,60 +301,85 @@ function Compared({ compared: { counts, from, left } }: { compared: LeaderboardC
   )
 }
 
+/** Since when entries stand, as far as it is known. */
+type Since = {
+  readonly of: ReadonlyMap<string, string>
+  /** The instant before which the others were set; 0 while nothing is known. */
+  readonly othersMs: number
+}
+
+function sinceOf(changes: LeaderboardChanges, records: LeaderboardRecords | undefined): Since {
+  const set = changes.filter(({ changeType }) => changeType !== 'removed').reverse()
+  // An entry of the board's first sight may be older than that.
+  const sight = records?.records.find(({ fromIsFirstSight }) => fromIsFirstSight)
+  const [oldest] = changes.length < CHANGES ? [] : changes.slice(-1)
+  return {
+    of: new Map(set.map(({ playerName, changedAt }) => [playerName, changedAt])),
+    othersMs: msOf(oldest?.changedAt ?? sight?.fromAt ?? '1970-01-01')
+  }
+}
+
+function Since({ name, since: { of, othersMs } }: { name: string; since: Since }) {
+  const since = of.get(name)
+  const isBefore = since === undefined || msOf(since) <= othersMs
+  if (since === undefined && othersMs === 0) return <span class="quiet">before</span>
+  return (
+    <>
+      {isBefore ? <span class="quiet">before </span> : null}
+      <Time at={since ?? othersMs} day />
+    </>
+  )
+}
+
 type EntriesProps = {
   board: Leaderboard
   best: Leaderboard['entries'][number] | undefined
   compared: LeaderboardComparison | undefined
-  changes: LeaderboardChanges
+  since: Since
   input: BoardInput
-  firstMs: number
 }
 
-/** When the board was first seen, if its entries may be older; else 0. */
-function firstSightOf(records: LeaderboardRecords | undefined): number {
-  const sight = records?.records.find(({ fromIsFirstSight }) => fromIsFirstSight)
-  return sight === undefined ? 0 : msOf(sight.fromAt)
-}
-
-function Entries({ board, best, compared, changes, input, firstMs }: EntriesProps) {
+function Entries({ board, best, compared, since, input }: EntriesProps) {
   if (board.entries.length === 0) return <p>No entries{input.asOf === undefined ? ' yet' : ' at this instant'}.</p>
-  const untilMs = input.asOf ?? Number.POSITIVE_INFINITY
-  const sinceOf = new Map<string, string>()
-  for (const { playerName, changeType, changedAt } of changes) {
-    if (changeType !== 'removed' && msOf(changedAt) <= untilMs && !sinceOf.has(playerName))
-      sinceOf.set(playerName, changedAt)
-  }
   const isTime = board.entries[0]?.isTime === true
   const marks = marksOf(compared)
   const further = [...new Set(board.entries.flatMap(({ details = {} }) => Object.keys(details)))].slice(0, 3)
-  const head = ['#Rank', 'Player', isTime ? '#Time' : '#Score', '#Gap to first', 'Since', ...further]
+  type Entry = Leaderboard['entries'][number]
   return (
     <div id="entries" data-fresh>
-      <Table label="Entries" head={compared === undefined ? head : [...head, 'Change']}>
-        {board.entries.map((entry, index) => {
-          const { rank, name, rating, timeMs, details = {} } = entry
-          const since = sinceOf.get(name)
-          return (
-            <tr key={index} id={`r${rank}`} class={name === input.player ? 'marked' : undefined}>
-              <td class="number">{rank}</td>
-              <th scope="row">
-                <PlayerLink name={name} />
-              </th>
-              <td class="number">{measureText(rating, timeMs, entry.isTime)}</td>
-              <td class="number">{gapOf(entry, best)}</td>
-              <td>
-                {since === undefined || msOf(since) <= firstMs ? <span class="quiet">before </span> : null}
-                {since === undefined && firstMs === 0 ? null : <Time at={since ?? firstMs} day />}
-              </td>
-              {further.map((column) => (
-                <td key={column}>{details[column]}</td>
-              ))}
-              {compared === undefined ? null : <td>{marks.get(name) ?? ''}</td>}
-            </tr>
-          )
-        })}
-      </Table>
+      <Table
+        label="Entries"
+        rows={board.entries}
+        attributesOf={({ rank, name }) => ({ id: `r${rank}`, class: name === input.player ? 'marked' : undefined })}
+        columns={[
+          ['#Rank', ({ rank }) => rank],
+          ['Player', ({ name }) => <PlayerLink name={name} />],
+          [isTime ? '#Time' : '#Score', (entry) => measureText(entry.rating, entry.timeMs, entry.isTime)],
+          ['#Gap to first', (entry) => gapOf(entry, best)],
+          ['Since', ({ name }) => <Since name={name} since={since} />],
+          ...further.map((column): Column<Entry> => [column, ({ details = {} }) => details[column]]),
+          ...(compared === undefined ? [] : [['Change', ({ name }) => marks.get(name)] satisfies Column<Entry>])
+        ]}
+      />
     </div>
+  )
+}
+
+/** Entries by the instant at which they were set, also those that later ones have pushed down. */
+function SetThen({ changes }: { changes: LeaderboardChanges }) {
+  const set = changes.filter(({ changeType }) => changeType !== 'removed')
+  if (set.length === 0) return <p>No entry was set in this time.</p>
+  return (
+    <Table
+      label="Entries set in this time"
+      rows={set}
+      columns={[
+        ['Set', ({ changedAt }) => <Time at={changedAt} />],
+        ['Player', ({ playerName }) => <PlayerLink name={playerName} />],
+        ['#Value', ({ newRating, newTimeMs, isTime }) => measureText(newRating, newTimeMs, isTime)],
+        ['#Rank then', ({ newRank }) => newRank]
+      ]}
+    />
   )
 }
 
@@ -375,27 +406,36 @@ function marksOf(compared: LeaderboardComparison | undefined): Map<string, strin
 
 function Record({ records }: { records: LeaderboardRecords | undefined }) {
   const reigns = (records?.records ?? []).toSorted((a, b) => msOf(b.fromAt) - msOf(a.fromAt))
-  if (reigns.length === 0) return null
+  const [newest] = reigns
+  if (newest === undefined) return null
+  const points = reigns
+    .toReversed()
+    .map(({ fromAt, isTime, timeMs, rating }) => [msOf(fromAt), isTime ? timeMs : Number(rating)] as const)
+    .filter(([, value]) => !Number.isNaN(value))
   return (
     <Card title="The record">
-      <Staircase records={reigns.toReversed()} />
-      <Table label="Reigns" head={['Record', 'Holder', 'From', '#Held']}>
-        {reigns
-          .slice(0, REIGNS_SHOWN)
-          .map(({ playerName, rating, timeMs, isTime, fromAt, toAt, fromIsFirstSight }, index) => (
-            <tr key={`${fromAt}${playerName}${rating}`}>
-              <th scope="row">{measureText(rating, timeMs, isTime)}</th>
-              <td>
-                <PlayerLink name={playerName} />
-              </td>
-              <td>
+      <Steps points={points} label="Record" textOf={(value) => measureText(String(value), value, newest.isTime)} />
+      <Table
+        label="Reigns"
+        rows={reigns.slice(0, REIGNS_SHOWN)}
+        columns={[
+          ['Record', ({ rating, timeMs, isTime }) => measureText(rating, timeMs, isTime)],
+          ['Holder', ({ playerName }) => <PlayerLink name={playerName} />],
+          [
+            'From',
+            ({ fromAt, fromIsFirstSight }) => (
+              <>
                 {fromIsFirstSight ? 'before ' : ''}
                 <Time at={fromAt} day />
-              </td>
-              <td class="number">{toAt === null || index === 0 ? 'still' : spanText(msOf(toAt) - msOf(fromAt))}</td>
-            </tr>
-          ))}
-      </Table>
+              </>
+            )
+          ],
+          [
+            '#Held',
+            ({ fromAt, toAt }, index) => (toAt === null || index === 0 ? 'still' : spanText(msOf(toAt) - msOf(fromAt)))
+          ]
+        ]}
+      />
       {reigns.length > REIGNS_SHOWN ? <p class="quiet">{plural(reigns.length, 'record')} in all.</p> : null}
     </Card>
   )
@@ -403,50 +443,40 @@ function Record({ records }: { records: LeaderboardRecords | undefined }) {
 
 /** The number of entries over time, counted back from now. */
 function Size({ days, total, isNow }: { days: LeaderboardDays['days']; total: number; isNow: boolean }) {
-  if (!isNow || days.length < 3) return null
+  const [first] = days
+  if (!isNow || days.length < 3 || first === undefined) return null
   let size = total
-  const points = days
+  const sizes = days
     .toReversed()
-    .map(({ date, new: came, removed }): [number, number] => {
-      const point: [number, number] = [msOf(date), size]
+    .map(({ new: came, removed }) => {
+      const after = size
       size += removed - came
-      return point
+      return after
     })
     .reverse()
+  const begin = `${count(sizes[0] ?? 0)} entries on ${dayText(first.date)}`
   return (
     <Card title="Size over time">
-      <Trend
-        values={points.map(([, value]) => value)}
-        label={`From ${count(points[0]?.[1] ?? 0)} to ${count(total)} entries`}
-      />
+      <Trend values={sizes} label={`${begin}, ${count(total)} now`} />
       <p class="quiet">
-        {count(points[0]?.[1] ?? 0)} entries on {dayText(points[0]?.[0] ?? 0)}, {count(total)} now
+        {begin}, {count(total)} now
       </p>
     </Card>
   )
 }
 
 function Changes({ changes, titleId, board }: { changes: LeaderboardChanges; titleId: string; board: string }) {
-  const shown = changes.slice(0, CHANGES_SHOWN)
   return (
-    <Card title="Changes" more={<a href={`/changes?game=${titleId}&board=${board}`}>All</a>}>
-      {shown.length === 0 ? <p class="quiet">None since it was first seen.</p> : null}
-      <ul class="plain feed">
-        {shown.map((change) => (
-          <li key={change.id}>
-            <PlayerLink name={change.playerName} /> {changeText(change)}{' '}
-            <span class="quiet">
-              {measureText(change.newRating, change.newTimeMs, change.isTime)} <Time at={change.changedAt} ago />
-            </span>
-          </li>
-        ))}
-      </ul>
-      {changes.length === 0 ? null : (
-        <p class="quiet">
-          <N of={changes.length} />
-          {changes.length === CHANGES ? ' or more' : ''} in all.
-        </p>
+    <FeedCard
+      title="Changes"
+      more={<a href={`/changes?game=${titleId}&board=${board}`}>All</a>}
+      rows={changes.slice(0, CHANGES_SHOWN)}
+      empty="None since it was first seen."
+      row={(change) => (
+        <>
+          <PlayerLink name={change.playerName} /> {changeText(change)} <ChangeFacts change={change} />
+        </>
       )}
-    </Card>
+    />
   )
 }

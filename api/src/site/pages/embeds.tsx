@@ -8,7 +8,7 @@ import { onlineHistory } from '../../routes/network-count.js'
 import { player } from '../../routes/player.js'
 import { titleSummary } from '../../routes/title-summary.js'
 import { Chart } from '../components/chart.js'
-import { historyOf, historyPart, spanParameters } from '../components/history.js'
+import { historyPart, linesOf, spanParameters } from '../components/history.js'
 import { N, Name } from '../components/marks.js'
 import { measureText } from '../components/records.js'
 import { boardPath, count, gamePath, playerPath } from '../components/text.js'
@@ -51,9 +51,8 @@ const gameEmbed = page({
       history: historyPart({ titleId }, span, context.nowMs)
     }
   },
-  view: ({ title, history }, input, { resolved }) => {
-    const line = historyOf(title.name, history, input, resolved.history)
-    return embed(
+  view: ({ title, history }, input, { resolved }) =>
+    embed(
       { title: title.name, canonical: gamePath(title), theme: input.theme, hasChart: true },
       title.name,
       <>
@@ -66,10 +65,13 @@ const gameEmbed = page({
             </>
           )}
         </p>
-        <Chart series={[line.series]} fromMs={line.fromMs} toMs={line.toMs} label={`Players of ${title.name}`} />
+        <Chart
+          lines={linesOf(input, [[title.name, history, resolved.history]])}
+          label={`Players of ${title.name}`}
+          live={`title/${title.titleId}`}
+        />
       </>
     )
-  }
 })
 
 const networkInput = z.object({ theme, ...spanParameters(['24h', '7d', '30d', '1y', 'all']) })
@@ -83,14 +85,17 @@ const networkEmbed = page({
     history: historyPart({ metric: 'online' }, span, nowMs)
   }),
   view: ({ day, history }, input, { resolved }) => {
-    const line = historyOf('Players online', history, input, resolved.history)
     const last = day?.at(-1)
     return embed(
       { title: 'Players online', canonical: '/', theme: input.theme, hasChart: true },
       'Players online',
       <>
         <p>{last === undefined ? 'No data yet' : <N of={last.online_count} live="network" />}</p>
-        <Chart series={[line.series]} fromMs={line.fromMs} toMs={line.toMs} label="Players online" />
+        <Chart
+          lines={linesOf(input, [['Players online', history, resolved.history]])}
+          label="Players online"
+          live="network"
+        />
       </>
     )
   }

@@ -16,33 +16,25 @@ import { gameMatches } from '../../routes/match-list.js'
 import { recentlySetRecords } from '../../routes/record-history.js'
 import { gameInfo } from '../../routes/title.js'
 import { titleSummary } from '../../routes/title-summary.js'
-import { Chart } from '../components/chart.js'
+import { Field, Form, Toggle } from '../components/form.js'
 import { addressedTitle } from '../components/game-address.js'
-import { daysAgo, historyFacts, historyOf, historyPart, RANGE_TEXTS, spanParameters } from '../components/history.js'
+import { daysAgo, historyFacts, historyPart, linesOf, spanParameters } from '../components/history.js'
+import { HistoryCard } from '../components/history-card.js'
 import { bestHours, Hours, WEEKS_MIN } from '../components/hours.js'
-import {
-  AddToCompare,
-  Card,
-  Change,
-  Choice,
-  Icon,
-  N,
-  Name,
-  PlayerLink,
-  Table,
-  Time,
-  Watch
-} from '../components/marks.js'
-import { RecordList } from '../components/records.js'
-import { boardPath, count, dayText, gamePath, monthText, percent, withQuery } from '../components/text.js'
-import { ask, page, tryAsk } from '../values/page.js'
+import { Card, Change, Csv, Facts, Icon, InZone, N, Name, Peak, PlayerLink, Share, Tools } from '../components/marks.js'
+import { RecordLine } from '../components/records.js'
+import { FeedCard, TableCard } from '../components/table.js'
+import { boardPath, count, dayText, gamePath, monthText, percent, slotsText } from '../components/text.js'
+import { ask, page, type Query, tryAsk } from '../values/page.js'
 
 const RANGES = ['48h', '30d', '1y', 'all'] as const
 const HOUR_WEEKS = 12
 const MONTHS_SHOWN = 8
 const BOARDS_SHOWN = 12
 const MATCHES_SHOWN = 10
-const YEAR_DAYS = 364
+const RECORDS_SHOWN = 8
+/** By weeks, so that the days of the week agree. */
+const SHIFT_DAYS = { week: 7, year: 364 } as const
 
 const gameInput = z.object({
   game: text({ example: '4d530064' }),
@@ -72,16 +64,16 @@ export const gamePage = page({
   path: '/games/:game/:slug',
   input: gameInput,
   parts: async ({ game, slug, ...input }, context) => {
-    const { titleId } = await addressedTitle({ game, slug }, context, { query: queryOf(input) })
+    const { titleId } = await addressedTitle({ game, slug }, context)
     const { nowMs } = context
-    const other = input.compare === undefined ? undefined : { titleId: input.compare }
-    const shift = input.overlay === undefined ? undefined : shiftOf(input.overlay)
     return {
       title: ask<TitleSummary>(titleSummary, { titleId }),
       info: tryAsk<Game>(gameInfo, { game: titleId }),
       history: historyPart({ titleId }, input, nowMs),
-      ...(other === undefined ? {} : { other: historyPart(other, input, nowMs) }),
-      ...(shift === undefined ? {} : { before: historyPart({ titleId }, input, nowMs, shift) }),
+      ...(input.compare === undefined ? {} : { other: historyPart({ titleId: input.compare }, input, nowMs) }),
+      ...(input.overlay === undefined
+        ? {}
+        : { before: historyPart({ titleId }, input, nowMs, SHIFT_DAYS[input.overlay]) }),
       months: tryAsk<Calendar>(calendar, { titleIds: titleId, every: 'month', tz: input.tz }),
       hours: tryAsk<HourMatrix>(hoursOfWeek, { titleId, tz: input.tz, from: daysAgo(nowMs, 7 * HOUR_WEEKS) }),
       ranks: tryAsk<TitleRanks>(titleRanks, { titleId, every: 'month' }),
@@ -90,60 +82,42 @@ export const gamePage = page({
       matches: tryAsk<Matches>(gameMatches, { titleId })
     }
   },
-  view: (answers, input, { resolved }) => {
+  view: (answers, input, { resolved, query }) => {
     const { title, info, hours } = answers
-    const path = gamePath({ titleId: title.titleId, name: title.name })
+    const { titleId, name } = title
+    const path = gamePath({ titleId, name })
     const best = bestHours(hours)
-    const series = [
-      historyOf(title.name, answers.history, input, resolved.history),
-      ...(resolved.before === undefined || input.overlay === undefined
-        ? []
-        : [
-            dotted(
-              historyOf(
-                `${title.name}, a ${input.overlay} before`,
-                answers.before,
-                input,
-                resolved.before,
-                shiftOf(input.overlay)
-              )
-            )
-          ]),
-      ...(resolved.other === undefined
-        ? []
-        : [dotted(historyOf(nameOfOther(answers.other, input), answers.other, input, resolved.other))])
-    ]
-    const span = series[0] ?? { fromMs: 0, toMs: 0 }
+    const shift = { shiftDays: SHIFT_DAYS[input.overlay ?? 'week'], isDotted: true }
     return {
-      title: title.online === null ? title.name : `${title.name}: ${count(title.online)} playing now`,
+      title: title.online === null ? name : `${name}: ${count(title.online)} playing now`,
       description: descriptionOf(title, best),
       canonical: path,
-      isUnlisted: Object.values(queryOf(input)).some((value) => value !== undefined),
-      picture: `/games/${title.titleId}/card.png`,
+      picture: `/games/${titleId}/card.png`,
       section: '/games',
       hasChart: true,
       content: (
         <>
           <Head title={title} info={info} path={path} months={answers.months ?? []} />
-          <section class="card wide">
-            <div class="card-head">
-              <h2>Players</h2>
-              <Choice label="Range" options={rangesOf(path, input)} />
-            </div>
-            <Chart
-              series={series.map((each) => each.series)}
-              fromMs={span.fromMs}
-              toMs={span.toMs}
-              label={`Players of ${title.name}`}
-              zoomPath={path}
-              live={`title/${title.titleId}`}
-            />
+          <HistoryCard
+            title="Players"
+            path={path}
+            query={query}
+            ranges={RANGES}
+            span={input}
+            lines={linesOf(input, [
+              [name, answers.history, resolved.history],
+              [`${name}, a ${input.overlay} before`, answers.before, resolved.before, shift],
+              [nameOfOther(answers.other, input), answers.other, resolved.other, { isDotted: true }]
+            ])}
+            label={`Players of ${name}`}
+            live={`title/${titleId}`}
+          >
             <p class="quiet">{historyFacts(answers.history, input, resolved.history)}</p>
-            <ChartTools path={path} input={input} titleId={title.titleId} />
-          </section>
+            <ChartTools path={path} query={query} titleId={titleId} />
+          </HistoryCard>
           <div class="columns">
             <BestTime hours={hours ?? []} best={best} input={input} path={path} />
-            <Months months={answers.months ?? []} titleId={title.titleId} />
+            <Months months={answers.months ?? []} titleId={titleId} />
             <Boards
               boards={answers.boards ?? []}
               records={answers.records ?? []}
@@ -151,37 +125,19 @@ export const gamePage = page({
               isAll={input.boards === 1}
             />
             <OpenMatches matches={answers.matches} path={path} />
-            <Card title="Records beaten" more={<a href={`/records?game=${title.titleId}`}>All records</a>}>
-              <RecordList records={(answers.records ?? []).filter((each) => each.isContested).slice(0, 8)} />
-            </Card>
-            <Ranks ranks={answers.ranks ?? []} />
+            <FeedCard
+              title="Records beaten"
+              more={<a href={`/records?game=${titleId}`}>All records</a>}
+              rows={(answers.records ?? []).filter((each) => each.isContested).slice(0, RECORDS_SHOWN)}
+              row={(record) => <RecordLine record={record} />}
+            />
+            {answers.ranks === undefined || answers.ranks.length === 0 ? null : <Ranks ranks={answers.ranks} />}
           </div>
         </>
       )
     }
   }
 })
-
-function queryOf({ range, from, to, tz, overlay, compare, boards }: Omit<GameInput, 'game' | 'slug'>) {
-  return {
-    range: range === RANGES[0] ? undefined : range,
-    from: from === undefined ? undefined : new Date(from).toISOString(),
-    to: to === undefined ? undefined : new Date(to).toISOString(),
-    tz: tz === 'UTC' ? undefined : tz,
-    overlay,
-    compare,
-    boards
-  }
-}
-
-function shiftOf(overlay: 'week' | 'year'): number {
-  return overlay === 'week' ? 7 : YEAR_DAYS
-}
-
-function dotted<Of extends ReturnType<typeof historyOf>>({ series, ...span }: Of): ReturnType<typeof historyOf> {
-  const { band: _band, ...line } = series
-  return { series: { ...line, isDotted: true }, ...span } as ReturnType<typeof historyOf>
-}
 
 /** Calendars name the title; samples do not. */
 function nameOfOther(rows: unknown, { compare = '' }: GameInput): string {
@@ -202,9 +158,12 @@ type HeadProps = { title: TitleSummary; info: Game | undefined; path: string; mo
 
 function Head({ title, info, path, months }: HeadProps) {
   const { titleId, name, online, peak24h, peak, peakAt, rank, titles } = title
-  const share = months.at(-1)?.share ?? null
-  const beforeOf = (change: number | null) => (online === null || change === null ? null : online - change)
-  const facts = [info?.publisher ?? '', (info?.releaseDate ?? '').slice(0, 4)].filter((fact) => fact !== '')
+  const share = months.at(-1)?.share
+  const changes = [
+    [title.change24h, 'on yesterday'],
+    [title.change7d, 'on last week'],
+    [title.change30d, 'on 30 days ago']
+  ] as const
   return (
     <section class="head">
       <div class="titled">
@@ -214,21 +173,16 @@ function Head({ title, info, path, months }: HeadProps) {
             <Name>{name}</Name>
           </h1>
           <p class="quiet">
-            {facts.map((fact) => `${fact} · `)}
-            {titleId}
+            <Facts of={[info?.publisher, info?.releaseDate?.slice(0, 4), titleId]} />
           </p>
         </div>
-        <div class="tools">
-          <Watch href={path} name={name} />
-          <AddToCompare kind="games" id={titleId} name={name} />
-          <button type="button" class="share" hidden>
-            Share
-          </button>
-          <a href={`/docs/guide/embed?path=${encodeURIComponent(`/embed/games/${titleId}`)}`}>Embed</a>
-          <a href={`/api/title/${titleId}/online-users/history?hours=720&format=csv`} rel="nofollow">
-            CSV
-          </a>
-        </div>
+        <Tools
+          path={path}
+          name={name}
+          embed={`/embed/games/${titleId}`}
+          csv={`/api/title/${titleId}/online-users/history?hours=720&format=csv`}
+          compare={{ kind: 'games', id: titleId }}
+        />
       </div>
       {online === null ? (
         <p>No count of this game yet.</p>
@@ -239,73 +193,38 @@ function Head({ title, info, path, months }: HeadProps) {
           </strong>{' '}
           playing now{' '}
           <span class="changes">
-            <Change now={online} before={beforeOf(title.change24h)} than="on yesterday" />
-            <Change now={online} before={beforeOf(title.change7d)} than="on last week" />
-            <Change now={online} before={beforeOf(title.change30d)} than="on 30 days ago" />
+            {changes.map(([change, than]) => (
+              <Change key={than} now={online} before={change === null ? null : online - change} than={than} />
+            ))}
           </span>
         </p>
       )}
       <p class="quiet">
-        {peak24h === null ? null : (
-          <>
-            24 h peak <N of={peak24h} />
-          </>
-        )}
-        {peak === null || peakAt === null ? null : (
-          <>
-            {' '}
-            · all-time <N of={peak} /> (<Time at={peakAt} day />)
-          </>
-        )}
-        {rank === null || online === 0 ? null : (
-          <>
-            {' '}
-            · #{rank} of {titles}
-          </>
-        )}
-        {share === null ? null : ` · ${percent(share)} of the network this month`}
+        <Facts
+          of={[
+            peak24h === null ? null : <Peak name="24 h peak" of={peak24h} />,
+            peak === null ? null : <Peak name="all-time" of={peak} at={peakAt} />,
+            rank === null || online === 0 ? null : `#${rank} of ${titles}`,
+            share == null ? null : `${percent(share)} of the network this month`
+          ]}
+        />
       </p>
     </section>
   )
 }
 
-function rangesOf(path: string, input: GameInput) {
-  const { from: _from, to: _to, ...query } = queryOf(input)
-  return RANGES.map((range) => ({
-    text: RANGE_TEXTS[range] ?? range,
-    href: withQuery(path, { ...query, range: range === RANGES[0] ? undefined : range }),
-    isCurrent: input.from === undefined && range === input.range
-  }))
-}
-
-function ChartTools({ path, input, titleId }: { path: string; input: GameInput; titleId: string }) {
-  const query = queryOf(input)
-  const toggled = (overlay: 'week' | 'year') =>
-    withQuery(path, { ...query, overlay: input.overlay === overlay ? undefined : overlay })
+function ChartTools({ path, query, titleId }: { path: string; query: Query; titleId: string }) {
   return (
     <div class="row tools">
-      <a href={toggled('week')} rel="nofollow" aria-current={input.overlay === 'week' ? 'true' : undefined}>
+      <Toggle path={path} query={query} name="overlay" value="week">
         Overlay: a week before
-      </a>
-      <a href={toggled('year')} rel="nofollow" aria-current={input.overlay === 'year' ? 'true' : undefined}>
+      </Toggle>
+      <Toggle path={path} query={query} name="overlay" value="year">
         A year before
-      </a>
-      <form action={path} class="row">
-        {Object.entries(query).map(([name, value]) =>
-          value === undefined || name === 'compare' ? null : (
-            <input key={name} type="hidden" name={name} value={String(value)} />
-          )
-        )}
-        <input
-          name="compare"
-          value={input.compare}
-          placeholder="Compare with a game"
-          aria-label="Game to compare with"
-          maxlength={100}
-          data-suggest="games"
-        />
-        <button type="submit">Compare</button>
-      </form>
+      </Toggle>
+      <Form action={path} submit="Compare" hidden={{ ...query, compare: undefined }}>
+        <Field name="compare" value={query.compare} label="Compare with a game" />
+      </Form>
       <a href={`/compare?games=${titleId}`} rel="nofollow">
         Compare periods
       </a>
@@ -332,56 +251,33 @@ function BestTime({ hours, best, input, path }: BestTimeProps) {
         </>
       )}
       <p class="quiet">
-        The last {HOUR_WEEKS} weeks, hours in {input.tz}.{' '}
-        <a class="in-zone" href={`${path}#best-time`} rel="nofollow" hidden>
-          In my zone
-        </a>
+        The last {HOUR_WEEKS} weeks, hours in {input.tz}. <InZone path={`${path}#best-time`} />
       </p>
     </Card>
   )
 }
 
 function Months({ months, titleId }: { months: Calendar; titleId: string }) {
-  const shown = months.toReversed().slice(0, MONTHS_SHOWN)
   return (
-    <Card
+    <TableCard
       title="Months"
       more={
-        <a href={`/api/calendar?titleIds=${titleId}&every=month&format=csv`} rel="nofollow">
-          CSV
-        </a>
+        <>
+          <a href={`/compare?games=${titleId}&every=month&range=all`} rel="nofollow">
+            All
+          </a>{' '}
+          <Csv href={`/api/calendar?titleIds=${titleId}&every=month&format=csv`} />
+        </>
       }
-    >
-      {shown.length === 0 ? (
-        <p class="quiet">No data yet.</p>
-      ) : (
-        <Table label="Months" head={['Month', '#Average', '#Gain', '#Peak', '#Share']}>
-          {shown.map(({ date, average, gainPercent, peak, share }, index) => (
-            <tr key={date}>
-              <th scope="row">
-                {monthText(date)}
-                {index === 0 ? <span class="quiet"> unfinished</span> : null}
-              </th>
-              <td class="number">
-                <N of={average} />
-              </td>
-              <td class="number">
-                {gainPercent === null ? '' : `${gainPercent > 0 ? '+' : ''}${gainPercent.toFixed(1)} %`}
-              </td>
-              <td class="number">
-                <N of={peak} />
-              </td>
-              <td class="number">{share === null ? '' : percent(share)}</td>
-            </tr>
-          ))}
-        </Table>
-      )}
-      <p>
-        <a href={`/compare?games=${titleId}&every=month&range=all`} rel="nofollow">
-          All months
-        </a>
-      </p>
-    </Card>
+      rows={months.toReversed().slice(0, MONTHS_SHOWN)}
+      columns={[
+        ['Month', ({ date }, index) => `${monthText(date)}${index === 0 ? ', unfinished' : ''}`],
+        ['#Average', ({ average }) => <N of={average} />],
+        ['#Gain', ({ gainPercent }) => <Share of={gainPercent === null ? null : gainPercent / 100} />],
+        ['#Peak', ({ peak }) => <N of={peak} />],
+        ['#Share', ({ share }) => (share === null ? '' : percent(share))]
+      ]}
+    />
   )
 }
 
@@ -390,73 +286,60 @@ type BoardsProps = { boards: Leaderboards; records: RecentRecords; title: TitleS
 function Boards({ boards, records, title, isAll }: BoardsProps) {
   if (boards.length === 0) return null
   const recordOf = new Map(records.filter((each) => each.isCurrent).map((each) => [each.leaderboardId, each]))
-  const shown = isAll ? boards : boards.slice(0, BOARDS_SHOWN)
+  const rows = boards.map(({ id, name }) => ({ id, name, record: recordOf.get(id) }))
   return (
-    <Card title={`Boards (${count(boards.length)})`} id="boards">
-      <Table label="Boards" head={['Board', '#Record', 'Holder']}>
-        {shown.map(({ id, name }) => {
-          const record = recordOf.get(id)
-          return (
-            <tr key={id}>
-              <th scope="row">
-                <a href={boardPath(title, id)}>
-                  <Name>{name}</Name>
-                </a>
-              </th>
-              <td class="number">{record === undefined ? '' : record.timeFormatted || record.rating}</td>
-              <td>{record === undefined ? '' : <PlayerLink name={record.playerName} />}</td>
-            </tr>
-          )
-        })}
-      </Table>
-      {shown.length < boards.length ? (
-        <p>
+    <TableCard
+      title={`Boards (${count(boards.length)})`}
+      id="boards"
+      more={
+        isAll || boards.length <= BOARDS_SHOWN ? undefined : (
           <a href={`${gamePath(title)}?boards=1#boards`}>All {count(boards.length)} boards</a>
-        </p>
-      ) : null}
-    </Card>
+        )
+      }
+      rows={isAll ? rows : rows.slice(0, BOARDS_SHOWN)}
+      columns={[
+        [
+          'Board',
+          ({ id, name }) => (
+            <a href={boardPath(title, id)}>
+              <Name>{name}</Name>
+            </a>
+          )
+        ],
+        ['#Record', ({ record }) => record?.timeFormatted || record?.rating],
+        ['Holder', ({ record }) => record && <PlayerLink name={record.playerName} />]
+      ]}
+    />
   )
 }
 
 function OpenMatches({ matches, path }: { matches: Matches | undefined; path: string }) {
   const open = matches?.matches ?? []
-  const players = open.reduce((sum, { currentPlayers }) => sum + currentPlayers, 0)
   return (
-    <Card title="Open matches" more={<a href={`${path}/matches`}>History and hosts</a>}>
-      {open.length === 0 ? (
-        <p class="quiet">None at the moment.</p>
-      ) : (
+    <FeedCard
+      title={`Open matches (${count(open.length)})`}
+      more={<a href={`${path}/matches`}>History and hosts</a>}
+      rows={open.slice(0, MATCHES_SHOWN)}
+      empty="None at the moment."
+      row={({ hostName, currentPlayers, maxPlayers }) => (
         <>
-          <p>
-            <N of={open.length} />, <N of={players} /> players
-          </p>
-          <ul class="plain">
-            {open.slice(0, MATCHES_SHOWN).map(({ hostName, currentPlayers, maxPlayers }, index) => (
-              <li key={index}>
-                {currentPlayers}/{maxPlayers === 0 ? '?' : maxPlayers} <PlayerLink name={hostName} />
-              </li>
-            ))}
-          </ul>
+          {slotsText(currentPlayers, maxPlayers)} <PlayerLink name={hostName} />
         </>
       )}
-    </Card>
+    />
   )
 }
 
 function Ranks({ ranks }: { ranks: TitleRanks }) {
-  const shown = ranks.toReversed().slice(0, MONTHS_SHOWN)
-  if (shown.length === 0) return null
   return (
-    <Card title="Rank over time">
-      <Table label="Rank by month" head={['Month', '#Rank', '#of']}>
-        {shown.map(({ date, rank, titles }) => (
-          <tr key={date}>
-            <th scope="row">{monthText(date)}</th>
-            <td class="number">{rank}</td>
-            <td class="number">{titles}</td>
-          </tr>
-        ))}
-      </Table>
-    </Card>
+    <TableCard
+      title="Rank over time"
+      rows={ranks.toReversed().slice(0, MONTHS_SHOWN)}
+      columns={[
+        ['Month', ({ date }) => monthText(date)],
+        ['#Rank', ({ rank }) => rank],
+        ['#of', ({ titles }) => titles]
+      ]}
+    />
   )
 }

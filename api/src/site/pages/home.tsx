@@ -2,37 +2,36 @@ import type {
   CollectorStatus,
   LeaderboardChanges,
   OnlineHistory,
-  OnlineUsers,
   Peaks,
   RecentRecords,
   RecentUnlocks,
-  RegisteredUsers,
-  Sparklines,
-  TopGames
+  RegisteredUsers
 } from '@gamenet/schemas'
 import { z } from 'zod'
 import { integer } from '../../request/parameters.js'
 import { recentUnlocks } from '../../routes/achievement-unlock-feed.js'
-import { peaks } from '../../routes/calendar.js'
 import { collectorStatus } from '../../routes/coverage.js'
 import { leaderboardChanges } from '../../routes/leaderboard-change.js'
 import { onlineHistory, registeredUsers } from '../../routes/network-count.js'
 import { recentlySetRecords } from '../../routes/record-history.js'
-import { sparklines } from '../../routes/sparkline.js'
-import { onlineUsers, topGames } from '../../routes/title-count.js'
-import { Chart, Trend } from '../components/chart.js'
-import { type GameRow, gameRows } from '../components/games.js'
-import { historyFacts, historyOf, historyPart, iso, RANGE_TEXTS, spanParameters } from '../components/history.js'
-import { Card, Change, Choice, GameLink, N, Table, Time, UserLink } from '../components/marks.js'
-import { ChangeSums, RecordList } from '../components/records.js'
-import { count, DAY_MS, HOUR_MS, percent, withQuery } from '../components/text.js'
-import { ask, page, SITE_NAME, tryAsk } from '../values/page.js'
+import { UnlockLine } from '../components/achievements.js'
+import { Toggle } from '../components/form.js'
+import { GAME_COLUMNS, type GameRow, gameRows, gamesParts, trendColumn } from '../components/games.js'
+import { historyFacts, historyPart, linesOf, spanParameters } from '../components/history.js'
+import { HistoryCard } from '../components/history-card.js'
+import { Change, Csv, Facts, GameLink, N, Peak, Share, Time } from '../components/marks.js'
+import { BoardOfGame, changeSums, RecordLine } from '../components/records.js'
+import { FeedCard, TableCard } from '../components/table.js'
+import { count, DAY_MS, HOUR_MS } from '../components/text.js'
+import { iso } from '../values/iso.js'
+import { page, SITE_NAME, tryAsk } from '../values/page.js'
 
 const RANGES = ['24h', '7d', '30d', '1y', 'all'] as const
 const GAMES_SHOWN = 25
 const SHOWN = 8
 const MOVERS = 3
 const WEEK_DAYS = 7
+const TREND_DAYS = 7
 
 const homeInput = z.object({
   ...spanParameters(RANGES),
@@ -46,103 +45,67 @@ export const homePage = page({
   path: '/',
   input: homeInput,
   parts: (input: HomeInput, { nowMs }) => {
-    const hourMs = Math.floor(nowMs / HOUR_MS) * HOUR_MS
     const hasOverlay = input.from === undefined && (input.range === '24h' || input.range === '7d')
+    const weekBeforeMs = Math.floor(nowMs / 60_000) * 60_000 - WEEK_DAYS * DAY_MS
     return {
-      online: ask<OnlineUsers>(onlineUsers),
+      ...gamesParts(nowMs, TREND_DAYS),
       day: tryAsk<OnlineHistory>(onlineHistory, { days: 1 }),
-      weekBefore: tryAsk<OnlineHistory>(onlineHistory, {
-        from: iso(Math.floor(nowMs / 60_000) * 60_000 - WEEK_DAYS * DAY_MS - HOUR_MS),
-        to: iso(Math.floor(nowMs / 60_000) * 60_000 - WEEK_DAYS * DAY_MS)
-      }),
+      weekBefore: tryAsk<OnlineHistory>(onlineHistory, { from: iso(weekBeforeMs - HOUR_MS), to: iso(weekBeforeMs) }),
       history: historyPart({ metric: 'online' }, input, nowMs),
       ...(hasOverlay ? { before: historyPart({ metric: 'online' }, input, nowMs, WEEK_DAYS) } : {}),
       ...(input.lobbies === 1 ? { lobbies: historyPart({ metric: 'lobbies' }, input, nowMs) } : {}),
-      peaks: tryAsk<Peaks>(peaks),
       registered: tryAsk<RegisteredUsers>(registeredUsers),
-      today: tryAsk<TopGames>(topGames, { from: iso(hourMs - DAY_MS), to: iso(hourMs) }),
-      yesterday: tryAsk<TopGames>(topGames, { from: iso(hourMs - 2 * DAY_MS), to: iso(hourMs - DAY_MS) }),
-      trends: tryAsk<Sparklines>(sparklines, { days: 7 }),
       records: tryAsk<RecentRecords>(recentlySetRecords, { contested: 'true', limit: SHOWN }),
       unlocks: tryAsk<RecentUnlocks>(recentUnlocks, { limit: SHOWN }),
       changes: tryAsk<LeaderboardChanges>(leaderboardChanges, { limit: 200 }),
       status: tryAsk<CollectorStatus>(collectorStatus)
     }
   },
-  view: (answers, input, { resolved }) => {
+  view: (answers, input, { resolved, query }) => {
     const rows = gameRows(answers)
     const last = answers.day?.at(-1)
-    const series = [
-      historyOf('Players', answers.history, input, resolved.history),
-      ...(resolved.before === undefined
-        ? []
-        : [dotted(historyOf('a week before', answers.before, input, resolved.before, WEEK_DAYS))]),
-      ...(resolved.lobbies === undefined ? [] : [right(historyOf('Lobbies', answers.lobbies, input, resolved.lobbies))])
-    ]
-    const span = series[0] ?? { fromMs: 0, toMs: 0 }
     return {
       title: last === undefined ? SITE_NAME : `${count(last.online_count)} players online`,
       description:
         'Players, games, leaderboards and records of the network: now, and at any instant since counting began.',
       canonical: '/',
-      isUnlisted: Object.values(queryOf(input)).some((value) => value !== undefined),
       hasChart: true,
       feeds: [{ title: 'Records beaten', href: '/api/records/recent.atom?contested=true' }],
       content: (
         <>
-          <section class="card" id="watched" hidden>
-            <div class="card-head">
-              <h2>Watch list</h2>
-              <button type="button" class="more" hidden>
-                Notify me
-              </button>
-            </div>
-            <ul class="plain row" />
-          </section>
+          <WatchList />
           {answers.status?.history == null ? null : (
             <p class="note">History is loading: {answers.status.history.percent} %.</p>
           )}
-          <Now answers={answers} />
-          <section class="card">
-            <div class="card-head">
-              <h2>Players online</h2>
-              <Choice label="Range" options={rangesOf(input)} />
-            </div>
-            <Chart
-              series={series.map((each) => each.series)}
-              fromMs={span.fromMs}
-              toMs={span.toMs}
-              label="Players online"
-              zoomPath="/"
-              live="network"
-            />
+          <Now {...answers} />
+          <HistoryCard
+            title="Players online"
+            path="/"
+            query={query}
+            ranges={RANGES}
+            span={input}
+            lines={linesOf(input, [
+              ['Players', answers.history, resolved.history],
+              ['a week before', answers.before, resolved.before, { shiftDays: WEEK_DAYS, isDotted: true }],
+              ['Lobbies', answers.lobbies, resolved.lobbies, { isRight: true }]
+            ])}
+            label="Players online"
+            live="network"
+          >
             <p class="quiet row">
               {historyFacts(answers.history, input, resolved.history)}
-              <a
-                href={withQuery('/', { ...queryOf(input), lobbies: input.lobbies === 1 ? undefined : 1 })}
-                rel="nofollow"
-              >
+              <Toggle path="/" query={query} name="lobbies" value="1">
                 {input.lobbies === 1 ? 'Without lobbies' : 'With lobbies'}
-              </a>
-              <a href="/api/network-stats/online-24h?days=30&format=csv" rel="nofollow">
-                CSV
-              </a>
+              </Toggle>
+              <Csv href="/api/network-stats/online-24h?days=30&format=csv" />
               <a href="/docs/guide/embed?path=/embed/network">Embed</a>
             </p>
-          </section>
+          </HistoryCard>
           <div class="split">
-            <div class="first-ten">
-              <Games rows={rows} />
-            </div>
-            <div class="columns">
+            <Games rows={rows} />
+            <div>
               <Movers rows={rows} />
-              <Card title="Records beaten" more={<a href="/records">All</a>}>
-                <RecordList records={answers.records ?? []} hasGame />
-              </Card>
-              <Unlocks unlocks={answers.unlocks} />
-              <Card title="Board changes" more={<a href="/changes">All</a>}>
-                <ChangeSums changes={answers.changes ?? []} limit={SHOWN} />
-              </Card>
+              <Feeds {...answers} />
             </div>
           </div>
           <State status={answers.status} />
@@ -152,35 +115,19 @@ export const homePage = page({
   }
 })
 
-function queryOf({ range, from, to, tz, lobbies }: HomeInput) {
-  return {
-    range: range === RANGES[0] ? undefined : range,
-    from: from === undefined ? undefined : iso(from),
-    to: to === undefined ? undefined : iso(to),
-    tz: tz === 'UTC' ? undefined : tz,
-    lobbies: lobbies === 0 ? undefined : lobbies
-  }
-}
-
-function rangesOf(input: HomeInput) {
-  return RANGES.map((range) => ({
-    text: RANGE_TEXTS[range] ?? range,
-    href: withQuery('/', {
-      lobbies: input.lobbies === 1 ? 1 : undefined,
-      range: range === RANGES[0] ? undefined : range
-    }),
-    isCurrent: input.from === undefined && range === input.range
-  }))
-}
-
-type Drawn = ReturnType<typeof historyOf>
-
-function dotted({ series: { name, points }, ...span }: Drawn): Drawn {
-  return { series: { name, points, isDotted: true }, ...span }
-}
-
-function right({ series: { name, points }, ...span }: Drawn): Drawn {
-  return { series: { name, points, isRight: true }, ...span }
+/** The reader's watch list, which only the browser knows. */
+function WatchList() {
+  return (
+    <section class="card" id="watched" hidden>
+      <div class="card-head">
+        <h2>Watch list</h2>
+        <button type="button" class="more" hidden>
+          Notify me
+        </button>
+      </div>
+      <ul class="plain row" />
+    </section>
+  )
 }
 
 type NowProps = {
@@ -191,11 +138,10 @@ type NowProps = {
   readonly status: CollectorStatus | undefined
 }
 
-function Now({ answers: { day = [], weekBefore = [], peaks: ever = [], registered, status } }: { answers: NowProps }) {
+function Now({ day = [], weekBefore = [], peaks: ever = [], registered, status }: NowProps) {
   const last = day.at(-1)
   if (last === undefined) return <Empty status={status} />
   const users = registered?.at(-1)?.registered_count
-  const highest = Math.max(...day.map(({ online_count }) => online_count))
   const network = ever.find(({ titleId, name }) => titleId === null && name === 'online')
   return (
     <section class="head">
@@ -203,24 +149,18 @@ function Now({ answers: { day = [], weekBefore = [], peaks: ever = [], registere
         <strong>
           <N of={last.online_count} live="network" />
         </strong>{' '}
-        players online{' '}
+        players online
       </h1>
       <p class="row">
         <Change now={last.online_count} before={weekBefore.at(-1)?.online_count ?? null} than="on a week before" />
         <span class="quiet">
-          24 h peak <N of={highest} />
-          {network === undefined ? null : (
-            <>
-              {' '}
-              · all-time <N of={network.peak} /> (<Time at={network.peakAt} day />)
-            </>
-          )}
-          {users === undefined ? null : (
-            <>
-              {' '}
-              · <N of={users} /> registered
-            </>
-          )}
+          <Facts
+            of={[
+              <Peak name="24 h peak" of={Math.max(...day.map(({ online_count }) => online_count))} />,
+              network && <Peak name="all-time" of={network.peak} at={network.peakAt} />,
+              users && <Peak name="registered" of={users} />
+            ]}
+          />
         </span>
       </p>
     </section>
@@ -229,25 +169,17 @@ function Now({ answers: { day = [], weekBefore = [], peaks: ever = [], registere
 
 function Empty({ status }: { status: CollectorStatus | undefined }) {
   const network = status?.sources.find(({ source }) => source === 'network')
-  const isFailing = network?.lastOutcome === 'failed'
   return (
     <section class="head">
       <h1>{SITE_NAME}</h1>
-      {isFailing ? (
-        <p>
-          The network’s page has not answered
-          {network.lastSuccessAt === null ? (
-            ' yet'
-          ) : (
-            <>
-              {' '}
-              since <Time at={network.lastSuccessAt} />
-            </>
-          )}
-          .
-        </p>
-      ) : (
+      {network?.lastOutcome !== 'failed' ? (
         <p>Collecting. The first numbers appear within a minute.</p>
+      ) : network.lastSuccessAt === null ? (
+        <p>The network’s page has not answered yet.</p>
+      ) : (
+        <p>
+          The network’s page has not answered since <Time at={network.lastSuccessAt} />.
+        </p>
       )}
     </section>
   )
@@ -255,47 +187,20 @@ function Empty({ status }: { status: CollectorStatus | undefined }) {
 
 function Games({ rows }: { rows: readonly GameRow[] }) {
   const playing = rows.filter(({ online }) => online > 0)
+  const { name, online, change, peak24h } = GAME_COLUMNS
   return (
-    <Card
+    <TableCard
       title="Games now"
+      id="games"
       more={
         <>
           <a href="/games?playing=1">playing now ({count(playing.length)})</a>{' '}
           <a href="/games">all {count(rows.length)}</a>
         </>
       }
-    >
-      <Table label="Games now" head={['Game', '#Playing', '#24 h', '7 days', '#24 h peak']}>
-        {playing.slice(0, GAMES_SHOWN).map(({ titleId, name, image, online, change, peak24h, trend }) => (
-          <tr key={titleId}>
-            <th scope="row">
-              <GameLink titleId={titleId} name={name} image={image} />
-            </th>
-            <td class="number">
-              <N of={online} live={`title/${titleId}`} />
-            </td>
-            <td class="number">
-              <Share of={change} />
-            </td>
-            <td>
-              <Trend values={trend} label={`7 days of ${name}`} />
-            </td>
-            <td class="number">{peak24h === null ? '' : <N of={peak24h} />}</td>
-          </tr>
-        ))}
-      </Table>
-    </Card>
-  )
-}
-
-/** A change as a signed share. */
-export function Share({ of }: { of: number | null }) {
-  if (of === null) return null
-  return (
-    <span class={of > 0.0005 ? 'up' : of < -0.0005 ? 'down' : ''}>
-      {of > 0 ? '+' : of < 0 ? '−' : ''}
-      {percent(Math.abs(of))}
-    </span>
+      rows={playing.slice(0, GAMES_SHOWN)}
+      columns={[name, online, change, trendColumn(TREND_DAYS), peak24h]}
+    />
   )
 }
 
@@ -308,36 +213,59 @@ function Movers({ rows }: { rows: readonly GameRow[] }) {
     ...moved.filter(({ change }) => change < 0).slice(-MOVERS)
   ]
   return (
-    <Card title="Movers of the day">
-      {shown.length === 0 ? <p class="quiet">Needs two days of data.</p> : null}
-      <ul class="plain feed">
-        {shown.map(({ titleId, name, change }) => (
-          <li key={titleId}>
-            <Share of={change} /> <GameLink titleId={titleId} name={name} />
-          </li>
-        ))}
-      </ul>
-      <p class="quiet">Mean of 24 hours against the 24 hours before.</p>
-    </Card>
+    <FeedCard
+      title="Movers of the day"
+      more={<span class="quiet">24 hours against the 24 before</span>}
+      rows={shown}
+      empty="Needs two days of data."
+      folds
+      row={({ titleId, name, change }) => (
+        <>
+          <Share of={change} /> <GameLink titleId={titleId} name={name} />
+        </>
+      )}
+    />
   )
 }
 
-function Unlocks({ unlocks }: { unlocks: RecentUnlocks | undefined }) {
-  const recent = unlocks?.recent ?? []
+type FeedsProps = {
+  readonly records: RecentRecords | undefined
+  readonly unlocks: RecentUnlocks | undefined
+  readonly changes: LeaderboardChanges | undefined
+}
+
+function Feeds({ records = [], unlocks, changes = [] }: FeedsProps) {
   return (
-    <Card title="Newest achievements" more={<a href="/achievements">All</a>}>
-      {recent.length === 0 ? <p class="quiet">None yet.</p> : null}
-      <ul class="plain feed">
-        {recent.map(({ username, unlockedAt, achievementKey, achievementName }) => (
-          <li key={`${username}${achievementKey}`}>
-            <UserLink name={username} /> <a href={`/achievements/${achievementKey}`}>{achievementName}</a>{' '}
+    <>
+      <FeedCard
+        title="Records beaten"
+        more={<a href="/records">All</a>}
+        rows={records}
+        folds
+        row={(record) => <RecordLine record={record} hasGame />}
+      />
+      <FeedCard
+        title="Newest achievements"
+        more={<a href="/achievements">All</a>}
+        rows={unlocks?.recent ?? []}
+        folds
+        row={(unlock) => <UnlockLine unlock={unlock} />}
+      />
+      <FeedCard
+        title="Board changes"
+        more={<a href="/changes">All</a>}
+        rows={changeSums(changes).slice(0, SHOWN)}
+        folds
+        row={({ sums, changedAt, ...board }) => (
+          <>
+            <BoardOfGame {...board} />
             <span class="quiet">
-              <Time at={unlockedAt} ago />
+              : {sums} · <Time at={changedAt} ago />
             </span>
-          </li>
-        ))}
-      </ul>
-    </Card>
+          </>
+        )}
+      />
+    </>
   )
 }
 

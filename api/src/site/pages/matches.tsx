@@ -2,10 +2,11 @@ import type { Matches, MatchHistory, MatchStats } from '@gamenet/schemas'
 import { z } from 'zod'
 import { instant, text } from '../../request/parameters.js'
 import { matches, matchHistory, matchStats } from '../../routes/match-list.js'
+import { Form } from '../components/form.js'
 import { addressedTitle } from '../components/game-address.js'
-import { iso } from '../components/history.js'
-import { Card, N, Name, PlayerLink, Table, Time } from '../components/marks.js'
-import { count, gamePath, plural, withQuery } from '../components/text.js'
+import { Card, Csv, N, Name, PlayerLink, Time } from '../components/marks.js'
+import { Table, TableCard } from '../components/table.js'
+import { count, gamePath, plural, slotsText } from '../components/text.js'
 import { ask, page, tryAsk } from '../values/page.js'
 
 const HOURS = 48
@@ -24,23 +25,21 @@ export const matchesPage = page({
   name: 'page-matches',
   path: '/games/:game/:slug/matches',
   input: matchesInput,
-  parts: async ({ game, slug, from, to }: MatchesInput, context) => {
-    const query = { from: from === undefined ? undefined : iso(from), to: to === undefined ? undefined : iso(to) }
-    const { titleId } = await addressedTitle({ game, slug }, context, { rest: '/matches', query })
+  parts: async ({ game, slug, from }: MatchesInput, context) => {
+    const { titleId } = await addressedTitle({ game, slug }, context, '/matches')
     return {
       open: ask<Matches>(matches, { titleId }),
-      history: ask<MatchHistory>(matchHistory, { titleId, ...(from === undefined ? { hours: HOURS } : query) }),
+      history: ask<MatchHistory>(matchHistory, { titleId, ...(from === undefined ? { hours: HOURS } : context.query) }),
       stats: tryAsk<MatchStats>(matchStats, { titleId })
     }
   },
-  view: ({ open, history, stats }, { from }) => {
+  view: ({ open, history, stats }, { from }, { query }) => {
     const game = { titleId: open.titleId, name: open.gameName }
     const path = `${gamePath(game)}/matches`
     return {
       title: `${plural(open.matches.length, 'open match', 'open matches')} of ${open.gameName}`,
       description: `Open lobbies of ${open.gameName}, matches of the last ${HOURS} hours, and who hosts most.`,
       canonical: path,
-      isUnlisted: from !== undefined,
       section: '/games',
       content: (
         <>
@@ -59,19 +58,16 @@ export const matchesPage = page({
           </div>
           <Card
             title={from === undefined ? `The last ${HOURS} hours` : 'Matches'}
-            more={
-              <a href={withQuery(`/api/title/${open.titleId}/matches/history`, { hours: HOURS, format: 'csv' })}>CSV</a>
-            }
+            more={<Csv href={`/api/title/${open.titleId}/matches/history?hours=${HOURS}&format=csv`} />}
           >
-            <form action={path} class="row">
+            <Form action={path} submit="Show">
               <label>
-                From <input type="date" name="from" value={from === undefined ? undefined : iso(from).slice(0, 10)} />
+                From <input type="date" name="from" value={query.from?.slice(0, 10)} />
               </label>
               <label>
-                to <input type="date" name="to" />
+                to <input type="date" name="to" value={query.to?.slice(0, 10)} />
               </label>
-              <button type="submit">Show</button>
-            </form>
+            </Form>
             <History history={history} />
           </Card>
         </>
@@ -82,31 +78,21 @@ export const matchesPage = page({
 
 function Open({ open }: { open: Matches }) {
   return (
-    <Card title={`Open now (${count(open.matches.length)})`}>
-      {open.matches.length === 0 ? (
-        <p class="quiet">No open match.</p>
-      ) : (
-        <Table label="Open matches" head={['Host', '#Players', 'Seen']}>
-          {open.matches.slice(0, SHOWN).map(({ hostName, currentPlayers, maxPlayers, timestamp }, index) => (
-            <tr key={index}>
-              <th scope="row">
-                <PlayerLink name={hostName} />
-              </th>
-              <td class="number">
-                {currentPlayers}/{maxPlayers === 0 ? '?' : maxPlayers}
-              </td>
-              <td>
-                <Time at={timestamp} ago />
-              </td>
-            </tr>
-          ))}
-        </Table>
-      )}
-    </Card>
+    <TableCard
+      title={`Open now (${count(open.matches.length)})`}
+      rows={open.matches.slice(0, SHOWN)}
+      empty="No open match."
+      columns={[
+        ['Host', ({ hostName }) => <PlayerLink name={hostName} />],
+        ['#Players', ({ currentPlayers, maxPlayers }) => slotsText(currentPlayers, maxPlayers)],
+        ['Seen', ({ timestamp }) => <Time at={timestamp} ago />]
+      ]}
+    />
   )
 }
 
 function Stats({ stats }: { stats: MatchStats }) {
+  const { busiestHourUtc: hour } = stats
   const facts = [
     ['Last 24 hours', stats.matches24h],
     ['Last 7 days', stats.matches7d],
@@ -117,30 +103,28 @@ function Stats({ stats }: { stats: MatchStats }) {
   ] as const
   return (
     <>
-      <Card title="Numbers">
-        <Table label="Numbers of matches" head={['Matches', '#Number']}>
-          {facts.map(([name, value]) => (
-            <tr key={name}>
-              <th scope="row">{name}</th>
-              <td class="number">{value === null ? '' : <N of={value} />}</td>
-            </tr>
-          ))}
-        </Table>
-        {stats.busiestHourUtc === null ? null : (
+      <TableCard
+        title="Numbers"
+        rows={facts}
+        columns={[
+          ['Matches', ([name]) => name],
+          ['#Number', ([, value]) => value !== null && <N of={value} />]
+        ]}
+      >
+        {hour === null ? null : (
           <p class="quiet">
-            Busiest hour: {stats.busiestHourUtc} to {stats.busiestHourUtc + 1} h UTC
+            Busiest hour: {hour} to {hour + 1} h UTC
           </p>
         )}
-      </Card>
-      <Card title="Top hosts">
-        <ol>
-          {stats.topHosts.map(({ hostName, matches: number }) => (
-            <li key={hostName}>
-              <PlayerLink name={hostName} /> {count(number)}
-            </li>
-          ))}
-        </ol>
-      </Card>
+      </TableCard>
+      <TableCard
+        title="Top hosts"
+        rows={stats.topHosts}
+        columns={[
+          ['Host', ({ hostName }) => <PlayerLink name={hostName} />],
+          ['#Matches', ({ matches: number }) => count(number)]
+        ]}
+      />
     </>
   )
 }
@@ -149,24 +133,16 @@ function History({ history }: { history: MatchHistory }) {
   if (history.length === 0) return <p class="quiet">No match was seen in this time.</p>
   return (
     <>
-      <Table label="Matches" head={['Host', 'First seen', '#Minutes', '#Players']}>
-        {history
-          .slice(0, SHOWN)
-          .map(({ hostName, firstSeen, durationMinutes, peakPlayers, maxPlayers, isOpen }, index) => (
-            <tr key={index}>
-              <th scope="row">
-                <PlayerLink name={hostName} />
-              </th>
-              <td>
-                <Time at={firstSeen} />
-              </td>
-              <td class="number">{isOpen ? 'open' : Math.round(durationMinutes)}</td>
-              <td class="number">
-                {peakPlayers}/{maxPlayers === 0 ? '?' : maxPlayers}
-              </td>
-            </tr>
-          ))}
-      </Table>
+      <Table
+        label="Matches"
+        rows={history.slice(0, SHOWN)}
+        columns={[
+          ['Host', ({ hostName }) => <PlayerLink name={hostName} />],
+          ['First seen', ({ firstSeen }) => <Time at={firstSeen} />],
+          ['#Minutes', ({ isOpen, durationMinutes }) => (isOpen ? 'open' : Math.round(durationMinutes))],
+          ['#Players', ({ peakPlayers, maxPlayers }) => slotsText(peakPlayers, maxPlayers)]
+        ]}
+      />
       {history.length > SHOWN ? (
         <p class="quiet">
           The newest {SHOWN} of {count(history.length)}; the CSV has all.

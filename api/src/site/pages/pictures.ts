@@ -7,7 +7,7 @@ import { knownTitle } from '../../routes/known-game.js'
 import { leaderboard } from '../../routes/leaderboard-entry.js'
 import { player } from '../../routes/player.js'
 import { titleSummary } from '../../routes/title-summary.js'
-import { historyOf, historyPart, spanParameters } from '../components/history.js'
+import { historyPart, linesOf, spanParameters } from '../components/history.js'
 import { measureText } from '../components/records.js'
 import { count, dayText, plural } from '../components/text.js'
 import { badgeDrawing, cardDrawing, chartDrawing } from '../pictures/drawings.js'
@@ -33,7 +33,7 @@ const gameChart = page({
   input: gameInput,
   parts: gameParts,
   view: ({ title, history }, input, { resolved }) => ({
-    svg: chartDrawing(historyOf(title.name, history, input, resolved.history), `${title.name}: players`)
+    svg: chartDrawing(linesOf(input, [[title.name, history, resolved.history]]), `${title.name}: players`)
   })
 })
 
@@ -60,7 +60,7 @@ const gameCard = page({
         title.peak === null || title.peakAt === null
           ? []
           : [`24 h peak ${count(title.peak24h ?? 0)} · all-time ${count(title.peak)} (${dayText(title.peakAt)})`],
-      chart: historyOf(title.name, history, input, resolved.history)
+      chart: linesOf(input, [[title.name, history, resolved.history]])
     })
   })
 })
@@ -149,7 +149,7 @@ const siteCard = page({
         title: 'Players online',
         value: last === undefined ? 'Gamenet Stats' : count(last.online_count),
         lines: network === undefined ? [] : [`all-time peak ${count(network.peak)} (${dayText(network.peakAt)})`],
-        chart: historyOf('Players', history, input, resolved.history)
+        chart: linesOf(input, [['Players', history, resolved.history]])
       })
     }
   }

@@ -2,19 +2,23 @@ import { type LeaderboardChanges, type Player, type PlayerUsers, Refusal } from 
 import { z } from 'zod'
 import { integer, shown, text } from '../../request/parameters.js'
 import { player, playerHistory, playerUsers } from '../../routes/player.js'
-import { AddToCompare, Card, N, Name, Pager, PlayerLink, Table, Time, UserLink, Watch } from '../components/marks.js'
-import { pageOf } from '../components/page-number.js'
-import { BoardLink, changeText, gapText, measureText } from '../components/records.js'
-import { count, playerPath, plural, withQuery } from '../components/text.js'
-import { ask, page, tryAsk } from '../values/page.js'
+import { Steps } from '../components/chart.js'
+import { Choice, Field, Form } from '../components/form.js'
+import { Card, N, Name, PlayerLink, Time, Tools, UserLink } from '../components/marks.js'
+import { BoardLink, BoardOfGame, ChangeFacts, changeText, gapText, measureText } from '../components/records.js'
+import { FeedCard, Pager, pageOf, Table } from '../components/table.js'
+import { count, groupedBy, msOf, playerPath, plural } from '../components/text.js'
+import { ask, page, type Query, tryAsk } from '../values/page.js'
 
 const BOARDS = 50
-const CHANGES = 200
+const CHANGES = 500
 const CHANGES_SHOWN = 30
+const ENTRIES_SHOWN = 8
 
 const playerInput = z.object({
   name: text({ example: 'ann', max: 100 }),
-  page: integer({ min: 1, max: 1000 }).default(1)
+  page: integer({ min: 1, max: 1000 }).default(1),
+  entry: text({ example: '4d530064/1', max: 100 }).optional()
 })
 
 /** `/players/:name`: the boards of a player. */
@@ -27,20 +31,18 @@ export const playerPage = page({
     changes: tryAsk<LeaderboardChanges>(playerHistory, { playerName: name, limit: CHANGES }),
     users: tryAsk<PlayerUsers>(playerUsers, { playerName: name })
   }),
-  view: ({ player: found, changes = [], users }, { name, page: given }) => {
+  view: ({ player: found, changes = [], users }, { name, page: given, entry }, { query }) => {
     if (found.total === 0 && changes.length === 0) throw new Refusal('player_unknown', [shown(name)])
     const shownName = found.spellings[0] ?? changes[0]?.playerName ?? name
     const path = playerPath(shownName)
-    const number = pageOf(given, found.total, BOARDS)
+    const atom = `/api/player/${encodeURIComponent(shownName)}/changes.atom`
     const leads = found.boards.filter(({ rank }) => rank === 1).length
-    const once = changes.filter(({ newRank, previousRank }) => newRank === 1 && previousRank !== 1)
     return {
       title: `${shownName}: ${plural(found.total, 'board')}`,
       description: `On ${plural(found.total, 'board')}, leads ${leads}. Ranks, gaps and changes.`,
       canonical: path,
-      isUnlisted: given !== 1,
       picture: `${path}/card.png`,
-      feeds: [{ title: `Changes of ${shownName}`, href: `/api/player/${encodeURIComponent(shownName)}/changes.atom` }],
+      feeds: [{ title: `Changes of ${shownName}`, href: atom }],
       content: (
         <>
           <section class="head">
@@ -48,15 +50,13 @@ export const playerPage = page({
               <h1>
                 <Name>{shownName}</Name>
               </h1>
-              <div class="tools">
-                <Watch href={path} name={shownName} />
-                <AddToCompare kind="players" id={shownName} name={shownName} />
-                <button type="button" class="share" hidden>
-                  Share
-                </button>
-                <a href={`/docs/guide/embed?path=${encodeURIComponent(`/embed${path}`)}`}>Embed</a>
-                <a href={`/api/player/${encodeURIComponent(shownName)}/changes.atom`}>Atom</a>
-              </div>
+              <Tools
+                path={path}
+                name={shownName}
+                embed={`/embed${path}`}
+                atom={atom}
+                compare={{ kind: 'players', id: shownName }}
+              />
             </div>
             <p class="headline">
               <strong>
@@ -72,49 +72,38 @@ export const playerPage = page({
                 This gamertag belongs to <UserLink name={username} /> (verified).
               </p>
             ))}
-            <form action="/compare/players" class="row">
-              <input type="hidden" name="names" value={shownName} />
-              <input
-                name="with"
-                placeholder="Compare with a player"
-                aria-label="Player to compare with"
-                maxlength={100}
-              />
-              <button type="submit">Compare</button>
-            </form>
+            <Form action="/compare/players" submit="Compare" hidden={{ names: shownName }}>
+              <Field name="with" label="Compare with a player" />
+            </Form>
           </section>
           <Card title="Boards">
             <Boards boards={found.boards} />
-            <Pager {...number} hrefOf={(to) => withQuery(path, { page: to === 1 ? undefined : to })} />
+            <Pager {...pageOf(given, found.total, BOARDS)} path={path} query={query} />
           </Card>
+          <EntryHistory changes={changes} entry={entry} path={path} query={query} />
           <div class="columns">
-            <Card title="Became the record holder">
-              {once.length === 0 ? <p class="quiet">Not while this service watched.</p> : null}
-              <ul class="plain feed">
-                {once.slice(0, CHANGES_SHOWN).map((change) => (
-                  <li key={change.id}>
-                    <BoardLink {...change} /> of <Name>{change.gameName}</Name>{' '}
-                    <span class="quiet">
-                      {measureText(change.newRating, change.newTimeMs, change.isTime)} ·{' '}
-                      <Time at={change.changedAt} day />
-                    </span>
-                  </li>
-                ))}
-              </ul>
-            </Card>
-            <Card title="Changes" more={<a href={`/changes?player=${encodeURIComponent(shownName)}`}>All</a>}>
-              <ul class="plain feed">
-                {changes.slice(0, CHANGES_SHOWN).map((change) => (
-                  <li key={change.id}>
-                    <BoardLink {...change} />: {changeText(change)}{' '}
-                    <span class="quiet">
-                      {measureText(change.newRating, change.newTimeMs, change.isTime)} ·{' '}
-                      <Time at={change.changedAt} ago />
-                    </span>
-                  </li>
-                ))}
-              </ul>
-            </Card>
+            <FeedCard
+              title="Became the record holder"
+              rows={changes
+                .filter(({ newRank, previousRank }) => newRank === 1 && previousRank !== 1)
+                .slice(0, CHANGES_SHOWN)}
+              empty="Not while this service watched."
+              row={(change) => (
+                <>
+                  <BoardOfGame {...change} /> <ChangeFacts change={change} day />
+                </>
+              )}
+            />
+            <FeedCard
+              title="Changes"
+              more={<a href={`/changes?player=${encodeURIComponent(shownName)}`}>All</a>}
+              rows={changes.slice(0, CHANGES_SHOWN)}
+              row={(change) => (
+                <>
+                  <BoardLink {...change} />: {changeText(change)} <ChangeFacts change={change} />
+                </>
+              )}
+            />
           </div>
         </>
       )
@@ -125,33 +114,72 @@ export const playerPage = page({
 function Boards({ boards }: { boards: Player['boards'] }) {
   if (boards.length === 0) return <p class="quiet">On no board now.</p>
   return (
-    <Table label="Boards" head={['Board', 'Game', '#Rank', '#Of', '#Value', 'Gap to next', 'Since']}>
-      {boards.map((entry) => (
-        <tr key={`${entry.titleId}/${entry.leaderboardId}/${entry.playerName}/${entry.rank}`}>
-          <th scope="row">
-            <BoardLink {...entry} />
-          </th>
-          <td>
-            <Name>{entry.gameName}</Name>
-          </td>
-          <td class={entry.rank === 1 ? 'number best' : 'number'}>{count(entry.rank)}</td>
-          <td class="number">{count(entry.entries)}</td>
-          <td class="number">{measureText(entry.rating, entry.timeMs, entry.isTime)}</td>
-          <td>
-            {entry.next === null ? (
-              'Leader'
-            ) : (
-              <>
-                {entry.next.gap === null ? '' : gapText(entry.isTime, entry.next.gap, 0)} to{' '}
-                <PlayerLink name={entry.next.playerName} />
-              </>
-            )}
-          </td>
-          <td>
-            <Time at={entry.observedAt} day />
-          </td>
-        </tr>
-      ))}
-    </Table>
+    <Table
+      label="Boards"
+      rows={boards}
+      columns={[
+        ['Board', (entry) => <BoardLink {...entry} />],
+        ['Game', ({ gameName }) => <Name>{gameName}</Name>],
+        ['#Rank', ({ rank }) => (rank === 1 ? <strong>1</strong> : count(rank))],
+        ['#Of', ({ entries }) => count(entries)],
+        ['#Value', ({ rating, timeMs, isTime }) => measureText(rating, timeMs, isTime)],
+        ['Gap to next', (entry) => <Gap entry={entry} />],
+        ['Since', ({ observedAt }) => <Time at={observedAt} day />]
+      ]}
+    />
+  )
+}
+
+function Gap({ entry: { next, isTime } }: { entry: Player['boards'][number] }) {
+  if (next === null) return <>Leader</>
+  return (
+    <>
+      {gapText(isTime, next.gap, 0)} to <PlayerLink name={next.playerName} />
+    </>
+  )
+}
+
+type EntryHistoryProps = {
+  changes: LeaderboardChanges
+  /** `title/board`; without it the entry that changed most. */
+  entry: string | undefined
+  path: string
+  query: Query
+}
+
+/** The values of one entry over time, with a choice among the entries that changed. */
+function EntryHistory({ changes, entry, path, query }: EntryHistoryProps) {
+  const valued = changes.filter(({ newRating }) => newRating !== null)
+  const entries = [...groupedBy(valued, ({ titleId, leaderboardId }) => `${titleId}/${leaderboardId}`)]
+    .filter(([, of]) => of.length > 1)
+    .sort(([, a], [, b]) => b.length - a.length)
+    .slice(0, ENTRIES_SHOWN)
+  const [chosen, of = []] = entries.find(([key]) => key === entry) ?? entries[0] ?? []
+  const [newest] = of
+  if (newest === undefined) return null
+  const points = of
+    .toReversed()
+    .map(({ changedAt, newTimeMs, newRating }) => [msOf(changedAt), newTimeMs ?? Number(newRating)] as const)
+    .filter(([, value]) => !Number.isNaN(value))
+  return (
+    <Card title="An entry over time" id="entry">
+      <Choice
+        label="Entry"
+        path={path}
+        query={query}
+        name="entry"
+        values={entries.map(([key]) => key)}
+        current={chosen}
+        texts={Object.fromEntries(entries.map(([key, [first]]) => [key, first?.leaderboardName ?? key]))}
+      />
+      <p>
+        <BoardOfGame {...newest} />
+      </p>
+      <Steps
+        points={points}
+        label={newest.leaderboardName}
+        textOf={(value) => measureText(String(value), value, newest.isTime)}
+      />
+    </Card>
   )
 }

@@ -1,9 +1,11 @@
 import type { CollectorStatus, Coverage } from '@gamenet/schemas'
 import { z } from 'zod'
 import { collectorStatus, coverage } from '../../routes/coverage.js'
-import { isoDay } from '../components/history.js'
-import { Card, Table, Time } from '../components/marks.js'
+import { Heat } from '../components/heat.js'
+import { Card, Csv, Time } from '../components/marks.js'
+import { TableCard } from '../components/table.js'
 import { count, DAY_MS, dayText, groupedBy, msOf, percent, plural, spanText } from '../components/text.js'
+import { isoDay } from '../values/iso.js'
 import { ask, page, tryAsk } from '../values/page.js'
 
 const DAYS = 90
@@ -35,27 +37,43 @@ export const statusPage = page({
                 : `Not answering: ${failing.map(({ source }) => source).join(', ')}.`}
           </p>
           {history === null ? null : <p class="note">History is loading: {history.percent} %.</p>}
-          <Card title="Sources">
-            <Table label="Sources" head={['Source', 'Last update', 'Outcome', '#Gaps in 24 h', '#Missed']}>
-              {sources.map(({ source, lastSuccessAt, lastOutcome, gaps: number, gapSeconds }) => (
-                <tr key={source}>
-                  <th scope="row">{source}</th>
-                  <td>{lastSuccessAt === null ? 'never' : <Time at={lastSuccessAt} ago />}</td>
-                  <td>{lastOutcome}</td>
-                  <td class="number">{count(number)}</td>
-                  <td class="number">{gapSeconds === 0 ? '' : spanText(gapSeconds * 1000)}</td>
-                </tr>
-              ))}
-            </Table>
-          </Card>
+          <TableCard
+            title="Sources"
+            rows={sources}
+            columns={[
+              ['Source', ({ source }) => source],
+              [
+                'Last update',
+                ({ lastSuccessAt }) => (lastSuccessAt === null ? 'never' : <Time at={lastSuccessAt} ago />)
+              ],
+              ['Outcome', ({ lastOutcome }) => lastOutcome],
+              ['#Gaps in 24 h', (each) => count(each.gaps)],
+              ['#Missed', ({ gapSeconds }) => (gapSeconds === 0 ? '' : spanText(gapSeconds * 1000))]
+            ]}
+          />
           {[...groupedBy(gaps, ({ source }) => source)].map(([source, of]) => (
             <Card key={source} title={`Coverage of ${source}, ${DAYS} days`}>
               <Days gaps={of} toMs={resolved.gaps.toMs ?? 0} />
             </Card>
           ))}
-          <Card title="What was missed" more={<a href={`/api/coverage?days=${DAYS}&format=csv`}>CSV</a>}>
-            {gaps.length === 0 ? <p>Nothing in {DAYS} days, since collecting began.</p> : <Gaps gaps={gaps} />}
-          </Card>
+          <TableCard
+            title="What was missed"
+            more={<Csv href={`/api/coverage?days=${DAYS}&format=csv`} />}
+            rows={gaps.toSorted((a, b) => msOf(b.from) - msOf(a.from)).slice(0, GAPS_SHOWN)}
+            empty={`Nothing in ${DAYS} days, since collecting began.`}
+            columns={[
+              ['Source', ({ source }) => source],
+              ['From', ({ from }) => <Time at={from} />],
+              ['To', ({ to }) => (to === null ? 'still' : <Time at={to} />)],
+              ['#Length', ({ seconds }) => spanText(seconds * 1000)]
+            ]}
+          >
+            {gaps.length > GAPS_SHOWN ? (
+              <p class="quiet">
+                The newest {GAPS_SHOWN} of {count(gaps.length)}.
+              </p>
+            ) : null}
+          </TableCard>
           <p class="quiet">
             Version {site.version}. <a href="/docs">API</a> · <a href="/healthz">health</a>
           </p>
@@ -67,62 +85,27 @@ export const statusPage = page({
 
 /** A square a day: the more was missed, the stronger. */
 function Days({ gaps, toMs }: { gaps: Coverage; toMs: number }) {
-  const days = Array.from({ length: DAYS }, (_, index) => isoDay(toMs - (DAYS - 1 - index) * DAY_MS))
-  const missed = days.map((day) => {
-    const [from, to] = [msOf(day), msOf(day) + DAY_MS]
-    return gaps.reduce(
-      (sum, gap) =>
-        sum + Math.max(0, Math.min(to, gap.to === null ? toMs : msOf(gap.to)) - Math.max(from, msOf(gap.from))),
-      0
-    )
+  const days = Array.from({ length: DAYS }, (_, index) => {
+    const fromMs = msOf(isoDay(toMs - (DAYS - 1 - index) * DAY_MS))
+    const missedMs = gaps.reduce((sum, gap) => {
+      const endMs = gap.to === null ? toMs : msOf(gap.to)
+      return sum + Math.max(0, Math.min(fromMs + DAY_MS, endMs) - Math.max(fromMs, msOf(gap.from)))
+    }, 0)
+    return { fromMs, share: missedMs / DAY_MS }
   })
   return (
-    <svg
-      class="heat year"
-      viewBox={`0 0 ${DAYS * 8} 18`}
-      role="img"
-      aria-label={`Days with gaps: ${missed.filter((ms) => ms > 0).length} of ${DAYS}`}
-    >
-      {days.map((day, index) => {
-        const share = (missed[index] ?? 0) / DAY_MS
-        return (
-          <rect
-            key={day}
-            class={share === 0 ? 'shade-1' : share < 0.1 ? 'shade-3 missed' : 'shade-5 missed'}
-            x={index * 8}
-            y="0"
-            width="7"
-            height="16"
-          >
-            <title>{`${dayText(day)}: ${share === 0 ? 'nothing missed' : `${percent(share)} missed`}`}</title>
-          </rect>
-        )
-      })}
-    </svg>
-  )
-}
-
-function Gaps({ gaps }: { gaps: Coverage }) {
-  const newest = gaps.toSorted((a, b) => msOf(b.from) - msOf(a.from))
-  return (
-    <>
-      <Table label="Gaps" head={['Source', 'From', 'To', '#Length']}>
-        {newest.slice(0, GAPS_SHOWN).map(({ source, from, to, seconds }) => (
-          <tr key={`${source}${from}`}>
-            <th scope="row">{source}</th>
-            <td>
-              <Time at={from} />
-            </td>
-            <td>{to === null ? 'still' : <Time at={to} />}</td>
-            <td class="number">{spanText(seconds * 1000)}</td>
-          </tr>
-        ))}
-      </Table>
-      {gaps.length > GAPS_SHOWN ? (
-        <p class="quiet">
-          The newest {GAPS_SHOWN} of {count(gaps.length)}.
-        </p>
-      ) : null}
-    </>
+    <Heat
+      class="heat missed"
+      label={`Days with gaps: ${days.filter(({ share }) => share > 0).length} of ${DAYS}`}
+      width={DAYS * 8}
+      height={18}
+      size={[8, 17]}
+      cells={days.map(({ fromMs, share }, index) => ({
+        x: index * 8,
+        y: 0,
+        shade: share === 0 ? 0 : share < 0.1 ? 3 : 5,
+        title: `${dayText(fromMs)}: ${share === 0 ? 'nothing missed' : `${percent(share)} missed`}`
+      }))}
+    />
   )
 }

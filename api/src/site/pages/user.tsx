@@ -7,7 +7,9 @@ import type {
   UserGames,
   UserScores
 } from '@gamenet/schemas'
+import type { ComponentChildren } from 'preact'
 import { z } from 'zod'
+import type { Endpoint } from '../../answers/endpoint.js'
 import { username } from '../../request/parameters.js'
 import { userAchievements } from '../../routes/achievement.js'
 import { playTime } from '../../routes/play-time.js'
@@ -16,29 +18,26 @@ import { reputation } from '../../routes/rating.js'
 import { timeline } from '../../routes/timeline.js'
 import { userGames } from '../../routes/user-game.js'
 import { userScores } from '../../routes/user-score.js'
-import { AchievementRow } from '../components/achievements.js'
-import { Card, GameLink, Icon, N, Name, PlayerLink, Table, Time, UserLink } from '../components/marks.js'
+import { AchievementGroup, AchievementLine } from '../components/achievements.js'
+import { Heat } from '../components/heat.js'
+import { Ago, Card, Facts, GameLink, Icon, N, Name, PlayerLink, Time, UserLink } from '../components/marks.js'
 import { BoardLink, measureText } from '../components/records.js'
+import { Feed, FeedCard, Table, TableCard } from '../components/table.js'
 import { count, DAY_MS, dayText, msOf, playText, plural, userPath } from '../components/text.js'
-import { ask, page, tryAsk, type View } from '../values/page.js'
+import { ask, type Page, page, tryAsk } from '../values/page.js'
 
 const PLAY_DAYS = 365
 const SHOWN = 10
+const GAMES_SHOWN = 4
 const RATINGS_MAX = 30
 const userInput = z.object({ username: username() })
-type UserInput = z.infer<typeof userInput>
 
-/** People decide whether search engines find them: pages of users are not indexed. */
-function userView(name: string, view: Omit<View, 'canonical' | 'isUnlisted'>, below = ''): View {
-  return { canonical: `${userPath(name)}${below}`, isUnlisted: true, islands: ['me'], ...view }
-}
-
-/** `/users/:username`: one user. */
+/** `/users/:username`: one user. People decide whether search engines find them: no page of a user is indexed. */
 export const userPage = page({
   name: 'page-user',
   path: '/users/:username',
   input: userInput,
-  parts: ({ username: name }: UserInput) => ({
+  parts: ({ username: name }) => ({
     profile: ask<ProfileSummary>(profile, { username: name }),
     play: tryAsk<DailyPlayTime>(playTime, { username: name, days: PLAY_DAYS }),
     games: tryAsk<UserGames>(userGames, { username: name }),
@@ -49,184 +48,148 @@ export const userPage = page({
   }),
   view: ({ profile: user, play, games, achievements, scores, reputation: rated, timeline: events }) => {
     const path = userPath(user.username)
-    const earned = (achievements?.achievements ?? []).filter((each) => each.earned)
-    return userView(user.username, {
+    const all = achievements?.achievements ?? []
+    return {
       title: user.username,
       description: `${playText(user.playTime.totalMinutes)} played, ${plural(user.achievementScore, 'point')}.`,
+      canonical: path,
+      isUnlisted: true,
+      islands: ['me'],
       content: (
         <>
-          <Head
-            user={user}
-            rated={rated}
-            all={(achievements?.groups ?? []).reduce((sum, { totalCount }) => sum + totalCount, 0)}
-          />
-          <Card title="Play time" more={<a href={`${path}/games`}>All games</a>}>
-            {play === undefined || play.totalMinutes === 0 ? (
-              <p class="quiet">None seen in the last year.</p>
-            ) : (
-              <Days play={play} />
-            )}
-            <ul class="plain row">
-              {(games?.games ?? [])
-                .toSorted((a, b) => b.totalMinutes - a.totalMinutes)
-                .slice(0, 4)
-                .map(({ gameName, titleId, totalMinutes }) => (
-                  <li key={gameName}>
-                    {titleId === null ? <Name>{gameName}</Name> : <GameLink titleId={titleId} name={gameName} />}{' '}
-                    {playText(totalMinutes)}
-                  </li>
-                ))}
-            </ul>
-          </Card>
+          <Head user={user} rated={rated} all={all.length} />
+          <PlayTime play={play} games={games?.games ?? []} path={path} />
           <div class="columns">
-            <Card title="Achievements" more={<a href={`${path}/achievements`}>All</a>}>
-              {earned.length === 0 ? <p class="quiet">None yet.</p> : null}
-              <ul class="plain feed">
-                {earned
-                  .toSorted((a, b) => msOf(b.unlocked_at ?? '') - msOf(a.unlocked_at ?? ''))
-                  .slice(0, SHOWN)
-                  .map((each) => (
-                    <AchievementRow key={each.id} achievement={each} />
-                  ))}
-              </ul>
-            </Card>
-            <Scores scores={scores} />
+            <FeedCard
+              title="Achievements"
+              more={<a href={`${path}/achievements`}>All</a>}
+              rows={all
+                .filter(({ earned }) => earned)
+                .sort((a, b) => msOf(b.unlocked_at ?? '') - msOf(a.unlocked_at ?? ''))
+                .slice(0, SHOWN)}
+              row={(each) => <AchievementLine achievement={each} />}
+            />
+            <TableCard
+              title="Boards"
+              more={scores?.scores.length ? <PlayerLink name={scores.playerName} /> : undefined}
+              rows={scores?.scores ?? []}
+              empty="On no board."
+              columns={[
+                ['Board', (score) => <BoardLink {...score} />],
+                ['#Rank', ({ rank }) => count(rank)],
+                ['#Value', ({ rating, timeMs, isTime }) => measureText(rating, timeMs, isTime)]
+              ]}
+            />
             <Ratings rated={rated} path={path} name={user.username} />
-            <Events events={events ?? []} />
+            <FeedCard
+              title="Timeline"
+              rows={events ?? []}
+              row={(event) => (
+                <>
+                  <EventText event={event} /> <Ago at={event.at} />
+                </>
+              )}
+            />
           </div>
         </>
       )
-    })
+    }
   }
 })
 
-/** `/users/:username/achievements`: all achievements of a user by game, with progress. */
-export const userAchievementsPage = page({
-  name: 'page-user-achievements',
-  path: '/users/:username/achievements',
-  input: userInput,
-  parts: ({ username: name }: UserInput) => ({ found: ask<UserAchievements>(userAchievements, { username: name }) }),
-  view: ({ found }, { username: name }) =>
-    userView(
-      name,
-      {
-        title: `Achievements of ${name}`,
-        content: (
-          <>
-            <Crumb name={name} />
-            <h1>Achievements</h1>
-            <p class="headline">
-              <strong>
-                <N of={found.score} />
-              </strong>{' '}
-              points, {count(found.achievements.filter(({ earned }) => earned).length)} of{' '}
-              {count(found.achievements.length)}
-            </p>
-            {found.groups.map((group) => (
-              <section class="card" key={group.groupId}>
-                <h2>
-                  <Icon image={group.imageUrl} name={group.displayName} /> <Name>{group.displayName}</Name>{' '}
-                  <span class="quiet">
-                    {group.unlockedCount} of {group.totalCount}, {plural(group.earnedPoints, 'point')}
-                  </span>
-                </h2>
-                <progress
-                  max={group.totalCount}
-                  value={group.unlockedCount}
-                  aria-label={`Progress in ${group.displayName}`}
-                />
-                <ul class="plain feed">
-                  {group.achievements.map((each) => (
-                    <AchievementRow key={each.id} achievement={each} />
-                  ))}
-                </ul>
-              </section>
-            ))}
-          </>
-        )
-      },
-      '/achievements'
-    )
-})
-
-/** `/users/:username/games`: the games of a user. */
-export const userGamesPage = page({
-  name: 'page-user-games',
-  path: '/users/:username/games',
-  input: userInput,
-  parts: ({ username: name }: UserInput) => ({ found: ask<UserGames>(userGames, { username: name }) }),
-  view: ({ found: { games, hasPlayTimeTracking } }, { username: name }) =>
-    userView(
-      name,
-      {
-        title: `Games of ${name}`,
-        content: (
-          <>
-            <Crumb name={name} />
-            <h1>Games</h1>
-            <section class="card">
-              {games.length === 0 ? <p>None seen yet.</p> : null}
-              {hasPlayTimeTracking ? null : <p class="quiet">This user’s play time has never been seen.</p>}
-              <Table label="Games" head={['Game', '#Played', 'Last played']}>
-                {games.map(({ gameName, titleId, imageUrl, totalMinutes, lastPlayedAt }) => (
-                  <tr key={gameName}>
-                    <th scope="row">
-                      {titleId === null ? (
-                        <Name>{gameName}</Name>
-                      ) : (
-                        <GameLink titleId={titleId} name={gameName} image={imageUrl ?? ''} />
-                      )}
-                    </th>
-                    <td class="number">{playText(totalMinutes)}</td>
-                    <td>
-                      <Time at={lastPlayedAt} ago />
-                    </td>
-                  </tr>
-                ))}
-              </Table>
-            </section>
-          </>
-        )
-      },
-      '/games'
-    )
-})
-
-/** `/users/:username/ratings`: what others said. */
-export const userRatingsPage = page({
-  name: 'page-user-ratings',
-  path: '/users/:username/ratings',
-  input: userInput,
-  parts: ({ username: name }: UserInput) => ({
-    found: ask<Reputation>(reputation, { username: name, feedbackLimit: RATINGS_MAX })
-  }),
-  view: ({ found }, { username: name }) =>
-    userView(
-      name,
-      {
-        title: `Ratings of ${name}`,
-        content: (
-          <>
-            <Crumb name={name} />
-            <h1>Ratings</h1>
-            <p class="headline">{starsText(found)}</p>
-            <section class="card">
-              <Feedback rated={found} />
-            </section>
-          </>
-        )
-      },
-      '/ratings'
-    )
-})
-
-function Crumb({ name }: { name: string }) {
-  return (
-    <p>
-      <UserLink name={name} /> ›
-    </p>
-  )
+type BelowProps<Body> = {
+  /** The last segment of the address. */
+  below: string
+  title: string
+  endpoint: Endpoint
+  given?: Readonly<Record<string, number>>
+  content: (found: Body) => ComponentChildren
 }
+
+/** Returns a page below that of a user, made of one answer. */
+function pageBelow<Body>({ below, title, endpoint, given, content }: BelowProps<Body>): Page {
+  return page({
+    name: `page-user-${below}`,
+    path: `/users/:username/${below}`,
+    input: userInput,
+    parts: ({ username: name }) => ({ found: ask<Body>(endpoint, { username: name, ...given }) }),
+    view: ({ found }, { username: name }) => ({
+      title: `${title} of ${name}`,
+      canonical: `${userPath(name)}/${below}`,
+      isUnlisted: true,
+      content: (
+        <>
+          <p>
+            <UserLink name={name} /> ›
+          </p>
+          <h1>{title}</h1>
+          {content(found)}
+        </>
+      )
+    })
+  })
+}
+
+/** Pages below that of a user: all achievements by game, all games, all ratings. */
+export const pagesBelowUser: readonly Page[] = [
+  pageBelow<UserAchievements>({
+    below: 'achievements',
+    title: 'Achievements',
+    endpoint: userAchievements,
+    content: ({ score, achievements, groups }) => (
+      <>
+        <p class="headline">
+          <strong>
+            <N of={score} />
+          </strong>{' '}
+          points, {count(achievements.filter(({ earned }) => earned).length)} of {count(achievements.length)}
+        </p>
+        {groups.map(({ unlockedCount, totalCount, earnedPoints, ...group }) => (
+          <AchievementGroup
+            key={group.groupId}
+            {...group}
+            facts={`${unlockedCount} of ${totalCount}, ${plural(earnedPoints, 'point')}`}
+          >
+            <progress max={totalCount} value={unlockedCount} aria-label={`Progress in ${group.displayName}`} />
+          </AchievementGroup>
+        ))}
+      </>
+    )
+  }),
+  pageBelow<UserGames>({
+    below: 'games',
+    title: 'Games',
+    endpoint: userGames,
+    content: ({ games, hasPlayTimeTracking }) => (
+      <section class="card">
+        {hasPlayTimeTracking ? null : <p class="quiet">This user’s play time has never been seen.</p>}
+        <Table
+          label="Games"
+          rows={games}
+          columns={[
+            ['Game', (game) => <GameLink titleId={game.titleId} name={game.gameName} image={game.imageUrl ?? ''} />],
+            ['#Played', ({ totalMinutes }) => playText(totalMinutes)],
+            ['Last played', ({ lastPlayedAt }) => <Time at={lastPlayedAt} ago />]
+          ]}
+        />
+      </section>
+    )
+  }),
+  pageBelow<Reputation>({
+    below: 'ratings',
+    title: 'Ratings',
+    endpoint: reputation,
+    given: { feedbackLimit: RATINGS_MAX },
+    content: (found) => (
+      <>
+        <p class="headline">{starsText(found)}</p>
+        <section class="card">
+          <Feedback rated={found} />
+        </section>
+      </>
+    )
+  })
+]
 
 function starsText({ average, ratingCount, priorOnly }: Reputation): string {
   if (priorOnly) return 'No ratings yet; new profiles start at 5 stars.'
@@ -237,7 +200,7 @@ function Head({ user, rated, all }: { user: ProfileSummary; rated: Reputation | 
   const { profile: own, playTime: played } = user
   const name = own.display_name_override ?? user.username
   return (
-    <section class="head" data-user={user.username}>
+    <section class="head">
       <div class="titled">
         <Icon image={undefined} name={user.username} size={56} />
         <div>
@@ -245,18 +208,22 @@ function Head({ user, rated, all }: { user: ProfileSummary; rated: Reputation | 
             <Name>{name}</Name>
           </h1>
           <p class="quiet">
-            {name === user.username ? null : <Name>{user.username} · </Name>}
-            {own.linked_gamertag === '' ? null : (
-              <>
-                gamertag <PlayerLink name={own.linked_gamertag} /> {own.console_verified ? '✓ verified' : ''} ·{' '}
-              </>
-            )}
-            {stateOf(played)}
-            {played.lastOnlineAt === null ? null : (
-              <>
-                , last online <Time at={played.lastOnlineAt} ago />
-              </>
-            )}
+            <Facts
+              of={[
+                name !== user.username && <Name>{user.username}</Name>,
+                own.linked_gamertag !== '' && (
+                  <>
+                    gamertag <PlayerLink name={own.linked_gamertag} /> {own.console_verified ? '✓ verified' : ''}
+                  </>
+                ),
+                stateOf(played),
+                played.lastOnlineAt !== null && (
+                  <>
+                    last online <Time at={played.lastOnlineAt} ago />
+                  </>
+                )
+              ]}
+            />
           </p>
         </div>
       </div>
@@ -270,90 +237,76 @@ function Head({ user, rated, all }: { user: ProfileSummary; rated: Reputation | 
         {plural(user.achievementScore, 'point')}, {count(user.achievementCount)} of {count(all)} achievements
         {rated === undefined ? null : ` · ${starsText(rated)}`}
       </p>
-      {own.social_links.length === 0 ? null : (
-        <p class="row">
-          {own.social_links.map(({ platform, url }) => (
-            <a key={url} href={url} rel="nofollow noopener noreferrer ugc">
-              <Name>{platform}</Name>
-            </a>
-          ))}
-        </p>
-      )}
-      <div id="own" hidden />
+      <p class="row">
+        {own.social_links.map(({ platform, url }) => (
+          <a key={url} href={url} rel="nofollow noopener noreferrer ugc">
+            <Name>{platform}</Name>
+          </a>
+        ))}
+        <a href="/me" id="own" hidden>
+          Edit your profile
+        </a>
+      </p>
     </section>
   )
 }
 
 function stateOf({ currentGame, lastState, lastPlayedGame }: ProfileSummary['playTime']): string {
-  if (currentGame !== null && currentGame !== undefined) return `plays ${currentGame}`
-  const last = lastPlayedGame === null || lastPlayedGame === undefined ? '' : `, last in ${lastPlayedGame}`
-  return `${lastState ?? 'never seen'}${last}`
+  if (currentGame != null) return `plays ${currentGame}`
+  return `${lastState ?? 'never seen'}${lastPlayedGame == null ? '' : `, last in ${lastPlayedGame}`}`
+}
+
+type PlayTimeProps = { play: DailyPlayTime | undefined; games: UserGames['games']; path: string }
+
+function PlayTime({ play, games, path }: PlayTimeProps) {
+  return (
+    <Card title="Play time" more={<a href={`${path}/games`}>All games</a>}>
+      {play === undefined || play.totalMinutes === 0 ? (
+        <p class="quiet">None seen in the last year.</p>
+      ) : (
+        <Days play={play} />
+      )}
+      <p class="row">
+        {games
+          .toSorted((a, b) => b.totalMinutes - a.totalMinutes)
+          .slice(0, GAMES_SHOWN)
+          .map(({ gameName, titleId, totalMinutes }) => (
+            <span key={gameName}>
+              <GameLink titleId={titleId} name={gameName} /> {playText(totalMinutes)}
+            </span>
+          ))}
+      </p>
+    </Card>
+  )
 }
 
 /** A square a day, a column a week, over one year. */
-function Days({ play }: { play: DailyPlayTime }) {
-  const last = msOf(play.days.at(-1)?.date ?? '1970-01-01')
-  const firstMs = last - (PLAY_DAYS - 1) * DAY_MS
-  const firstColumn = Math.floor((firstMs / DAY_MS + 3) / 7)
-  const highest = Math.max(1, ...play.days.map(({ totalMinutes }) => totalMinutes))
+function Days({ play: { days, totalMinutes, daysSeen } }: { play: DailyPlayTime }) {
+  // The epoch was a Thursday.
+  const dayOf = (ms: number) => ms / DAY_MS + 3
+  const firstColumn = Math.floor((dayOf(msOf(days.at(-1)?.date ?? '1970-01-01')) - PLAY_DAYS + 1) / 7)
+  const highest = Math.max(1, ...days.map((day) => day.totalMinutes))
   const shadeOf = (minutes: number) => (minutes === 0 ? 0 : 1 + Math.min(4, Math.floor((minutes / highest) * 5)))
   return (
-    <svg
-      class="heat year"
-      viewBox="0 0 640 86"
-      role="img"
-      aria-label={`${playText(play.totalMinutes)} on ${plural(play.daysSeen, 'day')}`}
+    <Heat
+      label={`${playText(totalMinutes)} on ${plural(daysSeen, 'day')}`}
+      width={640}
+      height={86}
+      size={[12, 12]}
+      cells={days
+        .filter(({ isSeen }) => isSeen)
+        .map(({ date, totalMinutes: minutes, games }) => ({
+          x: (Math.floor(dayOf(msOf(date)) / 7) - firstColumn) * 12,
+          y: (dayOf(msOf(date)) % 7) * 12,
+          shade: shadeOf(minutes),
+          title: [`${dayText(date)}: ${playText(minutes)}`, ...games.map(({ gameName }) => gameName)].join(', ')
+        }))}
     >
       <pattern id="day" width="12" height="12" patternUnits="userSpaceOnUse">
         <rect class="shade-0" width="11" height="11" />
       </pattern>
       <rect class="none" width="636" height="84" fill="url(#day)" />
-      {play.days
-        .filter(({ isSeen }) => isSeen)
-        .map(({ date, totalMinutes, games }) => {
-          // The epoch was a Thursday.
-          const day = msOf(date) / DAY_MS + 3
-          return (
-            <rect
-              key={date}
-              class={`shade-${shadeOf(totalMinutes)}`}
-              x={(Math.floor(day / 7) - firstColumn) * 12}
-              y={(day % 7) * 12}
-              width="11"
-              height="11"
-            >
-              <title>
-                {[`${dayText(date)}: ${playText(totalMinutes)}`, ...games.map(({ gameName }) => gameName)].join(', ')}
-              </title>
-            </rect>
-          )
-        })}
-    </svg>
-  )
-}
-
-function Scores({ scores }: { scores: UserScores | undefined }) {
-  return (
-    <Card
-      title="Boards"
-      more={scores === undefined || scores.scores.length === 0 ? undefined : <PlayerLink name={scores.playerName} />}
-    >
-      {scores === undefined || scores.scores.length === 0 ? (
-        <p class="quiet">On no board.</p>
-      ) : (
-        <Table label="Boards" head={['Board', '#Rank', '#Value']}>
-          {scores.scores.map((score) => (
-            <tr key={`${score.titleId}/${score.leaderboardId}/${score.rank}`}>
-              <th scope="row">
-                <BoardLink {...score} />
-              </th>
-              <td class="number">{count(score.rank)}</td>
-              <td class="number">{measureText(score.rating, score.timeMs, score.isTime)}</td>
-            </tr>
-          ))}
-        </Table>
-      )}
-    </Card>
+    </Heat>
   )
 }
 
@@ -377,56 +330,34 @@ function Ratings({ rated, path, name }: { rated: Reputation | undefined; path: s
 
 function Feedback({ rated }: { rated: Reputation }) {
   return (
-    <>
-      {rated.feedback.length === 0 ? <p class="quiet">{starsText(rated)}</p> : null}
-      <ul class="plain feed">
-        {rated.feedback.map(({ raterUsername, stars, comment, createdAt }) => (
-          <li key={`${raterUsername}${createdAt}`}>
-            <span role="img" aria-label={`${stars} of 5 stars`}>
-              {'★'.repeat(stars)}
-            </span>{' '}
-            <UserLink name={raterUsername} />
-            {comment === null ? null : (
-              <>
-                : <Name>{comment}</Name>
-              </>
-            )}{' '}
-            <span class="quiet">
-              <Time at={createdAt} ago />
-            </span>
-          </li>
-        ))}
-      </ul>
-    </>
+    <Feed
+      rows={rated.feedback}
+      empty={starsText(rated)}
+      row={({ raterUsername, stars, comment, createdAt }) => (
+        <>
+          <span role="img" aria-label={`${stars} of 5 stars`}>
+            {'★'.repeat(stars)}
+          </span>{' '}
+          <UserLink name={raterUsername} />
+          {comment === null ? '' : ': '}
+          <Name>{comment}</Name> <Ago at={createdAt} />
+        </>
+      )}
+    />
   )
 }
 
-function Events({ events }: { events: Timeline }) {
+function EventText({ event }: { event: Timeline[number] }) {
+  if (event.kind === 'unlock') {
+    return (
+      <>
+        Unlocked <a href={`/achievements/${event.achievementKey}`}>{event.achievementName}</a>
+      </>
+    )
+  }
   return (
-    <Card title="Timeline">
-      {events.length === 0 ? <p class="quiet">Nothing yet.</p> : null}
-      <ul class="plain feed">
-        {events.map((event) => (
-          <li key={`${event.kind}${event.at}${event.kind === 'unlock' ? event.achievementId : event.leaderboardId}`}>
-            {event.kind === 'unlock' ? (
-              <>
-                Unlocked <a href={`/achievements/${event.achievementKey}`}>{event.achievementName}</a>
-              </>
-            ) : event.kind === 'record' ? (
-              <>
-                Set the record on <BoardLink {...event} />
-              </>
-            ) : (
-              <>
-                Reached rank {event.newRank} on <BoardLink {...event} />
-              </>
-            )}{' '}
-            <span class="quiet">
-              <Time at={event.at} ago />
-            </span>
-          </li>
-        ))}
-      </ul>
-    </Card>
+    <>
+      {event.kind === 'record' ? 'Set the record on' : `Reached rank ${event.newRank} on`} <BoardLink {...event} />
+    </>
   )
 }

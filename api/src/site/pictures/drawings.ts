@@ -1,4 +1,4 @@
-import { areaPath, type Box, linePath, type Series, scaleOf } from '../components/series.js'
+import { areaPath, type Box, type Line, linePath, scaleOf } from '../components/series.js'
 import { compact, dayText } from '../components/text.js'
 
 /*
@@ -20,14 +20,13 @@ function fitting(text: string, max: number): string {
   return escaped(known.length > max ? `${known.slice(0, max - 1)}…` : known)
 }
 
-type Line = { readonly series: Series; readonly fromMs: number; readonly toMs: number }
-
 /** Returns a chart of 800 × 300. */
-export function chartDrawing({ series, fromMs, toMs }: Line, title: string): string {
+export function chartDrawing(lines: readonly Line[], title: string): string {
+  const { fromMs = 0, toMs = 0 } = lines[0] ?? {}
   return `<svg xmlns="http://www.w3.org/2000/svg" width="800" height="300" viewBox="0 0 800 300" ${FONT}>
 <rect width="800" height="300" fill="#fff"/>
 <text x="16" y="28" font-size="16" font-weight="bold" fill="#18212d">${fitting(title, 60)}</text>
-${plot({ series, fromMs, toMs }, { x: 16, y: 44, width: 768, height: 220 })}
+${plot(lines, { x: 16, y: 44, width: 768, height: 220 })}
 <text x="16" y="288" font-size="12" fill="#55616f">${dayText(fromMs)}</text>
 <text x="784" y="288" font-size="12" fill="#55616f" text-anchor="end">${dayText(toMs)} UTC · Gamenet Stats</text>
 </svg>
@@ -55,7 +54,7 @@ export type Card = {
   readonly title: string
   readonly value: string
   readonly lines: readonly string[]
-  readonly chart?: Line | undefined
+  readonly chart?: readonly Line[]
 }
 
 /** Returns the preview of a page: 1200 × 630. */
@@ -78,7 +77,13 @@ ${chart === undefined ? '' : plot(chart, { x: 64, y: 370, width: 1072, height: 1
 
 type Place = { readonly x: number; readonly y: number; readonly width: number; readonly height: number }
 
-function plot({ series: { points }, fromMs, toMs }: Line, { x, y, width, height }: Place): string {
+function plot([line]: readonly Line[], { x, y, width, height }: Place): string {
+  if (line === undefined) return ''
+  const {
+    series: { points },
+    fromMs,
+    toMs
+  } = line
   const highest = Math.max(0, ...points.map(([, value]) => value ?? 0))
   const { max, lines } = scaleOf(highest)
   const box: Box = { fromMs, toMs, max, width, height }

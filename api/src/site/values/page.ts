@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
-import type { z } from 'zod'
-import type { Endpoint, ResolveContext } from '../../answers/endpoint.js'
+import { z } from 'zod'
+import { type Endpoint, pathParameters, type ResolveContext } from '../../answers/endpoint.js'
+import { iso } from './iso.js'
 
 /*
  * page     an address with its content, as a value: its input, the answers that it is made of, how they become HTML
@@ -40,6 +41,26 @@ function texts(given: Given): Record<string, string> {
 
 export type Parts = Readonly<Record<string, Part<unknown> | undefined>>
 
+/** What is chosen by the query of an address, as text, without usual values. */
+export type Query = Readonly<Record<string, string | undefined>>
+
+/** Parameters that are instants: numbers once they are parsed. */
+const INSTANTS: ReadonlySet<string> = new Set(['asOf', 'from', 'to'])
+
+/** Returns the query of an input: not what the path says, nor what holds without it. */
+export function queryOf({ path, input: { shape } }: Pick<Page, 'path' | 'input'>, input: unknown): Query {
+  const inPath = pathParameters(path)
+  const chosen = Object.entries(input as object).flatMap(([name, value]) => {
+    if (inPath.has(name) || value === undefined || value === usualOf(shape[name])) return []
+    return [[name, INSTANTS.has(name) ? iso(value) : String(value)]]
+  })
+  return Object.fromEntries(chosen)
+}
+
+function usualOf(parameter: z.core.$ZodType | undefined): unknown {
+  return parameter === undefined ? undefined : z.safeParse(parameter, undefined).data
+}
+
 /** The answers of parts by name. */
 export type Answers<Of extends Parts> = {
   readonly [Name in keyof Of]: Of[Name] extends Part<infer Body> | undefined ? Body : never
@@ -61,6 +82,7 @@ export type SiteFacts = {
 
 export type ViewContext<Of extends Parts> = {
   readonly site: SiteFacts
+  readonly query: Query
   readonly resolved: { readonly [Name in keyof Of]: Resolved }
 }
 
@@ -71,7 +93,7 @@ export type View = {
   readonly description?: string
   /** The path that names this content; other spellings and arrangements of it point here. */
   readonly canonical: string
-  /** Not for search engines: another arrangement of a page, or a person. */
+  /** Not for search engines, such as a person. Default: whether a query arranges the page. */
   readonly isUnlisted?: boolean
   /** The path of a picture of 1200 × 630. */
   readonly picture?: string
@@ -97,7 +119,7 @@ export type Page<Input = unknown, Of extends Parts = Parts> = {
   readonly path: string
   readonly input: z.ZodType<Input> & Pick<z.ZodObject, 'shape'>
   /** Input → questions. Throws a `Refusal` or a `Redirect`. */
-  parts(input: Input, context: ResolveContext): Of | Promise<Of>
+  parts(input: Input, context: ResolveContext & { readonly query: Query }): Of | Promise<Of>
   view(answers: Answers<Of>, input: Input, context: ViewContext<Of>): View | Picture
 }
 

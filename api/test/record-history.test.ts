@@ -146,10 +146,11 @@ test('records newly set are listed newest first with the beaten player; restored
   )
   t.same((await get('/api/records/recent?contested=true')).json(), contested, 'first sightings are left out')
   t.same((await get('/api/records/recent?contested=false')).json(), body)
-  await model.insert('player', ['player_key', 'player'], body.map(({ playerName }: { playerName: string }) => [
-    nameKey(playerName),
-    playerName
-  ]))
+  await model.insert(
+    'player',
+    ['player_key', 'player'],
+    body.map(({ playerName }: { playerName: string }) => [nameKey(playerName), playerName])
+  )
   await changed('player')
   const ofFirst = body.filter((r: { playerName: string }) => r.playerName === body[0].playerName)
   const asked = `/api/records/recent?player=${encodeURIComponent(body[0].playerName.toUpperCase())}`

@@ -94,7 +94,6 @@ test('the examples of docs/analysis.md run as printed', async (t) => {
     t.comment(`${code}\n${output}`)
   }
 
-  // DuckDB reads HTTP by its extension httpfs, which is in no package registry; here fsspec does.
   await t.test('the examples of docs/exports.md run as printed', async (t) => {
     for (const { language, text } of samplesOf('docs/exports.md', await readPage('docs/exports.md'))) {
       if (language === 'sh') continue
@@ -102,8 +101,9 @@ test('the examples of docs/analysis.md run as printed', async (t) => {
       const output = await execute(
         language === 'python'
           ? `${code}\nprint(counts)`
-          : `import duckdb, fsspec
-duckdb.register_filesystem(fsspec.filesystem('http'))
+          : `${HTTP_FILES}
+import duckdb
+duckdb.register_filesystem(Files())
 print(duckdb.sql(${JSON.stringify(code)}))`
       )
       t.match(output, /\w/, text)
@@ -227,6 +227,16 @@ print(json.dumps([[a, int(b), int(c)] for a, b, c in rows]))`)
   })
 })
 
+/**
+ * DuckDB reads HTTP by its extension httpfs, which is in no package registry; here `fsspec` does. Its existence check
+ * begins to fetch the complete file.
+ */
+const HTTP_FILES = `import datetime
+from fsspec.implementations.http import HTTPFileSystem
+class Files(HTTPFileSystem):
+    async def _exists(self, path, **options): return True
+    def modified(self, path): return datetime.datetime(2025, 1, 1)`
+
 /** Polars begins with this part of each file, once or twice, large or small: a twentieth of the files of the test. */
 const POLARS_TAIL = 'bytes=-262144'
 
@@ -290,16 +300,10 @@ async function fillYear(dataDirectory: string): Promise<void> {
   }
 }
 
-/**
- * Programs that print the number of rows of a title, their argument. The existence check of `fsspec` begins to fetch
- * the complete file.
- */
+/** Programs that print the number of rows of a title, their argument. */
 function rangedReaders(urls: readonly string[]): Record<string, string> {
-  const files = `import datetime, sys
-from fsspec.implementations.http import HTTPFileSystem
-class Files(HTTPFileSystem):
-    async def _exists(self, path, **options): return True
-    def modified(self, path): return datetime.datetime(2025, 1, 1)
+  const files = `${HTTP_FILES}
+import sys
 files = Files(cache_type='none')
 urls, title_id = ${JSON.stringify(urls)}, sys.argv[1]`
   return {

@@ -18,7 +18,7 @@ import { type LagSeconds, type LogState, projectorMetrics } from './load/project
 import type { SealKeys } from './load/seal-key-cache.js'
 import { type StallReport, stalledPartitions, stallReports } from './load/stalled-partitions.js'
 import type { Logger } from './logger.js'
-import { type CatchUpWatch, type Target, targetsAtLogEnd, waitForRunner } from './project/caught-up.js'
+import { type CatchUpWatch, nextPass, type Target, waitForTargets } from './project/caught-up.js'
 import { LagClock } from './project/lag-clock.js'
 import { answeredExtents, topicProgress } from './project/progress.js'
 import { lagOf, ProjectionRunner, type ProjectionState } from './project/run-projections.js'
@@ -231,7 +231,7 @@ export function createProjector(options: ProjectorOptions): Projector {
     resume: (projection) => runner.resume(known(projection)),
     wakeForLate: () => runner.wakeForLate(),
     status: () => statusOf({ store, loader, runner, lagClock, countDeadLetters }),
-    caughtUp: (asked = {}) => waitForTargets({ store, runner, watchers, loader, signal: stopping.signal }, asked),
+    caughtUp: (asked = {}) => waitForRunner({ store, runner, watchers, loader, signal: stopping.signal }, asked),
     stepsEnded: () => stepsEnded({ loader, runner, rebuilds }),
     inStep: (step) => rebuilds.inStep(step),
     rebuilds,
@@ -263,16 +263,27 @@ function swapTimesOf({ longestAnswerMs, catchUpMs }: ProjectorOptions) {
   return { longestAnswerMs, catchUpMs }
 }
 
-async function waitForTargets(
-  { store, signal, ...of }: Pick<CatchUpWatch, 'runner' | 'watchers' | 'loader' | 'signal'> & { readonly store: Store },
+async function waitForRunner(
+  of: Pick<Seen, 'store' | 'loader' | 'runner'> & { readonly watchers: Set<() => void>; readonly signal: AbortSignal },
   { targets, standstillMs = STANDSTILL_MS, signal: asked }: NonNullable<Parameters<Projector['caughtUp']>[0]>
-) {
-  const ending = asked === undefined ? signal : AbortSignal.any([asked, signal])
-  const watch = { ...of, loaderTrouble: () => troubleOf(of.loader), standstillMs, signal: ending }
-  const extents = (topic: string) => of.loader.extents(topic)
-  const written = await storeAt('reads', store, projections)
-  const wanted = targets ?? (await targetsAtLogEnd(written, extents, { signal: ending, mostMs: standstillMs }))
-  await waitForRunner(watch, wanted)
+): Promise<void> {
+  const { store, loader, runner, watchers } = of
+  const signal = asked === undefined ? of.signal : AbortSignal.any([asked, of.signal])
+  const watch: CatchUpWatch = {
+    store: await storeAt('reads', store, projections),
+    extents: (topic) => loader.extents(topic),
+    checkpoints: async () => runner.checkpoints,
+    nextPass: (mostMs) => nextPass(watchers, mostMs, signal),
+    isInPass: () => runner.isInPass,
+    troubleOf: (projection) => {
+      if (projection === undefined) return troubleOf(loader)
+      const { state, reason } = runner.state(projection)
+      return reason ?? state
+    },
+    standstillMs,
+    signal
+  }
+  await waitForTargets(watch, targets)
 }
 
 /** Resolves when every running step that writes rows has ended: see {@link Projector}. */

@@ -4,28 +4,29 @@ import {
   type PartitionExtent,
   pause,
   projectionCheckpoint,
-  Refusal,
   topics
 } from '@gamenet/schemas'
 import { storeAt } from '../generations/generations.js'
-import type { Loader } from '../load/loader.js'
 import type { LogReader } from '../load/log.js'
 import { stalledPartitions, stallReports } from '../load/stalled-partitions.js'
 import { projections } from '../projections/projections.js'
 import { Checkpoints, type Progress } from '../store/checkpoint.js'
 import type { Store } from '../store/operation.js'
-import type { ProjectionRunner } from './run-projections.js'
 
 /** A position in a topic's log: everything below `next`. */
 export type Target = Progress & { readonly topic: string }
 
-/** State that is watched until it has reached the targets. */
+/** What is watched until it has reached the targets: the parts of a projector, or the checkpoints that others store. */
 export type CatchUpWatch = {
-  readonly runner: ProjectionRunner
-  readonly loader: Loader
-  readonly loaderTrouble: () => string | null
-  /** Called after each pass of the runner. */
-  readonly watchers: Set<() => void>
+  readonly store: Store
+  extents(topic: string): Promise<readonly PartitionExtent[]>
+  checkpoints(): Promise<Checkpoints>
+  /** Resolves after the next pass, if the process knows of it, or after `mostMs`. */
+  nextPass(mostMs: number): Promise<void>
+  /** Whether a pass runs: progress that no checkpoint shows yet. */
+  isInPass(): boolean
+  /** Why the loader, or this projection, stands still; null if it is not known. */
+  troubleOf(projection?: string): string | null
   readonly standstillMs: number
   readonly signal: AbortSignal
 }
@@ -40,7 +41,7 @@ const ENDS_MS = 2000
  * Returns the current end of every partition of the log. Retries an unavailable log, see {@link logExtents}; throws if
  * the log lacks the events to be loaded next.
  */
-export async function targetsAtLogEnd(store: Store, ...asking: Parameters<typeof logExtents>): Promise<Target[]> {
+async function targetsAtLogEnd(store: Store, ...asking: Parameters<typeof logExtents>): Promise<Target[]> {
   // Read before the log: events that are loaded meanwhile must not exceed the extents.
   const loaded = await Checkpoints.read(store)
   const ends = await logExtents(...asking)
@@ -93,28 +94,54 @@ function isStopped(signal: AbortSignal): boolean {
   return signal.aborted && !(signal.reason instanceof DOMException && signal.reason.name === 'TimeoutError')
 }
 
-/** Resolves when every target is loaded and consumed by every projection of its topic. */
-export async function waitForRunner(watch: CatchUpWatch, targets: readonly Target[]): Promise<void> {
-  const { runner, watchers, standstillMs, signal } = watch
+/**
+ * Resolves when everything that the log holds at the call (or everything below `targets`) is loaded, and consumed by
+ * every projection of its topic. Rejects with a sentence about what lags.
+ */
+export async function waitForTargets(watch: CatchUpWatch, targets?: readonly Target[]): Promise<void> {
+  const { store, standstillMs, signal } = watch
+  const end = { signal, mostMs: standstillMs }
+  const wanted = targets ?? (await targetsAtLogEnd(store, (topic) => watch.extents(topic), end))
   let reached = -1
   let movedAt = performance.now()
   for (;;) {
     if (isStopped(signal)) throw signal.reason
-    const missing = missingOf(watch, targets)
+    const checkpoints = await watch.checkpoints()
+    const missing = missingOf(watch, wanted, checkpoints)
     if (missing.length === 0) return
     if (signal.aborted) throw new Error(`The tables have not caught up: ${missing.join('; ')}.`)
-    const now = reachedIn(watch, targets)
-    if (now > reached || runner.isInPass) movedAt = performance.now()
+    const now = reachedIn(checkpoints, wanted)
+    if (now > reached || watch.isInPass()) movedAt = performance.now()
     reached = Math.max(now, reached)
     if (performance.now() - movedAt > standstillMs) {
       throw new Error(`The tables have not caught up, and there is no progress: ${missing.join('; ')}.`)
     }
-    await nextPass(watchers, Math.min(standstillMs, 1000), signal)
+    await watch.nextPass(Math.min(standstillMs, 1000))
   }
 }
 
-/** Resolves after the next pass, or after `mostMs` without one. */
-function nextPass(watchers: Set<() => void>, mostMs: number, signal: AbortSignal): Promise<void> {
+/** {@link waitForTargets} by the stored checkpoints, for processes without a projector. */
+export async function waitForCheckpoints(
+  { store, log }: { readonly store: Store; readonly log: Pick<LogReader, 'extents'> },
+  signal: AbortSignal,
+  targets?: readonly Target[]
+): Promise<void> {
+  const served = () => storeAt('reads', store, projections)
+  const watch: CatchUpWatch = {
+    store: await served(),
+    extents: (topic) => log.extents(topic),
+    checkpoints: async () => await Checkpoints.read(await served()),
+    nextPass: () => pause(STORED_CHECK_MS, signal),
+    isInPass: () => false,
+    troubleOf: () => null,
+    standstillMs: Number.POSITIVE_INFINITY,
+    signal
+  }
+  await waitForTargets(watch, targets)
+}
+
+/** Resolves after the next pass, which calls the watchers, or after `mostMs` without one. */
+export function nextPass(watchers: Set<() => void>, mostMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer)
@@ -129,69 +156,32 @@ function nextPass(watchers: Set<() => void>, mostMs: number, signal: AbortSignal
 }
 
 /** Returns a sentence for everything that lags behind a target. */
-function missingOf({ runner, loaderTrouble }: CatchUpWatch, targets: readonly Target[]): string[] {
-  const { checkpoints } = runner
+function missingOf(watch: CatchUpWatch, targets: readonly Target[], checkpoints: Checkpoints): string[] {
+  const because = (projection?: string) => {
+    const trouble = watch.troubleOf(projection)
+    return trouble === null ? '' : ` (${trouble})`
+  }
   const missing: string[] = []
   for (const { topic, epoch, partition, next } of targets) {
     const at = `${topic}, epoch ${epoch}, partition ${partition}`
     const loaded = checkpoints.next(loadCheckpoint(topic), epoch, partition)
-    if (loaded < next) {
-      const trouble = loaderTrouble()
-      missing.push(`${at} is loaded to ${loaded} of ${next}${trouble === null ? '' : ` (${trouble})`}`)
-    }
+    if (loaded < next) missing.push(`${at} is loaded to ${loaded} of ${next}${because()}`)
     for (const { name, from } of projections) {
       const taken = checkpoints.next(projectionCheckpoint(name), epoch, partition)
       if (from.name !== topic || taken >= Math.min(loaded, next)) continue
-      const { state, reason } = runner.state(name)
-      missing.push(`projection ${name} (${reason ?? state}) has consumed ${taken} of ${next} of ${at}`)
+      missing.push(`projection ${name}${because(name)} has consumed ${taken} of ${next} of ${at}`)
     }
   }
   return missing
 }
 
 /** Returns the sum of the positions of all checkpoints of the targets; it rises with any progress. */
-function reachedIn({ runner: { checkpoints } }: CatchUpWatch, targets: readonly Target[]): number {
+function reachedIn(checkpoints: Checkpoints, targets: readonly Target[]): number {
   let sum = 0
   for (const { topic, epoch, partition, next } of targets) {
     for (const name of checkpointNames(topic)) sum += Math.min(next, checkpoints.next(name, epoch, partition))
   }
   return sum
-}
-
-/**
- * Waits, by the stored checkpoints, until everything that the log holds at the call (or everything below `targets`) is
- * loaded and projected: for processes without a projector.
- * @returns a sentence per checkpoint that still lags when `signal` aborts; empty when all have caught up
- */
-export async function waitForCheckpoints(
-  { store, log }: { readonly store: Store; readonly log: Pick<LogReader, 'extents'> },
-  signal: AbortSignal,
-  targets?: readonly Target[]
-): Promise<string[]> {
-  let wanted = targets
-  try {
-    wanted ??= await targetsAtLogEnd(await storeAt('reads', store, projections), (topic) => log.extents(topic), {
-      signal
-    })
-  } catch (error) {
-    if (error instanceof Refusal) throw error
-    return [errorMessage(error).replace(/\.$/, '')]
-  }
-  for (;;) {
-    const behind = behindOf(wanted, await Checkpoints.read(await storeAt('reads', store, projections)))
-    if (behind.length === 0 || signal.aborted) return behind
-    await pause(STORED_CHECK_MS, signal)
-  }
-}
-
-/** Returns a sentence for every stored checkpoint that lags behind a target. */
-function behindOf(targets: readonly Target[], checkpoints: Checkpoints): string[] {
-  return targets.flatMap(({ topic, epoch, partition, next }) =>
-    checkpointNames(topic).flatMap((name) => {
-      const reached = checkpoints.next(name, epoch, partition)
-      return reached < next ? [`${name} has read ${reached} of ${next} in epoch ${epoch}, partition ${partition}`] : []
-    })
-  )
 }
 
 /** Returns the checkpoints of the loader and of every projection of a topic. */

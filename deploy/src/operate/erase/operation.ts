@@ -2,7 +2,7 @@ import { pause, Username } from '@gamenet/schemas'
 import { z } from 'zod'
 import { FailureError, UsageError } from '../../config.js'
 import { Flag, Instant, NoInput, type OperationNeeds, operation } from '../operation.js'
-import { waitUntilCaughtUp } from '../status/caught-up.js'
+import { requireCaughtUp } from '../status/caught-up.js'
 import type { EraseNeeds } from './erase-user.js'
 import { ErasureProgress, ErasureReport } from './erasure-report.js'
 
@@ -115,9 +115,7 @@ async function erasureNeeds(
     await engines.disk.requireSpace(0, 'Deleting the rows of a user')
     // Without the keys, the events that are not loaded yet cannot be decrypted.
     if (isUnread) return
-    const { caughtUp: isCaughtUp, behind } = await waitUntilCaughtUp(needs, CAUGHT_UP_MS_MAX, topics)
-    if (isCaughtUp) return
-    throw new FailureError(`The tables have not caught up with the log: ${behind.join('; ')}.`)
+    await requireCaughtUp(needs, 'The tables have not caught up with the log', CAUGHT_UP_MS_MAX, topics)
   }
   const tables = engines.clickhouse.control
   const writes = await engines.writes()

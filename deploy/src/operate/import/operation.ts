@@ -6,7 +6,7 @@ import { FailureError, UsageError } from '../../config.js'
 import type { Disk } from '../../data-directory/disk.js'
 import type { Engines } from '../../stores/engines.js'
 import { type OperationNeeds, operation, type RunContext } from '../operation.js'
-import { waitUntilCaughtUp } from '../status/caught-up.js'
+import { requireCaughtUp } from '../status/caught-up.js'
 
 const KNOWN_WITHIN_MS = 60_000
 /** Rejected rows that a report can keep: some 15 MB. */
@@ -157,8 +157,7 @@ async function publishFile(
 /** Returns the state of an import, once the tables contain all events of imports. */
 async function knownImport(needs: OperationNeeds, importId: string): Promise<KnownImport | undefined> {
   const topics = [importRunTopic.name, importRetractionTopic.name]
-  const { caughtUp: isCaughtUp, behind } = await waitUntilCaughtUp(needs, KNOWN_WITHIN_MS, topics)
-  if (!isCaughtUp) throw new FailureError(`It is unknown whether this was imported before: ${behind.join('; ')}.`)
+  await requireCaughtUp(needs, 'It is unknown whether this was imported before', KNOWN_WITHIN_MS, topics)
   const { projections, readImports, storeAt } = await import('@gamenet/projector')
   const [run] = await (await storeAt('reads', needs.engines.store, projections)).do(readImports, importId)
   return run === undefined ? undefined : { ...run, isRetracted: run.retractedMs > 0 }

@@ -1,8 +1,7 @@
 import { z } from 'zod'
-import { FailureError } from '../../config.js'
 import { NoInput, type OperationNeeds, operation } from '../operation.js'
 import { requireRepaired } from '../rebuild/operation.js'
-import { waitUntilCaughtUp } from '../status/caught-up.js'
+import { requireCaughtUp } from '../status/caught-up.js'
 import { ImportRun, ImportUndoProgress, ImportUndoReport } from './import-run.js'
 import type { ImportUndoNeeds } from './run-import-undo.js'
 
@@ -45,12 +44,7 @@ export async function finishImportUndos(needs: OperationNeeds): Promise<number> 
 
 function undoNeeds(needs: OperationNeeds): ImportUndoNeeds {
   const { engines, projector, importing } = needs
-  const caughtUp = async (topics?: readonly string[]) => {
-    const { caughtUp: isCaughtUp, behind } = await waitUntilCaughtUp(needs, CAUGHT_UP_MS_MAX, topics)
-    if (isCaughtUp) return
-    throw new FailureError(
-      `The tables have not caught up with the log; undo the import again later: ${behind.join('; ')}.`
-    )
-  }
+  const behind = 'The tables have not caught up with the log; undo the import again later'
+  const caughtUp = (topics?: readonly string[]) => requireCaughtUp(needs, behind, CAUGHT_UP_MS_MAX, topics)
   return { engines, projector, importing, caughtUp }
 }

@@ -1,6 +1,7 @@
 import type { Target } from '@gamenet/projector'
-import { abortedAfter, errorMessage, headsOf, type LogExtents } from '@gamenet/schemas'
+import { abortedAfter, errorMessage, headsOf, type LogExtents, Refusal } from '@gamenet/schemas'
 import { z } from 'zod'
+import { FailureError } from '../../config.js'
 import { type OperationNeeds, operation } from '../operation.js'
 
 /** Longest wait for the tables to catch up. */
@@ -27,7 +28,7 @@ export const caughtUp = operation({
   run: (needs, { seconds }) => waitUntilCaughtUp(needs, seconds * 1000)
 })
 
-export type CatchUpNeeds = Pick<OperationNeeds, 'projector' | 'onChange' | 'stopping'> & {
+type CatchUpNeeds = Pick<OperationNeeds, 'projector' | 'onChange' | 'stopping'> & {
   readonly engines: Pick<OperationNeeds['engines'], 'store' | 'log'>
 }
 
@@ -35,7 +36,7 @@ export type CatchUpNeeds = Pick<OperationNeeds, 'projector' | 'onChange' | 'stop
  * Waits for the events that the log holds at the call, of these topics or of all.
  * A projector knows which partitions are stalled and why; any other process reads the checkpoints.
  */
-export async function waitUntilCaughtUp(
+async function waitUntilCaughtUp(
   { engines, projector, onChange, stopping }: CatchUpNeeds,
   timeoutMs: number,
   topics?: readonly string[]
@@ -43,22 +44,31 @@ export async function waitUntilCaughtUp(
   const begun = performance.now()
   const signal = abortedAfter(timeoutMs, stopping)
   const targets = topics === undefined ? undefined : await targetsAtHeads(engines.log, topics)
-  const behindByTables = async () => {
-    const { waitForCheckpoints } = await import('@gamenet/projector')
-    return await waitForCheckpoints({ store: engines.store, log: engines.log }, signal, targets)
-  }
-  const behind =
+  const { waitForCheckpoints } = await import('@gamenet/projector')
+  const caughtUp =
     projector === undefined
-      ? await behindByTables()
-      : await projector
-          .caughtUp({ signal, standstillMs: timeoutMs, ...(targets === undefined ? {} : { targets }) })
-          .then(
-            () => [],
-            (error: unknown) => [errorMessage(error).replace(/\.$/, '')]
-          )
+      ? waitForCheckpoints({ store: engines.store, log: engines.log }, signal, targets)
+      : projector.caughtUp({ signal, standstillMs: timeoutMs, ...(targets === undefined ? {} : { targets }) })
+  const behind = await caughtUp.then(
+    () => [],
+    (error: unknown) => {
+      if (error instanceof Refusal) throw error
+      return [errorMessage(error).replace(/\.$/, '')]
+    }
+  )
   // Afterwards the answers of this process are current, too. A failed read is repeated in the background.
   if (behind.length === 0) await onChange().catch(() => undefined)
   return { caughtUp: behind.length === 0, waitedMs: Math.round(performance.now() - begun), behind }
+}
+
+/** {@link waitUntilCaughtUp}, with an error that begins with `failure` if it does not succeed. */
+export async function requireCaughtUp(
+  needs: CatchUpNeeds,
+  failure: string,
+  ...within: [timeoutMs: number, topics?: readonly string[]]
+): Promise<void> {
+  const { behind } = await waitUntilCaughtUp(needs, ...within)
+  if (behind.length > 0) throw new FailureError(`${failure}: ${behind.join('; ')}.`)
 }
 
 async function targetsAtHeads(log: LogExtents, topics: readonly string[]): Promise<Target[]> {

@@ -101,7 +101,7 @@ AS SELECT
     p.reason AS reason,
     p.stored_at AS stored_at,
     (intDiv(length(p.value), 4) * 3) - length(extract(p.value, '=*$')) AS bytes,
-    multiIf(d.decision = 'dropped', 'dropped', (d.decision = 'retried') AND (d.decided_at >= p.stored_at), 'retried', 'stored') AS state
+    if((d.decision = 'dropped') OR (d.decided_at >= p.stored_at), d.decision, 'stored') AS state
 FROM default.dead_letter AS p
 FINAL
 LEFT JOIN default.dead_letter_decision AS d

@@ -2,9 +2,9 @@
 
 -- ---------------------------------------------------------------- bookkeeping
 
--- Positions up to which the loader (name `load:<topic>`) and each projection (name `project:<projection>`) have consumed, per
--- partition: `next` is the first offset not yet consumed. Queried by name at every step; a few rows. The highest `next` wins, so that
--- a process that lost a partition cannot set its successor's checkpoint back.
+-- Positions up to which the loader (name `load:<topic>`) and each projection (name `project:<projection>`) have
+-- consumed, per partition: `next` is the first offset not yet consumed. Queried by name at every step; a few rows. The
+-- highest `next` wins, so that a process that lost a partition cannot set its successor's checkpoint back.
 CREATE TABLE IF NOT EXISTS checkpoint (
   name String,
   epoch UInt16,
@@ -28,8 +28,8 @@ CREATE TABLE IF NOT EXISTS dead_letter (
   stored_at DateTime64(3, 'UTC') DEFAULT now64(3)
 ) ENGINE = ReplacingMergeTree(stored_at) ORDER BY (topic, epoch, partition, offset);
 
--- Changes by projection steps: the projection's table, the key (`*`: many), the instants, and the data version of answers
--- about them from then on. Readers query only rows after the newest version that they know, so version leads.
+-- Changes by projection steps: the projection's table, the key (`*`: many), the instants, and the data version of
+-- answers about them from then on. Readers query only rows after the newest version that they know, so version leads.
 CREATE TABLE IF NOT EXISTS data_change (
   version UInt64,
   `projection` LowCardinality(String), -- quoted: bare, it would begin a PROJECTION
@@ -38,8 +38,8 @@ CREATE TABLE IF NOT EXISTS data_change (
   to_ms Int64
 ) ENGINE = ReplacingMergeTree ORDER BY (version, projection, key, from_ms, to_ms);
 
--- Decisions on dead letters: `dropped`, or `retried` (read successfully, and stored). Read whole, with dead_letter; a row per
--- decision, the newest of a position counts.
+-- Decisions on dead letters: `dropped`, or `retried` (read successfully, and stored). Read whole, with dead_letter; a
+-- row per decision, the newest of a position counts.
 CREATE TABLE IF NOT EXISTS dead_letter_decision (
   topic LowCardinality(String),
   epoch UInt16,
@@ -49,18 +49,19 @@ CREATE TABLE IF NOT EXISTS dead_letter_decision (
   decided_at DateTime64(3, 'UTC') DEFAULT now64(3)
 ) ENGINE = ReplacingMergeTree(decided_at) ORDER BY (topic, epoch, partition, offset);
 
--- All dead letters with their present state: a dropped one stays dropped when the log is read again; a retried one that became a
--- dead letter again is `stored`.
+-- All dead letters with their present state: a dropped one stays dropped when the log is read again; a retried one that
+-- became a dead letter again is `stored`.
 CREATE VIEW IF NOT EXISTS dead_letter_state AS
 SELECT p.topic AS topic, p.epoch AS epoch, p.partition AS partition, p.offset AS offset, p.reason AS reason,
   p.stored_at AS stored_at, intDiv(length(p.value), 4) * 3 - length(extract(p.value, '=*$')) AS bytes,
-  multiIf(d.decision = 'dropped', 'dropped', d.decision = 'retried' AND d.decided_at >= p.stored_at, 'retried', 'stored') AS state
+  if(d.decision = 'dropped' OR d.decided_at >= p.stored_at, d.decision, 'stored') AS state
 FROM dead_letter AS p FINAL
 LEFT JOIN dead_letter_decision AS d FINAL
 ON d.topic = p.topic AND d.epoch = p.epoch AND d.partition = p.partition AND d.offset = p.offset;
 
--- Late events: events that entered their event table behind the checkpoints of projections, such as retried dead letters. One row
--- per batch, so that a batch is visible as a whole. Read whole by each consumer of events, often; a few rows.
+-- Late events: events that entered their event table behind the checkpoints of projections, such as retried dead
+-- letters. One row per batch, so that a batch is visible as a whole. Read whole by each consumer of events, often; a
+-- few rows.
 CREATE TABLE IF NOT EXISTS late_batch (
   id String,
   topic LowCardinality(String),
@@ -74,16 +75,16 @@ CREATE TABLE IF NOT EXISTS late_batch_taken (
   taker LowCardinality(String)
 ) ENGINE = ReplacingMergeTree ORDER BY (id, taker);
 
--- Erasures that these tables have carried out, by the salted hash of the user's name (PostgreSQL has the salt). Compared with
--- PostgreSQL's ledger when a service starts: tables that were restored from an older copy lack the newest rows. One row per erased
--- user.
+-- Erasures that these tables have carried out, by the salted hash of the user's name (PostgreSQL has the salt).
+-- Compared with PostgreSQL's ledger when a service starts: tables that were restored from an older copy lack the newest
+-- rows. One row per erased user.
 CREATE TABLE IF NOT EXISTS erasure (
   name_hash String,
   erased_at DateTime64(3, 'UTC')
 ) ENGINE = ReplacingMergeTree(erased_at) ORDER BY name_hash;
 
--- Ranges of the log that retention deleted before they were loaded, and that an operator accepted as missing: offsets `first` to
--- below `next`. Read whole; a few rows.
+-- Ranges of the log that retention deleted before they were loaded, and that an operator accepted as missing: offsets
+-- `first` to below `next`. Read whole; a few rows.
 CREATE TABLE IF NOT EXISTS log_gap (
   topic LowCardinality(String),
   epoch UInt16,
@@ -109,9 +110,10 @@ CREATE TABLE IF NOT EXISTS rebuild_owner (
   seen_at DateTime64(3, 'UTC') DEFAULT now64(3)
 ) ENGINE = ReplacingMergeTree(seen_at) ORDER BY id;
 
--- Pointers: the generation of each projection's tables, or of a topic's event table, that is written and the one that is read. A row
--- per change, the newest of an owner counts. Owners without a row write and read generation 0. `reads_changed` rises with each change
--- of `reads` over all owners. Read before each pass, and several times a second by processes that answer; some rows per swap.
+-- Pointers: the generation of each projection's tables, or of a topic's event table, that is written and the one that
+-- is read. A row per change, the newest of an owner counts. Owners without a row write and read generation 0.
+-- `reads_changed` rises with each change of `reads` over all owners. Read before each pass, and several times a second
+-- by processes that answer; some rows per swap.
 CREATE TABLE IF NOT EXISTS generation_pointer (
   owner LowCardinality(String),
   tables Array(String),
@@ -133,10 +135,10 @@ CREATE TABLE IF NOT EXISTS generation_statement (
 
 -- --------------------------------------------------------------- event tables
 
--- Event tables have the events of one topic in log order. Projections and rebuilds read ranges of the log, one partition at a time, so
--- the position is the whole key, and a row loaded twice is one row.
--- `position` orders events within a partition; `version` orders facts: by instant, then by position. `recorded_at` is when a log first
--- took the event (1970 if unknown); a late event was known from `stored_at` of its late batch on.
+-- Event tables have the events of one topic in log order. Projections and rebuilds read ranges of the log, one
+-- partition at a time, so the position is the whole key, and a row loaded twice is one row.
+-- `position` orders events within a partition; `version` orders facts: by instant, then by position. `recorded_at` is
+-- when a log first took the event (1970 if unknown); a late event was known from `stored_at` of its late batch on.
 CREATE TABLE IF NOT EXISTS event_network_count__0 (
   epoch UInt16 CODEC(Delta, ZSTD(1)),
   partition UInt16 CODEC(Delta, ZSTD(1)),
@@ -242,7 +244,8 @@ CREATE TABLE IF NOT EXISTS event_leaderboard__0 (
   version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
--- `player_key` is the key of the name (without case), computed by the loader. `details` is JSON text, '' if there are none.
+-- `player_key` is the key of the name (without case), computed by the loader. `details` is JSON text, '' if there are
+-- none.
 CREATE TABLE IF NOT EXISTS event_leaderboard_entry__0 (
   epoch UInt16 CODEC(Delta, ZSTD(1)),
   partition UInt16 CODEC(Delta, ZSTD(1)),
@@ -285,8 +288,8 @@ CREATE TABLE IF NOT EXISTS event_match_list__0 (
   version UInt128 ALIAS bitOr(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(observed_at)), 64), toUInt128(position))
 ) ENGINE = ReplacingMergeTree ORDER BY (epoch, partition, offset);
 
--- Presence. A `user_key` is the key of the username (without case), computed by the loader. These events are sealed in the log and plain
--- here; an erasure deletes the rows.
+-- Presence. A `user_key` is the key of the username (without case), computed by the loader. These events are sealed in
+-- the log and plain here; an erasure deletes the rows.
 CREATE TABLE IF NOT EXISTS event_presence__0 (
   epoch UInt16 CODEC(Delta, ZSTD(1)),
   partition UInt16 CODEC(Delta, ZSTD(1)),
@@ -397,9 +400,9 @@ CREATE TABLE IF NOT EXISTS event_title_status__0 (
 
 -- ---------------------------------------------------------------- read tables
 
--- Counts of the network, one row per metric and instant: sources have registered, online and lobbies together or separately, and
--- a file with one of them must not replace another. Queried for one metric and a window, oldest first. The key has the instant, so
--- the position alone tells the newer of two rows.
+-- Counts of the network, one row per metric and instant: sources have registered, online and lobbies together or
+-- separately, and a file with one of them must not replace another. Queried for one metric and a window, oldest first.
+-- The key has the instant, so the position alone tells the newer of two rows.
 CREATE TABLE IF NOT EXISTS network_count__0 (
   metric LowCardinality(String),
   ts DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
@@ -407,8 +410,8 @@ CREATE TABLE IF NOT EXISTS network_count__0 (
   position UInt64 CODEC(DoubleDelta, ZSTD(1))
 ) ENGINE = ReplacingMergeTree(position) PARTITION BY toYear(ts) ORDER BY (metric, ts);
 
--- One row per metric and hour with a sample, for wide windows, days, coverage and the last count of a day. Recomputed whole from
--- network_count; `position` is the newest of its samples, so a recomputed row replaces the former one.
+-- One row per metric and hour with a sample, for wide windows, days, coverage and the last count of a day. Recomputed
+-- whole from network_count; `position` is the newest of its samples, so a recomputed row replaces the former one.
 CREATE TABLE IF NOT EXISTS network_count_hour__0 (
   metric LowCardinality(String),
   hour DateTime('UTC') CODEC(DoubleDelta, ZSTD(1)),
@@ -422,9 +425,9 @@ CREATE TABLE IF NOT EXISTS network_count_hour__0 (
   position UInt64 CODEC(DoubleDelta, ZSTD(1))
 ) ENGINE = ReplacingMergeTree(position) ORDER BY (metric, hour);
 
--- Counts of one title at one instant. Queried for one title and a window, so title, then time. The counts are stored as differences,
--- which vary less than the counts: 0.345 instead of 0.43 bytes per sample by the minute. Writing and merging a sample takes 0.07 µs
--- more, a query of a title 2 % more.
+-- Counts of one title at one instant. Queried for one title and a window, so title, then time. The counts are stored as
+-- differences, which vary less than the counts: 0.345 instead of 0.43 bytes per sample by the minute. Writing and
+-- merging a sample takes 0.07 µs more, a query of a title 2 % more.
 CREATE TABLE IF NOT EXISTS title_count__0 (
   title_id LowCardinality(String) CODEC(ZSTD(1)),
   ts DateTime64(3, 'UTC') CODEC(DoubleDelta, ZSTD(1)),
@@ -446,8 +449,8 @@ CREATE TABLE IF NOT EXISTS title_count_hour__0 (
   position UInt64 CODEC(DoubleDelta, ZSTD(1))
 ) ENGINE = ReplacingMergeTree(position) PARTITION BY toYear(hour) ORDER BY (title_id, hour);
 
--- One row per title and UTC day with a sample, for all titles over weeks and months. Time leads, because every query is about all
--- titles. Recomputed whole from title_count_hour.
+-- One row per title and UTC day with a sample, for all titles over weeks and months. Time leads, because every query is
+-- about all titles. Recomputed whole from title_count_hour.
 CREATE TABLE IF NOT EXISTS title_count_day__0 (
   day Date CODEC(DoubleDelta, ZSTD(1)),
   title_id LowCardinality(String),
@@ -460,8 +463,8 @@ CREATE TABLE IF NOT EXISTS title_count_day__0 (
   position UInt64 CODEC(Delta, ZSTD(1))
 ) ENGINE = ReplacingMergeTree(position) ORDER BY (day, title_id);
 
--- The newest counts of every title, read whole. Imported counts have rows of their own: a file with a newer count of one title would
--- look like a scrape without all other titles.
+-- The newest counts of every title, read whole. Imported counts have rows of their own: a file with a newer count of
+-- one title would look like a scrape without all other titles.
 CREATE TABLE IF NOT EXISTS title_latest__0 (
   imported Bool,
   title_id LowCardinality(String),
@@ -472,9 +475,9 @@ CREATE TABLE IF NOT EXISTS title_latest__0 (
   version UInt128
 ) ENGINE = ReplacingMergeTree(version) ORDER BY (imported, title_id);
 
--- Facts about titles, one row per field, because each field folds separately: a source without a field changes nothing of it.
--- Fields: name, title, publisher, release_date, image, product_code, features (comma-separated). `name_key` is set for the field
--- `name`. A few thousand rows, read whole.
+-- Facts about titles, one row per field, because each field folds separately: a source without a field changes nothing
+-- of it. Fields: name, title, publisher, release_date, image, product_code, features (comma-separated). `name_key` is
+-- set for the field `name`. A few thousand rows, read whole.
 CREATE TABLE IF NOT EXISTS title__0 (
   title_id LowCardinality(String),
   field LowCardinality(String),
@@ -523,7 +526,8 @@ CREATE TABLE IF NOT EXISTS import_retraction__0 (
   position UInt64
 ) ENGINE = ReplacingMergeTree(position) ORDER BY import_id;
 
--- Facts about boards from lists, one row per instant; few, because only changes are published. Queried for whole titles.
+-- Facts about boards from lists, one row per instant; few, because only changes are published. Queried for whole
+-- titles.
 CREATE TABLE IF NOT EXISTS leaderboard__0 (
   title_id LowCardinality(String),
   leaderboard_id UInt32,
@@ -533,9 +537,10 @@ CREATE TABLE IF NOT EXISTS leaderboard__0 (
   position UInt64
 ) ENGINE = ReplacingMergeTree(position) ORDER BY (title_id, leaderboard_id, ts);
 
--- Every state of every entry. Queried for one board (as of an instant: the newest state of each entry up to it) and for single entries
--- of a board, so board, entry, time. `content` distinguishes states of one instant, so that an event that is published again is the
--- same row. The position is that of its first publication, so the lowest one wins (`age` is its complement).
+-- Every state of every entry. Queried for one board (as of an instant: the newest state of each entry up to it) and for
+-- single entries of a board, so board, entry, time. `content` distinguishes states of one instant, so that an event
+-- that is published again is the same row. The position is that of its first publication, so the lowest one wins (`age`
+-- is its complement).
 CREATE TABLE IF NOT EXISTS leaderboard_history__0 (
   title_id LowCardinality(String),
   leaderboard_id UInt32,
@@ -559,11 +564,12 @@ CREATE TABLE IF NOT EXISTS leaderboard_history__0 (
   age UInt64 MATERIALIZED bitNot(bitOr(bitShiftLeft(toUInt64(epoch), 48), offset))
 ) ENGINE = ReplacingMergeTree(age) ORDER BY (title_id, leaderboard_id, player, occurrence, ts, content);
 
--- The boards now: each entry with the rank and place (from 0) that the board shows. All entries of a touched board are written again,
--- because a new entry at the top moves all others. Queried for whole boards, and by searches for single entries of a hundred boards at
--- once, hence the small granules and blocks: with blocks of 64 KiB, such a query decompresses eight granules of a narrow column for the
--- one that it needs (27.5 → 22 ms of processor time with 1 M entries, 4 % more disk). An entry that left stays as a row with `is_gone`.
--- `first_at` is when the entry first stood on the board; 1970 if it never did.
+-- The boards now: each entry with the rank and place (from 0) that the board shows. All entries of a touched board are
+-- written again, because a new entry at the top moves all others. Queried for whole boards, and by searches for single
+-- entries of a hundred boards at once, hence the small granules and blocks: with blocks of 64 KiB, such a query
+-- decompresses eight granules of a narrow column for the one that it needs (27.5 → 22 ms of processor time with 1 M
+-- entries, 4 % more disk). An entry that left stays as a row with `is_gone`. `first_at` is when the entry first stood
+-- on the board; 1970 if it never did.
 CREATE TABLE IF NOT EXISTS leaderboard_entry__0 (
   title_id LowCardinality(String),
   leaderboard_id UInt32,
@@ -585,8 +591,8 @@ CREATE TABLE IF NOT EXISTS leaderboard_entry__0 (
 ) ENGINE = ReplacingMergeTree(version) ORDER BY (title_id, leaderboard_id, player, occurrence)
 SETTINGS index_granularity = 1024, min_compress_block_size = 16384;
 
--- The reigns of a board's records, oldest first; one row per board, because a late event can begin, end or undo any reign. `set_at` is
--- when the record was set, `from_at` when it (again) became the best; the last `to_at` is NULL.
+-- The reigns of a board's records, oldest first; one row per board, because a late event can begin, end or undo any
+-- reign. `set_at` is when the record was set, `from_at` when it (again) became the best; the last `to_at` is NULL.
 CREATE TABLE IF NOT EXISTS record_history__0 (
   title_id LowCardinality(String),
   leaderboard_id UInt32,
@@ -600,9 +606,9 @@ CREATE TABLE IF NOT EXISTS record_history__0 (
   version UInt64
 ) ENGINE = ReplacingMergeTree(version) ORDER BY (title_id, leaderboard_id);
 
--- When players first reached the goals of achievements (numbered in `schemas/src/nouns/rank-goal.ts`), in arrays with one element per
--- goal reached; one row per board, because a late event can move or undo any of them. Read by the fold that writes it, and for the
--- boards of up to a thousand users.
+-- When players first reached the goals of achievements (numbered in `schemas/src/nouns/rank-goal.ts`), in arrays with
+-- one element per goal reached; one row per board, because a late event can move or undo any of them. Read by the fold
+-- that writes it, and for the boards of up to a thousand users.
 CREATE TABLE IF NOT EXISTS rank_reached__0 (
   title_id LowCardinality(String),
   leaderboard_id UInt32,
@@ -613,8 +619,9 @@ CREATE TABLE IF NOT EXISTS rank_reached__0 (
 ) ENGINE = ReplacingMergeTree(version) ORDER BY (title_id, leaderboard_id)
 SETTINGS index_granularity = 64;
 
--- Changes of boards by instant. Queried newest first, over all boards, for pages of a few hundred; so time leads. One row per event
--- that is, or once was, a change (`is_change`): after a late event it may be none. The index finds the changes of a player.
+-- Changes of boards by instant. Queried newest first, over all boards, for pages of a few hundred; so time leads. One
+-- row per event that is, or once was, a change (`is_change`): after a late event it may be none. The index finds the
+-- changes of a player.
 CREATE TABLE IF NOT EXISTS leaderboard_change__0 (
   ts DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
   title_id LowCardinality(String),
@@ -641,8 +648,8 @@ CREATE TABLE IF NOT EXISTS leaderboard_change__0 (
   INDEX by_player player_key TYPE bloom_filter(0.001) GRANULARITY 1
 ) ENGINE = ReplacingMergeTree(version) ORDER BY (ts, title_id, leaderboard_id, epoch, partition, offset);
 
--- The same changes in the order of recording, for clients with a cursor: the place where a change was recorded (the position that made
--- it one) never moves.
+-- The same changes in the order of recording, for clients with a cursor: the place where a change was recorded (the
+-- position that made it one) never moves.
 CREATE TABLE IF NOT EXISTS leaderboard_feed__0 (
   recorded_epoch UInt16,
   recorded_partition UInt16,
@@ -670,9 +677,9 @@ CREATE TABLE IF NOT EXISTS leaderboard_feed__0 (
 ) ENGINE = ReplacingMergeTree(version)
 ORDER BY (recorded_epoch, recorded_partition, recorded_offset, epoch, partition, offset);
 
--- All boards of a player, with ranks: the rows of leaderboard_entry, player first (11 ms; board first took 1,400). A search reads a
--- hundred players: in a compact part a granule is at one place of one file (17 instead of 28 ms of processor time with 2 M entries,
--- 5 % more disk).
+-- All boards of a player, with ranks: the rows of leaderboard_entry, player first (11 ms; board first took 1,400). A
+-- search reads a hundred players: in a compact part a granule is at one place of one file (17 instead of 28 ms of
+-- processor time with 2 M entries, 5 % more disk).
 CREATE TABLE IF NOT EXISTS player_entry__0 (
   player_key String,
   title_id LowCardinality(String),
@@ -691,8 +698,8 @@ CREATE TABLE IF NOT EXISTS player_entry__0 (
 ) ENGINE = ReplacingMergeTree(version) ORDER BY (player_key, title_id, leaderboard_id, player, occurrence)
 SETTINGS index_granularity = 1024, min_bytes_for_wide_part = 1000000000000;
 
--- The entries of all boards by time, with the columns that a search shows: a search by time is one read. Rows have the version of
--- their board, as in leaderboard_entry.
+-- The entries of all boards by time, with the columns that a search shows: a search by time is one read. Rows have the
+-- version of their board, as in leaderboard_entry.
 CREATE TABLE IF NOT EXISTS timed_entry__0 (
   time_ms UInt32,
   title_id LowCardinality(String),
@@ -745,10 +752,11 @@ CREATE TABLE IF NOT EXISTS match_list_hour__0 (
   position UInt64
 ) ENGINE = ReplacingMergeTree(position) PARTITION BY toYear(hour) ORDER BY (title_id, hour);
 
--- A match: the n-th lobby of a host in successive lists of a title. Queried for one title and a window, and by the projection for the
--- matches that were seen last: matches are short, so the index of `last_seen` skips nearly all granules of past years. Small granules,
--- because a title has few newest matches. A late list can split or join matches; the row of one that no longer exists is `is_void`.
--- Version: the newest position of the title's lists that were folded, never less than that of the row before.
+-- A match: the n-th lobby of a host in successive lists of a title. Queried for one title and a window, and by the
+-- projection for the matches that were seen last: matches are short, so the index of `last_seen` skips nearly all
+-- granules of past years. Small granules, because a title has few newest matches. A late list can split or join
+-- matches; the row of one that no longer exists is `is_void`. Version: the newest position of the title's lists that
+-- were folded, never less than that of the row before.
 CREATE TABLE IF NOT EXISTS match_session__0 (
   title_id LowCardinality(String),
   first_seen DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
@@ -764,8 +772,8 @@ CREATE TABLE IF NOT EXISTS match_session__0 (
   INDEX seen_last last_seen TYPE minmax GRANULARITY 1
 ) ENGINE = ReplacingMergeTree(version) ORDER BY (title_id, first_seen, host, nth) SETTINGS index_granularity = 1024;
 
--- Every sighting, one row per user and instant. Queried every minute for some hundred users and a window of days, to compute play
--- time. Small granules, because most of a larger one belongs to other users and days.
+-- Every sighting, one row per user and instant. Queried every minute for some hundred users and a window of days, to
+-- compute play time. Small granules, because most of a larger one belongs to other users and days.
 CREATE TABLE IF NOT EXISTS presence__0 (
   user_key String,
   ts DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
@@ -776,9 +784,9 @@ CREATE TABLE IF NOT EXISTS presence__0 (
 ) ENGINE = ReplacingMergeTree(position) PARTITION BY toYear(ts) ORDER BY (user_key, ts)
 SETTINGS index_granularity = 1024;
 
--- Facts about users from presence, one row per field, each the newest by itself: `username` (its spelling), `seen` (the newest
--- sighting: online or offline), `online` (the newest sighting online), `game` (the newest sighting in a game: its name), `gamertag`
--- (the newest). `ts` is the instant of that sighting. Queried for one user, and by gamertag.
+-- Facts about users from presence, one row per field, each the newest by itself: `username` (its spelling), `seen` (the
+-- newest sighting: online or offline), `online` (the newest sighting online), `game` (the newest sighting in a game:
+-- its name), `gamertag` (the newest). `ts` is the instant of that sighting. Queried for one user, and by gamertag.
 CREATE TABLE IF NOT EXISTS presence_latest__0 (
   user_key String,
   field LowCardinality(String),
@@ -797,10 +805,10 @@ CREATE TABLE IF NOT EXISTS user_gamertag__0 (
 ) ENGINE = ReplacingMergeTree ORDER BY (gamertag_key, user_key)
 SETTINGS index_granularity = 1024;
 
--- One row per user and UTC day with a sighting: the number of sightings, the last one, and the whole seconds played by game.
--- Recomputed whole from `presence`, so that a late sighting leaves no orphan; a day without sightings left gets an empty row. `last_at` of
--- a day without a sighting inside a play is the end of the day. Queried for a thousand users at once: small granules, because most of a
--- larger one belongs to others.
+-- One row per user and UTC day with a sighting: the number of sightings, the last one, and the whole seconds played by
+-- game. Recomputed whole from `presence`, so that a late sighting leaves no orphan; a day without sightings left gets
+-- an empty row. `last_at` of a day without a sighting inside a play is the end of the day. Queried for a thousand users
+-- at once: small granules, because most of a larger one belongs to others.
 CREATE TABLE IF NOT EXISTS presence_day__0 (
   user_key String,
   day Date,
@@ -852,8 +860,8 @@ CREATE TABLE IF NOT EXISTS rating_given__0 (
   revision UInt64
 ) ENGINE = ReplacingMergeTree(revision) ORDER BY (rater_key, user_key);
 
--- Unlocked achievements, once per user and achievement: of several events, the first in the log counts (`age` is the complement of its
--- position). Queried for one user, and whole by achievement.
+-- Unlocked achievements, once per user and achievement: of several events, the first in the log counts (`age` is the
+-- complement of its position). Queried for one user, and whole by achievement.
 CREATE TABLE IF NOT EXISTS achievement_unlock__0 (
   user_key String,
   achievement_id UInt16,
@@ -864,8 +872,8 @@ CREATE TABLE IF NOT EXISTS achievement_unlock__0 (
 ) ENGINE = ReplacingMergeTree(age) ORDER BY (user_key, achievement_id)
 SETTINGS index_granularity = 1024;
 
--- The same, time first, for the newest unlocks of all. One row per event: the one that counts is looked up in achievement_unlock for
--- the few that are shown.
+-- The same, time first, for the newest unlocks of all. One row per event: the one that counts is looked up in
+-- achievement_unlock for the few that are shown.
 CREATE TABLE IF NOT EXISTS achievement_unlock_feed__0 (
   ts DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
   user_key String,

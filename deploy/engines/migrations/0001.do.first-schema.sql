@@ -1,15 +1,16 @@
 -- The first schema of the write side.
 
--- Leases of board visits: one row per board, and one with leaderboard_id -1 for the board list of a title. Queried for the most
--- overdue rows without a holder; a few thousand rows, each written twice per visit.
+-- Leases of board visits: one row per board, and one with leaderboard_id -1 for the board list of a title. Queried for
+-- the most overdue rows without a holder; a few thousand rows, each written twice per visit.
 --
 -- due_at       earliest instant of the next visit
 -- period_s     interval between visits: shorter after a visit that found changes, longer after one that found none
 -- lease_*      the process that visits the row now, and the end of its lease
 -- is_unclean   a visit began and did not record its end: the events that it appended to the log are unknown
 -- appended     the heads of the log's partitions after the last visit had appended: [{epoch, partition, next}]
--- etag, last_modified, content, seen_version   validators of the page, a hash of what it shows of the board, and the version
---              of the board's entries in the read tables that the page was found equal to
+-- etag, last_modified, content, seen_version
+--              validators of the page, a hash of what it shows of the board, and the version of the board's entries in
+--              the read tables that the page was found equal to
 CREATE TABLE board_lease (
   title_id text NOT NULL,
   leaderboard_id bigint NOT NULL,
@@ -29,8 +30,8 @@ CREATE TABLE board_lease (
 );
 CREATE INDEX board_lease_due_at ON board_lease (due_at);
 
--- The subjects of events. Events are sealed with `seal_key`: without the key no copy of the log reveals them. An erasure
--- deletes the row.
+-- The subjects of events. Events are sealed with `seal_key`: without the key no copy of the log reveals them. An
+-- erasure deletes the row.
 CREATE TABLE person (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   user_key text NOT NULL UNIQUE,
@@ -38,9 +39,9 @@ CREATE TABLE person (
 );
 
 -- The erasure ledger: a hash per erased user, which only this installation can compute (with the salt below). Events of
--- sources that still name such a user are ignored. `done_at` is set when the tables are clean; until then the erasure is
--- retried. `returned_at` is set when the user signs in again: the user gets a new person, and the row stays, because an
--- older copy of the tables still has the erased rows.
+-- sources that still name such a user are ignored. `done_at` is set when the tables are clean; until then the erasure
+-- is retried. `returned_at` is set when the user signs in again: the user gets a new person, and the row stays, because
+-- an older copy of the tables still has the erased rows.
 CREATE TABLE erasure (
   name_hash bytea PRIMARY KEY,
   person_id bigint,
@@ -49,8 +50,8 @@ CREATE TABLE erasure (
   returned_at timestamptz
 );
 
--- The salt exists from the first day on, so that every copy of this database computes the same hashes. 244 of its 256 bits
--- are random.
+-- The salt exists from the first day on, so that every copy of this database computes the same hashes. 244 of its 256
+-- bits are random.
 CREATE TABLE erasure_salt (
   is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
   salt bytea NOT NULL
@@ -61,8 +62,8 @@ SELECT decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '
 -- Revisions of all changes of the write side: one sequence, so that revisions order the changes of a row.
 CREATE SEQUENCE revision;
 
--- Profiles that users edited; a user without a row has a profile of defaults. `session_gamertag` is that of the last verified
--- session. `chat_*` is what the chat platform answered about the linked account when it was verified.
+-- Profiles that users edited; a user without a row has a profile of defaults. `session_gamertag` is that of the last
+-- verified session. `chat_*` is what the chat platform answered about the linked account when it was verified.
 CREATE TABLE profile (
   user_key text PRIMARY KEY,
   username text NOT NULL,
@@ -95,8 +96,8 @@ CREATE TABLE rating (
 CREATE INDEX rating_newest ON rating (user_key, rated_at DESC, revision DESC);
 CREATE INDEX rating_of_rater ON rating (rater_key);
 
--- Events of the write side that wait for the log, in the order of `id`: written in the transaction of their change, deleted
--- when the log has them. `people` are the user_keys of the event's subjects.
+-- Events of the write side that wait for the log, in the order of `id`: written in the transaction of their change,
+-- deleted when the log has them. `people` are the user_keys of the event's subjects.
 CREATE TABLE outbox (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   topic text NOT NULL,
@@ -104,8 +105,8 @@ CREATE TABLE outbox (
   event jsonb NOT NULL
 );
 
--- Positions up to which achievements were evaluated: per partition of each topic that rules read, the first offset whose
--- events may concern users who were not evaluated since. A few rows; `next` only rises.
+-- Positions up to which achievements were evaluated: per partition of each topic that rules read, the first offset
+-- whose events may concern users who were not evaluated since. A few rows; `next` only rises.
 CREATE TABLE achievement_evaluation (
   topic text NOT NULL,
   epoch integer NOT NULL,
@@ -114,8 +115,8 @@ CREATE TABLE achievement_evaluation (
   PRIMARY KEY (topic, epoch, partition)
 );
 
--- The lease of the evaluator, and the last day (since 1970) on which users were evaluated whose achievements depend on time
--- alone. One row.
+-- The lease of the evaluator, and the last day (since 1970) on which users were evaluated whose achievements depend on
+-- time alone. One row.
 CREATE TABLE achievement_lease (
   is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
   holder text,

@@ -47,7 +47,8 @@ export function unlike(projection: Projection, filledBy: Statements): Unlike | u
   const program =
     filledBy.version > own.version
       ? `this program has version ${own.version}. Start the newer program`
-      : `this program has other ones of that version (${own.hash}, not ${filledBy.hash}). Start the program that has them`
+      : `this program has other ones of that version (${own.hash}, not ${filledBy.hash}). Start the program that ` +
+        'has them'
   return { isOutdated: false, reason: `${filled}, and ${program}` }
 }
 
@@ -69,8 +70,8 @@ export type Current = {
   /** The projections that steps run, in the order of the program's. */
   readonly projections: readonly Projection[]
   /**
-   * The others: other statements fill their tables, or those of a projection whose tables they read. Steps write nothing
-   * into these, so that processes of the program that fills them continue until a swap.
+   * The others: other statements fill their tables, or those of a projection whose tables they read. Steps write
+   * nothing into these, so that processes of the program that fills them continue until a swap.
    */
   readonly idle: ReadonlyMap<Projection, Unlike>
   readonly owners: readonly Owner[]
@@ -110,7 +111,8 @@ export class Generations {
 
   /**
    * Reads what fills these generations. One without a row is a first one, or its row was lost with a damaged part: this
-   * program fills it. If programs that start at once store different rows, the lowest version counts; the others rebuild.
+   * program fills it. If programs that start at once store different rows, the lowest version counts; the others
+   * rebuild.
    */
   async #know(generations: readonly FilledGeneration[]): Promise<void> {
     if (generations.every((each) => this.#filled.has(keyOf(each)))) return
@@ -147,8 +149,8 @@ export async function foreignStatements(store: Store, projections: readonly Proj
 }
 
 /**
- * Reads the ids of a topic's undone imports that answers show. An undo deletes the import's events after answers show it; the generation
- * that a swap has begun to write may lack it.
+ * Reads the ids of a topic's undone imports that answers show. An undo deletes the import's events after answers show
+ * it; the generation that a swap has begun to write may lack it.
  */
 export async function readUndone(store: Store, pointers: Pointers, topic: string): Promise<string[]> {
   return await store

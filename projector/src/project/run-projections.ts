@@ -307,8 +307,8 @@ export class ProjectionRunner {
   }
 
   /**
-   * Reads the state for a pass: checkpoints and late batches before the pointers. So a pass that still writes a former generation
-   * consumes nothing beyond the heads that a swap reads after it has moved the pointer, and then waits for.
+   * Reads the state for a pass: checkpoints and late batches before the pointers. So a pass that still writes a former
+   * generation consumes nothing beyond the heads that a swap reads after it has moved the pointer, and then waits for.
    */
   async #read(): Promise<{ readonly stored: readonly Checkpoint[]; readonly current: Current }> {
     const { store, generations } = this.#options

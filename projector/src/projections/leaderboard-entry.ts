@@ -26,8 +26,8 @@ export const leaderboardEntry: Projection = {
   reads: {
     // Read before the states, which are then at least as new as this version: a board's rows never get a lower one.
     records: `
-      SELECT r.title_id AS title_id, r.leaderboard_id AS leaderboard_id, r.players AS players, r.occurrences AS occurrences,
-        r.ratings AS ratings, r.times_ms AS times_ms,
+      SELECT r.title_id AS title_id, r.leaderboard_id AS leaderboard_id,
+        r.players AS players, r.occurrences AS occurrences, r.ratings AS ratings, r.times_ms AS times_ms,
         arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.set_at) AS set_at,
         arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.from_at) AS from_at,
         arrayMap(at -> toFloat64(toUnixTimestamp64Milli(at)), r.to_at) AS to_at, r.version AS version
@@ -38,10 +38,12 @@ export const leaderboardEntry: Projection = {
     // or if several are of one instant: the fold orders those.
     entries: `
       SELECT e.title_id AS title_id, e.leaderboard_id AS leaderboard_id, any(e.since) AS since_ms,
-        groupArray(e.player) AS players, groupArray(e.occurrence) AS occurrences, groupArray(e.player_key) AS player_keys,
+        groupArray(e.player) AS players, groupArray(e.occurrence) AS occurrences,
+        groupArray(e.player_key) AS player_keys,
         groupArray(e.states) AS states, groupArray(e.first_ms) AS first_ms
       FROM (
-        SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, h.player AS player, h.occurrence AS occurrence,
+        SELECT h.title_id AS title_id, h.leaderboard_id AS leaderboard_id, h.player AS player,
+          h.occurrence AS occurrence,
           any(h.player_key) AS player_key, toFloat64(toUnixTimestamp64Milli(minIf(h.ts, NOT h.is_gone))) AS first_ms,
           toFloat64({since_ms}[indexOf({keys}, (toString(h.title_id), h.leaderboard_id))]) AS since,
           arraySort(s -> (s.1, NOT s.5, s.2, s.4), groupArray((
@@ -52,7 +54,8 @@ export const leaderboardEntry: Projection = {
           multiIf(
             last.1 >= since, all,
             last.5, [],
-            (last.9 IS NULL AND last.8 IS NULL) OR arrayUniq(arrayMap(s -> s.1, all)) < length(all), arraySlice(all, arrayLastIndex(s -> s.5, all) + 1),
+            (last.9 IS NULL AND last.8 IS NULL) OR arrayUniq(arrayMap(s -> s.1, all)) < length(all),
+            arraySlice(all, arrayLastIndex(s -> s.5, all) + 1),
             run = length(all), [last],
             [all[run], last]) AS states
         FROM {leaderboard_history: Identifier} AS h FINAL
@@ -70,8 +73,9 @@ export const leaderboardEntry: Projection = {
     // Published changes of the window; an older epoch's events can move where a change was recorded.
     told: `
       SELECT c.title_id AS title_id, c.leaderboard_id AS leaderboard_id,
-        groupArray((toFloat64(toUnixTimestamp64Milli(c.ts)), c.epoch, c.partition, toFloat64(c.offset), c.recorded_epoch,
-          c.recorded_partition, toFloat64(c.recorded_offset), c.player, c.player_key, c.occurrence)) AS changes
+        groupArray((toFloat64(toUnixTimestamp64Milli(c.ts)), c.epoch, c.partition, toFloat64(c.offset),
+          c.recorded_epoch, c.recorded_partition, toFloat64(c.recorded_offset), c.player, c.player_key, c.occurrence
+        )) AS changes
       FROM {leaderboard_change: Identifier} AS c FINAL
       WHERE (c.title_id, c.leaderboard_id) IN {keys} AND c.ts >= fromUnixTimestamp64Milli(arrayMin({since_ms}))
       GROUP BY c.title_id, c.leaderboard_id`

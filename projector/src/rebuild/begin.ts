@@ -34,7 +34,10 @@ const MERGING_FACTOR = 2
 
 type MeasuredPlan = RebuildPlan & { readonly measured: Measured }
 
-/** Returns the tables that a rebuild reads and writes, its duration by a sample that is measured now, and the obstacles to it. */
+/**
+ * Returns the tables that a rebuild reads and writes, its duration by a sample that is measured now, and the obstacles
+ * to it.
+ */
 export async function planFor(context: RebuildContext, request: RebuildRequest): Promise<MeasuredPlan> {
   const { projections, folding, signal, reservedBytes, sizes: stepSizes, process } = context
   const unit = unitFor(projections, request)
@@ -82,7 +85,10 @@ export async function planFor(context: RebuildContext, request: RebuildRequest):
   }
 }
 
-/** Returns a plan without obstacles, or throws a {@link RebuildRefused}; first for another rebuild, because a sample takes long. */
+/**
+ * Returns a plan without obstacles, or throws a {@link RebuildRefused}; first for another rebuild, because a sample
+ * takes long.
+ */
 export async function planWithoutObstacles(context: RebuildContext, request: RebuildRequest): Promise<MeasuredPlan> {
   await requireNoConcurrentRebuild(context, request)
   const plan = await planFor(context, request)
@@ -118,7 +124,9 @@ async function sizesOf({ store, names }: Live, tables: readonly string[]): Promi
   return new Map(used.map(([table, name]) => [table, sizes.get(name) ?? { rows: 0, bytes: 0 }]))
 }
 
-/** Begins a rebuild while no step of a rebuild runs in any process: the second of two simultaneous ones finds the first. */
+/**
+ * Begins a rebuild while no step of a rebuild runs in any process: the second of two simultaneous ones finds the first.
+ */
 export async function beginRebuild(
   context: RebuildContext,
   request: RebuildRequest,
@@ -161,8 +169,8 @@ async function createRecord(
   const helpers: Record<string, string> = isFromLog ? { dead_letter: generationName('dead_letter', id) } : {}
   const own = Object.entries({ ...fresh, ...helpers })
   await createTables(store, new Map(own.map(([table, name]) => [live.names.get(table) ?? table, name])))
-  // The event tables contain the late events that were consumed. The log has them in a form that may be unreadable: an event
-  // table that is loaded from the log consumes every late batch again.
+  // The event tables contain the late events that were consumed. The log has them in a form that may be unreadable: an
+  // event table that is loaded from the log consumes every late batch again.
   if (!isFromLog) {
     const names = new Map(owners.flatMap((owner) => [...namesOf(owner, id)]))
     const consumers = owners.map(({ owner }) => owner)
@@ -219,17 +227,21 @@ function endOf(until: string): End {
   if (Instant.safeParse(instant).success && !isFuture) return { until, beforeMs: millisecondsOf(instant) }
   if (isFuture) {
     throw new RebuildRefused(
-      `--until ${until} is in the future; it is ${instantOf(Math.floor(Date.now() / 1000) * 1000)} now. Give an earlier instant, or omit it to rebuild up to the end.`,
+      `--until ${until} is in the future; it is ${instantOf(Math.floor(Date.now() / 1000) * 1000)} now. Give an ` +
+        'earlier instant, or omit it to rebuild up to the end.',
       { isUsage: true }
     )
   }
   throw new RebuildRefused(
-    `--until takes an instant, such as 2026-03-14T20:00:00Z, or 2026-03-14 for the start of that day, or an offset, such as 120000; got ${JSON.stringify(until)}.`,
+    '--until takes an instant, such as 2026-03-14T20:00:00Z, or 2026-03-14 for the start of that day, or an ' +
+      `offset, such as 120000; got ${JSON.stringify(until)}.`,
     { isUsage: true }
   )
 }
 
-/** Returns where each topic's fill ends: at the lowest checkpoint of the unit's live tables, or at an earlier offset. */
+/**
+ * Returns where each topic's fill ends: at the lowest checkpoint of the unit's live tables, or at an earlier offset.
+ */
 function targetOf(unit: readonly Projection[], live: Checkpoints, end: End | undefined): Record<string, Progress[]> {
   const target: Record<string, Progress[]> = {}
   for (const topic of new Set(unit.map(({ from }) => from.name))) {
@@ -244,7 +256,8 @@ function targetOf(unit: readonly Projection[], live: Checkpoints, end: End | und
   if (offset !== undefined && !places.some(({ next }) => next >= offset)) {
     const most = Math.max(0, ...places.map(({ next }) => next))
     throw new RebuildRefused(
-      `--until ${end?.until} is in the future: the live tables hold offsets up to ${most}. Give a lower one, or omit it to rebuild up to the end.`,
+      `--until ${end?.until} is in the future: the live tables hold offsets up to ${most}. Give a lower one, or ` +
+        'omit it to rebuild up to the end.',
       { isUsage: true }
     )
   }

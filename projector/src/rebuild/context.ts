@@ -25,8 +25,8 @@ export type RebuildContext = {
   /** The live loader. */
   readonly loader: Pick<Loader, 'whilePaused'>
   /**
-   * Returns a loader of one topic, not started. It begins at the checkpoint in these tables or at the log's beginning, reads
-   * in the consumer group `group`, and stores under the lock.
+   * Returns a loader of one topic, not started. It begins at the checkpoint in these tables or at the log's beginning,
+   * reads in the consumer group `group`, and stores under the lock.
    */
   readonly loaderOf: (store: Store, topic: Topic, group: string, lock: Pick<PassLock, 'shared'>) => Loader
   readonly folding: Folding

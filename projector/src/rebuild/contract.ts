@@ -3,13 +3,15 @@ import { z } from 'zod'
 /*
  * rebuild     fills fresh tables with the statements of the live ones, while these serve
  * unit        the requested projection and all that read its tables: rebuilt and swapped together
- * generation  `<table>__<id>`: the tables that a rebuild fills; after the swap the former generation stays until it is dropped
+ * generation  `<table>__<id>`: the tables that a rebuild fills; after the swap the former generation stays until it is
+ *             dropped
  * fill        consumes all loaded events, then catches up, never ahead of the live tables
  */
 
 /**
- * `filling` → `filled` → (verified: see `verification`) → `swapped` → `rolled-back`. `resume` continues `paused` and `failed`.
- * `swapping` and `rolling-back` are transient; a crash in them is completed later. `cancelled` and `dropped` have no tables.
+ * `filling` → `filled` → (verified: see `verification`) → `swapped` → `rolled-back`. `resume` continues `paused` and
+ * `failed`. `swapping` and `rolling-back` are transient; a crash in them is completed later. `cancelled` and `dropped`
+ * have no tables.
  */
 export const RebuildState = z.enum([
   'filling',
@@ -54,7 +56,9 @@ export const RebuildStatus = z.object({
   id: z.int(),
   projection: z.string(),
   unit: z.array(z.string()).readonly(),
-  /** The tables that answers do not read, by the name in statements: the rebuild's own; after a swap the former ones. */
+  /**
+   * The tables that answers do not read, by the name in statements: the rebuild's own; after a swap the former ones.
+   */
   tables: z.record(z.string(), z.string()),
   state: RebuildState,
   /** Why it failed; null otherwise. */
@@ -196,8 +200,8 @@ export type Rebuilds = {
 /** Undoes imports whose undo is in the log. */
 export type ImportUndos = {
   /**
-   * Deletes the import's events from the topic's event table and rebuilds all tables that depend on them. Resolves when these
-   * serve; a call after a crash resumes.
+   * Deletes the import's events from the topic's event table and rebuilds all tables that depend on them. Resolves when
+   * these serve; a call after a crash resumes.
    */
   undo(importId: string, topic: string, onProgress: (progress: RebuildProgress) => void): Promise<void>
   /** Rejects if another rebuild or a full disk prevents the undo; changes nothing. */

@@ -17,7 +17,9 @@ const STEP_PARTS = 4
 /** Target duration of a step that reads much of another table each time, in ms. A pause waits for its end. */
 const LONG_STEP_MS = 30_000
 const SLICES_MAX = 4096
-/** A small fold has about this many slices, of at least this many events: the first ones show the time of the others. */
+/**
+ * A small fold has about this many slices, of at least this many events: the first ones show the time of the others.
+ */
 const SMALL_SLICES = 8
 const SMALL_SLICE_EVENTS = 20_000
 
@@ -67,9 +69,9 @@ export type Filling = {
 }
 
 /**
- * Fills the unit's tables in bounded steps: ranges of the log, or slices of keys, each key once and whole. A projection begins when those
- * whose tables it reads are filled: the engine fills one while the thread of folds computes another. Every step may be repeated; a crash
- * costs one step of each projection that is being filled.
+ * Fills the unit's tables in bounded steps: ranges of the log, or slices of keys, each key once and whole. A projection
+ * begins when those whose tables it reads are filled: the engine fills one while the thread of folds computes another.
+ * Every step may be repeated; a crash costs one step of each projection that is being filled.
  * @returns false if `shouldContinue` paused it
  */
 export async function fill(filling: Filling): Promise<boolean> {
@@ -137,8 +139,9 @@ async function fillStretches(
 }
 
 /**
- * Fills two slices at once: while the rest of one is folded and stored, the next one is read. A slice counts as completed after all before
- * it, so a crash costs two. At the end, the rows that a fold stores in two orders are copied, all in one statement.
+ * Fills two slices at once: while the rest of one is folded and stored, the next one is read. A slice counts as
+ * completed after all before it, so a crash costs two. At the end, the rows that a fold stores in two orders are
+ * copied, all in one statement.
  */
 async function fillSlices(
   { step, record, shouldContinue, onStep }: Filling,

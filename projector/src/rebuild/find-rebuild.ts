@@ -13,7 +13,10 @@ const UNDER_WAY: ReadonlySet<RebuildState> = new Set([
   'rolling-back'
 ])
 
-/** Returns the rebuild of a projection that is under way. Throws a {@link RebuildRefused} with the next step if there is none. */
+/**
+ * Returns the rebuild of a projection that is under way. Throws a {@link RebuildRefused} with the next step if there is
+ * none.
+ */
 export async function rebuildUnderWay(
   { store, projections }: RebuildContext,
   projection: string
@@ -28,7 +31,10 @@ export async function rebuildUnderWay(
   throw new RebuildRefused(`There is no rebuild of ${name} under way. ${hint}`)
 }
 
-/** Returns the swapped rebuild of a projection, whose former tables are kept. Throws a {@link RebuildRefused} if there is none. */
+/**
+ * Returns the swapped rebuild of a projection, whose former tables are kept. Throws a {@link RebuildRefused} if there
+ * is none.
+ */
 export async function rebuildSwapped(
   { store, projections }: RebuildContext,
   projection: string
@@ -47,7 +53,8 @@ export async function rebuildSwapped(
   const under = records.find((each) => each.projection !== name && UNDER_WAY.has(each.state))
   if (under !== undefined) {
     throw new RebuildRefused(
-      `There are no old tables of ${name} to roll back to or to drop. It is part of rebuild ${under.id} of ${under.projection}, which is ${under.state}.`
+      `There are no old tables of ${name} to roll back to or to drop. It is part of rebuild ${under.id} of ` +
+        `${under.projection}, which is ${under.state}.`
     )
   }
   const last = records.find((each) => each.projection === name)
@@ -97,7 +104,8 @@ export async function requireNoImportUndo({ store }: RebuildContext, { unit }: R
   )
   if (undoing === undefined) return
   throw new RebuildRefused(
-    `Rebuild ${undoing.id} of ${undoing.projection} undoes import ${undoing.retracts}, which the former tables contain; gamenet import undo ${undoing.retracts} completes it.`
+    `Rebuild ${undoing.id} of ${undoing.projection} undoes import ${undoing.retracts}, which the former tables ` +
+      `contain; gamenet import undo ${undoing.retracts} completes it.`
   )
 }
 
@@ -106,7 +114,8 @@ export function requireState(record: RebuildRecord, states: readonly RebuildStat
   if (states.includes(record.state)) return
   const reason = record.reason === null ? '' : ` (${record.reason})`
   throw new RebuildRefused(
-    `Rebuild ${record.id} of ${record.projection} is ${record.state}${reason} and cannot be ${what}; only a rebuild that is ${states.join(' or ')} can.`
+    `Rebuild ${record.id} of ${record.projection} is ${record.state}${reason} and cannot be ${what}; only a ` +
+      `rebuild that is ${states.join(' or ')} can.`
   )
 }
 
@@ -124,7 +133,10 @@ function afterwards(last: RebuildRecord | undefined, name: string): string {
     case 'dropped':
       return `${its} was swapped in, and the former tables are dropped${why}. ${startHint}`
     case 'swapped':
-      return `${its} serves already: gamenet rebuild rollback ${name} undoes it, gamenet rebuild drop ${name} drops the former tables.`
+      return (
+        `${its} serves already: gamenet rebuild rollback ${name} undoes it, gamenet rebuild drop ${name} drops the ` +
+        'former tables.'
+      )
     default:
       return `${its} is ${last.state}${why}: gamenet rebuild status ${name} shows its progress.`
   }

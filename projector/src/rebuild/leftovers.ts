@@ -17,9 +17,10 @@ const MAKING_HOURS_MAX = 24
 const ENDED: ReadonlySet<string> = new Set(['rolled-back', 'cancelled', 'dropped'])
 
 /**
- * Drops the tables of rebuilds that have ended, unless an answer may still read them, and tables without a rebuild: samples,
- * and those of an attempt that stored no record, whose number another rebuild may have; after a day if other processes may be creating
- * them. A table that a pointer names is not dropped. Call it while no operation of this process runs.
+ * Drops the tables of rebuilds that have ended, unless an answer may still read them, and tables without a rebuild:
+ * samples, and those of an attempt that stored no record, whose number another rebuild may have; after a day if other
+ * processes may be creating them. A table that a pointer names is not dropped. Call it while no operation of this
+ * process runs.
  * @returns the ms until there is more to drop; undefined if there is nothing
  */
 export async function dropLeftovers({
@@ -72,8 +73,8 @@ export async function dropLeftovers({
 const READER = /^(load|kept|project|slices):(.+?)(?:__(\d+))?$/
 
 /**
- * Discards checkpoints of dropped generations and their records of consumed late batches; also those that an interrupted drop
- * or a late step has left. Nothing reads them, because no generation's number is used twice.
+ * Discards checkpoints of dropped generations and their records of consumed late batches; also those that an
+ * interrupted drop or a late step has left. Nothing reads them, because no generation's number is used twice.
  */
 async function discardProgress(store: Store, projections: readonly Projection[]): Promise<void> {
   // Read before the tables: a generation has tables before its first checkpoint.

@@ -68,7 +68,9 @@ export class RebuildOperations implements Rebuilds {
     this.importUndos = new ImportUndo(this.#context, { automatic: this.#automatic, queue: this.#queue })
   }
 
-  /** Continues the fills of an earlier process, drops its leftovers, and rebuilds what an earlier version has filled. */
+  /**
+   * Continues the fills of an earlier process, drops its leftovers, and rebuilds what an earlier version has filled.
+   */
   open(): void {
     this.#fillers.start()
     this.#queue.dropLeftovers()
@@ -232,11 +234,14 @@ export class RebuildOperations implements Rebuilds {
       }
       if (verification === null)
         throw new RebuildRefused(
-          `Rebuild ${record.id} was not verified against the tables that serve now. Run: gamenet rebuild verify ${name}.`
+          `Rebuild ${record.id} was not verified against the tables that serve now. Run: gamenet rebuild verify ` +
+            `${name}.`
         )
       if (!verification.isEqual && !acceptDifferences) {
         throw new RebuildRefused(
-          `Rebuild ${record.id} differs from the tables that serve in ${verification.differences} rows. Look at them by gamenet rebuild verify ${name}; swap them in by --accept-differences, or gamenet rebuild cancel ${name}.`
+          `Rebuild ${record.id} differs from the tables that serve in ${verification.differences} rows. Look at ` +
+            `them by gamenet rebuild verify ${name}; swap them in by --accept-differences, or gamenet rebuild ` +
+            `cancel ${name}.`
         )
       }
       await this.#requireComplete(record, 'cancel')
@@ -249,7 +254,8 @@ export class RebuildOperations implements Rebuilds {
       const record = await rebuildSwapped(this.#context, projection)
       if (record.retracts !== null) {
         throw new RebuildRefused(
-          `Rebuild ${record.id} undid import ${record.retracts}, which the former tables contain, so it cannot be rolled back. Import the file again if its events are wanted.`
+          `Rebuild ${record.id} undid import ${record.retracts}, which the former tables contain, so it cannot be ` +
+            'rolled back. Import the file again if its events are wanted.'
         )
       }
       await requireNoImportUndo(this.#context, record)
@@ -267,14 +273,18 @@ export class RebuildOperations implements Rebuilds {
     })
   }
 
-  /** Refuses to serve tables with lost parts. A start with embedded engines drops them; a server can restart without one. */
+  /**
+   * Refuses to serve tables with lost parts. A start with embedded engines drops them; a server can restart without
+   * one.
+   */
   async #requireComplete(record: RebuildRecord, verb: 'cancel' | 'drop'): Promise<void> {
     const { id, projection } = record
     const waiting = new Set(Object.values(waitingTables(record)))
     const lost = (await this.#context.store.do(readLostParts)).find(({ table }) => waiting.has(table))
     if (lost === undefined) return
     throw new RebuildRefused(
-      `Rows of ${lost.table} are lost: its part ${lost.part} could not be read. The tables of rebuild ${id} are not swapped in. Drop them: gamenet rebuild ${verb} ${projection}.`
+      `Rows of ${lost.table} are lost: its part ${lost.part} could not be read. The tables of rebuild ${id} are ` +
+        `not swapped in. Drop them: gamenet rebuild ${verb} ${projection}.`
     )
   }
 
@@ -287,7 +297,10 @@ export class RebuildOperations implements Rebuilds {
     throw takenFurther(record)
   }
 
-  /** Stores the end of a rebuild, whose tables are dropped next; never while its swap begins, after which pointers name them. */
+  /**
+   * Stores the end of a rebuild, whose tables are dropped next; never while its swap begins, after which pointers name
+   * them.
+   */
   async #end(record: RebuildRecord, change: Partial<RebuildRecord>): Promise<RebuildRecord> {
     return await this.#context.steps.exclusive(async (check) => {
       const newest = (await readRebuilds(this.#context.store)).find(({ id }) => id === record.id)
@@ -323,7 +336,8 @@ export class RebuildOperations implements Rebuilds {
 
 function takenFurther({ id, projection }: RebuildRecord): RebuildRefused {
   return new RebuildRefused(
-    `Another process has continued rebuild ${id} of ${projection} meanwhile, and nothing was done. See gamenet rebuild status.`
+    `Another process has continued rebuild ${id} of ${projection} meanwhile, and nothing was done. See gamenet ` +
+      'rebuild status.'
   )
 }
 

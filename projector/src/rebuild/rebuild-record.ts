@@ -14,8 +14,8 @@ export const RebuildRecord = z.object({
   projection: z.string(),
   unit: z.array(z.string()),
   /**
-   * The generations that answers do not read, of the topic that is loaded from the log, if any, then of the unit: the rebuild's own; after a swap
-   * the former ones.
+   * The generations that answers do not read, of the topic that is loaded from the log, if any, then of the unit: the
+   * rebuild's own; after a swap the former ones.
    */
   waiting: z.array(OwnedGeneration),
   /** Further tables: dead letters of a load from the log, a view that ends at an instant. */
@@ -34,7 +34,9 @@ export const RebuildRecord = z.object({
   target: z.record(z.string(), z.array(Place)),
   /** Events of the fill, by projection. */
   events: z.record(z.string(), z.int()),
-  /** The cuts of each projection that is filled by slices of keys. An erasure does not reach them: no key is a person's. */
+  /**
+   * The cuts of each projection that is filled by slices of keys. An erasure does not reach them: no key is a person's.
+   */
   cuts: z.record(z.string(), z.array(z.array(z.string().or(z.number())).readonly()).readonly()),
   /** Seconds per event, by projection, as measured on a sample. */
   costs: z.record(z.string(), z.number()),

@@ -13,12 +13,15 @@ import type { RebuildRecord } from './rebuild-record.js'
 const LOOK_MS = 50
 /** After this time without a step, a reason why reading has stopped is a failure. */
 const STANDSTILL_MS = 30_000
-/** After this time without a step it fails without a reason: the reader retries forever and does not report an unavailable log. */
+/**
+ * After this time without a step it fails without a reason: the reader retries forever and does not report an
+ * unavailable log.
+ */
 const SILENCE_MS = 120_000
 
 /**
- * Loads a topic from the log into the rebuild's event table with a separate loader, to the live loader's position or a little
- * further. Events that the log no longer has are copied from the live table.
+ * Loads a topic from the log into the rebuild's event table with a separate loader, to the live loader's position or a
+ * little further. Events that the log no longer has are copied from the live table.
  * @returns false if `shouldContinue` paused it
  */
 export async function reload(
@@ -85,15 +88,17 @@ async function extentsOf(loader: Loader, topic: Topic, signal: AbortSignal): Pro
     } catch (error) {
       if (signal.aborted) throw error
       if (performance.now() - begun > STANDSTILL_MS) {
-        const reason = `${topic.name} cannot be loaded from the log: ${errorMessage(error)}. Repeat it when the log answers.`
-        throw new Error(reason, { cause: error })
+        const reason = `${topic.name} cannot be loaded from the log: ${errorMessage(error)}`
+        throw new Error(`${reason}. Repeat it when the log answers.`, { cause: error })
       }
       await pause(LOOK_MS, signal)
     }
   }
 }
 
-/** Copies events that only the event table still has: retention deletes the oldest of the log, or all of a former epoch. */
+/**
+ * Copies events that only the event table still has: retention deletes the oldest of the log, or all of a former epoch.
+ */
 async function copyExpiredEvents(
   context: RebuildContext,
   record: RebuildRecord,

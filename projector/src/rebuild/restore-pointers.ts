@@ -8,8 +8,9 @@ import { readRebuilds } from './rebuild-record.js'
 const SERVED: ReadonlySet<string> = new Set(['swapped', 'dropped'])
 
 /**
- * Restores the pointers whose rows were lost with a damaged part: otherwise steps and answers would continue with former generations, and
- * the serving one would be dropped. Of an owner's rebuilds that were swapped in and not rolled back, the newest one serves.
+ * Restores the pointers whose rows were lost with a damaged part: otherwise steps and answers would continue with
+ * former generations, and the serving one would be dropped. Of an owner's rebuilds that were swapped in and not rolled
+ * back, the newest one serves.
  */
 export async function restorePointers(store: Store): Promise<void> {
   const records = await readRebuilds(store)
@@ -31,7 +32,8 @@ export async function restorePointers(store: Store): Promise<void> {
     }
   }
   if (lost.length === 0) return
-  // If a record has changed, start over: a rollback by another process would be undone. It stores its record before it moves pointers.
+  // If a record has changed, start over: a rollback by another process would be undone. It stores its record before it
+  // moves pointers.
   const versions = new Map((await readRebuilds(store)).map(({ id, version }) => [id, version]))
   if (records.every(({ id, version }) => versions.get(id) === version)) await store.do(storePointers, count, lost)
   else await restorePointers(store)

@@ -24,9 +24,10 @@ import { copyName } from './rebuild-tables.js'
 import { deleteRetracted, reload } from './reload.js'
 
 /*
- * A swap makes two moves. First `writes`: live steps write the filled generation from now on, and the one that answers read no longer
- * changes. When ordinary passes have caught up, `reads`: new answers read the generation that live steps write. No answer waits, and
- * each is of one generation, because it reads the pointers once. New data is delayed by the time between the moves, about one pass.
+ * A swap makes two moves. First `writes`: live steps write the filled generation from now on, and the one that answers
+ * read no longer changes. When ordinary passes have caught up, `reads`: new answers read the generation that live steps
+ * write. No answer waits, and each is of one generation, because it reads the pointers once. New data is delayed by the
+ * time between the moves, about one pass.
  */
 
 /** Maximum number of events that are left to ordinary passes. */
@@ -47,7 +48,10 @@ export async function approach(context: RebuildContext, record: RebuildRecord): 
   return sum
 }
 
-/** Consumes up to the present position of the live tables; called between passes, both have the same position afterwards. */
+/**
+ * Consumes up to the present position of the live tables; called between passes, both have the same position
+ * afterwards.
+ */
 export async function catchUpOnce(context: RebuildContext, record: RebuildRecord): Promise<number> {
   const live = await liveOf(context)
   const checkpoints = await Checkpoints.read(live.store)
@@ -64,8 +68,9 @@ export async function catchUpOnce(context: RebuildContext, record: RebuildRecord
 }
 
 /**
- * Swaps a filled rebuild in, or rolls a swapped one back: answers read its generations, and the former ones are kept. Order: the
- * intent → `writes` → caught up → `reads` → `data_change` → the result; {@link completeSwap} continues after a crash in between.
+ * Swaps a filled rebuild in, or rolls a swapped one back: answers read its generations, and the former ones are kept.
+ * Order: the intent → `writes` → caught up → `reads` → `data_change` → the result; {@link completeSwap} continues after
+ * a crash in between.
  * @returns undefined when another process has changed the rebuild's state meanwhile; then nothing was done
  */
 export async function swap(
@@ -115,7 +120,8 @@ export async function completeSwap(context: RebuildContext, record: RebuildRecor
     moved = await move(context, record, reason === undefined ? 'reads' : 'back')
     if (moved === 'back')
       throw new RebuildRefused(
-        `Rebuild ${record.id} was not swapped: ${reason} within ${context.catchUpMs / 1000} s. See gamenet status, then repeat it.`
+        `Rebuild ${record.id} was not swapped: ${reason} within ${context.catchUpMs / 1000} s. See gamenet ` +
+          'status, then repeat it.'
       )
   }
   const lateMs = performance.now() - begunAt
@@ -134,7 +140,10 @@ export async function completeSwap(context: RebuildContext, record: RebuildRecor
   return lateMs
 }
 
-/** Whether another process has completed this swap: the one that filled the rebuild looks for interrupted ones every 2 s. */
+/**
+ * Whether another process has completed this swap: the one that filled the rebuild looks for interrupted ones every 2
+ * s.
+ */
 async function isDone({ store }: RebuildContext, record: RebuildRecord): Promise<boolean> {
   return (await readRebuilds(store)).some(({ id, state }) => id === record.id && state === resultOf(record))
 }
@@ -144,9 +153,10 @@ function resultOf({ state }: RebuildRecord): 'swapped' | 'rolled-back' {
 }
 
 /**
- * Moves the pointers of a rebuild's owners, all at once: `writes` to the rebuild's generations, `reads` to the same, or `writes` back to
- * what answers read.
- * @returns `reads` if answers read the rebuild's generations; undefined when another process has changed the rebuild's state
+ * Moves the pointers of a rebuild's owners, all at once: `writes` to the rebuild's generations, `reads` to the same, or
+ * `writes` back to what answers read.
+ * @returns `reads` if answers read the rebuild's generations; undefined when another process has changed the rebuild's
+ * state
  */
 async function move(context: RebuildContext, record: RebuildRecord, what: Move): Promise<Move | undefined> {
   const { store } = context
@@ -158,7 +168,8 @@ async function move(context: RebuildContext, record: RebuildRecord, what: Move):
     if (moved.every(({ pointer, generation }) => pointer.reads === generation)) return 'reads'
     const isWritten = moved.every(({ pointer, generation }) => pointer.writes === generation)
     if (what === 'writes' && isWritten) return what
-    // Another process has moved `writes` back: passes write the former generation again, perhaps beyond what this process has seen.
+    // Another process has moved `writes` back: passes write the former generation again, perhaps beyond what this
+    // process has seen.
     if (what === 'reads' && !isWritten) return undefined
     const topic = reloadedTopic(record)
     if (what === 'writes' && topic !== undefined) {
@@ -197,7 +208,10 @@ async function move(context: RebuildContext, record: RebuildRecord, what: Move):
 
 type Move = 'writes' | 'reads' | 'back'
 
-/** Waits until passes have consumed everything that answers may have shown. Returns what is behind when the time limit has passed. */
+/**
+ * Waits until passes have consumed everything that answers may have shown. Returns what is behind when the time limit
+ * has passed.
+ */
 async function untilCaughtUp(context: RebuildContext, record: RebuildRecord): Promise<string | undefined> {
   const { store, projections, runner, signal } = context
   const begunAt = performance.now()
@@ -212,14 +226,15 @@ async function untilCaughtUp(context: RebuildContext, record: RebuildRecord): Pr
     const reached = await Checkpoints.read(written)
     let behind: string | undefined
     for (const { name, from } of unit) {
+      const topic = from.name
       const own = projectionCheckpoint(name)
       const place = heads
-        .of(loadCheckpoint(from.name))
+        .of(loadCheckpoint(topic))
         .find(({ epoch, partition, next }) => reached.next(own, epoch, partition) < next)
       if (place !== undefined)
-        behind = `projection ${name} has not reached offset ${place.next} of ${from.name}, partition ${place.partition},`
-      else if ((await written.do(readPending, own, [from.name])).length > 0)
-        behind = `projection ${name} has not consumed the late events of ${from.name}`
+        behind = `projection ${name} has not reached offset ${place.next} of ${topic}, partition ${place.partition},`
+      else if ((await written.do(readPending, own, [topic])).length > 0)
+        behind = `projection ${name} has not consumed the late events of ${topic}`
       if (behind !== undefined) break
     }
     if (behind === undefined || performance.now() - begunAt > context.catchUpMs) return behind
@@ -244,7 +259,8 @@ function requireNoOtherSwap({ id, unit }: RebuildRecord, records: readonly Rebui
   )
   if (other === undefined) return
   throw new RebuildRefused(
-    `Rebuild ${other.id} of ${other.projection} is ${other.state} and has some of the same projections. Repeat it when that has ended.`
+    `Rebuild ${other.id} of ${other.projection} is ${other.state} and has some of the same projections. Repeat it ` +
+      'when that has ended.'
   )
 }
 

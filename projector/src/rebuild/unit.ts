@@ -15,9 +15,10 @@ export type RebuildRequest = {
 }
 
 /**
- * Returns the projections that are rebuilt together. To the head: the projection and all that read its tables; from the log, all
- * projections of the topic, since its event table changes. For inspection (`until`): the projection and all whose tables it reads, which
- * must end at the same position. Throws a {@link RebuildRefused} for an unknown projection, or for `until` together with the log.
+ * Returns the projections that are rebuilt together. To the head: the projection and all that read its tables; from the
+ * log, all projections of the topic, since its event table changes. For inspection (`until`): the projection and all
+ * whose tables it reads, which must end at the same position. Throws a {@link RebuildRefused} for an unknown
+ * projection, or for `until` together with the log.
  */
 export function unitFor(
   projections: readonly Projection[],

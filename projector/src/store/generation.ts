@@ -3,11 +3,12 @@ import { eventTableName } from '../events/event-table.js'
 import { linesOf, type Operation, operation, type Store, type TableNames } from './operation.js'
 
 /*
- * generation  one filling of an owner's tables, with a checkpoint of its own: `title_count__7` with `project:title-count__7`. Generation 0
- *             is the first; a rebuild fills the generation of its own number, so no number is used twice
+ * generation  one filling of an owner's tables, with a checkpoint of its own: `title_count__7` with
+ *             `project:title-count__7`. Generation 0 is the first; a rebuild fills the generation of its own number, so
+ *             no number is used twice
  * owner       a projection with its read tables, or a topic with its event table; by the name of its checkpoint
- * pointer     the generation that an owner's steps write, and the one that answers read. A swap first moves `writes`; when the
- *             generation has caught up, `reads`
+ * pointer     the generation that an owner's steps write, and the one that answers read. A swap first moves `writes`;
+ *             when the generation has caught up, `reads`
  */
 
 export type Pointer = {
@@ -75,7 +76,8 @@ export function eventOwner(topic: Pick<Topic, 'name'>): Owner {
 /** Returns the names of an owner's tables, and of its checkpoint, in a generation. */
 export function namesOf({ owner, tables }: Owner, generation: number): TableNames {
   const names = tables.map((table) => [table, generationName(table, generation)] as const)
-  // The checkpoint of the first generation has the owner's name. It is listed too, for views that are combined with others.
+  // The checkpoint of the first generation has the owner's name. It is listed too, for views that are combined with
+  // others.
   return new Map([...names, [owner, generation === 0 ? owner : generationName(owner, generation)]])
 }
 
@@ -96,7 +98,9 @@ export const readPointers = operation('reads pointers', async (tables): Promise<
   return new Pointers(pointers, Math.max(0, ...rows.map(({ version }) => Number(version))))
 })
 
-/** Stores pointers, all or none, as the newest of their owners. For one writer at a time: see `RebuildSteps.exclusive`. */
+/**
+ * Stores pointers, all or none, as the newest of their owners. For one writer at a time: see `RebuildSteps.exclusive`.
+ */
 export const storePointers = operation(
   'stores pointers',
   async (tables, version: number, pointers: readonly Pointer[]): Promise<void> => {
@@ -107,8 +111,8 @@ export const storePointers = operation(
 )
 
 /**
- * Returns stores that cache the pointers until one of them stores others, for the only process that writes them. A read takes
- * 1.1 ms of chDB, 4 to 8 % of a small pass or batch.
+ * Returns stores that cache the pointers until one of them stores others, for the only process that writes them. A read
+ * takes 1.1 ms of chDB, 4 to 8 % of a small pass or batch.
  */
 export function keepingPointers(): (store: Store) => Store {
   let cached: Promise<unknown> | undefined

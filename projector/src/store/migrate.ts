@@ -29,10 +29,11 @@ export class MissingTables extends Error {}
 export class NewerTables extends Error {}
 
 /**
- * Migrates the tables to the newest schema, and returns the names of the applied migrations. ClickHouse has no transactions
- * over DDL: after a crash inside a file, or when its row in `schema_migration` is lost, the next run repeats it from its
- * first statement, so every statement must be idempotent (`IF NOT EXISTS`, `IF EXISTS`).
- * Rejects if an applied file was changed, and with {@link NewerTables} if a migration was applied that this program lacks.
+ * Migrates the tables to the newest schema, and returns the names of the applied migrations. ClickHouse has no
+ * transactions over DDL: after a crash inside a file, or when its row in `schema_migration` is lost, the next run
+ * repeats it from its first statement, so every statement must be idempotent (`IF NOT EXISTS`, `IF EXISTS`).
+ * Rejects if an applied file was changed, and with {@link NewerTables} if a migration was applied that this program
+ * lacks.
  */
 export async function migrateSchema(tables: Tables, migrations?: readonly Migration[]): Promise<string[]> {
   const wanted = migrations ?? (await readMigrations())
@@ -62,8 +63,8 @@ function refuseChanged(name: string, checksum: string, applied = checksum): void
 }
 
 /**
- * Executes a statement of a migration; for a table `name__*`, on each of its generations, including those that a rebuild creates
- * meanwhile.
+ * Executes a statement of a migration; for a table `name__*`, on each of its generations, including those that a
+ * rebuild creates meanwhile.
  */
 async function executeOnEveryGeneration(tables: Tables, statement: string): Promise<void> {
   const [pattern, action = '', bare = ''] = /^(ALTER TABLE|DROP TABLE IF EXISTS) (\w+)__\*/.exec(statement) ?? []
@@ -72,7 +73,8 @@ async function executeOnEveryGeneration(tables: Tables, statement: string): Prom
   for (;;) {
     const rows = await tables.rows(
       `SELECT t.name AS name FROM system.tables AS t
-       WHERE t.database = currentDatabase() AND match(t.name, {pattern: String}) AND t.engine LIKE '%MergeTree' ORDER BY t.name`,
+       WHERE t.database = currentDatabase() AND match(t.name, {pattern: String}) AND t.engine LIKE '%MergeTree'
+       ORDER BY t.name`,
       { pattern: `^${bare}__[0-9]+$` }
     )
     const unchanged = rows.map(({ name }) => String(name)).filter((name) => !changed.has(name))
@@ -99,7 +101,10 @@ export async function definitionOf(tables: Pick<Tables, 'rows'>, name: string): 
   return `${statement};\n`
 }
 
-/** Reads the names of the tables and views that `schema.sql` defines, of all generations; without views for people, samples and copies. */
+/**
+ * Reads the names of the tables and views that `schema.sql` defines, of all generations; without views for people,
+ * samples and copies.
+ */
 export async function definedTables(tables: Pick<Tables, 'rows'>): Promise<string[]> {
   const rows = await tables.rows(
     `SELECT t.name AS name FROM system.tables AS t
@@ -157,7 +162,9 @@ export function statementsOf(text: string): string[] {
   return statements.filter((each) => each !== '').map((each) => each.replace(/ {2,}/g, ' '))
 }
 
-/** Throws if tables of applied migrations are missing: the engine reports no error if a file with a definition is lost. */
+/**
+ * Throws if tables of applied migrations are missing: the engine reports no error if a file with a definition is lost.
+ */
 async function refuseMissing(tables: Tables, applied: readonly Migration[]): Promise<void> {
   const made = new Set<string>()
   for (const statement of applied.flatMap(({ statements }) => statements)) {

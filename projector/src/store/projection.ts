@@ -12,9 +12,9 @@ import { type Topic, tablesIn } from '@gamenet/schemas'
  *   in one partition of an epoch, in order, so their positions are comparable; when a topic gets more partitions its
  *   epoch rises, and with it every later position.
  * - A rollup recomputes the touched buckets completely, from the winning base rows; its version is their newest
- *   position. A new event in a bucket is the newest of its key, so it always wins its instant and raises that version. If
- *   the version stays (an older epoch's event arrives after a newer one's, or a half-stored step is repeated), the last
- *   row counts: ReplacingMergeTree keeps the last inserted of equal versions, which was computed from more events.
+ *   position. A new event in a bucket is the newest of its key, so it always wins its instant and raises that version.
+ *   If the version stays (an older epoch's event arrives after a newer one's, or a half-stored step is repeated), the
+ *   last row counts: ReplacingMergeTree keeps the last inserted of equal versions, which was computed from more events.
  */
 export type Projection = SqlProjection | FoldProjection
 
@@ -29,14 +29,14 @@ type Common = {
   /** The projection whose table this one reads. This projection never overtakes it. */
   readonly after?: string
   /**
-   * The columns of the events and, first in its primary key, of the table that a slice is read from. With a key, a rebuild fills slices of
-   * keys, each key once and whole: each range of the log would compute the same keys again.
+   * The columns of the events and, first in its primary key, of the table that a slice is read from. With a key, a
+   * rebuild fills slices of keys, each key once and whole: each range of the log would compute the same keys again.
    */
   readonly key?: KeyColumns
   readonly touches: Touches
   /**
-   * By table, the condition on a void row `r`: it remains at a position from which a later event has moved its change. Void
-   * rows depend on the order of arrival, so a rebuild may lack them.
+   * By table, the condition on a void row `r`: it remains at a position from which a later event has moved its change.
+   * Void rows depend on the order of arrival, so a rebuild may lack them.
    */
   readonly voids?: Readonly<Record<string, string>>
 }
@@ -106,7 +106,10 @@ export type KeyColumns = Readonly<Record<string, 'String' | 'UInt32'>>
 /** The values of a key's columns. */
 export type KeyValues = readonly (string | number)[]
 
-/** The keys from one on, up to another one: a slice is read as one range of a primary key. Without an end, all on that side. */
+/**
+ * The keys from one on, up to another one: a slice is read as one range of a primary key. Without an end, all on that
+ * side.
+ */
 export type KeySlice = { readonly from?: KeyValues | undefined; readonly to?: KeyValues | undefined }
 
 /** Returns the tables that a projection writes. */

@@ -43,7 +43,10 @@ export type TouchedKey = {
   readonly isApart?: boolean
 }
 
-/** Computes a projection's rows of a range, or of a slice of its keys, and stores them. If it rejects, a part may be stored. */
+/**
+ * Computes a projection's rows of a range, or of a slice of its keys, and stores them. If it rejects, a part may be
+ * stored.
+ */
 export const makeRows = operation(
   'makes rows',
   async (tables, projection: SqlProjection, { range, isLate, slice }: StepInput): Promise<void> => {
@@ -66,8 +69,8 @@ export const storeRows = operation(
 )
 
 /**
- * Copies whole tables of a fold into those that hold the same rows in another order, by table: in blocks that need little memory, so that
- * a failure may leave a part. Repeating it changes nothing more.
+ * Copies whole tables of a fold into those that hold the same rows in another order, by table: in blocks that need
+ * little memory, so that a failure may leave a part. Repeating it changes nothing more.
  */
 export const copyRows = operation(
   'copies rows',
@@ -113,7 +116,9 @@ function touchedOf(row: Record<string, unknown> | undefined): Touched {
 /** Keys in the order of a primary key, up to the first one of the next part. */
 export type KeyPart = { readonly first: KeyValues; readonly events: number }
 
-/** Divides the keys of a range into parts of about this many events, in the order of keys; a key with more is one part. */
+/**
+ * Divides the keys of a range into parts of about this many events, in the order of keys; a key with more is one part.
+ */
 export const readParts = operation(
   'reads parts of keys',
   async (tables, { from, key = {} }: Projection, range: Range, size: number): Promise<readonly KeyPart[]> => {
@@ -133,8 +138,8 @@ export const readParts = operation(
 )
 
 /**
- * Reads the keys of a range, each with its earliest instant and, as its weight, its number of events; or all keys of a slice, in the table
- * that determines their rows.
+ * Reads the keys of a range, each with its earliest instant and, as its weight, its number of events; or all keys of a
+ * slice, in the table that determines their rows.
  */
 export const readKeys = operation(
   'reads keys',
@@ -164,7 +169,10 @@ export const readKeys = operation(
   }
 )
 
-/** Reads what folding each key costs, by `weigh`, and which are read by `readsApart`; without the keys that have no rows. */
+/**
+ * Reads what folding each key costs, by `weigh`, and which are read by `readsApart`; without the keys that have no
+ * rows.
+ */
 export const readWeights = operation(
   'weighs keys',
   async (
@@ -214,7 +222,10 @@ function identifier(table: string): string {
 
 type Statement = { readonly sql: string; readonly parameters: Parameters }
 
-/** Returns the condition that the key of a row `k` lies in a slice: by columns, because tuples are not searched in the primary key. */
+/**
+ * Returns the condition that the key of a row `k` lies in a slice: by columns, because tuples are not searched in the
+ * primary key.
+ */
 function conditionOfSlice(key: KeyColumns, { from, to }: KeySlice): Statement {
   const parameters: Record<string, unknown> = {}
   const begins = (end: 'from' | 'to', values: KeyValues) =>

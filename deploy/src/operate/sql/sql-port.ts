@@ -14,8 +14,8 @@ import { errorMessage, Mutex } from '@gamenet/schemas'
 import type { SnapshotAnalyst } from './analyst-snapshot.js'
 
 /*
- * The read-only part of ClickHouse's HTTP interface, over the process of a snapshot: what drivers and dashboards send. Statements
- * run one after the other. Every answer names the snapshot in `X-Gamenet-Snapshot` and `X-Gamenet-Position`.
+ * The read-only part of ClickHouse's HTTP interface, over the process of a snapshot: what drivers and dashboards send.
+ * Statements run one after the other. Every answer names the snapshot in `X-Gamenet-Snapshot` and `X-Gamenet-Position`.
  */
 
 export type SqlPortOptions = {

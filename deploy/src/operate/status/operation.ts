@@ -136,7 +136,8 @@ export function clockBack(newestRunMs: number, nowMs: number): string[] {
   const aheadMs = newestRunMs - nowMs
   if (aheadMs <= CLOCK_SECONDS_MAX * 1000) return []
   return [
-    `the newest scrape is ${Math.round(aheadMs / 1000)} s ahead of this clock; answers leave its values out until then (gamenet doctor)`
+    `the newest scrape is ${Math.round(aheadMs / 1000)} s ahead of this clock; answers leave its values out until ` +
+      'then (gamenet doctor)'
   ]
 }
 
@@ -186,7 +187,10 @@ async function progressOf({ engines, projector }: OperationNeeds): Promise<Progr
 const STILL_MS = 5000
 const LOOK_MS = 200
 
-/** For processes without a projector. Reads until nothing is behind or something has moved: nothing else shows that a projector runs. */
+/**
+ * For processes without a projector. Reads until nothing is behind or something has moved: nothing else shows that a
+ * projector runs.
+ */
 async function progressByTables({ store, log, isEmbedded }: Engines): Promise<Progress> {
   const { readProgress } = await import('@gamenet/projector')
   const first = await readProgress({ store, log })
@@ -211,7 +215,8 @@ async function progressByTables({ store, log, isEmbedded }: Engines): Promise<Pr
     })),
     stalled: progress.stalled.map(stallStatus),
     trouble: isStill()
-      ? `${eventsBehind(progress)} events wait, and none was loaded or projected for ${STILL_MS / 1000} s; start a projector`
+      ? `${eventsBehind(progress)} events wait, and none was loaded or projected for ${STILL_MS / 1000} s; start a ` +
+        'projector'
       : null
   }
 }
@@ -263,7 +268,8 @@ async function newestRuns({ clickhouse, store }: Engines, nowMs: number): Promis
   const rows = await withServing(clickhouse.control, serving).rows(
     `SELECT s.source AS source, toUnixTimestamp64Milli(s.ts) AS observedAtMs, s.outcome AS outcome,
            s.duration_ms AS durationMs, s.published AS published, s.reason AS reason
-    FROM {scrape: Identifier} AS s FINAL ORDER BY s.source, s.ts DESC LIMIT 1 BY s.source, observedAtMs > {nowMs: Int64}`,
+    FROM {scrape: Identifier} AS s FINAL ORDER BY s.source, s.ts DESC
+    LIMIT 1 BY s.source, observedAtMs > {nowMs: Int64}`,
     { nowMs }
   )
   const runs = rows.map((row) => Run.parse(row))

@@ -6,7 +6,7 @@ import { json } from 'node:stream/consumers'
 import { pino } from 'pino'
 import { type Test, test } from 'tap'
 import { z } from 'zod'
-import { actAsPeople } from '../demo/auth/activity.js'
+import { actAsPeople } from '../demo/activity.js'
 import { type DemoAuth, type DemoAuthOptions, startDemoAuth } from '../demo/auth/server.js'
 import { createWorld, type World } from '../demo/network/world.js'
 

@@ -100,7 +100,8 @@ const everyMethod: {
   compareLeaderboard: (client) =>
     client.compareLeaderboard({ game: 'x', leaderboardId: 1, from: new Date(0), to: 'x', tz: 'x', limit: 2 }),
   getLeaderboardRecords: (client) => client.getLeaderboardRecords({ game: 'x', leaderboardId: 1, limit: 2, offset: 3 }),
-  getRecentRecords: (client) => client.getRecentRecords({ limit: 2, offset: 3, game: 'x', player: 'y', contested: true }),
+  getRecentRecords: (client) =>
+    client.getRecentRecords({ limit: 2, offset: 3, game: 'x', player: 'y', contested: true }),
   getLeaderboardChanges: (client) =>
     client.getLeaderboardChanges({
       limit: 2,

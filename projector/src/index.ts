@@ -28,7 +28,6 @@ export { eventTableName } from './events/event-table.js'
 export { eventTableNames } from './events/event-tables.js'
 export { foldInline } from './folding/folding.js'
 export { storeAt } from './generations/generations.js'
-export { migrate } from './generations/migrate.js'
 export type { PassLock } from './generations/pass-lock.js'
 export type { ReadingSide } from './load/loader.js'
 export type { LogReader } from './load/log.js'
@@ -38,6 +37,14 @@ export { runLoaderWorker } from './load/read-log.js'
 export { SEAL_KEY_CACHE_MS } from './load/seal-key-cache.js'
 export { acceptedGaps, acceptGaps, type StallReport } from './load/stalled-partitions.js'
 export type { Logger } from './logger.js'
+export { migrate } from './migrate/migrate.js'
+export {
+  changedDefinitions,
+  type Migration,
+  MissingTables,
+  NewerTables,
+  readMigrations
+} from './migrate/migrate-schema.js'
 export { type Target, waitForCheckpoints } from './project/caught-up.js'
 export { readProgress, readStalls } from './project/progress.js'
 export { projections } from './projections/projections.js'
@@ -87,13 +94,6 @@ export {
 export { readPointers } from './store/generation.js'
 export { readImports, readRetractions } from './store/import.js'
 export { readPending, storeConsumed, storeLateBatch } from './store/late-batch.js'
-export {
-  changedDefinitions,
-  type Migration,
-  MissingTables,
-  NewerTables,
-  readMigrations
-} from './store/migrate.js'
 export { type Operation, type Store, storeOver } from './store/operation.js'
 export type { Projection } from './store/projection.js'
 export { type ReadSide, readSide } from './store/read-side.js'

@@ -9,7 +9,7 @@ import {
   migrationOf,
   readMigrations,
   statementsOf
-} from '../src/store/migrate.js'
+} from '../src/migrate/migrate-schema.js'
 import { storeOver } from '../src/store/operation.js'
 import { createTable } from '../src/store/table.js'
 import type { Tables } from '../src/store/tables.js'

@@ -1,9 +1,9 @@
 import type { DataVersions, Dependency } from '@gamenet/api'
 import { identityOf } from '@gamenet/api/internals'
 import { nameKey, type ServingTables } from '@gamenet/schemas'
-import { HOUR_MS } from './plain-folds.js'
-import type { Row } from './replacing-table.js'
 import { TITLE_IDS, USERS } from './simulated.js'
+import { HOUR_MS } from './tables/plain-folds.js'
+import type { Row } from './tables/replacing-table.js'
 import { BEGIN_MS } from './virtual-time.js'
 
 /** A query: the reads of its answer, one statement per table. */

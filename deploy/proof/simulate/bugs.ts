@@ -17,7 +17,6 @@ import type { ServingTables } from '@gamenet/schemas'
 import { identityOfAnswer, type SimulatedQuery } from './answer-queries.js'
 import { type Call, intercepted } from './intercepted-store.js'
 import type { AnyOperation } from './operations/implementation.js'
-import { HOUR_MS, type PlainFold } from './plain-folds.js'
 import {
   alwaysCurrent,
   droppedEarly,
@@ -30,8 +29,9 @@ import {
   withoutGenerations
 } from './pointer-bugs.js'
 import { keepingUndone, notCaughtUp, unchangedCheckpoint } from './rebuild-bugs.js'
-import type { Definition, Row } from './replacing-table.js'
 import { TABLES } from './table-definitions.js'
+import { HOUR_MS, type PlainFold } from './tables/plain-folds.js'
+import type { Definition, Row } from './tables/replacing-table.js'
 
 /** A classic mistake, planted between the real parts: the calls of a process pass through these functions. */
 export type Bug = {

@@ -8,7 +8,7 @@ import type { Erasure, Place } from './place.js'
 import type { RunningProjector } from './projector.js'
 import { USERS } from './simulated.js'
 import { storeIn } from './store.js'
-import { baseName } from './table-set.js'
+import { baseName } from './tables/table-set.js'
 
 /** Share of the worlds with an operator in which a user is erased. */
 const ERASING_SHARE = 0.3

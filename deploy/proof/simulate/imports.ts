@@ -10,10 +10,10 @@ import {
   titleCountTopic
 } from '@gamenet/schemas'
 import { finishUndos, type ImportUndoNeeds, undoImport } from '../../src/operate/import/run-import-undo.js'
-import { LATER_TYPE } from './newer-program.js'
 import type { Import, Place } from './place.js'
 import { simulatedProjections, simulatedTopics, TITLE_IDS } from './simulated.js'
 import { storeIn } from './store.js'
+import { LATER_TYPE } from './tables/newer-program.js'
 
 type Rebuilding = { readonly rebuilds: RebuildOperations }
 

@@ -4,12 +4,12 @@ import { readSide } from '@gamenet/projector'
 import { instantOf, type TitleCounted, titleCountTopic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { publishImport } from './imports.js'
-import { LATER_TYPE } from './newer-program.js'
 import type { Place } from './place.js'
 import type { Process, Running } from './process.js'
 import { loggerOf } from './projector.js'
 import { TITLE_IDS } from './simulated.js'
 import { queriesIn, storeIn } from './store.js'
+import { LATER_TYPE } from './tables/newer-program.js'
 
 const RELAY_POLL_MS = 1500
 const BOARDS_EVERY_MS = 3000

@@ -1,8 +1,8 @@
 import { retryDeadLetters } from '@gamenet/projector'
-import { laterTopics } from './newer-program.js'
 import type { Place } from './place.js'
 import type { RunningProjector } from './projector.js'
 import { storeIn } from './store.js'
+import { laterTopics } from './tables/newer-program.js'
 
 /** Retries every dead letter, as `gamenet dead-letters retry` does. */
 export async function retryAll(

@@ -3,12 +3,12 @@ import { errorMessage, generationName, ratingTopic, titleCountTopic } from '@gam
 import { erase } from './erasure.js'
 import { undo, undoable } from './imports.js'
 import { retryAll } from './late-events.js'
-import { newerOf } from './newer-program.js'
 import { filledIn } from './operations/bookkeeping.js'
 import type { Place } from './place.js'
 import type { Process } from './process.js'
 import type { RunningProjector } from './projector.js'
 import { simulatedProjections } from './simulated.js'
+import { newerOf } from './tables/newer-program.js'
 import { WORLD } from './virtual-time.js'
 
 /**

@@ -19,17 +19,17 @@ import {
 } from '@gamenet/schemas'
 import { rowsOfErased } from './erasure.js'
 import { undoneImports } from './log-events.js'
-import { laterTopics } from './newer-program.js'
 import type { Place } from './place.js'
 import { LONGEST_ANSWER_MS } from './projector.js'
 import { answerText, type Follower } from './reader.js'
 import { servingProjections } from './rebuilding.js'
-import type { Row } from './replacing-table.js'
 import { simulatedProjections } from './simulated.js'
 import { storeAtOnce, Tables } from './store.js'
 import { type Subscriber, streamUnlikeTables } from './subscriber.js'
 import { TABLES } from './table-definitions.js'
-import { baseName } from './table-set.js'
+import { laterTopics } from './tables/newer-program.js'
+import type { Row } from './tables/replacing-table.js'
+import { baseName } from './tables/table-set.js'
 
 /** Returns every difference from the expected state when all work has ended. */
 export async function faultsIn(place: Place, follower: Follower, subscriber: Subscriber): Promise<string[]> {

@@ -23,7 +23,7 @@ import { generationName, type ServingTables } from '@gamenet/schemas'
 import { intercepted } from './intercepted-store.js'
 import type { AnyOperation } from './operations/implementation.js'
 import { simulatedProjections } from './simulated.js'
-import { baseName } from './table-set.js'
+import { baseName } from './tables/table-set.js'
 
 /*
  * Mistakes with pointers and generations.

@@ -15,12 +15,12 @@ import {
 import type { Topic } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import { finishInterruptedUndos } from './imports.js'
-import { newerOf } from './newer-program.js'
 import type { Place } from './place.js'
 import type { Process, Running } from './process.js'
 import { locksOf } from './rebuilding.js'
 import { simulatedProjections, simulatedTopics } from './simulated.js'
 import { storeIn } from './store.js'
+import { newerOf } from './tables/newer-program.js'
 import type { Life } from './virtual-time.js'
 import type { World } from './world.js'
 

@@ -7,9 +7,9 @@ import { ALL_CHANGES } from './operations/queries.js'
 import type { Place } from './place.js'
 import type { Process, Running } from './process.js'
 import { type Read, type Shown, shownBy } from './promises.js'
-import type { Row } from './replacing-table.js'
 import { lookUp, queriesIn, storeIn, type Tables } from './store.js'
 import { Streaming, type Subscriber } from './subscriber.js'
+import type { Row } from './tables/replacing-table.js'
 
 const READ_EVERY_MS = 1500
 const FEED_EVERY_MS = 4000

@@ -2,11 +2,11 @@ import type { PassLock, Projection } from '@gamenet/projector'
 import { LOCAL_PASS_LOCK, ownerOf, statementsOf } from '@gamenet/projector/internals'
 import { FILLS_LOCK, PASSES_LOCK } from '@gamenet/schemas'
 import { sharedPasses } from '../../src/stores/postgres-pass-lock.js'
-import { newerOf } from './newer-program.js'
 import { filledIn } from './operations/bookkeeping.js'
 import type { Place } from './place.js'
 import { simulatedProjections } from './simulated.js'
 import type { Tables } from './store.js'
+import { newerOf } from './tables/newer-program.js'
 
 /** The locks of the processes of an installation: of passes, and of steps of rebuilds. */
 export type Locks = { readonly passes: PassLock; readonly rebuilds: PassLock }

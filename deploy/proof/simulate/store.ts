@@ -8,7 +8,6 @@ import {
   type StoreView
 } from '@gamenet/projector/internals'
 import { generationName, tablesIn } from '@gamenet/schemas'
-import { newerFolds } from './newer-program.js'
 import { bookkeeping, pointersIn } from './operations/bookkeeping.js'
 import type { AnyOperation, Implementation, Seen } from './operations/implementation.js'
 import { messages } from './operations/messages.js'
@@ -16,10 +15,11 @@ import { queries } from './operations/queries.js'
 import { steps } from './operations/steps.js'
 import { tables } from './operations/tables.js'
 import { userRows } from './operations/user-rows.js'
-import { type PlainFold, plainFolds } from './plain-folds.js'
-import type { Definition, Row } from './replacing-table.js'
 import { BOOKKEEPING, TABLES } from './table-definitions.js'
-import { baseName, type Machine, TableSet } from './table-set.js'
+import { newerFolds } from './tables/newer-program.js'
+import { type PlainFold, plainFolds } from './tables/plain-folds.js'
+import type { Definition, Row } from './tables/replacing-table.js'
+import { baseName, type Machine, TableSet } from './tables/table-set.js'
 import type { World } from './world.js'
 
 type Parameters = Readonly<Record<string, unknown>>

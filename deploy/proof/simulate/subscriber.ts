@@ -12,11 +12,11 @@ import {
 import type { ReadSide } from '@gamenet/projector'
 import { importRetractionTopic, leaderboardEntryTopic, Refusal, type Topic, titleCountTopic } from '@gamenet/schemas'
 import { undoneImports } from './log-events.js'
-import { LATER_TYPE } from './newer-program.js'
 import type { Place } from './place.js'
 import type { Process } from './process.js'
-import type { Row } from './replacing-table.js'
 import type { queriesIn } from './store.js'
+import { LATER_TYPE } from './tables/newer-program.js'
+import type { Row } from './tables/replacing-table.js'
 
 /*
  * The stream and a client: the real hub and listener on the tables of the world, and a client that outlives processes.

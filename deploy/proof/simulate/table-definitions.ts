@@ -1,4 +1,4 @@
-import type { Definition } from './replacing-table.js'
+import type { Definition } from './tables/replacing-table.js'
 
 const POSITION = ['epoch', 'partition', 'offset'] as const
 const by = (column: string) => (row: Readonly<Record<string, unknown>>) => row[column] as number

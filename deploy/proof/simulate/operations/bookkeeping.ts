@@ -31,7 +31,7 @@ import {
   storeRebuildRecord
 } from '@gamenet/projector/internals'
 import { INSTANTS_END_MS, type LogPosition, type VersionedChange } from '@gamenet/schemas'
-import type { Row } from '../replacing-table.js'
+import type { Row } from '../tables/replacing-table.js'
 import { always, changingWhole, type Implementation, inserting, part, reading, type Seen } from './implementation.js'
 
 /*

@@ -1,7 +1,7 @@
 import { type Operation, type RowBlock, RowWriter, readRows } from '@gamenet/projector/internals'
-import type { PlainFold } from '../plain-folds.js'
-import type { ReadTable, ReplacingTable, Row } from '../replacing-table.js'
-import type { Machine, TableSet } from '../table-set.js'
+import type { PlainFold } from '../tables/plain-folds.js'
+import type { ReadTable, ReplacingTable, Row } from '../tables/replacing-table.js'
+import type { Machine, TableSet } from '../tables/table-set.js'
 
 /** The tables as one operation sees them, under the names of its view. */
 export type Seen = {

@@ -11,8 +11,8 @@ import {
   storeDecisions,
   storeEvents
 } from '@gamenet/projector/internals'
-import { liesIn } from '../plain-folds.js'
-import type { Row } from '../replacing-table.js'
+import { liesIn } from '../tables/plain-folds.js'
+import type { Row } from '../tables/replacing-table.js'
 import {
   changing,
   changingWhole,

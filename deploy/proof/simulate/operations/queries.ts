@@ -6,7 +6,7 @@ import {
   recordingEvents
 } from '@gamenet/api/internals'
 import { BOARD_STATES, KNOWN_LISTS, LAST_BOARD, TITLES_WITH_BOARDS } from '@gamenet/ingest/internals'
-import type { ReadTable, Row } from '../replacing-table.js'
+import type { ReadTable, Row } from '../tables/replacing-table.js'
 
 /* The queries of the API and of ingest, which their packages export as values. */
 

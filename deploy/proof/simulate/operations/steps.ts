@@ -16,8 +16,8 @@ import {
   type TouchedKey
 } from '@gamenet/projector/internals'
 import { type Topic, topics } from '@gamenet/schemas'
-import { liesIn } from '../plain-folds.js'
-import type { Row } from '../replacing-table.js'
+import { liesIn } from '../tables/plain-folds.js'
+import type { Row } from '../tables/replacing-table.js'
 import { changing, type Implementation, inserting, partOfBlock, reading, type Seen } from './implementation.js'
 
 /* The parts of steps: plain folds instead of SQL projections, and the reads of the fold of boards. */

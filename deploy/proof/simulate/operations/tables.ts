@@ -17,9 +17,9 @@ import {
   readTablesOfRebuilds,
   type Side
 } from '@gamenet/projector/internals'
-import { anyProjections } from '../newer-program.js'
-import type { ReplacingTable, Row } from '../replacing-table.js'
-import { baseName } from '../table-set.js'
+import { anyProjections } from '../tables/newer-program.js'
+import type { ReplacingTable, Row } from '../tables/replacing-table.js'
+import { baseName } from '../tables/table-set.js'
 import { always, changingWhole, type Implementation, reading, type Seen } from './implementation.js'
 
 /*

@@ -11,8 +11,8 @@ import {
   shortenOldParts,
   type UserTable
 } from '@gamenet/projector/erasure'
-import type { Row } from '../replacing-table.js'
-import { baseName } from '../table-set.js'
+import type { Row } from '../tables/replacing-table.js'
+import { baseName } from '../tables/table-set.js'
 import { always, changingWhole, type Implementation, reading } from './implementation.js'
 
 /*

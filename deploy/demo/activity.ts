@@ -1,10 +1,10 @@
 import { access, writeFile } from 'node:fs/promises'
 import { request } from 'undici'
 import { z } from 'zod'
-import type { DemoChat } from '../chat/server.js'
-import { chance, chanceBelow } from '../network/chance.js'
-import type { DemoPerson } from './people.js'
-import type { DemoAuth } from './server.js'
+import type { DemoPerson } from './auth/people.js'
+import type { DemoAuth } from './auth/server.js'
+import type { DemoChat } from './chat/server.js'
+import { chance, chanceBelow } from './network/chance.js'
 
 export type ActivityOptions = {
   readonly seed: number

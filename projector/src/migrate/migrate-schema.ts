@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { isTableDropped } from '@gamenet/schemas'
 import { restorePointers } from '../rebuild/restore-pointers.js'
-import { readPointers } from './generation.js'
-import { storeOver } from './operation.js'
-import { replaceReadViews } from './read-view.js'
-import { createMigrationTable, readMigrationsApplied, storeMigrationApplied } from './schema-migration.js'
-import type { Tables } from './tables.js'
-import { OLD_PARTS_SETTINGS } from './user-rows.js'
+import { readPointers } from '../store/generation.js'
+import { storeOver } from '../store/operation.js'
+import { replaceReadViews } from '../store/read-view.js'
+import { createMigrationTable, readMigrationsApplied, storeMigrationApplied } from '../store/schema-migration.js'
+import type { Tables } from '../store/tables.js'
+import { OLD_PARTS_SETTINGS } from '../store/user-rows.js'
 
 /** One file of statements, applied once and never changed afterwards. */
 export type Migration = {

@@ -1,8 +1,8 @@
+import { foreignStatements } from '../generations/generations.js'
 import { projections } from '../projections/projections.js'
-import { migrateSchema, NewerTables, OTHER_DATABASE } from '../store/migrate.js'
 import { storeOver } from '../store/operation.js'
 import type { Tables } from '../store/tables.js'
-import { foreignStatements } from './generations.js'
+import { migrateSchema, NewerTables, OTHER_DATABASE } from './migrate-schema.js'
 
 /**
  * Migrates the tables to the newest schema, and returns the names of the applied migrations. Rejects with

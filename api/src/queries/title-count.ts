@@ -21,6 +21,24 @@ export const titleSamples = {
   typed: query({ params: Samples, row: z.unknown(), sql: samplesSql(SERIES, 'online_count', 'typed') })
 } as const
 
+const INSTANTS = ['first', 'second', 'third'] as const
+
+/** Selects the samples of one title that are near one of three instants, oldest first. */
+export const nearSamples = query({
+  params: z.object({ titleId: TitleId, first: Ms, second: Ms, third: Ms, nearMs: Ms }),
+  row: z.object({ ms: Ms, online: Count }),
+  sql: `
+    SELECT toFloat64(toUnixTimestamp64Milli(c.ts)) AS ms, c.online AS online
+    FROM {title_count: Identifier} AS c FINAL
+    WHERE c.title_id = {titleId: String} AND (${INSTANTS.map(
+      (name) => `
+        c.ts >= fromUnixTimestamp64Milli(greatest(0, {${name}: Int64} - {nearMs: Int64}), 'UTC')
+        AND c.ts <= fromUnixTimestamp64Milli({${name}: Int64} + {nearMs: Int64}, 'UTC')`
+    ).join(' OR')}
+      )
+    ORDER BY c.ts`
+})
+
 /** Selects each bucket with a sample of one title: whole hours from the rollup, the edges from samples. */
 export const titleBuckets = {
   shown: query({ params: Buckets, row: TitlePoint, sql: bucketsSql(SERIES, 'online_count', 'shown') }),
@@ -121,6 +139,17 @@ const TITLES_AHEAD = `
         FROM {title_latest: Identifier} AS a
         WHERE a.ts >= fromUnixTimestamp64Milli({to: Int64}, 'UTC')`
 
+/** The newest count of a title. */
+export type LiveTitleCount = z.infer<typeof LiveTitleCount>
+const LiveTitleCount = z.object({
+  titleId: TitleId,
+  /** Instant of the count, milliseconds since 1970. */
+  countedAtMs: Ms,
+  online: Count,
+  sessions: Count.nullable(),
+  lobbyPlayers: Count.nullable()
+})
+
 /**
  * Selects the titles of the newest scrape before `to`: those whose newest count is at the newest instant that was not
  * imported, or, if everything was imported, at the newest instant. A title that the newest scrape could not read is
@@ -132,14 +161,7 @@ const TITLES_AHEAD = `
  */
 export const liveTitleCounts = query({
   params: z.object({ to: Ms }),
-  row: z.object({
-    titleId: TitleId,
-    /** Instant of the count, milliseconds since 1970. */
-    countedAtMs: Ms,
-    online: Count,
-    sessions: Count.nullable(),
-    lobbyPlayers: Count.nullable()
-  }),
+  row: LiveTitleCount,
   sql: `
     WITH (
       SELECT (

@@ -5,7 +5,7 @@ import { titleTotals } from '../queries/calendar.js'
 import { rowsCut } from '../queries/count-rows.js'
 import { rowsOf } from '../queries/query.js'
 import { cutAtHours, type Window } from '../queries/series.js'
-import { liveTitleCounts, titleBuckets, titleSamples } from '../queries/title-count.js'
+import { type LiveTitleCount, liveTitleCounts, nearSamples, titleBuckets } from '../queries/title-count.js'
 import { window } from '../request/window.js'
 import { knownTitle, titleParameter } from './known-game.js'
 
@@ -52,12 +52,7 @@ export const titleSummary: Endpoint<{ titleId: string }, Request> = {
       context.catalog()
     ])
     const now = live.find((count) => count.titleId === titleId)
-    const change = async (days: number): Promise<number | null> => {
-      if (now === undefined) return null
-      const before = await countNear(titleId, now.countedAtMs - days * DAY_MS, context)
-      return before === undefined ? null : now.online - before
-    }
-    const [change24h, change7d, change30d] = await Promise.all([change(1), change(7), change(30)])
+    const [change24h = null, change7d = null, change30d = null] = await changesOf(now, context)
     return {
       body: {
         titleId,
@@ -97,11 +92,17 @@ export const titleSummary: Endpoint<{ titleId: string }, Request> = {
   refuses: ['title_unknown']
 }
 
-/** Returns the count of a title in the sample nearest to an instant, the earlier of two; undefined if none is near. */
-async function countNear(titleId: string, atMs: number, { tables, signal }: AnswerContext) {
-  const near = { titleId, from: Math.max(0, atMs - NEAR_MS_MAX), to: Math.max(0, atMs + NEAR_MS_MAX + 1) }
-  const samples = await rowsOf(tables, titleSamples.shown, near, { signal })
-  const distance = (sample: { recorded_at: string }) =>
-    Math.abs(Date.parse(`${sample.recorded_at.replace(' ', 'T')}Z`) - atMs)
-  return samples.toSorted((a, b) => distance(a) - distance(b))[0]?.online_count
+/** Returns the change against 1, 7 and 30 days before; null where no sample is near. */
+async function changesOf(now: LiveTitleCount | undefined, { tables, signal }: AnswerContext) {
+  if (now === undefined) return [null, null, null]
+  const before = (days: number) => Math.max(0, now.countedAtMs - days * DAY_MS)
+  const instants = { first: before(1), second: before(7), third: before(30) }
+  const near = { titleId: now.titleId, ...instants, nearMs: NEAR_MS_MAX }
+  const samples = await rowsOf(tables, nearSamples, near, { signal })
+  return Object.values(instants).map((atMs) => {
+    const distance = ({ ms }: { ms: number }) => Math.abs(ms - atMs)
+    // Of two samples at the same distance the earlier one.
+    const [nearest] = samples.toSorted((a, b) => distance(a) - distance(b))
+    return nearest === undefined || distance(nearest) > NEAR_MS_MAX ? null : now.online - nearest.online
+  })
 }

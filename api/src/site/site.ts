@@ -21,8 +21,8 @@ const ICON = new URL('../../../src/site/icon.svg', import.meta.url)
  * Modules that every page needs, in the order of their use: served as one file, because each request costs a slow phone
  * 150 ms. Their top-level names differ, which a test shows.
  */
-const ON_EVERY_PAGE = ['local.js', 'live.js', 'suggest.js', 'lists.js', 'site.js']
-const OWN_IMPORT = /^import .* from '\.\/(?:local|live|suggest|lists)\.js';?\n/gm
+const ON_EVERY_PAGE = ['service.js', 'local.js', 'live.js', 'suggest.js', 'lists.js', 'site.js']
+const OWN_IMPORT = /^import .* from '\.\/(?:service|local|live|suggest|lists)\.js';?\n/gm
 
 /** The address of an asset changes with its content. */
 const FOREVER = { 'Cache-Control': 'public, max-age=31536000, immutable' } as const

@@ -76,6 +76,8 @@ export type OperationNeeds = {
   readonly ready: () => Promise<Readiness>
   /** Checks the files of QUESTIONS_DIR; returns a sentence, rejects with every fault. */
   readonly checkQuestions: () => Promise<string>
+  /** Says what links in pages begin with. */
+  readonly checkLinks: () => string
   /** What limits connections, and by which addresses; each returns a sentence. */
   readonly checkClients: { connections(): Promise<string>; proxies(): Promise<string> }
   /** Reads the changes of the tables for the answers of this process. */

@@ -324,6 +324,9 @@ function openOperations(needs: Needs): ServiceOperations {
       )
       return config.QUESTIONS_DIR === undefined ? 'none (QUESTIONS_DIR)' : `${found.length} in ${config.QUESTIONS_DIR}`
     },
+    checkLinks: () =>
+      config.PUBLIC_URL ??
+      'PUBLIC_URL is not set: pages have relative addresses, and links to them no preview elsewhere. Set it on a public service.',
     checkClients: {
       connections: () => connectionsText(needs.connectionLimit),
       proxies: async () => proxiesText(needs)

@@ -1,4 +1,5 @@
 import { showLocal } from './local.js'
+import { buttonOf, readPage } from './service.js'
 
 const STEP_MS = 1000
 
@@ -14,8 +15,18 @@ function playerOf(links: readonly HTMLAnchorElement[]): HTMLElement {
   slider.type = 'range'
   slider.max = String(links.length)
   slider.setAttribute('aria-label', 'Day on which the board changed')
-  const play = buttonOf('▶ Play history')
-  const faster = buttonOf('Faster')
+  const play = buttonOf('▶ Play history', () => {
+    if (timer !== undefined) return stop()
+    if (Number(slider.value) === links.length) slider.value = '-1'
+    // Readers who want no motion step by hand.
+    if (matchMedia('(prefers-reduced-motion: reduce)').matches) return void step()
+    play.textContent = '■ Stop'
+    timer = setTimeout(() => void step(), 0)
+  })
+  const faster = buttonOf('Faster', () => {
+    speed = speed === 4 ? 1 : speed * 2
+    faster.textContent = speed === 1 ? 'Faster' : `${speed} ×`
+  })
   const label = document.createElement('output')
   const now = new URL(location.href)
   now.searchParams.delete('asOf')
@@ -34,11 +45,9 @@ function playerOf(links: readonly HTMLAnchorElement[]): HTMLElement {
     asked += 1
     const mine = asked
     const href = links[index]?.href ?? now.href
-    const response = await fetch(href).catch(() => undefined)
-    if (response?.ok !== true || mine !== asked) return
-    const page = new DOMParser().parseFromString(await response.text(), 'text/html')
-    const [old, fresh] = [document.getElementById('entries'), page.getElementById('entries')]
-    if (old === null || fresh === null) return
+    const page = await readPage(href)
+    const [old, fresh] = [document.getElementById('entries'), page?.getElementById('entries')]
+    if (page === undefined || old === null || fresh == null || mine !== asked) return
     old.replaceWith(fresh)
     // The address says what is shown, so that it can be shared.
     history.replaceState(null, '', href)
@@ -61,25 +70,6 @@ function playerOf(links: readonly HTMLAnchorElement[]): HTMLElement {
     stop()
     void show(Number(slider.value))
   })
-  faster.addEventListener('click', () => {
-    speed = speed === 4 ? 1 : speed * 2
-    faster.textContent = speed === 1 ? 'Faster' : `${speed} ×`
-  })
-  play.addEventListener('click', () => {
-    if (timer !== undefined) return stop()
-    if (Number(slider.value) === links.length) slider.value = '-1'
-    // Readers who want no motion step by hand.
-    if (matchMedia('(prefers-reduced-motion: reduce)').matches) return void step()
-    play.textContent = '■ Stop'
-    timer = setTimeout(() => void step(), 0)
-  })
   row.append(play, faster, slider, label)
   return row
-}
-
-function buttonOf(text: string): HTMLButtonElement {
-  const button = document.createElement('button')
-  button.type = 'button'
-  button.textContent = text
-  return button
 }

@@ -1,4 +1,6 @@
+import type { OnlineUsers, TitleSummary } from '@gamenet/schemas'
 import { countText, showLocal } from './local.js'
+import { read, readPage } from './service.js'
 
 /** Boards change in bursts: the page is read again at most once in so long. */
 const BOARD_MS = 30_000
@@ -12,7 +14,6 @@ let countedMs = 0
 const REOPEN_MS = 60_000
 
 type Count = { recorded_at: string; online_count: number | null }
-type Game = { titleId: string; online: number }
 
 /** A newer value of what `data-live` names; charts append it. */
 export type LivePoint = { key: string; seconds: number; value: number }
@@ -70,17 +71,14 @@ function counted({ recorded_at, online_count }: Count): void {
 /** One answer a minute: that of the only game, or that of all. */
 async function readTitles(titles: ReadonlySet<string | undefined>): Promise<void> {
   const [only] = titles
-  try {
-    const response = await fetch(titles.size === 1 ? `/api/${only}` : '/api/online-users')
-    if (!response.ok) return
-    const body = await response.json()
-    const games: Game[] = titles.size === 1 ? [body] : Object.values(body)
-    const seconds = Math.floor(Date.now() / 60_000) * 60
-    for (const { titleId, online } of games) {
-      if (titles.has(`title/${titleId}`)) show({ key: `title/${titleId}`, seconds, value: online })
-    }
-  } catch {
-    // The next count asks again.
+  const games =
+    titles.size === 1
+      ? [await read<TitleSummary>(`/api/${only}`)]
+      : Object.values((await read<OnlineUsers>('/api/online-users')) ?? {})
+  const seconds = Math.floor(Date.now() / 60_000) * 60
+  for (const game of games) {
+    const key = `title/${game?.titleId}`
+    if (titles.has(key)) show({ key, seconds, value: game?.online ?? 0 })
   }
 }
 
@@ -106,11 +104,9 @@ function boardChanged(): void {
   setTimeout(async () => {
     isWaiting = false
     readMs = Date.now()
-    const response = await fetch(location.href).catch(() => undefined)
-    if (response?.ok !== true) return
-    const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+    const page = await readPage(location.href)
     for (const element of document.querySelectorAll('[data-fresh]')) {
-      const fresh = page.getElementById(element.id)
+      const fresh = page?.getElementById(element.id) ?? null
       // The reader's place in the page stays, and so does the focus.
       if (fresh !== null && !element.contains(document.activeElement)) element.replaceWith(fresh)
     }

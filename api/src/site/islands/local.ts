@@ -1,3 +1,5 @@
+import { buttonOf, keep, kept } from './service.js'
+
 const numbers = new Intl.NumberFormat()
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
 const SECOND_MS = 1000
@@ -9,7 +11,7 @@ const UNITS = [
 /** Ages are written again this often. */
 const AGES_MS = 30_000
 
-let usesUtc = readUtc()
+let usesUtc = kept<string>('zone', '') === 'utc'
 let instants = instantFormats()
 
 /** Writes times in the reader's zone, numbers and dates in the reader's language, and ages; again as they grow. */
@@ -21,8 +23,13 @@ export function showLocal(): void {
   setInterval(() => showTimes('time[data-form=ago]'), AGES_MS)
   const zone = document.getElementById('zone')
   if (zone === null) return
-  const button = document.createElement('button')
-  button.type = 'button'
+  const button = buttonOf('', () => {
+    usesUtc = !usesUtc
+    keep('zone', usesUtc ? 'utc' : 'local')
+    instants = instantFormats()
+    show()
+    showTimes()
+  })
   button.className = 'plain'
   const show = (): void => {
     const name = Intl.DateTimeFormat().resolvedOptions().timeZone
@@ -32,18 +39,6 @@ export function showLocal(): void {
     button.textContent = usesUtc ? 'Show my zone' : 'Show UTC'
     zone.append(button)
   }
-  button.addEventListener('click', () => {
-    usesUtc = !usesUtc
-    try {
-      localStorage.setItem('zone', usesUtc ? 'utc' : 'local')
-    } catch {
-      // Storage is blocked: the choice lasts as long as the page.
-    }
-    instants = instantFormats()
-    show()
-    showTimes()
-    dispatchEvent(new Event('zonechange'))
-  })
   show()
 }
 
@@ -55,11 +50,6 @@ export function countText(value: number): string {
 /** Returns an instant in the chosen zone. */
 export function instantText(ms: number): string {
   return instants.instant.format(ms)
-}
-
-/** The zone of all times of the page. */
-export function zoneName(): string {
-  return usesUtc ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone
 }
 
 function showTimes(selector = 'main time[data-form]'): void {
@@ -80,14 +70,6 @@ function agoText(ms: number): string {
     if (Math.abs(seconds) >= length) return relative.format(-Math.floor(seconds / length), unit)
   }
   return relative.format(-Math.max(0, Math.floor(seconds)), 'second')
-}
-
-function readUtc(): boolean {
-  try {
-    return localStorage.getItem('zone') === 'utc'
-  } catch {
-    return false
-  }
 }
 
 function instantFormats() {

@@ -1,15 +1,18 @@
+import type { EditedProfile, ProfileSummary } from '@gamenet/schemas'
+
 type User = { username: string }
 type Auth = {
   login(email: string, password: string): Promise<{ sessionKey: string }>
   logout(): Promise<void>
   getUser(): Promise<User | null>
 }
-type Profile = Record<string, string | null>
-
-const FIELDS = ['display_name_override', 'linked_gamertag', 'bio', 'avatar_url', 'chat_profile_url'] as const
+/** The fields of the form, as text: what the form says of a profile, and a profile as the form shows it. */
+type Fields = Readonly<Record<string, string>>
 
 /** The key of this page’s login: where the browser keeps nothing, it is nowhere else. */
 let loginKey = ''
+/** The fields as they were read: an edit sends those that differ, so that an edit of another tab is not undone. */
+let before: Fields = {}
 
 void start()
 
@@ -19,85 +22,86 @@ async function start(): Promise<void> {
   const { ServiceAuth } = (await import(path)) as { ServiceAuth: new () => Auth }
   const auth = new ServiceAuth()
   const show = async (): Promise<void> => showUser(await auth.getUser().catch(() => null))
-  form('login')?.addEventListener('submit', async (event) => {
-    event.preventDefault()
-    const { email, password } = valuesOf(event)
-    await attempt(async () => {
-      loginKey = (await auth.login(email ?? '', password ?? '')).sessionKey
-      form('login')?.reset()
-      await show()
-    })
+  onSubmit('login', async ({ email = '', password = '' }) => {
+    loginKey = (await auth.login(email, password)).sessionKey
+    form('login')?.reset()
+    await show()
   })
+  onSubmit('edit', (fields) => save(auth, fields))
+  onSubmit('rate', rate)
   document
     .querySelector('#signed-in button')
     ?.addEventListener('click', () => attempt(() => auth.logout().finally(show)))
-  form('edit')?.addEventListener('submit', (event) => {
-    event.preventDefault()
-    void attempt(() => save(auth, valuesOf(event)))
-  })
-  form('rate')?.addEventListener('submit', (event) => {
-    event.preventDefault()
-    void attempt(() => rate(valuesOf(event)))
-  })
   // Another tab signed somebody in or out.
   addEventListener('storage', () => void show())
   await show()
 }
 
-let before: Profile = {}
-
 async function showUser(user: User | null): Promise<void> {
-  const link = document.getElementById('own-page')
-  const login = form('login')
-  if (login !== null) login.hidden = user !== null
-  const signedIn = document.getElementById('signed-in')
-  if (signedIn !== null) signedIn.hidden = user === null
-  const edit = form('edit')
-  if (edit !== null) edit.hidden = user === null
-  const ratedUser = form('rate')?.dataset.user
-  const rateForm = form('rate')
-  if (rateForm !== null) rateForm.hidden = user === null || user.username.toLowerCase() === ratedUser?.toLowerCase()
-  const own = document.getElementById('own')
-  if (own !== null && user !== null && user.username.toLowerCase() === ratedUser?.toLowerCase()) {
-    const toEdit = document.createElement('a')
-    toEdit.href = '/me'
-    toEdit.textContent = 'Edit your profile'
-    own.replaceChildren(toEdit)
-    own.hidden = false
+  const isOwn = user !== null && user.username.toLowerCase() === form('rate')?.dataset.user?.toLowerCase()
+  const shown = {
+    login: user === null,
+    'signed-in': user !== null,
+    edit: user !== null,
+    rate: user !== null && !isOwn,
+    own: isOwn
   }
+  for (const [id, isShown] of Object.entries(shown)) document.getElementById(id)?.toggleAttribute('hidden', !isShown)
+  const edit = form('edit')
   if (user === null || edit === null) return
+  const link = document.getElementById('own-page')
   if (link !== null) {
     link.textContent = user.username
     link.setAttribute('href', `/users/${encodeURIComponent(user.username)}`)
   }
-  const { profile } = await ask('GET', `/api/profile/${encodeURIComponent(user.username)}`)
-  before = profile
-  for (const name of FIELDS) {
+  const { profile } = await ask<ProfileSummary>('GET', pathOf(user.username))
+  before = fieldsOf(profile)
+  for (const [name, text] of Object.entries(before)) {
     const field = edit.elements.namedItem(name)
-    if (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) field.value = profile[name] ?? ''
+    if (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) field.value = text
   }
 }
 
-/** Sends the fields that differ: an edit of another tab is not undone. */
-async function save(auth: Auth, values: Record<string, string>): Promise<void> {
+function pathOf(username: string): string {
+  return `/api/profile/${encodeURIComponent(username)}`
+}
+
+/** A profile as the form shows it; the answer to a reader does not have the hue, which is then "" until it is given. */
+function fieldsOf({ social_links, ...profile }: ProfileSummary['profile'] | EditedProfile): Fields {
+  const plain = Object.entries(profile).map(([name, value]) => [name, value === null ? '' : String(value)])
+  const links = social_links.map(({ platform, url }) => `${platform} ${url}`).join('\n')
+  return { avatar_hue: '', ...Object.fromEntries(plain), social_links: links }
+}
+
+/** What the service expects of a field: links a line each, and nothing where a number or name is left out. */
+function valueOf(name: string, text: string): unknown {
+  if (name === 'avatar_hue') return text === '' ? null : Number(text)
+  if (name === 'display_name_override') return text === '' ? null : text
+  if (name !== 'social_links') return text
+  const lines = text.split('\n').filter((line) => line.trim() !== '')
+  return lines.map((line) => {
+    const [, platform, url] = /^(.*?)\s*(\S+)\s*$/.exec(line) ?? []
+    return { platform: platform || new URL(url ?? '').hostname, url }
+  })
+}
+
+async function save(auth: Auth, fields: Fields): Promise<void> {
   const user = await auth.getUser()
   if (user === null) throw new Error('Your session has ended. Sign in again.')
-  const changed = FIELDS.filter((name) => (values[name] ?? '') !== (before[name] ?? ''))
-  const edit = Object.fromEntries(
-    changed.map((name) => [name, name === 'display_name_override' && values[name] === '' ? null : values[name]])
-  )
-  before = { ...before, ...(await ask('PATCH', `/api/profile/${encodeURIComponent(user.username)}`, edit)) }
+  const changed = Object.entries(fields).filter(([name, text]) => text !== before[name])
+  const edit = Object.fromEntries(changed.map(([name, text]) => [name, valueOf(name, text)]))
+  before = fieldsOf(await ask<EditedProfile>('PATCH', pathOf(user.username), edit))
   say('Saved.')
 }
 
-async function rate({ stars, comment }: Record<string, string>): Promise<void> {
+async function rate({ stars, comment }: Fields): Promise<void> {
   const rated = form('rate')?.dataset.user ?? ''
   const body = { stars: Number(stars), ...(comment === '' ? {} : { comment }) }
-  await ask('POST', `/api/profile/${encodeURIComponent(rated)}/reputation`, body)
+  await ask('POST', `${pathOf(rated)}/reputation`, body)
   location.reload()
 }
 
-async function ask(method: string, path: string, body?: unknown) {
+async function ask<Body>(method: string, path: string, body?: unknown): Promise<Body> {
   const response = await fetch(path, {
     method,
     headers: { 'X-Session-Key': sessionKey(), 'Content-Type': 'application/json' },
@@ -134,11 +138,13 @@ function say(text: string): void {
 }
 
 function form(id: string): HTMLFormElement | null {
-  const found = document.getElementById(id)
-  return found instanceof HTMLFormElement ? found : null
+  return document.querySelector<HTMLFormElement>(`form#${id}`)
 }
 
-function valuesOf(event: Event): Record<string, string> {
-  const data = new FormData(event.target as HTMLFormElement)
-  return Object.fromEntries([...data].map(([name, value]) => [name, String(value)]))
+function onSubmit(id: string, work: (fields: Fields) => Promise<unknown>): void {
+  form(id)?.addEventListener('submit', (event) => {
+    event.preventDefault()
+    const data = new FormData(event.target as HTMLFormElement)
+    void attempt(() => work(Object.fromEntries([...data].map(([name, value]) => [name, String(value)]))))
+  })
 }

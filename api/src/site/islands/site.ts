@@ -1,7 +1,10 @@
 import { keepLists } from './lists.js'
 import { followLive } from './live.js'
 import { showLocal } from './local.js'
+import { keep } from './service.js'
 import { suggest } from './suggest.js'
+
+followOldAddress()
 
 showLocal()
 chooseTheme()
@@ -10,6 +13,16 @@ zoneLinks()
 suggest()
 keepLists()
 followLive()
+filterRows()
+
+/** The former page said by `#title=…&range=…` what it showed. */
+function followOldAddress(): void {
+  const said = new URLSearchParams(location.hash.slice(1))
+  const title = said.get('title')
+  said.delete('title')
+  if (location.pathname !== '/' || !/^#(title|range)=/.test(location.hash)) return
+  location.replace(`${title === null ? '/' : `/games/${encodeURIComponent(title)}`}?${said}`)
+}
 
 function chooseTheme(): void {
   const button = document.getElementById('theme')
@@ -21,12 +34,7 @@ function chooseTheme(): void {
       root.dataset.theme === 'dark' ||
       (root.dataset.theme === undefined && matchMedia('(prefers-color-scheme: dark)').matches)
     root.dataset.theme = isDark ? 'light' : 'dark'
-    try {
-      localStorage.setItem('theme', root.dataset.theme)
-    } catch {
-      // Storage is blocked: the theme lasts as long as the page.
-    }
-    dispatchEvent(new Event('themechange'))
+    keep('theme', root.dataset.theme)
   })
 }
 
@@ -57,4 +65,16 @@ function zoneLinks(): void {
     link.href = url.href
     link.hidden = false
   }
+}
+
+/** Hides the rows of a whole list that do not contain the words of its filter, while they are typed. */
+function filterRows(): void {
+  const list = document.querySelector<HTMLElement>('[data-filtered]')
+  const field = document.querySelector<HTMLInputElement>(`main input[name="${list?.dataset.filtered}"]`)
+  field?.addEventListener('input', () => {
+    const words = field.value.toLowerCase().trim()
+    for (const row of list?.querySelectorAll<HTMLElement>('tbody tr') ?? []) {
+      row.hidden = !row.textContent.toLowerCase().includes(words)
+    }
+  })
 }

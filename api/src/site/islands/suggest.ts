@@ -1,8 +1,9 @@
+import type { SearchResults } from '@gamenet/schemas'
+import { read } from './service.js'
+
 const LETTERS_MIN = 2
 const WAIT_MS = 150
 const LIMIT = 6
-
-type Result = { kind: string; name?: string; username?: string; gameName?: string }
 
 const known = new Map<string, readonly string[]>()
 
@@ -26,8 +27,7 @@ export function suggest(): void {
 
 async function fill(list: HTMLElement, words: string): Promise<void> {
   if (words.length < LETTERS_MIN || words.length > 100) return
-  // A refused question is not asked again.
-  const names = known.get(words) ?? (await ask(words).catch(() => []))
+  const names = known.get(words) ?? (await namesOf(words))
   known.set(words, names)
   list.replaceChildren(
     ...names.map((name) => {
@@ -38,9 +38,7 @@ async function fill(list: HTMLElement, words: string): Promise<void> {
   )
 }
 
-async function ask(words: string): Promise<string[]> {
-  const response = await fetch(`/api/search?q=${encodeURIComponent(words)}&limit=${LIMIT}`)
-  if (!response.ok) return []
-  const found: Result[] = await response.json()
-  return [...new Set(found.map(({ name, username }) => name ?? username ?? ''))].slice(0, 2 * LIMIT)
+async function namesOf(words: string): Promise<string[]> {
+  const found = (await read<SearchResults>(`/api/search?q=${encodeURIComponent(words)}&limit=${LIMIT}`)) ?? []
+  return [...new Set(found.map(({ name }) => name))].slice(0, 2 * LIMIT)
 }

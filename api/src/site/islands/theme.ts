@@ -2,7 +2,7 @@
 {
   const stored = (() => {
     try {
-      return localStorage.getItem('theme')
+      return JSON.parse(localStorage.getItem('theme') ?? 'null')
     } catch {
       // Storage is blocked: the system's theme stays.
       return null

@@ -50,7 +50,7 @@ type GameInput = z.infer<typeof gameInput>
 export const gameRedirect = page({
   name: 'page-game-redirect',
   path: '/games/:game',
-  input: z.object({ game: text({ example: '4d530064' }) }),
+  input: gameInput.omit({ slug: true }),
   parts: async (input, context) => {
     await addressedTitle(input, context)
     return {}

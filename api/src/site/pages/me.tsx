@@ -43,6 +43,12 @@ export const mePage = page({
           <label>
             Address of your chat profile <input name="chat_profile_url" type="url" maxlength={500} />
           </label>
+          <label>
+            Links, one a line: name and address (with a linked chat profile) <textarea name="social_links" rows={3} />
+          </label>
+          <label>
+            Colour of your letter, 0 to 359 degrees <input name="avatar_hue" type="number" min="0" max="359" />
+          </label>
           <button type="submit">Save</button>
         </form>
       </>

@@ -8,7 +8,7 @@ export function addDoctor(program: Command, terminal: Terminal): void {
   addCommand(
     program,
     'doctor',
-    'check configuration, engines, permissions, disk, clock, connections and saved questions'
+    'check configuration, engines, permissions, disk, clock, connections, links and saved questions'
   ).action(async ({ json = false }: { json?: boolean }) => {
     const checks = await checksOf(terminal)
     const failed = checks.filter(({ isOk }) => !isOk)

@@ -1,11 +1,15 @@
 import { access } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import axe from 'axe-core'
 import * as cheerio from 'cheerio'
 import { HtmlValidate } from 'html-validate'
-import { chromium } from 'playwright-core'
+import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { type Test, test } from 'tap'
 import { type Environment, gamenet, gamenetJson, openGamenet, plainWrites } from './service/gamenet.js'
+import { startAuth } from './service/people-service.js'
 import { startUpstream, type UpstreamTitle } from './service/upstream.js'
 
 const BROWSER = '/usr/bin/chromium'
@@ -34,11 +38,17 @@ const titles: readonly UpstreamTitle[] = [
   { titleId: '55530039', name: 'Twin', subtitle: '', online: 3, lobbies: null },
   { titleId: '5553003a', name: 'Twin', subtitle: '', online: 2, lobbies: null }
 ]
+/** A board of last spring, which changed on three days. */
+const PAST = `titleId,leaderboardId,playerName,changeType,rank,rating,changedAt
+4d530064,2,Cleo,new,1,100,2026-03-01T12:00:00Z
+4d530064,2,Ben,new,1,200,2026-03-02T12:00:00Z
+4d530064,2,Cleo,updated,1,300,2026-03-03T12:00:00Z
+`
 const players = ['Ann', 'compare', '😀 joker', EVIL, 'بلال']
 
 /** A service that has visited a small network once. */
 async function visited(t: Test) {
-  const upstream = await startUpstream()
+  const [upstream, auth] = [await startUpstream(), await startAuth(t)]
   t.teardown(() => upstream.close())
   upstream.show({ registered: 21_345, online: 106, titles })
   const entries = players.map((name, index) => ({ rank: index + 1, name, score: String(900 - index * 100) }))
@@ -52,23 +62,40 @@ async function visited(t: Test) {
     UPSTREAM_URL: upstream.url,
     ...{ SCRAPE_NETWORK_SECONDS: '0', SCRAPE_GAMES_SECONDS: '0', SCRAPE_MATCHES_SECONDS: '0' },
     ...{ SCRAPE_BOARDS_SECONDS: '0', SCRAPE_PLAYERS_SECONDS: '0' },
+    AUTH_URL: auth.url,
     ...(await plainWrites(t))
   })
   const client: Environment = { OPERATOR_URL: service.operatorUrl }
-  for (const source of ['network', 'games', 'matches', 'boards', 'players']) {
-    const done = await gamenet(client, ['scrape', source])
-    if (done.code !== 0) throw new Error(`${source}: ${done.stderr}${done.stdout}`)
+  const run = async (command: readonly string[], input?: string) => {
+    const done = await gamenet(client, [...command], input === undefined ? undefined : Buffer.from(input))
+    if (done.code !== 0) throw new Error(`${command.join(' ')}: ${done.stderr}${done.stdout}`)
   }
-  await gamenetJson(client, ['status', '--wait', '180'])
+  const scrape = async (...sources: readonly string[]) => {
+    for (const source of sources) await run(['scrape', source])
+    await gamenetJson(client, ['status', '--wait', '180'])
+  }
+  await scrape('network', 'games', 'matches', 'boards', 'players')
+  await run(['import', 'leaderboard-entry', '-'], PAST)
   const json = async (path: string) => await (await fetch(service.apiUrl + path)).json()
-  return { apiUrl: service.apiUrl, json }
+  return { apiUrl: service.apiUrl, json, upstream, auth, run, scrape }
 }
+type Site = Awaited<ReturnType<typeof visited>>
+
+test('the site of a service that has visited a small network', async (t) => {
+  const site = await visited(t)
+  await t.test('pages say what the API answers, with the right status for bad input; no link is broken', (t) =>
+    pagesSay(t, site)
+  )
+  await t.test('pages in a browser: accessible in both themes, nothing refused, nothing logged', { skip }, (t) =>
+    inBrowser(t, site)
+  )
+  await t.test('a network of 5,000 games, and a user who is erased', (t) => atLast(t, site))
+})
 
 const HTML = { headers: { accept: 'text/html' }, redirect: 'manual' } as const
 const HALO = '/games/4d530064/halo-2'
 
-test('pages say what the API answers, with the right status for bad input, and no link is broken', async (t) => {
-  const { apiUrl, json } = await visited(t)
+async function pagesSay(t: Test, { apiUrl, json }: Site) {
   const open = async (path: string) => {
     const response = await fetch(apiUrl + path, HTML)
     return { response, $: cheerio.load(await response.text()) }
@@ -257,10 +284,10 @@ test('pages say what the API answers, with the right status for bad input, and n
     }
     t.ok(kinds.size > 40, `${kinds.size} kinds of addresses`)
   })
-})
+}
 
-test('pages in a browser: accessible in both themes, nothing refused, nothing logged', { skip }, async (t) => {
-  const { apiUrl } = await visited(t)
+async function inBrowser(t: Test, site: Site) {
+  const { apiUrl } = site
   const browser = await chromium.launch({ executablePath: BROWSER, args: ['--no-sandbox', '--disable-gpu'] })
   t.teardown(() => browser.close())
   const paths = ['/', '/games', HALO, `${HALO}/boards/1`, '/players/Ann', '/users/ann', '/records', '/achievements']
@@ -287,4 +314,175 @@ test('pages in a browser: accessible in both themes, nothing refused, nothing lo
     )
     await page.close()
   }
-})
+  const open = async (
+    path: string,
+    options: BrowserContextOptions = {},
+    prepare?: (page: Page) => Promise<unknown>
+  ) => {
+    const context = await browser.newContext({ viewport: { width: 390, height: 844 }, ...options })
+    t.teardown(() => context.close())
+    const page = await context.newPage()
+    page.setDefaultTimeout(100_000)
+    page.on('pageerror', (error) => t.fail(error.message))
+    await prepare?.(page)
+    await page.goto(apiUrl + path)
+    return page
+  }
+  await t.test('first load, on a slow and on a broken network, and without script', (t) => firstLoad(t, open))
+  await t.test('watch list, notices and tray', (t) => lists(t, site, open))
+  await t.test('a board is played from its first day, and an old address leads to its page', (t) => history(t, open))
+  await t.test('only embeds can be framed by other pages', (t) => framed(t, site, open))
+  await t.test('a user signs in, edits the own profile and rates another', (t) => own(t, site, open))
+}
+
+type Open = (path: string, options?: BrowserContextOptions, prepare?: (page: Page) => Promise<unknown>) => Promise<Page>
+
+async function firstLoad(t: Test, open: Open) {
+  for (const [path, bytesMax] of [
+    ['/', 100_000],
+    [HALO, 100_000],
+    ['/records', 30_000]
+  ] as const) {
+    const seen = { requests: 0, bytes: 0 }
+    const page = await open(path, {}, async (page) => {
+      const network = await page.context().newCDPSession(page)
+      await network.send('Network.enable')
+      const slow = { latency: 150, downloadThroughput: 200_000, uploadThroughput: 90_000 }
+      await network.send('Network.emulateNetworkConditions', { offline: false, ...slow })
+      network.on('Network.requestWillBeSent', ({ request }) => {
+        if (!/\/img\/|\/api\/stream/.test(request.url)) seen.requests += 1
+      })
+      network.on('Network.dataReceived', ({ encodedDataLength }) => {
+        seen.bytes += encodedDataLength
+      })
+    })
+    t.ok(seen.requests <= 8, `${path}: ${seen.requests} requests`)
+    t.ok(seen.bytes > 0 && seen.bytes <= bytesMax, `${path}: ${seen.bytes} bytes`)
+    const shift = await page.evaluate(
+      `new Promise((done) => new PerformanceObserver((list) => done(list.getEntries().reduce((sum, { value }) =>
+        sum + value, 0))).observe({ type: 'layout-shift', buffered: true }) ?? setTimeout(() => done(0), 500))`
+    )
+    t.ok(Number(shift) < 0.01, `${path}: shift ${shift}`)
+  }
+  const plain = await open('/', { javaScriptEnabled: false })
+  t.equal(await plain.locator('#games tbody tr').count(), titles.length)
+  t.equal(await plain.locator('.plot svg.lines').isVisible(), true)
+  const broken = await open('/', {}, (page) => page.route('**/api/**', (route) => route.abort()))
+  await broken.locator('body.is-stale').waitFor()
+  t.equal(await broken.locator('h1 [data-live=network]').textContent(), '106')
+}
+
+async function lists(t: Test, { upstream, scrape }: Site, open: Open) {
+  // A tab that is hidden when the test says so, that polls when the test says so, and whose notices it reads.
+  const page = await open(HALO, {}, (page) =>
+    page.addInitScript(`
+      Object.defineProperty(document, 'hidden', { get: () => window.isAway === true })
+      window.notices = []
+      window.Notification = class { static permission = 'granted'; constructor(_, { body }) { notices.push(body) } }
+      const repeat = setInterval
+      window.setInterval = (call, ms) => (ms === 60_000 ? ((window.poll = call), 0) : repeat(call, ms))`)
+  )
+  await page.getByRole('button', { name: 'Watch' }).click()
+  await page.getByRole('button', { name: '+ Compare' }).click()
+  await page.goto(`${new URL(page.url()).origin}${HALO}/boards/1`)
+  await page.getByRole('button', { name: 'Watch' }).click()
+  await page.goto(new URL('/', page.url()).href)
+  t.same(await page.locator('#watched li').allTextContents(), ['Halo 2 41', 'Ranked (Halo 2)'])
+  const seen = async (text: string) => {
+    while (!String(await page.evaluate(`localStorage.getItem('watched')`)).includes(text)) await pause(50)
+  }
+  await page.evaluate(`isAway = true; document.dispatchEvent(new Event('visibilitychange')); poll()`)
+  await seen('900, Ann')
+  upstream.show({ registered: 21_345, online: 106, titles: titles.map((title) => ({ ...title, online: 5041 })) })
+  const entries = [{ rank: 1, name: 'Ben', score: '950' }]
+  upstream.showGame('4d530064', { lobbies: [], boards: [{ leaderboardId: 1, name: 'Ranked', entries }] })
+  await scrape('network', 'boards')
+  await page.evaluate('poll()')
+  await seen('950, Ben')
+  t.same(await page.evaluate('notices'), ['Halo 2 has 5,041 players', 'The record on Ranked (Halo 2) fell: 950, Ben'])
+  await page.getByRole('link', { name: 'Compare Halo 2' }).click()
+  await page.waitForURL('**/compare?games=4d530064')
+  await page.getByRole('button', { name: 'Clear' }).click()
+  t.equal(await page.locator('#tray').count(), 0)
+}
+
+async function history(t: Test, open: Open) {
+  const page = await open(`${HALO}/boards/2`)
+  await page.getByRole('button', { name: 'Play history' }).click()
+  await page.waitForURL(/boards\/2\?asOf=2026-03-01T23:59:59Z$/)
+  t.same(await page.locator('#entries tbody th').allTextContents(), ['Cleo'])
+  await page.waitForURL(/boards\/2\?asOf=2026-03-02T23:59:59Z$/)
+  await page.waitForURL(/boards\/2$/)
+  t.same(await page.locator('#entries tbody td:nth-child(3)').allTextContents(), ['300', '200'])
+  await page.goto(`${new URL('/', page.url()).href}#title=4d530064&range=30d`)
+  await page.waitForURL(`**${HALO}?range=30d`)
+  t.equal(await page.locator('.choice [aria-current]').textContent(), '30 d')
+}
+
+async function framed(t: Test, { apiUrl }: Site, open: Open) {
+  const other = createServer((_request, response) =>
+    response
+      .setHeader('content-type', 'text/html')
+      .end(`<iframe src="${apiUrl}/embed/games/4d530064"></iframe><iframe src="${apiUrl}${HALO}"></iframe>`)
+  )
+  await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => other.close())
+  const page = await open('/icon.svg')
+  await page.goto(`http://127.0.0.1:${(other.address() as AddressInfo).port}/`)
+  const [, embed, refused] = page.frames()
+  t.equal(await embed?.locator('h1').textContent(), 'Halo 2')
+  t.match(refused?.url(), /^chrome-error:/)
+}
+
+async function own(t: Test, { auth, json }: Site, open: Open) {
+  const [person, other] = auth.people
+  if (person === undefined || other === undefined) throw new Error('the demo has no people')
+  const page = await open('/me')
+  const signIn = async ({ email, password, username }: typeof person) => {
+    await page.getByLabel('Email').fill(email)
+    await page.getByLabel('Password').fill(password)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('link', { name: username }).waitFor()
+  }
+  await signIn(person)
+  await page.getByLabel('About you').fill('Evenings, mostly.')
+  await page.getByLabel('Colour of your letter').fill('120')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Saved.').waitFor()
+  t.match(await json(`/api/profile/${person.username}`), { profile: { bio: 'Evenings, mostly.' } })
+  await page.getByRole('link', { name: person.username }).click()
+  await page.getByRole('link', { name: 'Edit your profile' }).click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await signIn(other)
+  await page.goto(new URL(`/users/${person.username}`, page.url()).href)
+  await page.getByLabel('Stars').fill('4')
+  await page.getByLabel('Comment').fill('Fair play')
+  await page.getByRole('button', { name: 'Rate' }).click()
+  await page.getByText(': Fair play').waitFor()
+  t.same(await page.context().cookies(), [], 'the session is in no cookie')
+}
+
+async function atLast(t: Test, { apiUrl, upstream, scrape, run }: Site) {
+  const many = Array.from({ length: 5000 }, (_, n) => ({
+    ...{ titleId: (0x56000000 + n).toString(16), name: `Game number ${n}`, subtitle: '', online: 5000 - n },
+    lobbies: null
+  }))
+  upstream.show({ registered: 21_345, online: 106, titles: many })
+  await scrape('network')
+  const said = async (path: string) => {
+    const response = await fetch(apiUrl + path, HTML)
+    return { status: response.status, $: cheerio.load(await response.text()) }
+  }
+  const { $ } = await said('/games?page=50')
+  t.match($('.pager').text().replace(/\s+/g, ' '), 'Page 50 of 50')
+  t.same($('tbody tr').last().find('th').text(), 'Game number 4999')
+  t.equal((await said('/')).$('#games tbody tr').length, 25)
+  t.equal((await said('/games?q=number+4321')).$('tbody tr').length, 1)
+
+  t.equal((await said('/users/ann')).status, 200)
+  t.match((await said('/search?q=ann')).$('a[href="/users/ann"]').length, 1)
+  await run(['erase', 'ann'])
+  t.equal((await said('/users/ann')).status, 404)
+  t.equal((await said('/users/ann/games')).status, 404)
+  t.equal((await said('/search?q=ann')).$('a[href="/users/ann"]').length, 0)
+}

@@ -135,7 +135,7 @@ function Header({ current }: { current: string | undefined }) {
           <datalist id="suggested" />
         </form>
       </search>
-      <button type="button" id="theme" class="plain" aria-label="Dark or light colours" hidden>
+      <button type="button" id="theme" class="plain scripted" aria-label="Dark or light colours">
         ☾
       </button>
       <a href="/me" id="me" rel="nofollow">

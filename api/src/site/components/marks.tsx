@@ -27,8 +27,8 @@ export function Time({ at, ago = false, day = false }: { at: string | number; ag
   const ms = typeof at === 'number' ? at : msOf(at)
   const form = ago ? 'ago' : day ? 'day' : 'instant'
   return (
-    <time datetime={new Date(ms).toISOString()} data-form={form}>
-      {day ? dayText(ms) : `${instantText(ms)} UTC`}
+    <time datetime={new Date(ms).toISOString()} data-form={form} title={`${instantText(ms)} UTC`}>
+      {day || ago ? dayText(ms) : `${instantText(ms)} UTC`}
     </time>
   )
 }
@@ -160,11 +160,11 @@ type ToolsProps = {
 export function Tools({ path, name, embed, csv, atom, compare }: ToolsProps) {
   return (
     <div class="tools">
-      <button type="button" data-watch={path} data-name={name} hidden>
+      <button type="button" class="scripted" data-watch={path} data-name={name}>
         ☆ Watch
       </button>
       {compare === undefined ? null : <AddToCompare {...compare} name={name} />}
-      <button type="button" class="share" hidden>
+      <button type="button" class="scripted share">
         Share
       </button>
       <a href={withQuery('/docs/guide/embed', { path: embed })}>Embed</a>
@@ -194,7 +194,7 @@ export function Csv({ href }: { href: string }) {
 /** A button that adds to the tray of comparisons. Shown by script. */
 export function AddToCompare({ kind, id, name }: { kind: 'games' | 'players'; id: string; name: string }) {
   return (
-    <button type="button" data-tray={kind} data-id={id} data-name={name} hidden>
+    <button type="button" class="scripted" data-tray={kind} data-id={id} data-name={name}>
       + Compare
     </button>
   )

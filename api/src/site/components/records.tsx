@@ -16,6 +16,11 @@ export function gapText(isTime: boolean, value: number | null, other: number | n
   return isTime ? `${(gap / 1000).toFixed(gap < 1000 ? 3 : 1)} s` : count(gap)
 }
 
+/** Returns a board's name; not every board has one. */
+export function boardName(leaderboardId: number | string, name: string): string {
+  return name.trim() || `Board ${leaderboardId}`
+}
+
 /** A board by name, with its game. */
 export function BoardLink(props: {
   titleId: string
@@ -26,7 +31,7 @@ export function BoardLink(props: {
   const { titleId, gameName, leaderboardId, leaderboardName } = props
   return (
     <a href={boardPath({ titleId, name: gameName }, leaderboardId)}>
-      <Name>{leaderboardName.trim() || `Board ${leaderboardId}`}</Name>
+      <Name>{boardName(leaderboardId, leaderboardName)}</Name>
     </a>
   )
 }

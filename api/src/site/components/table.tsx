@@ -22,7 +22,7 @@ type TableProps<Row> = {
   columns: readonly Column<Row>[]
   order?: Order
   /** Further attributes of a row. */
-  attributesOf?: (row: Row) => Readonly<Record<string, string | undefined>>
+  attributesOf?: (row: Row, index: number) => Readonly<Record<string, string | undefined>>
   class?: string
 }
 
@@ -44,7 +44,7 @@ export function Table<Row>({ label, rows, columns, order, attributesOf, class: n
         </thead>
         <tbody>
           {rows.map((row, place) => (
-            <tr key={place} {...attributesOf?.(row)}>
+            <tr key={place} {...attributesOf?.(row, place)}>
               {columns.map(([head, cell], index) =>
                 index === naming ? (
                   <th key={index} scope="row">

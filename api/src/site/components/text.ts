@@ -111,7 +111,9 @@ export function userPath(username: string): string {
 /** Returns an address with a query; undefined values are left out. */
 export function withQuery(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
   const pairs = Object.entries(query).flatMap(([name, value]) =>
-    value === undefined || value === '' ? [] : [`${name}=${encodeURIComponent(String(value)).replaceAll('%2C', ',')}`]
+    value === undefined || value === ''
+      ? []
+      : [`${name}=${encodeURIComponent(String(value)).replace(/%2C|%3A/g, decodeURIComponent)}`]
   )
   return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`
 }

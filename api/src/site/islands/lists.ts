@@ -33,7 +33,6 @@ const watched = (): Watched[] => kept<Watched[]>('watched', [])
 
 /** Shows a button that puts something into a list and takes it out. */
 function showSwitch(button: HTMLButtonElement, isOn: boolean, text: string, turn: () => void): void {
-  button.hidden = false
   button.textContent = text
   button.setAttribute('aria-pressed', String(isOn))
   button.onclick = () => {

@@ -26,9 +26,7 @@ function followOldAddress(): void {
 
 function chooseTheme(): void {
   const button = document.getElementById('theme')
-  if (button === null) return
-  button.hidden = false
-  button.addEventListener('click', () => {
+  button?.addEventListener('click', () => {
     const root = document.documentElement
     const isDark =
       root.dataset.theme === 'dark' ||
@@ -40,7 +38,6 @@ function chooseTheme(): void {
 
 function shareLinks(): void {
   for (const button of document.querySelectorAll<HTMLButtonElement>('button.share')) {
-    button.hidden = false
     button.addEventListener('click', async () => {
       const url = location.href
       try {

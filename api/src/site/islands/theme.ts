@@ -9,5 +9,7 @@
     }
   })()
   const root = document.documentElement
+  // What only a script can do takes its place before the page is drawn.
+  root.classList.add('has-script')
   if (root.dataset.theme === undefined && (stored === 'dark' || stored === 'light')) root.dataset.theme = stored
 }

@@ -19,7 +19,7 @@ import { Steps, Trend } from '../components/chart.js'
 import { Field, Form } from '../components/form.js'
 import { addressedTitle } from '../components/game-address.js'
 import { Card, Facts, Name, PlayerLink, Time, Tools } from '../components/marks.js'
-import { ChangeFacts, changeText, gapText, measureText } from '../components/records.js'
+import { boardName, ChangeFacts, changeText, gapText, measureText } from '../components/records.js'
 import { type Column, FeedCard, Pager, pageOf, Table } from '../components/table.js'
 import {
   boardPath,
@@ -100,7 +100,7 @@ export const boardPage = page({
   },
   view: ({ board, top, records, changes, days, compared, found, set }, input, { query }) => {
     const path = boardPath({ titleId: board.titleId, name: board.gameName }, board.leaderboardId)
-    const name = board.name.trim() || `Board ${board.leaderboardId}`
+    const name = boardName(board.leaderboardId, board.name)
     const on = input.asOf === undefined ? '' : ` on ${instantText(input.asOf)} UTC`
     const [best] = top.entries
     return {
@@ -350,7 +350,11 @@ function Entries({ board, best, compared, since, input }: EntriesProps) {
       <Table
         label="Entries"
         rows={board.entries}
-        attributesOf={({ rank, name }) => ({ id: `r${rank}`, class: name === input.player ? 'marked' : undefined })}
+        attributesOf={({ rank, name }, index) => ({
+          // Several entries may share a rank.
+          id: rank === board.entries[index - 1]?.rank ? undefined : `r${rank}`,
+          class: name === input.player ? 'marked' : undefined
+        })}
         columns={[
           ['#Rank', ({ rank }) => rank],
           ['Player', ({ name }) => <PlayerLink name={name} />],

@@ -5,7 +5,15 @@ import { player, playerHistory, playerUsers } from '../../routes/player.js'
 import { Steps } from '../components/chart.js'
 import { Choice, Field, Form } from '../components/form.js'
 import { Card, N, Name, PlayerLink, Time, Tools, UserLink } from '../components/marks.js'
-import { BoardLink, BoardOfGame, ChangeFacts, changeText, gapText, measureText } from '../components/records.js'
+import {
+  BoardLink,
+  BoardOfGame,
+  boardName,
+  ChangeFacts,
+  changeText,
+  gapText,
+  measureText
+} from '../components/records.js'
 import { FeedCard, Pager, pageOf, Table } from '../components/table.js'
 import { count, groupedBy, msOf, playerPath, plural } from '../components/text.js'
 import { ask, page, type Query, tryAsk } from '../values/page.js'
@@ -139,6 +147,8 @@ function Gap({ entry: { next, isTime } }: { entry: Player['boards'][number] }) {
   )
 }
 
+const nameOf = (change: LeaderboardChanges[number]) => boardName(change.leaderboardId, change.leaderboardName)
+
 type EntryHistoryProps = {
   changes: LeaderboardChanges
   /** `title/board`; without it the entry that changed most. */
@@ -170,14 +180,14 @@ function EntryHistory({ changes, entry, path, query }: EntryHistoryProps) {
         name="entry"
         values={entries.map(([key]) => key)}
         current={chosen}
-        texts={Object.fromEntries(entries.map(([key, [first]]) => [key, first?.leaderboardName ?? key]))}
+        texts={Object.fromEntries(entries.map(([key, [first]]) => [key, first === undefined ? key : nameOf(first)]))}
       />
       <p>
         <BoardOfGame {...newest} />
       </p>
       <Steps
         points={points}
-        label={newest.leaderboardName}
+        label={nameOf(newest)}
         textOf={(value) => measureText(String(value), value, newest.isTime)}
       />
     </Card>

@@ -252,6 +252,7 @@ async function pagesSay(t: Test, { apiUrl, json }: Site) {
     })
     const found = new Set(['/'])
     const kinds = new Set<string>()
+    const validated = new Set<string>()
     for (const path of found) {
       // One address of each kind: the same page with other names and numbers says nothing new.
       const kind = path.replace(
@@ -267,7 +268,10 @@ async function pagesSay(t: Test, { apiUrl, json }: Site) {
         continue
       }
       const html = await response.text()
-      const report = await validator.validateString(html)
+      // A query arranges a page of the same elements.
+      const [kindOfPage = ''] = kind.split('?')
+      const report = validated.has(kindOfPage) ? { results: [] } : await validator.validateString(html)
+      validated.add(kindOfPage)
       t.same(
         report.results.flatMap(({ messages }) =>
           messages.map(({ ruleId, message, line, column }) => `${ruleId}: ${message} ${line}:${column}`)

@@ -1,14 +1,13 @@
 import { achievementPage, achievementsPage } from './pages/achievements.js'
 import { boardPage } from './pages/board.js'
+import { cards } from './pages/cards.js'
 import { comparePage } from './pages/compare.js'
 import { comparePlayersPage } from './pages/compare-players.js'
-import { embeds } from './pages/embeds.js'
 import { gamePage, gameRedirect } from './pages/game.js'
 import { gamesPage } from './pages/games.js'
 import { homePage } from './pages/home.js'
 import { matchesPage } from './pages/matches.js'
 import { mePage } from './pages/me.js'
-import { pictures } from './pages/pictures.js'
 import { playerPage } from './pages/player.js'
 import { changesPage, recordsPage } from './pages/records.js'
 import { searchPage } from './pages/search.js'
@@ -36,6 +35,5 @@ export const pages: readonly Page[] = [
   achievementPage,
   searchPage,
   statusPage,
-  ...embeds,
-  ...pictures
+  ...cards
 ]

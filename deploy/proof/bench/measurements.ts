@@ -20,6 +20,7 @@ import { reloadKafka } from './reload-kafka.js'
 import { notModified, repeatedAnswer } from './repeated-answer.js'
 import { scrapeToAnswer } from './scrape-to-answer.js'
 import { search } from './search.js'
+import { sitePages } from './site-pages.js'
 import { sqlApi } from './sql-api.js'
 import { sqlSnapshot } from './sql-snapshot.js'
 import { start } from './start.js'
@@ -61,5 +62,6 @@ export const measurements: readonly Measurement[] = [
   streamReconnect,
   streamCatchUp,
   pageMinute,
+  sitePages,
   start
 ]

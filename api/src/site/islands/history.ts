@@ -17,11 +17,11 @@ function playerOf(links: readonly HTMLAnchorElement[]): HTMLElement {
   slider.setAttribute('aria-label', 'Day on which the board changed')
   const play = buttonOf('▶ Play history', () => {
     if (timer !== undefined) return stop()
-    if (Number(slider.value) === links.length) slider.value = '-1'
+    const next = Number(slider.value) === links.length ? 0 : Number(slider.value) + 1
     // Readers who want no motion step by hand.
-    if (matchMedia('(prefers-reduced-motion: reduce)').matches) return void step()
+    if (matchMedia('(prefers-reduced-motion: reduce)').matches) return void show(next)
     play.textContent = '■ Stop'
-    timer = setTimeout(() => void step(), 0)
+    timer = setTimeout(() => void step(next), 0)
   })
   const faster = buttonOf('Faster', () => {
     speed = speed === 4 ? 1 : speed * 2
@@ -59,11 +59,10 @@ function playerOf(links: readonly HTMLAnchorElement[]): HTMLElement {
     timer = undefined
     play.textContent = '▶ Play history'
   }
-  const step = async (): Promise<void> => {
-    const index = Number(slider.value) + 1
+  const step = async (index: number): Promise<void> => {
     if (index > links.length) return stop()
     await show(index)
-    if (timer !== undefined) timer = setTimeout(() => void step(), STEP_MS / speed)
+    if (timer !== undefined) timer = setTimeout(() => void step(index + 1), STEP_MS / speed)
   }
   slider.addEventListener('input', () => (label.textContent = textOf(Number(slider.value))))
   slider.addEventListener('change', () => {

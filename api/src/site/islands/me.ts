@@ -42,7 +42,8 @@ async function showUser(user: User | null): Promise<void> {
   const shown = {
     login: user === null,
     'signed-in': user !== null,
-    edit: user !== null,
+    // Shown with its fields.
+    edit: false,
     rate: user !== null && !isOwn,
     own: isOwn
   }
@@ -60,6 +61,7 @@ async function showUser(user: User | null): Promise<void> {
     const field = edit.elements.namedItem(name)
     if (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) field.value = text
   }
+  edit.hidden = false
 }
 
 function pathOf(username: string): string {

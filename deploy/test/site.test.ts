@@ -39,10 +39,11 @@ const titles: readonly UpstreamTitle[] = [
   { titleId: '5553003a', name: 'Twin', subtitle: '', online: 2, lobbies: null }
 ]
 /** A board of last spring, which changed on three days. */
-const PAST = `titleId,leaderboardId,playerName,changeType,rank,rating,changedAt
-4d530064,2,Cleo,new,1,100,2026-03-01T12:00:00Z
-4d530064,2,Ben,new,1,200,2026-03-02T12:00:00Z
-4d530064,2,Cleo,updated,1,300,2026-03-03T12:00:00Z
+const PAST = `titleId,leaderboardId,playerName,changeType,rating,changedAt
+4d530064,2,Cleo,new,100,2026-03-01T12:00:00Z
+4d530064,2,Ben,new,200,2026-03-02T12:00:00Z
+4d530064,2,Cleo,updated,300,2026-03-03T12:00:00Z
+4d530064,2,Dan,new,200,2026-03-03T12:00:00Z
 `
 const players = ['Ann', 'compare', '😀 joker', EVIL, 'بلال']
 
@@ -417,7 +418,7 @@ async function history(t: Test, open: Open) {
   t.same(await page.locator('#entries tbody th').allTextContents(), ['Cleo'])
   await page.waitForURL(/boards\/2\?asOf=2026-03-02T23:59:59Z$/)
   await page.waitForURL(/boards\/2$/)
-  t.same(await page.locator('#entries tbody td:nth-child(3)').allTextContents(), ['300', '200'])
+  t.same(await page.locator('#entries tbody td:nth-child(3)').allTextContents(), ['300', '200', '200'])
   await page.goto(`${new URL('/', page.url()).href}#title=4d530064&range=30d`)
   await page.waitForURL(`**${HALO}?range=30d`)
   t.equal(await page.locator('.choice [aria-current]').textContent(), '30 d')
@@ -438,7 +439,7 @@ async function framed(t: Test, { apiUrl }: Site, open: Open) {
   t.match(refused?.url(), /^chrome-error:/)
 }
 
-async function own(t: Test, { auth, json }: Site, open: Open) {
+async function own(t: Test, { auth, json, scrape }: Site, open: Open) {
   const [person, other] = auth.people
   if (person === undefined || other === undefined) throw new Error('the demo has no people')
   const page = await open('/me')
@@ -453,6 +454,7 @@ async function own(t: Test, { auth, json }: Site, open: Open) {
   await page.getByLabel('Colour of your letter').fill('120')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Saved.').waitFor()
+  await scrape()
   t.match(await json(`/api/profile/${person.username}`), { profile: { bio: 'Evenings, mostly.' } })
   await page.getByRole('link', { name: person.username }).click()
   await page.getByRole('link', { name: 'Edit your profile' }).click()

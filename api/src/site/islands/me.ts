@@ -55,8 +55,9 @@ async function showUser(user: User | null): Promise<void> {
     link.textContent = user.username
     link.setAttribute('href', `/users/${encodeURIComponent(user.username)}`)
   }
-  const { profile } = await ask<ProfileSummary>('GET', pathOf(user.username))
-  before = fieldsOf(profile)
+  // Whoever signs in for the first time has no profile yet.
+  const found = await ask<ProfileSummary>('GET', pathOf(user.username)).catch(() => undefined)
+  before = found === undefined ? {} : fieldsOf(found.profile)
   for (const [name, text] of Object.entries(before)) {
     const field = edit.elements.namedItem(name)
     if (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement) field.value = text
@@ -90,7 +91,7 @@ function valueOf(name: string, text: string): unknown {
 async function save(auth: Auth, fields: Fields): Promise<void> {
   const user = await auth.getUser()
   if (user === null) throw new Error('Your session has ended. Sign in again.')
-  const changed = Object.entries(fields).filter(([name, text]) => text !== before[name])
+  const changed = Object.entries(fields).filter(([name, text]) => text !== (before[name] ?? ''))
   const edit = Object.fromEntries(changed.map(([name, text]) => [name, valueOf(name, text)]))
   before = fieldsOf(await ask<EditedProfile>('PATCH', pathOf(user.username), edit))
   say('Saved.')

@@ -185,7 +185,7 @@ test('operations on a stopped service show in its answers after the start', asyn
     t.equal(wrong.code, 1, wrong.stderr)
     t.match(
       wrong.stdout,
-      /^1 of 11 checks failed: saved questions\.\n(.*\n)*saved questions +WRONG +Questions cannot be served\.\n +bad\.sql:1/
+      /^1 of 12 checks failed: saved questions\.\n(.*\n)*saved questions +WRONG +Questions cannot be served\.\n +bad\.sql:1/
     )
     t.match(await gamenet({ ...environment, QUESTIONS_DIR: join(directory, 'none') }, ['start']), {
       code: 1,

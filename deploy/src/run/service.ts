@@ -326,7 +326,8 @@ function openOperations(needs: Needs): ServiceOperations {
     },
     checkLinks: () =>
       config.PUBLIC_URL ??
-      'PUBLIC_URL is not set: pages have relative addresses, and links to them no preview elsewhere. Set it on a public service.',
+      'PUBLIC_URL is not set: pages have relative addresses, and links to them no preview elsewhere. ' +
+        'Set it on a public service.',
     checkClients: {
       connections: () => connectionsText(needs.connectionLimit),
       proxies: async () => proxiesText(needs)

@@ -61,7 +61,7 @@ export function playText(minutes: number): string {
   return minutes >= 60 ? `${count(minutes / 60)} h` : `${count(minutes)} min`
 }
 
-/** Returns the players of a match, of those for whom there is room. */
+/** Returns the players of a match and its slots: `7/16`. */
 export function slotsText(players: number, most: number): string {
   return `${players}/${most === 0 ? '?' : most}`
 }

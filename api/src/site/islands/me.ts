@@ -55,7 +55,7 @@ async function showUser(user: User | null): Promise<void> {
     link.textContent = user.username
     link.setAttribute('href', `/users/${encodeURIComponent(user.username)}`)
   }
-  // Whoever signs in for the first time has no profile yet.
+  // A user who signs in for the first time has no profile yet.
   const found = await ask<ProfileSummary>('GET', pathOf(user.username)).catch(() => undefined)
   before = found === undefined ? {} : fieldsOf(found.profile)
   for (const [name, text] of Object.entries(before)) {
@@ -77,7 +77,7 @@ function fieldsOf({ social_links, ...profile }: ProfileSummary['profile'] | Edit
 }
 
 /** What the service expects of a field: links a line each, and nothing where a number or name is left out. */
-function valueOf(name: string, text: string): unknown {
+function sentValueOf(name: string, text: string): unknown {
   if (name === 'avatar_hue') return text === '' ? null : Number(text)
   if (name === 'display_name_override') return text === '' ? null : text
   if (name !== 'social_links') return text
@@ -92,7 +92,7 @@ async function save(auth: Auth, fields: Fields): Promise<void> {
   const user = await auth.getUser()
   if (user === null) throw new Error('Your session has ended. Sign in again.')
   const changed = Object.entries(fields).filter(([name, text]) => text !== (before[name] ?? ''))
-  const edit = Object.fromEntries(changed.map(([name, text]) => [name, valueOf(name, text)]))
+  const edit = Object.fromEntries(changed.map(([name, text]) => [name, sentValueOf(name, text)]))
   before = fieldsOf(await ask<EditedProfile>('PATCH', pathOf(user.username), edit))
   say('Saved.')
 }

@@ -69,7 +69,7 @@ async function cold(service: QuietService): Promise<Result[]> {
   }
   const median = times.sort((a, b) => a - b)[COLD_PAGES / 2] ?? 0
   const target = { bound: 'at most', value: 200, of: 'measured' } as const
-  return [{ what: 'a game of which nothing is cached, median', measured: median, unit: 'ms', target }]
+  return [{ what: 'an uncached page of a game, median', measured: median, unit: 'ms', target }]
 }
 
 async function warm(service: QuietService, paths: readonly string[]): Promise<Result[]> {

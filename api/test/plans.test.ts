@@ -5,7 +5,7 @@ import { unlocksOfUser } from '../src/queries/achievement-unlock.js'
 import { networkSeriesQueries } from '../src/queries/network-count.js'
 import { playDays, playTotals, presenceFacts } from '../src/queries/play-time.js'
 import { cutAtDays, cutAtHours, uncut } from '../src/queries/series.js'
-import { titleActivity, titleBuckets, titleSamples } from '../src/queries/title-count.js'
+import { titleActivity, titleSeriesQueries } from '../src/queries/title-count.js'
 import { lastSightings, playedSeconds } from '../src/queries/user-game.js'
 import { bestScores, boardStats } from '../src/queries/user-score.js'
 import { DAY_MS, MINUTE_MS } from './plain-counts.js'
@@ -57,16 +57,21 @@ test('a query about one title or metric reads by the primary key, with any rows'
   const day = { from: window.fromMs, to: window.fromMs + DAY_MS }
   const titleId = '00000007'
 
-  const samples = await granules(tables, titleSamples.shown.sql, { titleId, ...day }, 'title_count')
+  const samples = await granules(tables, titleSeriesQueries.shown.samples.sql, { titleId, ...day }, 'title_count')
   t.ok(samples.of > 90 && samples.read <= 3, `a day of one title: ${JSON.stringify(samples)}`)
   const edges = await granules(
     tables,
-    titleBuckets.shown.sql,
+    titleSeriesQueries.shown.buckets.sql,
     { titleId, width: 3600, ...cutAtHours(window) },
     'title_count'
   )
   t.ok(edges.of > 90 && edges.read <= 4, `the edges of weeks of one title: ${JSON.stringify(edges)}`)
-  const whole = await granules(tables, titleBuckets.shown.sql, { titleId, width: 300, ...uncut(window) }, 'title_count')
+  const whole = await granules(
+    tables,
+    titleSeriesQueries.shown.buckets.sql,
+    { titleId, width: 300, ...uncut(window) },
+    'title_count'
+  )
   t.ok(whole.of > 90 && whole.read <= 6, `weeks of one title by samples: ${JSON.stringify(whole)}`)
   const all = await granules(tables, titleActivity.sql, cutAtDays(window), 'title_count')
   t.ok(all.of > 90 && all.read <= TITLES * 4, `the edges of weeks of all titles: ${JSON.stringify(all)}`)

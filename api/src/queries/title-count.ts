@@ -2,7 +2,7 @@ import { Count, RecordedAt, TitleId } from '@gamenet/schemas'
 import { z } from 'zod'
 import { query } from './query.js'
 import { DayCut, HourCut } from './series.js'
-import { bucketsSql, pointCountSql, samplesSql } from './series-statements.js'
+import { bucketsSql, type Instants, pointCountSql, samplesSql } from './series-statements.js'
 
 /*
  * Counts of titles. FINAL reads the corrected one of two rows of a key. Merged parts of a table are read without that
@@ -15,11 +15,10 @@ const SERIES = { table: 'title_count', value: 'online', key: 'title_id', paramet
 const Buckets = HourCut.extend({ titleId: TitleId, width: z.int().positive() })
 const TitlePoint = z.object({ recorded_at: RecordedAt, online_count: Count })
 
-/** Selects the samples of one title, oldest first; in JSON no row if there are more than a million. */
-export const titleSamples = {
-  shown: query({ params: Samples, row: TitlePoint, sql: samplesSql(SERIES, 'online_count', 'shown') }),
-  typed: query({ params: Samples, row: z.unknown(), sql: samplesSql(SERIES, 'online_count', 'typed') })
-} as const
+const seriesQueries = (instants: Instants) => ({
+  samples: query({ params: Samples, row: TitlePoint, sql: samplesSql(SERIES, 'online_count', instants) }),
+  buckets: query({ params: Buckets, row: TitlePoint, sql: bucketsSql(SERIES, 'online_count', instants) })
+})
 
 const INSTANTS = ['first', 'second', 'third'] as const
 
@@ -39,11 +38,8 @@ export const nearSamples = query({
     ORDER BY c.ts`
 })
 
-/** Selects each bucket with a sample of one title: whole hours from the rollup, the edges from samples. */
-export const titleBuckets = {
-  shown: query({ params: Buckets, row: TitlePoint, sql: bucketsSql(SERIES, 'online_count', 'shown') }),
-  typed: query({ params: Buckets, row: z.unknown(), sql: bucketsSql(SERIES, 'online_count', 'typed') })
-} as const
+/** Selects the samples of one title, or each bucket with one: whole hours from the rollup, the edges from samples. */
+export const titleSeriesQueries = { shown: seriesQueries('shown'), typed: seriesQueries('typed') } as const
 
 /** Counts the points of a title's series, up to one above the limit. */
 export const titlePointCount = query({

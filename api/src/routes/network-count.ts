@@ -13,29 +13,26 @@ import { listOf } from '../answers/table.js'
 import { compareNames } from '../queries/catalog.js'
 import { rowsCut } from '../queries/count-rows.js'
 import {
+  type NetworkMetric,
   networkActivity,
   networkPointCount,
   networkSeriesQueries,
   onlineByDay,
   registeredByDay
 } from '../queries/network-count.js'
-import { bind, jsonOf, rowsOf } from '../queries/query.js'
+import { jsonOf, rowsOf } from '../queries/query.js'
 import { cutAtDays, type Window } from '../queries/series.js'
 import { titleActivity } from '../queries/title-count.js'
 import { integer, oneOf } from '../request/parameters.js'
 import { endOfMinute, type WindowInput, window } from '../request/window.js'
 import {
   readsOf,
-  resolutionHeader,
   type SeriesRequest,
-  seriesBody,
-  seriesColumns,
+  seriesAnswer,
   seriesDescription,
-  seriesHeaders,
   seriesParameters,
   seriesReads,
   seriesRequest,
-  seriesStatement,
   windowParameters
 } from './series.js'
 
@@ -192,8 +189,7 @@ function networkSeries(
     readonly response: typeof OnlineHistory | typeof LobbyHistory
   } & Pick<Endpoint, 'operationId' | 'path' | 'summary' | 'example'>
 ): Endpoint<WindowInput & { resolution?: 'raw' | number | undefined }, SeriesRequest> {
-  const { metric, count, ...described } = given
-  const { shown, typed } = networkSeriesQueries[metric]
+  const { metric, count, response, ...described } = given
   return {
     ...described,
     tags: TAGS,
@@ -204,27 +200,13 @@ function networkSeries(
     }),
     resolve: (input, { nowMs }) => seriesRequest(input, { days: 1 }, nowMs),
     reads: (series) => seriesReads('network-count', series),
-    headers: resolutionHeader,
-    answer: async (series, { tables, signal }) => ({
-      body: await seriesBody(series, {
-        samples: (bounds) => jsonOf(tables, shown.samples, { metric, ...bounds }, { signal }),
-        buckets: (cut) => jsonOf(tables, shown.buckets, { metric, ...cut }, { signal }),
-        countPoints: async (bounds) => {
-          const [row] = await rowsOf(tables, networkPointCount, { metric, ...bounds }, { signal })
-          return row?.points ?? 0
-        }
-      })
+    ...seriesAnswer({
+      queries: networkSeriesQueries[metric],
+      points: networkPointCount,
+      count,
+      response,
+      keyOf: (): { metric: z.infer<typeof NetworkMetric> } => ({ metric })
     }),
-    table: {
-      ...listOf(given.response),
-      columns: (series) => seriesColumns(series, count),
-      select: (series) =>
-        seriesStatement(series, {
-          samples: (bounds) => bind(typed.samples, { metric, ...bounds }),
-          buckets: (cut) => bind(typed.buckets, { metric, ...cut })
-        })
-    },
-    responseHeaders: seriesHeaders,
     refuses: ['window_invalid', 'answer_too_large']
   }
 }

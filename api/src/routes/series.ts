@@ -1,5 +1,7 @@
-import type { Dependency } from '../answers/endpoint.js'
-import type { TableStatement } from '../answers/table.js'
+import type { Parameters as QueryParameters } from '@gamenet/schemas'
+import type { AnswerContext, Dependency, Endpoint } from '../answers/endpoint.js'
+import { listOf } from '../answers/table.js'
+import { bind, jsonOf, type Query, rowsOf } from '../queries/query.js'
 import {
   bucketsTouched,
   cutAtHours,
@@ -16,14 +18,24 @@ import { type WindowInput, window } from '../request/window.js'
 /** A requested series: an absolute window and the width of its buckets, 0 for samples. */
 export type SeriesRequest = { readonly fromMs: number; readonly toMs: number; readonly widthSeconds: number }
 
-/** The queries of a series of one metric or title. */
-export type SeriesQuestions = {
-  /** Returns the samples as JSON bytes, empty if there are more than {@link POINTS_MAX}. */
-  samples(window: { from: number; to: number }): Promise<Uint8Array>
-  /** Returns the statistics of each bucket as JSON bytes. */
-  buckets(cut: HourCut & { width: number }): Promise<Uint8Array>
-  /** Returns the number of points with buckets of `widthMs`, up to one above the limit. */
-  countPoints(window: { from: number; to: number; widthMs: number }): Promise<number>
+type Bounds = { readonly from: number; readonly to: number }
+
+/** The queries of a series of one metric or title; in JSON, more than {@link POINTS_MAX} samples are none. */
+type SeriesQueries<Key extends QueryParameters> = {
+  readonly samples: Query<Key & Bounds, unknown>
+  readonly buckets: Query<Key & HourCut & { width: number }, unknown>
+}
+
+/** A kind of series: where its points are and what they are called. */
+type SeriesKind<Key extends QueryParameters, Series> = {
+  /** With instants as JSON shows them, and typed, for files. */
+  readonly queries: { readonly shown: SeriesQueries<Key>; readonly typed: SeriesQueries<Key> }
+  /** Counts the points with buckets of `widthMs`, up to one above the limit. */
+  readonly points: Query<Key & Bounds & { widthMs: number }, { points: number }>
+  /** The column of the count. */
+  readonly count: string
+  readonly response: Parameters<typeof listOf>[0]
+  keyOf(series: Series): Key
 }
 
 const RESOLUTION_HEADER = 'X-Resolution-Seconds'
@@ -55,8 +67,6 @@ export const seriesDescription =
   'is absent, never 0. A window that ends now has its start floored to the minute. More than 1,000,000 points are ' +
   'refused in JSON; files may have any number.'
 
-export const seriesHeaders = { [RESOLUTION_HEADER]: 'Width of the buckets in seconds, 0 for samples.' }
-
 /** Returns the series of an input. */
 export function seriesRequest(
   input: WindowInput & { readonly resolution?: 'raw' | number | undefined },
@@ -67,9 +77,26 @@ export function seriesRequest(
   return { fromMs, toMs, widthSeconds: seriesWidth({ fromMs, toMs }, spanMs, input.resolution) }
 }
 
-/** Returns the header with the used width. */
-export function resolutionHeader({ widthSeconds }: SeriesRequest): Record<string, string> {
-  return { [RESOLUTION_HEADER]: String(widthSeconds) }
+/** Returns the answer of a series in JSON, of any length in files, and the header with the used width. */
+export function seriesAnswer<Key extends QueryParameters, Series extends SeriesRequest>(
+  kind: SeriesKind<Key, Series>
+): Pick<Endpoint<never, Series>, 'headers' | 'responseHeaders' | 'answer' | 'table' | 'response'> {
+  const { queries, keyOf, response, count } = kind
+  return {
+    headers: ({ widthSeconds }) => ({ [RESOLUTION_HEADER]: String(widthSeconds) }),
+    responseHeaders: { [RESOLUTION_HEADER]: 'Width of the buckets in seconds, 0 for samples.' },
+    answer: async (series, context) => ({ body: await seriesBody(series, kind, context) }),
+    table: {
+      ...listOf(response),
+      // Samples have no statistics.
+      columns: ({ widthSeconds }) => (widthSeconds > 0 ? undefined : ['recorded_at', count]),
+      select: (series) =>
+        series.widthSeconds > 0
+          ? bind(queries.typed.buckets, { ...keyOf(series), ...bucketsOf(series) })
+          : bind(queries.typed.samples, { ...keyOf(series), ...boundsOf(series) })
+    },
+    response
+  }
 }
 
 /** Returns the dependencies of a series on the projections `<noun>` and `<noun>-hour`. */
@@ -81,36 +108,23 @@ export function seriesReads(noun: string, series: SeriesRequest, key?: string): 
  * Returns the JSON bytes of a series. Samples take one query; only an empty result needs a second one, to distinguish
  * none from too many. Buckets are counted first if there could be too many of them.
  */
-export async function seriesBody(series: SeriesRequest, questions: SeriesQuestions): Promise<Uint8Array> {
-  const bounds = { from: series.fromMs, to: series.toMs }
+async function seriesBody<Key extends QueryParameters, Series extends SeriesRequest>(
+  series: Series,
+  { queries: { shown }, points, keyOf }: SeriesKind<Key, Series>,
+  { tables, signal }: AnswerContext
+): Promise<Uint8Array> {
+  const key = keyOf(series)
   const refuseAbove = async (widthMs: number): Promise<void> => {
-    const points = await questions.countPoints({ ...bounds, widthMs })
-    if (points > POINTS_MAX) throw tooManyPoints(series, series.widthSeconds)
+    const [row] = await rowsOf(tables, points, { ...key, ...boundsOf(series), widthMs }, { signal })
+    if ((row?.points ?? 0) > POINTS_MAX) throw tooManyPoints(series, series.widthSeconds)
   }
   if (series.widthSeconds === 0) {
-    const body = await questions.samples(bounds)
+    const body = await jsonOf(tables, shown.samples, { ...key, ...boundsOf(series) }, { signal })
     if (isEmptyArray(body)) await refuseAbove(1)
     return body
   }
   if (bucketsTouched(series, series.widthSeconds) > POINTS_MAX) await refuseAbove(series.widthSeconds * 1000)
-  return await questions.buckets({ ...cutOf(series), width: series.widthSeconds })
-}
-
-/** Returns the statement of a series of any length, for files. */
-export function seriesStatement(
-  series: SeriesRequest,
-  statements: {
-    samples(window: { from: number; to: number }): TableStatement
-    buckets(cut: HourCut & { width: number }): TableStatement
-  }
-): TableStatement {
-  if (series.widthSeconds > 0) return statements.buckets({ ...cutOf(series), width: series.widthSeconds })
-  return statements.samples({ from: series.fromMs, to: series.toMs })
-}
-
-/** Returns the columns of a series as a file: samples have no statistics. */
-export function seriesColumns({ widthSeconds }: SeriesRequest, count: string): readonly string[] | undefined {
-  return widthSeconds > 0 ? undefined : ['recorded_at', count]
+  return await jsonOf(tables, shown.buckets, { ...key, ...bucketsOf(series) }, { signal })
 }
 
 /** Returns the dependencies of an answer that reads a window by days, hours and samples, without empty parts. */
@@ -127,6 +141,14 @@ export function readsOf(noun: string, cut: HourCut | DayCut, key?: string): Depe
   return parts
     .filter(([, fromMs, toMs]) => fromMs < toMs)
     .map(([projection, fromMs, toMs]) => ({ projection, fromMs, toMs, ...(key === undefined ? {} : { key }) }))
+}
+
+function boundsOf({ fromMs, toMs }: SeriesRequest): Bounds {
+  return { from: fromMs, to: toMs }
+}
+
+function bucketsOf(series: SeriesRequest): HourCut & { width: number } {
+  return { ...cutOf(series), width: series.widthSeconds }
 }
 
 function cutOf(series: SeriesRequest): HourCut {

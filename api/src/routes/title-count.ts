@@ -4,24 +4,20 @@ import type { Endpoint } from '../answers/endpoint.js'
 import { listOf, valuesOf } from '../answers/table.js'
 import { compareNames } from '../queries/catalog.js'
 import { newestHosts } from '../queries/match-list.js'
-import { bind, jsonOf, rowsOf } from '../queries/query.js'
+import { rowsOf } from '../queries/query.js'
 import { cutAtDays, type Window } from '../queries/series.js'
-import { liveTitleCounts, titleActivity, titleBuckets, titlePointCount, titleSamples } from '../queries/title-count.js'
+import { liveTitleCounts, titleActivity, titlePointCount, titleSeriesQueries } from '../queries/title-count.js'
 import { integer } from '../request/parameters.js'
 import { endOfMinute, type WindowInput, window } from '../request/window.js'
 import { knownTitle, titleParameter } from './known-game.js'
 import {
   readsOf,
-  resolutionHeader,
   type SeriesRequest,
-  seriesBody,
-  seriesColumns,
+  seriesAnswer,
   seriesDescription,
-  seriesHeaders,
   seriesParameters,
   seriesReads,
   seriesRequest,
-  seriesStatement,
   windowParameters
 } from './series.js'
 
@@ -109,32 +105,17 @@ export const titleOnlineHistory: Endpoint<
     return { titleId: (await knownTitle(titleId, context)).titleId, ...series }
   },
   reads: (series) => seriesReads('title-count', series, series.titleId),
-  headers: resolutionHeader,
-  answer: async ({ titleId, ...series }, { tables, signal }) => ({
-    body: await seriesBody(series, {
-      samples: (bounds) => jsonOf(tables, titleSamples.shown, { titleId, ...bounds }, { signal }),
-      buckets: (cut) => jsonOf(tables, titleBuckets.shown, { titleId, ...cut }, { signal }),
-      countPoints: async (bounds) => {
-        const [row] = await rowsOf(tables, titlePointCount, { titleId, ...bounds }, { signal })
-        return row?.points ?? 0
-      }
-    })
+  ...seriesAnswer({
+    queries: titleSeriesQueries,
+    points: titlePointCount,
+    count: 'online_count',
+    response: TitleOnlineHistory,
+    keyOf: ({ titleId }) => ({ titleId })
   }),
-  table: {
-    ...listOf(TitleOnlineHistory),
-    columns: (series) => seriesColumns(series, 'online_count'),
-    select: ({ titleId, ...series }) =>
-      seriesStatement(series, {
-        samples: (bounds) => bind(titleSamples.typed, { titleId, ...bounds }),
-        buckets: (cut) => bind(titleBuckets.typed, { titleId, ...cut })
-      })
-  },
-  response: TitleOnlineHistory,
   example: [
     { recorded_at: '2026-03-14 20:00:00', online_count: 401, min: 380, average: 391.2, samples: 5 },
     { recorded_at: '2026-03-14 20:05:00', online_count: 412, min: 399, average: 405.6, samples: 5 }
   ],
-  responseHeaders: seriesHeaders,
   refuses: ['title_unknown', 'window_invalid', 'answer_too_large']
 }
 

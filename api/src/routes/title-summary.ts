@@ -5,7 +5,7 @@ import { titleTotals } from '../queries/calendar.js'
 import { rowsCut } from '../queries/count-rows.js'
 import { rowsOf } from '../queries/query.js'
 import { cutAtHours, type Window } from '../queries/series.js'
-import { type LiveTitleCount, liveTitleCounts, nearSamples, titleBuckets } from '../queries/title-count.js'
+import { type LiveTitleCount, liveTitleCounts, nearSamples, titleSeriesQueries } from '../queries/title-count.js'
 import { window } from '../request/window.js'
 import { knownTitle, titleParameter } from './known-game.js'
 
@@ -47,7 +47,7 @@ export const titleSummary: Endpoint<{ titleId: string }, Request> = {
     const lastDay = { titleId, ...cutAtHours({ fromMs, toMs }), width: HOUR_SECONDS }
     const [live, hours, [ever], names] = await Promise.all([
       rowsOf(tables, liveTitleCounts, { to: toMs }, { signal }),
-      rowsOf(tables, titleBuckets.shown, lastDay, { signal }),
+      rowsOf(tables, titleSeriesQueries.shown.buckets, lastDay, { signal }),
       rowsOf(tables, titleTotals, { ...rowsCut({ fromMs: 0, toMs }, 'day'), keys: [titleId] }, { signal }),
       context.catalog()
     ])

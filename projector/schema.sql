@@ -43,6 +43,16 @@ CREATE TABLE checkpoint
 ENGINE = ReplacingMergeTree(next)
 ORDER BY (name, epoch, partition);
 
+CREATE TABLE damage
+(
+    `kind` LowCardinality(String),
+    `name` String,
+    `reason` String,
+    `found_at` DateTime64(3, 'UTC') DEFAULT now64(3)
+)
+ENGINE = ReplacingMergeTree
+ORDER BY (kind, name, found_at);
+
 CREATE TABLE data_change
 (
     `version` UInt64,

@@ -18,14 +18,14 @@ test('files and descriptions of datasets that cannot be read are findings', asyn
     },
     'title-count': { '2025-01.json': {} }
   })
-  const found = async (repair: boolean) => {
+  const found = async () => {
     const { files, unreadable } = await revisionFiles(directory)
     const host = { read: () => undefined, keys: async () => new Map() }
     const damaged = await withCheckThread(host, (call) => call('datasets', directory, files))
-    return await damageOfDatasets(directory, [...damaged, ...unreadable], repair)
+    return damageOfDatasets([...damaged, ...unreadable])
   }
-  const unreadable = (name: string) => ({ what: `datasets/${name} cannot be read (EISDIR)`, repaired: undefined })
+  const unreadable = (name: string) => ({ what: `datasets/${name} cannot be read (EISDIR)` })
   const ways = [unreadable('network-count/2025-01.a.parquet'), unreadable('title-count/2025-01.json')]
   t.same(await unusableNames(directory), ['network-count/2025-01.a.parquet', 'title-count/2025-01.json'])
-  t.match(await found(true), ways)
+  t.match(await found(), ways)
 })

@@ -78,7 +78,7 @@ test('an operator erases a user while the service runs; after kills, the next st
   t.teardown(() => service.kill())
   caller = new Caller(service, 4)
   t.teardown(() => caller.close())
-  t.same(Status.parse(await gamenetJson(environment, ['status'])).lostRows, [])
+  t.same(Status.parse(await gamenetJson(environment, ['status'])).damage, [])
   const isDone = async () =>
     Ledger.parse(await gamenetJson(environment, ['erase', '--list'])).every(({ doneAt }) => doneAt !== null)
   while (!(await isDone())) await pause(250)

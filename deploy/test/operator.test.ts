@@ -201,7 +201,7 @@ test('a process is ready while it can do its work, and names what is unavailable
           return known
         }
       },
-      lostRows: { repairing: () => [] },
+      damage: { tables: { inUse: async () => [] } },
       registry: role === 'api' ? registry : new Registry()
     })
   const [api, ingest, projector] = [check('api'), check('ingest'), check('projector')]

@@ -43,18 +43,14 @@ test('a service whose tables lost all rows starts and restores them', async (t) 
   const service = await startGamenet(environment)
   t.teardown(() => service.kill())
   const operations = operationsAt(service.operatorUrl)
-  while ((await operations.run(status, {})).lostRows.some(({ state }) => state === 'repairing')) {
+  while ((await operations.run(status, {})).damage.length > 0) {
     const { status, body } = await answerOf(service)
-    if (status === 503) t.match(body, { error: /^Rows of the table \w+ were lost and are being restored/ })
+    if (status === 503) t.match(body, { error: /^The data for this request is damaged/ })
     else t.same({ status, body }, before, 'nothing wrong is answered')
   }
   t.same(await answerOf(service), before)
-  t.match(service.stderr(), /"event_network_count".*parts of \d+ tables were missing or unreadable at the start/)
-  t.match(
-    await (await fetch(`${service.operatorUrl}/metrics`)).text(),
-    /gamenet_lost_parts\{table="network_count"\} 0\n/
-  )
-  t.same((await operations.run(status, {})).lostRows, [])
+  t.match(service.stderr(), /"table":"event_network_count","reason":"\d+ of its parts could not be read at a start"/)
+  t.notMatch(await (await fetch(`${service.operatorUrl}/metrics`)).text(), /gamenet_damaged_tables\{/)
   t.equal(await service.stop(), 0)
   t.match(JSON.parse(await readFile(join(data, 'format.json'), 'utf8')), { format: Number })
 })

@@ -28,6 +28,16 @@ CREATE TABLE IF NOT EXISTS dead_letter (
   stored_at DateTime64(3, 'UTC') DEFAULT now64(3)
 ) ENGINE = ReplacingMergeTree(stored_at) ORDER BY (topic, epoch, partition, offset);
 
+-- Findings about damaged files: a damaged generation of a table by the engine's name, or a partition of the log with
+-- positions that nothing has any more. Read as a whole at a start; usually empty. Rows stay: no generation's number is
+-- used twice.
+CREATE TABLE IF NOT EXISTS damage (
+  kind LowCardinality(String),
+  name String,
+  reason String,
+  found_at DateTime64(3, 'UTC') DEFAULT now64(3)
+) ENGINE = ReplacingMergeTree ORDER BY (kind, name, found_at);
+
 -- Changes by projection steps: the projection's table, the key (`*`: many), the instants, and the data version of
 -- answers about them from then on. Readers query only rows after the newest version that they know, so version leads.
 CREATE TABLE IF NOT EXISTS data_change (

@@ -27,7 +27,8 @@ export { lateReader } from './dead-letters/late-reader.js'
 export { eventTableName } from './events/event-table.js'
 export { eventTableNames } from './events/event-tables.js'
 export { foldInline } from './folding/folding.js'
-export { storeAt } from './generations/generations.js'
+export { type DamagedTable, DamagedTables } from './generations/damaged-tables.js'
+export { dataTables, storeAt } from './generations/generations.js'
 export type { PassLock } from './generations/pass-lock.js'
 export type { ReadingSide } from './load/loader.js'
 export type { LogReader } from './load/log.js'
@@ -46,6 +47,8 @@ export {
   readMigrations
 } from './migrate/migrate-schema.js'
 export { type Target, waitForCheckpoints } from './project/caught-up.js'
+export { announceAllChanged } from './project/data-changes.js'
+export { continueWithout, detachDamagedBookkeeping, type LostBookkeeping } from './project/lost-bookkeeping.js'
 export { readProgress, readStalls } from './project/progress.js'
 export { projections } from './projections/projections.js'
 export {
@@ -66,21 +69,8 @@ export {
   VerifyReport
 } from './rebuild/contract.js'
 export { unfinishedImportUndos } from './rebuild/import-undo.js'
-export {
-  announceAllChanged,
-  beginRepair,
-  cancelRebuilds,
-  dataTables,
-  dropLostParts,
-  findLostParts,
-  incompleteTableIn,
-  type MissingEvents,
-  type NamedLostPart,
-  namesOfUsedTables,
-  readMissingEvents,
-  repairOf
-} from './repair/lost-rows.js'
 export { type Progress, readCheckpoints } from './store/checkpoint.js'
+export { dropDetachedParts, readBrokenParts, readDamagedParts } from './store/damage.js'
 export { readNewestVersion } from './store/data-change.js'
 export { countDeadLetters, readDeadLetters } from './store/dead-letter.js'
 export { readAppliedErasures, storeAppliedErasures } from './store/erasure.js'

@@ -7,6 +7,7 @@ export { POSITION_TYPES } from './events/event-table.js'
 export { eventTables } from './events/event-tables.js'
 export { foldInline } from './folding/folding.js'
 export { runFold } from './folding/run-fold.js'
+export { DamagedTables } from './generations/damaged-tables.js'
 export { Generations, ownerOf, ownersOf, statementsOf } from './generations/generations.js'
 export { LOCAL_PASS_LOCK } from './generations/pass-lock.js'
 export { createLoader, type Loader, type LoaderOptions } from './load/loader.js'
@@ -93,7 +94,6 @@ export {
   createTable,
   dropTable,
   readDisks,
-  readLostParts,
   readPartitions,
   readSizes,
   readTablesOfRebuilds

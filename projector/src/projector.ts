@@ -11,11 +11,12 @@ import {
 import { Registry } from 'prom-client'
 import { deadLetterCounter } from './dead-letters/dead-letter-counter.js'
 import { type Folding, foldInThread } from './folding/folding.js'
+import { DamagedTables } from './generations/damaged-tables.js'
 import { Generations, storeAt } from './generations/generations.js'
 import { LOCAL_PASS_LOCK, type PassLock } from './generations/pass-lock.js'
 import { createLoader, type Loader, type ReadingSide, type Share } from './load/loader.js'
 import { type LagSeconds, type LogState, projectorMetrics } from './load/projector-metrics.js'
-import type { SealKeys } from './load/seal-key-cache.js'
+import { KeysUnknown, type SealKeys } from './load/seal-key-cache.js'
 import { type StallReport, stalledPartitions, stallReports } from './load/stalled-partitions.js'
 import type { Logger } from './logger.js'
 import { type CatchUpWatch, nextPass, type Target, waitForTargets } from './project/caught-up.js'
@@ -51,6 +52,14 @@ export type ProjectorOptions = {
    * and is retried.
    */
   readonly sealKeys: (people: readonly number[]) => Promise<SealKeys>
+  /**
+   * Returns the erased ones of these people. A load from the log drops only their events. Default: all.
+   */
+  readonly erasedPeople?: (people: readonly number[]) => Promise<ReadonlySet<number>>
+  /** The damaged tables, which are rebuilt. Default: none. */
+  readonly damaged?: DamagedTables
+  /** Whether PostgreSQL lacks keys of people: then nothing about people is loaded again by itself. */
+  readonly areKeysLost?: () => Promise<boolean>
   /** Executes folds. Default: a separate thread. Closed at `stop`. */
   readonly folding?: Folding
   /** Default: those of this program; other ones need the same names. */
@@ -165,6 +174,7 @@ const TOPIC_NAMES = topics.map(({ name }) => name)
 export function createProjector(options: ProjectorOptions): Projector {
   const { logger, isShared = false, passLock = LOCAL_PASS_LOCK, projections: own = projections } = options
   const { projections: store, rebuild: rebuildStore, loader: loaderStore } = storesOf(options)
+  const damaged = options.damaged ?? new DamagedTables(rebuildStore, own)
   const stopping = new AbortController()
   const watchers = new Set<() => void>()
   const countDeadLetters = deadLetterCounter(store, logger)
@@ -179,7 +189,7 @@ export function createProjector(options: ProjectorOptions): Projector {
 
   const runner: ProjectionRunner = new ProjectionRunner({
     store,
-    generations: new Generations(store, own),
+    generations: new Generations(store, own, (name) => damaged.has(name)),
     passLock,
     folding,
     metrics,
@@ -203,6 +213,8 @@ export function createProjector(options: ProjectorOptions): Projector {
     rebuildLock: options.rebuildLock ?? LOCAL_PASS_LOCK,
     ...swapTimesOf(options),
     reservedBytes: options.reservedBytes ?? (() => 0),
+    damaged,
+    areKeysLost: options.areKeysLost ?? (async () => false),
     explain: options.explain,
     logger,
     isShared,
@@ -347,7 +359,7 @@ function loaderOf(
     topics: [topic],
     startReading: (share) => options.startReading({ topic: topic.name, group: `${group}-${share.index}`, share }),
     readers: options.reloadReaders,
-    sealKeys: options.sealKeys,
+    sealKeys: (people) => keysOrErasures(options, people),
     metrics: projectorMetrics(new Registry(), {
       logState: async () => ({ lag: new Map(), stalled: [] }),
       deadLetters: async () => new Map()
@@ -356,6 +368,20 @@ function loaderOf(
     onStored: () => {},
     passLock: passes
   })
+}
+
+/** Returns the keys of people. Throws {@link KeysUnknown} if one is missing without an erasure. */
+async function keysOrErasures(
+  { sealKeys, erasedPeople }: Pick<ProjectorOptions, 'sealKeys' | 'erasedPeople'>,
+  people: readonly number[]
+): Promise<SealKeys> {
+  const keys = await sealKeys(people)
+  const missing = people.filter((person) => !keys.has(person))
+  if (missing.length === 0 || erasedPeople === undefined) return keys
+  const erased = await erasedPeople(missing)
+  const unknown = missing.filter((person) => !erased.has(person))
+  if (unknown.length > 0) throw new KeysUnknown(unknown)
+  return keys
 }
 
 function troubleOf(loader: Loader): string | null {

@@ -107,6 +107,9 @@ export function projectorOn(
     | 'registry'
     | 'onChange'
     | 'sealKeys'
+    | 'erasedPeople'
+    | 'areKeysLost'
+    | 'damaged'
     | 'isShared'
     | 'passLock'
     | 'rebuildLock'
@@ -125,17 +128,12 @@ export function projectorOn(
     startReading: readInline(reader, options.topics ?? topics, AT_ONCE),
     sealKeys: options.sealKeys ?? sealKeys,
     folding: foldInline(),
-    ...(options.projections === undefined ? {} : { projections: options.projections }),
-    ...(options.passLock === undefined ? {} : { passLock: options.passLock }),
-    ...(options.rebuildLock === undefined ? {} : { rebuildLock: options.rebuildLock }),
-    ...(options.reservedBytes === undefined ? {} : { reservedBytes: options.reservedBytes }),
-    ...(options.explain === undefined ? {} : { explain: options.explain }),
+    ...options,
     registry: options.registry ?? new Registry(),
     logger: QUIET,
     onChange: options.onChange ?? (() => {}),
     isShared: options.isShared ?? false,
     longestAnswerMs: options.longestAnswerMs ?? 0,
-    ...(options.catchUpMs === undefined ? {} : { catchUpMs: options.catchUpMs }),
     backoff: AT_ONCE
   })
 }

@@ -277,17 +277,14 @@ export const refusals = {
     message: 'Too many queries at once; retry shortly.',
     when: 'The bounded queue is full and no earlier answer is in memory'
   },
-  table_incomplete: {
-    status: 503,
-    message: 'Rows of the table %s were lost and are being restored from the log; retry later.',
-    when: 'After a start that found damaged parts of tables',
-    example: 'Rows of the table leaderboard_entry were lost and are being restored from the log; retry later.'
-  },
   data_damaged: {
     status: 503,
     message:
-      'The data for this request is damaged on the disk of the service; its operator can repair it (gamenet verify).',
-    when: 'An engine found bytes that differ from what it wrote, or a file of a dataset cannot be read'
+      'The data for this request is damaged on the disk of the service, which rebuilds tables by itself; its ' +
+      'operator finds the rest by gamenet verify.',
+    when:
+      'An engine found bytes that differ from what it wrote; until the repair of a damaged table has ended, all that ' +
+      'is computed from it; or a file of a dataset cannot be read'
   },
   disk_full: {
     status: 503,

@@ -49,7 +49,6 @@ export type ErrorCode =
   | 'auth_away'
   | 'erasure_in_progress'
   | 'engine_busy'
-  | 'table_incomplete'
   | 'data_damaged'
   | 'disk_full'
   | 'streams_per_address'
@@ -935,7 +934,7 @@ export type Readiness = {
   status: 'ready'
   /** Engines that do not answer and disks that are full, while known answers are served. */
   degraded?: string[]
-  /** Tables whose lost rows are being restored. */
+  /** Damaged tables that are not rebuilt yet. */
   repairing?: string[]
 }
 

@@ -48,10 +48,7 @@ export function datasetsOperation(components: Components): Json {
           'application/json': { schema: components.schema(DatasetList, 'output', 'DatasetList'), example: EXAMPLE }
         }
       },
-      ...refused(
-        ['uri_too_long', 'internal', 'engine_busy', 'engine_away', 'table_incomplete', 'data_damaged'],
-        components
-      )
+      ...refused(['uri_too_long', 'internal', 'engine_busy', 'engine_away', 'data_damaged'], components)
     }
   }
 }

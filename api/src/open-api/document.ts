@@ -297,7 +297,7 @@ function stream(components: Components): Json {
 /** `/healthz` and `/readyz`. */
 function health(operationId: string, status: 'ok' | 'ready', components: Components): Json {
   const isReadiness = status === 'ready'
-  const repairing = z.array(z.string()).optional().describe('Tables whose lost rows are being restored.')
+  const repairing = z.array(z.string()).optional().describe('Damaged tables that are not rebuilt yet.')
   const degraded = z
     .array(z.string())
     .optional()

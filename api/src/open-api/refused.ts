@@ -3,7 +3,7 @@ import { type Components, type Json, pascal } from '../answers/components.js'
 import { type Action, type Endpoint, pathParameters } from '../answers/endpoint.js'
 
 const ALL: readonly RefusalCode[] = ['uri_too_long', 'internal']
-const TABLES: readonly RefusalCode[] = ['engine_busy', 'engine_away', 'table_incomplete', 'data_damaged', 'disk_full']
+const TABLES: readonly RefusalCode[] = ['engine_busy', 'engine_away', 'data_damaged', 'disk_full']
 const BODY: readonly RefusalCode[] = [
   'json_malformed',
   'body_encoding_invalid',

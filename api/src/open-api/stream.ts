@@ -33,7 +33,6 @@ export const streamRoute = {
     'streams_full',
     'engine_busy',
     'engine_away',
-    'table_incomplete',
     'data_damaged',
     'disk_full'
   ] as readonly RefusalCode[]

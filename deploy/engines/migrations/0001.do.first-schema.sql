@@ -44,7 +44,7 @@ CREATE TABLE person (
 -- an older copy of the tables still has the erased rows.
 CREATE TABLE erasure (
   name_hash bytea PRIMARY KEY,
-  person_id bigint,
+  person_ids bigint[] NOT NULL DEFAULT '{}',
   erased_at timestamptz NOT NULL,
   done_at timestamptz,
   returned_at timestamptz

@@ -3,6 +3,7 @@ export {
   type AbortOptions,
   type ClickHouse,
   ClickHouseError,
+  LANE_NAMES,
   type Lane,
   type LaneName
 } from './clickhouse/clickhouse.js'

@@ -57,7 +57,7 @@ export const verifySpeed: Measurement = {
       }
       const { bytes, tookMs, findings } = await operationsAt(service.operatorUrl).run(
         verify,
-        { repair: false, deep: false },
+        { deep: false },
         { onProgress }
       )
       await busy.stop()

@@ -1,6 +1,7 @@
 import { type LoaderPort, type ReadingSide, runLoaderWorker, type Store } from '@gamenet/projector'
 import {
   createLoader,
+  DamagedTables,
   foldInline,
   Generations,
   keepingPointers,
@@ -53,7 +54,7 @@ export function runProjector(place: Place, process: Process, onChange: () => voi
   const locks = locksOf(place)
   const runner: ProjectionRunner = new ProjectionRunner({
     store: stores.runner,
-    generations: new Generations(stores.runner, projections),
+    generations: new Generations(stores.runner, projections, () => false),
     passLock: locks.passes,
     folding: foldInline(),
     metrics: metricsOf(),
@@ -85,6 +86,9 @@ export function runProjector(place: Place, process: Process, onChange: () => voi
     passLock: locks.passes,
     rebuildLock: locks.rebuilds,
     reservedBytes: () => 1,
+    // No simulated table is damaged.
+    damaged: new DamagedTables(stores.rebuild, projections),
+    areKeysLost: async () => false,
     logger,
     process: process.life.name,
     isShared,

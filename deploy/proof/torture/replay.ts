@@ -54,7 +54,7 @@ export type Prints = ReadonlyMap<string, string>
 export async function printsOf(tables: ClickHouse): Promise<Prints> {
   const { serving } = await storeOver(tables.control).do(readPointers)
   const prints = new Map<string, string>()
-  for (const name of dataTables.toSorted()) {
+  for (const name of dataTables(projections).toSorted()) {
     const [row] = await tables.projections.rows(
       `SELECT count() AS rows, toString(sum(cityHash64(${lineOf(name)}))) AS hash
        FROM {name: Identifier} AS r FINAL WHERE ${notVoid(name)}`,

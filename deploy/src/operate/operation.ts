@@ -3,8 +3,8 @@ import type { Ingest, People } from '@gamenet/ingest'
 import type { Projector } from '@gamenet/projector'
 import { z } from 'zod'
 import type { Demo } from '../../demo/demo.js'
+import type { TableDamage } from '../stores/damaged-tables.js'
 import type { Engines } from '../stores/engines.js'
-import type { LostRows } from '../stores/lost-rows.js'
 import type { SpoolingLog } from '../stores/spooling-log.js'
 
 /**
@@ -71,7 +71,7 @@ export type OperationNeeds = {
   readonly people: People
   readonly demo: Demo | undefined
   readonly spooling: SpoolingLog | undefined
-  readonly lostRows: Pick<LostRows, 'status' | 'repairing' | 'found'>
+  readonly damage: Pick<TableDamage, 'status' | 'tables'>
   readonly damageMet: ReadonlySet<string>
   readonly ready: () => Promise<Readiness>
   /** Checks the files of QUESTIONS_DIR; returns a sentence, rejects with every fault. */

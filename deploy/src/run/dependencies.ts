@@ -5,8 +5,8 @@ import type { Projector, ReadSide } from '@gamenet/projector'
 import type { Demo } from '../../demo/demo.js'
 import type { ProcessContext } from '../stores/component.js'
 import type { ConcurrentWriters } from '../stores/concurrent-writers.js'
+import type { TableDamage } from '../stores/damaged-tables.js'
 import type { Engines } from '../stores/engines.js'
-import type { LostRows } from '../stores/lost-rows.js'
 import type { SpoolingLog } from '../stores/spooling-log.js'
 import type { ConnectionLimit } from './connection-limits.js'
 import type { ReadinessCheck } from './readiness.js'
@@ -28,20 +28,18 @@ export type Dependencies = {
   engineMetrics: unknown
   concurrentWriters: ConcurrentWriters
   suitableTables: unknown
-  soundBookkeeping: unknown
   /** The names of the migrations applied to the tables. */
   migrations: string[]
   /** Opens the write side, whose next numbers are above those of the tables and the log. */
   numberedWrites: () => Promise<Postgres>
   erasures: unknown
-  lostRows: LostRows
+  damage: TableDamage
   wholeLog: unknown
   /** The readable tables. */
   tables: StreamedTables
   readSide: ReadSide
   dataVersions: DataVersions
   projector: Projector | undefined
-  lostRowsRepair: unknown
   demo: Demo | undefined
   authUrl: string | undefined
   people: People

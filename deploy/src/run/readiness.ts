@@ -2,8 +2,8 @@ import type { DataVersions, Readiness } from '@gamenet/api'
 import { withTimeout } from '@gamenet/schemas'
 import { Gauge, type Registry } from 'prom-client'
 import type { Role } from '../stores/component.js'
+import type { TableDamage } from '../stores/damaged-tables.js'
 import type { Engines } from '../stores/engines.js'
-import type { LostRows } from '../stores/lost-rows.js'
 
 /** Longer than a query waits for a connection, shorter than the usual timeout of probes. */
 const CHECK_MS = 2000
@@ -21,8 +21,7 @@ const NEEDED: Readonly<Record<Role, readonly Engine[]>> = {
   ingest: [],
   projector: ['tables', 'log'],
   offline: [],
-  verify: [],
-  repair: []
+  verify: []
 }
 
 export type ReadinessCheck = {
@@ -36,7 +35,7 @@ export function readiness({
   role,
   engines,
   dataVersions,
-  lostRows,
+  damage,
   registry,
   hasApi
 }: {
@@ -47,7 +46,7 @@ export function readiness({
     readonly disk: Pick<Engines['disk'], 'isLow' | 'isFull'>
   }
   readonly dataVersions: Pick<DataVersions, 'hasBeenCurrent'>
-  readonly lostRows: Pick<LostRows, 'repairing'>
+  readonly damage: { readonly tables: Pick<TableDamage['tables'], 'inUse'> }
   readonly registry: Registry
   readonly hasApi: boolean
 }): ReadinessCheck {
@@ -84,7 +83,7 @@ export function readiness({
     return {
       ok: true,
       degraded: [...faults.map(sentence), ...diskFault(engines.disk)],
-      repairing: lostRows.repairing()
+      repairing: (await damage.tables.inUse()).map(({ table }) => table)
     }
   }
   return {

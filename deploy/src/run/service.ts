@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type ClientAddresses, clientAddresses, DataVersions } from '@gamenet/api'
 import type { Postgres } from '@gamenet/engines'
 import { createPeople } from '@gamenet/ingest'
-import { migrate, type Projector, type ReadSide, readSide, storeOver } from '@gamenet/projector'
+import { migrate, type ReadSide, readSide, storeOver } from '@gamenet/projector'
 import { pause, withServing } from '@gamenet/schemas'
 import { pino } from 'pino'
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client'
@@ -19,10 +19,10 @@ import {
   runs
 } from '../stores/component.js'
 import { concurrentWriters, stepRunner, stepsEnded } from '../stores/concurrent-writers.js'
+import { openTableDamage } from '../stores/damaged-tables.js'
 import { once, openEngines, startFailure } from '../stores/engines.js'
 import { loggedError } from '../stores/logged-error.js'
-import { openLostRows } from '../stores/lost-rows.js'
-import { isAcceptedOlder, requireNewestWrites } from '../stores/older-writes.js'
+import { requireNewestWrites } from '../stores/older-writes.js'
 import { openSpoolingLog, usesSpool } from '../stores/spool.js'
 import { refuseUnsuitable } from '../stores/suitable-tables.js'
 import { requireWholeLog } from '../stores/whole-log.js'
@@ -72,7 +72,7 @@ export type Service = {
 
 const RUNNING: readonly Role[] = ['all', 'ingest', 'projector', 'api']
 const UPSTREAM_LOOK_MS = 2000
-const EVERY: readonly Role[] = [...RUNNING, 'offline', 'verify', 'repair']
+const EVERY: readonly Role[] = [...RUNNING, 'offline', 'verify']
 
 /** The components of each role, in the order of opening; they are closed in reverse order. */
 const components: Components<Dependencies> = {
@@ -94,46 +94,28 @@ const components: Components<Dependencies> = {
     when: (config) => config.CLICKHOUSE_URL !== undefined,
     open: ({ engines }) => refuseUnsuitable(engines.clickhouse.control)
   },
-  // Before migrations, which read it.
-  soundBookkeeping: {
-    roles: ['repair'],
-    when: (config) => config.CLICKHOUSE_URL === undefined,
-    open: repairBookkeeping
-  },
   migrations: { roles: EVERY, open: ({ engines }) => migrate(engines.clickhouse.control) },
   // Before an erasure changes the tables or PostgreSQL, and before anything gets a number.
   numberedWrites: { roles: EVERY, open: openNumberedWrites },
   erasures: { roles: ['all', 'ingest', 'projector'], open: reapplyErasures },
-  lostRows: {
-    roles: EVERY,
-    open: (needs) => {
-      const areKeysLost = async () => isAcceptedOlder(await needs.engines.writes())
-      return openLostRows({ ...needs, repairs: repairTime(needs), areKeysLost })
-    },
-    close: (lostRows) => lostRows.stop()
-  },
+  damage: { roles: EVERY, open: openTableDamage, close: (damage) => damage.stop() },
 
   // Before anything is appended.
   wholeLog: { roles: [...RUNNING, 'offline'], open: ({ engines }) => requireWholeLog(engines) },
 
-  tables: { roles: EVERY, open: ({ engines, lostRows }) => lostRows.guarded(engines.clickhouse.readers) },
+  tables: { roles: EVERY, open: ({ engines, damage }) => damage.guarded(engines.clickhouse.readers) },
   readSide: { roles: EVERY, open: openReadSide },
   dataVersions: { roles: EVERY, open: openDataVersions, close: (versions) => versions.stop() },
   projector: {
-    roles: ['all', 'projector', 'offline', 'repair'],
+    roles: ['all', 'projector', 'offline'],
     // No other process would load an embedded log.
     when: (config, role) => !isCommand(role) || config.KAFKA_BROKERS === undefined,
     open: startProjector,
     close: (projector) => projector.stop()
   },
-  lostRowsRepair: {
-    roles: EVERY,
-    when: (config, role) => runs(components.projector, { config, role }),
-    open: (needs) => needs.lostRows.finish(needs.projector as Projector)
-  },
 
   demo: {
-    roles: ['all', 'ingest', 'offline', 'repair'],
+    roles: ['all', 'ingest', 'offline'],
     when: (config) => config.UPSTREAM_URL === undefined,
     open: openDemo,
     close: (demo) => demo.close()
@@ -142,7 +124,7 @@ const components: Components<Dependencies> = {
   people: { roles: EVERY, open: ({ numberedWrites, registry }) => createPeople({ writes: numberedWrites, registry }) },
   spool: { roles: ['all', 'ingest'], when: usesSpool, open: openSpoolingLog },
   ingest: {
-    roles: ['all', 'ingest', 'offline', 'repair'],
+    roles: ['all', 'ingest', 'offline'],
     open: createServiceIngest,
     close: (ingest) => ingest.stop()
   },
@@ -273,11 +255,6 @@ function noticeUpstream({ ingest, config, logger }: Needs): NodeJS.Timeout {
   return setInterval(look, UPSTREAM_LOOK_MS).unref()
 }
 
-async function repairBookkeeping({ engines: { clickhouse } }: Needs): Promise<void> {
-  const { detachDamagedBookkeeping } = await import('../operate/verify/damage-of-tables.js')
-  await detachDamagedBookkeeping(clickhouse)
-}
-
 /** Opens the write side for new numbers; a command does so only when it needs one. */
 async function openNumberedWrites(needs: Needs): Promise<() => Promise<Postgres>> {
   const { engines, role, acceptsOlder } = needs
@@ -312,7 +289,7 @@ function openOperations(needs: Needs): ServiceOperations {
     ingest: needs.ingest,
     people: needs.people,
     demo: needs.demo,
-    lostRows: needs.lostRows,
+    damage: needs.damage,
     damageMet: needs.damageMet,
     ready: needs.readiness.ready,
     checkQuestions: async () => {
@@ -343,11 +320,6 @@ function openOperations(needs: Needs): ServiceOperations {
   })
 }
 
-function repairTime(needs: Needs): 'now' | 'later' | 'never' {
-  if (needs.config.CLICKHOUSE_URL !== undefined || needs.role === 'verify') return 'never'
-  return runs(components.projector, needs) ? 'now' : 'later'
-}
-
 /** Starts the operator port and returns its address. */
 async function openOperatorPort({
   config,
@@ -370,9 +342,9 @@ async function openMetricsPort({ config, readiness, ...needs }: Needs): Promise<
   return await listen(app, host, port, 'METRICS_PORT')
 }
 
-/** Completes import undos that an earlier process left, in the background, once all lost rows are restored. */
-function finishImportUndos({ operations, lostRows, logger }: Needs): void {
-  const finish = async () => ((await lostRows.whenRepaired()) ? await operations.finish.importUndos() : 0)
+/** Completes import undos that an earlier process left, in the background, once no table is damaged. */
+function finishImportUndos({ operations, damage, logger }: Needs): void {
+  const finish = async () => ((await damage.whenSound()) ? await operations.finish.importUndos() : 0)
   finish().catch((error: unknown) => {
     logger.error({ err: error }, 'an interrupted import undo could not be completed; the next start retries')
   })

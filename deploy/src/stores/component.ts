@@ -5,17 +5,16 @@ import { Disposers } from './disposers.js'
 
 /**
  * The role of a process that runs one command. `offline`: the command runs its operations, and the process ends.
- * `verify`: so does a command that neither loads nor repairs anything. `repair`: `offline`, but damaged bookkeeping is
- * detached before it is read.
+ * `verify`: so does a command that neither loads nor repairs anything.
  */
-export type CommandRole = 'offline' | 'verify' | 'repair'
+export type CommandRole = 'offline' | 'verify'
 
 /** The role of a process. */
 export type Role = 'all' | 'ingest' | 'projector' | 'api' | CommandRole
 
 /** Returns whether a process of this role runs one command. */
 export function isCommand(role: Role): boolean {
-  return role === 'offline' || role === 'verify' || role === 'repair'
+  return role === 'offline' || role === 'verify'
 }
 
 /** Passed to every component. */

@@ -1,15 +1,11 @@
 import { z } from 'zod'
 
-/**
- * A damage and its consequence. `repair`: what to do; once `--repair` has repaired it, what was done and what follows.
- */
+/** A damage, its consequence and what to do. */
 export const Finding = z.object({
   part: z.enum(['log', 'tables', 'writes', 'seals', 'checkpoints', 'datasets']),
   what: z.string(),
   cost: z.string(),
-  repair: z.string(),
-  /** Whether `--repair` was given and has repaired it. */
-  isRepaired: z.boolean()
+  repair: z.string()
 })
 export type Finding = z.infer<typeof Finding>
 

@@ -3,8 +3,8 @@ import type { Finding } from './damage-report.js'
 
 const REASON_LENGTH_MAX = 300
 
-/** A finding. `repaired`: what `--repair` did, and what follows; undefined if it did nothing. */
-export type Damage = Omit<Finding, 'isRepaired'> & { readonly repaired?: string }
+/** A finding, with the engine's whole message. */
+export type Damage = Finding
 
 /** Returns an engine's message on one line without its stack. */
 export function shown(text: string): string {
@@ -19,11 +19,6 @@ export function reasonOf(error: unknown): string {
 }
 
 /** Returns a finding as reports have it. */
-export function shownFinding({ repaired, repair, ...finding }: Damage): Finding {
-  return {
-    ...finding,
-    what: shown(finding.what),
-    repair: repaired ?? repair,
-    isRepaired: repaired !== undefined
-  }
+export function shownFinding(finding: Damage): Finding {
+  return { ...finding, what: shown(finding.what) }
 }

@@ -22,7 +22,7 @@ export const MAKE_TABLES_AGAIN =
   'the log, as far as the log goes back; decisions on dead letters and gaps are lost. Or restore the newest backup: ' +
   'gamenet restore DIR'
 
-const REPAIR_TABLES = 'stop the service, run `gamenet verify --repair` and start it. If that fails too, '.concat(
+const REPAIR_TABLES = 'the running service rebuilds what it can (gamenet status). If it does not start again, '.concat(
   MAKE_TABLES_AGAIN
 )
 /** The way out of damaged parts on a ClickHouse server, which other processes use meanwhile. */
@@ -93,7 +93,8 @@ export function engineFailure(error: unknown, tables: string): unknown {
   }
   if (ofTables !== undefined && (isOfDamage(ofTables) || (error instanceof Refusal && error.code === 'data_damaged'))) {
     const what = tableOf(ofTables)
-    if (tables === 'chDB') return new FilesDamaged('tables', `${what} are damaged`, REPAIR_TABLES)
+    if (tables === 'chDB')
+      return new FilesDamaged('tables', `${what} are damaged`, isOfDamage(ofTables) ? REPAIR_TABLES : MAKE_TABLES_AGAIN)
     // The logs of the server may be out of reach.
     const said = shown(ofTables.message).replace(/\.$/, '')
     return new FilesDamaged('tables', `${what} on the ClickHouse server are damaged: ${said}`, REPAIR_SERVER)
@@ -116,13 +117,19 @@ function clickHouseErrorIn(error: unknown): ClickHouseError | undefined {
 /** Damage beyond these is only in the log. */
 const DAMAGE_NAMED = 10
 
-/** Adds damage to what `gamenet status` reports. */
+/** Adds damage to what `gamenet status` reports; that of tables which are rebuilt has a list of its own. */
 export function noteDamage(met: Set<string>, failure: unknown): void {
-  if (failure instanceof FilesDamaged && met.size < DAMAGE_NAMED) met.add(`${failure.what} (gamenet verify)`)
+  if (!(failure instanceof FilesDamaged) || failure.repair === REPAIR_TABLES) return
+  if (met.size < DAMAGE_NAMED) met.add(`${failure.what} (gamenet verify)`)
 }
 
-function tableOf({ message }: ClickHouseError): string {
-  const [, table] = IN_TABLE.exec(message) ?? []
+/** Returns the engine's name of the table whose files are damaged; undefined if the error does not name it. */
+export function tableOfDamage({ message }: ClickHouseError): string | undefined {
+  return IN_TABLE.exec(message)?.[1]
+}
+
+function tableOf(error: ClickHouseError): string {
+  const table = tableOfDamage(error)
   return table === undefined ? 'Files of the tables' : `Files of the table ${table}`
 }
 

@@ -34,6 +34,7 @@ import { readLogChoice } from './log-choice.js'
 import { HeldLocks } from './postgres-pass-lock.js'
 import { removeSnapshots } from './snapshot.js'
 import { isSpoolKnown } from './spool.js'
+import { type DamageWatch, watchedTables } from './watched-tables.js'
 
 /** The three engines of a service and, if one of them is embedded, their common directory. */
 export type Engines = {
@@ -43,6 +44,8 @@ export type Engines = {
   readonly log: OpenLog
   readonly logChoice: LogChoice
   readonly clickhouse: ClickHouse
+  /** Watches the statements of embedded tables; undefined for a server. */
+  readonly damageWatch: DamageWatch | undefined
   /** A ClickHouse server is sent no write while one of them may be lost. */
   readonly heldLocks: HeldLocks
   /** Carries out operations on the tables, on the connection of operators. */
@@ -81,8 +84,10 @@ export async function openEngines(context: Context): Promise<Engines> {
   try {
     if (log === undefined || clickhouse === undefined) throw damaged[0]
     const postgres = await writing
+    const watched =
+      config.CLICKHOUSE_URL === undefined ? watchedTables(clickhouse) : { clickhouse, damageWatch: undefined }
     const disk = opened(await diskOf(config, directory, clickhouse, postgres, (sentence) => logger.warn(sentence)))
-    return { ...engines, log, clickhouse, store: storeOver(clickhouse.control), disk, postgres, close }
+    return { ...engines, log, ...watched, store: storeOver(watched.clickhouse.control), disk, postgres, close }
   } catch (error) {
     await close()
     throw await startFailure(config, error)
@@ -241,7 +246,7 @@ function refuseLostLog(directory: DataDirectory, epoch: number): void {
 async function refuseUnreadableLog(directory: DataDirectory, logChoice: LogChoice, role: string): Promise<void> {
   if (logChoice.engine !== 'lmdb') return
   refuseLostLog(directory, logChoice.epoch)
-  const isSuspect = directory.unclean === 'suspect' || role === 'verify' || role === 'repair'
+  const isSuspect = directory.unclean === 'suspect' || role === 'verify'
   if (isSuspect) await readLogApart(logChoice.path, 'keys')
 }
 

@@ -157,6 +157,15 @@ export async function peopleOf(
   return rows.map(({ id }) => Number(id))
 }
 
+/** Returns the erased ones of these people, by number: a missing key of another one is a loss. */
+export async function erasedPeople(writes: Queries, people: readonly number[]): Promise<ReadonlySet<number>> {
+  const rows = await writes.query<{ id: string }>(
+    'SELECT i.id FROM erasure AS e, unnest(e.person_ids) AS i (id) WHERE i.id = ANY ($1::bigint[])',
+    [people.map(String)]
+  )
+  return new Set(rows.map(({ id }) => Number(id)))
+}
+
 /** Returns the salt of all name hashes, hexadecimal. */
 export async function readSalt(writes: Queries): Promise<string> {
   const [row] = await writes.query<{ salt: string }>(`SELECT encode(s.salt, 'hex') AS salt FROM erasure_salt AS s`)
@@ -189,9 +198,9 @@ async function notifyAll(transaction: Queries): Promise<void> {
 }
 
 const ENTER = `
-  INSERT INTO erasure AS f (name_hash, person_id, erased_at)
-  SELECT ${nameHashSql('$1::text')}, $2::text::bigint, now() FROM erasure_salt AS s
+  INSERT INTO erasure AS f (name_hash, person_ids, erased_at)
+  SELECT ${nameHashSql('$1::text')}, array_remove(ARRAY[$2::text::bigint], NULL), now() FROM erasure_salt AS s
   ON CONFLICT (name_hash) DO UPDATE
-  SET person_id = coalesce(excluded.person_id, f.person_id), erased_at = excluded.erased_at, done_at = NULL,
+  SET person_ids = f.person_ids || excluded.person_ids, erased_at = excluded.erased_at, done_at = NULL,
     returned_at = NULL
   RETURNING encode(f.name_hash, 'hex') AS name_hash`

@@ -76,7 +76,8 @@ async function compare(writes: Queries, tables: NewestWrites): Promise<OlderWrit
 
 /** After a crash, a sequence is up to 32 ahead, so that of people does not show the highest one. */
 const NEWEST = `
-  SELECT greatest(0, (SELECT max(p.id) FROM person AS p), (SELECT max(f.person_id) FROM erasure AS f),
+  SELECT greatest(0, (SELECT max(p.id) FROM person AS p),
+      (SELECT max(i.id) FROM erasure AS e, unnest(e.person_ids) AS i (id)),
       (SELECT a.person FROM accepted_older AS a)) AS person,
     greatest((SELECT s.last_value - (NOT s.is_called)::int FROM revision AS s),
       (SELECT a.revision FROM accepted_older AS a)) AS revision`

@@ -327,7 +327,7 @@ export async function tryDamage(
 
 function reportOf(status: Status): string {
   return [
-    ...status.lostRows.map(({ reason }) => reason),
+    ...status.damage.map(({ reason }) => reason),
     ...status.stalled.map(({ reason }) => reason),
     ...status.projections.flatMap(({ projection, reason }) => (reason === null ? [] : [`${projection}: ${reason}`])),
     ...(status.trouble === null ? [] : [status.trouble])

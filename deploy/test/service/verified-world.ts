@@ -1,9 +1,9 @@
 import { findDamage } from '../../src/operate/verify/find-damage.js'
 import type { WorldUnderTest } from './erasure-world.js'
 
-/** Verifies the engines; `repair` repairs them, as `gamenet verify --repair` does. */
-export async function damageFound(engines: Parameters<typeof findDamage>[0], repair = false) {
-  return await findDamage(engines, { repair, lost: [] }, () => undefined, new AbortController().signal)
+/** Verifies the engines. */
+export async function damageFound(engines: Parameters<typeof findDamage>[0]) {
+  return await findDamage(engines, { marking: undefined }, () => undefined, new AbortController().signal)
 }
 
 /** The engines of a world, as `gamenet verify` takes them. */

@@ -36,6 +36,9 @@ function withSingleSpaces(_key: string, value: unknown): unknown {
 /** Other statements than this program's fill tables: `outdated` if they are of an earlier version. */
 export type Unlike = { readonly isOutdated: boolean; readonly reason: string }
 
+/** Why no step runs. */
+export type Idle = { readonly state: 'outdated' | 'failing' | 'damaged'; readonly reason: string }
+
 /** Returns how the statements that fill a projection's tables differ from this program's; undefined if they do not. */
 export function unlike(projection: Projection, filledBy: Statements): Unlike | undefined {
   const { name } = projection
@@ -64,16 +67,22 @@ export function ownersOf(projections: readonly Projection[]): Owner[] {
     .concat(projections.map(ownerOf))
 }
 
+/** Returns all event tables and read tables, by the names in statements. */
+export function dataTables(projections: readonly Projection[]): readonly string[] {
+  return ownersOf(projections).flatMap(({ tables }) => tables)
+}
+
 /** The generations that a pass works with, by one read of the pointers. */
 export type Current = {
   readonly pointers: Pointers
   /** The projections that steps run, in the order of the program's. */
   readonly projections: readonly Projection[]
   /**
-   * The others: other statements fill their tables, or those of a projection whose tables they read. Steps write
-   * nothing into these, so that processes of the program that fills them continue until a swap.
+   * The others: other statements fill their tables, or those of a projection whose tables they read; or these are
+   * damaged, and steps that compute whole buckets would lack rows. Steps write nothing into these, so that processes of
+   * the program that fills them continue until a swap.
    */
-  readonly idle: ReadonlyMap<Projection, Unlike>
+  readonly idle: ReadonlyMap<Projection, Idle>
   readonly owners: readonly Owner[]
   /** The names of the generations that steps write. */
   readonly names: TableNames
@@ -83,12 +92,14 @@ export type Current = {
 export class Generations {
   readonly #store: Store
   readonly #projections: readonly Projection[]
+  readonly #isDamaged: (name: string) => boolean
   /** What fills a generation never changes: by `projection/generation`. */
   #filled: ReadonlyMap<string, Statements> = new Map()
 
-  constructor(store: Store, projections: readonly Projection[]) {
+  constructor(store: Store, projections: readonly Projection[], isDamaged: (name: string) => boolean) {
     this.#store = store
     this.#projections = projections
+    this.#isDamaged = isDamaged
   }
 
   /** Reads the pointers. */
@@ -96,17 +107,24 @@ export class Generations {
     const pointers = await this.#store.do(readPointers)
     const generationOf = (each: Projection) => pointers.of(ownerOf(each)).writes
     await this.#know(this.#projections.map((each) => filledByOwn(each, generationOf(each))))
-    const idle = new Map<Projection, Unlike>()
+    const idle = new Map<Projection, Idle>()
     for (const each of this.#projections) {
       const filledBy = this.#filled.get(keyOf({ projection: each.name, generation: generationOf(each) }))
       const found = filledBy && unlike(each, filledBy)
       if (found === undefined) continue
+      const { isOutdated, reason } = found
       for (const dependent of withDependents(this.#projections, new Set([each.name])))
-        if (dependent === each || !idle.has(dependent)) idle.set(dependent, found)
+        if (dependent === each || !idle.has(dependent))
+          idle.set(dependent, { state: isOutdated ? 'outdated' : 'failing', reason })
     }
     const owners = ownersOf(this.#projections)
+    const names = pointers.names('writes', owners)
+    for (const each of this.#projections) {
+      if (!tablesOf(each).some((table) => this.#isDamaged(names.get(table) ?? table))) continue
+      idle.set(each, { state: 'damaged', reason: 'its tables, or those that it reads, are damaged' })
+    }
     const projections = this.#projections.filter((each) => !idle.has(each))
-    return { pointers, projections, idle, owners, names: pointers.names('writes', owners) }
+    return { pointers, projections, idle, owners, names }
   }
 
   /**

@@ -24,7 +24,7 @@ import { readRetractedImports } from '../store/import.js'
 import type { Store } from '../store/operation.js'
 import type { FromReader, LoaderPort, RowBatch, ToReader } from './message.js'
 import type { Metrics } from './projector-metrics.js'
-import { SealKeyCache, type SealKeys } from './seal-key-cache.js'
+import { KeysUnknown, SealKeyCache, type SealKeys } from './seal-key-cache.js'
 import { describeStall } from './stalled-partitions.js'
 
 /** A started reading side. */
@@ -67,7 +67,12 @@ export type LoaderOptions = {
 /** What is stalled, and why. */
 export type LoaderTrouble = {
   readonly reading: string | null
-  readonly storing: { readonly topic: string; readonly reason: string } | null
+  readonly storing: {
+    readonly topic: string
+    readonly reason: string
+    /** True if a repetition fails again. */
+    readonly isFinal: boolean
+  } | null
 }
 
 export type Loader = {
@@ -352,7 +357,7 @@ class Session {
 
 /** All work on the tables, in sequence. */
 class Storing {
-  trouble: { topic: string; reason: string } | null = null
+  trouble: LoaderTrouble['storing'] = null
   readonly stalled = new Map<string, StalledPartition>()
   readonly #options: LoaderOptions
   readonly #columns: ReadonlyMap<string, EventTable>
@@ -502,7 +507,7 @@ class Storing {
         return result
       } catch (error) {
         if (signal.aborted) return undefined
-        this.trouble = { topic, reason: errorMessage(error) }
+        this.trouble = { topic, reason: errorMessage(error), isFinal: error instanceof KeysUnknown }
         this.#options.logger.error(this.trouble, 'loading failed; retrying')
         await pause(backoffMs(this.#options.backoff ?? DEFAULT_BACKOFF, failures), signal)
       }

@@ -4,6 +4,19 @@ import { LRUCache } from 'lru-cache'
 /** Seal keys by the numbers of their people; deleted ones are missing. */
 export type SealKeys = ReadonlyMap<number, Uint8Array>
 
+/** People have neither a key nor an erasure: with the tables of their events, these would be lost. */
+export class KeysUnknown extends Error {
+  override readonly name = 'KeysUnknown'
+
+  constructor([first, ...others]: readonly number[]) {
+    const more = others.length === 0 ? '' : ` and ${others.length} others`
+    super(
+      `PostgreSQL has neither the key nor the erasure of person ${first}${more}, whose events are in the log: it is ` +
+        `older than the log, or another one. Restore a backup that has them.`
+    )
+  }
+}
+
 /**
  * Lifetime of a cached key: until then it may decrypt records, and the storing of decrypted rows may begin. An erasure
  * that deletes a key waits this long before it reads the end of the log and waits for running stores. No later store

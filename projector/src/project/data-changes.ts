@@ -50,6 +50,11 @@ export class DataChanges {
   }
 }
 
+/** Announces that everything of these projections may have changed, in a version above all others. */
+export async function announceAllChanged(store: Store, projections: readonly string[], above = 0): Promise<void> {
+  await new DataChanges(store, true).announceAll(projections, above)
+}
+
 /** Returns the changes of a step: its keys, each with the touched buckets, half-open. */
 function changesOf({ projection, touched }: Change): DataChange[] {
   const { bucketMs, reachMs = 0, isLasting } = projection.touches

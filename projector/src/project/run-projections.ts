@@ -10,7 +10,7 @@ import {
 } from '@gamenet/schemas'
 import { LateBatches, readLateRange } from '../dead-letters/late-batches.js'
 import type { Folding } from '../folding/folding.js'
-import type { Current, Generations } from '../generations/generations.js'
+import type { Current, Generations, Idle } from '../generations/generations.js'
 import { LOCAL_PASS_LOCK, type PassLock } from '../generations/pass-lock.js'
 import type { Metrics } from '../load/projector-metrics.js'
 import type { Logger } from '../logger.js'
@@ -64,8 +64,11 @@ export type RunnerOptions = {
 }
 
 export type ProjectionState = {
-  /** `outdated`: an earlier version has filled its tables, or those that it reads; a rebuild replaces them. */
-  readonly state: 'running' | 'failing' | 'paused' | 'outdated'
+  /**
+   * `outdated`: an earlier version has filled its tables, or those that it reads; `damaged`: rows of these may be
+   * missing. A rebuild replaces them.
+   */
+  readonly state: 'running' | 'failing' | 'paused' | Idle['state']
   /** Why it does not run, else null. */
   readonly reason: string | null
 }
@@ -198,7 +201,7 @@ export class ProjectionRunner {
   state(projection: string): ProjectionState {
     if (this.#paused.has(projection)) return { state: 'paused', reason: null }
     const [, idle] = [...(this.#current?.idle ?? [])].find(([{ name }]) => name === projection) ?? []
-    if (idle !== undefined) return { state: idle.isOutdated ? 'outdated' : 'failing', reason: idle.reason }
+    if (idle !== undefined) return idle
     const reason = this.#failures.get(projection)?.reason ?? this.#trouble
     return { state: reason === null ? 'running' : 'failing', reason }
   }

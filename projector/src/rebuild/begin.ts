@@ -18,7 +18,7 @@ import { copyConsumed } from '../store/late-batch.js'
 import { type Projection, readsOf, tablesOf } from '../store/projection.js'
 import { lengthOf } from '../store/range.js'
 import { createEventView, readSizes, type TableSize } from '../store/table.js'
-import { type Live, liveOf, type RebuildContext } from './context.js'
+import { type Live, liveOf, type RebuildContext, requireSoundSources } from './context.js'
 import { type RebuildPlan, RebuildRefused } from './contract.js'
 import { type Measured, measureCosts, wholeRange } from './cost.js'
 import { LOAD_COST } from './estimate.js'
@@ -91,6 +91,8 @@ export async function planFor(context: RebuildContext, request: RebuildRequest):
  */
 export async function planWithoutObstacles(context: RebuildContext, request: RebuildRequest): Promise<MeasuredPlan> {
   await requireNoConcurrentRebuild(context, request)
+  const unit = unitFor(context.projections, request)
+  await requireSoundSources(context, unit, request.isFromLog ? unit[0]?.from : undefined)
   const plan = await planFor(context, request)
   if (plan.obstacles.length > 0) throw new RebuildRefused(plan.obstacles.join(' '))
   return plan

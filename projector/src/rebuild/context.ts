@@ -1,6 +1,8 @@
 import { generationName, loadCheckpoint, type Topic, topics } from '@gamenet/schemas'
+import { eventTableName } from '../events/event-table.js'
 import type { Folding } from '../folding/folding.js'
 import type { StepContext } from '../folding/step.js'
+import type { DamagedTables } from '../generations/damaged-tables.js'
 import { ownerOf, ownersOf, type Unlike, unlike } from '../generations/generations.js'
 import type { PassLock } from '../generations/pass-lock.js'
 import type { Loader } from '../load/loader.js'
@@ -8,7 +10,7 @@ import type { Logger } from '../logger.js'
 import type { ProjectionRunner } from '../project/run-projections.js'
 import { namesOf, type Pointers, readFilled, readPointers } from '../store/generation.js'
 import type { Store, TableNames } from '../store/operation.js'
-import type { Projection } from '../store/projection.js'
+import { type Projection, readsOf, tablesOf } from '../store/projection.js'
 import { RebuildRefused } from './contract.js'
 import type { StepSizes } from './fill.js'
 import type { ReservedBytes } from './free-space.js'
@@ -33,6 +35,12 @@ export type RebuildContext = {
   readonly passLock: PassLock
   readonly steps: RebuildSteps
   readonly reservedBytes: ReservedBytes
+  readonly damaged: DamagedTables
+  /**
+   * Whether PostgreSQL lacks keys of people: then nothing about people is loaded again by itself, because a missing key
+   * reads as an erasure.
+   */
+  readonly areKeysLost: () => Promise<boolean>
   readonly logger: Logger
   /** Returns a failure of a fill as it is reported; it may name a way out. */
   readonly explain?: ((error: unknown) => Promise<unknown>) | undefined
@@ -76,6 +84,26 @@ export async function requireOwnStatements(context: RebuildContext, record: Rebu
   if (found === undefined) return
   const { id, projection } = record
   throw new RebuildRefused(`Rebuild ${id} of ${projection} belongs to another version of the program: ${found.reason}.`)
+}
+
+/**
+ * Throws a {@link RebuildRefused} if these projections read a damaged table that a rebuild does not fill: what it fills
+ * would lack rows, and be read.
+ */
+export async function requireSoundSources(
+  context: Pick<RebuildContext, 'store' | 'projections' | 'damaged'>,
+  unit: readonly Projection[],
+  reloaded: Topic | undefined
+): Promise<void> {
+  const { names } = await liveOf(context)
+  const filled = new Set([...unit.flatMap(tablesOf), ...(reloaded === undefined ? [] : [eventTableName(reloaded)])])
+  const read = unit.flatMap((each) => [eventTableName(each.from), ...readsOf(each)])
+  const table = read.find((each) => !filled.has(each) && context.damaged.has(names.get(each) ?? each))
+  if (table === undefined) return
+  throw new RebuildRefused(
+    `Rows of ${table} may be missing until its repair has ended, and this rebuild reads it. Repeat it when gamenet ` +
+      `status reports no damaged table.`
+  )
 }
 
 /** Returns the topic whose event table a rebuild loads from the log; undefined if it loads none. */

@@ -1,7 +1,7 @@
 import { errorMessage } from '@gamenet/schemas'
 import { readRebuildOwner, storeRebuildOwner } from '../store/rebuild.js'
 import { foreignStatementsIn, liveOf, type RebuildContext, reloadedTopic, stepContextOf, unitOf } from './context.js'
-import { type RebuildState, StepsHeld } from './contract.js'
+import { RebuildRefused, type RebuildState, StepsHeld } from './contract.js'
 import { Estimate } from './estimate.js'
 import { type Filling, fill } from './fill.js'
 import { freeSpaceFor } from './free-space.js'
@@ -120,7 +120,8 @@ export class Fillers {
         const reason = errorMessage(isFull ? error : ((await this.#context.explain?.(error)) ?? error))
         if (isFull) logger.warn({ rebuild: record.id, reason }, 'a rebuild is paused')
         else logger.error({ rebuild: record.id, reason: errorMessage(error) }, 'a rebuild failed')
-        const state = isFull ? 'paused' : attempt >= ATTEMPTS ? 'failed' : 'filling'
+        const isLast = attempt >= ATTEMPTS || error instanceof RebuildRefused
+        const state = isFull ? 'paused' : isLast ? 'failed' : 'filling'
         // If the state cannot be stored, the fill is retried.
         if (await this.#isEnded(record, state, reason).catch(() => false)) break
         await restAfter(attempt, signal)

@@ -4,7 +4,6 @@ import { eventTableName } from '../events/event-table.js'
 import type { PassLock } from '../generations/pass-lock.js'
 import { Checkpoints } from '../store/checkpoint.js'
 import { tablesOf, withSources } from '../store/projection.js'
-import { readLostParts } from '../store/table.js'
 import { AutomaticRebuilds } from './automatic.js'
 import { beginRebuild, planFor } from './begin.js'
 import {
@@ -47,7 +46,7 @@ export class RebuildOperations implements Rebuilds {
   readonly #fillers: Fillers
   readonly #queue: OperationQueue
   readonly #automatic: AutomaticRebuilds
-  #upgraded: Promise<void> = Promise.resolve()
+  #rebuilt: Promise<void> = Promise.resolve()
 
   constructor(
     needs: Omit<RebuildContext, 'process' | 'sizes' | 'steps' | 'longestAnswerMs' | 'catchUpMs'> & {
@@ -69,17 +68,18 @@ export class RebuildOperations implements Rebuilds {
   }
 
   /**
-   * Continues the fills of an earlier process, drops its leftovers, and rebuilds what an earlier version has filled.
+   * Continues the fills of an earlier process, drops its leftovers, and rebuilds what an earlier version has filled and
+   * what is damaged.
    */
   open(): void {
     this.#fillers.start()
     this.#queue.dropLeftovers()
-    this.#upgraded = this.#automatic.upgrade()
+    this.#rebuilt = this.#automatic.run()
   }
 
   /** Resolves when nothing is written any more; call it after the context's signal. */
   async closed(): Promise<void> {
-    await this.#upgraded
+    await this.#rebuilt
     await this.#queue.ended()
     await this.#fillers.allEnded()
     await this.#context.folding.close()
@@ -244,7 +244,6 @@ export class RebuildOperations implements Rebuilds {
             `cancel ${name}.`
         )
       }
-      await this.#requireComplete(record, 'cancel')
       return await this.#swap(record, 'swapping')
     })
   }
@@ -259,7 +258,6 @@ export class RebuildOperations implements Rebuilds {
         )
       }
       await requireNoImportUndo(this.#context, record)
-      await this.#requireComplete(record, 'drop')
       return await this.#swap(record, 'rolling-back')
     })
   }
@@ -271,21 +269,6 @@ export class RebuildOperations implements Rebuilds {
       await this.#dropLeftovers()
       return await this.#statusOf(dropped)
     })
-  }
-
-  /**
-   * Refuses to serve tables with lost parts. A start with embedded engines drops them; a server can restart without
-   * one.
-   */
-  async #requireComplete(record: RebuildRecord, verb: 'cancel' | 'drop'): Promise<void> {
-    const { id, projection } = record
-    const waiting = new Set(Object.values(waitingTables(record)))
-    const lost = (await this.#context.store.do(readLostParts)).find(({ table }) => waiting.has(table))
-    if (lost === undefined) return
-    throw new RebuildRefused(
-      `Rows of ${lost.table} are lost: its part ${lost.part} could not be read. The tables of rebuild ${id} are ` +
-        `not swapped in. Drop them: gamenet rebuild ${verb} ${projection}.`
-    )
   }
 
   async #swap(record: RebuildRecord, state: 'swapping' | 'rolling-back'): Promise<SwapReport> {

@@ -4,9 +4,10 @@ import { eventTableOf } from '../events/event-tables.js'
 import { readUndone } from '../generations/generations.js'
 import type { Loader } from '../load/loader.js'
 import { Checkpoints, type Progress, storeCheckpoints } from '../store/checkpoint.js'
-import { copyEventsBelow, deleteImports } from '../store/event-table.js'
+import { copyEventsBelow, countLoaded, deleteImports, readMissingOffsets } from '../store/event-table.js'
 import type { Store } from '../store/operation.js'
-import { type Live, liveOf, type RebuildContext, stepContextOf, waitingNames } from './context.js'
+import { type Live, liveOf, type RebuildContext, reloadedTopic, stepContextOf, waitingNames } from './context.js'
+import { RebuildRefused } from './contract.js'
 import type { Filling } from './fill.js'
 import type { RebuildRecord } from './rebuild-record.js'
 
@@ -58,6 +59,7 @@ export async function reload(
       if (now < before) movedAt = performance.now()
       before = now
       const { reading, storing } = loader.trouble()
+      if (storing?.isFinal === true) throw new RebuildRefused(storing.reason)
       const reason = storing?.reason ?? reading
       const restedMs = performance.now() - movedAt
       if (reason !== null && restedMs > STANDSTILL_MS) {
@@ -111,9 +113,7 @@ async function copyExpiredEvents(
 ): Promise<void> {
   const { store } = stepContextOf(context, record, live)
   const table = eventTableOf(topic)
-  // The loader may already run, so its checkpoint does not show whether events before the log's beginning are missing.
-  const generation = record.waiting.find(({ owner }) => owner === loadCheckpoint(topic.name))?.generation ?? record.id
-  const kept = generationName(`kept:${topic.name}`, generation)
+  const kept = keptCheckpoint(record, topic)
   const checkpoints = await Checkpoints.read(store)
   for (const { epoch, partition, next } of target) {
     const extent = extents.find((each) => each.epoch === epoch && each.partition === partition)
@@ -128,6 +128,65 @@ async function copyExpiredEvents(
     await store.do(storeCheckpoints, [
       { name: kept, ...place },
       { name: loadCheckpoint(topic.name), ...place }
+    ])
+  }
+}
+
+/**
+ * Name of the checkpoint up to which events were copied. The loader may already run, so its checkpoint does not show
+ * whether events before the log's beginning are missing.
+ */
+function keptCheckpoint(record: RebuildRecord, { name }: Topic): string {
+  const generation = record.waiting.find(({ owner }) => owner === loadCheckpoint(name))?.generation ?? record.id
+  return generationName(`kept:${name}`, generation)
+}
+
+/**
+ * Throws a {@link RebuildRefused} if an event table that was loaded from the log has fewer events of a partition than
+ * the table that it replaces: then the log is not the one that filled that. Erasures and undos delete from both.
+ */
+export async function requireAllEvents(context: RebuildContext, record: RebuildRecord): Promise<void> {
+  const topic = reloadedTopic(record)
+  if (topic === undefined) return
+  const live = await liveOf(context)
+  const { store } = stepContextOf(context, record, live)
+  for (const place of (await Checkpoints.read(store)).of(loadCheckpoint(topic.name))) {
+    const before = await live.store.do(countLoaded, topic.name, place)
+    const loaded = await store.do(countLoaded, topic.name, place)
+    if (loaded.events >= before.events) continue
+    throw new RebuildRefused(
+      `The log and rebuild ${record.id} have ${loaded.events} events of ${topic.name} ${place.epoch}/` +
+        `${place.partition} below ${place.next}, the readable parts of the table ${before.events}: the log is not ` +
+        `the one that filled it. Restore the newest backup.`
+    )
+  }
+}
+
+/** Ranges that a sentence names. */
+const RANGES_NAMED = 10
+
+/** Records the positions that neither the log nor the parts of the event table that could be read have. */
+export async function recordGone(context: RebuildContext, record: RebuildRecord): Promise<void> {
+  const topic = reloadedTopic(record)
+  if (topic === undefined) return
+  const live = await liveOf(context)
+  const { store } = stepContextOf(context, record, live)
+  const kept = (await Checkpoints.read(store)).of(keptCheckpoint(record, topic))
+  // With the dead letters of the installation, whose messages the log may no longer have.
+  const table = eventTableName(topic)
+  const names = new Map([...live.names, [table, waitingNames(record).get(table) ?? table] as const])
+  for (const place of kept) {
+    const ranges = await context.store.with({ names }).do(readMissingOffsets, topic.name, place, RANGES_NAMED + 1)
+    if (ranges.length === 0) continue
+    const partition = `${topic.name} ${place.epoch}/${place.partition}`
+    const named = ranges.slice(0, RANGES_NAMED).map(({ first, next }) => `${first} to ${next - 1}`)
+    const more = ranges.length > RANGES_NAMED ? ' and others' : ''
+    await context.damaged.lose([
+      [
+        partition,
+        `Neither the log nor a readable part of ${table} has the positions ${named.join(', ')}${more} of ` +
+          `${partition}; erased and undone events are among them. A backup may have them.`
+      ]
     ])
   }
 }

@@ -11,6 +11,7 @@ import {
   type RebuildContext,
   reloadedTopic,
   requireOwnStatements,
+  requireSoundSources,
   stepContextOf,
   unitOf,
   waitingNames,
@@ -21,7 +22,7 @@ import { catchUp } from './fill.js'
 import { requireNoImportUndo } from './find-rebuild.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { copyName } from './rebuild-tables.js'
-import { deleteRetracted, reload } from './reload.js'
+import { deleteRetracted, reload, requireAllEvents } from './reload.js'
 
 /*
  * A swap makes two moves. First `writes`: live steps write the filled generation from now on, and the one that answers
@@ -80,7 +81,9 @@ export async function swap(
 ): Promise<SwapReport | undefined> {
   const { store } = context
   await requireOwnStatements(context, record)
+  await requireSound(context, record, state)
   const caughtUp = await approach(context, record)
+  if (record.isAutomatic && state === 'swapping') await requireAllEvents(context, record)
   const intended = await context.steps.exclusive(async (check) => {
     // A second swap of the same rebuild would undo the first.
     const records = await readRebuilds(store)
@@ -99,6 +102,22 @@ export async function swap(
   if (intended === undefined) return undefined
   const lateMs = await completeSwap(context, intended)
   return lateMs === undefined ? undefined : { id: record.id, caughtUp, lateMs }
+}
+
+/** Throws a {@link RebuildRefused} if tables that answers would read are damaged, or computed from such ones. */
+async function requireSound(
+  context: RebuildContext,
+  record: RebuildRecord,
+  state: 'swapping' | 'rolling-back'
+): Promise<void> {
+  const { id, projection } = record
+  const damaged = Object.values(waitingTables(record)).find((name) => context.damaged.has(name))
+  if (damaged !== undefined)
+    throw new RebuildRefused(
+      `The table ${damaged} is damaged, so the tables of rebuild ${id} are not swapped in. Drop them: gamenet ` +
+        `rebuild ${state === 'swapping' ? 'cancel' : 'drop'} ${projection}.`
+    )
+  if (state === 'swapping') await requireSoundSources(context, unitOf(context, record), reloadedTopic(record))
 }
 
 /** Whether a rebuild's swap has an intent and no result yet. */

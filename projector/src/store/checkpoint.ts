@@ -29,16 +29,6 @@ export const storeCheckpoints = operation(
   }
 )
 
-/** Deletes the checkpoints of some readers; resolves when no statement sees them. */
-export const deleteCheckpoints = operation(
-  'deletes checkpoints',
-  async (tables, names: readonly string[]): Promise<void> => {
-    // The program's own names: a statement that stays in the table's files takes no parameters.
-    const listed = names.map((name) => `'${tables.target(name)}'`).join(', ')
-    await tables.execute(`DELETE FROM checkpoint WHERE name IN (${listed})`)
-  }
-)
-
 /**
  * Deletes the checkpoints of readers that are no longer in use, by the engine's names in any view of the store. It does
  * not wait for the deletion, which does not happen while merges are stopped.

@@ -87,6 +87,34 @@ export const countLoaded = operation(
   }
 )
 
+/** Reads the first ranges of offsets, below one, without an event or a dead letter. */
+export const readMissingOffsets = operation(
+  'reads missing offsets',
+  async (
+    tables,
+    topic: string,
+    before: Progress,
+    limit: number
+  ): Promise<{ readonly first: number; readonly next: number }[]> => {
+    const table = eventTableName({ name: topic })
+    const where = 't.epoch = {epoch: UInt16} AND t.partition = {partition: UInt16} AND t.offset < {next: UInt64}'
+    const rows = await tables.rows(
+      `SELECT g.first AS first, g.next AS next
+       FROM (
+         SELECT o.offset AS next, lagInFrame(o.offset + 1, 1, 0) OVER (ORDER BY o.offset) AS first
+         FROM (
+           SELECT t.offset AS offset FROM {${table}: Identifier} AS t WHERE ${where}
+           UNION DISTINCT SELECT t.offset FROM dead_letter AS t WHERE t.topic = {topic: String} AND ${where}
+           UNION DISTINCT SELECT {next: UInt64}
+         ) AS o
+       ) AS g
+       WHERE g.first < g.next ORDER BY g.first LIMIT {limit: UInt32}`,
+      { ...before, topic, limit }
+    )
+    return rows.map(({ first, next }) => ({ first: Number(first), next: Number(next) }))
+  }
+)
+
 const BLOCK_EVENTS = 512
 
 /** Blocks of a partition: block `n` begins at offset `n * blockEvents`. */

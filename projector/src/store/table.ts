@@ -103,27 +103,3 @@ export const readDisks = operation(
     return rows.map(({ free, size }) => ({ free: Number(free), size: Number(size) }))
   }
 )
-
-/** A part that the engine detached, and its table. */
-export type LostPart = { readonly table: string; readonly part: string }
-
-/** Reads the parts that were detached because they were damaged. */
-export const readLostParts = operation('reads lost parts', async (tables): Promise<LostPart[]> => {
-  const rows = await tables.rows(
-    `SELECT d.table AS table, d.name AS part FROM system.detached_parts AS d
-     WHERE d.database = currentDatabase() AND d.reason LIKE '%broken%' ORDER BY table, part`
-  )
-  return rows.map(({ table, part }) => ({ table: String(table), part: String(part) }))
-})
-
-/** Drops a detached part. A kill of a repair may have left it next to its mark, under its own name. */
-export const dropLostPart = operation('drops a lost part', async (tables, { table, part }: LostPart): Promise<void> => {
-  const own = await tables.rows(
-    `SELECT d.name AS name FROM system.detached_parts AS d
-     WHERE d.database = currentDatabase() AND d.table = {table: String} AND d.name = {own: String}`,
-    { table, own: part.replace('broken-on-start_', '') }
-  )
-  // The mark is last: it makes a later repair drop what is left.
-  for (const name of new Set([...own.map((row) => String(row.name)), part]))
-    await tables.execute(`ALTER TABLE ${table} DROP DETACHED PART '${name}' SETTINGS allow_drop_detached = 1`)
-})

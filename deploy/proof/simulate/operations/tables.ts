@@ -9,7 +9,6 @@ import {
   readDifferingRows,
   readDisks,
   readHashes,
-  readLostParts,
   readPartitions,
   readSamples,
   readShape,
@@ -43,8 +42,6 @@ export const tables: readonly Implementation[] = [
   ),
   reading(readSizes, (_, names) => new Map(names.map((name) => [name, { rows: 0, bytes: 0 }])), always),
   reading(readDisks, ({ machine }) => [{ free: machine.isFull() ? 0 : DISK_BYTES, size: 2 * DISK_BYTES }], always),
-  // No simulated part is damaged.
-  reading(readLostParts, () => [], always),
 
   reading(
     readShape,

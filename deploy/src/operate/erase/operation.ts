@@ -44,7 +44,7 @@ export const erase = operation({
       import('./erase-user.js'),
       import('../../stores/ledger-file.js')
     ])
-    const repairing = needs.lostRows.repairing()
+    const damaged = await needs.damage.tables.inUse()
     const erased = async () => {
       const report = await eraseUser(await erasureNeeds(needs, onProgress), name.data, anyway)
       if (report.isEntered) await writeLedgerCopy(needs.engines)
@@ -54,10 +54,10 @@ export const erase = operation({
       needs.finishErasures()
       throw error
     })
-    if (report.isEntered || repairing.length === 0) return report
+    if (report.isEntered || damaged.length === 0) return report
     throw new FailureError(
-      `Rows of ${repairing.join(', ')} were lost and are not restored yet, and no other row names the user. Erase ` +
-        `again when gamenet status reports no lost rows, or use --anyway.`
+      `Rows of ${damaged.map(({ table }) => table).join(', ')} may be missing until it is repaired, and no other row ` +
+        `names the user. Erase again when gamenet status reports no damaged table, or use --anyway.`
     )
   }
 })

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { NoInput, type OperationNeeds, operation } from '../operation.js'
-import { requireRepaired } from '../rebuild/operation.js'
 import { requireCaughtUp } from '../status/caught-up.js'
 import { ImportRun, ImportUndoProgress, ImportUndoReport } from './import-run.js'
 import type { ImportUndoNeeds } from './run-import-undo.js'
@@ -30,7 +29,6 @@ export const undoImport = operation({
   result: ImportUndoReport,
   needsLog: true,
   run: async (needs, { importId }, { onProgress }) => {
-    requireRepaired(needs.lostRows.repairing())
     const { undoImport } = await import('./run-import-undo.js')
     return await undoImport(undoNeeds(needs), importId, onProgress)
   }

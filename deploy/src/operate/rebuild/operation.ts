@@ -32,7 +32,6 @@ export const rebuild = {
     input: Target.extend({ until: z.string().exactOptional(), isFromLog: Flag.exactOptional() }),
     result: RebuildStatus,
     isFilling: true,
-    needsAllRows: true,
     run: (rebuilds, { projection, ...options }) => rebuilds.start(projection, options)
   }),
   pause: action('pause', {
@@ -44,7 +43,6 @@ export const rebuild = {
     input: Target,
     result: RebuildStatus,
     isFilling: true,
-    needsAllRows: true,
     run: (rebuilds, { projection }) => rebuilds.resume(projection)
   }),
   cancel: action('cancel', {
@@ -55,19 +53,16 @@ export const rebuild = {
   verify: action('verify', {
     input: Target,
     result: VerifyReport,
-    needsAllRows: true,
     run: (rebuilds, { projection }) => rebuilds.verify(projection)
   }),
   swap: action('swap', {
     input: Target.extend({ acceptDifferences: Flag.exactOptional() }),
     result: SwapReport,
-    needsAllRows: true,
     run: (rebuilds, { projection, ...options }) => rebuilds.swap(projection, options)
   }),
   rollback: action('rollback', {
     input: Target,
     result: SwapReport,
-    needsAllRows: true,
     run: (rebuilds, { projection }) => rebuilds.rollback(projection)
   }),
   drop: action('drop', {
@@ -85,12 +80,10 @@ function action<Input extends { readonly projection: string }, Result>(
     readonly result: z.ZodType<Result>
     /** Refused on a low disk. */
     readonly isFilling?: boolean
-    /** Refused while rows of tables are missing. */
-    readonly needsAllRows?: boolean
     readonly run: (rebuilds: Rebuilds, input: NoInfer<Input>) => Promise<NoInfer<Result>>
   }
 ) {
-  const { input, result, isFilling = false, needsAllRows = false, run } = declared
+  const { input, result, isFilling = false, run } = declared
   return operation({
     name: `rebuild ${verb}`,
     method: 'POST',
@@ -103,7 +96,6 @@ function action<Input extends { readonly projection: string }, Result>(
     endsWith: 'projector',
     run: async (needs, given) => {
       if (isFilling) await needs.engines.disk.requireSpace(0, `The rebuild of ${given.projection}`)
-      if (needsAllRows) requireRepaired(needs.lostRows.repairing())
       return await answered(needs, (rebuilds) => run(rebuilds, given))
     }
   })
@@ -127,14 +119,5 @@ export function notProjecting(): UsageError {
   return new UsageError(
     'No projector was asked: set OPERATOR_URL to the operator port of gamenet start or projector, and OPERATOR_TOKEN ' +
       'to its token.'
-  )
-}
-
-/** Refuses work that reads or swaps tables while rows of some are missing. */
-export function requireRepaired(repairing: readonly string[]): void {
-  if (repairing.length === 0) return
-  throw new FailureError(
-    `Rows of ${repairing.join(', ')} were lost and are not restored yet; rebuilds wait for them. gamenet status ` +
-      `shows the progress.`
   )
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { UsageError } from '../../config.js'
+import { FailureError, UsageError } from '../../config.js'
 import { SqlSnapshot } from '../../stores/snapshot-report.js'
 import { operation } from '../operation.js'
 
@@ -12,7 +12,7 @@ export const takeSqlSnapshot = operation({
   input: z.strictObject({ pid: z.coerce.number().pipe(z.int().min(1)) }),
   inputRule: 'The query parameter pid must be the id of the process that reads the snapshot',
   result: SqlSnapshot,
-  run: async ({ engines }, { pid }) => {
+  run: async ({ engines, damage }, { pid }) => {
     const { directory, clickhouse, names } = engines
     if (directory === undefined || names.tables !== 'chDB') {
       throw new UsageError(
@@ -20,6 +20,11 @@ export const takeSqlSnapshot = operation({
           'user there, for any client of ClickHouse.'
       )
     }
+    const damaged = (await damage.tables.inUse()).map(({ table }) => table)
+    if (damaged.length > 0)
+      throw new FailureError(
+        `A snapshot may lack rows of ${damaged.join(', ')}. Repeat it when gamenet status reports no damaged table.`
+      )
     const { takeSnapshot } = await import('../../stores/snapshot.js')
     return await takeSnapshot(clickhouse.control, directory.part('tables'), pid)
   }

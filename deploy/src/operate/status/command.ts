@@ -98,7 +98,7 @@ function linesOf(status: Status): string[] {
         `--topic ${topic}\``
     ),
     ...status.stalled.map(({ topic, reason }) => `Loading of ${topic} is stalled: ${reason}`),
-    ...status.lostRows.map(({ reason }) => reason),
+    ...status.damage.map(({ reason }) => reason),
     ...erasureLines(status.erasures),
     ...spoolLines(status.spool),
     ...(status.trouble === null || status.stalled.some(({ reason }) => reason === status.trouble)

@@ -3,6 +3,7 @@ import { type RebuildState, RebuildStatus } from '@gamenet/projector/rebuild'
 import { millisecondsOf, pause, SCRAPE_SOURCES, type ScrapeRan, shownInstant, withServing } from '@gamenet/schemas'
 import { z } from 'zod'
 import { DiskStatus } from '../../data-directory/disk.js'
+import { undefinedIfDamaged } from '../../stores/engine-failures.js'
 import type { Engines } from '../../stores/engines.js'
 import { VERSION } from '../../version.js'
 import { StallStatus, stallStatus } from '../gap/operation.js'
@@ -64,10 +65,8 @@ export const Status = z.object({
       reason: z.string().nullable()
     })
     .nullable(),
-  /** Tables that lost rows with parts that were unreadable at a start. */
-  lostRows: z.array(
-    z.object({ table: z.string(), parts: z.int(), state: z.enum(['repairing', 'left']), reason: z.string() })
-  ),
+  /** Damaged tables, and what is lost with them. */
+  damage: z.array(z.object({ table: z.string(), state: z.enum(['repairing', 'left']), reason: z.string() })),
   /** Erasures that are not complete; null if PostgreSQL is not open or does not answer. */
   erasures: z.object({ pending: z.int(), oldestSeconds: z.number() }).nullable(),
   /** Why loading is stalled, or null. */
@@ -87,14 +86,14 @@ export const status = operation({
   run: async (needs) => {
     const { engines, ingest, demo, startedAt } = needs
     const nowMs = Date.now()
-    const [readiness, datasets, runs, progress, rebuilds, disk, lostRows, erasures] = await Promise.all([
+    const [readiness, datasets, runs, progress, rebuilds, disk, damage, erasures] = await Promise.all([
       needs.ready(),
       unusableDatasets(engines),
-      newestRuns(engines, nowMs),
+      newestRuns(engines, nowMs).catch(noRunsIfDamaged),
       progressOf(needs),
       unfinishedRebuilds(needs),
       engines.disk.status(),
-      needs.lostRows.status(),
+      needs.damage.status(),
       pendingErasures(engines).catch(() => null)
     ])
     const sources = SCRAPE_SOURCES.map((source) => {
@@ -119,7 +118,7 @@ export const status = operation({
       sources,
       ...progress,
       spool: needs.spooling?.status() ?? null,
-      lostRows,
+      damage,
       erasures,
       rebuilds,
       disk,
@@ -257,6 +256,12 @@ const Run = z.object({
   published: z.int(),
   reason: z.string()
 })
+
+/** A damaged table is in the list of damage. */
+function noRunsIfDamaged(error: unknown): Runs {
+  undefinedIfDamaged(error)
+  return { past: new Map(), newestMs: 0 }
+}
 
 type Runs = { readonly past: Map<string, LastRun>; readonly newestMs: number }
 

@@ -37,7 +37,7 @@ function stateOf({ isFull, isReadOnly }: Status['disk']['disks'][number]): strin
  */
 const LAG_SECONDS_MAX = 300
 
-function ofData({ stalled, lostRows, projections, rebuilds, deadLetters, trouble, erasures }: Status): string[] {
+function ofData({ stalled, damage, projections, rebuilds, deadLetters, trouble, erasures }: Status): string[] {
   const failing = projections.filter(({ state }) => state === 'failing')
   const topics = Object.keys(deadLetters)
   const oldest = Math.max(...projections.map(({ lagSeconds }) => lagSeconds ?? 0), 0)
@@ -48,7 +48,7 @@ function ofData({ stalled, lostRows, projections, rebuilds, deadLetters, trouble
       ? [`an event is ${durationText(oldest)} old and not readable yet (BEHIND names the topic or the projection)`]
       : []),
     ...((erasures?.oldestSeconds ?? 0) > LAG_SECONDS_MAX ? ['an erasure is not complete (gamenet erase --list)'] : []),
-    ...lostRowsOf(lostRows.map(({ table }) => table)),
+    ...damageOf(damage.map(({ table }) => table)),
     ...failing.map(({ projection }) => `the projection ${projection} fails (the reason is below)`),
     ...rebuilds
       .filter(({ state }) => state === 'failed')
@@ -57,11 +57,11 @@ function ofData({ stalled, lostRows, projections, rebuilds, deadLetters, trouble
   ]
 }
 
-/** A start without its tables has lost rows of all of them. */
+/** A damaged disk may have many. */
 const TABLES_NAMED = 3
 
-function lostRowsOf(tables: readonly string[]): string[] {
+function damageOf(tables: readonly string[]): string[] {
   if (tables.length === 0) return []
   const others = tables.length > TABLES_NAMED ? ` and ${tables.length - TABLES_NAMED} other tables` : ''
-  return [`rows of ${tables.slice(0, TABLES_NAMED).join(', ')}${others} are missing (gamenet verify)`]
+  return [`damage of ${tables.slice(0, TABLES_NAMED).join(', ')}${others} (the reason is below)`]
 }

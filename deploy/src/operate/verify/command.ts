@@ -6,33 +6,32 @@ import { progressOfBytes } from '../../terminal/progress.js'
 import { addCommand, print, type Terminal } from '../../terminal/terminal.js'
 import { verify } from './operation.js'
 
-type VerifyFlags = { json?: boolean; repair?: boolean; deep?: boolean }
+type VerifyFlags = { json?: boolean; deep?: boolean }
 
 export function addVerify(program: Command, terminal: Terminal): void {
   addCommand(program, 'verify', 'verify the checksums of all stored data; exit code 1 when something is damaged')
-    .option('--repair', 'repair what can be restored, only while the service is stopped')
     .option('--deep', 'also compare each read table with what its events make, which takes as long as all rebuilds')
-    .action(async ({ json = false, repair = false, deep = false }: VerifyFlags) => {
-      const role = repair ? 'repair' : deep ? 'offline' : 'verify'
+    .action(async ({ json = false, deep = false }: VerifyFlags) => {
+      const role = deep ? 'offline' : 'verify'
       // The findings say everything.
       const config = () => ({ ...terminal.config(), LOG_LEVEL: 'silent' as const })
       const report = await runShown(
         { ...terminal, config },
         { json, role },
         verify,
-        { repair, deep },
+        { deep },
         ({ phase, bytes, bytesTotal }) => progressOfBytes(phase, bytes, bytesTotal)
       ).catch(async (error: unknown) => {
         if (!(error instanceof FilesDamaged)) throw error
         const { verifyApart } = await import('./verify-apart.js')
-        return await verifyApart(config(), { repair, threadPoolSize: terminal.threadPoolSize })
+        return await verifyApart(config(), terminal.threadPoolSize)
       })
       const { findings, bytes, tookMs, notChecked } = report
       const read = `${bytesText(bytes)} were read in ${durationText(tookMs / 1000)}`
-      const lines = findings.flatMap(({ part, what, cost, repair, isRepaired }) => [
+      const lines = findings.flatMap(({ part, what, cost, repair }) => [
         `${part}: ${what}`,
         `  cost: ${cost}`,
-        `  ${isRepaired ? 'done' : 'repair'}: ${repair}`
+        `  repair: ${repair}`
       ])
       print(terminal, json, report, [
         ...lines,

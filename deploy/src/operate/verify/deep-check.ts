@@ -1,25 +1,31 @@
 import { projections } from '@gamenet/projector'
 import { type VerifyReport as Comparison, RebuildRefused, type Rebuilds } from '@gamenet/projector/rebuild'
 import { pause } from '@gamenet/schemas'
-import { type Damage, shownFinding } from '../../stores/damage.js'
-import type { VerifyReport } from '../../stores/damage-report.js'
+import type { Finding, VerifyReport } from '../../stores/damage-report.js'
+import { type Marking, REBUILT } from './damage-of-tables.js'
 
 const LOOK_MS = 200
 
 /** `notChecked`: why a rebuild was impossible, by projection. */
-type DeepCheck = { readonly damages: readonly Damage[]; readonly notChecked: readonly string[] }
+type DeepCheck = { readonly differing: readonly Differing[]; readonly notChecked: readonly string[] }
 
 /** Adds the read tables that differ to a report, unless tables are damaged otherwise: rebuilds read them. */
-export async function deepened(report: VerifyReport, rebuilds: Rebuilds, signal: AbortSignal): Promise<VerifyReport> {
+export async function deepened(
+  report: VerifyReport,
+  rebuilds: Rebuilds,
+  marking: Marking,
+  signal: AbortSignal
+): Promise<VerifyReport> {
   if (report.findings.some(({ part }) => part === 'tables'))
     return {
       ...report,
       notChecked: [...report.notChecked, 'read tables, before the findings about tables are repaired']
     }
-  const { damages, notChecked } = await differingTables(rebuilds, signal)
+  const { differing, notChecked } = await differingTables(rebuilds, signal)
+  await marking?.markServing(differing.map(({ table, what }) => [table, what] as const))
   return {
     ...report,
-    findings: [...report.findings, ...damages.map(shownFinding)],
+    findings: [...report.findings, ...differing.map((each) => findingOf(each, marking !== undefined))],
     notChecked: [...report.notChecked, ...notChecked]
   }
 }
@@ -29,7 +35,7 @@ export async function deepened(report: VerifyReport, rebuilds: Rebuilds, signal:
  * verified and cancelled. It needs the space of the largest unit, one after the other.
  */
 async function differingTables(rebuilds: Rebuilds, signal: AbortSignal): Promise<DeepCheck> {
-  const damages: Damage[] = []
+  const differing: Differing[] = []
   const notChecked: string[] = []
   const checked = new Set<string>()
   for (const { name } of projections) {
@@ -39,7 +45,7 @@ async function differingTables(rebuilds: Rebuilds, signal: AbortSignal): Promise
       for (const each of unit) checked.add(each)
       try {
         await untilFilled(rebuilds, id, signal)
-        damages.push(...damagesOf(name, await rebuilds.verify(name)))
+        differing.push(...differingOf(name, await rebuilds.verify(name)))
       } finally {
         await rebuilds.cancel(name)
       }
@@ -48,7 +54,7 @@ async function differingTables(rebuilds: Rebuilds, signal: AbortSignal): Promise
       notChecked.push(`tables of ${name} (${error.message.replace(/\.$/, '')})`)
     }
   }
-  return { damages, notChecked }
+  return { differing, notChecked }
 }
 
 async function untilFilled(rebuilds: Rebuilds, id: number, signal: AbortSignal): Promise<void> {
@@ -61,14 +67,26 @@ async function untilFilled(rebuilds: Rebuilds, id: number, signal: AbortSignal):
   }
 }
 
-function damagesOf(projection: string, { tables }: Comparison): Damage[] {
-  const ways = ['start', 'verify', 'swap'].map((verb) => `gamenet rebuild ${verb} ${projection}`).join(', ')
+type Differing = { readonly table: string; readonly projection: string; readonly what: string }
+
+function differingOf(projection: string, { tables }: Comparison): Differing[] {
   return tables
     .filter(({ differentBuckets }) => differentBuckets > 0)
-    .map(({ table, differences }) => ({
-      part: 'tables',
-      what: `${table} differs in ${differences} rows from what ${projection} makes of its events`,
-      cost: 'answers from it may be wrong',
-      repair: `${ways} --accept-differences`
-    }))
+    .map(({ table, differences }) => {
+      return {
+        table,
+        projection,
+        what: `it differs in ${differences} rows from what ${projection} makes of its events`
+      }
+    })
+}
+
+function findingOf({ table, projection, what }: Differing, isRebuilt: boolean): Finding {
+  const ways = ['start', 'verify', 'swap'].map((verb) => `gamenet rebuild ${verb} ${projection}`).join(', ')
+  return {
+    part: 'tables',
+    what: `${table}: ${what}`,
+    cost: 'answers from it may be wrong; they are refused until it is rebuilt',
+    repair: isRebuilt ? REBUILT : `${ways} --accept-differences`
+  }
 }

@@ -4,7 +4,6 @@ import {
   eventTableNames,
   readAppliedErasures,
   readCheckpoints,
-  readMissingEvents,
   readRetractions,
   readStalls,
   readWholeBlocks,
@@ -18,11 +17,13 @@ import { missingErasures } from '../../stores/ledger.js'
 import { olderWrites, sentenceOf } from '../../stores/older-writes.js'
 import { wayFromOlderLog } from '../../stores/whole-log.js'
 import type { CheckedPartition, LoadedPartition } from './check-thread.js'
+import { type Marking, REBUILT } from './damage-of-tables.js'
 
 /* Compares the tables with the log and with the write side. */
 
 const LOAD_AGAIN =
-  'load them again: `gamenet rebuild start <projection> --from-log`, for a projection that reads the table'
+  'repair the write side first if it is damaged; then load them again: `gamenet rebuild start <projection> ' +
+  '--from-log`, for a projection that reads the table'
 
 /**
  * Reads how far the partitions of the log are loaded. Rows are counted before the log is read: an erasure deletes keys
@@ -44,9 +45,16 @@ export async function loadedPartitions(store: Store): Promise<LoadedPartition[]>
 /** Verifies that checkpoints are within the log, and that event tables contain all events before them. */
 export async function damageOfCheckpoints(
   { store, log }: Pick<Engines, 'store' | 'log'>,
-  loaded: readonly LoadedPartition[],
-  checked: readonly CheckedPartition[],
-  isWriteSideOlder: boolean
+  {
+    loaded,
+    checked,
+    marking
+  }: {
+    readonly loaded: readonly LoadedPartition[]
+    readonly checked: readonly CheckedPartition[]
+    /** Undefined if nothing is loaded again by itself: a server's, or the write side is to be repaired first. */
+    readonly marking: Marking
+  }
 ): Promise<Damage[]> {
   const damages: Damage[] = []
   // Events of an undone import are in the log, but not in the table.
@@ -77,21 +85,15 @@ export async function damageOfCheckpoints(
       stored.events + stored.deadLetters >= events
     )
       continue
+    const what = `it lacks events of ${topic} ${epoch}/${partition} that the log has`
+    await marking?.markServing([[table, what]])
     damages.push({
       part: 'checkpoints',
       what:
         `${table} holds ${stored.events} events of ${topic} ${epoch}/${partition} below ${next}; the log has ` +
         `${events}`,
       cost: 'answers lack these events',
-      repair: `${isWriteSideOlder ? 'first repair the write side; then ' : ''}${LOAD_AGAIN}`
-    })
-  }
-  for (const { table, topic, epoch, partition, next } of await readMissingEvents(store)) {
-    damages.push({
-      part: 'checkpoints',
-      what: `${table} lost rows of ${topic} ${epoch}/${partition}; the log has only the events from offset ${next} on`,
-      cost: 'rows of earlier events may be missing',
-      repair: RESTORE
+      repair: marking === undefined ? LOAD_AGAIN : REBUILT
     })
   }
   return damages

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { revisionFiles, type UnreadableDescription } from '@gamenet/api'
 import type { Postgres } from '@gamenet/engines'
@@ -17,7 +16,7 @@ import { peopleOf } from '../../stores/ledger.js'
 import type { LogChoice, OpenLog } from '../../stores/log.js'
 import { type CheckCall, withCheckThread } from './check-files.js'
 import type { CheckedLog, CheckHost, DamagedRevision } from './check-thread.js'
-import { changedTables, damageOfTables, type TablesToCheck } from './damage-of-tables.js'
+import { changedTables, damageOfTables, type Marking } from './damage-of-tables.js'
 import { damageOfWrites, isOfFullDisk } from './damage-of-writes.js'
 import { damageOfCheckpoints, damageOfOlderWrites, loadedPartitions, missingErasuresOf } from './engine-differences.js'
 
@@ -32,7 +31,8 @@ const COSTS = {
   writes: 'edits, ratings and events about people fail'
 }
 
-export type DamageOptions = TablesToCheck & {
+export type DamageOptions = {
+  readonly marking: Marking
   /** Why engines of a stopped service are not open. */
   readonly damaged?: readonly FilesDamaged[]
 }
@@ -46,7 +46,7 @@ export async function findDamage(
 ): Promise<VerifyReport> {
   const begun = performance.now()
   const { clickhouse, directory, log, names } = engines
-  const { repair } = options
+  const { marking } = options
   const damages: Damage[] = (options.damaged ?? []).map(findingOf)
   const unusable: Damage[] = []
   const writes = await engines
@@ -87,7 +87,7 @@ export async function findDamage(
       ])
       damages.push(...(found.length === 0 ? unusable : found))
     }
-    if (datasetsDirectory !== undefined) damages.push(...(await checkDatasets(call, datasetsDirectory, repair)))
+    if (datasetsDirectory !== undefined) damages.push(...(await checkDatasets(call, datasetsDirectory)))
     if (log === undefined) return undefined
     const { logChoice } = engines
     const read = async () => {
@@ -105,16 +105,17 @@ export async function findDamage(
   const sound = damages.some(({ part }) => part === 'writes') ? undefined : writes
   const older = await damageOfOlderWrites(store, sound, erasedAgain).catch(noneIfDamaged)
   damages.push(...older)
-  const { partitions = [], faults } = checkedLog ?? {}
+  const { partitions = [] } = checkedLog ?? {}
   if (clickhouse !== undefined) {
-    damages.push(
-      ...(await damageOfTables(clickhouse, { ...options, faults, isServer: names.tables !== 'chDB' }, report))
-    )
+    damages.push(...(await damageOfTables(clickhouse, marking, report)))
     if (names.tables === 'chDB') damages.push(...(await changedTables(clickhouse.control)))
   }
   if (store !== undefined && log !== undefined && (checkedLog ?? log.files) !== undefined)
     damages.push(
-      ...(await damageOfCheckpoints({ store, log }, loaded, partitions, older.length > 0).catch(noneIfDamaged))
+      ...(await damageOfCheckpoints(
+        { store, log },
+        { loaded, checked: partitions, marking: older.length > 0 ? undefined : marking }
+      ).catch(noneIfDamaged))
     )
   return {
     findings: damages.map(shownFinding),
@@ -139,10 +140,10 @@ async function keysOf(
   return keys
 }
 
-async function checkDatasets(call: CheckCall, directory: string, repair: boolean): Promise<Damage[]> {
+async function checkDatasets(call: CheckCall, directory: string): Promise<Damage[]> {
   const { files, unreadable } = await revisionFiles(directory)
   const damaged = await call('datasets', directory, files)
-  return await damageOfDatasets(directory, [...damaged, ...unreadable], repair)
+  return damageOfDatasets([...damaged, ...unreadable])
 }
 
 function findingOf({ part, what, repair }: FilesDamaged): Damage {
@@ -157,32 +158,19 @@ function writesFailure(error: unknown): FilesDamaged {
 }
 
 /** The newest revision of a file is made again from the tables; an earlier one cannot be. */
-export async function damageOfDatasets(
-  directory: string,
-  damaged: readonly (DamagedRevision | UnreadableDescription)[],
-  repair: boolean
-): Promise<Damage[]> {
-  const damages: Damage[] = []
-  for (const { name, code, ...file } of damaged) {
+export function damageOfDatasets(damaged: readonly (DamagedRevision | UnreadableDescription)[]): Damage[] {
+  return damaged.map(({ name, code, ...file }): Damage => {
     const path = join('datasets', name)
     const cost = 'readers of this file fail or read wrong values'
     if (code !== undefined) {
       const way = 'let the user of the service read it, or remove it while the service is stopped'
-      damages.push({ part: 'datasets', what: `${path} cannot be read (${code})`, cost, repair: way })
-      continue
+      return { part: 'datasets', what: `${path} cannot be read (${code})`, cost, repair: way }
     }
-    if (repair) await rm(join(directory, name))
     const isMade = 'isNewest' in file && file.isNewest
     const then = isMade ? 'it is made again when it is requested' : 'this earlier revision is then no longer served'
-    damages.push({
-      part: 'datasets',
-      what: `${path} does not match its SHA-256`,
-      cost,
-      repair: `gamenet verify --repair, which removes it; ${then}`,
-      ...(repair && { repaired: `it was removed; ${then}` })
-    })
-  }
-  return damages
+    const repair = `stop the service, remove ${path} and start it: ${then}`
+    return { part: 'datasets', what: `${path} does not match its SHA-256`, cost, repair }
+  })
 }
 
 function damageOfUnreadableLog({ files }: Pick<OpenLog, 'files'>, error: unknown): Damage {

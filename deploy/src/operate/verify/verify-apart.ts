@@ -1,29 +1,31 @@
-import { migrate } from '@gamenet/projector'
+import { DamagedTables, migrate, projections, storeOver } from '@gamenet/projector'
 import { pino } from 'pino'
 import { type Config, FilesDamaged } from '../../config.js'
 import type { VerifyReport } from '../../stores/damage-report.js'
-import { engineFailure } from '../../stores/engine-failures.js'
+import { engineFailure, undefinedIfDamaged } from '../../stores/engine-failures.js'
 import { openSoundEngines, startFailure } from '../../stores/engines.js'
-import { type DamageOptions, findDamage } from './find-damage.js'
+import { findDamage } from './find-damage.js'
 
 /**
  * Verifies a stopped service that cannot be opened: each engine on its own, and those that are open with each other.
  */
-export async function verifyApart(
-  config: Config,
-  { threadPoolSize, ...repairs }: Pick<DamageOptions, 'repair'> & { readonly threadPoolSize: number }
-): Promise<VerifyReport> {
+export async function verifyApart(config: Config, threadPoolSize: number): Promise<VerifyReport> {
   const logger = pino({ level: 'silent' })
   const { close, damaged, ...engines } = await openSoundEngines({ config, role: 'verify', threadPoolSize, logger })
   try {
+    let marking: DamagedTables | undefined
     if (engines.clickhouse !== undefined) {
       await migrate(engines.clickhouse.control).catch((error: unknown) => {
         const failure = engineFailure(error, String(engines.names.tables))
         if (!(failure instanceof FilesDamaged)) throw failure
         damaged.push(failure)
       })
+      if (config.CLICKHOUSE_URL === undefined) {
+        marking = new DamagedTables(storeOver(engines.clickhouse.control), projections)
+        await marking.open().catch(undefinedIfDamaged)
+      }
     }
-    return await findDamage(engines, { ...repairs, lost: [], damaged }, () => undefined, new AbortController().signal)
+    return await findDamage(engines, { marking, damaged }, () => undefined, new AbortController().signal)
   } catch (error) {
     throw await startFailure(config, error)
   } finally {

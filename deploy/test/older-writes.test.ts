@@ -49,7 +49,9 @@ test('a write side that is older than the tables is refused until it is accepted
 
   await loaded(person + 7, 5)
   await refused(/^PostgreSQL is older than the tables: it has people up to number 2 /)
-  await writes.query(`INSERT INTO erasure (name_hash, person_id, erased_at) VALUES ('', $1, now())`, [person + 7])
+  await writes.query(`INSERT INTO erasure (name_hash, person_ids, erased_at) VALUES ('', ARRAY[$1::bigint], now())`, [
+    person + 7
+  ])
   await start()
   await writes.query("SELECT nextval('person_id_seq')")
   t.pass('an erased person is known')

@@ -113,3 +113,45 @@ test('an exported board, imported again, is the same board', async (t) => {
     t.same((await json(path(copy))).entries, entries)
   }
 })
+
+test('with --ratings score-ascending the lowest score leads the board, its records and comparisons', async (t) => {
+  const { write, run, json } = await opened(t)
+  const as = ['--set', `titleId=${TITLE}`, '--set', 'leaderboardId=7', '--set', 'changeType=updated']
+  // The older file comes last.
+  const files = [
+    'ann,68,2020-02-01\nbob,70.5,2020-02-01\ncid,DNF,2020-02-01\n',
+    'bob,66,2020-03-01\n',
+    'ann,72,2020-01-01\nbob,71,2020-01-01\n'
+  ]
+  for (const [n, rows] of files.entries()) {
+    await write('strokes.csv', `playerName,rating,changedAt\n${rows}`)
+    const imported = await run(['import', 'leaderboard-entry', 'strokes.csv', ...as, '--ratings', 'score-ascending'])
+    t.match(imported, { code: n === 0 ? 1 : 0 }, imported.stdout)
+  }
+  const board = `/api/game/${TITLE}/leaderboards/7`
+  const shown = async (query: string) =>
+    (await json(`${board}${query}`)).entries.map(({ rank, name, rating }: Record<string, string>) => [
+      rank,
+      name,
+      rating
+    ])
+  t.same(await shown(''), [
+    ['1', 'bob', '66'],
+    ['2', 'ann', '68']
+  ])
+  t.same(await shown('?asOf=2020-02-02'), [
+    ['1', 'ann', '68'],
+    ['2', 'bob', '70.5']
+  ])
+  const { records } = await json(`${board}/records`)
+  // Of one date each better one begins a reign.
+  t.same(
+    records.map(({ rating }: { rating: string }) => rating),
+    ['72', '71', '70.5', '68', '66']
+  )
+  const compared = await json(`${board}/compare?from=2020-01-02&to=2020-02-02`)
+  t.same(
+    compared.improved.map(({ name }: { name: string }) => name),
+    ['ann', 'bob']
+  )
+})

@@ -1,5 +1,6 @@
 import { renderToString } from 'preact-render-to-string'
 import { Time } from './components/marks.js'
+import { withQuery } from './components/text.js'
 import { embedPath } from './embed-path.js'
 import { SITE_NAME, type SiteFacts, type View } from './values/page.js'
 
@@ -47,7 +48,16 @@ function Head({ view, site }: Omit<DocumentProps, 'notes'>) {
   const asset = (name: string) => `/site/${site.build}/${name}`
   const full = title === SITE_NAME ? title : `${title} · ${SITE_NAME}`
   const url = site.publicUrl + canonical
-  const picture = site.publicUrl + (view.picture ?? '/card.png')
+  const isShared = !isEmbed && embedPath(canonical) !== undefined
+  const preview = {
+    'og:type': 'website',
+    'og:site_name': SITE_NAME,
+    'og:title': full,
+    'og:description': description ?? '',
+    'og:url': url,
+    'og:image': site.publicUrl + (view.picture ?? '/card.png'),
+    'twitter:card': 'summary_large_image'
+  }
   const modules = ['site', ...(view.hasChart ? ['chart'] : []), ...islands]
   return (
     <head>
@@ -57,17 +67,14 @@ function Head({ view, site }: Omit<DocumentProps, 'notes'>) {
       {description === undefined ? null : <meta name="description" content={description} />}
       {isUnlisted ? <meta name="robots" content="noindex" /> : null}
       <link rel="canonical" href={url} />
-      {isEmbed ? null : (
-        <Preview
-          {...{
-            full,
-            description,
-            url,
-            picture,
-            oembed: embedPath(canonical) === undefined ? undefined : `/oembed?url=${encodeURIComponent(url)}`
-          }}
-        />
-      )}
+      {isEmbed
+        ? null
+        : Object.entries(preview).map(([property, content]) => (
+            <meta key={property} property={property} content={content} />
+          ))}
+      {isShared ? (
+        <link rel="alternate" type="application/json+oembed" href={withQuery('/oembed', { url })} title={full} />
+      ) : null}
       <link rel="stylesheet" href={asset('site.css')} />
       <script src={asset('theme.js')} />
       {modules.map((name) => (
@@ -79,28 +86,6 @@ function Head({ view, site }: Omit<DocumentProps, 'notes'>) {
         <link key={feed.href} rel="alternate" type="application/atom+xml" title={feed.title} href={feed.href} />
       ))}
     </head>
-  )
-}
-
-function Preview(props: {
-  full: string
-  description: string | undefined
-  url: string
-  picture: string
-  oembed: string | undefined
-}) {
-  const { full, description = '', url, picture, oembed } = props
-  return (
-    <>
-      <meta property="og:type" content="website" />
-      <meta property="og:site_name" content={SITE_NAME} />
-      <meta property="og:title" content={full} />
-      <meta property="og:description" content={description} />
-      <meta property="og:url" content={url} />
-      <meta property="og:image" content={picture} />
-      <meta name="twitter:card" content="summary_large_image" />
-      {oembed === undefined ? null : <link rel="alternate" type="application/json+oembed" href={oembed} title={full} />}
-    </>
   )
 }
 

@@ -34,7 +34,7 @@ export const sitePages: Measurement = {
     const browser = await chromium.launch({ executablePath: BROWSER, args: ['--no-sandbox', '--disable-gpu'] })
     try {
       await importTitlesAndNetwork(service, directory)
-      await importTitleCounts(service, directory, scaled(90 * 1440, scale, 14 * 1440))
+      await importTitleCounts(service, directory, scaled(30 * 1440, scale, 2 * 1440))
       await importBoard(service, directory)
       const game = await addressOf(service, `/games/${titleIds[0]}`)
       return [

@@ -81,18 +81,32 @@ function Heading({ text, order, sort }: { text: string; order: Order | undefined
 
 type CardOf<Row> = { title: string; more?: ComponentChildren; id?: string; rows: readonly Row[]; empty?: string }
 
+type TableCardProps<Row> = CardOf<Row> &
+  Omit<TableProps<Row>, 'label'> & {
+    /** Further rows are left out. */
+    most?: number
+    children?: ComponentChildren
+  }
+
 /** A section with a table, or a sentence where there is no row. */
 export function TableCard<Row>({
   title,
   more,
   id,
   empty = 'No data yet.',
+  most = Number.POSITIVE_INFINITY,
   children,
+  rows,
   ...table
-}: CardOf<Row> & Omit<TableProps<Row>, 'label'> & { children?: ComponentChildren }) {
+}: TableCardProps<Row>) {
   return (
     <Card title={title} more={more} id={id}>
-      {table.rows.length === 0 ? <p class="quiet">{empty}</p> : <Table label={title} {...table} />}
+      {rows.length === 0 ? <p class="quiet">{empty}</p> : <Table label={title} rows={rows.slice(0, most)} {...table} />}
+      {rows.length > most ? (
+        <p class="quiet">
+          The first {most} of {count(rows.length)}.
+        </p>
+      ) : null}
       {children}
     </Card>
   )

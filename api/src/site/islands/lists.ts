@@ -145,6 +145,7 @@ function showTray(): void {
   if (links.length === 0 || document.body.classList.contains('embed')) return
   const bar = document.createElement('aside')
   bar.id = 'tray'
+  bar.className = 'card row'
   bar.setAttribute('aria-label', 'Comparison')
   const clear = buttonOf('Clear', () => {
     keep('tray', { games: [], players: [] })

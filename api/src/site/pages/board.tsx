@@ -18,7 +18,7 @@ import { leaderboardRecords } from '../../routes/record-history.js'
 import { Steps, Trend } from '../components/chart.js'
 import { Field, Form } from '../components/form.js'
 import { addressedTitle } from '../components/game-address.js'
-import { Card, Facts, Name, PlayerLink, Time, Tools } from '../components/marks.js'
+import { Card, Facts, GameLink, Name, PlayerLink, Time, Tools } from '../components/marks.js'
 import { boardName, ChangeFacts, changeText, gapText, measureText } from '../components/records.js'
 import { type Column, FeedCard, Pager, pageOf, Table } from '../components/table.js'
 import {
@@ -26,7 +26,6 @@ import {
   count,
   DAY_MS,
   dayText,
-  gamePath,
   instantText,
   msOf,
   plural,
@@ -157,10 +156,7 @@ function Head({ board, days, path, name, isNow }: HeadProps) {
       {...(isNow ? { 'data-live-board': `titleId=${titleId}&leaderboardId=${leaderboardId}` } : {})}
     >
       <p>
-        <a href={gamePath({ titleId, name: gameName })}>
-          <Name>{gameName}</Name>
-        </a>{' '}
-        ›
+        <GameLink titleId={titleId} name={gameName} /> ›
       </p>
       <div class="titled">
         <h1>

@@ -233,17 +233,12 @@ function PeriodTable({ byTitle, names, every }: PeriodTableProps) {
   return (
     <TableCard
       title={`Mean and peak of each ${every}`}
-      rows={dates.slice(0, ROWS)}
+      rows={dates}
+      most={ROWS}
       columns={[
         [every, (date) => (every === 'month' ? monthText(date) : dayText(date))],
         ...names.flatMap((_, index) => columnsOf(index))
       ]}
-    >
-      {dates.length > ROWS ? (
-        <p class="quiet">
-          The newest {ROWS} of {count(dates.length)}.
-        </p>
-      ) : null}
-    </TableCard>
+    />
   )
 }

@@ -4,7 +4,7 @@ import { instant, text } from '../../request/parameters.js'
 import { matches, matchHistory, matchStats } from '../../routes/match-list.js'
 import { Form } from '../components/form.js'
 import { addressedTitle } from '../components/game-address.js'
-import { Card, Csv, N, Name, PlayerLink, Time } from '../components/marks.js'
+import { Card, Csv, GameLink, N, PlayerLink, Time } from '../components/marks.js'
 import { Table, TableCard } from '../components/table.js'
 import { count, gamePath, plural, slotsText } from '../components/text.js'
 import { ask, page, tryAsk } from '../values/page.js'
@@ -45,10 +45,7 @@ export const matchesPage = page({
         <>
           <section class="head">
             <p>
-              <a href={gamePath(game)}>
-                <Name>{open.gameName}</Name>
-              </a>{' '}
-              ›
+              <GameLink {...game} /> ›
             </p>
             <h1>Matches</h1>
           </section>

@@ -59,7 +59,8 @@ export const statusPage = page({
           <TableCard
             title="What was missed"
             more={<Csv href={`/api/coverage?days=${DAYS}&format=csv`} />}
-            rows={gaps.toSorted((a, b) => msOf(b.from) - msOf(a.from)).slice(0, GAPS_SHOWN)}
+            rows={gaps.toSorted((a, b) => msOf(b.from) - msOf(a.from))}
+            most={GAPS_SHOWN}
             empty={`Nothing in ${DAYS} days, since collecting began.`}
             columns={[
               ['Source', ({ source }) => source],
@@ -67,13 +68,7 @@ export const statusPage = page({
               ['To', ({ to }) => (to === null ? 'still' : <Time at={to} />)],
               ['#Length', ({ seconds }) => spanText(seconds * 1000)]
             ]}
-          >
-            {gaps.length > GAPS_SHOWN ? (
-              <p class="quiet">
-                The newest {GAPS_SHOWN} of {count(gaps.length)}.
-              </p>
-            ) : null}
-          </TableCard>
+          />
           <p class="quiet">
             Version {site.version}. <a href="/docs">API</a> · <a href="/healthz">health</a>
           </p>

@@ -357,7 +357,7 @@ async function firstLoad(t: Test, open: Open) {
       network.on('Network.requestWillBeSent', ({ request }) => {
         if (!/\/img\/|\/api\/stream/.test(request.url)) seen.requests += 1
       })
-      network.on('Network.dataReceived', ({ encodedDataLength }) => {
+      network.on('Network.loadingFinished', ({ encodedDataLength }) => {
         seen.bytes += encodedDataLength
       })
     })

@@ -108,7 +108,7 @@ async function firstLoad(browser: Browser, { apiUrl }: QuietService, path: strin
   phone.on('Network.requestWillBeSent', ({ request }) => {
     if (!/\/img\/|\/api\/stream/.test(request.url)) seen.requests += 1
   })
-  phone.on('Network.dataReceived', ({ encodedDataLength }) => {
+  phone.on('Network.loadingFinished', ({ encodedDataLength }) => {
     seen.bytes += encodedDataLength
   })
   await page.goto(apiUrl + path, { waitUntil: 'load' })

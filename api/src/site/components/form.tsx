@@ -40,6 +40,15 @@ export function SearchForm({ words }: { words?: string | undefined }) {
   )
 }
 
+/** Compares a player with one who is named here. */
+export function CompareWith({ player }: { player: string }) {
+  return (
+    <Form action="/compare/players" submit="Compare" hidden={{ names: player }}>
+      <Field name="with" label="Compare with a player" />
+    </Form>
+  )
+}
+
 type ChoiceProps = {
   label: string
   path: string

@@ -9,7 +9,7 @@ import { RANGE_TEXTS } from '../components/history-card.js'
 import { Csv, GameLink, InZone, N, Name, Time } from '../components/marks.js'
 import { type Point, type Series, withGaps } from '../components/series.js'
 import { type Column, FeedCard, TableCard } from '../components/table.js'
-import { count, DAY_MS, dayText, groupedBy, monthText, msOf, withQuery } from '../components/text.js'
+import { DAY_MS, dayText, groupedBy, monthText, msOf, withQuery } from '../components/text.js'
 import { ask, type Part, page, type Query } from '../values/page.js'
 
 const GAMES_MAX = 8

@@ -66,6 +66,8 @@ export const gamePage = page({
   parts: async ({ game, slug, ...input }, context) => {
     const { titleId } = await addressedTitle({ game, slug }, context)
     const { nowMs } = context
+    // No more than is shown: the rank reads the days of all games.
+    const from = daysAgo(nowMs, 31 * MONTHS_SHOWN)
     return {
       title: ask<TitleSummary>(titleSummary, { titleId }),
       info: tryAsk<Game>(gameInfo, { game: titleId }),
@@ -74,9 +76,9 @@ export const gamePage = page({
       ...(input.overlay === undefined
         ? {}
         : { before: historyPart({ titleId }, input, nowMs, SHIFT_DAYS[input.overlay]) }),
-      months: tryAsk<Calendar>(calendar, { titleIds: titleId, every: 'month', tz: input.tz }),
+      months: tryAsk<Calendar>(calendar, { titleIds: titleId, every: 'month', tz: input.tz, from }),
       hours: tryAsk<HourMatrix>(hoursOfWeek, { titleId, tz: input.tz, from: daysAgo(nowMs, 7 * HOUR_WEEKS) }),
-      ranks: tryAsk<TitleRanks>(titleRanks, { titleId, every: 'month' }),
+      ranks: tryAsk<TitleRanks>(titleRanks, { titleId, every: 'month', from }),
       boards: tryAsk<Leaderboards>(leaderboards, { game: titleId }),
       records: tryAsk<RecentRecords>(recentlySetRecords, { game: titleId, limit: 500 }),
       matches: tryAsk<Matches>(gameMatches, { titleId })

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { integer, shown, text } from '../../request/parameters.js'
 import { player, playerHistory, playerUsers } from '../../routes/player.js'
 import { Steps } from '../components/chart.js'
-import { Choice, Field, Form } from '../components/form.js'
+import { Choice, CompareWith } from '../components/form.js'
 import { Card, N, Name, PlayerLink, Time, Tools, UserLink } from '../components/marks.js'
 import {
   BoardLink,
@@ -80,9 +80,7 @@ export const playerPage = page({
                 This gamertag belongs to <UserLink name={username} /> (verified).
               </p>
             ))}
-            <Form action="/compare/players" submit="Compare" hidden={{ names: shownName }}>
-              <Field name="with" label="Compare with a player" />
-            </Form>
+            <CompareWith player={shownName} />
           </section>
           <Card title="Boards">
             <Boards boards={found.boards} />

@@ -19,6 +19,7 @@ import { timeline } from '../../routes/timeline.js'
 import { userGames } from '../../routes/user-game.js'
 import { userScores } from '../../routes/user-score.js'
 import { AchievementGroup, AchievementLine } from '../components/achievements.js'
+import { CompareWith } from '../components/form.js'
 import { Heat } from '../components/heat.js'
 import { Ago, Card, Facts, GameLink, Icon, N, Name, PlayerLink, Time, UserLink } from '../components/marks.js'
 import { BoardLink, measureText } from '../components/records.js'
@@ -237,6 +238,7 @@ function Head({ user, rated, all }: { user: ProfileSummary; rated: Reputation | 
         {plural(user.achievementScore, 'point')}, {count(user.achievementCount)} of {count(all)} achievements
         {rated === undefined ? null : ` · ${starsText(rated)}`}
       </p>
+      <CompareWith player={user.leaderboardPlayerName} />
       <p class="row">
         {own.social_links.map(({ platform, url }) => (
           <a key={url} href={url} rel="nofollow noopener noreferrer ugc">

@@ -249,6 +249,10 @@ function AsOf({ input, path, query, all }: AsOfProps) {
   )
 }
 
+function pageOfRank(rank: number): number {
+  return Math.ceil(Math.max(1, rank) / ENTRIES)
+}
+
 function Found({ found, input, path }: { found: EntryMatches; input: BoardInput; path: string }) {
   const here = found.results.filter(({ leaderboard_id }) => leaderboard_id === input.board)
   if (here.length === 0) {
@@ -260,10 +264,7 @@ function Found({ found, input, path }: { found: EntryMatches; input: BoardInput;
         <span key={id}>
           <PlayerLink name={player_name} />: {rank === null ? 'no rank' : `rank ${rank}`},{' '}
           {measureText(rating, time_ms, is_time)}{' '}
-          <a
-            href={`${withQuery(path, { page: Math.ceil(Math.max(1, rank ?? 1) / ENTRIES), player: input.player })}#r${rank}`}
-            rel="nofollow"
-          >
+          <a href={`${withQuery(path, { page: pageOfRank(rank ?? 1), player: input.player })}#r${rank}`} rel="nofollow">
             show
           </a>{' '}
         </span>

@@ -33,9 +33,9 @@ export type ImageNeeds = {
 
 /**
  * Serves the pictures of games under addresses of this service, so that no reader's browser asks another host. Each is
- * fetched once; a drawn letter stands where there is none. Returns a function that forgets them.
+ * fetched once; a drawn letter stands where there is none.
  */
-export function addImages(app: FastifyInstance, { titles, upstream }: ImageNeeds): () => void {
+export function addImages(app: FastifyInstance, { titles, upstream }: ImageNeeds): void {
   const kept = new LRUCache<string, Picture>({
     maxSize: KEPT_BYTES_MAX,
     sizeCalculation: ({ bytes }) => bytes.length + 1
@@ -77,7 +77,6 @@ export function addImages(app: FastifyInstance, { titles, upstream }: ImageNeeds
     if (namedTag(request.headers['if-none-match'], identity) !== undefined) return reply.code(304).send()
     return reply.type(picture.type).send(picture.bytes)
   })
-  return () => kept.clear()
 }
 
 /** Returns the pictures of a catalog by their keys; made again only for another catalog. */

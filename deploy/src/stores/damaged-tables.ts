@@ -4,6 +4,7 @@ import {
   continueWithout,
   type DamagedTable,
   DamagedTables,
+  dataTables,
   dropDetachedParts,
   type LostBookkeeping,
   type Projector,
@@ -207,6 +208,7 @@ function addMetric(registry: Registry, status: () => Promise<DamageStatus[]>): v
       const found = await status().catch(() => undefined)
       if (found === undefined) return
       gauge.reset()
+      for (const table of dataTables(projections)) gauge.set({ table }, 0)
       for (const { table } of found) gauge.inc({ table })
     }
   })

@@ -6,7 +6,7 @@ import { projections } from '../projections/projections.js'
 import { Checkpoints } from '../store/checkpoint.js'
 import { countDeadLetters } from '../store/dead-letter.js'
 import type { Store } from '../store/operation.js'
-import { lagOf } from './run-projections.js'
+import { lagOf } from './plan.js'
 
 /*
  * Progress of the loaders and projections of all processes, from the tables and the log: for processes without a

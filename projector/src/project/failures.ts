@@ -1,0 +1,69 @@
+import { type Backoff, backoffMs, DEFAULT_BACKOFF, errorMessage } from '@gamenet/schemas'
+import type { Metrics } from '../load/projector-metrics.js'
+import type { Logger } from '../logger.js'
+
+type Failure = { readonly count: number; readonly retryAt: number; readonly reason: string }
+
+/** Which projections do not run: paused ones, and failed ones, which are retried with growing delays. */
+export class Failures {
+  readonly #failed = new Map<string, Failure>()
+  readonly #paused = new Set<string>()
+  readonly #metrics: Pick<Metrics, 'projectionFailing'>
+  readonly #logger: Logger
+  readonly #backoff: Backoff
+
+  constructor(metrics: Pick<Metrics, 'projectionFailing'>, logger: Logger, backoff: Backoff = DEFAULT_BACKOFF) {
+    this.#metrics = metrics
+    this.#logger = logger
+    this.#backoff = backoff
+  }
+
+  pause(projection: string): void {
+    this.#paused.add(projection)
+  }
+
+  resume(projection: string): void {
+    this.#paused.delete(projection)
+    this.#failed.delete(projection)
+  }
+
+  isPaused(projection: string): boolean {
+    return this.#paused.has(projection)
+  }
+
+  /** Why the projection failed last; undefined unless it waits for a retry. */
+  reasonOf(projection: string): string | undefined {
+    return this.#failed.get(projection)?.reason
+  }
+
+  /** False while a projection is paused, or waits after a failure. */
+  isDue(projection: string): boolean {
+    return !this.#paused.has(projection) && performance.now() >= (this.#failed.get(projection)?.retryAt ?? 0)
+  }
+
+  /** Time until the next retry in ms; infinite if none is due. */
+  msToRetry(): number {
+    const waiting = [...this.#failed].filter(([projection]) => !this.#paused.has(projection))
+    return Math.min(...waiting.map(([, { retryAt }]) => retryAt - performance.now()))
+  }
+
+  /** Lets the next pass retry these without a delay. */
+  retryNow(projections: ReadonlySet<string>): void {
+    for (const [projection, failure] of this.#failed)
+      if (projections.has(projection)) this.#failed.set(projection, { ...failure, retryAt: 0 })
+  }
+
+  /** @param isStopped the failure may be one of the stop, and is not logged */
+  failed(projection: string, error: unknown, isStopped: boolean): void {
+    const count = (this.#failed.get(projection)?.count ?? 0) + 1
+    const reason = errorMessage(error)
+    this.#failed.set(projection, { count, retryAt: performance.now() + backoffMs(this.#backoff, count), reason })
+    this.#metrics.projectionFailing.set({ projection }, 1)
+    if (!isStopped) this.#logger.error({ projection, reason }, 'a projection failed')
+  }
+
+  succeeded(projection: string): void {
+    this.#failed.delete(projection)
+    this.#metrics.projectionFailing.set({ projection }, 0)
+  }
+}

@@ -41,9 +41,9 @@ type Step = {
 
 /**
  * One round over all projections that have something to do. Order per step: rows → `data_change` → checkpoint. A crash
- * in between repeats the step, which writes the same rows and notifies readers once more. Steps of one turn share the two
- * small inserts, because each insert costs about 10 ms whatever its size: a scrape that touches eight projections is
- * readable in 0.1 s instead of 0.4. A failed projection is retried separately; the others continue.
+ * in between repeats the step, which writes the same rows and notifies readers once more. Steps of one turn share the
+ * two small inserts, because each insert costs about 10 ms whatever its size: a scrape that touches eight projections
+ * is readable in 0.1 s instead of 0.4. A failed projection is retried separately; the others continue.
  */
 export class Pass {
   readonly #needs: PassNeeds

@@ -14,13 +14,11 @@ import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record
 import { recordGone } from './reload.js'
 import { isOfUndos, type Repair, repairsOf } from './repair.js'
 import { restAfter } from './rest-after.js'
+import { allows } from './states.js'
 import { progressOf } from './status.js'
 import { swap } from './swap.js'
 
 const LOOK_MS = 100
-/** States in which a rebuild can be cancelled at once. */
-const CANCELLABLE: ReadonlySet<string> = new Set(['filling', 'paused', 'failed', 'filled'])
-
 /** Repairs of the same tables that may fail until the next start: a disk may be faulty. */
 const ATTEMPTS = 2
 const KEYS_LOST =
@@ -151,7 +149,7 @@ export class AutomaticRebuilds {
     if (record?.state === 'paused') return
     const attempts = (this.#attempts.get(projection) ?? 0) + 1
     this.#attempts.set(projection, attempts)
-    if (record !== undefined && CANCELLABLE.has(record.state))
+    if (record !== undefined && allows(record, 'cancel'))
       await storeRebuild(store, record, { state: 'cancelled', reason })
     this.#queue.dropLeftovers()
     if (attempts < ATTEMPTS) return
@@ -190,7 +188,7 @@ export class AutomaticRebuilds {
   ): Promise<RebuildRecord | undefined> {
     const { store, damaged } = this.#context
     for (const record of await readRebuilds(store)) {
-      if (!CANCELLABLE.has(record.state) || !unit.some(({ name }) => record.unit.includes(name))) continue
+      if (!allows(record, 'cancel') || !unit.some(({ name }) => record.unit.includes(name))) continue
       const foreign = await foreignStatementsIn(this.#context, record)
       const isSound = !Object.values(waitingTables(record)).some((name) => damaged.has(name))
       if (foreign === undefined && record.isAutomatic && isSound && isWanted(record)) return record

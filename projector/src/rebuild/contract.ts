@@ -8,11 +8,7 @@ import { z } from 'zod'
  * fill        consumes all loaded events, then catches up, never ahead of the live tables
  */
 
-/**
- * `filling` → `filled` → (verified: see `verification`) → `swapped` → `rolled-back`. `resume` continues `paused` and
- * `failed`. `swapping` and `rolling-back` are transient; a crash in them is completed later. `cancelled` and `dropped`
- * have no tables.
- */
+/** What leads from which state to which: `states.ts`. */
 export const RebuildState = z.enum([
   'filling',
   'paused',

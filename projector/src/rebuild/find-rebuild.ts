@@ -1,17 +1,8 @@
 import type { RebuildContext } from './context.js'
-import { RebuildRefused, type RebuildState } from './contract.js'
+import { RebuildRefused } from './contract.js'
 import { type RebuildRecord, readRebuilds } from './rebuild-record.js'
+import { isUnderWay } from './states.js'
 import { projectionNamed, type RebuildRequest, unitFor } from './unit.js'
-
-/** States of rebuilds whose tables may be swapped in. */
-const UNDER_WAY: ReadonlySet<RebuildState> = new Set([
-  'filling',
-  'paused',
-  'failed',
-  'filled',
-  'swapping',
-  'rolling-back'
-])
 
 /**
  * Returns the rebuild of a projection that is under way. Throws a {@link RebuildRefused} with the next step if there is
@@ -23,9 +14,9 @@ export async function rebuildUnderWay(
 ): Promise<RebuildRecord> {
   const { name } = projectionNamed(projections, projection)
   const records = await readRebuilds(store)
-  const record = records.find((each) => each.projection === name && UNDER_WAY.has(each.state))
+  const record = records.find((each) => each.projection === name && isUnderWay(each))
   if (record !== undefined) return record
-  const other = records.find((each) => UNDER_WAY.has(each.state) && each.unit.includes(name))
+  const other = records.find((each) => isUnderWay(each) && each.unit.includes(name))
   const last = records.find((each) => each.projection === name)
   const hint = other === undefined ? afterwards(last, name) : `It is part of the one of ${other.projection}.`
   throw new RebuildRefused(`There is no rebuild of ${name} under way. ${hint}`)
@@ -50,7 +41,7 @@ export async function rebuildSwapped(
       `The old tables of ${name} belong to rebuild ${other.id} of ${other.projection}; roll back or drop that one.`
     )
   }
-  const under = records.find((each) => each.projection !== name && UNDER_WAY.has(each.state))
+  const under = records.find((each) => each.projection !== name && isUnderWay(each))
   if (under !== undefined) {
     throw new RebuildRefused(
       `There are no old tables of ${name} to roll back to or to drop. It is part of rebuild ${under.id} of ` +
@@ -68,7 +59,7 @@ export async function concurrentRebuild(
 ): Promise<string | undefined> {
   const names = new Set(unitFor(projections, request).map(({ name }) => name))
   const other = (await readRebuilds(store)).find(
-    ({ state, unit }) => UNDER_WAY.has(state) && unit.some((name) => names.has(name))
+    (each) => isUnderWay(each) && each.unit.some((name) => names.has(name))
   )
   if (other === undefined) return undefined
   const { id, projection, state, until, retracts, isAutomatic } = other
@@ -100,22 +91,12 @@ export function purposeOf({ retracts }: Pick<RebuildRecord, 'retracts'>): string
 /** Throws a {@link RebuildRefused} while an import of these projections is undone: the former tables contain it. */
 export async function requireNoImportUndo({ store }: RebuildContext, { unit }: RebuildRecord): Promise<void> {
   const undoing = (await readRebuilds(store)).find(
-    (each) => each.retracts !== null && UNDER_WAY.has(each.state) && each.unit.some((name) => unit.includes(name))
+    (each) => each.retracts !== null && isUnderWay(each) && each.unit.some((name) => unit.includes(name))
   )
   if (undoing === undefined) return
   throw new RebuildRefused(
     `Rebuild ${undoing.id} of ${undoing.projection} undoes import ${undoing.retracts}, which the former tables ` +
       `contain; gamenet import undo ${undoing.retracts} completes it.`
-  )
-}
-
-/** Throws a {@link RebuildRefused} unless a rebuild is in one of these states. */
-export function requireState(record: RebuildRecord, states: readonly RebuildState[], what: string): void {
-  if (states.includes(record.state)) return
-  const reason = record.reason === null ? '' : ` (${record.reason})`
-  throw new RebuildRefused(
-    `Rebuild ${record.id} of ${record.projection} is ${record.state}${reason} and cannot be ${what}; only a ` +
-      `rebuild that is ${states.join(' or ')} can.`
   )
 }
 

@@ -25,13 +25,14 @@ import {
 } from './contract.js'
 import { STEP_SIZES, type StepSizes } from './fill.js'
 import { Fillers } from './fillers.js'
-import { purposeOf, rebuildSwapped, rebuildUnderWay, requireNoImportUndo, requireState } from './find-rebuild.js'
+import { purposeOf, rebuildSwapped, rebuildUnderWay, requireNoImportUndo } from './find-rebuild.js'
 import { ImportUndo } from './import-undo.js'
 import { dropLeftovers } from './leftovers.js'
 import { OperationQueue } from './operation-queue.js'
 import { type RebuildRecord, readRebuilds, storeRebuild } from './rebuild-record.js'
 import { RebuildSteps } from './rebuild-steps.js'
 import { cloneTables, copyName, dropTables } from './rebuild-tables.js'
+import { requireAllowed } from './states.js'
 import { statusOf } from './status.js'
 import { approach, atRest, CATCH_UP_MS, catchUpOnce, completeSwap, isInterrupted, swap } from './swap.js'
 import { type Compared, compareTables } from './verify.js'
@@ -133,7 +134,7 @@ export class RebuildOperations implements Rebuilds {
   async pause(projection: string): Promise<RebuildStatus> {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
-      requireState(record, ['filling'], 'paused')
+      requireAllowed(record, 'pause', 'paused')
       const paused = await this.#store(record, { state: 'paused' })
       await this.#fillers.ended(record.id)
       return await this.#statusOf(paused)
@@ -143,7 +144,7 @@ export class RebuildOperations implements Rebuilds {
   async resume(projection: string): Promise<RebuildStatus> {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
-      requireState(record, ['filling', 'paused', 'failed'], 'resumed')
+      requireAllowed(record, 'resume', 'resumed')
       await requireOwnStatements(this.#context, record)
       // A rebuild in the state `filling` whose process has ended needs no new state, only a process that continues it.
       const resumed =
@@ -156,7 +157,7 @@ export class RebuildOperations implements Rebuilds {
   async cancel(projection: string): Promise<RebuildStatus> {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
-      requireState(record, ['filling', 'paused', 'failed', 'filled'], 'cancelled')
+      requireAllowed(record, 'cancel', 'cancelled')
       if (record.isAutomatic && record.state !== 'failed') {
         throw new RebuildRefused(
           `Rebuild ${record.id} ${purposeOf(record)}. It completes by itself; it can be cancelled once it has failed.`
@@ -174,7 +175,7 @@ export class RebuildOperations implements Rebuilds {
   async verify(projection: string): Promise<VerifyReport> {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
-      requireState(record, ['filled'], 'verified')
+      requireAllowed(record, 'verify', 'verified')
       await requireOwnStatements(this.#context, record)
       const { store, projections, runner, signal } = this.#context
       const topic = reloadedTopic(record)
@@ -224,7 +225,7 @@ export class RebuildOperations implements Rebuilds {
   ): Promise<SwapReport> {
     return await this.#queue.run(async () => {
       const record = await rebuildUnderWay(this.#context, projection)
-      requireState(record, ['filled'], 'swapped in')
+      requireAllowed(record, 'swap', 'swapped in')
       const { verification, until } = record
       const name = record.projection
       if (until !== null) {

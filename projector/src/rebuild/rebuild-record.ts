@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Store } from '../store/operation.js'
 import { readRebuildRecords, storeRebuildRecord } from '../store/rebuild.js'
 import { RebuildState, Verification } from './contract.js'
+import { requireChange } from './states.js'
 
 const Place = z.object({ epoch: z.int(), partition: z.int(), next: z.int() })
 
@@ -62,6 +63,7 @@ export async function storeRebuild(
   change: Partial<RebuildRecord>,
   by: keyof typeof WEIGHTS = 'operator'
 ): Promise<RebuildRecord> {
+  requireChange(record.state, change.state ?? record.state)
   const next = { ...record, ...change, changedAt: new Date().toISOString(), version: record.version + WEIGHTS[by] }
   await store.do(storeRebuildRecord, next.id, next.version, JSON.stringify(next))
   return next

@@ -1,4 +1,5 @@
 import { access } from 'node:fs/promises'
+import { setTimeout as pause } from 'node:timers/promises'
 import { type Browser, chromium } from 'playwright-core'
 import { request } from 'undici'
 import { startHttpLoad } from './http-load.js'
@@ -16,6 +17,8 @@ const BROWSER = '/usr/bin/chromium'
 const ROUNDS = 10
 const ROUND_MS = 500
 const CONNECTIONS = 16
+/** Time between two requests whose pages must be equal before the measurement. */
+const COMPLETE_MS = 1500
 /** Pages of games that nobody has asked for. */
 const COLD_PAGES = 20
 /** A phone: four times slower than this processor, with 150 ms and 1.6 Mbit/s. */
@@ -77,6 +80,7 @@ async function warm(service: QuietService, paths: readonly string[]): Promise<Re
   const port = Number(new URL(service.apiUrl).port)
   const results: Result[] = []
   for (const path of paths) {
+    await untilComplete(service, path)
     const round = {
       port,
       path,
@@ -93,6 +97,16 @@ async function warm(service: QuietService, paths: readonly string[]): Promise<Re
   }
   await load.stop()
   return results
+}
+
+/** A page whose parts were not all read in time is sent without them first. */
+async function untilComplete(service: QuietService, path: string): Promise<void> {
+  const textOf = async () => await (await request(service.apiUrl + path)).body.text()
+  for (let before = ''; ; await pause(COMPLETE_MS)) {
+    const text = await textOf()
+    if (text === before) return
+    before = text
+  }
 }
 
 async function firstLoad(browser: Browser, { apiUrl }: QuietService, path: string, what: string): Promise<Result[]> {

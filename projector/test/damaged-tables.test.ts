@@ -60,6 +60,21 @@ test('damaged tables are marked with all that is computed from them, durably, an
   t.same(await again.inUse(), [])
 })
 
+test('a mark whose record fails refuses answers at once, and is recorded when it is found again', async (t) => {
+  const { control } = await openTables()
+  let fails = 1
+  const insert: Tables['insert'] = async (...input) => {
+    if (input[0] === 'damage' && fails-- > 0) throw new Error('the disk is full')
+    await control.insert(...input)
+  }
+  const damaged = new DamagedTables(storeOver({ ...control, insert }), projections)
+  const mark = () => damaged.mark([['title_count__0', 'a part']])
+  await t.rejects(mark(), { message: 'the disk is full' })
+  t.ok(damaged.has('title_count__0'))
+  await mark()
+  t.match(await (await opened(t, control)).inUse(), [{ name: 'title_count__0', reason: 'a part' }])
+})
+
 test('a damaged event table is loaded from the log, with its read tables', async (t) => {
   const { control, ...engine } = await openTables()
   const log = anyLog(4)

@@ -79,11 +79,13 @@ export class DamagedTables {
     for (const name of this.#reasons.keys()) this.#tables.add(name)
     const pointers = await this.#store.do(readPointers)
     for (const name of computedFrom(this.#reasons, pointers, this.#projections)) this.#tables.add(name)
-    if (fresh.length > 0)
-      await this.#store.do(
-        storeDamage,
-        fresh.map(([name, reason]) => ({ kind: 'damaged', name, reason }))
-      )
+    const records = fresh.map(([name, reason]) => ({ kind: 'damaged' as const, name, reason }))
+    if (records.length > 0)
+      await this.#store.do(storeDamage, records).catch((error: unknown) => {
+        // Found again, it is recorded then. No answer reads it meanwhile.
+        for (const { name } of records) this.#reasons.delete(name)
+        throw error
+      })
     this.#marks += 1
     for (const watch of [...this.#watchers]) watch()
   }

@@ -1,15 +1,12 @@
 #!/usr/bin/env node
 'use strict'
 /*
- * The `gamenet` command. The engines' queries run on libuv's threads, of which there are 4 unless this is set before
- * the first of them starts: with 4, four long queries hold up files and compression as well.
+ * The `gamenet` command.
  */
 const fs = require('node:fs')
 const path = require('node:path')
 const url = require('node:url')
 const v8 = require('node:v8')
-
-process.env.UV_THREADPOOL_SIZE = process.env.UV_THREADPOOL_SIZE || '16'
 
 // The embedded PostgreSQL is WebAssembly. As Node has it, each start optimizes what it runs, most of a processor
 // second; so, only what goes on computing is.

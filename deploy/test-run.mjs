@@ -194,7 +194,6 @@ async function runFiles(files) {
       buffered: true,
       timeout: timeout * 1000,
       env: {
-        UV_THREADPOOL_SIZE: '16',
         TAP_SAVE_FIXTURE: '1',
         GAMENET_TEST_ENGINES: enginesUrl,
         ...process.env,

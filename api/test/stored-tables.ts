@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
-import { newestSamples, type Rollup, rollupsOf, type Sample } from '@gamenet/engines/testing'
+import { ALL_RIGHTS, newestSamples, type Rollup, rollupsOf, type Sample } from '@gamenet/engines/testing'
 import { generationName } from '@gamenet/schemas'
 import tap from 'tap'
 import { type Catalog, catalogOf, type NewestCount, type TitleFact } from '../src/queries/catalog.js'
@@ -69,7 +69,7 @@ export async function openStoredTables(): Promise<StoredTables> {
 }
 
 async function openSchema(): Promise<ClickHouse> {
-  const clickhouse = await openChdb({ path: tap.testdir() })
+  const clickhouse = await openChdb({ path: tap.testdir(), grants: ALL_RIGHTS })
   tap.teardown(() => clickhouse.close())
   for (const statement of (await readFile(SCHEMA, 'utf8')).split(/;$/m)) {
     if (statement.trim() !== '') await clickhouse.loader.execute(statement)

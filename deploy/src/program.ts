@@ -40,9 +40,8 @@ export async function runProgram(options: {
   errors: WriteStream
 }): Promise<number> {
   const { args, environment, input, output, errors } = options
-  const threadPoolSize = Number(environment.UV_THREADPOOL_SIZE ?? 4)
   const config = () => readConfig(environment)
-  const terminal: Terminal = { input, output, errors, config, threadPoolSize, exitCode: 0 }
+  const terminal: Terminal = { input, output, errors, config, exitCode: 0 }
   const program = new Command('gamenet')
     .description('Statistics of an online game network: one service, and the commands to run it.')
     .version(VERSION, '--version', 'print the version of the program')

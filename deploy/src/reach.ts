@@ -23,7 +23,7 @@ export async function withOperations<Answer>(
   if (port !== undefined) return use(operatorClient(port), true)
   // Engines are loaded only when they are opened: without them a command takes a fifth of the processor time.
   const { openService } = await import('./run/service.js')
-  const service = await openService(config, role, terminal.threadPoolSize)
+  const service = await openService(config, role)
   try {
     return await use(service.operations, false)
   } finally {

@@ -288,7 +288,7 @@ test('readers of a year of one of 1,000 titles fetch at most a twentieth of the 
 
 /** Generates the rows in the engine: an import of 52 million counts would take a quarter of an hour. */
 async function fillYear(dataDirectory: string): Promise<void> {
-  const tables = await openChdb({ path: join(dataDirectory, 'tables'), threadPoolSize: 16 })
+  const tables = await openChdb({ path: join(dataDirectory, 'tables') })
   try {
     await tables.rebuild.execute(
       `INSERT INTO title_count__0 (title_id, ts, online, position)

@@ -8,7 +8,7 @@ import { openClickHouseServer, openPostgres } from '@gamenet/engines'
 import {
   kafkaBrokerMissing,
   postgresPrograms,
-  startClickHouseFront,
+  startClickHouseServer,
   startKafkaBroker,
   startPostgres
 } from '@gamenet/engines/testing'
@@ -40,8 +40,8 @@ test('copies of Kafka, ClickHouse and PostgreSQL are consistent, although a scra
   const kafka = await startKafkaBroker({ directory: part('kafka') })
   t.teardown(() => kafka.stop())
   const enginesIn = async (name: string): Promise<Environment> => {
-    const front = await startClickHouseFront({ path: part(name) })
-    t.teardown(() => front.stop())
+    const front = await startClickHouseServer({ path: part(name) })
+    t.teardown(() => front.kill())
     const postgres = await startPostgres(programs ?? '')
     t.teardown(() => postgres.stop())
     return {

@@ -2,7 +2,7 @@ import {
   freePort,
   kafkaBrokerMissing,
   postgresPrograms,
-  startClickHouseFront,
+  startClickHouseServer,
   startKafkaBroker,
   startPostgres
 } from '@gamenet/engines/testing'
@@ -40,8 +40,8 @@ test('one process on a real Kafka and chDB answers from pages and files', async 
 async function severalProcesses(t: Test, topicPrefix: string) {
   const directory = t.testdir()
   const { upstream, environment } = await surroundings(t, kafka, topicPrefix)
-  const front = await startClickHouseFront({ path: `${directory}/tables`, port: await freePort() })
-  t.teardown(() => front.stop())
+  const front = await startClickHouseServer({ path: `${directory}/tables`, port: await freePort() })
+  t.teardown(() => front.kill())
   const postgres = await startPostgres(programs ?? '')
   t.teardown(() => postgres.stop())
   const engines = { ...environment, CLICKHOUSE_URL: front.url, POSTGRES_URL: postgres.url }

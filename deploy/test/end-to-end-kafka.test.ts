@@ -11,7 +11,7 @@ import {
   postgresPrograms,
   selfSigned,
   sharedKafka,
-  startClickHouseFront,
+  startClickHouseServer,
   startPostgres
 } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
@@ -36,8 +36,8 @@ test(
     const directory = t.testdir()
     const kafka = await sharedKafka(t)
     const { upstream, environment } = await surroundings(t, kafka, `${randomUUID()}.`)
-    const front = await startClickHouseFront({ path: `${directory}/tables`, port: await freePort() })
-    t.teardown(() => front.stop())
+    const front = await startClickHouseServer({ path: `${directory}/tables`, port: await freePort() })
+    t.teardown(() => front.kill())
     const certificate = selfSigned(directory)
     const postgres = await startPostgres(programs ?? '', { certificate })
     t.teardown(() => postgres.stop())
@@ -80,8 +80,8 @@ test(
       degraded: ['tables (ClickHouse) cannot be reached']
     })
     t.equal((await fetch(`${projector.operatorUrl}/readyz`)).status, 503, 'a projector has nothing to do')
-    const back = await startClickHouseFront({ path: `${directory}/tables`, port: Number(new URL(front.url).port) })
-    t.teardown(() => back.stop())
+    const back = await startClickHouseServer({ path: `${directory}/tables`, port: Number(new URL(front.url).port) })
+    t.teardown(() => back.kill())
     t.match(await gamenetJson({ OPERATOR_URL: ingest.operatorUrl }, ['status', '--wait', '180']), {
       wait: { caughtUp: true }
     })

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { freePort, postgresPrograms, sharedPostgres, startClickHouseFront } from '@gamenet/engines/testing'
+import { freePort, postgresPrograms, sharedPostgres, startClickHouseServer } from '@gamenet/engines/testing'
 import { test } from 'tap'
 import { gamenet, startGamenet } from './service/gamenet.js'
 
@@ -12,8 +12,8 @@ test("a process without the log's address refuses operations that need the log",
 }, async (t) => {
   if (programs === undefined) throw new Error(missing)
   const folder = t.testdir({ 'counts.ndjson': '{"observedAt":"2026-03-14T20:00:00Z","online":1}\n' })
-  const front = await startClickHouseFront({ path: join(folder, 'tables'), port: await freePort() })
-  t.teardown(() => front.stop())
+  const front = await startClickHouseServer({ path: join(folder, 'tables'), port: await freePort() })
+  t.teardown(() => front.kill())
   const postgres = await sharedPostgres(t)
   const environment = { DATA_DIR: join(folder, 'data'), CLICKHOUSE_URL: front.url, POSTGRES_URL: postgres.url }
   // Other work that waits in a process does not delay its stop.

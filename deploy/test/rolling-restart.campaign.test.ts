@@ -6,7 +6,7 @@ import {
   type KafkaBroker,
   kafkaBrokerMissing,
   postgresPrograms,
-  startClickHouseFront,
+  startClickHouseServer,
   startKafkaBroker,
   startPostgres
 } from '@gamenet/engines/testing'
@@ -96,8 +96,8 @@ async function cluster(t: Test) {
     online: 88,
     titles: [{ titleId: '4d530064', name: 'Halo 2', subtitle: '', online: 40, lobbies: null }]
   })
-  const front = await startClickHouseFront({ path: `${directory}/tables` })
-  t.teardown(() => front.stop())
+  const front = await startClickHouseServer({ path: `${directory}/tables` })
+  t.teardown(() => front.kill())
   const postgres = await startPostgres(programs ?? '')
   t.teardown(() => postgres.stop())
   const shared: Environment = {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { kafkaBrokerMissing, sharedKafka, startClickHouseFront } from '@gamenet/engines/testing'
+import { kafkaBrokerMissing, sharedKafka, startClickHouseServer } from '@gamenet/engines/testing'
 import { type Test, test } from 'tap'
 import { gamenetJson, openGamenet, plainWrites, ROOT } from './service/gamenet.js'
 import { surroundings } from './service/kafka-proofs.js'
@@ -41,8 +41,8 @@ test('the consumers of the page of topics, in Python and in SQL, follow a servic
 
   await scrape(40)
   const python = await consumer(t, folder, example('python'))
-  const front = await startClickHouseFront({ path: join(t.testdirName, 'tables') })
-  t.teardown(() => front.stop())
+  const front = await startClickHouseServer({ path: join(t.testdirName, 'tables') })
+  t.teardown(() => front.kill())
   const sql = async (text: string) => {
     const answer = await fetch(front.url, { method: 'POST', body: text })
     if (!answer.ok) throw new Error(await answer.text())

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
+import { ALL_RIGHTS } from '@gamenet/engines/testing'
 import { encodeEvent, type LogMessage, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import tap from 'tap'
@@ -41,7 +42,7 @@ export async function openTables(): Promise<ClickHouse> {
 }
 
 async function openMigrated(): Promise<ClickHouse> {
-  const engine = await openChdb({ path: tap.testdir() })
+  const engine = await openChdb({ path: tap.testdir(), grants: ALL_RIGHTS })
   tap.teardown(() => engine.close())
   await migrate(engine.control)
   return engine

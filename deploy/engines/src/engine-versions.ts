@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { LIBRARY_PACKAGE } from './clickhouse/child.js'
 
 /** Returns the versions of the packages that keep files in a data directory, without loading them. */
 export const engineVersions = (): Readonly<Record<string, string>> => ({
-  chdb: versionOf('chdb'),
+  clickhouse: versionOf(LIBRARY_PACKAGE),
   pglite: versionOf('@electric-sql/pglite'),
   lmdb: versionOf('lmdb')
 })

@@ -1,4 +1,4 @@
-export { type ChdbOptions, endStandardInput, openChdb } from './clickhouse/chdb.js'
+export { type ChdbOptions, type EmbeddedClickHouse, openChdb } from './clickhouse/chdb.js'
 export {
   type AbortOptions,
   type ClickHouse,

@@ -1,6 +1,5 @@
 /*
- * Statements of analysts, which run in a separate process. Nothing here loads chDB into the caller: that would cost a
- * command 150 MiB and half a second of processor time.
+ * Statements of analysts, which run in a separate process.
  */
 export { statusOf } from './clickhouse/http-status.js'
 export { codeOf } from './clickhouse/parameters.js'
@@ -14,4 +13,3 @@ export {
   StatementFailed
 } from './sql/analyst.js'
 export { STATEMENT_LENGTH_MAX, StatementRefused } from './sql/check-select.js'
-export { SERIALIZATION_REVISION, withRevision } from './sql/native-revision.js'

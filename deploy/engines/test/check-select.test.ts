@@ -1,16 +1,20 @@
 import { type Test, test } from 'tap'
-import { CleanSession } from '../src/clickhouse/clean-session.js'
 import { codeOf } from '../src/clickhouse/parameters.js'
 import { allowedFunctions, type Lines } from '../src/sql/allowed-functions.js'
 import { checkSelect, type SelectRules, StatementRefused } from '../src/sql/check-select.js'
+import { startClickHouseServer } from '../testing/clickhouse-server.js'
 import { HOSTILE_STATEMENTS, HUGE_STATEMENTS } from '../testing/hostile-statements.js'
 
 const TABLES = new Set(['title_count', 'default.title_count', 'catalog.tables'])
 
 async function open(t: Test) {
-  const session = new CleanSession(t.testdir(), ['--async_load_databases=0'])
-  t.teardown(() => session.close())
-  const lines: Lines = async (text) => (await session.query(text, 'TSVRaw')).text().split('\n').slice(0, -1)
+  const { ask, kill } = await startClickHouseServer({ path: t.testdir() })
+  t.teardown(kill)
+  const lines: Lines = async (text) =>
+    new TextDecoder()
+      .decode((await ask(text, { format: 'TSVRaw' })).bytes)
+      .split('\n')
+      .slice(0, -1)
   await lines('CREATE TABLE title_count (a UInt8, title_id String, online UInt32) ENGINE = Memory')
   await lines('CREATE TABLE secret (a UInt8) ENGINE = Memory')
   await lines(`INSERT INTO title_count VALUES (1, 'a', 3)`)

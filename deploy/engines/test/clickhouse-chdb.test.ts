@@ -1,27 +1,139 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
-import { readlink } from 'node:fs/promises'
+import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { Session } from 'chdb'
 import { test } from 'tap'
-import { CleanSession } from '../src/clickhouse/clean-session.js'
-import { memoryFile } from '../src/clickhouse/memory-file.js'
-import { ClickHouseError, openChdb, openStatementCheck } from '../src/index.js'
+import { type ClickHouse, openChdb, openStatementCheck } from '../src/index.js'
 import { StatementRefused } from '../src/sql/check-select.js'
 import { HOSTILE_STATEMENTS, HUGE_STATEMENTS } from '../testing/hostile-statements.js'
-import { clickhouseContract, isRunning, until } from './clickhouse-contract.js'
+import { isRunning, until } from './clickhouse-contract.js'
 
-let lastDirectory = 0
-clickhouseContract('chDB', async (t, options = {}) => {
-  lastDirectory += 1
-  if (!existsSync(t.testdirName)) t.testdir()
-  const clickhouse = await openChdb({ path: join(t.testdirName, `clickhouse-${lastDirectory}`), ...options })
+/** The rights of tests that read tables of the engine itself. */
+const ALL = 'GRANT ALL ON *.*'
+const isGone = async (pid: number | undefined): Promise<boolean> => {
+  try {
+    return (await readFile(`/proc/${pid}/stat`, 'utf8')).includes(') Z ')
+  } catch {
+    return true
+  }
+}
+const answers = (clickhouse: ClickHouse) => () =>
+  clickhouse.readers.rows('SELECT 1 AS n').then(
+    () => true,
+    () => false
+  )
+
+test('a killed engine and a stopped one are started again; stored rows stay; each end is reported', async (t) => {
+  const warnings: string[] = []
+  const clickhouse = await openChdb({
+    path: join(t.testdir(), 'clickhouse'),
+    warn: (sentence) => warnings.push(sentence),
+    silence: { pauseMs: 20, silenceMs: 500 }
+  })
   t.teardown(() => clickhouse.close())
-  return clickhouse
+  await clickhouse.projections.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a')
+  const insert = (a: number) => clickhouse.loader.insert('kept', ['a'], new TextEncoder().encode(`[${a}]\n`))
+  for (const [n, signal] of (['SIGKILL', 'SIGSTOP'] as const).entries()) {
+    await insert(n)
+    const before = clickhouse.process()
+    const lost = clickhouse.readers.rows('SELECT sum(sleepEachRow(0.1)) FROM numbers(300)')
+    await until(async () => clickhouse.stats().lanes.readers.running === 1)
+    process.kill(before.pid ?? 0, signal)
+    await t.rejects(lost, { code: 'engine_away' })
+    await until(answers(clickhouse))
+    t.equal(clickhouse.process().restarts, n + 1)
+    t.ok(await isGone(before.pid))
+  }
+  await insert(2)
+  t.same(await clickhouse.readers.rows('SELECT a FROM kept ORDER BY a'), [{ a: 0 }, { a: 1 }, { a: 2 }])
+  t.match(warnings, [/has ended: .*SIGKILL.* It is started again\.$/, /has ended: .*SIGKILL/])
+})
+
+test('an engine that cannot be started again is reported in the end', async (t) => {
+  const path = join(t.testdir(), 'clickhouse')
+  const lost = new Promise<string>((resolve) => {
+    void openChdb({ path, onLost: resolve, restart: { firstMs: 1, maxMs: 1 } }).then((clickhouse) => {
+      t.teardown(() => clickhouse.close())
+      rmSync(path, { recursive: true, force: true })
+      writeFileSync(path, 'no folder')
+      process.kill(clickhouse.process().pid ?? 0, 'SIGKILL')
+    })
+  })
+  t.match(await lost, /^ClickHouse has ended \d+ times in a row: /)
+})
+
+test('the engine ends with its parent; no process and no file remains', async (t) => {
+  const path = join(t.testdir(), 'clickhouse')
+  const index = new URL('../src/index.js', import.meta.url).href
+  const program = `import { openChdb } from ${JSON.stringify(index)}
+    const { process: of } = await openChdb({ path: ${JSON.stringify(path)} })
+    console.log(of().pid)
+    process.kill(process.pid, 'SIGKILL')`
+  const parent = spawn(process.execPath, ['--input-type=module', '--eval', program])
+  const [pid] = await once(parent.stdout, 'data')
+  await until(() => isGone(Number(pid)))
+  const clickhouse = await openChdb({ path })
+  const mine = clickhouse.process().pid
+  const files = readdirSync(path)
+  await clickhouse.close()
+  t.ok(await isGone(mine))
+  const again = await openChdb({ path })
+  await again.close()
+  t.same(readdirSync(path), files)
+})
+
+test('nobody signs in without the password, and a statement has the rights of the service', async (t) => {
+  const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse') })
+  t.teardown(() => clickhouse.close())
+  const { port } = clickhouse.process()
+  const ask = (user: string) =>
+    fetch(`http://127.0.0.1:${port}/?query=SELECT+1`, {
+      headers: user === '' ? {} : { Authorization: `Basic ${Buffer.from(user).toString('base64')}` }
+    })
+  for (const user of ['', 'default:', 'gamenet:', 'gamenet:guess']) t.not((await ask(user)).status, 200, user)
+  for (const [code, statement] of [
+    [497, "SELECT * FROM url('http://127.0.0.1/', 'LineAsString')"],
+    [497, 'SELECT * FROM system.users'],
+    [497, 'CREATE DATABASE other']
+  ] as const)
+    await t.rejects(clickhouse.control.rows(statement), { code }, statement)
+})
+
+const LANDLOCK = { skip: process.platform !== 'linux' && 'Landlock is of Linux' }
+
+test('the kernel confines the engine to its directory and its port', LANDLOCK, async (t) => {
+  const folder = t.testdir({ secret: 'hidden' })
+  const secret = join(folder, 'secret')
+  for (const abiMax of [0, 1, 3, 4, 0xffff]) {
+    const limits = { control: { seconds: 2, memoryBytes: 2 ** 28, threads: 1 } }
+    const clickhouse = await openChdb({ path: join(folder, `tables-${abiMax}`), grants: ALL, abiMax, limits })
+    const { landlock } = clickhouse.process()
+    t.ok(landlock === (abiMax < 2 ? 0 : abiMax) || landlock < abiMax, `${landlock} of ${abiMax}`)
+    const rows = (statement: string) => clickhouse.control.rows(statement)
+    await clickhouse.control.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a')
+    await clickhouse.control.execute('INSERT INTO kept VALUES (1)')
+    await clickhouse.control.execute(`ALTER TABLE kept DETACH PART 'all_1_1_0'`)
+    await clickhouse.control.execute('DROP TABLE kept')
+    t.match(await rows(`SELECT toString(toDateTime('2026-07-01 12:00:00', 'Europe/Berlin')) AS at`), [{ at: /^2026/ }])
+    const reads = [
+      `SELECT file('${secret}') AS text`,
+      `SELECT * FROM file('/etc/passwd', 'LineAsString')`,
+      `SELECT toDateTime(0, 'file:${secret}') AS at`,
+      `SELECT * FROM file('/proc/1/environ', 'LineAsString')`
+    ]
+    for (const statement of landlock > 0 ? reads : [])
+      await t.rejects(rows(statement), { name: 'ClickHouseError' }, `${abiMax}: ${statement}`)
+    if (landlock >= 4) {
+      const { port } = clickhouse.process()
+      const own = `url('http://127.0.0.1:${port}/ping', 'LineAsString') SETTINGS http_max_tries = 1`
+      await t.rejects(rows(`SELECT * FROM (SELECT * FROM ${own})`), { message: /Permission denied/ })
+    }
+    await clickhouse.close()
+  }
 })
 
 test('stored rows survive closing and opening', async (t) => {
@@ -33,19 +145,6 @@ test('stored rows survive closing and opening', async (t) => {
   const second = await openChdb({ path })
   t.teardown(() => second.close())
   t.same(await second.readers.rows('SELECT a FROM kept'), [{ a: 7 }])
-})
-
-test('a statement that outlives its limit and the grace is reported', async (t) => {
-  const limits = { readers: { seconds: 0.05, memoryBytes: 2 ** 28, threads: 1 } }
-  const reports: string[] = []
-  const overdue = { graceMs: 50, report: (sentence: string) => void reports.push(sentence) }
-  const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse'), limits, overdue })
-  t.teardown(() => clickhouse.close())
-  await clickhouse.readers.rows('SELECT 1')
-  t.same(reports, [])
-  // The engine checks its limit between blocks only.
-  await clickhouse.readers.rows('SELECT sleep(0.5)').catch(() => undefined)
-  t.match(reports, [/lane readers \(SELECT sleep\(0\.5\)\) did not end within its limit of 0\.05 s/])
 })
 
 test('a directory opens with any number of broken parts, which the engine detaches', async (t) => {
@@ -69,7 +168,7 @@ test('a directory opens with any number of broken parts, which the engine detach
 })
 
 test('tables flush inserted and merged parts, also tables that existed before', async (t) => {
-  const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse') })
+  const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse'), grants: ALL })
   t.teardown(() => clickhouse.close())
   const settings = await clickhouse.readers.rows(
     `SELECT s.name, s.value FROM system.merge_tree_settings AS s
@@ -81,88 +180,6 @@ test('tables flush inserted and merged parts, also tables that existed before', 
     { name: 'min_compressed_bytes_to_fsync_after_merge', value: '1' },
     { name: 'min_rows_to_fsync_after_merge', value: '1' }
   ])
-})
-
-const withMemoryFiles = {
-  skip: existsSync('/dev/shm') && existsSync('/proc/self/fd') ? false : 'no files in memory here'
-}
-
-test('no file remains of a block, stored or rejected', withMemoryFiles, async (t) => {
-  const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse') })
-  t.teardown(() => clickhouse.close())
-  await clickhouse.projections.execute('CREATE TABLE kept (a UInt64) ENGINE = MergeTree ORDER BY a')
-  const head = Buffer.from('\x01\x02\x01a\x06UInt64')
-  const native = Buffer.concat([head, new Uint8Array(new BigUint64Array([7n, 8n]).buffer)])
-  const insert = (bytes: Uint8Array) => clickhouse.loader.insert('kept', ['a'], { columns: ['a'], native: bytes })
-  await insert(native)
-  await t.rejects(insert(native.subarray(0, -1)), ClickHouseError)
-  t.same(await clickhouse.readers.rows('SELECT a FROM kept ORDER BY a'), [{ a: '7' }, { a: '8' }])
-  const opened = await Promise.all(
-    readdirSync('/proc/self/fd').map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => 'closed meanwhile'))
-  )
-  t.same(opened.filter((path) => path.startsWith('/dev/shm/gamenet-')).length, 0)
-})
-
-test('a connection that could not be cleaned is cleaned at the next statement', async (t) => {
-  const path = join(t.testdir(), 'clickhouse')
-  let isFailing = true
-  const session = new CleanSession(path, ['--async_load_databases=0'], (directory, connectionArgs) => {
-    const real = new Session(directory, { connectionArgs })
-    const query = real.queryAsync.bind(real)
-    real.queryAsync = (sql, options) =>
-      isFailing && sql === `SELECT 'clean'` ? query('SELECT no_memory', options) : query(sql, options)
-    return real
-  })
-  t.teardown(() => session.close())
-  const ask = async () => (await session.query('SELECT 7', 'TabSeparated')).text()
-  await t.rejects(session.query('SELECT nothing_such', 'TabSeparated'), /nothing_such/)
-  await t.rejects(ask(), /no_memory/, 'it does not answer with what may stand in front')
-  isFailing = false
-  await session.idle()
-  await ask().catch(() => undefined)
-  t.equal(await ask(), '7\n')
-})
-
-test('rows are stored by the calling thread, with any number of threads of the lane', async (t) => {
-  const given: unknown[] = []
-  const noting = (session: Session): Session =>
-    new Proxy(session, {
-      get: (of, name) => {
-        const value: unknown = Reflect.get(of, name, of)
-        if (typeof value !== 'function') return value
-        return (...parameters: unknown[]) => {
-          if (name === 'insert') given.push(...parameters)
-          return Reflect.apply(value, of, parameters)
-        }
-      }
-    })
-  const session = new CleanSession(join(t.testdir(), 'clickhouse'), [], (directory, connectionArgs) =>
-    noting(new Session(directory, { connectionArgs }))
-  )
-  t.teardown(() => session.close())
-  await session.query('CREATE TABLE few (a UInt8) ENGINE = MergeTree ORDER BY a', 'TabSeparated')
-  const settings = { max_threads: 2, max_memory_usage: 1e9 }
-  await session.insert({
-    table: 'few',
-    columns: ['a'],
-    settings,
-    format: 'JSONCompactEachRow',
-    values: Buffer.from('[7]\n')
-  })
-  t.match(given, [{ settings: { max_threads: 1, max_memory_usage: 1e9 } }])
-  t.equal(given.length, 1)
-  t.equal((await session.query('SELECT a FROM few', 'TabSeparated')).text(), '7\n')
-})
-
-test('a file in memory has a path in this process, and no name for other processes', withMemoryFiles, async (t) => {
-  const folder = t.testdir()
-  const bytes = new TextEncoder().encode('some bytes')
-  for (const memory of [folder, join(folder, 'missing')]) {
-    const file = memoryFile(bytes, folder, memory)
-    t.same(readdirSync(folder), [])
-    t.same(new Uint8Array(readFileSync(file.path)), bytes)
-    file.close()
-  }
 })
 
 test('a directory in use by another process is refused in one sentence', async (t) => {
@@ -203,64 +220,23 @@ test('a damaged definition of a table is refused with the name of its file, and 
   await (await openChdb({ path })).close()
 })
 
-test('a second directory in one process, and a path that is not a directory, are refused in one sentence', async (t) => {
+test('two directories are open side by side; a path that is not a directory is refused in one sentence', async (t) => {
   const dir = t.testdir()
   const clickhouse = await openChdb({ path: join(dir, 'first') })
   t.teardown(() => clickhouse.close())
-  await t.rejects(openChdb({ path: join(dir, 'second') }), { message: /one process can have only one\.$/ })
+  const second = await openChdb({ path: join(dir, 'second') })
+  t.teardown(() => second.close())
+  await clickhouse.loader.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a')
+  t.same(await second.readers.rows('EXISTS TABLE kept'), [{ result: 0 }])
   writeFileSync(join(dir, 'file'), '')
   await t.rejects(openChdb({ path: join(dir, 'file') }), { message: /cannot be written \(EEXIST\)/ })
-})
-
-test('streams start no process; a stream after an abandoned one is complete', async (t) => {
-  const { readers, close } = await openChdb({ path: join(t.testdir(), 'clickhouse') })
-  t.teardown(close)
-  const { PATH } = process.env
-  t.teardown(() => {
-    process.env.PATH = PATH
-  })
-  process.env.PATH = ''
-  const rows = 'SELECT n.number AS number FROM numbers(200000) AS n'
-  const whole = Buffer.byteLength(Array.from({ length: 200_000 }, (_, n) => `{"number":${n}}\n`).join(''))
-  for (let n = 0; n < 6; n += 1) {
-    const left = await readers.stream(rows, {}, { format: 'JSONEachRow' })
-    left.destroy()
-    await once(left, 'close')
-    const body = await readers.stream(rows, {}, { format: 'JSONEachRow' })
-    t.equal((await buffer(body)).length, whole)
-  }
-})
-
-test('streams work after a cleaner of temporary files removed their pipes', async (t) => {
-  const { TMPDIR } = process.env
-  t.teardown(() => {
-    if (TMPDIR === undefined) delete process.env.TMPDIR
-    else process.env.TMPDIR = TMPDIR
-  })
-  const directory = t.testdir({ temporary: {} })
-  const temporary = join(directory, 'temporary')
-  process.env.TMPDIR = temporary
-  const { readers, close } = await openChdb({ path: join(directory, 'clickhouse') })
-  t.teardown(close)
-  const folder = join(temporary, readdirSync(temporary).find((name) => name.startsWith('gamenet-')) ?? '')
-  rmSync(folder, { recursive: true })
-  const count = async () =>
-    (await buffer(await readers.stream('SELECT 1 AS one', {}, { format: 'JSONEachRow' }))).toString()
-  t.same(await Promise.all([count(), count(), count()]), Array(3).fill('{"one":1}\n'))
-  const folders = readdirSync(temporary).map((name) => join(temporary, name))
-  t.same(
-    folders.map((path) => statSync(path).mode & 0o777),
-    [0o700, 0o700, 0o700]
-  )
-  await close()
-  t.same(readdirSync(temporary), [])
 })
 
 test('streams wait for slow readers; a few run at once and some wait; a reader that disconnects ends its stream', async (t) => {
   const clickhouse = await openChdb({ path: join(t.testdir(), 'clickhouse') })
   t.teardown(() => clickhouse.close())
   const { readers, control, stats } = clickhouse
-  const endless = `SELECT n.number AS number, 'endless-stream' AS mark FROM system.numbers AS n`
+  const endless = `SELECT n.number AS number, 'endless-stream' AS mark FROM numbers(1000000000000) AS n`
   const open3 = () => readers.stream(endless, {}, { format: 'CSVWithNames' })
   const bodies = await Promise.all([open3(), open3(), open3()])
   const leaving = new AbortController()
@@ -297,19 +273,6 @@ test('a running engine refuses hostile statements', async (t) => {
   }
 })
 
-test('too few threads are reported, enough are not', async (t) => {
-  const warnings: string[] = []
-  const open = async (threadPoolSize: number): Promise<void> => {
-    const path = join(t.testdir(), String(threadPoolSize))
-    const clickhouse = await openChdb({ path, threadPoolSize, warn: (sentence) => warnings.push(sentence) })
-    await clickhouse.close()
-  }
-  await open(16)
-  t.same(warnings, [])
-  await open(4)
-  t.match(warnings, [/UV_THREADPOOL_SIZE is 4; .* need at least 15/])
-})
-
 test('a statement beyond the memory of the whole engine is refused as busy, and the engine continues', async (t) => {
   const MIB = 1024 * 1024
   const readers = { seconds: 60, memoryBytes: 8192 * MIB, threads: 1 }
@@ -334,7 +297,6 @@ test('the engine writes no tables about itself: only our tables grow in its dire
   t.teardown(() => clickhouse.close())
   await clickhouse.projections.execute('CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a')
   await t.rejects(clickhouse.readers.rows('SELECT nothing_of_that_name'))
-  await clickhouse.control.execute('SYSTEM FLUSH LOGS')
   const tables = await clickhouse.control.rows(
     `SELECT t.database AS database, t.name AS name FROM system.tables AS t WHERE notEmpty(t.data_paths)`
   )

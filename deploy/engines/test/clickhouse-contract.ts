@@ -87,6 +87,19 @@ const parameters = (name: string, open: Open): void => {
     )
   })
 
+  test(`${name}: a parameter of any length is bound, in any type`, async (t) => {
+    const { readers, projections } = await open(t)
+    const keys = Array.from({ length: 100_000 }, (_, n) => `key '${n}' \\n\t{keys: String}`)
+    const sql =
+      'SELECT {keys: Array(String)} AS a, {text: Nullable(String)} AS s, {numbers: Array(UInt32)} AS n, {s: String} AS t'
+    const text = keys.join()
+    const numbers = keys.map((_, n) => n)
+    t.same(await projections.rows(sql, { keys, text, numbers, s: text }), [{ a: keys, s: text, n: numbers, t: text }])
+    t.same(await readers.rows('SELECT 1 AS one WHERE {key: String} IN {keys: Array(String)}', { keys, key: keys[7] }), [
+      { one: 1 }
+    ])
+  })
+
   test(`${name}: integers of every width stay exact`, async (t) => {
     const { readers } = await open(t)
     const values = {

@@ -1,5 +1,5 @@
 export { type Certificate, selfSigned } from './certificate.js'
-export { type FrontProcess, startClickHouseFront } from './clickhouse-front/start.js'
+export { ALL_RIGHTS, type ClickHouseServer, clickHouseUrl, startClickHouseServer } from './clickhouse-server.js'
 export { freePort } from './free-port.js'
 export { HOSTILE_STATEMENTS } from './hostile-statements.js'
 export { type KafkaBroker, kafkaBrokerMissing, startKafkaBroker } from './kafka-broker.js'

@@ -35,7 +35,7 @@ export const boardsLoad: Measurement = {
     const boards = scaled(BOARDS, scale, 20)
     const choice: LogChoice = { engine: 'lmdb', path: await mkdtemp(join(directory, 'log-')), epoch: 1 }
     const log = await openLog(choice, 'bench')
-    const tables = await openChdb({ path: await mkdtemp(join(directory, 'chdb-')), threadPoolSize: 16 })
+    const tables = await openChdb({ path: await mkdtemp(join(directory, 'chdb-')) })
     const registry = new Registry()
     const projector = projectorOn(tables, choice, registry)
     try {

@@ -1,6 +1,7 @@
 import { access, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ClickHouse, openChdb } from '@gamenet/engines'
+import { ALL_RIGHTS } from '@gamenet/engines/testing'
 import { migrate } from '@gamenet/projector'
 
 /** Opens tables in a folder of the run; migrates and fills them unless an earlier measurement of the run has. */
@@ -9,7 +10,7 @@ export async function openFilledTables(
   fill: (tables: ClickHouse) => Promise<unknown>
 ): Promise<ClickHouse> {
   await mkdir(path, { recursive: true })
-  const tables = await openChdb({ path: join(path, 'tables'), threadPoolSize: 16 })
+  const tables = await openChdb({ path: join(path, 'tables'), grants: ALL_RIGHTS })
   const filled = join(path, 'filled')
   const isFilled = await access(filled).then(
     () => true,

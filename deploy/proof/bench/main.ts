@@ -18,7 +18,6 @@ import { measurements } from './measurements.js'
 
 const MEASUREMENT_MS_MAX = 2_400_000
 /** Enough for the engine's seven connections, files and gzip; the service's launcher sets the same. */
-const THREADS = '16'
 
 type Options = {
   readonly scale: string
@@ -130,7 +129,7 @@ async function inOwnProcess(measurement: Measurement, directory: string): Promis
     fileURLToPath(import.meta.url),
     [measurement.name, '--one', '--scale', String(scale), '--directory', directory],
     // A process group, so that its child processes can be killed with it.
-    { env: { ...process.env, UV_THREADPOOL_SIZE: THREADS }, detached: true, stdio: ['ignore', 2, 2, 'ipc'] }
+    { detached: true, stdio: ['ignore', 2, 2, 'ipc'] }
   )
   const endGroup = () => {
     try {

@@ -127,7 +127,6 @@ async function measured(conditions: Conditions, subject: Measured): Promise<Resu
   const log = await openLog(choice, 'bench')
   const tables = await openChdb({
     path: await mkdtemp(join(directory, 'chdb-')),
-    threadPoolSize: 16,
     limits: { loader: BARE_LIMITS },
     memoryBytes: BARE_MEMORY_BYTES
   })

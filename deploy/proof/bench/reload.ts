@@ -60,7 +60,7 @@ export async function withReloads<Result>(
   events: number,
   work: (reloads: Reloads) => Promise<Result>
 ): Promise<Result> {
-  const tables = await openChdb({ path: await mkdtemp(join(directory, 'chdb-')), threadPoolSize: 16 })
+  const tables = await openChdb({ path: await mkdtemp(join(directory, 'chdb-')) })
   await migrate(tables.control)
   const projector = projectorOn(tables, choice, new Registry())
   try {

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import {
   freePort,
   postgresPrograms,
-  startClickHouseFront,
+  startClickHouseServer,
   startKafkaBroker,
   startPostgres
 } from '@gamenet/engines/testing'
@@ -40,11 +40,11 @@ export async function startRealEngines(directory: string, note: (sentence: strin
   const [kafka, postgres, firstFront] = await Promise.all([
     startKafkaBroker({ directory: join(directory, 'kafka') }),
     startPostgres(programs, { directory: join(directory, 'postgres') }),
-    startClickHouseFront({ path: tables, port })
+    startClickHouseServer({ path: tables, port })
   ])
   let front = firstFront
   const startFront = async (): Promise<void> => {
-    front = await startClickHouseFront({ path: tables, port })
+    front = await startClickHouseServer({ path: tables, port })
   }
   /** Prevents a second kill until the engine runs again. */
   const mortal = (work: (downMs: number) => Promise<void>): Pick<Actor, 'isAlive' | 'strike'> => {
@@ -112,7 +112,7 @@ export async function startRealEngines(directory: string, note: (sentence: strin
     async stopFront() {
       over.abort()
       await watching
-      await front.stop()
+      await front.kill()
     },
     async stop() {
       over.abort()

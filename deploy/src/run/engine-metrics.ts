@@ -7,6 +7,7 @@ import { faultOf } from './readiness.js'
 /** Adds the engines' queues and disks as gauges, measured when metrics are collected. */
 export function addEngineMetrics(registry: Registry, engines: Engines): void {
   addDiskMetrics(registry, engines.disk)
+  if (engines.clickhouse.process !== undefined) addRestarts(registry, engines.clickhouse.process)
   if (engines.postgres !== undefined) addTransactionAge(registry, engines.postgres)
   if (engines.postgres?.stats !== undefined) addPool(registry, engines.postgres.stats)
   const waiting = new Gauge({
@@ -26,6 +27,17 @@ export function addEngineMetrics(registry: Registry, engines: Engines): void {
     help: 'Statements refused since the start because the queue was full, by lane',
     labelNames: ['lane'] as const,
     registers: [registry]
+  })
+}
+
+function addRestarts(registry: Registry, processOf: NonNullable<Engines['clickhouse']['process']>): void {
+  new Gauge({
+    name: 'gamenet_clickhouse_restarts',
+    help: 'How often the process of the embedded ClickHouse was started again since the start of the service',
+    registers: [registry],
+    collect() {
+      this.set(processOf().restarts)
+    }
   })
 }
 

@@ -32,7 +32,7 @@ export async function runUntilStopped(
   const stopped = signalled().then(() => overdueAfter(stopMs, terminal))
   const { openService } = await import('./service.js')
   const accepts = { acceptsOlder: options.acceptOlder === true }
-  const service = await openService(config, role, terminal.threadPoolSize, accepts).catch((error: unknown) => {
+  const service = await openService(config, role, accepts).catch((error: unknown) => {
     exitSoon(role)
     throw error
   })

@@ -177,7 +177,6 @@ const components: Components<Dependencies> = {
 export async function openService(
   config: Config,
   role: Role,
-  threadPoolSize: number,
   { acceptsOlder = false }: { readonly acceptsOlder?: boolean } = {}
 ): Promise<Service> {
   requireOperatorToken(config, role)
@@ -193,7 +192,7 @@ export async function openService(
     labelNames: ['version', 'role'] as const,
     registers: [registry]
   }).set({ version: VERSION, role }, 1)
-  const context = { config, role, threadPoolSize, acceptsOlder, logger, registry }
+  const context = { config, role, acceptsOlder, logger, registry }
   const { values, close } = await openComponents(components, context).catch(async (error: unknown) => {
     throw await startFailure(config, error)
   })

@@ -21,7 +21,6 @@ export function isCommand(role: Role): boolean {
 export type ProcessContext = {
   readonly config: Config
   readonly role: Role
-  readonly threadPoolSize: number
   /** Whether the operator accepts a PostgreSQL that is older than the tables. */
   readonly acceptsOlder: boolean
   readonly logger: Logger

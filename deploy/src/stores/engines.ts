@@ -4,7 +4,6 @@ import { join, resolve } from 'node:path'
 import {
   type ChdbOptions,
   type ClickHouse,
-  endStandardInput,
   LANE_LIMITS,
   type LaneName,
   migratePostgres,
@@ -72,7 +71,7 @@ export type SoundEngines = Pick<Engines, 'directory' | 'logChoice' | 'names' | '
   readonly clickhouse: Engines['clickhouse'] | undefined
 }
 
-type Context = Pick<ProcessContext, 'config' | 'role' | 'threadPoolSize' | 'logger'> & {
+type Context = Pick<ProcessContext, 'config' | 'role' | 'logger'> & {
   readonly damageMet?: Set<string>
 }
 
@@ -98,7 +97,7 @@ export async function openEngines(context: Context): Promise<Engines> {
  * Opens each of the configured engines. If one cannot be opened for another reason than damaged files, the open ones
  * are closed again.
  */
-export async function openSoundEngines({ config, role, threadPoolSize, logger, damageMet = new Set() }: Context) {
+export async function openSoundEngines({ config, role, logger, damageMet = new Set() }: Context) {
   // A command opens PostgreSQL only when it needs it: the first start of PGlite takes seven seconds.
   const withPostgres = !isCommand(role)
   const warn = (sentence: string) => logger.warn(sentence)
@@ -123,7 +122,6 @@ export async function openSoundEngines({ config, role, threadPoolSize, logger, d
     }
   }
   try {
-    if (config.CLICKHOUSE_URL === undefined) endStandardInput()
     const needsDirectory = config.KAFKA_BROKERS === undefined || config.CLICKHOUSE_URL === undefined
     const isEmbedded = [config.KAFKA_BROKERS, config.CLICKHOUSE_URL, config.POSTGRES_URL].every(
       (server) => server === undefined
@@ -174,9 +172,7 @@ export async function openSoundEngines({ config, role, threadPoolSize, logger, d
     })
     const heldLocks = new HeldLocks()
     const beforeWrite = (lane: LaneName) => heldLocks.requireSure(lane)
-    const clickhouse = await openedIfSound(() =>
-      openTables(config, part('tables'), { warn, threadPoolSize, beforeWrite })
-    )
+    const clickhouse = await openedIfSound(() => openTables(config, part('tables'), { warn, beforeWrite }))
     const names = {
       log: logChoice.engine,
       tables: config.CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse',
@@ -202,18 +198,14 @@ export async function startFailure({ DATA_DIR, CLICKHOUSE_URL }: Config, error: 
   return await explained(error, resolve(DATA_DIR), CLICKHOUSE_URL === undefined ? 'chDB' : 'ClickHouse')
 }
 
-const OVERDUE_MS = 30_000
 /** Default of LOG_EPOCH. */
 const FIRST_EPOCH = 1
 
-/** Opens ClickHouse: a server, or chDB at the path. */
+/** Opens ClickHouse: a server, or a child of this process on the path. */
 export function openTables(
   config: Config,
   path: string,
-  {
-    beforeWrite,
-    ...options
-  }: Pick<ChdbOptions, 'warn' | 'threadPoolSize'> & { readonly beforeWrite?: (lane: LaneName) => void }
+  { beforeWrite, ...options }: Pick<ChdbOptions, 'warn'> & { readonly beforeWrite?: (lane: LaneName) => void }
 ): Promise<ClickHouse> | ClickHouse {
   const { CLICKHOUSE_URL: url, CLICKHOUSE_SSL_CA_FILE: ca, CLICKHOUSE_MEMORY_BYTES: memoryBytes } = config
   const reads = {
@@ -227,7 +219,7 @@ export function openTables(
     }
   }
   return url === undefined
-    ? openChdb({ path, memoryBytes, overdue: { graceMs: OVERDUE_MS, report: endAtOnce }, ...reads, ...options })
+    ? openChdb({ path, memoryBytes, onLost: endAtOnce, ...reads, ...options })
     : openClickHouseServer({ url, ca, beforeWrite, ...reads })
 }
 

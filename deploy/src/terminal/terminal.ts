@@ -11,8 +11,6 @@ export type Terminal = {
   readonly errors: WriteStream
   /** Reads the environment; throws a `UsageError` that names every wrong variable. */
   config(): Config
-  /** libuv's threads, on which embedded engines run their statements. */
-  readonly threadPoolSize: number
   /** The exit code if nothing is thrown. */
   exitCode: number
 }

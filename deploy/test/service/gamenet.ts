@@ -35,7 +35,7 @@ export async function gamenet(
   const [stdout, stderr] = [collect(output), collect(errors)]
   const code = await runProgram({
     args,
-    environment: { UV_THREADPOOL_SIZE: process.env.UV_THREADPOOL_SIZE, ...USUAL, ...environment },
+    environment: { ...USUAL, ...environment },
     input: Readable.from(input === undefined ? [] : input instanceof Uint8Array ? [input] : input),
     output: output as unknown as WriteStream,
     errors: errors as unknown as WriteStream
@@ -110,8 +110,7 @@ export async function openGamenet(
 ): Promise<Opened> {
   const { openService } = await import('../../src/run/service.js')
   const settings = { PORT: '0', OPERATOR_PORT: '0', LOG_LEVEL: 'error', ...USUAL, ...environment }
-  const threads = Number(process.env.UV_THREADPOOL_SIZE ?? 4)
-  const service = await openService(readConfig(settings), role, threads, accepts)
+  const service = await openService(readConfig(settings), role, accepts)
   let stopped: Promise<void> | undefined
   const stop = () => {
     stopped ??= service.close()

@@ -1,31 +1,19 @@
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs'
-import { devNull, totalmem } from 'node:os'
+import { randomBytes } from 'node:crypto'
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { Agent, type ClientRequestArgs, get } from 'node:http'
+import { totalmem } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { errorCode, errorMessage, withTimeout } from '@gamenet/schemas'
-import { drainPending } from 'chdb'
+import { type Duplex, PassThrough } from 'node:stream'
+import { type Backoff, backoffMs, errorCode, errorMessage, pause } from '@gamenet/schemas'
 import { EngineUnopened } from '../flush-files.js'
-import { CleanSession } from './clean-session.js'
-import { type ClickHouse, ClickHouseError, LANE_NAMES, type LaneName } from './clickhouse.js'
-import { engineOf, type LaneSlots } from './engine.js'
-import {
-  type Connection,
-  engineError,
-  KILLABLE,
-  laneOf,
-  type Overdue,
-  running,
-  type Statement,
-  type Streaming,
-  type StreamStatement
-} from './lane.js'
-import { parameterText, stringLiteral } from './parameters.js'
-import { makePipes, type Pipe } from './pipe.js'
-import { ended, slotsOf } from './slots.js'
-import { ALL_SETTING_NAMES, EXPORTS_MAX, LANE_LIMITS, type LaneLimits, laneSize } from './statement.js'
+import { type HealthTimes, watchHealth } from '../health.js'
+import { type EngineChild, startChild } from './child.js'
+import { type ClickHouse, ClickHouseError, type EngineProcess, type LaneName } from './clickhouse.js'
+import { openClickHouseServer } from './server.js'
+import type { LaneLimits } from './statement.js'
 
 export type ChdbOptions = {
-  /** The engine's data directory; created if missing. One process and one directory at a time. */
+  /** The engine's data directory; created if missing. One process at a time. */
   readonly path: string
   /** Number of concurrent reads. */
   readonly readers?: number | undefined
@@ -35,121 +23,170 @@ export type ChdbOptions = {
   readonly limits?: Partial<Readonly<Record<LaneName, LaneLimits>>>
   /** Memory limit of the whole engine in bytes. Default: half of the process's limit, at most 3 GiB. */
   readonly memoryBytes?: number | undefined
-  /** The number of libuv's threads (`UV_THREADPOOL_SIZE`), which run the statements. */
-  readonly threadPoolSize?: number
-  /** Watches reads and inserts that hang. */
-  readonly overdue?: Overdue
+  /** Called directly before each write; a write is not sent if it throws. */
+  readonly beforeWrite?: ((lane: LaneName) => void) | undefined
   /** Called with warnings. */
   readonly warn?: (sentence: string) => void
+  /** Called when the engine ends again and again. */
+  readonly onLost?: (sentence: string) => void
+  /** The rights of its user; for tests. */
+  readonly grants?: string
+  /** The newest version of Landlock to use; for tests. */
+  readonly abiMax?: number
+  /** For tests. */
+  readonly silence?: HealthTimes
+  readonly restart?: Backoff
 }
 
 const MIB = 1024 * 1024
 const MEMORY_BYTES_MAX = 3072 * MIB
-const CLOSE_WAIT_MS = 3000
-const CLOSE_KILL_WAIT_MS = 1000
-const CLOSE_DRAIN_WAIT_MS = 500
-/** Threads reserved for files, DNS and gzip. */
-const SPARE_THREADS = 4
+const READERS = 3
+const RESTART: Backoff = { firstMs: 100, maxMs: 3000 }
+/** A process that lives as long has started well. */
+const LIFE_MS = 60_000
+const ENDS_MAX = 10
+/** A silence after which the process is killed: it is stopped, or hangs. */
+const SILENCE = { pauseMs: 5000, silenceMs: 30_000 }
+/** The process of a killed service needs some time to end. */
+const IN_USE_MS_MAX = 5000
+const IN_USE_POLL_MS = 100
+
+/** ClickHouse in a process of its own, and what is known about it. */
+export type EmbeddedClickHouse = ClickHouse & {
+  process(): EngineProcess
+}
 
 /**
- * Opens ClickHouse in this process. Rejects with one sentence if the directory is not writable or in use by another
- * process, or if this process has another directory open.
+ * Starts ClickHouse as a child of this process, and again when it ends. Rejects with one sentence if the directory is not
+ * writable, in use by another process, or cannot be opened. Call it on the main thread: the child ends with its thread.
  */
-export const openChdb = async (options: ChdbOptions): Promise<ClickHouse> => {
-  const readers = options.readers ?? 3
+export const openChdb = async (options: ChdbOptions): Promise<EmbeddedClickHouse> => {
   checkDirectory(options.path)
   checkDefinitions(options.path)
-  endStandardInput()
-  const sessions: CleanSession[] = []
-  const pipes = await makePipes(EXPORTS_MAX)
-  const open = (index: number): Connection => {
-    const session = openSession(options.path, options.memoryBytes ?? usualMemoryBytes())
-    sessions.push(session)
-    return connectionOf(session, options.path, () => pipes.open(index))
-  }
-  try {
-    const slots = {} as Record<LaneName, LaneSlots>
-    for (const name of LANE_NAMES) {
-      const { slots: length, ...limits } = laneSize(name, { readers, control: 1, queueMax: options.queueMax })
-      slots[name] = slotsOf(
-        name,
-        Array.from({ length }, (_, index) => open(index)),
-        limits
-      )
+  const password = randomBytes(32).toString('base64url')
+  const engine = keepRunning(await startWhenFree(options, password), options, () => startWhenFree(options, password))
+  const server = openClickHouseServer({
+    url: `http://gamenet:${password}@127.0.0.1:1`,
+    agent: () => new ChildAgent(engine),
+    compression: false,
+    readers: options.readers ?? READERS,
+    queueMax: options.queueMax,
+    limits: options.limits,
+    beforeWrite: options.beforeWrite
+  })
+  return {
+    ...server,
+    process: engine.state,
+    close: async () => {
+      await server.close()
+      await engine.stop()
     }
-    warnOfFewThreads(options, sessions.length)
-    const names = await knownSettings(slots.control)
-    const known = () => Promise.resolve(names)
-    const kill = (tag: string) =>
-      killWhere(slots.control, `Settings['log_comment'] = ${stringLiteral(tag)} AND ${KILLABLE}`)
-    return engineOf({
-      slots,
-      lane: (name) =>
-        laneOf({
-          ...{ name, slots: slots[name], limits: options.limits?.[name] ?? LANE_LIMITS[name] },
-          ...{ known, kill, overdue: options.overdue }
-        }),
-      close: () => closeSessions(slots, sessions).finally(pipes.remove)
+  }
+}
+
+type Engine = {
+  /** The process that answers; undefined between two processes. */
+  current(): EngineChild | undefined
+  state: EmbeddedClickHouse['process']
+  stop(): Promise<void>
+}
+
+/** Starts another process whenever one ends. */
+const keepRunning = (first: EngineChild, options: ChdbOptions, start: () => Promise<EngineChild>): Engine => {
+  const stopping = new AbortController()
+  let current: EngineChild | undefined = first
+  let restarts = 0
+  const run = async (): Promise<void> => {
+    let ends = 0
+    while (!stopping.signal.aborted) {
+      const began = performance.now()
+      const reason = current === undefined ? await started() : await endOf(current)
+      if (reason === undefined || stopping.signal.aborted) continue
+      current = undefined
+      ends = performance.now() - began > LIFE_MS ? 1 : ends + 1
+      options.warn?.(`ClickHouse, a process of this service, has ended: ${reason} It is started again.`)
+      if (ends > ENDS_MAX) options.onLost?.(`ClickHouse has ended ${ends} times in a row: ${reason}`)
+      await pause(backoffMs(options.restart ?? RESTART, ends), stopping.signal)
+    }
+    await current?.kill()
+  }
+  const started = async (): Promise<string | undefined> => {
+    restarts += 1
+    try {
+      current = await start()
+      return undefined
+    } catch (error) {
+      return errorMessage(error)
+    }
+  }
+  const endOf = async (child: EngineChild): Promise<string> => {
+    const watch = watchHealth('ClickHouse', (signal) => ping(child.ports[0], signal), options.silence ?? SILENCE)
+    watch.signal.addEventListener('abort', () => void child.kill(), { once: true })
+    return await child.ended.finally(watch.close)
+  }
+  const running = run()
+  return {
+    current: () => current,
+    state: () => ({ pid: current?.pid, port: current?.ports[0], restarts, landlock: current?.abi ?? 0 }),
+    stop: async () => {
+      stopping.abort()
+      await current?.kill()
+      await running
+    }
+  }
+}
+
+/** Settles when a server replies. */
+const ping = (port: number | undefined, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const request = get({ host: '127.0.0.1', port, path: '/ping', signal, agent: false }, (reply) => {
+      reply.resume().once('close', resolve)
     })
-  } catch (error) {
-    for (const session of sessions) session.close()
-    await pipes.remove()
-    throw error
+    request.once('error', reject)
+  })
+
+/** Connects to the process that runs now: each has a port of its own. Between two processes it connects to none. */
+class ChildAgent extends Agent {
+  readonly #engine: Pick<Engine, 'current'>
+
+  constructor(engine: Pick<Engine, 'current'>) {
+    super({ keepAlive: true })
+    this.#engine = engine
+  }
+
+  override createConnection(
+    options: ClientRequestArgs,
+    callback?: (error: Error | null, stream: Duplex) => void
+  ): Duplex | null | undefined {
+    const port = this.#engine.current()?.ports[0]
+    if (port !== undefined) return super.createConnection({ ...options, port }, callback)
+    // Node ignores the stream beside an error.
+    process.nextTick(() => callback?.(new Error('ClickHouse is being started again.'), new PassThrough()))
+    return undefined
   }
 }
 
-let hasStandardInput = true
-
-/**
- * Replaces standard input by an empty file: chDB reads what it has as rows of its own INSERTs, and a shell loop or a
- * supervisor gives it something else. What a command wants of it, it has read before. A process that opens other engines
- * calls it before them: a file that another thread opens between the two steps takes the place.
- */
-export const endStandardInput = (): void => {
-  if (!hasStandardInput) return
-  hasStandardInput = false
-  closeSync(0)
-  const descriptor = openSync(devNull, 'r')
-  if (descriptor !== 0)
-    throw new Error(`Standard input cannot be replaced: descriptor 0 was taken, ${descriptor} is free.`)
-}
-
-/** Kills statements that still run after the wait, and releases the directory when none is left. */
-const closeSessions = async (slots: Readonly<Record<LaneName, LaneSlots>>, sessions: readonly CleanSession[]) => {
-  const working = LANE_NAMES.filter((name) => name !== 'control').map((name) => slots[name])
-  const allIdle = Promise.all(working.map((lane) => lane.idle()))
-  if (!(await resolvesWithin(allIdle, CLOSE_WAIT_MS))) {
-    void killWhere(slots.control, `query NOT LIKE 'KILL QUERY%'`)
-    await resolvesWithin(allIdle, CLOSE_KILL_WAIT_MS)
+const startWhenFree = async (options: ChdbOptions, password: string): Promise<EngineChild> => {
+  const { path, grants, abiMax, warn } = options
+  const memoryBytes = options.memoryBytes ?? usualMemoryBytes()
+  const log = (line: string) => warn?.(`ClickHouse: ${line}`)
+  const began = performance.now()
+  for (;;) {
+    try {
+      return await startChild({ path, memoryBytes, password, grants, abiMax, log })
+    } catch (cause) {
+      const holder = holderOf(path)
+      const isWaiting = holder !== undefined && performance.now() - began < IN_USE_MS_MAX
+      if (!isWaiting) throw openFailure(path, holder, cause)
+    }
+    await pause(IN_USE_POLL_MS)
   }
-  slots.control.close()
-  const quiet = Promise.all([allIdle, slots.control.idle(), ...sessions.map((session) => session.idle())])
-  // Closing a connection during a statement crashes the process, so such a connection stays open until the
-  // statement ends.
-  if (!(await resolvesWithin(quiet, CLOSE_KILL_WAIT_MS))) return
-  for (const session of sessions) session.close()
-  await resolvesWithin(drainPending(), CLOSE_DRAIN_WAIT_MS)
 }
-
-const resolvesWithin = (work: Promise<unknown>, ms: number): Promise<boolean> =>
-  withTimeout(
-    work.then(() => true),
-    ms,
-    () => false
-  )
 
 /** A container may have far less memory than its machine. Without a limit, Node reports an enormous one, or 0. */
 const usualMemoryBytes = (): number => {
   const limit = process.constrainedMemory()
   return Math.min(MEMORY_BYTES_MAX, Math.min(totalmem(), limit > 0 ? limit : totalmem()) / 2)
-}
-
-const warnOfFewThreads = (options: ChdbOptions, sessions: number): void => {
-  const needed = sessions + SPARE_THREADS
-  if (options.threadPoolSize === undefined || options.threadPoolSize >= needed) return
-  options.warn?.(
-    `UV_THREADPOOL_SIZE is ${options.threadPoolSize}; ${sessions} ClickHouse connections need at least ${needed}, or long queries block file access. Set it before Node starts.`
-  )
 }
 
 const checkDirectory = (path: string): void => {
@@ -187,14 +224,6 @@ const checkDefinitions = (path: string): void => {
 const differencesOf = (a: string, b: string): number =>
   a.length === b.length ? [...a].filter((character, at) => character !== b[at]).length : Number.POSITIVE_INFINITY
 
-const openSession = (path: string, memoryBytes: number): CleanSession => {
-  try {
-    return new CleanSession(path, connectionArgs(memoryBytes))
-  } catch (cause) {
-    throw openFailure(path, cause)
-  }
-}
-
 /**
  * Returns the process that holds the directory: the engine locks its file `status`, which names it. The engine prints
  * the reason of a failed open only to standard error.
@@ -210,101 +239,11 @@ const holderOf = (path: string): number | undefined => {
   }
 }
 
-const openFailure = (path: string, cause: unknown): Error => {
-  const text = errorMessage(cause)
-  const holder = holderOf(path)
+const openFailure = (path: string, holder: number | undefined, cause: unknown): Error => {
   if (holder !== undefined) {
     const used = `The ClickHouse directory ${path} is in use by another process (${holder})`
     return new ClickHouseError(`${used}; stop that one or give another directory.`, { cause })
   }
-  if (text.includes('only one active data directory')) {
-    const other = 'this process has another directory open, and one process can have only one.'
-    return new ClickHouseError(`ClickHouse cannot open ${path}: ${other}`, { cause })
-  }
-  const said = `ClickHouse cannot open ${path}: ${text.replace(/\s+/g, ' ').slice(0, 500)}`
+  const said = `ClickHouse cannot open ${path}: ${errorMessage(cause).replace(/\s+/g, ' ').slice(0, 500)}`
   return new EngineUnopened('tables', said, { cause })
 }
-
-const CONFIG_FILE = fileURLToPath(new URL('../../../chdb.xml', import.meta.url))
-
-/** Command-line settings of the embedded server. It keeps no system tables about itself and writes no log. */
-const connectionArgs = (memoryBytes: number): string[] => [
-  `--config-file=${CONFIG_FILE}`,
-  '--async_load_databases=0',
-  '--async_load_system_database=0',
-  // Dropped tables are never restored, and an erasure waits for their files: 8 minutes by default.
-  '--database_atomic_delay_before_drop_table_sec=0',
-  `--max_server_memory_usage=${Math.floor(memoryBytes)}`,
-  // The default caches may take 5 GiB each. The marks and keys of 100 million rows take about 10 MB.
-  `--mark_cache_size=${128 * MIB}`,
-  `--index_mark_cache_size=${16 * MIB}`,
-  `--primary_index_cache_size=${128 * MIB}`,
-  `--query_condition_cache_size=${16 * MIB}`,
-  // A parameter with some thousand keys is longer than the default of 256 KiB.
-  `--max_query_size=${64 * MIB}`
-]
-
-const connectionOf = (session: CleanSession, path: string, openPipe: () => Promise<Pipe>): Connection => ({
-  run: async (statement) => {
-    try {
-      return (await session.query(bound(statement), 'JSONEachRow')).bytes()
-    } catch (cause) {
-      throw engineError(errorMessage(cause), statement.text, cause)
-    }
-  },
-  stream: (statement) => streamThroughPipe(session, openPipe, statement),
-  put: async (target, body) => {
-    try {
-      if (body.format === 'Native') await session.insertNative({ ...target, bytes: body.bytes, folder: path })
-      else await session.insert({ ...target, format: 'JSONCompactEachRow', values: body.bytes })
-    } catch (cause) {
-      throw engineError(errorMessage(cause), `INSERT INTO ${target.table}`, cause)
-    }
-  }
-})
-
-/**
- * Streams through a named pipe, which the engine writes like a file. The stream of chDB 3.4 writes each block as a separate
- * file, with a heading, which no reader of Parquet or Arrow accepts. The pipe makes the engine wait for a slow reader.
- */
-const streamThroughPipe = async (
-  session: CleanSession,
-  openPipe: () => Promise<Pipe>,
-  { sql, settings, format, parameters, tag }: StreamStatement
-): Promise<Streaming> => {
-  const pipe = await openPipe()
-  const text = `INSERT INTO FUNCTION file(${stringLiteral(pipe.path)}, ${format})\n${sql}\nSETTINGS ${settings}`
-  const done = session.query(bound({ text, parameters, tag }), 'Null').catch((cause: unknown) => {
-    throw engineError(errorMessage(cause), sql, cause)
-  })
-  return { body: pipe.until(done), done }
-}
-
-/**
- * Puts the parameters before the statement. `SET param_…` binds them to this connection and runs concurrently with
- * other connections; the package's own binding serializes all parameterised statements of the process.
- */
-const bound = ({ text, parameters }: Statement): string => {
-  const assignments = Object.entries(parameters).map(([name, value]) => {
-    if (!/^[A-Za-z_]\w*$/.test(name)) throw new ClickHouseError(`${JSON.stringify(name)} is not a parameter name.`)
-    return `param_${name} = ${stringLiteral(parameterText(name, value))}`
-  })
-  return assignments.length === 0 ? text : `SET ${assignments.join(', ')};\n${text}`
-}
-
-const runOn = (control: LaneSlots, text: string): Promise<Uint8Array> =>
-  control.run((connection) => running(connection.run({ text, parameters: {}, tag: '' })))
-
-/** Returns the names of our settings that this build supports. */
-const knownSettings = async (control: LaneSlots): Promise<ReadonlySet<string>> => {
-  const names = ALL_SETTING_NAMES.map(stringLiteral).join(', ')
-  const bytes = await runOn(control, `SELECT name FROM system.settings WHERE name IN (${names}) FORMAT TSV`)
-  return new Set(new TextDecoder().decode(bytes).split('\n'))
-}
-
-/**
- * Kills matching queries. A query that has ended meanwhile is not found, which is fine. Never with SYNC, which waits
- * for the query.
- */
-const killWhere = (control: LaneSlots, condition: string): Promise<void> =>
-  ended(runOn(control, `KILL QUERY WHERE ${condition}`))

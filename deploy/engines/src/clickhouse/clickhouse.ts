@@ -71,7 +71,7 @@ export const LANE_NAMES = ['loader', 'projections', 'rebuild', 'readers', 'expor
 export type LaneName = (typeof LANE_NAMES)[number]
 
 /**
- * ClickHouse, in the process or over HTTP. The streams of `readers` run on the few connections of `exports`, so that slow
+ * ClickHouse, a server or a child of this process. The streams of `readers` run on the few connections of `exports`, so that slow
  * clients delay no answer; further streams are refused with `engine_busy`.
  */
 export type ClickHouse = { readonly [name in LaneName]: Lane } & {
@@ -79,11 +79,23 @@ export type ClickHouse = { readonly [name in LaneName]: Lane } & {
   version(): Promise<string>
   /** Returns figures for metrics without a query. */
   stats(): ClickHouseStats
+  /** Returns the process of an embedded engine. */
+  process?(): EngineProcess
   /**
    * Lets running statements finish for a few seconds, kills the rest, and releases the engine. Idempotent; never
    * rejects.
    */
   close(): Promise<void>
+}
+
+/** The process of an embedded engine. */
+export type EngineProcess = {
+  /** Undefined between two processes. */
+  readonly pid: number | undefined
+  readonly port: number | undefined
+  readonly restarts: number
+  /** The version of Landlock that confines it; 0 if nothing does. */
+  readonly landlock: number
 }
 
 export type LaneStats = {

@@ -61,7 +61,7 @@ type Body = { readonly format: 'JSONCompactEachRow' | 'Native'; readonly bytes: 
 
 export type Target = { readonly table: string; readonly columns: readonly string[]; readonly settings: Settings }
 
-/** The part in which the two engines differ. Rejects with a `ClickHouseError` or a `Refusal`. */
+/** A connection to the engine. Rejects with a `ClickHouseError` or a `Refusal`. */
 export type Connection = {
   /** Returns the bytes of the statement's answer. */
   run(statement: Statement): Promise<Uint8Array>
@@ -71,38 +71,6 @@ export type Connection = {
 
 /** Returns which of our settings the engine's version supports; queried once. */
 export type KnownSettings = () => Promise<ReadonlySet<string>>
-
-/** The reaction to a read or an insert that exceeds its limit in the engine: nothing inside the process can end it. */
-export type Overdue = {
-  /** Time after the limit: the engine needs some to notice it, and a stopped process some to wake up. */
-  readonly graceMs: number
-  report(sentence: string): void
-}
-
-const STATEMENT_LENGTH_SHOWN = 200
-
-const watchedBy = <Answer>(
-  { graceMs, report }: Overdue,
-  work: Promise<Answer>,
-  lane: LaneName,
-  statement: string,
-  seconds: number
-): Promise<Answer> => {
-  // The grace begins when the timer of the limit fires: both must not have passed when a stopped process continues.
-  let timer = setTimeout(() => {
-    timer = setTimeout(
-      () =>
-        report(
-          `A statement of the lane ${lane} (${beginningOf(statement)}) did not end within its limit of ${seconds} s and ${graceMs / 1000} s more: ClickHouse in this process hangs.`
-        ),
-      graceMs
-    ).unref()
-  }, seconds * 1000).unref()
-  return work.finally(() => clearTimeout(timer))
-}
-
-const beginningOf = (statement: string): string =>
-  statement.replace(/\s+/g, ' ').trim().slice(0, STATEMENT_LENGTH_SHOWN)
 
 let lastTag = 0
 /** The process id and the time make tags unique across processes of one server. */
@@ -120,14 +88,11 @@ export const laneOf = (needs: {
   readonly known: KnownSettings
   /** Asks the engine to stop the statement with this tag; never rejects. */
   readonly kill: (tag: string) => Promise<void>
-  readonly overdue?: Overdue | undefined
   /** Called when a write has its connection; the write is not sent if it throws. */
   readonly beforeWrite?: ((lane: LaneName) => void) | undefined
 }): Lane => {
   const { slots, known, kill } = needs
   const limits = limitSettings(needs.limits)
-  const watched = <Answer>(work: Promise<Answer>, statement: string, { seconds }: LaneLimits): Promise<Answer> =>
-    needs.overdue === undefined ? work : watchedBy(needs.overdue, work, needs.name, statement, seconds)
   const limitsOf = (own: ReadOptions['limits']): Settings =>
     own === undefined ? limits : limitSettings(lowerLimits(needs.limits, own))
   /** Many statements may share one signal. */
@@ -144,8 +109,7 @@ export const laneOf = (needs: {
     const tag = newTag()
     const settings = settingsText({ ...limitsOf(own), ...ANSWER_SETTINGS, log_comment: tag }, await known())
     const statement = { text: question(sql, settings), parameters, tag, signal }
-    const ask = (connection: Connection) => watched(connection.run(statement), sql, needs.limits)
-    return jsonArray(await run((connection) => abortable(ask(connection), signal, () => kill(tag)), signal))
+    return jsonArray(await run((connection) => abortable(connection.run(statement), signal, () => kill(tag)), signal))
   }
   return {
     execute: async (sql, parameters = {}, { signal } = {}) => {
@@ -179,10 +143,9 @@ export const laneOf = (needs: {
       if (rows.bytes.length === 0) return
       const ofBody = limitSettings(bodyLimits(needs.limits))
       const settings = knownOf({ ...ofBody, ...WRITE_SETTINGS, ...BODY_SETTINGS }, await known())
-      const put = (connection: Connection) => connection.put({ table, columns, settings }, rows)
       await slots.run((connection) => {
         needs.beforeWrite?.(needs.name)
-        return running(watched(put(connection), `INSERT INTO ${table}`, bodyLimits(needs.limits)))
+        return running(connection.put({ table, columns, settings }, rows))
       })
     }
   }

@@ -1,6 +1,8 @@
 import { setMaxListeners } from 'node:events'
+import type { Agent } from 'node:http'
 import { createRequire } from 'node:module'
-import { addAbortSignal, Readable } from 'node:stream'
+import { addAbortSignal, PassThrough, Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { pause, Refusal, withSignals } from '@gamenet/schemas'
 import { type Health, type HealthTimes, watchHealth } from '../health.js'
 import { type ClickHouse, LANE_NAMES, type LaneName, type Parameters } from './clickhouse.js'
@@ -39,17 +41,19 @@ export type ClickHouseServerOptions = {
   /** Number of concurrent reads. */
   readonly readers?: number | undefined
   /** Maximum number of waiting reads; further ones are refused with `engine_busy`. */
-  readonly queueMax?: number
+  readonly queueMax?: number | undefined
   /** Compresses requests and answers with gzip. Default: true. */
   readonly compression?: boolean
   /** Longest silence of the server before it counts as unavailable. Default: the lane's limit and some seconds. */
   readonly requestTimeoutMs?: number
   /** Called directly before each write; a write is not sent if it throws. */
   readonly beforeWrite?: ((lane: LaneName) => void) | undefined
+  /** Creates what makes the connections of a client: clients end idle connections, which others must not use. */
+  readonly agent?: () => Agent
   /** For tests. */
-  readonly health?: HealthTimes
+  readonly health?: HealthTimes | undefined
   /** Overrides the default limits of lanes. */
-  readonly limits?: Partial<Readonly<Record<LaneName, LaneLimits>>>
+  readonly limits?: Partial<Readonly<Record<LaneName, LaneLimits>>> | undefined
 }
 
 type Package = typeof import('@clickhouse/client')
@@ -93,7 +97,7 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
   for (const name of LANE_NAMES) {
     const limits = options.limits?.[name] ?? LANE_LIMITS[name]
     const clientFor = ({ seconds }: LaneLimits): Client =>
-      clientOf(options, options.requestTimeoutMs ?? seconds * 1000 + SILENCE_BEYOND_LIMIT_MS)
+      clientOf(options, options.requestTimeoutMs ?? seconds * 1000 + SILENCE_BEYOND_LIMIT_MS, name !== 'exports')
     const ways = { statements: clientFor(limits), bodies: clientFor(bodyLimits(limits)) }
     clients.push(ways.statements, ways.bodies)
     const sizes = { readers: options.readers ?? 8, control: 2, queueMax: options.queueMax }
@@ -121,11 +125,13 @@ export const openClickHouseServer = (options: ClickHouseServerOptions): ClickHou
   })
 }
 
-const clientOf = (options: ClickHouseServerOptions, requestTimeoutMs: number): Client => {
-  const compression = options.compression ?? true
+/** Streams are not compressed: of a compressed one that breaks off, the end is lost, and with it the exception. */
+const clientOf = (options: ClickHouseServerOptions, requestTimeoutMs: number, compresses = true): Client => {
+  const compression = compresses && (options.compression ?? true)
   return clientPackage().createClient({
     url: options.url,
     ...(options.database === undefined ? {} : { database: options.database }),
+    ...(options.agent === undefined ? {} : { http_agent: options.agent() }),
     ...(options.ca === undefined ? {} : { tls: { ca_cert: Buffer.from(options.ca) } }),
     application: 'gamenet-stats',
     request_timeout: requestTimeoutMs,
@@ -190,13 +196,13 @@ type Ways = { readonly statements: Client; readonly bodies: Client }
 
 const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal, health?: Health): Connection => ({
   run: async ({ text, parameters, tag, signal }) => {
-    for (const [name, value] of Object.entries(parameters)) parameterText(name, value)
+    const statement = withLiterals(text, parameters)
     health?.signal.throwIfAborted()
     underWay.add(tag)
     try {
       return await withSignals([abandon, signal, health?.signal], ({ signal: abort_signal }) => {
-        const query = { query: text, query_params: { ...parameters }, query_id: tag, abort_signal }
-        return answerOf(ways.statements.exec(query), text, abort_signal)
+        const query = { ...statement, query_id: tag, abort_signal }
+        return answerOf(ways.statements.exec({ ...query, clickhouse_settings: WHOLE_ANSWER }), text, abort_signal)
       })
     } finally {
       underWay.delete(tag)
@@ -211,32 +217,40 @@ const connectionOf = (ways: Ways, underWay: Set<string>, abandon: AbortSignal, h
   }
 })
 
+/** Long parameters are a part of their statement. */
+const QUERY_BYTES_MAX = String(64 * 1024 * 1024)
+/**
+ * An answer begins when its statement has ended, so that a statement that fails has its own error. The server keeps this
+ * many bytes of it in memory, and the rest in a file.
+ */
+const WHOLE_ANSWER = {
+  wait_end_of_query: 1,
+  http_response_buffer_size: String(16 * 1024 * 1024),
+  max_query_size: QUERY_BYTES_MAX
+} as const
+
 /** Longer parameters do not fit into a URL, so they become literals of the statement, which is the body of the request. */
 const URL_PARAMETER_LENGTH_MAX = 4096
-const QUERY_BYTES_MAX = 64 * 1024 * 1024
 
-const withLiterals = (text: string, parameters: Parameters): { text: string; parameters: Parameters } => {
-  const isLong = (value: unknown) => typeof value === 'string' && value.length > URL_PARAMETER_LENGTH_MAX
-  const long = Object.entries(parameters).filter(([, value]) => isLong(value))
-  if (long.length === 0) return { text, parameters }
-  return {
-    text: long.reduce(
-      (all, [name, value]) => all.replace(`{${name}: String}`, () => stringLiteral(String(value))),
-      text
-    ),
-    parameters: Object.fromEntries(Object.entries(parameters).filter(([, value]) => !isLong(value)))
-  }
+const withLiterals = (statement: string, parameters: Parameters): { query: string; query_params: Parameters } => {
+  const texts = new Map(Object.entries(parameters).map(([name, value]) => [name, parameterText(name, value)]))
+  const isLong = (name: string) => (texts.get(name)?.length ?? 0) > URL_PARAMETER_LENGTH_MAX
+  const query = statement.replace(/\{\s*(\w+)\s*:([^}]*)\}/g, (placeholder, name: string, type: string) => {
+    if (!isLong(name)) return placeholder
+    const value = parameters[name]
+    return `CAST(${stringLiteral(typeof value === 'string' ? value : (texts.get(name) ?? ''))}, ${stringLiteral(type.trim())})`
+  })
+  return { query, query_params: Object.fromEntries(Object.entries(parameters).filter(([name]) => !isLong(name))) }
 }
 
 const streamFrom = async (
   client: Client,
-  { sql, settings, format, parameters: all, tag }: StreamStatement,
+  { sql, settings, format, parameters, tag }: StreamStatement,
   underWay: Set<string>,
   abandon: AbortSignal,
   health?: Health
 ): Promise<Streaming> => {
-  const { text, parameters } = withLiterals(question(sql, settings, format), all)
-  for (const [name, value] of Object.entries(parameters)) parameterText(name, value)
+  const statement = withLiterals(question(sql, settings, format), parameters)
   const away = health?.signal
   away?.throwIfAborted()
   underWay.add(tag)
@@ -245,11 +259,10 @@ const streamFrom = async (
     // A server that is away ends only the wait for the first bytes: a stream that has begun waits as long as its lane.
     const { stream, response_headers: headers } = await withSignals([abandon, away], ({ signal }) =>
       client.exec({
-        query: text,
-        query_params: { ...parameters },
+        ...statement,
         query_id: tag,
         abort_signal: signal,
-        clickhouse_settings: { max_query_size: String(QUERY_BYTES_MAX) }
+        clickhouse_settings: { max_query_size: QUERY_BYTES_MAX }
       })
     )
     addAbortSignal(abandon, stream)
@@ -269,67 +282,45 @@ const streamFrom = async (
   }
 }
 
-/** Yields an answer, and holds its end back until it is known not to be an exception. */
+/**
+ * Yields an answer, and holds its end back until it is known not to be an exception. A server that fails breaks the
+ * connection off behind the exception; iteration of the connection itself would drop what arrived before the break.
+ */
 async function* checked(stream: Readable, tag: string | undefined, sql: string): AsyncGenerator<Uint8Array> {
+  const arrived = new PassThrough()
+  let broken: unknown
+  stream.once('error', (cause) => {
+    broken = cause
+    arrived.end()
+  })
   let end: Buffer = Buffer.alloc(0)
-  try {
-    for await (const chunk of stream) {
-      end = Buffer.concat([end, chunk as Uint8Array])
-      if (end.length <= EXCEPTION_LENGTH_MAX) continue
-      yield end.subarray(0, end.length - EXCEPTION_LENGTH_MAX)
-      end = end.subarray(-EXCEPTION_LENGTH_MAX)
-    }
-  } catch (cause) {
-    const exception = streamedException(end, tag)
-    throw exception === undefined ? failure(cause, sql) : engineError(exception, sql, cause)
+  for await (const chunk of stream.pipe(arrived)) {
+    end = Buffer.concat([end, chunk as Uint8Array])
+    if (end.length <= EXCEPTION_LENGTH_MAX) continue
+    yield end.subarray(0, end.length - EXCEPTION_LENGTH_MAX)
+    end = end.subarray(-EXCEPTION_LENGTH_MAX)
   }
   const exception = streamedException(end, tag)
-  if (exception !== undefined) throw engineError(exception, sql)
+  if (exception !== undefined) throw engineError(exception, sql, broken)
+  if (broken !== undefined) throw failure(broken, sql)
   yield end
 }
 
-/**
- * Reads the whole body. An exception after the first byte is inside the body, after valid rows, so the body is searched
- * for it whether its stream ended normally or not.
- */
+/** Reads the whole body. */
 const answerOf = async (
   execution: ReturnType<Client['exec']>,
   sql: string,
   signal: AbortSignal
 ): Promise<Uint8Array> => {
-  const chunks: Uint8Array[] = []
-  let tag: string | undefined
   try {
-    const { stream, response_headers: headers } = await execution
-    tag = oneOf(headers['x-clickhouse-exception-tag'])
-    await collect(stream, chunks, signal)
+    const { stream } = await execution
+    addAbortSignal(signal, stream)
+    return await buffer(stream)
   } catch (cause) {
     if (signal.aborted) throw signal.reason
-    const exception = streamedException(Buffer.concat(chunks), tag)
-    if (exception !== undefined) throw engineError(exception, sql, cause)
     throw failure(cause, sql)
   }
-  const body = Buffer.concat(chunks)
-  const exception = streamedException(body, tag)
-  if (exception !== undefined) throw engineError(exception, sql)
-  return body
 }
-
-/** Uses events: iteration drops the received chunks when the connection breaks. */
-const collect = (stream: Readable, chunks: Uint8Array[], signal: AbortSignal): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const stop = (): void => void stream.destroy(signal.reason)
-    signal.addEventListener('abort', stop, { once: true })
-    stream
-      .on('data', (chunk: Uint8Array) => chunks.push(chunk))
-      .once('end', resolve)
-      .once('error', reject)
-      .once('close', () => {
-        signal.removeEventListener('abort', stop)
-        reject(new Error('The connection was closed before the answer ended.'))
-      })
-    if (signal.aborted) stop()
-  })
 
 const oneOf = (header: string | string[] | undefined): string | undefined =>
   Array.isArray(header) ? header[0] : header
@@ -341,6 +332,9 @@ const REFUSES_ALL: ReadonlySet<string> = new Set(['81', '192', '193', '194', '51
 const failure = (cause: unknown, sql: string): unknown => {
   if (cause instanceof clientPackage().ClickHouseError && !REFUSES_ALL.has(cause.code))
     return engineError(`Code: ${cause.code}. ${cause.message}`, sql, cause)
+  // Errors of its libraries have another form: `std::exception. Code: 1001, type: …`.
+  if (cause instanceof Error && /\bCode: \d+\b.*\(version /s.test(cause.message))
+    return engineError(cause.message, sql, cause)
   if (cause instanceof TypeError) return cause
   return new Refusal('engine_away', ['The tables'], { retryAfterSeconds: AWAY_RETRY_SECONDS, cause })
 }

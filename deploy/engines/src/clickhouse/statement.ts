@@ -233,18 +233,12 @@ const EMPTY_ARRAY = new TextEncoder().encode('[]')
 export const parseRows = (bytes: Uint8Array): Record<string, unknown>[] =>
   JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>[]
 
-/**
- * Returns the lines of an `EXPLAIN`. It has no FORMAT of its own, because that would be part of the explained statement: chDB
- * answers in JSONEachRow, a server in TabSeparated. No line of a syntax tree begins like JSON.
- */
+/** Returns the lines of an `EXPLAIN`, in TabSeparated: a FORMAT would be part of the explained statement. */
 export const explainedLines = (bytes: Uint8Array): string[] => {
   const lines = new TextDecoder().decode(bytes).replace(/\n$/, '').split('\n')
-  return lines.flatMap((line) => {
-    const text = line.startsWith('{"explain":')
-      ? String((JSON.parse(line) as { explain: unknown }).explain)
-      : line.replace(/\\(.)/g, (_, character: string) => TSV_ESCAPES[character] ?? character)
-    return text.split('\n')
-  })
+  return lines.flatMap((line) =>
+    line.replace(/\\(.)/g, (_, character: string) => TSV_ESCAPES[character] ?? character).split('\n')
+  )
 }
 
 const TSV_ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', 0: '\0', b: '\b', f: '\f' }

@@ -1,7 +1,13 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
-import { StatementRefused } from './check-select.js'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, readdirSync, renameSync } from 'node:fs'
+import { join } from 'node:path'
+import { errorMessage } from '@gamenet/schemas'
+import { type Answer, asker } from '../clickhouse/ask.js'
+import { type EngineChild, startChild } from '../clickhouse/child.js'
+import { checkPlaceholders } from '../clickhouse/parameters.js'
+import { allowedFunctions, type Lines } from './allowed-functions.js'
+import { CATALOG, withCatalog } from './catalog.js'
+import { checkSelect, type SelectRules, StatementRefused } from './check-select.js'
 
 /** Limits of one statement. */
 export type AnalystLimits = {
@@ -31,14 +37,9 @@ export type AnalystCall = {
   readonly format: AnalystFormat
   /** Values of `{name: Type}`, as the engine writes them. */
   readonly parameters: Readonly<Record<string, string>>
-  readonly limits: AnalystLimits
+  /** Of the protocol that the client speaks, for the format Native; 0 for none. */
+  readonly revision?: number
 }
-/** The bytes of an answer, and its number of rows. */
-export type AnalystRows = { readonly bytes: Uint8Array; readonly rows: number }
-export type AnalystAnswer =
-  | AnalystRows
-  | { readonly error: string; readonly isRefused: boolean }
-  | { readonly isReady: true }
 
 /** The engine's names of the formats of answers. */
 export const ANALYST_FORMATS = [
@@ -64,82 +65,119 @@ export type Analyst = {
    * Runs a statement; one call at a time. Rejects with {@link StatementRefused} or
    * {@link StatementFailed}. The process of a statement that exceeds twice its time is killed; the next call starts another.
    */
-  run(call: Omit<AnalystCall, 'limits'>): Promise<AnalystRows>
+  run(call: AnalystCall): Promise<Answer>
   close(): Promise<void>
 }
 
-/** Starts the process of a snapshot. */
+/**
+ * Starts the process of a snapshot: a separate engine, with the lowest priority, on hard links to the parts of a few tables.
+ * Views of the datasets are in its database `default`; the tables behind them are in `stored`, which no statement can name.
+ */
 export async function openAnalyst(setup: AnalystSetup): Promise<Analyst> {
-  const { limits } = setup
-  let child: ChildProcess | undefined = await start(setup)
-  const run: Analyst['run'] = async (call) => {
-    if (child === undefined || hasEnded(child)) child = await start(setup)
-    const own = child
-    const timer = setTimeout(() => own.kill('SIGKILL'), 2000 * limits.seconds)
-    try {
-      const answer = await answerOf(own, { ...call, limits } satisfies AnalystCall)
-      if ('bytes' in answer) return answer
-      if (!('error' in answer)) throw new Error('the process of the statement was started twice')
-      throw answer.isRefused ? new StatementRefused(answer.error) : new StatementFailed(answer.error)
-    } finally {
-      clearTimeout(timer)
-      if (hasEnded(own)) child = undefined
-    }
-  }
+  let engine: Engine | undefined = await start(setup)
   return {
-    run,
-    close: async () => {
-      if (child === undefined || hasEnded(child)) return
-      const exited = once(child, 'exit')
-      child.kill('SIGKILL')
-      await exited
-    }
-  }
-}
-
-function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
-  return exitCode !== null || signalCode !== null
-}
-
-const CHILD = fileURLToPath(new URL('./analyst-child.js', import.meta.url))
-const THREADS = 4
-
-async function start(setup: AnalystSetup): Promise<ChildProcess> {
-  const child = fork(CHILD, [], {
-    // Without the service's environment, which contains its secrets.
-    env: { UV_THREADPOOL_SIZE: String(THREADS) },
-    execArgv: [],
-    serialization: 'advanced',
-    stdio: ['ignore', 'ignore', 'pipe', 'ipc']
-  })
-  const answer = await answerOf(child, setup)
-  if ('isReady' in answer) return child
-  throw new StatementFailed('error' in answer ? answer.error : 'The process of statements did not start.')
-}
-
-/** Sends a message and returns the next one that the process sends. */
-async function answerOf(child: ChildProcess, message: AnalystSetup | AnalystCall): Promise<AnalystAnswer> {
-  let errors = ''
-  const collect = (text: Buffer) => {
-    errors = (errors + text).slice(-1000)
-  }
-  child.stderr?.on('data', collect)
-  const ended = new AbortController()
-  try {
-    child.send(message)
-    return await Promise.race([
-      once(child, 'message', { signal: ended.signal }).then(([answer]) => answer as AnalystAnswer),
-      once(child, 'exit', { signal: ended.signal }).then(([code, signal]) => {
-        const limit = 'limits' in message && 'statement' in message ? message.limits.seconds * 2 : undefined
+    run: async (call) => {
+      engine ??= await start(setup)
+      const own = engine
+      const timer = setTimeout(() => void own.child.kill(), 2000 * setup.limits.seconds)
+      const ended = own.child.ended.then(() => {
+        engine = undefined
         throw new StatementFailed(
-          signal === 'SIGKILL' && limit !== undefined
-            ? `The statement was killed: it exceeded twice its time or the memory of the machine (${limit} s).`
-            : `The process of the statement has ended (${signal ?? code}). ${errors}`.trim()
+          `The statement was killed: it exceeded twice its time or the memory of the machine (${2 * setup.limits.seconds} s).`
         )
       })
-    ])
-  } finally {
-    ended.abort()
-    child.stderr?.off('data', collect)
+      ended.catch(() => undefined)
+      try {
+        return await Promise.race([answerTo(own, call, setup.limits), ended])
+      } catch (error) {
+        if (error instanceof StatementRefused || error instanceof StatementFailed) throw error
+        // The connection breaks before the end of the process is known.
+        throw error instanceof TypeError ? await ended : new StatementFailed(errorMessage(error))
+      } finally {
+        clearTimeout(timer)
+      }
+    },
+    close: async () => await engine?.child.kill()
   }
+}
+
+type Engine = {
+  readonly child: EngineChild
+  readonly ask: ReturnType<typeof asker>
+  readonly rules: SelectRules
+}
+
+async function start(setup: AnalystSetup): Promise<Engine> {
+  const path = join(setup.directory, 'engine')
+  mkdirSync(path, { recursive: true })
+  const password = randomBytes(32).toString('base64url')
+  const memoryBytes = 2 * setup.limits.memoryBytes
+  const options = { path, memoryBytes, password, grants: 'GRANT ALL ON *.*', isBackground: true }
+  const child = await startChild(options).catch((error: unknown) => {
+    throw new StatementFailed(errorMessage(error))
+  })
+  const ask = asker(child, password)
+  try {
+    return { child, ask, rules: await prepare(setup, linesOf(ask)) }
+  } catch (error) {
+    await child.kill()
+    throw error
+  }
+}
+
+const linesOf =
+  (ask: Engine['ask'], parameters: AnalystCall['parameters'] = {}): Lines =>
+  async (text) => {
+    const answer = new TextDecoder().decode((await ask(text, { format: 'TSVRaw', parameters })).bytes)
+    return answer === '' ? [] : answer.replace(/\n$/, '').split('\n')
+  }
+
+async function answerTo({ ask, rules }: Engine, call: AnalystCall, limits: AnalystLimits): Promise<Answer> {
+  const { statement, format, parameters, revision = 0 } = call
+  checkPlaceholders(statement, parameters)
+  const name = Object.keys(parameters).find((each) => !/^[A-Za-z_]\w*$/.test(each))
+  if (name !== undefined) throw new StatementRefused(`${JSON.stringify(name)} is not a parameter name.`)
+  const text = await checkSelect(linesOf(ask, parameters), withCatalog(statement), rules)
+  const settings = {
+    max_execution_time: limits.seconds,
+    max_memory_usage: limits.memoryBytes,
+    max_result_rows: limits.rows,
+    max_result_bytes: limits.bytes,
+    max_threads: 1,
+    do_not_merge_across_partitions_select_final: 1,
+    ...(revision > 0 && { client_protocol_version: revision })
+  }
+  return await ask(`${text}\nFORMAT ${format}`, { format, parameters, settings })
+}
+
+/** Creates the tables and views, unless an earlier process has. */
+async function prepare({ directory, tables, views }: AnalystSetup, lines: Lines): Promise<SelectRules> {
+  const databases = [...(await lines('SELECT d.name FROM system.databases AS d'))]
+  if (!databases.includes('catalog')) {
+    await lines('CREATE DATABASE IF NOT EXISTS stored')
+    for (const { name, definition } of tables) await attach(lines, join(directory, 'parts', name), name, definition)
+    for (const { name, select } of views) await lines(`CREATE OR REPLACE VIEW ${name} AS ${select}`)
+    await lines('CREATE DATABASE catalog')
+    databases.push('stored', 'catalog')
+  }
+  for (const [name, select] of Object.entries(CATALOG))
+    await lines(`CREATE OR REPLACE VIEW catalog.${name} AS ${select}`)
+  for (const { name } of tables) await lines(`SYSTEM STOP MERGES stored.${name}`)
+  const names = views.flatMap(({ name }) => [name, `default.${name}`])
+  return {
+    functions: await allowedFunctions(lines),
+    tables: new Set([...names, ...Object.keys(CATALOG).map((name) => `catalog.${name}`)]),
+    hidden: new Set(databases)
+  }
+}
+
+/** Creates a table with these parts: the engine reads a table's folder when the table is attached. */
+async function attach(lines: Lines, parts: string, name: string, definition: string): Promise<void> {
+  await lines(definition.replace(/^CREATE TABLE (IF NOT EXISTS )?\S+/, `CREATE TABLE IF NOT EXISTS stored.${name}`))
+  const [path = ''] = await lines(
+    `SELECT t.data_paths[1] FROM system.tables AS t WHERE t.database = 'stored' AND t.name = '${name}'`
+  )
+  await lines(`DETACH TABLE stored.${name}`)
+  for (const part of readdirSync(parts)) renameSync(join(parts, part), join(path, part))
+  await lines(`ATTACH TABLE stored.${name}`)
 }

@@ -27,7 +27,7 @@ export const doctor = operation({
     const { engines } = needs
     const checks: Readonly<Record<string, () => Promise<string>>> = {
       log: async () => `${engines.names.log}: ${(await engines.log.extents('scrape')).length} partitions of scrape`,
-      tables: async () => `${nameOf(engines, 'tables')} ${await versionOf(engines)}`,
+      tables: async () => `${nameOf(engines, 'tables')} ${await versionOf(engines)}${processOf(engines)}`,
       'write side': async () => {
         const writes = await engines.writes()
         await writes.check()
@@ -66,6 +66,17 @@ function nameOf({ names }: Engines, role: string): string {
 async function versionOf({ clickhouse }: Engines): Promise<string> {
   const [row] = await clickhouse.control.rows('SELECT version() AS version')
   return String(row?.version)
+}
+
+/** Says of an embedded ClickHouse what confines it. */
+function processOf({ clickhouse }: Engines): string {
+  const found = clickhouse.process?.()
+  if (found === undefined) return ''
+  const confined =
+    found.landlock > 0
+      ? `confined to its files by Landlock ${found.landlock}`
+      : 'not confined to its files: this kernel has no Landlock 2'
+  return `; process ${found.pid ?? 'none'}, started again ${found.restarts} times, ${confined}`
 }
 
 async function permissionsOf({ directory }: Engines): Promise<string> {

@@ -4,11 +4,9 @@ import {
   ANALYST_FORMATS,
   type AnalystFormat,
   codeOf,
-  SERIALIZATION_REVISION,
   StatementFailed,
   StatementRefused,
-  statusOf,
-  withRevision
+  statusOf
 } from '@gamenet/engines/sql'
 import { errorMessage, Mutex } from '@gamenet/schemas'
 import type { SnapshotAnalyst } from './analyst-snapshot.js'
@@ -145,8 +143,7 @@ async function answer(
   { run, takenAt, position }: SnapshotAnalyst,
   response: ServerResponse
 ): Promise<void> {
-  const { bytes: plain, rows } = await run({ statement, format, parameters })
-  const bytes = format === 'Native' && revision >= SERIALIZATION_REVISION ? withRevision(plain) : plain
+  const { bytes, rows } = await run({ statement, format, parameters, revision })
   response.writeHead(200, {
     'Content-Type': format.startsWith('JSON') ? 'application/json; charset=UTF-8' : 'text/plain; charset=UTF-8',
     'Content-Length': bytes.length,

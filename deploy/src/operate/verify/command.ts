@@ -24,7 +24,7 @@ export function addVerify(program: Command, terminal: Terminal): void {
       ).catch(async (error: unknown) => {
         if (!(error instanceof FilesDamaged)) throw error
         const { verifyApart } = await import('./verify-apart.js')
-        return await verifyApart(config(), terminal.threadPoolSize)
+        return await verifyApart(config())
       })
       const { findings, bytes, tookMs, notChecked } = report
       const read = `${bytesText(bytes)} were read in ${durationText(tookMs / 1000)}`

@@ -9,9 +9,9 @@ import { findDamage } from './find-damage.js'
 /**
  * Verifies a stopped service that cannot be opened: each engine on its own, and those that are open with each other.
  */
-export async function verifyApart(config: Config, threadPoolSize: number): Promise<VerifyReport> {
+export async function verifyApart(config: Config): Promise<VerifyReport> {
   const logger = pino({ level: 'silent' })
-  const { close, damaged, ...engines } = await openSoundEngines({ config, role: 'verify', threadPoolSize, logger })
+  const { close, damaged, ...engines } = await openSoundEngines({ config, role: 'verify', logger })
   try {
     let marking: DamagedTables | undefined
     if (engines.clickhouse !== undefined) {

@@ -1,4 +1,5 @@
--- The rights of the service's user on the database `gamenet` of a ClickHouse server. The embedded ClickHouse gives its user the same.
+-- The rights of the service's user on the database `gamenet` of a ClickHouse server.
+-- The embedded ClickHouse gives its user the same.
 GRANT
   SELECT, INSERT, ALTER, CREATE TABLE, CREATE VIEW, DROP TABLE, DROP VIEW, CHECK ON gamenet.*,
   TABLE ENGINE ON *,

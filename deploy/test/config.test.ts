@@ -59,6 +59,7 @@ test('configured limits of queries reach the engine, and missing ones have defau
     const tables = await openTables(readConfig(variables), join(t.testdir({}), 'tables'), {})
     t.teardown(() => tables.close())
     const sql = "SELECT getSetting('max_threads') AS threads, getSetting('max_memory_usage') AS memory"
+    await tables.readers.rows(sql)
     const answers = Promise.all([1, 2, 3].map(() => tables.readers.rows(sql)))
     await setImmediate()
     const { waiting } = tables.stats().lanes.readers

@@ -27,7 +27,7 @@ export type ChdbOptions = {
   readonly beforeWrite?: ((lane: LaneName) => void) | undefined
   /** Called with warnings. */
   readonly warn?: (sentence: string) => void
-  /** Called when the engine ends again and again. */
+  /** Called when the engine has ended many times in a row. */
   readonly onLost?: (sentence: string) => void
   /** The rights of its user; for tests. */
   readonly grants?: string
@@ -160,7 +160,7 @@ class ChildAgent extends Agent {
   ): Duplex | null | undefined {
     const port = this.#engine.current()?.ports[0]
     if (port !== undefined) return super.createConnection({ ...options, port }, callback)
-    // Node ignores the stream beside an error.
+    // Node ignores the stream of an error.
     process.nextTick(() => callback?.(new Error('ClickHouse is being started again.'), new PassThrough()))
     return undefined
   }

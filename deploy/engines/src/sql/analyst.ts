@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { errorMessage } from '@gamenet/schemas'
 import { type Answer, asker } from '../clickhouse/ask.js'
 import { type EngineChild, startChild } from '../clickhouse/child.js'
+import { ClickHouseError } from '../clickhouse/clickhouse.js'
 import { checkPlaceholders } from '../clickhouse/parameters.js'
 import { allowedFunctions, type Lines } from './allowed-functions.js'
 import { CATALOG, withCatalog } from './catalog.js'
@@ -81,18 +82,18 @@ export async function openAnalyst(setup: AnalystSetup): Promise<Analyst> {
       const own = engine
       const timer = setTimeout(() => void own.child.kill(), 2000 * setup.limits.seconds)
       const ended = own.child.ended.then(() => {
-        engine = undefined
-        throw new StatementFailed(
-          `The statement was killed: it exceeded twice its time or the memory of the machine (${2 * setup.limits.seconds} s).`
-        )
+        if (engine === own) engine = undefined
+        const limit = `twice its time or the memory of the machine (${2 * setup.limits.seconds} s)`
+        throw new StatementFailed(`The statement was killed: it exceeded ${limit}.`)
       })
       ended.catch(() => undefined)
       try {
         return await Promise.race([answerTo(own, call, setup.limits), ended])
       } catch (error) {
+        if (error instanceof ClickHouseError) throw new StatementFailed(error.message)
         if (error instanceof StatementRefused || error instanceof StatementFailed) throw error
         // The connection breaks before the end of the process is known.
-        throw error instanceof TypeError ? await ended : new StatementFailed(errorMessage(error))
+        throw await ended
       } finally {
         clearTimeout(timer)
       }

@@ -1,4 +1,5 @@
 import { errorMessage } from '@gamenet/schemas/errors'
+import { ClickHouseError } from '../clickhouse/clickhouse.js'
 import { stringLiteral } from '../clickhouse/parameters.js'
 import type { FunctionRule, Lines } from './allowed-functions.js'
 import { type SyntaxNode, syntaxTree } from './syntax-tree.js'
@@ -53,6 +54,7 @@ async function parsed(answer: Promise<readonly string[]>): Promise<readonly stri
   try {
     return await answer
   } catch (error) {
+    if (!(error instanceof ClickHouseError)) throw error
     const reason = errorMessage(error)
       .replace(/^.*?DB::Exception: /s, '')
       .replace(/(: In scope SELECT|: While processing|\(SYNTAX_ERROR\)| \[in: ).*$/s, '')

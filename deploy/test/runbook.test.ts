@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { openChdb } from '@gamenet/engines'
+import { ALL_RIGHTS } from '@gamenet/engines/testing'
 import { migrate } from '@gamenet/projector'
 import { test } from 'tap'
 import { parse } from 'yaml'
@@ -181,7 +182,7 @@ test('the commands of the runbook work, and the metrics of pages, alerts and das
 /* backup-cluster.campaign.test.ts restores such a backup. */
 test('the backup of servers copies bookkeeping before the tables that it describes; a failed copy lets ingest start again', async (t) => {
   const directory = t.testdir()
-  const clickhouse = await openChdb({ path: join(directory, 'tables') })
+  const clickhouse = await openChdb({ path: join(directory, 'tables'), grants: ALL_RIGHTS })
   t.teardown(() => clickhouse.close())
   await migrate(clickhouse.control)
   const statements: string[] = []

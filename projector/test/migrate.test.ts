@@ -19,7 +19,7 @@ import { around } from './around.js'
 const SCHEMA = new URL('../../schema.sql', import.meta.url)
 
 test('migrations', async (t) => {
-  const engine = await openChdb({ path: t.testdir() })
+  const engine = await openChdb({ path: t.testdir(), grants: 'GRANT ALL ON *.*' })
   t.teardown(() => engine.close())
   const tables = engine.control
   const calls = async (work: (tables: Tables) => Promise<unknown>, failAt = Number.POSITIVE_INFINITY) => {
@@ -125,7 +125,7 @@ test('migrations', async (t) => {
 })
 
 test('all generations of a dropped table are dropped', async (t) => {
-  const engine = await openChdb({ path: t.testdir() })
+  const engine = await openChdb({ path: t.testdir(), grants: 'GRANT ALL ON *.*' })
   t.teardown(() => engine.close())
   const tables = engine.control
   const migrations = await readMigrations()
@@ -140,7 +140,7 @@ test('all generations of a dropped table are dropped', async (t) => {
 })
 
 test('a change of a table is a change of each of its generations', async (t) => {
-  const engine = await openChdb({ path: t.testdir() })
+  const engine = await openChdb({ path: t.testdir(), grants: 'GRANT ALL ON *.*' })
   t.teardown(() => engine.close())
   const tables = engine.control
   const migrations = await readMigrations()

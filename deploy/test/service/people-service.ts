@@ -111,7 +111,7 @@ export async function storedRatings(
   )
   const [outbox] = await postgres.query<{ rows: number }>('SELECT count(*)::int AS rows FROM outbox')
   await postgres.close()
-  const clickhouse = await openChdb({ path: join(folder, 'tables') })
+  const clickhouse = await openChdb({ path: join(folder, 'tables'), grants: 'GRANT ALL ON *.*' })
   const tables = await clickhouse.control.rows(
     `SELECT r.user_key AS userKey, r.rater_key AS raterKey, r.stars AS stars, r.comment AS comment,
        toString(r.revision) AS revision

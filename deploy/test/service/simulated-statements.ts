@@ -12,7 +12,7 @@ type StoreView = NonNullable<Parameters<typeof storeOver>[1]>
 
 /** chDB with migrated tables. */
 export async function openTables(t: Test): Promise<Tables> {
-  const engine = await openChdb({ path: t.testdir() })
+  const engine = await openChdb({ path: t.testdir(), grants: 'GRANT ALL ON *.*' })
   t.teardown(() => engine.close())
   await migrate(engine.control)
   return engine.control

@@ -227,7 +227,7 @@ async function embedded(t: Test, environment: Environment, { directory, log }: P
 }
 
 async function onKafka(t: Test, environment: Environment, { directory, log }: Place): Promise<Service> {
-  const engines = await startRealEngines(join(directory, 'engines'), (sentence) => t.comment(sentence))
+  const engines = await startRealEngines(join(directory, 'engines'))
   t.teardown(() => engines.stop())
   const [api = 0, otherApi = 0, ingest = 0, projector = 0] = await Promise.all(Array.from({ length: 4 }, freePort))
   const role = (name: string, command: string, ports: Environment) =>
@@ -255,7 +255,7 @@ async function onKafka(t: Test, environment: Environment, { directory, log }: Pl
     endScrapes: () => scraping.stop(),
     async stop() {
       for (const each of roles) if (each !== scraping) await each.stop()
-      await engines.stopFront()
+      await engines.stopClickHouse()
       return engines.tables
     }
   }

@@ -10,42 +10,31 @@ import {
 } from '@gamenet/engines/testing'
 import type { Actor } from './role.js'
 
-/** Kafka, PostgreSQL, and ClickHouse over HTTP, each a separate process, on a persistent directory. */
+/** Kafka, PostgreSQL and ClickHouse, each a separate process, on a persistent directory. */
 export type RealEngines = {
   readonly actors: readonly Actor[]
   readonly kafka: string
   readonly postgres: string
   readonly clickhouse: string
-  /** The directory of the front's tables. */
+  /** ClickHouse's directory. */
   readonly tables: string
-  /** Number of times that the front hung and was killed. */
-  timesStuck(): number
-  /** Stops only the front, so that its tables can be opened. */
-  stopFront(): Promise<void>
+  /** Stops only ClickHouse, so that its tables can be opened. */
+  stopClickHouse(): Promise<void>
   stop(): Promise<void>
 }
 
-const LOOK_MS = 5000
-const LOOK_MS_MAX = 10_000
-/** Far above the second within which all statements end here. */
-const STUCK_SECONDS = 60
-const STUCK_SQL = `SELECT p.query FROM system.processes AS p WHERE p.elapsed > ${STUCK_SECONDS} ORDER BY p.elapsed DESC LIMIT 1 FORMAT TSV`
-
-export async function startRealEngines(directory: string, note: (sentence: string) => void): Promise<RealEngines> {
+export async function startRealEngines(directory: string): Promise<RealEngines> {
   const programs = postgresPrograms()
   if (programs === undefined) throw new Error('PostgreSQL is not installed (Debian: apt-get install postgresql).')
   mkdirSync(directory, { recursive: true })
   const tables = join(directory, 'tables')
   const port = await freePort()
-  const [kafka, postgres, firstFront] = await Promise.all([
+  const [kafka, postgres, first] = await Promise.all([
     startKafkaBroker({ directory: join(directory, 'kafka') }),
     startPostgres(programs, { directory: join(directory, 'postgres') }),
     startClickHouseServer({ path: tables, port })
   ])
-  let front = firstFront
-  const startFront = async (): Promise<void> => {
-    front = await startClickHouseServer({ path: tables, port })
-  }
+  let clickhouse = first
   /** Prevents a second kill until the engine runs again. */
   const mortal = (work: (downMs: number) => Promise<void>): Pick<Actor, 'isAlive' | 'strike'> => {
     let isUp = true
@@ -58,26 +47,6 @@ export async function startRealEngines(directory: string, note: (sentence: strin
       }
     }
   }
-  const frontActor: Actor = {
-    name: 'ClickHouse front',
-    ...mortal(async (downMs) => {
-      await front.kill()
-      await pause(downMs)
-      await startFront()
-    }),
-    freeze: async (ms) => {
-      front.signal('SIGSTOP')
-      await pause(ms)
-      front.signal('SIGCONT')
-    }
-  }
-  const over = new AbortController()
-  let timesStuck = 0
-  const noteStuck = (sentence: string): void => {
-    timesStuck += 1
-    note(sentence)
-  }
-  const watching = killWhenStuck(frontActor, firstFront.url, noteStuck, over.signal)
   const actors: Actor[] = [
     {
       name: 'broker',
@@ -100,47 +69,29 @@ export async function startRealEngines(directory: string, note: (sentence: strin
         await postgres.start()
       })
     },
-    frontActor
+    {
+      name: 'ClickHouse',
+      ...mortal(async (downMs) => {
+        await clickhouse.kill()
+        await pause(downMs)
+        clickhouse = await startClickHouseServer({ path: tables, port })
+      }),
+      freeze: async (ms) => {
+        clickhouse.signal('SIGSTOP')
+        await pause(ms)
+        clickhouse.signal('SIGCONT')
+      }
+    }
   ]
   return {
     actors,
     kafka: kafka.address,
     postgres: postgres.url,
-    clickhouse: front.url,
+    clickhouse: first.url,
     tables,
-    timesStuck: () => timesStuck,
-    async stopFront() {
-      over.abort()
-      await watching
-      await front.kill()
-    },
+    stopClickHouse: () => clickhouse.kill(),
     async stop() {
-      over.abort()
-      await watching
-      await Promise.all([front.kill(), kafka.stop(), postgres.stop()])
+      await Promise.all([clickhouse.kill(), kafka.stop(), postgres.stop()])
     }
-  }
-}
-
-/**
- * Kills a front whose statement hangs, as a supervisor would: in chDB 3.4.0 an INSERT of five rows sometimes hangs, and
- * its time limit does not stop it.
- */
-async function killWhenStuck(
-  front: Actor,
-  url: string,
-  note: (sentence: string) => void,
-  signal: AbortSignal
-): Promise<void> {
-  while (await pause(LOOK_MS, true, { signal, ref: false }).catch(() => false)) {
-    if (!front.isAlive()) continue
-    const response = fetch(`${url}/?${new URLSearchParams({ query: STUCK_SQL })}`, {
-      method: 'POST',
-      signal: AbortSignal.timeout(LOOK_MS_MAX)
-    })
-    const statement = await response.then((answer) => (answer.ok ? answer.text() : '')).catch(() => '')
-    if (statement === '' || signal.aborted || !front.isAlive()) continue
-    note(`ClickHouse is killed, because this statement has run for ${STUCK_SECONDS} s: ${statement}`)
-    await front.strike({ downMs: 0 }).catch((error: unknown) => note(String(error)))
   }
 }

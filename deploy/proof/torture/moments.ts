@@ -21,6 +21,14 @@ const FROZEN_MS_MAX = 700
 const ACKNOWLEDGED_MAX = 60
 const INSERTS_MAX = 60
 
+/** The share of the services that lose their ClickHouse first. */
+const ENGINE_SHARE = 0.4
+
+/** Whether the embedded ClickHouse is killed once the service listens, before the service is. */
+export function isEngineKilled(seed: number, kill: number): boolean {
+  return chance(seed, kill, 107) < ENGINE_SHARE
+}
+
 export function momentOf(seed: number, kill: number): Moment {
   const kind = chance(seed, kill, 101)
   const how = chance(seed, kill, 102)

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { withTimeout } from '@gamenet/schemas'
@@ -6,7 +7,7 @@ import { type Environment, type Launched, launchGamenet, type Running } from '..
 import type { Facts } from './facts.js'
 import { insertsInto } from './inserts.js'
 import type { Load } from './load.js'
-import { type Moment, momentOf } from './moments.js'
+import { isEngineKilled, type Moment, momentOf } from './moments.js'
 
 /** Assumed duration of the first start; later starts are measured. */
 const FIRST_START_MS = 8000
@@ -29,7 +30,8 @@ export async function killRepeatedly(needs: OneProcessNeeds): Promise<{ readonly
   const { facts, environment } = needs
   const startsMs: number[] = []
   for (const until = facts.counts.kills + needs.kills; facts.counts.kills < until; ) {
-    const moment = momentOf(facts.seed, facts.counts.kills + facts.counts.stops)
+    const number = facts.counts.kills + facts.counts.stops
+    const moment = momentOf(facts.seed, number)
     const began = performance.now()
     const life = launchGamenet(environment)
     const death = diedByItself(life)
@@ -39,6 +41,10 @@ export async function killRepeatedly(needs: OneProcessNeeds): Promise<{ readonly
       } else {
         await Promise.race([life.listening, death])
         startsMs.push(performance.now() - began)
+        if (isEngineKilled(facts.seed, number)) {
+          await killEngine(life)
+          facts.add({ fact: 'struck', kind: 'kill', who: 'ClickHouse', when: 'any' })
+        }
         await Promise.race([aim(needs, life, moment), death])
       }
     } finally {
@@ -51,6 +57,15 @@ export async function killRepeatedly(needs: OneProcessNeeds): Promise<{ readonly
     needs.note(`${kind} ${facts.counts[`${kind}s`]}: ${JSON.stringify(moment)}`)
   }
   return { startsMs }
+}
+
+/** Kills the embedded ClickHouse only, which the service then starts again. */
+async function killEngine({ process: { pid } }: Launched): Promise<void> {
+  const pids = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ')
+  for (const each of pids) {
+    const command = await readFile(`/proc/${each}/cmdline`, 'utf8').catch(() => '')
+    if (command.includes('child-main')) process.kill(Number(each), 'SIGKILL')
+  }
 }
 
 /** Starts the service; rejects if it does not listen. */

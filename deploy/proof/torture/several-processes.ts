@@ -31,7 +31,7 @@ const TERMINATE_AFTER_MS_MAX = 250
 /** Runs roles in separate processes on real engines and kills all of them; returns every difference found at the end. */
 export async function tortureSeveral(surroundings: Surroundings): Promise<Outcome> {
   const { directory, facts, rebuilt, calm, auth, upstream, note } = surroundings
-  const engines = await startRealEngines(join(directory, 'engines'), note)
+  const engines = await startRealEngines(join(directory, 'engines'))
   const ports = await Promise.all(Array.from({ length: 5 }, freePort))
   const [apiPort, otherApiPort, operatorPort, projectorPort, otherProjectorPort] = ports.map(String)
   const faults: string[] = []
@@ -81,7 +81,7 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     await Promise.all(ingests.map((ingest) => ingest.stop()))
     await freeLeases(engines)
     await ingests[0]?.start()
-    await inTime('the last scrape of everything', scrapeToEndDespiteHangs(engines, operatorUrl))
+    await inTime('the last scrape of everything', scrapeToEnd({ operatorUrl }))
     note('everything is published')
     await Promise.all([...projectors, ...apis, ...ingests.slice(0, 1)].map((each) => each.stop()))
     await inTime('the end of the load', load.stop())
@@ -96,20 +96,6 @@ export async function tortureSeveral(surroundings: Surroundings): Promise<Outcom
     await Promise.all(roles.map((each) => each.kill()))
     await load.stop()
     await engines.stop()
-  }
-}
-
-/** Repeats the final scrapes if the front hung and was killed meanwhile; rejects for every other failure. */
-async function scrapeToEndDespiteHangs(engines: RealEngines, operatorUrl: string): Promise<void> {
-  for (;;) {
-    const before = engines.timesStuck()
-    try {
-      await scrapeToEnd({ operatorUrl })
-      return
-    } catch (error) {
-      if (engines.timesStuck() === before) throw error
-      await pause(REST_MS_MAX)
-    }
   }
 }
 
@@ -158,7 +144,7 @@ function blowOf(seed: number, number: number): Blow | { readonly frozenMs: numbe
 }
 
 async function comparedWhenStopped(engines: RealEngines, facts: Surroundings['facts']): Promise<string[]> {
-  await engines.stopFront()
+  await engines.stopClickHouse()
   const writes = openPostgres({ url: engines.postgres })
   const reader = openKafkaLog({
     brokers: [engines.kafka],

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { LIBRARY_PACKAGE } from './clickhouse/child.js'
+
+/** The name of the package with ClickHouse's library for this system. */
+export const LIBRARY_PACKAGE = `@chdb/lib-${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`
 
 /** Returns the versions of the packages that keep files in a data directory, without loading them. */
 export const engineVersions = (): Readonly<Record<string, string>> => ({

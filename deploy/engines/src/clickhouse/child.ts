@@ -6,6 +6,7 @@ import { createRequire } from 'node:module'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { errorMessage } from '@gamenet/schemas'
+import { LIBRARY_PACKAGE } from '../engine-versions.js'
 
 /** What the process of an embedded ClickHouse is sent. */
 export type ChildStart = {
@@ -63,9 +64,6 @@ const CONFIGURATION = ['clickhouse.xml', 'clickhouse-users.xml'].map(file)
 const NODE_OPTIONS = ['--v8-pool-size=0', '--max-semi-space-size=1']
 const LINES_MAX = 100
 const SAID_LENGTH_MAX = 2000
-
-/** The name of the package with the library for this system. */
-export const LIBRARY_PACKAGE = `@chdb/lib-${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`
 
 /** Starts a ClickHouse on a directory. Rejects with what the process said if it does not listen. */
 export const startChild = async (options: ChildOptions): Promise<EngineChild> => {

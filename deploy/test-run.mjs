@@ -19,13 +19,11 @@ import { t } from 'tap'
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /**
  * The packages with the longest processes first, so that none runs alone at the end, and how many of their files share
- * a process. A process imports the program, opens chDB, compiles PGlite and optimizes what runs often: up to 4 s of
+ * a process. A process imports the program, creates tables, compiles PGlite and optimizes what runs often: up to 4 s of
  * processor time.
  */
 const FILES_PER_PROCESS = { deploy: 9, projector: 12, 'deploy/engines': 4, api: 13, ingest: 14, sdk: 12, schemas: 24 }
 const PACKAGES = Object.keys(FILES_PER_PROCESS)
-/** The files of a process share one directory of chDB, so files that open one themselves run alone. */
-const SHARING_CHDB = ['projector', 'api', 'ingest']
 /** Long files whose process runs no service, so that it gains nothing from others. */
 const SEPARATE = ['power', 'simulate', 'torture'].map((name) => `deploy/dist/test/${name}.test.js`)
 const TEST_FILES = fileURLToPath(new URL('test-files.mjs', import.meta.url))
@@ -35,7 +33,7 @@ const FIXTURES = path.join(ROOT, '.tap', 'fixtures')
 const MEMORY = '/dev/shm'
 const MEMORY_FREE_MIN_BYTES = 8 * 1024 ** 3
 /**
- * Starts the broker and the PostgreSQL that test files share, each when a file first asks; ends when its input does.
+ * Starts the broker, the ClickHouse and the PostgreSQL that test files share, each when a file first asks; ends when its input does.
  */
 const SHARED_ENGINES = path.join(ROOT, 'deploy', 'engines', 'dist', 'testing', 'shared', 'main.js')
 /** In a campaign's directory: the program that it passed on. */
@@ -93,10 +91,15 @@ t.register()
 t.pipe(output)
 // Three more than there are processors: files wait for half of their time.
 t.jobs = isCampaign ? 1 : os.availableParallelism() + 3
-const engines = spawn(process.execPath, [SHARED_ENGINES], { stdio: ['pipe', 'pipe', 'inherit'] })
+// ClickHouse flushes each insert.
+const engines = spawn(process.execPath, [SHARED_ENGINES, path.join(FIXTURES, 'clickhouse')], {
+  stdio: ['pipe', 'pipe', 'inherit']
+})
 const enginesUrl = String(await once(engines.stdout, 'data')).trim()
 const ran = (await Promise.all(groupsOf(chosenFiles()).map(runFiles))).flat()
+const enginesEnded = once(engines, 'exit')
 engines.stdin.end()
+await enginesEnded
 t.end()
 await finished(output)
 removeFixtures()
@@ -130,19 +133,13 @@ function chosenFiles() {
 function groupsOf(files) {
   return PACKAGES.flatMap((name) => {
     const ofPackage = files.filter((file) => file.startsWith(`${name}/dist/`))
-    const isSeparate = (file) =>
-      isCampaign || SEPARATE.includes(file) || (SHARING_CHDB.includes(name) && opensChdb(file))
+    const isSeparate = (file) => isCampaign || SEPARATE.includes(file)
     const sharing = ofPackage.filter((file) => !isSeparate(file))
     const processes = Math.ceil(sharing.length / FILES_PER_PROCESS[name])
     // Neighbours are often of one kind, and long together.
     const groups = Array.from({ length: processes }, (_, n) => sharing.filter((_file, at) => at % processes === n))
     return [...groups, ...ofPackage.filter(isSeparate).map((file) => [file])]
   })
-}
-
-/** Whether a file opens a directory of its own: a process has one at a time. */
-function opensChdb(file) {
-  return read(path.join(ROOT, file)).includes('openChdb(')
 }
 
 /** Returns what removes them. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { type ClickHouse, openChdb } from '@gamenet/engines'
-import { ALL_RIGHTS, newestSamples, type Rollup, rollupsOf, type Sample } from '@gamenet/engines/testing'
+import type { ClickHouse } from '@gamenet/engines'
+import { newestSamples, type Rollup, rollupsOf, type Sample, sharedClickHouse } from '@gamenet/engines/testing'
 import { generationName } from '@gamenet/schemas'
 import tap from 'tap'
 import { type Catalog, catalogOf, type NewestCount, type TitleFact } from '../src/queries/catalog.js'
@@ -39,7 +39,7 @@ type Stores = Pick<StoredTables, 'insert' | 'insertRows'>
 
 let opened: Promise<ClickHouse> | undefined
 
-/** Empty tables for a test. The tests of a file share one engine, because its start costs 300 ms of processor time. */
+/** Empty tables for a test. The tests of a process share one database. */
 export async function openStoredTables(): Promise<StoredTables> {
   opened ??= openSchema()
   const clickhouse = await opened
@@ -69,12 +69,15 @@ export async function openStoredTables(): Promise<StoredTables> {
 }
 
 async function openSchema(): Promise<ClickHouse> {
-  const clickhouse = await openChdb({ path: tap.testdir(), grants: ALL_RIGHTS })
-  tap.teardown(() => clickhouse.close())
+  const clickhouse = await sharedClickHouse(tap)
   for (const statement of (await readFile(SCHEMA, 'utf8')).split(/;$/m)) {
     if (statement.trim() !== '') await clickhouse.loader.execute(statement)
   }
-  await clickhouse.loader.execute('SYSTEM STOP MERGES')
+  const tables = await clickhouse.control.rows(
+    "SELECT t.name AS name FROM system.tables AS t WHERE t.database = currentDatabase() AND t.engine LIKE '%MergeTree'"
+  )
+  // Those of other databases go on.
+  for (const { name } of tables) await clickhouse.loader.execute(`SYSTEM STOP MERGES ${name}`)
   return clickhouse
 }
 

@@ -1,5 +1,5 @@
 import { readFile, writeFile } from 'node:fs/promises'
-import { openChdb } from '@gamenet/engines'
+import { sharedClickHouse } from '@gamenet/engines/testing'
 import { test } from 'tap'
 import {
   changedDefinitions,
@@ -19,8 +19,7 @@ import { around } from './around.js'
 const SCHEMA = new URL('../../schema.sql', import.meta.url)
 
 test('migrations', async (t) => {
-  const engine = await openChdb({ path: t.testdir(), grants: 'GRANT ALL ON *.*' })
-  t.teardown(() => engine.close())
+  const engine = await sharedClickHouse(t)
   const tables = engine.control
   const calls = async (work: (tables: Tables) => Promise<unknown>, failAt = Number.POSITIVE_INFINITY) => {
     const executed: string[] = []
@@ -125,8 +124,7 @@ test('migrations', async (t) => {
 })
 
 test('all generations of a dropped table are dropped', async (t) => {
-  const engine = await openChdb({ path: t.testdir(), grants: 'GRANT ALL ON *.*' })
-  t.teardown(() => engine.close())
+  const engine = await sharedClickHouse(t)
   const tables = engine.control
   const migrations = await readMigrations()
   await migrateSchema(tables)
@@ -140,8 +138,7 @@ test('all generations of a dropped table are dropped', async (t) => {
 })
 
 test('a change of a table is a change of each of its generations', async (t) => {
-  const engine = await openChdb({ path: t.testdir(), grants: 'GRANT ALL ON *.*' })
-  t.teardown(() => engine.close())
+  const engine = await sharedClickHouse(t)
   const tables = engine.control
   const migrations = await readMigrations()
   await migrateSchema(tables)

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type ClickHouse, openChdb } from '@gamenet/engines'
-import { ALL_RIGHTS } from '@gamenet/engines/testing'
+import type { ClickHouse } from '@gamenet/engines'
+import { sharedClickHouse } from '@gamenet/engines/testing'
 import { encodeEvent, type LogMessage, type Topic, topics } from '@gamenet/schemas'
 import { Registry } from 'prom-client'
 import tap from 'tap'
@@ -33,7 +33,7 @@ export const QUIET = { info: () => {}, warn: () => {}, error: () => {} }
 
 let opened: Promise<ClickHouse> | undefined
 
-/** A real ClickHouse with empty tables; the tests of a file share it, because its start costs 300 ms of processor time. */
+/** A database with empty tables; the tests of a process share it, because its migration takes seconds. */
 export async function openTables(): Promise<ClickHouse> {
   opened ??= openMigrated()
   const engine = await opened
@@ -42,8 +42,7 @@ export async function openTables(): Promise<ClickHouse> {
 }
 
 async function openMigrated(): Promise<ClickHouse> {
-  const engine = await openChdb({ path: tap.testdir(), grants: ALL_RIGHTS })
-  tap.teardown(() => engine.close())
+  const engine = await sharedClickHouse(tap)
   await migrate(engine.control)
   return engine
 }

@@ -16,7 +16,7 @@ test('a shared engine is started once for all tests, and ends with the run that 
   t.teardown(() => run.stdin.destroy())
   const [line] = await once(run.stdout, 'data')
   const address = String(line).trim()
-  t.match(await (await fetch(`${address}/mysql`)).text(), /no engine "mysql"; there are kafka and postgres/)
+  t.match(await (await fetch(`${address}/mysql`)).text(), /no engine "mysql"; there are kafka, clickhouse, postgres/)
   const ask = async () => (await (await fetch(`${address}/postgres`)).json()) as { url: string }
   const [one, other] = await Promise.all([ask(), ask()])
   t.same(one, other)

@@ -1,4 +1,6 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { asker } from '../src/clickhouse/ask.js'
 import { startChild } from '../src/clickhouse/child.js'
 
@@ -9,6 +11,8 @@ export type ClickHouseServer = {
   readonly ask: ReturnType<typeof asker>
   /** Kills it, as a crash does: it has no other end. What it has answered is stored. */
   kill(): Promise<void>
+  /** Kills it and removes its directory, unless that was given. */
+  stop(): Promise<void>
   /** Stops or continues the process. */
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void
 }
@@ -23,22 +27,22 @@ const MEMORY_BYTES = 3 * 2 ** 30
 /** Returns the address of a server that is, or will be, started on this port. */
 export const clickHouseUrl = (port: number): string => `http://gamenet:${PASSWORD}@127.0.0.1:${port}`
 
-/** Starts a server on a directory. A given port lets a restarted server keep its address. */
-export const startClickHouseServer = async (options: {
-  readonly path: string
-  readonly port?: number
-}): Promise<ClickHouseServer> => {
-  mkdirSync(options.path, { recursive: true })
-  const child = await startChild({
-    memoryBytes: MEMORY_BYTES,
-    password: PASSWORD,
-    grants: ALL_RIGHTS,
-    ...options
-  })
+/** Starts a server on a directory; default: a temporary one. A given port lets a restarted server keep its address. */
+export const startClickHouseServer = async (
+  options: { readonly path?: string | undefined; readonly port?: number } = {}
+): Promise<ClickHouseServer> => {
+  const path = options.path ?? mkdtempSync(join(tmpdir(), 'gamenet-clickhouse-'))
+  mkdirSync(path, { recursive: true })
+  const { port } = options
+  const child = await startChild({ memoryBytes: MEMORY_BYTES, password: PASSWORD, grants: ALL_RIGHTS, path, port })
   return {
     url: clickHouseUrl(child.ports[0] ?? 0),
     ask: asker(child, PASSWORD),
     kill: () => child.kill(),
+    stop: async () => {
+      await child.kill()
+      if (options.path === undefined) rmSync(path, { recursive: true, force: true })
+    },
     signal: (signal) => void process.kill(child.pid, signal)
   }
 }

@@ -3,8 +3,9 @@ import type { AddressInfo } from 'node:net'
 import type { SharedEngine } from './shared.js'
 
 /*
- * The engines that the test files of one run share: a loopback HTTP server that starts each engine when a file first requests it,
- * and prints its own address. It ends with its standard input, and so with the run in any case.
+ * The engines that the test files of one run share: a loopback HTTP server that starts each engine when a file first
+ * requests it, and prints its own address. Its argument is the directory of ClickHouse; default: a temporary one. It
+ * ends with its standard input, and so with the run in any case.
  */
 
 type Started = { readonly place: unknown; stop(): Promise<void> }
@@ -16,6 +17,11 @@ const start: Record<SharedEngine, () => Promise<Started>> = {
     const { address, secured, proxied } = broker
     return { place: { address, secured, proxied }, stop: () => broker.stop() }
   },
+  clickhouse: async () => {
+    const { startClickHouseServer } = await import('../clickhouse-server.js')
+    const server = await startClickHouseServer({ path: CLICKHOUSE })
+    return { place: { url: server.url }, stop: () => server.stop() }
+  },
   postgres: async () => {
     const { postgresPrograms, startPostgres } = await import('../postgres.js')
     const server = await startPostgres(postgresPrograms() ?? '')
@@ -23,12 +29,14 @@ const start: Record<SharedEngine, () => Promise<Started>> = {
   }
 }
 
+const [, , CLICKHOUSE] = process.argv
+
 const started = new Map<SharedEngine, Promise<Started>>()
 
 const server = createServer((request, response) => {
-  const name = (request.url ?? '').slice(1)
-  if (name !== 'kafka' && name !== 'postgres') {
-    response.writeHead(404).end(`There is no engine "${name}"; there are kafka and postgres.`)
+  const name = (request.url ?? '').slice(1) as SharedEngine
+  if (start[name] === undefined) {
+    response.writeHead(404).end(`There is no engine "${name}"; there are ${Object.keys(start).join(', ')}.`)
     return
   }
   const engine = started.get(name) ?? start[name]()

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import type { ClickHouse } from '../../src/clickhouse/clickhouse.js'
+import { openClickHouseServer } from '../../src/clickhouse/server.js'
 import { openPostgres } from '../../src/postgres/server.js'
+import { startClickHouseServer } from '../clickhouse-server.js'
 import { deleteRecords, type KafkaBroker, startKafkaBroker } from '../kafka-broker.js'
 import { postgresPrograms, startPostgres } from '../postgres.js'
 
-export type SharedEngine = 'kafka' | 'postgres'
+export type SharedEngine = 'kafka' | 'clickhouse' | 'postgres'
 
 /** The broker of a test run. No test may kill or stop it; each uses topics with a random prefix. */
 export type SharedKafka = Pick<KafkaBroker, 'address' | 'secured' | 'proxied' | 'deleteRecords'>
@@ -35,6 +38,30 @@ export async function sharedPostgres(t: Ending): Promise<{ readonly url: string 
   await postgres.query(`CREATE DATABASE ${database}`).finally(() => postgres.close())
   return { url: Object.assign(new URL(shared.url), { pathname: database }).href }
 }
+
+/**
+ * Returns a new database on the ClickHouse of this test run, on the server of `CLICKHOUSE_TEST_URL`, or on a separate one
+ * for a file that runs alone. Merges of other databases go on in the same server.
+ */
+export async function sharedClickHouse(t: Ending): Promise<ClickHouse> {
+  const shared = given ?? (await place<{ readonly url: string }>('clickhouse'))?.url
+  const server = shared === undefined ? await startClickHouseServer() : undefined
+  const url = shared ?? server?.url ?? ''
+  const database = `test_${randomUUID().replaceAll('-', '')}`
+  const all = openClickHouseServer({ url })
+  await all.control.execute(`CREATE DATABASE ${database}`)
+  const clickhouse = openClickHouseServer({ url, database })
+  t.teardown(async () => {
+    await clickhouse.close()
+    await all.control.execute(`DROP DATABASE ${database}`)
+    await all.close()
+    await server?.stop()
+  })
+  return clickhouse
+}
+
+// biome-ignore lint/style/noProcessEnv: whoever runs the tests names a server of their own.
+const given = process.env.CLICKHOUSE_TEST_URL
 
 /**
  * Returns the address of an engine of the test run, which starts at the first request; undefined outside such a run.

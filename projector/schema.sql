@@ -92,7 +92,7 @@ CREATE TABLE dead_letter_decision
 ENGINE = ReplacingMergeTree(decided_at)
 ORDER BY (topic, epoch, partition, offset);
 
-CREATE VIEW default.dead_letter_state
+CREATE VIEW dead_letter_state
 (
     `topic` LowCardinality(String),
     `epoch` UInt16,
@@ -112,9 +112,9 @@ AS SELECT
     p.stored_at AS stored_at,
     (intDiv(length(p.value), 4) * 3) - length(extract(p.value, '=*$')) AS bytes,
     if((d.decision = 'dropped') OR (d.decided_at >= p.stored_at), d.decision, 'stored') AS state
-FROM default.dead_letter AS p
+FROM dead_letter AS p
 FINAL
-LEFT JOIN default.dead_letter_decision AS d
+LEFT JOIN dead_letter_decision AS d
 FINAL ON (d.topic = p.topic) AND (d.epoch = p.epoch) AND (d.partition = p.partition) AND (d.offset = p.offset);
 
 CREATE TABLE erasure

@@ -64,6 +64,7 @@ function linesOf(status: Status): string[] {
   const engines = Object.entries(status.engines).map(([role, engine]) => `${role} ${engine}`)
   return [
     `Gamenet Stats ${status.version}, since ${status.startedAt}; ${engines.join(', ')}`,
+    ...clickhouseLines(status.clickhouse),
     '',
     ...table([['SOURCE', 'PERIOD', 'LAST RUN', 'RESULT'], ...status.sources.map(sourceRow)]),
     '',
@@ -111,6 +112,12 @@ function linesOf(status: Status): string[] {
         `${work.name}: ${work.done} of ${work.total} (${Math.floor((100 * work.done) / Math.max(1, work.total))} %)`
     )
   ]
+}
+
+function clickhouseLines(clickhouse: Status['clickhouse']): string[] {
+  if (clickhouse === null || clickhouse.restarts === 0) return []
+  const { pid, restarts } = clickhouse
+  return [`ClickHouse was started again ${counted(restarts, 'time')}; its process is ${pid ?? 'not running now'}`]
 }
 
 function secondsText(seconds: number | null): string {

@@ -24,6 +24,8 @@ export const Status = z.object({
   version: z.string(),
   startedAt: Instant,
   engines: z.record(z.string(), z.string()),
+  /** The child process of an embedded ClickHouse, and how often it was started again; null for a server. */
+  clickhouse: z.object({ pid: z.int().nullable(), restarts: z.int() }).nullable(),
   /** Why the process is not ready; null when it is. */
   notReady: z.string().nullable(),
   /** Engines that do not answer, disks that are full and damage that is known, while the process continues. */
@@ -108,6 +110,7 @@ export const status = operation({
       version: VERSION,
       startedAt,
       engines: { ...engines.names },
+      clickhouse: processOf(engines),
       notReady: readiness.ok ? null : readiness.reason,
       degraded: [
         ...((readiness.ok && readiness.degraded) || []),
@@ -126,6 +129,11 @@ export const status = operation({
     }
   }
 })
+
+function processOf({ clickhouse }: Engines): Status['clickhouse'] {
+  const found = clickhouse.process?.()
+  return found === undefined ? null : { pid: found.pid ?? null, restarts: found.restarts }
+}
 
 /** A difference of clocks that no transfer explains. */
 export const CLOCK_SECONDS_MAX = 2

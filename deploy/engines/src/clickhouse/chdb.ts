@@ -45,6 +45,11 @@ const RESTART: Backoff = { firstMs: 100, maxMs: 3000 }
 /** A process that lives as long has started well. */
 const LIFE_MS = 60_000
 const ENDS_MAX = 10
+/**
+ * It shares the processors of the service: on a busy machine both are slow, and answers may be late. A process that has
+ * ended is away at once.
+ */
+const HEALTH = { pauseMs: 2000, silenceMs: 15_000 }
 /** A silence after which the process is killed: it is stopped, or hangs. */
 const SILENCE = { pauseMs: 5000, silenceMs: 30_000 }
 /** The process of a killed service needs some time to end. */
@@ -69,6 +74,7 @@ export const openChdb = async (options: ChdbOptions): Promise<EmbeddedClickHouse
     url: `http://gamenet:${password}@127.0.0.1:1`,
     agent: () => new ChildAgent(engine),
     compression: false,
+    health: HEALTH,
     readers: options.readers ?? READERS,
     queueMax: options.queueMax,
     limits: options.limits,

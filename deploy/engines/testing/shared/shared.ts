@@ -50,7 +50,8 @@ export async function sharedClickHouse(t: Ending): Promise<ClickHouse> {
   const database = `test_${randomUUID().replaceAll('-', '')}`
   const all = openClickHouseServer({ url })
   await all.control.execute(`CREATE DATABASE ${database}`)
-  const clickhouse = openClickHouseServer({ url, database })
+  // On a machine that runs other tests too.
+  const clickhouse = openClickHouseServer({ url, database, health: { silenceMs: 60_000 } })
   t.teardown(async () => {
     await clickhouse.close()
     await all.control.execute(`DROP DATABASE ${database}`)

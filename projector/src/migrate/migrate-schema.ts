@@ -95,7 +95,7 @@ const OLD_PARTS = new RegExp(`, (?:${OLD_PARTS_SETTINGS.join('|')}) = 1\\b`, 'g'
 export async function definitionOf(tables: Pick<Tables, 'rows'>, name: string): Promise<string> {
   const [row] = await tables.rows(`SHOW CREATE TABLE ${name}`)
   const statement = String(row?.statement)
-    .replace(/^CREATE TABLE \w+\./, 'CREATE TABLE ')
+    .replace(/\b(CREATE TABLE|CREATE VIEW|FROM|JOIN) \w+\./g, '$1 ')
     .replaceAll(OLD_PARTS, '')
     .replace(/\nSETTINGS index_granularity = 8192$/, '')
   return `${statement};\n`

@@ -112,7 +112,8 @@ test(
 
 /** The variables of a process that uses TLS to the engines; ClickHouse's front is behind a proxy. */
 async function overTls(t: Test, engines: Environment, { keyFile, certificateFile }: Certificate): Promise<Environment> {
-  const front = Number(new URL(engines.CLICKHOUSE_URL ?? '').port)
+  const url = new URL(engines.CLICKHOUSE_URL ?? '')
+  const front = Number(url.port)
   const pem = { key: await readFile(keyFile), cert: await readFile(certificateFile) }
   const proxy = createServer(pem, (socket) => {
     const target = connect(front, '127.0.0.1')
@@ -121,8 +122,10 @@ async function overTls(t: Test, engines: Environment, { keyFile, certificateFile
   }).listen(0, '127.0.0.1')
   await once(proxy, 'listening')
   t.teardown(() => proxy.close())
+  url.protocol = 'https:'
+  url.port = String((proxy.address() as AddressInfo).port)
   return {
-    CLICKHOUSE_URL: `https://127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    CLICKHOUSE_URL: url.href,
     CLICKHOUSE_SSL_CA_FILE: certificateFile,
     POSTGRES_URL: `${engines.POSTGRES_URL}?sslmode=verify-full&sslrootcert=${encodeURIComponent(certificateFile)}`
   }

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
+const GLIBC = process.platform === 'linux' ? '-gnu' : ''
 /** The name of the package with ClickHouse's library for this system. */
-export const LIBRARY_PACKAGE = `@chdb/lib-${process.platform}-${process.arch}${process.platform === 'linux' ? '-gnu' : ''}`
+export const LIBRARY_PACKAGE = `@chdb/lib-${process.platform}-${process.arch}${GLIBC}`
 
 /** Returns the versions of the packages that keep files in a data directory, without loading them. */
 export const engineVersions = (): Readonly<Record<string, string>> => ({

@@ -1,14 +1,14 @@
 import { join } from 'node:path'
 import { migratePostgres, openChdb, openPglite, openPostgres, type Postgres } from '@gamenet/engines'
 import { openEmbeddedLog } from '@gamenet/engines/log'
-import { postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
+import { ALL_RIGHTS, postgresPrograms, sharedPostgres } from '@gamenet/engines/testing'
 import { migrate } from '@gamenet/projector'
 import type { Test } from 'tap'
 
 /** Opens embedded tables and an embedded log in directories of the test, and a write side; all migrated, until the test ends. */
 export async function openTestEngines(t: Test) {
   const dir = t.testdir({})
-  const tables = await openChdb({ path: join(dir, 'tables') })
+  const tables = await openChdb({ path: join(dir, 'tables'), grants: ALL_RIGHTS })
   t.teardown(() => tables.close())
   await migrate(tables.control)
   const log = openEmbeddedLog({ path: join(dir, 'log'), epoch: 1 })

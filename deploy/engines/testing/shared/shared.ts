@@ -61,7 +61,7 @@ export async function sharedClickHouse(t: Ending): Promise<ClickHouse> {
   return clickhouse
 }
 
-// biome-ignore lint/style/noProcessEnv: whoever runs the tests names a server of their own.
+// biome-ignore lint/style/noProcessEnv: a person who runs the tests can name another server.
 const given = process.env.CLICKHOUSE_TEST_URL
 
 /**

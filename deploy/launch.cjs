@@ -72,6 +72,7 @@ async function prepare() {
     }
     const isBuilt = fs.existsSync(path.join(__dirname, 'dist', 'src', 'main.js'))
     if (!isBuilt) say('Building the program: a minute or less; later starts take a few seconds.')
+    await step(process.execPath, [path.join(ROOT, 'sdk', 'make-answers.mjs')], 'writing the types of answers')
     const tsc = path.join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc')
     await step(process.execPath, [tsc, '-b', '--checkers', CHECKERS], 'building')
   } finally {

@@ -1,16 +1,20 @@
-import { execFileSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { t } from 'tap'
+import { test } from 'tap'
+import { faultsOf, patchOf, readClaims } from '../proof/mutations/claims.js'
+import { ROOT } from './service/gamenet.js'
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-const PATCHES = readdirSync(join(ROOT, 'deploy/proof/mutations')).filter((name) => name.endsWith('.patch'))
+const root = fileURLToPath(ROOT)
+const claims = readClaims(root)
 
-t.test('every mutation applies to the sources', async (t) => {
-  t.ok(PATCHES.length > 0, 'there are mutations')
-  for (const name of PATCHES) {
-    const check = () => execFileSync('git', ['apply', '--check', `deploy/proof/mutations/${name}`], { cwd: ROOT })
-    t.doesNotThrow(check, `${name} applies; write it again for the changed sources if it does not`)
+test('each claim of CONTRIBUTING has a mutation and a test that exists', async (t) => {
+  t.ok(claims.length > 0, 'there are claims')
+  t.same(faultsOf(root, claims), [])
+})
+
+test('each mutation applies to the sources', async (t) => {
+  for (const { mutation } of claims) {
+    const { stderr } = spawnSync('git', ['apply', '--check', patchOf(mutation)], { cwd: root, encoding: 'utf8' })
+    t.equal(stderr, '', `write ${mutation} again for the changed sources`)
   }
 })

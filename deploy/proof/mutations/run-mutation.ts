@@ -8,7 +8,7 @@ const NOT_COPIED = ['node_modules', '.git', '.tap', '.campaign', '.turbo', 'data
 const OURS = '@gamenet'
 const TEST_MS_MAX = 900_000
 
-/** The result of one mutation. `foundBy`: the first check that failed; undefined if none did. */
+/** The result of one mutation. `foundBy`: the first test that failed; undefined if none did. */
 export type Tried = { readonly mutation: string; readonly foundBy?: string }
 
 /** Copies the program below `root`, with its build. Packages of others are links; ours are those of the copy. */
@@ -46,10 +46,18 @@ export function tryMutation(copy: string, { mutation, test }: Claim): Tried {
     })
     if (ran.status === 0) return { mutation }
     const printed = `${ran.stdout}${ran.stderr}`
-    const foundBy = /^ *not ok \d+ - (.*)$/m.exec(printed)?.[1]
+    const foundBy = failedTest(printed)
     if (foundBy === undefined) throw new Error(`${mutation} has no result of ${test}:\n${printed.slice(-2000)}`)
     return { mutation, foundBy }
   } finally {
     apply('--reverse')
   }
+}
+
+/** Returns the name of the first test that failed: the line after its check, which is indented less. */
+function failedTest(printed: string): string | undefined {
+  const failed = [...printed.matchAll(/^( *)not ok \d+ - (.*?)(?: # time=.*)?$/gm)]
+  const depth = failed[0]?.[1]?.length ?? 0
+  const test = failed.find(([, indent = '']) => indent.length < depth) ?? failed[0]
+  return test?.[2]
 }

@@ -240,7 +240,7 @@ test('the loader', async (t) => {
     }
   )
 
-  await t.test('what a checkpoint covers is stored before it: rows, dead letters and announced changes', async (t) => {
+  await t.test('rows, dead letters and announced changes are stored before the checkpoint that covers them', async (t) => {
     const log = new MemoryLog()
     log.append('title-count', [counted(1), { ...counted(2), value: '{' }])
     const inserts = { loader: [] as string[], projections: [] as string[] }

@@ -113,8 +113,6 @@ async function compare({ note, scale }: Conditions, servers: Servers, each: Case
   const port = Number(new URL(service.apiUrl).port)
   const runOurs = async () => {
     await enterMinute()
-    // The answer of a new minute is computed before the round.
-    await fetchBytes(service.apiUrl + each.path, each.coding)
     return await withCost(service.pid, () => load.run({ ...common, path: each.path, port }))
   }
   const theirs = { ...common, path: each.barePath, port: barePort }

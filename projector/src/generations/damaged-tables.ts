@@ -22,8 +22,8 @@ export type DamagedTable = {
 }
 
 /**
- * The damaged generations of an installation with one process. They are in memory too: each request asks for them before
- * it reads a table, and a disk on which nothing can be recorded is where damage is found.
+ * The damaged generations of an installation with one process. They are in memory too: each request asks for them
+ * before it reads a table, and a disk on which nothing can be recorded is where damage is found.
  */
 export class DamagedTables {
   readonly #store: Store

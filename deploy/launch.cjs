@@ -34,7 +34,7 @@ async function main(args) {
     fail(`${ROOT} cannot be written, and all but \`npm start\` write there; copy it (cp -r) and work in the copy.`, 1)
   if (mode === 'start') return supervise([path.join(__dirname, 'gamenet.cjs'), 'start'].concat(rest))
   if (['test', 'campaign'].includes(mode))
-    return run(process.execPath, [path.join(__dirname, 'test-run.mjs'), mode].concat(rest))
+    return run(process.execPath, [path.join(__dirname, 'test', 'run', 'test-run.mjs'), mode].concat(rest))
   if (['bench', 'simulate', 'torture'].includes(mode))
     return run(process.execPath, [path.join(__dirname, 'dist', 'proof', mode, 'main.js')].concat(rest))
   if (mode === 'check') return await check()

@@ -16,7 +16,7 @@ import { finished } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { t } from 'tap'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /**
  * The packages with the longest processes first, so that none runs alone at the end, and how many of their files share
  * a process. A process imports the program, opens chDB, compiles PGlite and optimizes what runs often: up to 4 s of
@@ -45,7 +45,7 @@ const FILE_SECONDS_MAX = 600
 const CAMPAIGN_SECONDS_MAX = 24 * 3600
 /**
  * Without the budget of WebAssembly each PGlite costs a second of processor time more; `deploy/gamenet.cjs` says why.
- * Its module was validated when `deploy/test-files.mjs` compiled it.
+ * Its module was validated when `deploy/test/run/test-files.mjs` compiled it.
  */
 const NODE_ARGS = [
   '--wasm-tiering-budget=500000000',
@@ -208,7 +208,7 @@ async function runFiles(files) {
   const end = (now, isPassed) => {
     const since = (what) => now[what] - before[what]
     const failed = isPassed ? 0 : Math.max(1, since('fail'))
-    // Before each file, a test of deploy/test-files.mjs passes.
+    // Before each file, a test of deploy/test/run/test-files.mjs passes.
     const passed = Math.max(0, since('pass') - 1)
     const [seconds, processorSeconds] = [since('seconds'), since('processor')]
     const each = {

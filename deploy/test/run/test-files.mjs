@@ -1,6 +1,6 @@
 /*
  * Runs test files one after the other in this process, and says after each how long they have taken;
- * deploy/test-run.mjs reads it.
+ * deploy/test/run/test-run.mjs reads it.
  */
 import asyncHooks from 'node:async_hooks'
 import { readFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ process.argv[1] = path.resolve(files[0])
 const { t } = await withoutHooks(() => import('tap'))
 // While a module of these bytes lives, each PGlite of the process runs code that an earlier one has compiled: 0.3 s
 // less a start.
-const pglite = createRequire(new URL('engines/package.json', import.meta.url)).resolve('@electric-sql/pglite')
+const pglite = createRequire(new URL('../../engines/package.json', import.meta.url)).resolve('@electric-sql/pglite')
 globalThis.compiledPglite = await WebAssembly.compile(readFileSync(path.join(path.dirname(pglite), 'pglite.wasm')))
 // A test that exceeds it deletes the option.
 const limit = t.options.timeout
